@@ -1,0 +1,2 @@
+//! The svc command.
+fn main() {}
