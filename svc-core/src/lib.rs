@@ -1,1 +1,6 @@
-//! svc-core.
+//! svc-core: the gate an AI agent asks before it acts, as a library without I/O.
+//!
+//! **Invariant:** nothing here reads a clock, a file, a socket, the environment or a random source, and nothing spawns.
+//! Time, entropy and storage come in through [`store`] and [`value::seed`].
+
+pub mod value;

@@ -1,0 +1,109 @@
+//! What nouns need to know of storage, and nothing more: how a row says by which indexes it is found.
+//!
+//! **Invariant:** a row's links are a pure function of the row. Nobody sets or cancels a timer or keeps a list.
+
+use super::{Id, Timestamp, id::WorkspaceId};
+
+/// Shards that timers, jobs and waiting ledger records are spread over, by workspace.
+pub const SHARDS: u128 = 16;
+
+/// Everything a row can be found by besides its key. An index's meaning never changes: a changed one is a new index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Index {
+    /// Actions of an agent, by id (which is by time).
+    ActionsOf,
+    /// Agents of a workspace, by id.
+    AgentsOf,
+    /// Keys of a workspace, by id.
+    KeysOf,
+    /// Placed ledger records of a workspace, by `seq`.
+    LedgerOf,
+    /// Workspaces, by id, under prefix 0.
+    Workspaces,
+    /// Ledger records that have no place yet, of a shard, by the stamp of the commit that wrote them.
+    Unplaced,
+    /// Approvals that wait, of an agent, by id.
+    WaitingOf,
+    /// Timers of a shard, by when they are due.
+    Wake,
+}
+
+impl Index {
+    /// Every index, in a fixed order.
+    pub const ALL: [Self; 8] = [
+        Self::ActionsOf,
+        Self::AgentsOf,
+        Self::KeysOf,
+        Self::LedgerOf,
+        Self::Workspaces,
+        Self::Unplaced,
+        Self::WaitingOf,
+        Self::Wake,
+    ];
+
+    /// The name under which a store keeps it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ActionsOf => "actions_of",
+            Self::AgentsOf => "agents_of",
+            Self::KeysOf => "keys_of",
+            Self::LedgerOf => "ledger_of",
+            Self::Workspaces => "workspaces",
+            Self::Unplaced => "unplaced",
+            Self::WaitingOf => "waiting_of",
+            Self::Wake => "wake",
+        }
+    }
+}
+
+/// Where in its index a row stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Order {
+    /// An id, an instant, a number.
+    At(u128),
+    /// The stamp of the commit that writes the row; the store fills it in.
+    Stamp,
+}
+
+/// One row's entry in one index. Indexes sort by prefix, then order, then key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link {
+    /// The index.
+    pub index: Index,
+    /// Whose list it is: an agent, a workspace, a shard.
+    pub prefix: u128,
+    /// The place in that list.
+    pub order: Order,
+}
+
+impl Link {
+    /// An entry ordered by an id's bits.
+    pub fn by_id(index: Index, prefix: u128, id: impl Id) -> Self {
+        Self { index, prefix, order: Order::At(id.bits()) }
+    }
+
+    /// A timer of `workspace`'s shard that is due at `at`.
+    #[must_use]
+    pub fn wake(workspace: WorkspaceId, at: Timestamp) -> Self {
+        Self { index: Index::Wake, prefix: shard(workspace), order: Order::At(instant_order(at)) }
+    }
+}
+
+/// The shard that a workspace's timers, jobs and waiting records lie in.
+#[must_use]
+pub fn shard(workspace: WorkspaceId) -> u128 {
+    workspace.bits() % SHARDS
+}
+
+/// An instant as an order; instants before 1970 count as 1970.
+#[must_use]
+pub fn instant_order(at: Timestamp) -> u128 {
+    u128::try_from(at.as_millis()).unwrap_or(0)
+}
+
+/// What a row is found by: at most one link an index.
+pub trait Linked {
+    /// The row's links, from the row alone.
+    fn links(&self) -> Vec<Link>;
+}

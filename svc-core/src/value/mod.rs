@@ -1,0 +1,14 @@
+//! Values: small types that can only hold what is allowed. Text becomes one of them once, at the edge.
+//!
+//! **Invariant:** nothing in this layer names a rule, a row or a store.
+
+pub mod id;
+mod invalid;
+pub mod link;
+pub mod secret;
+pub mod seed;
+pub mod time;
+
+pub use id::Id;
+pub use invalid::Invalid;
+pub use time::{Span, Timestamp};
