@@ -3,4 +3,6 @@
 //! **Invariant:** nothing here reads a clock, a file, a socket, the environment or a random source, and nothing spawns.
 //! Time, entropy and storage come in through [`store`] and [`value::seed`].
 
+pub mod rate;
+pub mod refusal;
 pub mod value;
