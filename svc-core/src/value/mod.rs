@@ -2,9 +2,12 @@
 //!
 //! **Invariant:** nothing in this layer names a rule, a row or a store.
 
+pub mod canonical;
 pub mod id;
 mod invalid;
+pub mod json;
 pub mod link;
+pub mod nearest;
 pub mod secret;
 pub mod seed;
 pub mod time;
