@@ -5,4 +5,5 @@
 
 pub mod rate;
 pub mod refusal;
+pub mod state;
 pub mod value;

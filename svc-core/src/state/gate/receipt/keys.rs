@@ -1,0 +1,254 @@
+//! Receipt keys: the signer that needs nothing but this crate, the public halves, and how they are published.
+//!
+//! **Invariant:** the private half is in [`DalekSigner`] alone; nothing here prints or gives it out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::{Parsed, Signer};
+use crate::value::Timestamp;
+use crate::value::secret::Secret;
+
+/// Signs with `ed25519-dalek`: the signer of tests and of embedders that bring none of their own.
+pub struct DalekSigner {
+    key: SigningKey,
+    kid: String,
+    issuer: String,
+}
+
+impl DalekSigner {
+    /// The signer over an Ed25519 seed (RFC 8032, 5.1.5), for receipts of the service at `issuer`, its base address of at
+    /// most [`super::ISSUER_BYTES_MAX`] bytes.
+    #[must_use]
+    pub fn new(seed: &Secret<[u8; 32]>, issuer: impl Into<String>) -> Self {
+        let key = SigningKey::from_bytes(seed.expose());
+        let kid = thumbprint(key.verifying_key().as_bytes());
+        Self { key, kid, issuer: issuer.into() }
+    }
+
+    /// The public half, to be published from `not_before` on.
+    #[must_use]
+    pub fn public_key(&self, not_before: Timestamp) -> PublicKey {
+        PublicKey {
+            key: self.key.verifying_key(),
+            kid: self.kid.clone(),
+            not_before: Some(not_before),
+            retired_at: None,
+            compromised_at: None,
+        }
+    }
+}
+
+impl Signer for DalekSigner {
+    fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    fn kid(&self) -> &str {
+        &self.kid
+    }
+
+    fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.key.sign(message).to_bytes()
+    }
+}
+
+impl fmt::Debug for DalekSigner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("DalekSigner").field("kid", &self.kid).field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+/// The RFC 7638 thumbprint of an Ed25519 public key (RFC 8037, 2): SHA-256 in base64url, 43 characters.
+#[must_use]
+pub fn thumbprint(public: &[u8; 32]) -> String {
+    let jwk = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{}"}}"#, URL_SAFE_NO_PAD.encode(public));
+    URL_SAFE_NO_PAD.encode(Sha256::digest(jwk))
+}
+
+/// The bytes are no point of the curve, or one whose signatures prove nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a usable Ed25519 public key")]
+pub struct WeakKey;
+
+/// One public key and its standing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicKey {
+    key: VerifyingKey,
+    kid: String,
+    /// When its first receipt may be signed; it is published 24 hours before. `None` where a key set did not say.
+    pub not_before: Option<Timestamp>,
+    /// When it signed its last receipt. It stays in the set until that one has expired, and still verifies.
+    pub retired_at: Option<Timestamp>,
+    /// When it was found to be in other hands. From then on it verifies nothing and is not published.
+    pub compromised_at: Option<Timestamp>,
+}
+
+impl PublicKey {
+    /// The key over its 32 bytes (RFC 8032, 5.1.5), in good standing.
+    ///
+    /// # Errors
+    /// [`WeakKey`] where the bytes are no point of the curve or one of small order.
+    pub fn new(bytes: &[u8; 32]) -> Result<Self, WeakKey> {
+        let key = VerifyingKey::from_bytes(bytes).map_err(|_| WeakKey)?;
+        if key.is_weak() {
+            return Err(WeakKey);
+        }
+        Ok(Self { key, kid: thumbprint(bytes), not_before: None, retired_at: None, compromised_at: None })
+    }
+
+    /// The thumbprint by which receipts name it.
+    #[must_use]
+    pub fn kid(&self) -> &str {
+        &self.kid
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        self.key.as_bytes()
+    }
+
+    /// Whether `signature` is this key's over `message`, by RFC 8032 at its strictest: a malleable signature or a point of
+    /// small order proves nothing.
+    #[must_use]
+    pub fn signed(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+        self.key.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
+    }
+}
+
+/// Why a receipt of the right form is not genuine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyFault {
+    /// No key of that name is trusted: never known, no longer published, or compromised.
+    #[error("no trusted key has this name")]
+    Unknown,
+    /// The named key did not sign this.
+    #[error("the signature does not fit")]
+    BadSignature,
+}
+
+/// The keys a verifier trusts, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PublicKeys(BTreeMap<String, PublicKey>);
+
+impl PublicKeys {
+    /// Takes a key in, or replaces what was known of it.
+    pub fn insert(&mut self, key: PublicKey) {
+        self.0.insert(key.kid.clone(), key);
+    }
+
+    /// Every key, compromised ones too, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &PublicKey> {
+        self.0.values()
+    }
+
+    /// The key of this name.
+    #[must_use]
+    pub fn get(&self, kid: &str) -> Option<&PublicKey> {
+        self.0.get(kid)
+    }
+
+    /// Whether one of these keys signed the receipt: the one it names, and no other is tried.
+    ///
+    /// # Errors
+    /// [`KeyFault::Unknown`] where no trusted key has the name, else [`KeyFault::BadSignature`].
+    pub fn verify(&self, receipt: &Parsed<'_>) -> Result<(), KeyFault> {
+        let key = self.0.get(receipt.kid()).filter(|key| key.compromised_at.is_none()).ok_or(KeyFault::Unknown)?;
+        if !key.signed(receipt.signing_input().as_bytes(), receipt.signature()) {
+            return Err(KeyFault::BadSignature);
+        }
+        Ok(())
+    }
+
+    /// Reads a published key set (RFC 7517, 5). Keys of other kinds and uses are passed over, as that section asks.
+    ///
+    /// # Errors
+    /// [`NotAKeySet`] where the text is no key set, an Ed25519 key in it is unusable, or a `kid` is not its key's
+    /// thumbprint: such a set is not one that this service publishes.
+    pub fn from_jwks(json: &str) -> Result<Self, NotAKeySet> {
+        let set: JwkSet = serde_json::from_str(json).map_err(|source| NotAKeySet(source.to_string()))?;
+        let mut keys = Self::default();
+        for jwk in set.keys {
+            if let Some(key) = jwk.receipt_key()? {
+                keys.insert(key);
+            }
+        }
+        Ok(keys)
+    }
+}
+
+impl FromIterator<PublicKey> for PublicKeys {
+    fn from_iter<I: IntoIterator<Item = PublicKey>>(keys: I) -> Self {
+        let mut set = Self::default();
+        keys.into_iter().for_each(|key| set.insert(key));
+        set
+    }
+}
+
+/// The key set to publish at `/.well-known/jwks.json`: every key but the compromised ones, by name.
+#[must_use]
+pub fn jwks_json(keys: &PublicKeys) -> String {
+    let mut out = String::from(r#"{"keys":["#);
+    for (place, key) in keys.iter().filter(|key| key.compromised_at.is_none()).enumerate() {
+        // Base64url has no character that JSON would escape, and writing to a `String` cannot fail.
+        let _ = write!(
+            out,
+            r#"{}{{"kty":"OKP","crv":"Ed25519","x":"{}","kid":"{}","use":"sig","alg":"EdDSA"}}"#,
+            if place == 0 { "" } else { "," },
+            URL_SAFE_NO_PAD.encode(key.as_bytes()),
+            key.kid
+        );
+    }
+    out.push_str("]}");
+    out
+}
+
+/// Why a text is no key set; the message names the fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a key set: {0}")]
+pub struct NotAKeySet(String);
+
+#[derive(Deserialize)]
+struct JwkSet {
+    keys: Vec<Jwk>,
+}
+
+#[derive(Deserialize)]
+struct Jwk {
+    kty: String,
+    crv: Option<String>,
+    x: Option<String>,
+    kid: Option<String>,
+    #[serde(rename = "use")]
+    usage: Option<String>,
+    key_ops: Option<Vec<String>>,
+    alg: Option<String>,
+}
+
+impl Jwk {
+    /// The key, where it is one that may verify receipts.
+    fn receipt_key(self) -> Result<Option<PublicKey>, NotAKeySet> {
+        let is = |member: &Option<String>, wanted: &str| member.as_deref().is_none_or(|it| it == wanted);
+        let verifies = self.key_ops.as_ref().is_none_or(|ops| ops.iter().any(|it| it == "verify"));
+        let curve_fits = self.kty == "OKP" && self.crv.as_deref() == Some("Ed25519");
+        if !curve_fits || !is(&self.usage, "sig") || !is(&self.alg, "EdDSA") || !verifies {
+            return Ok(None);
+        }
+        let text = self.x.unwrap_or_default();
+        let bytes: Option<[u8; 32]> = URL_SAFE_NO_PAD.decode(&text).ok().and_then(|it| it.try_into().ok());
+        let key = bytes.and_then(|bytes| PublicKey::new(&bytes).ok());
+        let key = key.ok_or_else(|| NotAKeySet(format!("`{text}` is not an Ed25519 public key")))?;
+        match self.kid {
+            Some(kid) if kid != key.kid => Err(NotAKeySet(format!("`{kid}` is not the thumbprint of its key"))),
+            _ => Ok(Some(key)),
+        }
+    }
+}
