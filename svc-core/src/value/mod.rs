@@ -3,15 +3,21 @@
 //! **Invariant:** nothing in this layer names a rule, a row or a store.
 
 pub mod canonical;
+pub mod currency;
+pub mod domain;
+pub mod glob;
 pub mod id;
 mod invalid;
 pub mod json;
 pub mod link;
+pub mod money;
 pub mod nearest;
 pub mod secret;
 pub mod seed;
+pub mod text;
 pub mod time;
 
+pub use currency::Currency;
 pub use id::Id;
 pub use invalid::Invalid;
 pub use time::{Span, Timestamp};

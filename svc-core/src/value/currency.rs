@@ -1,0 +1,127 @@
+//! Currencies: the codes of ISO 4217 that are in use.
+//!
+//! **Invariant:** a code that has been withdrawn is no currency: nothing is authorised in money that nobody can pay.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Invalid;
+
+/// A currency in use, as its code in upper case.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Currency([u8; 3]);
+
+/// The codes in use in October 2026, funds codes included, by the digits that their minor unit has. Codes that begin
+/// with `X` stand for metals, baskets, tests and nothing; the five that are money are the ones here.
+const NO_DIGITS: &str = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF";
+const TWO_DIGITS: &str = "\
+    AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW CNY COP COU CRC \
+    CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR \
+    KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN \
+    PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS \
+    UAH USD USN UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG";
+const THREE_DIGITS: &str = "BHD IQD JOD KWD LYD OMR TND";
+const FOUR_DIGITS: &str = "CLF UYW";
+
+/// By the three letters read as a number in base 26: the minor digits plus one, or 0 where there is no such currency.
+static DIGITS: [u8; 26 * 26 * 26] = table();
+
+impl Currency {
+    /// The euro.
+    pub const EUR: Self = Self(*b"EUR");
+    /// The US dollar.
+    pub const USD: Self = Self(*b"USD");
+
+    /// Reads a code in any case.
+    ///
+    /// # Errors
+    /// [`Invalid`] where ISO 4217 has no such currency in use.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        <[u8; 3]>::try_from(text.as_bytes())
+            .map(|code| Self(code.map(|byte| byte.to_ascii_uppercase())))
+            .ok()
+            .filter(|it| it.slot() > 0)
+            .ok_or_else(|| Invalid::new("must be the three letters of a current ISO 4217 currency"))
+    }
+
+    /// The code, in upper case.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// How many decimal digits the minor unit has: 2 for cents, 0 where there is none.
+    #[must_use]
+    pub fn minor_digits(self) -> u8 {
+        self.slot().saturating_sub(1)
+    }
+
+    fn slot(self) -> u8 {
+        place(self.0).and_then(|place| DIGITS.get(place)).copied().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Currency {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Currency {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Currency {
+    type Err = Invalid;
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for Currency {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Currency {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Three upper-case letters as a number in base 26.
+const fn place(code: [u8; 3]) -> Option<usize> {
+    let [a, b, c] = code;
+    if !(a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_uppercase()) {
+        return None;
+    }
+    Some((a - b'A') as usize * 676 + (b - b'A') as usize * 26 + (c - b'A') as usize)
+}
+
+const fn table() -> [u8; 26 * 26 * 26] {
+    let mut table = [0; 26 * 26 * 26];
+    let mut rows: &[(&str, u8)] = &[(NO_DIGITS, 1), (TWO_DIGITS, 3), (THREE_DIGITS, 4), (FOUR_DIGITS, 5)];
+    while let [(codes, digits), rest @ ..] = rows {
+        let mut bytes = codes.as_bytes();
+        while let [a, b, c, tail @ ..] = bytes {
+            if let Some(place) = place([*a, *b, *c]) {
+                let (_, from) = table.split_at_mut(place);
+                if let [slot, ..] = from {
+                    *slot = *digits;
+                }
+            }
+            bytes = match tail {
+                [_, next @ ..] => next,
+                [] => tail,
+            };
+        }
+        rows = rest;
+    }
+    table
+}
