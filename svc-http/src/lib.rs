@@ -1,1 +1,4 @@
-//! svc-http.
+//! svc-http: the gate as an HTTP API.
+
+pub mod config;
+pub mod log;

@@ -1,0 +1,274 @@
+//! Settings of the server: read once at the start, from flags over environment over a file over defaults.
+//!
+//! [`KEYS`] is the one list of settings; their names in the file and in the environment, their defaults, their help and
+//! the table of `docs/configuration.md` follow from it.
+//!
+//! **Invariant:** an unknown key is an error, never ignored: a misspelt limit must not be silently no limit. The value
+//! of a secret key is in no message.
+
+mod fault;
+mod keys;
+mod sources;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use svc_core::value::secret::Secret;
+use url::{Host, Url};
+
+pub use self::fault::{ConfigError, Fault};
+pub use self::keys::{KEYS, Key, markdown_table, terminal_table};
+pub use self::sources::Sources;
+
+/// The name of the settings file that is looked for in the data directory.
+pub const FILE_NAME: &str = "svc.toml";
+
+/// Everything that can be set, checked. Any value of a public field is a fine one; `Config::default()` is a server on
+/// `127.0.0.1:8080` with its data in `./svc-data`.
+#[derive(Debug)]
+pub struct Config {
+    /// The address that is listened on.
+    pub listen: SocketAddr,
+    /// `{base_url}`; `None` where it follows from the address, see [`Config::base_url`].
+    pub base_url: Option<BaseUrl>,
+    /// The data directory.
+    pub data: PathBuf,
+    /// The database file; `None` is `svc.db` in the data directory.
+    pub database: Option<PathBuf>,
+    /// What seals secrets at rest; `None` where it is kept in the data directory.
+    pub master_key: Option<Secret<String>>,
+    /// Networks of the proxies whose `x-forwarded-for` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// How much, how often, how many at once.
+    pub limits: Limits,
+    /// How long clients are waited for.
+    pub timeouts: Timeouts,
+    /// What is logged, and how.
+    pub log: LogConfig,
+    /// Whether callbacks may go to private addresses; refused unless [`Config::listen`] is loopback.
+    pub allow_private_callbacks: bool,
+}
+
+/// How much, how often, how many at once (`limits.*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests a minute of one agent on `/v1/actions/*`.
+    pub gate_per_minute: u32,
+    /// Requests a minute of one address on `/v1/verify`.
+    pub verify_per_minute: u32,
+    /// Bytes of a request body.
+    pub body_bytes: usize,
+    /// Connections open at once.
+    pub connections: usize,
+}
+
+/// How long clients are waited for (`timeouts.*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the first byte of a request, or the opening of a connection, to the end of its header.
+    pub header: Duration,
+    /// From the end of a header to the end of its body.
+    pub body: Duration,
+    /// How long running requests get when the server stops.
+    pub drain: Duration,
+}
+
+/// What is logged, and how (`log.*`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogConfig {
+    /// The least weighty events that are written.
+    pub level: LogLevel,
+    /// How a line looks.
+    pub format: LogFormat,
+}
+
+/// The least weighty events that are written (`log.level`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogLevel {
+    /// Nothing.
+    Off,
+    /// What went wrong inside.
+    Error,
+    /// What an operator should look at.
+    Warn,
+    /// One line a request, starts and stops.
+    #[default]
+    Info,
+    /// What helps to find a fault.
+    Debug,
+    /// Everything there is.
+    Trace,
+}
+
+/// How a log line looks (`log.format`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// JSON, unless standard error is a terminal.
+    #[default]
+    Auto,
+    /// One JSON object a line.
+    Json,
+    /// For people.
+    Text,
+}
+
+/// The base address: scheme, host, port and path without a trailing slash. Https, unless the host is loopback.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl {
+    text: String,
+    host: String,
+    is_loopback: bool,
+}
+
+/// A configuration and what is worth telling about how it came about.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The settings.
+    pub config: Config,
+    /// The file that was read, where there was one.
+    pub file: Option<PathBuf>,
+    /// Sentences for the log, such as names from the environment that were passed over.
+    pub warnings: Vec<String>,
+}
+
+impl Config {
+    /// Reads every source, strongest first: flags, environment, file, defaults.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with every fault found: unknown names, unreadable values, a file that cannot be read, settings
+    /// that do not go together.
+    pub fn load(sources: Sources) -> Result<Loaded, ConfigError> {
+        sources.load()
+    }
+
+    /// The base address where the server listens on `listening`, which differs from [`Config::listen`] where that asks
+    /// for any free port: as set, else plain http on the loopback address with that port.
+    #[must_use]
+    pub fn base_url(&self, listening: SocketAddr) -> BaseUrl {
+        self.base_url.clone().unwrap_or_else(|| BaseUrl::of_loopback(listening))
+    }
+
+    /// The database file.
+    #[must_use]
+    pub fn database(&self) -> PathBuf {
+        self.database.clone().unwrap_or_else(|| self.data.join("svc.db"))
+    }
+
+    /// What no single key can be blamed for.
+    fn check_together(&self, faults: &mut Vec<Fault>) {
+        if self.allow_private_callbacks && !self.listen.ip().is_loopback() {
+            faults.push(Fault::new(
+                format!(
+                    "`--allow-private-callbacks` needs a server on a loopback address, and `{}` is none",
+                    self.listen
+                ),
+                "Leave the flag out, or set `listen` to `127.0.0.1:8080`.",
+            ));
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080),
+            base_url: None,
+            data: PathBuf::from("svc-data"),
+            database: None,
+            master_key: None,
+            trusted_proxies: Vec::new(),
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            log: LogConfig::default(),
+            allow_private_callbacks: false,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { gate_per_minute: 600, verify_per_minute: 300, body_bytes: 1 << 20, connections: 10_000 }
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            header: Duration::from_millis(10_000),
+            body: Duration::from_millis(30_000),
+            drain: Duration::from_millis(30_000),
+        }
+    }
+}
+
+impl BaseUrl {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// A clause that says what it must be.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let url = Url::parse(text).map_err(|_| "must be an address such as `https://gate.example.com`".to_owned())?;
+        let is_loopback = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(ip)) => ip.is_loopback(),
+            Some(Host::Ipv6(ip)) => ip.is_loopback(),
+            None => return Err("must have a host".to_owned()),
+        };
+        match url.scheme() {
+            "https" => {}
+            "http" if is_loopback => {}
+            "http" => return Err("must begin with `https://`, because its host is not loopback".to_owned()),
+            _ => return Err("must begin with `https://`".to_owned()),
+        }
+        if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
+            return Err("must have no user, query or fragment".to_owned());
+        }
+        let host = url.host_str().unwrap_or_default().to_owned();
+        Ok(Self { text: url.as_str().trim_end_matches('/').to_owned(), host, is_loopback })
+    }
+
+    /// The address without a trailing slash.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The host: a name in lower case, or an address, the sixth version in brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether the host is loopback.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        self.is_loopback
+    }
+
+    /// Plain http to the loopback address that `listening` takes connections on.
+    fn of_loopback(listening: SocketAddr) -> Self {
+        let ip = if listening.ip().is_loopback() { listening.ip() } else { IpAddr::V4(Ipv4Addr::LOCALHOST) };
+        let at = SocketAddr::new(ip, listening.port());
+        let host = if at.is_ipv6() { format!("[{ip}]") } else { ip.to_string() };
+        Self { text: format!("http://{at}"), host, is_loopback: true }
+    }
+}
+
+impl std::fmt::Display for BaseUrl {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+/// `path` as seen from `folder` where it is relative.
+fn within(folder: Option<&Path>, path: &str) -> PathBuf {
+    match folder {
+        Some(folder) => folder.join(path),
+        None => PathBuf::from(path),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,291 @@
+//! The one list of settings.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use svc_core::value::secret::Secret;
+
+use super::{BaseUrl, Config, LogFormat, LogLevel, within};
+
+/// One setting: what it is called, what it is for, and how its value is taken in.
+pub struct Key {
+    /// Its name in the file: dotted, such as `limits.gatePerMinute`.
+    pub name: &'static str,
+    /// Its default as documentation shows it.
+    pub default: &'static str,
+    /// What it means, without a full stop.
+    pub help: &'static str,
+    /// Whether its value may be shown in no message.
+    pub is_secret: bool,
+    /// Takes a value into the settings, or says in a clause what it must be.
+    set: fn(&mut Config, &Given<'_>) -> Result<(), String>,
+}
+
+/// A value as a source gives it.
+pub(super) struct Given<'source> {
+    /// Its text; several where the source is a list.
+    pub(super) texts: &'source [String],
+    /// The folder that relative paths are seen from; `None` is the working directory.
+    pub(super) folder: Option<&'source Path>,
+}
+
+/// Every setting, in the order of the documentation.
+pub const KEYS: &[Key] = &[
+    key("listen", "127.0.0.1:8080", "address and port to listen on; port 0 takes any free one", |config, given| {
+        config.listen = given.one::<SocketAddr>("must be an address with a port, such as `127.0.0.1:8080`")?;
+        Ok(())
+    }),
+    key(
+        "baseUrl",
+        "http://127.0.0.1:<port>",
+        "address at which others reach this server; https unless it is loopback. Receipts and links carry it; it is never taken from a request",
+        |config, given| {
+            config.base_url = Some(BaseUrl::parse(given.text()?)?);
+            Ok(())
+        },
+    ),
+    key("data", "./svc-data", "data directory", |config, given| {
+        config.data = given.path()?;
+        Ok(())
+    }),
+    // An address of a database may hold a password.
+    Key {
+        is_secret: true,
+        ..key("store.url", "sqlite:<data>/svc.db", "database: `sqlite:` and a file", |config, given| {
+            config.database = Some(database(given)?);
+            Ok(())
+        })
+    },
+    Key {
+        is_secret: true,
+        ..key(
+            "masterKey",
+            "file `<data>/master.key`",
+            "what seals secrets at rest: 43 characters of base64url (32 bytes)",
+            |config, given| {
+                config.master_key = Some(Secret::new(master_key(given.text()?)?));
+                Ok(())
+            },
+        )
+    },
+    key("trustedProxies", "[]", "networks (CIDR) of proxies whose `x-forwarded-for` is believed", |config, given| {
+        config.trusted_proxies = networks(given.texts)?;
+        Ok(())
+    }),
+    key("limits.gatePerMinute", "600", "requests a minute of one agent on `/v1/actions/*`", |config, given| {
+        config.limits.gate_per_minute = given.within(1, 1_000_000)?;
+        Ok(())
+    }),
+    key("limits.verifyPerMinute", "300", "requests a minute of one address on `/v1/verify`", |config, given| {
+        config.limits.verify_per_minute = given.within(1, 1_000_000)?;
+        Ok(())
+    }),
+    key("limits.bodyBytes", "1048576", "bytes of a request body", |config, given| {
+        config.limits.body_bytes = given.within(1_024, 33_554_432)?;
+        Ok(())
+    }),
+    key("limits.connections", "10000", "connections open at once", |config, given| {
+        config.limits.connections = given.within(1, 1_000_000)?;
+        Ok(())
+    }),
+    key("timeouts.headerMs", "10000", "milliseconds a client has to send a request's header", |config, given| {
+        config.timeouts.header = given.span()?;
+        Ok(())
+    }),
+    key("timeouts.bodyMs", "30000", "milliseconds a client has to send a request's body", |config, given| {
+        config.timeouts.body = given.span()?;
+        Ok(())
+    }),
+    key(
+        "timeouts.drainMs",
+        "30000",
+        "milliseconds that running requests get when the server stops",
+        |config, given| {
+            config.timeouts.drain = given.span()?;
+            Ok(())
+        },
+    ),
+    key("log.level", "info", "`off`, `error`, `warn`, `info`, `debug` or `trace`", |config, given| {
+        config.log.level = given.one("must be `off`, `error`, `warn`, `info`, `debug` or `trace`")?;
+        Ok(())
+    }),
+    key(
+        "log.format",
+        "auto",
+        "`json`, `text`, or `auto`: JSON unless standard error is a terminal",
+        |config, given| {
+            config.log.format = given.one("must be `auto`, `json` or `text`")?;
+            Ok(())
+        },
+    ),
+];
+
+/// A setting whose value may be shown.
+const fn key(
+    name: &'static str,
+    default: &'static str,
+    help: &'static str,
+    set: fn(&mut Config, &Given<'_>) -> Result<(), String>,
+) -> Key {
+    Key { name, default, help, is_secret: false, set }
+}
+
+impl Key {
+    /// The setting of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// Its name in the environment: `limits.gatePerMinute` is `SVC_LIMITS_GATE_PER_MINUTE`.
+    #[must_use]
+    pub fn env(&self) -> String {
+        let mut name = String::from("SVC_");
+        for letter in self.name.chars() {
+            if letter == '.' {
+                name.push('_');
+                continue;
+            }
+            if letter.is_ascii_uppercase() {
+                name.push('_');
+            }
+            name.push(letter.to_ascii_uppercase());
+        }
+        name
+    }
+
+    /// Takes a value into `config`.
+    ///
+    /// # Errors
+    /// A clause that says what the value must be.
+    pub(super) fn set(&self, config: &mut Config, given: &Given<'_>) -> Result<(), String> {
+        (self.set)(config, given)
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("Key").field(&self.name).finish()
+    }
+}
+
+impl Given<'_> {
+    /// The one text.
+    fn text(&self) -> Result<&str, String> {
+        match self.texts {
+            [one] => Ok(one),
+            _ => Err("must be one value, not a list".to_owned()),
+        }
+    }
+
+    /// The one text, read; `must` says what it has to be.
+    fn one<T: FromStr>(&self, must: &str) -> Result<T, String> {
+        self.text()?.parse().map_err(|_| must.to_owned())
+    }
+
+    /// A path, relative ones seen from where the value was found.
+    fn path(&self) -> Result<PathBuf, String> {
+        match self.text()? {
+            "" => Err("must be a path".to_owned()),
+            path => Ok(within(self.folder, path)),
+        }
+    }
+
+    /// A whole number in a range.
+    fn within<T: TryFrom<u64>>(&self, least: u64, most: u64) -> Result<T, String> {
+        let must = || format!("must be a whole number from {least} to {most}");
+        let number: u64 = self.text()?.parse().map_err(|_| must())?;
+        if !(least..=most).contains(&number) {
+            return Err(must());
+        }
+        T::try_from(number).map_err(|_| must())
+    }
+
+    /// Milliseconds, from a tenth of a second to an hour.
+    fn span(&self) -> Result<Duration, String> {
+        Ok(Duration::from_millis(self.within(100, 3_600_000)?))
+    }
+}
+
+/// The file of a `sqlite:` address.
+fn database(given: &Given<'_>) -> Result<PathBuf, String> {
+    let url = given.text()?;
+    if url.starts_with("postgres:") || url.starts_with("postgresql:") {
+        return Err("must begin with `sqlite:`: this build has no PostgreSQL".to_owned());
+    }
+    match url.strip_prefix("sqlite:") {
+        None | Some("") => Err("must be `sqlite:` and a file, such as `sqlite:/var/lib/svc/svc.db`".to_owned()),
+        Some(path) => Ok(within(given.folder, path.strip_prefix("//").unwrap_or(path))),
+    }
+}
+
+/// Checks that a master key has the 32 bytes it must have; the text is what is kept.
+fn master_key(text: &str) -> Result<String, String> {
+    use base64::Engine as _;
+    match base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(text) {
+        Ok(bytes) if bytes.len() == 32 => Ok(text.to_owned()),
+        _ => Err("must be 43 characters of base64url (32 bytes)".to_owned()),
+    }
+}
+
+fn networks(texts: &[String]) -> Result<Vec<IpNet>, String> {
+    let network = |text: &String| {
+        let text = text.trim();
+        text.parse::<IpNet>()
+            .or_else(|_| text.parse::<std::net::IpAddr>().map(IpNet::from))
+            .map_err(|_| format!("must be a list of networks such as `10.0.0.0/8`, and `{text}` is none"))
+    };
+    texts.iter().map(network).collect()
+}
+
+impl FromStr for LogLevel {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "off" => Ok(Self::Off),
+            "error" => Ok(Self::Error),
+            "warn" => Ok(Self::Warn),
+            "info" => Ok(Self::Info),
+            "debug" => Ok(Self::Debug),
+            "trace" => Ok(Self::Trace),
+            _ => Err(()),
+        }
+    }
+}
+
+impl FromStr for LogFormat {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "json" => Ok(Self::Json),
+            "text" => Ok(Self::Text),
+            _ => Err(()),
+        }
+    }
+}
+
+/// Every setting for a terminal: the key and its default, and under it the name in the environment and the meaning.
+#[must_use]
+pub fn terminal_table() -> String {
+    let mut out = String::new();
+    for key in KEYS {
+        let _ = writeln!(out, "  {} [default: {}]\n      {}: {}", key.name, key.default, key.env(), key.help);
+    }
+    out
+}
+
+/// Every setting as a Markdown table, as `docs/configuration.md` has it.
+#[must_use]
+pub fn markdown_table() -> String {
+    let mut out = String::from("| Key | Environment | Default | Meaning |\n|---|---|---|---|\n");
+    for key in KEYS {
+        let default = if key.default.contains('`') { key.default.to_owned() } else { format!("`{}`", key.default) };
+        let _ = writeln!(out, "| `{}` | `{}` | {default} | {} |", key.name, key.env(), key.help);
+    }
+    out
+}

@@ -1,0 +1,260 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+use std::ffi::OsString;
+
+use super::*;
+
+fn environment(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+    pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
+}
+
+/// A data directory with this settings file in it.
+fn directory(settings: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(FILE_NAME), settings).unwrap();
+    folder
+}
+
+fn in_directory(folder: &tempfile::TempDir) -> Sources {
+    Sources { flags: vec![("data", folder.path().display().to_string())], ..Sources::default() }
+}
+
+fn faults(sources: Sources) -> Vec<String> {
+    let ConfigError(faults) = Config::load(sources).expect_err("is refused");
+    faults
+        .into_iter()
+        .map(|it| it.advice.map_or_else(|| it.what.clone(), |advice| format!("{} / {advice}", it.what)))
+        .collect()
+}
+
+fn folder_of(sources: &Sources) -> String {
+    sources.flags.first().unwrap().1.clone()
+}
+
+/// Nothing given: every documented default, word for word, is what the settings hold.
+#[test]
+fn documented_defaults_are_the_defaults() {
+    let untouched = Config::default();
+    for key in KEYS.iter().filter(|key| !key.default.contains(['<', '`', '['])) {
+        let mut config = Config::default();
+        let texts = [key.default.to_owned()];
+        key.set(&mut config, &keys::Given { texts: &texts, folder: None }).unwrap();
+        config.data = config.data.strip_prefix("./").map_or_else(|_| config.data.clone(), Path::to_path_buf);
+        assert_eq!(format!("{config:?}"), format!("{untouched:?}"), "{}", key.name);
+    }
+    let loaded =
+        Config::load(Sources { flags: vec![("data", "/nowhere/svc".to_owned())], ..Sources::default() }).unwrap();
+    assert_eq!(loaded.config.limits, Limits::default());
+    assert_eq!(loaded.config.database(), Path::new("/nowhere/svc/svc.db"));
+    assert_eq!(loaded.file, None);
+}
+
+/// Flags win over the environment, the environment over the file, the file over defaults, key by key.
+#[test]
+fn the_stronger_source_wins_key_by_key() {
+    let folder = directory("listen = \"127.0.0.1:1\"\nlimits.gatePerMinute = 11\n[limits]\nverifyPerMinute = 12\n");
+    assert!(Config::load(in_directory(&folder)).is_err(), "TOML does not open a table twice");
+    let folder =
+        directory("listen = \"127.0.0.1:1\"\n[limits]\ngatePerMinute = 11\nverifyPerMinute = 12\nbodyBytes = 2048\n");
+    let mut sources = in_directory(&folder);
+    sources.environment =
+        environment(&[("SVC_LISTEN", "127.0.0.1:2"), ("SVC_LIMITS_VERIFY_PER_MINUTE", "22"), ("HOME", "/root")]);
+    sources.flags.push(("listen", "127.0.0.1:3".to_owned()));
+    let loaded = Config::load(sources).unwrap();
+    assert_eq!(loaded.config.listen.port(), 3);
+    let limits = loaded.config.limits;
+    assert_eq!(
+        (limits.verify_per_minute, limits.gate_per_minute, limits.body_bytes, limits.connections),
+        (22, 11, 2048, 10_000)
+    );
+    assert_eq!(loaded.file, Some(folder.path().join(FILE_NAME)));
+    assert!(loaded.warnings.is_empty());
+}
+
+/// Every key can be set in the environment, under its name in upper case with `_` for `.` and at word starts.
+#[test]
+fn every_key_has_its_name_in_the_environment() {
+    let names: Vec<String> = KEYS.iter().map(Key::env).collect();
+    assert_eq!(
+        names.join(" "),
+        "SVC_LISTEN SVC_BASE_URL SVC_DATA SVC_STORE_URL SVC_MASTER_KEY SVC_TRUSTED_PROXIES SVC_LIMITS_GATE_PER_MINUTE \
+         SVC_LIMITS_VERIFY_PER_MINUTE SVC_LIMITS_BODY_BYTES SVC_LIMITS_CONNECTIONS SVC_TIMEOUTS_HEADER_MS \
+         SVC_TIMEOUTS_BODY_MS SVC_TIMEOUTS_DRAIN_MS SVC_LOG_LEVEL SVC_LOG_FORMAT"
+    );
+    let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    let sources = Sources {
+        environment: environment(&[
+            ("SVC_LISTEN", "[::1]:9"),
+            ("SVC_BASE_URL", "https://gate.example.com/svc/"),
+            ("SVC_DATA", "/nowhere"),
+            ("SVC_STORE_URL", "sqlite:/nowhere/else.db"),
+            ("SVC_MASTER_KEY", key),
+            ("SVC_TRUSTED_PROXIES", "10.0.0.0/8, ::1"),
+            ("SVC_LIMITS_GATE_PER_MINUTE", "1"),
+            ("SVC_LIMITS_VERIFY_PER_MINUTE", "2"),
+            ("SVC_LIMITS_BODY_BYTES", "4096"),
+            ("SVC_LIMITS_CONNECTIONS", "3"),
+            ("SVC_TIMEOUTS_HEADER_MS", "100"),
+            ("SVC_TIMEOUTS_BODY_MS", "200"),
+            ("SVC_TIMEOUTS_DRAIN_MS", "300"),
+            ("SVC_LOG_LEVEL", "trace"),
+            ("SVC_LOG_FORMAT", "json"),
+        ]),
+        ..Sources::default()
+    };
+    let config = Config::load(sources).unwrap().config;
+    assert_eq!(config.listen, "[::1]:9".parse().unwrap());
+    assert_eq!(config.base_url(config.listen).as_str(), "https://gate.example.com/svc");
+    assert_eq!(config.base_url(config.listen).host(), "gate.example.com");
+    assert_eq!((config.data.as_path(), config.database()), (Path::new("/nowhere"), PathBuf::from("/nowhere/else.db")));
+    assert_eq!(config.master_key.as_ref().unwrap().expose(), key);
+    assert_eq!(format!("{:?}", config.trusted_proxies), "[10.0.0.0/8, ::1/128]");
+    assert_eq!(config.limits, Limits { gate_per_minute: 1, verify_per_minute: 2, body_bytes: 4096, connections: 3 });
+    let millis = |it: Duration| it.as_millis();
+    let timeouts = config.timeouts;
+    assert_eq!((millis(timeouts.header), millis(timeouts.body), millis(timeouts.drain)), (100, 200, 300));
+    assert_eq!(config.log, LogConfig { level: LogLevel::Trace, format: LogFormat::Json });
+    assert!(!format!("{config:?}").contains(key), "a secret is not printed");
+}
+
+/// A misspelt key is refused in the file and in the environment, and the nearest one is named.
+#[test]
+fn unknown_keys_are_refused_and_the_nearest_is_named() {
+    let folder = directory("[limits]\ngatePerMin = 1\n[limts]\nbodyBytes = 1\n");
+    let mut sources = in_directory(&folder);
+    sources.environment = environment(&[("SVC_LIMIT_BODY_BYTES", "1")]);
+    let at = folder_of(&sources);
+    assert_eq!(
+        faults(sources),
+        [
+            "`SVC_LIMIT_BODY_BYTES` in the environment is no setting / Did you mean `SVC_LIMITS_BODY_BYTES`? Correct the name or unset it.".to_owned(),
+            format!("`limits.gatePerMin` in {at}/svc.toml is no setting / Did you mean `limits.gatePerMinute`? Correct the name or remove the line."),
+            format!("`limts` in {at}/svc.toml is no setting / Did you mean `listen`? Correct the name or remove the line."),
+        ]
+    );
+}
+
+/// What container platforms set is told of and passed over; what other commands read is known.
+#[test]
+fn names_of_platforms_and_other_commands_are_no_errors() {
+    let names =
+        ["SVC_PORT", "SVC_PORT_8080_TCP", "SVC_SERVICE_HOST", "SVC_URL", "SVC_AGENT_KEY", "SVC_HOOK_TIMEOUT_MS"];
+    let pairs: Vec<(&str, &str)> = names.iter().map(|name| (*name, "tcp://10.0.0.1:8080")).collect();
+    let loaded = Config::load(Sources { environment: environment(&pairs), ..Sources::default() }).unwrap();
+    let told =
+        |name: &str| format!("`{name}` in the environment is passed over: container platforms set names like it");
+    assert_eq!(loaded.warnings, [told("SVC_PORT"), told("SVC_PORT_8080_TCP"), told("SVC_SERVICE_HOST")]);
+}
+
+/// Every value that no setting can have gets a message that says what it must be, and a secret one is not shown.
+#[test]
+fn values_are_refused_with_what_they_must_be() {
+    for (name, value, must) in [
+        ("SVC_LISTEN", "8080", " is `8080` and must be an address with a port, such as `127.0.0.1:8080`"),
+        (
+            "SVC_BASE_URL",
+            "http://gate.example.com",
+            " is `http://gate.example.com` and must begin with `https://`, because its host is not loopback",
+        ),
+        ("SVC_BASE_URL", "ftp://localhost", " is `ftp://localhost` and must begin with `https://`"),
+        (
+            "SVC_BASE_URL",
+            "https://a@gate.example.com",
+            " is `https://a@gate.example.com` and must have no user, query or fragment",
+        ),
+        ("SVC_BASE_URL", "gate", " is `gate` and must be an address such as `https://gate.example.com`"),
+        ("SVC_STORE_URL", "postgres://svc:hunter2@db/svc", " must begin with `sqlite:`: this build has no PostgreSQL"),
+        ("SVC_STORE_URL", "svc.db", " must be `sqlite:` and a file, such as `sqlite:/var/lib/svc/svc.db`"),
+        ("SVC_MASTER_KEY", "hunter2", " must be 43 characters of base64url (32 bytes)"),
+        (
+            "SVC_TRUSTED_PROXIES",
+            "10.0.0.0/33",
+            " is `10.0.0.0/33` and must be a list of networks such as `10.0.0.0/8`, and `10.0.0.0/33` is none",
+        ),
+        ("SVC_LIMITS_GATE_PER_MINUTE", "0", " is `0` and must be a whole number from 1 to 1000000"),
+        ("SVC_LIMITS_BODY_BYTES", "1e6", " is `1e6` and must be a whole number from 1024 to 33554432"),
+        ("SVC_TIMEOUTS_DRAIN_MS", "99", " is `99` and must be a whole number from 100 to 3600000"),
+        ("SVC_LOG_LEVEL", "loud", " is `loud` and must be `off`, `error`, `warn`, `info`, `debug` or `trace`"),
+        ("SVC_LOG_FORMAT", "", " is `` and must be `auto`, `json` or `text`"),
+        ("SVC_DATA", "", " is `` and must be a path"),
+    ] {
+        let sources = Sources { environment: environment(&[(name, value)]), ..Sources::default() };
+        assert_eq!(faults(sources), [format!("`{name}` in the environment{must}")]);
+    }
+}
+
+/// Faults of a file are told with the line; its text, which may hold a secret, is not quoted.
+#[test]
+fn a_file_that_is_not_toml_names_the_line_and_quotes_nothing() {
+    let folder = directory("listen = \"127.0.0.1:1\"\nmasterKey = hunter2hunter2\n");
+    let sources = in_directory(&folder);
+    let found = faults(sources);
+    assert!(found.iter().all(|it| it.contains("line 2 of the settings file") && !it.contains("hunter2")), "{found:?}");
+    let missing = Sources { file: Some(PathBuf::from("/nowhere/svc.toml")), ..Sources::default() };
+    assert_eq!(
+        faults(missing),
+        [
+            "the settings file /nowhere/svc.toml cannot be read: No such file or directory (os error 2) / Check the path and that this user may read the file."
+        ]
+    );
+    let list = directory("limits = 3\nlisten = [1, [2]]\n");
+    assert_eq!(faults(in_directory(&list)).len(), 2);
+}
+
+/// A file named by `--config` may say where the data lies, seen from the file; the one in the data directory may not.
+#[test]
+fn only_a_named_file_may_say_where_the_data_lies() {
+    let folder = directory("data = \"elsewhere\"\nstore.url = \"sqlite:db/svc.db\"\n");
+    let named = Sources { file: Some(folder.path().join(FILE_NAME)), ..Sources::default() };
+    let config = Config::load(named).unwrap().config;
+    assert_eq!(config.data, folder.path().join("elsewhere"));
+    assert_eq!(config.database(), folder.path().join("db/svc.db"));
+    let found = faults(in_directory(&folder));
+    assert!(found.iter().all(|it| it.contains("cannot name the directory that the file lies in")), "{found:?}");
+}
+
+/// Private callbacks are for a server on loopback alone.
+#[test]
+fn private_callbacks_need_loopback() {
+    let sources = |listen: &str| Sources {
+        flags: vec![("listen", listen.to_owned()), ("data", "/nowhere".to_owned())],
+        allow_private_callbacks: true,
+        ..Sources::default()
+    };
+    assert!(Config::load(sources("[::1]:1")).unwrap().config.allow_private_callbacks);
+    assert_eq!(
+        faults(sources("0.0.0.0:80")),
+        [
+            "`--allow-private-callbacks` needs a server on a loopback address, and `0.0.0.0:80` is none / Leave the flag out, or set `listen` to `127.0.0.1:8080`."
+        ]
+    );
+}
+
+/// Without a base address of its own a server names the loopback address it listens on, with the port it really got.
+#[test]
+fn the_base_address_follows_from_the_port() {
+    let config = Config::default();
+    for (listening, base, host) in [
+        ("127.0.0.1:8080", "http://127.0.0.1:8080", "127.0.0.1"),
+        ("127.0.0.2:81", "http://127.0.0.2:81", "127.0.0.2"),
+        ("0.0.0.0:8080", "http://127.0.0.1:8080", "127.0.0.1"),
+        ("[::1]:4", "http://[::1]:4", "[::1]"),
+    ] {
+        let url = config.base_url(listening.parse().unwrap());
+        assert_eq!((url.as_str(), url.host(), url.is_loopback()), (base, host, true));
+        assert_eq!(BaseUrl::parse(base).unwrap(), url);
+    }
+}
+
+/// The table in the documentation is the one the program has. Set `UPDATE=1` to write it.
+#[test]
+fn the_documentation_has_the_table_of_settings() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/configuration.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (head, rest) = page.split_once("<!-- settings -->\n").unwrap();
+    let (_, tail) = rest.split_once("<!-- /settings -->").unwrap();
+    let wanted = format!("{head}<!-- settings -->\n{}<!-- /settings -->{tail}", markdown_table());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &wanted).unwrap();
+    }
+    assert_eq!(page, wanted);
+}

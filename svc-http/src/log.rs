@@ -1,0 +1,271 @@
+//! What is logged: to standard error, JSON unless that is a terminal, one line a request.
+//!
+//! Secrets are kept out by type: whoever holds one holds a `Secret`, which prints nothing. Behind that every line passes
+//! [`scrub`], so that a credential that reaches a line all the same is cut down to its prefix.
+//!
+//! **Invariant:** no query, cookie, header or body is in a line of a request, and no path: only its route's template.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write};
+use std::time::Duration;
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer, Registry, fmt};
+
+use crate::config::{LogConfig, LogFormat, LogLevel};
+
+/// What the line of one request tells.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestLine<'request> {
+    /// The method of the route, or what was sent where no route matched.
+    pub method: &'request str,
+    /// The route's template such as `/v1/actions/{id}`; `None` where no route matched.
+    pub route: Option<&'request str>,
+    /// The answer's status.
+    pub status: u16,
+    /// From the end of the request's header to the start of the answer.
+    pub took: Duration,
+    /// The id that the answer carries in `x-request-id`.
+    pub request_id: &'request str,
+}
+
+/// Writes one line about a request that was answered.
+pub fn request(line: &RequestLine<'_>) {
+    let ms = (line.took.as_secs_f64() * 1e6).round() / 1e3;
+    tracing::info!(
+        target: "svc_http::request",
+        method = line.method,
+        route = line.route.unwrap_or("-"),
+        status = line.status,
+        ms,
+        request_id = line.request_id,
+        "request"
+    );
+}
+
+/// Sends the process's log to standard error. Only the first call in a process has an effect.
+pub fn start(config: LogConfig) {
+    let json = match config.format {
+        LogFormat::Auto => !io::stderr().is_terminal(),
+        LogFormat::Json => true,
+        LogFormat::Text => false,
+    };
+    // A second start, as in tests that embed the server, keeps the first.
+    let _ = Registry::default().with(layer(config.level, json, io::stderr)).try_init();
+}
+
+/// The layer that writes lines to what `sink` makes.
+fn layer<S, W>(level: LogLevel, json: bool, sink: S) -> Box<dyn Layer<Registry> + Send + Sync>
+where
+    S: Fn() -> W + Send + Sync + 'static,
+    W: Write + 'static,
+{
+    let lines = fmt::layer().with_writer(Scrubbed(sink)).with_ansi(!json && io::stderr().is_terminal());
+    if json {
+        lines
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .with_filter(targets(level))
+            .boxed()
+    } else {
+        lines.with_filter(targets(level)).boxed()
+    }
+}
+
+/// The level for this program's own events; libraries are heard only when they warn, since their finer events may quote
+/// what they carry.
+fn targets(level: LogLevel) -> Targets {
+    let own = match level {
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let libraries = own.min(LevelFilter::WARN);
+    Targets::new().with_default(libraries).with_target("svc", own)
+}
+
+/// Makes writers that scrub what is written through them.
+struct Scrubbed<S>(S);
+
+impl<'writer, S, W> MakeWriter<'writer> for Scrubbed<S>
+where
+    S: Fn() -> W,
+    W: Write,
+{
+    type Writer = ScrubbedWriter<W>;
+
+    fn make_writer(&'writer self) -> Self::Writer {
+        ScrubbedWriter { sink: (self.0)(), line: Vec::new() }
+    }
+}
+
+/// Holds a line until it is whole, so that no secret slips through in two halves.
+struct ScrubbedWriter<W: Write> {
+    sink: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Write for ScrubbedWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let text = String::from_utf8_lossy(&self.line);
+        self.sink.write_all(scrub(&text).as_bytes())?;
+        self.line.clear();
+        self.sink.flush()
+    }
+}
+
+impl<W: Write> Drop for ScrubbedWriter<W> {
+    fn drop(&mut self) {
+        // Nobody is left to tell that the log cannot be written.
+        let _ = self.flush();
+    }
+}
+
+/// How every credential begins.
+const PREFIXES: [&str; 6] = ["aat_", "art_", "ask_", "ims_", "sil_", "whsec_"];
+/// Characters behind a prefix from which on it is taken for a credential.
+const SECRET_MIN: usize = 10;
+
+/// `text` with every credential cut down to its prefix and `…`.
+///
+/// Words that merely look like one are cut as well: a log line loses little by it.
+#[must_use]
+pub fn scrub(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((start, end)) = first_secret(rest) {
+        out.push_str(rest.get(..start).unwrap_or_default());
+        out.push('…');
+        rest = rest.get(end..).unwrap_or_default();
+    }
+    if out.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Where the secret part of the first credential begins and ends, in bytes.
+fn first_secret(text: &str) -> Option<(usize, usize)> {
+    let mut from = 0;
+    loop {
+        let behind = text.get(from..)?;
+        let start = PREFIXES.iter().filter_map(|it| behind.find(it).map(|at| from + at + it.len())).min()?;
+        let tail = text.get(start..)?;
+        let length = tail.bytes().take_while(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-')).count();
+        if length >= SECRET_MIN {
+            return Some((start, start + length));
+        }
+        from = start;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    const KEY: &str = "ask_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCde";
+
+    /// What `events` log at this level, in JSON or in text.
+    fn logged(level: LogLevel, json: bool, events: impl FnOnce()) -> String {
+        #[derive(Clone, Default)]
+        struct Sink(Arc<Mutex<Vec<u8>>>);
+        impl Write for Sink {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.lock().unwrap().write(bytes)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let sink = Sink::default();
+        let kept = sink.clone();
+        let subscriber = Registry::default().with(layer(level, json, move || sink.clone()));
+        tracing::subscriber::with_default(subscriber, events);
+        let bytes = kept.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    /// Every kind of credential is cut to its prefix wherever it stands; short words and ids stay.
+    #[test]
+    fn credentials_are_cut_to_their_prefix() {
+        let whsec = format!("{}{}", "whsec_", "0123456789");
+        for (text, wanted) in [
+            (format!("Bearer {KEY}"), "Bearer ask_…".to_owned()),
+            (format!("%20{KEY}&b={KEY}"), "%20ask_…&b=ask_…".to_owned()),
+            (format!("{{\"a\":\"{whsec}\"}} sil_0123456789"), "{\"a\":\"whsec_…\"} sil_…".to_owned()),
+            ("aat_012345678 ask_ wa\u{df}ask_é".to_owned(), "aat_012345678 ask_ wa\u{df}ask_é".to_owned()),
+            ("ims_0123456789art_0123456789.".to_owned(), "ims_….".to_owned()),
+            ("ask_art_0123456789".to_owned(), "ask_…".to_owned()),
+            ("act_01J0000000000000000000000Z".to_owned(), "act_01J0000000000000000000000Z".to_owned()),
+        ] {
+            assert_eq!(scrub(&text), wanted);
+        }
+    }
+
+    /// A credential that reaches a line by message, field or error never reaches the log, in either format.
+    #[test]
+    fn no_line_holds_a_credential() {
+        for json in [true, false] {
+            let out = logged(LogLevel::Info, json, || {
+                let error = io::Error::other(format!("refused {KEY}"));
+                tracing::warn!(key = KEY, error = &error as &dyn std::error::Error, "met {KEY}");
+            });
+            assert!(out.contains("ask_…") && !out.contains("ask_A"), "{out}");
+            assert_eq!(out.lines().count(), 1);
+        }
+    }
+
+    /// The line of a request has the route's template, the status, the time and the id, and nothing else.
+    #[test]
+    fn a_request_is_one_line_of_json() {
+        let out = logged(LogLevel::Info, true, || {
+            request(&RequestLine {
+                method: "GET",
+                route: Some("/v1/actions/{id}"),
+                status: 200,
+                took: Duration::from_micros(1_234),
+                request_id: "req-1",
+            });
+        });
+        let mut line: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&out).unwrap();
+        assert!(line.remove("timestamp").is_some());
+        assert_eq!(
+            serde_json::Value::Object(line),
+            serde_json::json!({
+                "level": "INFO", "target": "svc_http::request", "message": "request", "method": "GET",
+                "route": "/v1/actions/{id}", "status": 200, "ms": 1.234, "request_id": "req-1",
+            })
+        );
+    }
+
+    /// The level holds for this program; libraries speak only when they warn.
+    #[test]
+    fn libraries_are_heard_when_they_warn() {
+        let events = || {
+            tracing::trace!(target: "svc_store::lane", "own");
+            tracing::info!(target: "h2", "library");
+            tracing::warn!(target: "h2", "warned");
+        };
+        let (all, none) = (logged(LogLevel::Trace, true, events), logged(LogLevel::Off, true, events));
+        assert!(all.contains("own") && all.contains("warned") && !all.contains("library"), "{all}");
+        assert_eq!(none, "");
+    }
+}
