@@ -1,0 +1,284 @@
+//! What kind of action an agent asks about, and patterns over kinds.
+//!
+//! **Invariant:** what a kind needs and counts as follows from its name alone.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::value::Invalid;
+use crate::value::nearest::nearest;
+
+/// Parts that a dotted kind may have.
+const PARTS_MAX: usize = 5;
+/// Bytes of the longest custom kind.
+const KIND_MAX: usize = 128;
+/// What makes any word a dotted kind.
+const CUSTOM: &str = "custom.";
+
+/// The kind of an action: one of the built-in ones, or a dotted one of the caller's own.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActionKind(Name);
+
+/// Which actions a mandate is for: one kind, or every kind that begins with a prefix.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ActionPattern {
+    /// This kind alone.
+    Exact(ActionKind),
+    /// `crm.*`: every kind that begins with `crm.`, however many parts follow. Held with its dot.
+    Under(Prefix),
+}
+
+/// What stands before the star of an [`ActionPattern`], with its dot.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Prefix(Arc<str>);
+
+/// A word that is no kind of action, and what was probably meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownKind {
+    /// Why it was refused: one clause for people.
+    pub message: Invalid,
+    /// A kind that would be accepted.
+    pub did_you_mean: String,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Name {
+    BuiltIn(&'static str),
+    Custom(Arc<str>),
+}
+
+macro_rules! built_in {
+    ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {
+        impl ActionKind {
+            $($(#[$doc])* pub const $name: Self = Self(Name::BuiltIn($text));)*
+        }
+        /// Every built-in kind, as it is written.
+        const BUILT_IN: &[&str] = &[$($text),*];
+    };
+}
+
+built_in! {
+    /// Paying a merchant.
+    PAYMENT "payment";
+    /// Paying back.
+    REFUND "refund";
+    /// Sending money to a receiver.
+    TRANSFER "transfer";
+    /// Putting software into service.
+    DEPLOY "deploy";
+    /// Calling a tool of the agent's own client.
+    TOOL_CALL "tool.call";
+    /// Calling a tool of an MCP server.
+    MCP_CALL "mcp.call";
+    /// Giving data to somebody.
+    DATA_SHARE "data.share";
+    /// Sending a message.
+    MESSAGE_SEND "message.send";
+    /// Running code.
+    CODE_EXECUTE "code.execute";
+    /// Writing a file.
+    FILE_WRITE "file.write";
+    /// Deleting a record.
+    RECORD_DELETE "record.delete";
+    /// Giving somebody access.
+    ACCESS_GRANT "access.grant";
+    /// Changing infrastructure.
+    INFRA_CHANGE "infra.change";
+}
+
+impl ActionKind {
+    /// Reads a built-in kind, or a custom one of two to five parts of `[a-z][a-z0-9_]*` joined by dots.
+    ///
+    /// # Errors
+    /// [`UnknownKind`] for anything else, with the nearest built-in kind or, where none is near, a dotted one to use.
+    pub fn parse(text: &str) -> Result<Self, UnknownKind> {
+        if let Some(known) = BUILT_IN.iter().find(|it| **it == text) {
+            return Ok(Self(Name::BuiltIn(known)));
+        }
+        let parts = text.split('.').count();
+        if (2..=PARTS_MAX).contains(&parts) && text.len() <= KIND_MAX && text.split('.').all(is_part) {
+            return Ok(Self(Name::Custom(text.into())));
+        }
+        Err(UnknownKind::of(text))
+    }
+
+    /// The kind as it is written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Name::BuiltIn(text) => text,
+            Name::Custom(text) => text,
+        }
+    }
+
+    /// Whether money moves by definition: `payment`, `refund`, `transfer`. An action of any kind with a payment is one too.
+    #[must_use]
+    pub fn is_payment_type(&self) -> bool {
+        matches!(self.0, Name::BuiltIn("payment" | "refund" | "transfer"))
+    }
+
+    /// Whether the body must have `payment`.
+    #[must_use]
+    pub fn needs_payment(&self) -> bool {
+        self.is_payment_type()
+    }
+
+    /// Whether the body must have `tool.name`.
+    #[must_use]
+    pub fn needs_tool_name(&self) -> bool {
+        matches!(self.0, Name::BuiltIn("tool.call" | "mcp.call"))
+    }
+
+    /// Whether the body must have `data`.
+    #[must_use]
+    pub fn needs_data(&self) -> bool {
+        matches!(self.0, Name::BuiltIn("data.share"))
+    }
+
+    /// Whether it counts on the velocity line of tools: everything below `tool.` and `mcp.`.
+    #[must_use]
+    pub fn is_tool(&self) -> bool {
+        self.as_str().starts_with("tool.") || self.as_str().starts_with("mcp.")
+    }
+
+    /// Whether harm leaves the agent's hands with it, so that untrusted content in the context must ask a person first.
+    /// Every action with a payment is a sink whatever its kind, and so is a tool that the tool table marks.
+    #[must_use]
+    pub fn is_sink(&self) -> bool {
+        match &self.0 {
+            Name::BuiltIn(text) => !matches!(*text, "tool.call" | "mcp.call" | "file.write"),
+            Name::Custom(_) => false,
+        }
+    }
+}
+
+impl ActionPattern {
+    /// Reads a kind, or a prefix of one to four parts followed by `.*`.
+    ///
+    /// # Errors
+    /// [`Invalid`] for what is neither, `*` alone among it.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let Some(parts) = text.strip_suffix(".*") else {
+            return match ActionKind::parse(text) {
+                Ok(kind) => Ok(Self::Exact(kind)),
+                Err(_) if text.contains('*') => Err(Invalid::new("must be an action type or a prefix such as `crm.*`; no other use of `*` is known")),
+                Err(unknown) => Err(unknown.into()),
+            };
+        };
+        if text.len() > KIND_MAX || parts.split('.').count() >= PARTS_MAX || !parts.split('.').all(is_part) {
+            return Err(Invalid::new("must be an action type or a prefix such as `crm.*`"));
+        }
+        Ok(Self::Under(Prefix(format!("{parts}.").into())))
+    }
+
+    /// Whether it speaks of this kind.
+    #[must_use]
+    pub fn covers(&self, kind: &ActionKind) -> bool {
+        match self {
+            Self::Exact(it) => it == kind,
+            Self::Under(prefix) => kind.as_str().starts_with(&*prefix.0),
+        }
+    }
+
+    /// Whether there is a kind that both speak of.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exact(kind), pattern) | (pattern, Self::Exact(kind)) => pattern.covers(kind),
+            (Self::Under(a), Self::Under(b)) => a.0.starts_with(&*b.0) || b.0.starts_with(&*a.0),
+        }
+    }
+}
+
+impl UnknownKind {
+    fn of(text: &str) -> Self {
+        let did_you_mean = suggestion(text);
+        let rule = if text.contains('.') {
+            "must be 2 to 5 parts of lower-case letters, digits and `_`, each beginning with a letter, joined by dots"
+        } else {
+            "must be a built-in action type or a dotted one of your own"
+        };
+        Self { message: Invalid::new(rule), did_you_mean }
+    }
+}
+
+/// What would be accepted in place of the text: of a dotted one the same in legal letters, of a word the nearest
+/// built-in kind or the word with `custom.` before it.
+fn suggestion(text: &str) -> String {
+    let parts: Vec<String> = text.split('.').take(PARTS_MAX).map(part_like).filter(|it| !it.is_empty()).collect();
+    let dotted = parts.join(".");
+    if parts.len() > 1 && dotted.len() <= KIND_MAX {
+        return dotted;
+    }
+    if let Some(kind) = nearest(text, BUILT_IN.iter().copied()) {
+        return kind.to_owned();
+    }
+    match parts.first() {
+        Some(word) if word.len() <= KIND_MAX - CUSTOM.len() => format!("{CUSTOM}{word}"),
+        _ => "custom.action".to_owned(),
+    }
+}
+
+/// The text with what a part cannot hold taken out, or made `_`.
+fn part_like(text: &str) -> String {
+    let lower = text.trim().chars().take(KIND_MAX).map(|it| it.to_ascii_lowercase());
+    let legal: String = lower.map(|it| if it.is_ascii_lowercase() || it.is_ascii_digit() { it } else { '_' }).collect();
+    legal.trim_start_matches(|it: char| !it.is_ascii_lowercase()).trim_end_matches('_').to_owned()
+}
+
+fn is_part(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_lowercase()) && bytes.all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_')
+}
+
+impl From<UnknownKind> for Invalid {
+    fn from(unknown: UnknownKind) -> Self {
+        Self::new(format!("{}; did you mean `{}`?", unknown.message, unknown.did_you_mean))
+    }
+}
+
+impl fmt::Display for UnknownKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message.fmt(out)
+    }
+}
+
+impl std::error::Error for UnknownKind {}
+
+impl fmt::Display for ActionKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for ActionPattern {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(kind) => kind.fmt(out),
+            Self::Under(prefix) => write!(out, "{}*", prefix.0),
+        }
+    }
+}
+
+macro_rules! stored_as_text {
+    ($($name:ident by $error:ty;)*) => {$(
+        impl fmt::Debug for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Display::fmt(self, out) }
+        }
+        impl FromStr for $name {
+            type Err = $error;
+            fn from_str(text: &str) -> Result<Self, $error> { Self::parse(text) }
+        }
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> { to.collect_str(self) }
+        }
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+stored_as_text! { ActionKind by UnknownKind; ActionPattern by Invalid; }
