@@ -63,3 +63,76 @@ fn is_made_from(key: &str, receipt: &str) -> bool {
             || key.contains(&URL_SAFE_NO_PAD.encode(digest))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+
+    use super::*;
+
+    const RECEIPT: &str = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc.hgyY0il_MGCjP0JzlnLWG1PPOt7";
+
+    /// A random key of 16 to 128 characters is taken, whatever the characters, and only its SHA-256 is kept.
+    #[test]
+    fn a_random_key_is_kept_as_its_digest() {
+        for key in ["8f14e45fceea167a", &"k".repeat(128), &"é".repeat(16), "3d6f4a1e-6f0c-4f0f-9a53-0c7f7b0c5a2e"] {
+            let kept = VerifyKey::new(key, RECEIPT).unwrap();
+            assert_eq!(kept.digest()[..], Sha256::digest(key)[..], "{key}");
+        }
+        assert_ne!(VerifyKey::new("8f14e45fceea167a", RECEIPT), VerifyKey::new("8f14e45fceea167b", RECEIPT));
+    }
+
+    /// Short, long and unprintable keys are refused, counted in characters.
+    #[test]
+    fn a_key_has_16_to_128_characters() {
+        for key in ["", "8f14e45fceea167", &"é".repeat(15), &"k".repeat(129), "8f14e45f\tceea167a"] {
+            assert!(VerifyKey::new(key, RECEIPT).is_err(), "{key}");
+        }
+    }
+
+    /// A piece of the receipt is no secret.
+    #[test]
+    fn a_key_that_the_receipt_contains_is_refused() {
+        for key in [RECEIPT, &RECEIPT[..16], &RECEIPT[30..60], "il_MGCjP0JzlnLWG1PPOt7"] {
+            assert!(VerifyKey::new(key, RECEIPT).is_err(), "{key}");
+        }
+    }
+
+    /// Nor is any usual digest of it, in any usual writing.
+    #[test]
+    fn a_key_that_is_a_digest_of_the_receipt_is_refused() {
+        let digests: [Vec<u8>; 4] = [
+            Md5::digest(RECEIPT).to_vec(),
+            Sha1::digest(RECEIPT).to_vec(),
+            Sha256::digest(RECEIPT).to_vec(),
+            Sha512::digest(RECEIPT).to_vec(),
+        ];
+        for digest in digests {
+            let hex = hex::encode(&digest);
+            let mixed: String = hex.char_indices().map(|(at, it)| if at % 2 == 0 { it.to_ascii_uppercase() } else { it }).collect();
+            for key in [
+                hex.clone(),
+                hex.to_uppercase(),
+                mixed,
+                STANDARD.encode(&digest),
+                STANDARD_NO_PAD.encode(&digest),
+                URL_SAFE.encode(&digest),
+                URL_SAFE_NO_PAD.encode(&digest),
+                format!("digest-{}", URL_SAFE.encode(&digest)),
+            ] {
+                assert!(VerifyKey::new(&key, RECEIPT).is_err(), "{key}");
+                assert!(VerifyKey::new(&key, "another receipt").is_ok(), "{key}");
+            }
+        }
+    }
+
+    /// A text too long to be a receipt is not hashed: its verdict stands already.
+    #[test]
+    fn a_text_past_the_limit_is_not_hashed() {
+        let text = "r".repeat(RECEIPT_BYTES_MAX + 1);
+        assert!(VerifyKey::new(&hex::encode(Sha256::digest(&text)), &text).is_ok());
+        let text = "r".repeat(RECEIPT_BYTES_MAX);
+        assert!(VerifyKey::new(&hex::encode(Sha256::digest(&text)), &text).is_err());
+    }
+}
