@@ -38,13 +38,17 @@ fn the_text_is_a_function_of_claims_and_key() {
     let text = write(&payment(), &signer);
     assert_eq!(text, write(&payment(), &signer));
     let [header, payload, signature] = parts(&text);
-    assert_eq!(decoded(&header), r#"{"alg":"EdDSA","typ":"svc-receipt+jwt","kid":"--6IM5l0OosLj9yWskISYhUA3n_3CURQkmrYMSha_ck"}"#);
+    assert_eq!(
+        decoded(&header),
+        r#"{"alg":"EdDSA","typ":"svc-receipt+jwt","kid":"--6IM5l0OosLj9yWskISYhUA3n_3CURQkmrYMSha_ck"}"#
+    );
     let common = |kind: &str| {
         format!(
             r#"{{"iss":"https://gate.example","sub":"agt_00000000000000000000000003","jti":"rcp_00000000000000000000000001","act":"act_00000000000000000000000001","wid":"wsp_00000000000000000000000005","type":"{kind}","dig":"sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a","iat":1790847000,"nbf":1790846940,"exp":1790847900"#
         )
     };
-    let money = r#","amount":4200,"currency":"EUR","merchant":{"name":"Straße & \"Söhne\" 東京","domain":"shop.example"}}"#;
+    let money =
+        r#","amount":4200,"currency":"EUR","merchant":{"name":"Straße & \"Söhne\" 東京","domain":"shop.example"}}"#;
     assert_eq!(decoded(&payload), common("payment") + money);
     // Made by Python's `cryptography` over the same seed and the same two parts.
     assert_eq!(signature, "ahp-iraJhq3oB4eXkzKiCNkT7k-FLg-Pp5Z1MEaP44Z9Mz9efBEpae-NFy-wiy1NnaSxpktb5UIMl4PbaCsCCg");
@@ -157,7 +161,8 @@ fn a_header_is_exactly_three_members() {
 #[test]
 fn claims_are_strict() {
     let (signer, keys) = signer();
-    let [header, payload, _] = parts(&write(&payment(), &signer)).map(|part| URL_SAFE_NO_PAD.decode(part).unwrap_or_default());
+    let [header, payload, _] =
+        parts(&write(&payment(), &signer)).map(|part| URL_SAFE_NO_PAD.decode(part).unwrap_or_default());
     let (header, payload) = (String::from_utf8(header).unwrap(), String::from_utf8(payload).unwrap());
     assert!(accepted(&signed(&signer, &header, &payload), &keys));
     for (from, to) in [
@@ -194,7 +199,10 @@ fn claims_are_strict() {
         (r#","domain":"shop.example""#, ""),
         (r#","domain":"shop.example""#, r#","domain":"shop.example","domain":"shop.example""#),
         (r#","domain":"shop.example""#, r#","domain":"shop.example","country":"DE""#),
-        (r#""merchant":{"name":"Straße & \"Söhne\" 東京","domain":"shop.example"}"#, r#""merchant":["a","shop.example"]"#),
+        (
+            r#""merchant":{"name":"Straße & \"Söhne\" 東京","domain":"shop.example"}"#,
+            r#""merchant":["a","shop.example"]"#,
+        ),
         (r#""merchant":{"name":"Straße & \"Söhne\" 東京","domain":"shop.example"}"#, r#""merchant":null"#),
         (r#"{"iss""#, r#"{"aud":"x","iss""#),
         (r#"{"iss""#, r#"{"summary":"x","iss""#),
@@ -206,7 +214,12 @@ fn claims_are_strict() {
     for payload in ["", "{}", "[]", "null", "\u{feff}{}", "{\"iss\":\"\\ud800\"}"] {
         assert!(parse(&signed(&signer, &header, payload)).is_err(), "{payload}");
     }
-    let not_utf8 = format!("{}.{}.{}", URL_SAFE_NO_PAD.encode(&header), URL_SAFE_NO_PAD.encode(b"{\"iss\":\"\xff\"}"), "A".repeat(86));
+    let not_utf8 = format!(
+        "{}.{}.{}",
+        URL_SAFE_NO_PAD.encode(&header),
+        URL_SAFE_NO_PAD.encode(b"{\"iss\":\"\xff\"}"),
+        "A".repeat(86)
+    );
     assert!(parse(&not_utf8).is_err());
 }
 
@@ -244,7 +257,12 @@ fn only_canonical_base64url_in_three_parts_is_read() {
     }
     // 64 bytes leave four bits over in the last character: fifteen other characters decode to the same signature.
     let last = signature.as_bytes()[85];
-    let others: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']).filter(|it| *it as u32 != u32::from(last)).collect();
+    let others: Vec<char> = ('A'..='Z')
+        .chain('a'..='z')
+        .chain('0'..='9')
+        .chain(['-', '_'])
+        .filter(|it| *it as u32 != u32::from(last))
+        .collect();
     for other in others {
         let altered = format!("{header}.{payload}.{}{other}", &signature[..85]);
         assert!(!accepted(&altered, &keys), "{other}");
@@ -321,13 +339,20 @@ fn a_published_key_set_verifies() {
 fn a_key_set_is_read_with_care() {
     let x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
     let kid = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
-    let count = |json: &str| PublicKeys::from_jwks(&json.replace("XX", x).replace("KID", kid)).map(|keys| keys.iter().count());
+    let count =
+        |json: &str| PublicKeys::from_jwks(&json.replace("XX", x).replace("KID", kid)).map(|keys| keys.iter().count());
     for (json, keys) in [
         (r#"{"keys":[]}"#, 0),
         (r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"XX"}]}"#, 1),
-        (r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"XX","kid":"KID","use":"sig","alg":"EdDSA","key_ops":["verify"],"more":1}],"more":2}"#, 1),
+        (
+            r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"XX","kid":"KID","use":"sig","alg":"EdDSA","key_ops":["verify"],"more":1}],"more":2}"#,
+            1,
+        ),
         (r#"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"},{"kty":"OKP","crv":"X25519","x":"XX"}]}"#, 0),
-        (r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"XX","use":"enc"},{"kty":"OKP","crv":"Ed25519","x":"XX","alg":"ES256"}]}"#, 0),
+        (
+            r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"XX","use":"enc"},{"kty":"OKP","crv":"Ed25519","x":"XX","alg":"ES256"}]}"#,
+            0,
+        ),
         (r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"XX","key_ops":["sign"]}]}"#, 0),
     ] {
         assert_eq!(count(json), Ok(keys), "{json}");

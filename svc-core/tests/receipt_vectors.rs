@@ -5,15 +5,18 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
-use svc_core::state::gate::receipt::{DalekSigner, KeyFault, PublicKey, PublicKeys, Signer as _, parse, thumbprint, write};
+use svc_core::state::gate::receipt::{
+    DalekSigner, KeyFault, PublicKey, PublicKeys, Signer as _, parse, thumbprint, write,
+};
 use svc_core::value::Timestamp;
 use svc_core::value::secret::Secret;
 
 mod receipts;
 
-fn vectors(name: &str) -> Value {
-    let path = format!("{}/tests/data/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+macro_rules! vectors {
+    ($name:literal) => {
+        serde_json::from_str::<Value>(include_str!(concat!("data/", $name, ".json"))).unwrap()
+    };
 }
 
 fn hex_of(value: &Value) -> Vec<u8> {
@@ -27,7 +30,7 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
 /// RFC 8032, 7.1: from the seed come the public key and the signature, byte for byte, and the key verifies it.
 #[test]
 fn rfc_8032_signs_and_verifies() {
-    let file = vectors("rfc8032_ed25519");
+    let file = vectors!("rfc8032_ed25519");
     let tests = file["tests"].as_array().unwrap();
     assert_eq!(tests.len(), 3);
     for test in tests {
@@ -46,7 +49,7 @@ fn rfc_8032_signs_and_verifies() {
 /// names no type and no key, so it is no receipt.
 #[test]
 fn rfc_8037_signs_names_and_verifies() {
-    let file = vectors("rfc8037_eddsa_jws");
+    let file = vectors!("rfc8037_eddsa_jws");
     let text = |name: &str| file[name].as_str().unwrap();
     let part = |value: &Value| URL_SAFE_NO_PAD.decode(value.as_str().unwrap()).unwrap();
     let public: [u8; 32] = array(&part(&file["publicJwk"]["x"]));
@@ -67,7 +70,7 @@ fn rfc_8037_signs_names_and_verifies() {
 /// them.
 #[test]
 fn wycheproof_ed25519_agrees() {
-    let file = vectors("wycheproof_ed25519");
+    let file = vectors!("wycheproof_ed25519");
     let mut seen = 0;
     for group in file["testGroups"].as_array().unwrap() {
         let key = PublicKey::new(&array(&hex_of(&group["publicKey"]["pk"]))).unwrap();
@@ -86,7 +89,7 @@ fn wycheproof_ed25519_agrees() {
 /// never taken from the text.
 #[test]
 fn wycheproof_signatures_by_other_algorithms_are_no_receipts() {
-    let file = vectors("wycheproof_jws_es256_rs256_hs256");
+    let file = vectors!("wycheproof_jws_es256_rs256_hs256");
     let mut seen = 0;
     for test in file["testGroups"].as_array().unwrap().iter().flat_map(|group| group["tests"].as_array().unwrap()) {
         assert!(parse(test["jws"].as_str().unwrap()).is_err(), "{test}");
@@ -119,7 +122,10 @@ fn known_faults_of_receipts_are_refused() {
     flipped[40] ^= 0x10;
     for text in [
         format!("{header}.{}.{signature}", changed(&payload, r#""type":"payment""#, r#""type":"refund""#)),
-        format!("{header}.{}.{signature}", changed(&payload, "agt_00000000000000000000000003", "agt_00000000000000000000000004")),
+        format!(
+            "{header}.{}.{signature}",
+            changed(&payload, "agt_00000000000000000000000003", "agt_00000000000000000000000004")
+        ),
         format!("{header}.{}.{signature}", changed(&payload, r#""amount":4200"#, r#""amount":9900"#)),
         format!("{header}.{payload}.{}", URL_SAFE_NO_PAD.encode(flipped)),
     ] {

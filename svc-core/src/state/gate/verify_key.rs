@@ -110,7 +110,8 @@ mod tests {
         ];
         for digest in digests {
             let hex = hex::encode(&digest);
-            let mixed: String = hex.char_indices().map(|(at, it)| if at % 2 == 0 { it.to_ascii_uppercase() } else { it }).collect();
+            let mixed: String =
+                hex.char_indices().map(|(at, it)| if at % 2 == 0 { it.to_ascii_uppercase() } else { it }).collect();
             for key in [
                 hex.clone(),
                 hex.to_uppercase(),

@@ -208,13 +208,8 @@ fn payload(claims: &Claims<'_>) -> String {
     push_text(&mut out, &claims.kind);
     out.push_str(r#","dig":"#);
     push_text(&mut out, &claims.digest);
-    let _ = write!(
-        out,
-        r#","iat":{},"nbf":{},"exp":{}"#,
-        claims.issued_at_s,
-        claims.not_before_s(),
-        claims.expires_at_s
-    );
+    let _ =
+        write!(out, r#","iat":{},"nbf":{},"exp":{}"#, claims.issued_at_s, claims.not_before_s(), claims.expires_at_s);
     if let Some(payment) = &claims.payment {
         let _ = write!(out, r#","amount":{},"currency":"#, payment.amount);
         push_text(&mut out, &payment.currency);
