@@ -1,1 +1,3 @@
-//! tests.
+//! What the tests of the whole workspace share.
+
+pub mod source;

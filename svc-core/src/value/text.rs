@@ -99,7 +99,7 @@ impl Email {
         let sent = trimmed(text, 3, 254)
             .filter(|it| !it.contains(char::is_whitespace))
             .filter(|it| it.split_once('@').is_some_and(|(user, host)| !user.is_empty() && !host.is_empty() && !host.contains('@')))
-            .ok_or(Invalid::new("must be an e-mail address of at most 254 characters"))?;
+            .ok_or_else(|| Invalid::new("must be an e-mail address of at most 254 characters"))?;
         let lower = sent.to_lowercase();
         let folded = if *lower == *sent { Arc::clone(&sent) } else { lower.into() };
         Ok(Self { sent, folded })
