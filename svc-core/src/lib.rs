@@ -6,4 +6,5 @@
 pub mod rate;
 pub mod refusal;
 pub mod state;
+pub mod store;
 pub mod value;

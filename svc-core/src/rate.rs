@@ -79,7 +79,12 @@ impl Bucket {
     fn standing(&self, limit: u32, retry_after_s: Option<u32>) -> Standing {
         let size = i64::from(limit).saturating_mul(WINDOW_MS);
         let left = size.saturating_sub(self.missing).max(0) / WINDOW_MS;
-        Standing { limit, remaining: u32::try_from(left).unwrap_or(u32::MAX), reset_s: seconds(self.missing, limit), retry_after_s }
+        Standing {
+            limit,
+            remaining: u32::try_from(left).unwrap_or(u32::MAX),
+            reset_s: seconds(self.missing, limit),
+            retry_after_s,
+        }
     }
 }
 

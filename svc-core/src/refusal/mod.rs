@@ -117,7 +117,11 @@ impl Refusal {
     /// 413: the body is over `limit_bytes`.
     #[must_use]
     pub fn body_too_large(limit_bytes: usize) -> Self {
-        Self { kind: Kind::BodyTooLarge, message: Cow::Owned(format!("the body is over {limit_bytes} bytes")), detail: None }
+        Self {
+            kind: Kind::BodyTooLarge,
+            message: Cow::Owned(format!("the body is over {limit_bytes} bytes")),
+            detail: None,
+        }
     }
 
     /// 429: ask again in `retry_after_s` seconds.
@@ -307,7 +311,10 @@ mod tests {
     /// Every fault is kept and the message is their messages, joined.
     #[test]
     fn a_refusal_of_a_request_carries_every_fault() {
-        let refusal = Refusal::invalid_request(vec![FieldError::missing("type"), FieldError::new("payment.amount", "must be above zero")]);
+        let refusal = Refusal::invalid_request(vec![
+            FieldError::missing("type"),
+            FieldError::new("payment.amount", "must be above zero"),
+        ]);
         assert_eq!(refusal.message(), "`type` is required; `payment.amount` must be above zero");
         assert_eq!(refusal.errors().len(), 2);
         assert_eq!((refusal.status(), refusal.type_()), (400, "invalid_request"));
@@ -325,7 +332,12 @@ mod tests {
         assert_eq!(Refusal::invalid_field("type", "is unknown").did_you_mean("payment").nearest(), Some("payment"));
         assert_eq!(Refusal::idempotency_conflict().with_evidence("evd_1").evidence_record(), Some("evd_1"));
         let bare = Refusal::not_found();
-        assert!(bare.errors().is_empty() && bare.reason().is_none() && bare.retry_after_s().is_none() && bare.agent_id().is_none());
+        assert!(
+            bare.errors().is_empty()
+                && bare.reason().is_none()
+                && bare.retry_after_s().is_none()
+                && bare.agent_id().is_none()
+        );
     }
 
     /// A verification in doubt says how to find out; any other internal error says nothing.

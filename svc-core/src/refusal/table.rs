@@ -161,10 +161,13 @@ mod tests {
                 statuses.push(row.status);
             }
         }
-        let found: Vec<String> = table.into_iter().map(|(type_, mut statuses)| {
-            statuses.sort_unstable();
-            format!("{type_} {}", statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" "))
-        }).collect();
+        let found: Vec<String> = table
+            .into_iter()
+            .map(|(type_, mut statuses)| {
+                statuses.sort_unstable();
+                format!("{type_} {}", statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" "))
+            })
+            .collect();
         assert_eq!(found.join("\n"), INTERFACE.trim());
     }
 
@@ -173,7 +176,11 @@ mod tests {
     fn messages_are_clauses_and_advice_is_a_sentence() {
         for kind in Kind::ALL {
             let row = kind.row();
-            assert!(!row.message.ends_with('.') && !row.message.starts_with(|it: char| it.is_uppercase()), "{}", row.message);
+            assert!(
+                !row.message.ends_with('.') && !row.message.starts_with(|it: char| it.is_uppercase()),
+                "{}",
+                row.message
+            );
             if let Some(fix) = row.fix {
                 assert!(fix.ends_with('.') && fix.starts_with(|it: char| it.is_uppercase()), "{fix}");
             }

@@ -1,5 +1,7 @@
-//! The nouns: a state, its transitions as consuming methods, its links.
+//! The nouns: what a row holds, which states it has, how it moves between them, by what it is found.
 //!
-//! **Invariant:** nothing in this layer names a scope, a turn or a rule.
+//! **Invariant:** a noun never names `Scope`, a store or a rule; its transitions are methods from one state to the next.
 
+pub mod evidence;
 pub mod gate;
+pub mod people;

@@ -77,7 +77,10 @@ impl<'name> Object<'name> {
     #[must_use]
     pub fn finish(mut self) -> String {
         self.members.sort_unstable_by(|(a, _), (b, _)| by_utf16(a, b));
-        debug_assert!(!self.members.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a == b)), "a name was given twice");
+        debug_assert!(
+            !self.members.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a == b)),
+            "a name was given twice"
+        );
         let names: usize = self.members.iter().map(|(name, _)| name.len() + 4).sum();
         let mut out = String::with_capacity(self.values.len() + names + 2);
         out.push('{');
@@ -152,12 +155,18 @@ fn write_number(out: &mut String, number: Number) {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "RFC 8785 numbers are doubles: an integer beyond them is the nearest one")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "RFC 8785 numbers are doubles: an integer beyond them is the nearest one"
+)]
 const fn int_to_double(value: i64) -> f64 {
     value as f64
 }
 
-#[expect(clippy::cast_precision_loss, reason = "RFC 8785 numbers are doubles: an integer beyond them is the nearest one")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "RFC 8785 numbers are doubles: an integer beyond them is the nearest one"
+)]
 const fn big_to_double(value: u64) -> f64 {
     value as f64
 }

@@ -58,7 +58,8 @@ impl Domain {
         if is_address(&name) {
             return Err(Invalid::new("must be a host name, not an IP address"));
         }
-        let registrable = psl::domain(name.as_bytes()).ok_or_else(|| Invalid::new("must be below a public suffix such as `com`, not one itself"))?;
+        let registrable = psl::domain(name.as_bytes())
+            .ok_or_else(|| Invalid::new("must be below a public suffix such as `com`, not one itself"))?;
         let from = name.len().saturating_sub(registrable.as_bytes().len());
         let registrable_from = u8::try_from(from).map_err(|_| refused())?;
         Ok(Self { name, registrable_from })
@@ -166,5 +167,6 @@ fn is_plain(text: &str) -> bool {
 /// number"), decimal, octal or hexadecimal. No top-level domain is one. IPv6 has its brackets and colons against it.
 fn is_address(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
-    last.bytes().all(|byte| byte.is_ascii_digit()) || last.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    last.bytes().all(|byte| byte.is_ascii_digit())
+        || last.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }

@@ -28,7 +28,9 @@ impl ToolGlob {
         }
         let sound = text.chars().count() <= GLOB_MAX && text == text.trim() && !text.contains(char::is_control);
         if !sound || text.split('/').any(str::is_empty) {
-            return Err(Invalid::new("must be a tool's name or `server/name` of at most 256 characters, with `*` within a part"));
+            return Err(Invalid::new(
+                "must be a tool's name or `server/name` of at most 256 characters, with `*` within a part",
+            ));
         }
         Ok(Self(text.into()))
     }

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::link::RowId;
 use super::{Invalid, Timestamp};
 
 const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -103,6 +104,10 @@ macro_rules! ids {
             /// [`Invalid`] where the prefix is another or the rest is no ULID.
             pub fn parse(text: &str) -> Result<Self, Invalid> { parse_bits(text, $prefix).map(Self) }
         }
+        impl RowId for $name {
+            fn parts(self) -> (u128, Option<u32>) { (self.0, None) }
+            fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> { number.is_none().then_some(Self(bits)) }
+        }
         impl fmt::Display for $name {
             fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result { format_bits($prefix, self.0, out) }
         }
@@ -179,6 +184,15 @@ pub struct MandateVersionId {
     pub version: u32,
 }
 
+impl RowId for MandateVersionId {
+    fn parts(self) -> (u128, Option<u32>) {
+        (self.mandate.bits(), Some(self.version))
+    }
+    fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> {
+        Some(Self { mandate: MandateId::from_bits(bits), version: number? })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -199,7 +213,16 @@ mod tests {
     #[test]
     fn what_is_no_id_is_refused() {
         let good = ActionId::from_bits(77).to_string();
-        for bad in ["", "act_", &good.replace("act_", "agt_"), &good.to_lowercase(), &good[..29], &format!("{good}0"), "act_8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "act_0000000000000000000000000I"] {
+        for bad in [
+            "",
+            "act_",
+            &good.replace("act_", "agt_"),
+            &good.to_lowercase(),
+            &good[..29],
+            &format!("{good}0"),
+            "act_8ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+            "act_0000000000000000000000000I",
+        ] {
             assert!(ActionId::parse(bad).is_err(), "{bad}");
         }
     }

@@ -61,7 +61,8 @@ impl Json {
     /// that stands twice in one object (compared after unescaping), more than [`DEPTH_MAX`] levels, half a surrogate
     /// pair, a number outside the range of a double, and anything behind the value.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
-        let text = std::str::from_utf8(bytes).map_err(|fault| Malformed(format!("is not UTF-8 from byte {} on", fault.valid_up_to())))?;
+        let text = std::str::from_utf8(bytes)
+            .map_err(|fault| Malformed(format!("is not UTF-8 from byte {} on", fault.valid_up_to())))?;
         let mut reader = serde_json::Deserializer::from_str(text);
         let json = Level(DEPTH_MAX).deserialize(&mut reader).map_err(Malformed::from_reader)?;
         reader.end().map_err(Malformed::from_reader)?;
@@ -223,7 +224,10 @@ struct Level(usize);
 
 impl Level {
     fn inner<E: de::Error>(self) -> Result<Self, E> {
-        self.0.checked_sub(1).map(Self).ok_or_else(|| E::custom(format_args!("is nested deeper than {DEPTH_MAX} levels")))
+        self.0
+            .checked_sub(1)
+            .map(Self)
+            .ok_or_else(|| E::custom(format_args!("is nested deeper than {DEPTH_MAX} levels")))
     }
 }
 

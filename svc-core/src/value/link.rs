@@ -107,3 +107,11 @@ pub trait Linked {
     /// The row's links, from the row alone.
     fn links(&self) -> Vec<Link>;
 }
+
+/// What a row's id gives to be a key.
+pub trait RowId: Copy {
+    /// The bits, and the number that follows them, if the id has one.
+    fn parts(self) -> (u128, Option<u32>);
+    /// The id over these parts; `None` where the number is missing or too many.
+    fn from_parts(bits: u128, number: Option<u32>) -> Option<Self>;
+}

@@ -4,6 +4,7 @@
 
 pub mod canonical;
 pub mod currency;
+pub mod digest;
 pub mod domain;
 pub mod glob;
 pub mod id;

@@ -114,7 +114,14 @@ impl fmt::Display for Money {
             return write!(out, "{} {}", self.minor, self.currency);
         }
         let unit = 10_i64.pow(u32::from(digits));
-        write!(out, "{}.{:0width$} {}", self.minor / unit, self.minor % unit, self.currency, width = usize::from(digits))
+        write!(
+            out,
+            "{}.{:0width$} {}",
+            self.minor / unit,
+            self.minor % unit,
+            self.currency,
+            width = usize::from(digits)
+        )
     }
 }
 

@@ -81,8 +81,14 @@ impl Zone {
 
     /// The day, counted from 1970-01-01, that the zone's calendars show at an instant.
     fn day_at(&self, ms: i64) -> i64 {
-        let shown = self.rules.as_ref().and_then(|rules| Some(rules.to_datetime(jiff::Timestamp::from_millisecond(ms).ok()?).date()));
-        shown.map_or_else(|| ms.div_euclid(DAY_MS), |date| days_of(date.year().into(), date.month().into(), date.day().into()))
+        let shown = self
+            .rules
+            .as_ref()
+            .and_then(|rules| Some(rules.to_datetime(jiff::Timestamp::from_millisecond(ms).ok()?).date()));
+        shown.map_or_else(
+            || ms.div_euclid(DAY_MS),
+            |date| days_of(date.year().into(), date.month().into(), date.day().into()),
+        )
     }
 
     /// The first instant of a day; of a day that the zone left out, the first after it.
@@ -122,7 +128,10 @@ impl Period {
     /// # Errors
     /// [`Invalid`] for any other word.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        Self::ALL.into_iter().find(|it| it.as_str() == text).ok_or_else(|| Invalid::new("must be `hour`, `day`, `week`, `month` or `year`"))
+        Self::ALL
+            .into_iter()
+            .find(|it| it.as_str() == text)
+            .ok_or_else(|| Invalid::new("must be `hour`, `day`, `week`, `month` or `year`"))
     }
 
     /// The word.

@@ -16,7 +16,11 @@ impl Seed {
     /// Sixteen bytes for the `n`-th need of the `command`-th command: the same at every run of the rule.
     #[must_use]
     pub fn draw(&self, command: u32, n: u32) -> [u8; 16] {
-        let hash = Sha256::new().chain_update(self.0).chain_update(command.to_be_bytes()).chain_update(n.to_be_bytes()).finalize();
+        let hash = Sha256::new()
+            .chain_update(self.0)
+            .chain_update(command.to_be_bytes())
+            .chain_update(n.to_be_bytes())
+            .finalize();
         let mut out = [0; 16];
         for (to, from) in out.iter_mut().zip(hash.iter()) {
             *to = *from;

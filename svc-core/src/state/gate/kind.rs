@@ -162,7 +162,9 @@ impl ActionPattern {
         let Some(parts) = text.strip_suffix(".*") else {
             return match ActionKind::parse(text) {
                 Ok(kind) => Ok(Self::Exact(kind)),
-                Err(_) if text.contains('*') => Err(Invalid::new("must be an action type or a prefix such as `crm.*`; no other use of `*` is known")),
+                Err(_) if text.contains('*') => Err(Invalid::new(
+                    "must be an action type or a prefix such as `crm.*`; no other use of `*` is known",
+                )),
                 Err(unknown) => Err(unknown.into()),
             };
         };
@@ -179,6 +181,12 @@ impl ActionPattern {
             Self::Exact(it) => it == kind,
             Self::Under(prefix) => kind.as_str().starts_with(&*prefix.0),
         }
+    }
+
+    /// Whether it speaks of a kind that cannot be without a payment.
+    #[must_use]
+    pub fn covers_payment(&self) -> bool {
+        [ActionKind::PAYMENT, ActionKind::REFUND, ActionKind::TRANSFER].iter().any(|kind| self.covers(kind))
     }
 
     /// Whether there is a kind that both speak of.
@@ -229,7 +237,8 @@ fn part_like(text: &str) -> String {
 
 fn is_part(text: &str) -> bool {
     let mut bytes = text.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_lowercase()) && bytes.all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_')
+    bytes.next().is_some_and(|first| first.is_ascii_lowercase())
+        && bytes.all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_')
 }
 
 impl From<UnknownKind> for Invalid {

@@ -1,6 +1,32 @@
-//! What the gate keeps and gives out.
+//! The gate's nouns: agents and their mandates, actions and their approvals, receipts.
 
+mod action;
+mod activity;
+mod agent;
+mod approval;
+mod block;
 pub mod kind;
+mod mandate;
+mod payee;
 pub mod provenance;
+mod reason;
 pub mod receipt;
+mod replay;
+mod template;
 pub mod verify_key;
+
+pub use action::{
+    Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, Origin, Outcome,
+    OutcomeStatus, Payment, Reservation, State, Status, Tool, Verb,
+};
+pub use activity::{Activity, DENIALS_KEPT, Line, Nth, Tally};
+pub use agent::{Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Tier};
+pub use approval::{Approval, ApprovalState, Consent};
+pub use block::{Block, BlockId, BlockOwner, SEALED};
+pub use kind::{ActionKind, ActionPattern};
+pub use mandate::{Count, Duplicates, Fields, Limits, Mandate, Merchants, OnLimit, PerPeriod, Terms, Tools};
+pub use payee::{DUPLICATE_WINDOW, Paid, Payee, PayeeSlot, SPLIT_WINDOW};
+pub use provenance::{Class, Declared, Verdict};
+pub use reason::{Code, Effect, Reason};
+pub use replay::{ClientSession, Payload, REPLAY_KEPT, Replay, SESSION_KEPT, SESSION_NOTED};
+pub use template::{CATALOGUE, Template};

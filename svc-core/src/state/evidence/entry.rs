@@ -1,0 +1,161 @@
+//! A ledger record (CONTRACT part 2, "Ledger and evidence").
+//!
+//! Its JSON is canonical from the start: what is stored is the text that is hashed, less the members that its place
+//! adds. **Invariant:** a placed record never changes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::canonical::Object;
+use crate::value::digest::Digest;
+use crate::value::id::{ActionId, AgentId, EvidenceId, KeyId, MandateId, PrincipalId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked, Order, shard};
+use crate::value::{Id, Timestamp};
+
+/// A ledger record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its id. Ids of one commit sort in the order in which its commands wrote them.
+    pub id: EvidenceId,
+    /// Whose ledger it is in.
+    #[serde(rename = "w")]
+    pub workspace: WorkspaceId,
+    /// When, by the clock of the node that decided.
+    pub at: Timestamp,
+    /// What kind of thing happened, such as `action.allowed`.
+    pub kind: Box<str>,
+    /// Who did it, canonical JSON.
+    pub actor: Box<str>,
+    /// The id of what it happened to.
+    pub subject: Box<str>,
+    /// What is told of it, canonical JSON.
+    pub data: Box<str>,
+    /// Its place, once it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// Where a record stands in its workspace's chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// From 0, without gaps.
+    pub seq: u64,
+    /// The hash of the record before; of the first, 32 zero bytes.
+    pub prev: Digest,
+    /// SHA-256 over the record's canonical JSON without `hash`.
+    pub hash: Digest,
+}
+
+impl Linked for Entry {
+    fn links(&self) -> Vec<Link> {
+        vec![match &self.place {
+            None => Link { index: Index::Unplaced, prefix: shard(self.workspace), order: Order::Stamp },
+            Some(place) => {
+                Link { index: Index::LedgerOf, prefix: self.workspace.bits(), order: Order::At(place.seq.into()) }
+            }
+        }]
+    }
+}
+
+impl Entry {
+    /// The record with its place behind `head`, the hash of the record before it.
+    #[must_use]
+    pub fn placed(mut self, seq: u64, prev: Digest) -> Self {
+        let hash = Digest::of(self.hashed_text(seq, &prev));
+        self.place = Some(Place { seq, prev, hash });
+        self
+    }
+
+    /// The RFC 8785 text that the hash is over.
+    #[must_use]
+    pub fn hashed_text(&self, seq: u64, prev: &Digest) -> String {
+        Object::new()
+            .raw("actor", &self.actor)
+            .text("at", &self.at.to_string())
+            .raw("data", &self.data)
+            .text("id", &self.id.to_string())
+            .text("kind", &self.kind)
+            .text("prevHash", &prev.to_string())
+            .int("seq", i64::try_from(seq).unwrap_or(i64::MAX))
+            .text("subject", &self.subject)
+            .finish()
+    }
+}
+
+/// Who did something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// An agent, by its key.
+    Agent(AgentId),
+    /// A gateway key that is no agent's.
+    Key(KeyId),
+    /// A signed-in person.
+    Person(PrincipalId),
+    /// A rule of the gate.
+    Policy,
+    /// Time.
+    Timer,
+    /// A party without a credential: whoever presents a receipt.
+    Stranger,
+}
+
+impl Actor {
+    /// The actor as canonical JSON.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        let (kind, id) = match self {
+            Self::Agent(id) => ("agent", Some(id.to_string())),
+            Self::Key(id) => ("key", Some(id.to_string())),
+            Self::Person(id) => ("person", Some(id.to_string())),
+            Self::Policy => ("policy", None),
+            Self::Timer => ("timer", None),
+            Self::Stranger => ("integration", None),
+        };
+        let mut object = Object::new().text("kind", kind);
+        if let Some(id) = id {
+            object = object.text("id", &id);
+        }
+        object.finish()
+    }
+}
+
+/// What a record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An action.
+    Action(ActionId),
+    /// An agent.
+    Agent(AgentId),
+    /// A key.
+    Key(KeyId),
+    /// A mandate.
+    Mandate(MandateId),
+    /// The workspace itself.
+    Workspace(WorkspaceId),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Action(id) => id.fmt(out),
+            Self::Agent(id) => id.fmt(out),
+            Self::Key(id) => id.fmt(out),
+            Self::Mandate(id) => id.fmt(out),
+            Self::Workspace(id) => id.fmt(out),
+        }
+    }
+}
+
+/// What a rule tells the ledger; the turn adds id, instant and workspace.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    /// The kind, one of CONTRACT part 6.
+    pub kind: &'static str,
+    /// Who.
+    pub actor: Actor,
+    /// What about.
+    pub subject: Subject,
+    /// The record's `data`, canonical JSON.
+    pub data: String,
+}

@@ -1,0 +1,558 @@
+//! An action: what an agent asked, what was decided, and what became of it.
+//!
+//! How an action reads depends on its own row, on the agent's epoch and on the time: a freeze writes one row and every
+//! unconsumed allow made before it reads `revoked` from that commit on.
+
+use serde::{Deserialize, Serialize};
+
+use super::agent::{Agent, Standing};
+use super::kind::ActionKind;
+use super::payee::PayeeSlot;
+use super::provenance::{Class, Declared, Verdict};
+use super::reason::{Code, Reason};
+use crate::refusal::Refusal;
+use crate::value::currency::Currency;
+use crate::value::digest::Digest;
+use crate::value::domain::Domain;
+use crate::value::id::{
+    ActionId, AgentId, ApprovalId, CallbackId, EvidenceId, HoldId, MandateId, MandateVersionId, PrincipalId, ReceiptId,
+    WorkspaceId,
+};
+use crate::value::link::{Index, Link, Linked};
+use crate::value::period::Period;
+use crate::value::text::{Label, SessionId, Summary, UrlText};
+use crate::value::{Id, Span, Timestamp};
+
+/// How long after its receipt expired an unsettled action is posted by itself.
+pub const LAPSE_AFTER: Span = Span::hours(24);
+
+/// An action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Action {
+    /// Its id.
+    pub id: ActionId,
+    /// Who asked.
+    pub agent: AgentId,
+    /// In which workspace.
+    #[serde(rename = "wid")]
+    pub workspace: WorkspaceId,
+    /// For whom.
+    pub principal: PrincipalId,
+    /// What type of action.
+    #[serde(rename = "type")]
+    pub kind: ActionKind,
+    /// What it does, in the agent's words.
+    pub summary: Summary,
+    /// The money it moves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payment: Option<Payment>,
+    /// The data it shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataShare>,
+    /// The tool it calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Tool>,
+    /// Whether a [`Payload`](super::Payload) row holds tool input or details.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub payload: bool,
+    /// The client's session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// Where it came from.
+    pub provenance: Origin,
+    /// What the digest is salted with, and what the commitments of its ledger records are derived from.
+    #[serde(with = "salt_text")]
+    pub salt: [u8; 16],
+    /// SHA-256 over what was asked, as normalised.
+    pub digest: Digest,
+    /// When it was asked.
+    pub created_at: Timestamp,
+    /// The agent's epoch it was decided under.
+    pub epoch: u32,
+    /// The mandate that is charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mandate: Option<MandateVersionId>,
+    /// What it holds of that mandate's limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Reservation>,
+    /// Its place among the payee's payments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payee: Option<PayeeSlot>,
+    /// Why it was decided so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
+    /// What is noted besides the reasons' codes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<Code>,
+    /// The hold that refused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<HoldId>,
+    /// Where it stands.
+    pub state: State,
+    /// What a person was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalId>,
+    /// Who is called once it is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<Box<Callback>>,
+    /// The newest ledger record on it.
+    pub evidence: EvidenceId,
+    /// The incident that its settlement was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incident: Option<Incident>,
+}
+
+/// The money an action moves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payment {
+    /// In minor units, above zero.
+    pub amount: i64,
+    /// Of this currency.
+    pub currency: Currency,
+    /// What the payee is called.
+    pub name: Label,
+    /// The payee's domain.
+    pub domain: Domain,
+}
+
+/// The data an action shares.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataShare {
+    /// With whom: a domain or an e-mail address.
+    pub recipient: Label,
+    /// Which fields.
+    pub fields: Vec<Label>,
+    /// What for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<Summary>,
+}
+
+/// The tool an action calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tool {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Label>,
+    /// The server that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Label>,
+    /// The digest of its input, where the agent sent one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_digest: Option<Digest>,
+    /// How many bytes the input has, where the agent said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_bytes: Option<i64>,
+}
+
+/// Where an action came from, as said and as seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// What the agent said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declared: Vec<Declared>,
+    /// What entered its context.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observed: Vec<Box<str>>,
+    /// The least trusted of all.
+    pub effective: Class,
+    /// How the two compare.
+    pub verdict: Verdict,
+}
+
+/// What an action holds of a mandate's limits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// Of which mandate.
+    pub mandate: MandateId,
+    /// How much of its amount, in which period; absent where the mandate has no amount a period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<(i64, Period, Timestamp)>,
+    /// One of its count, in which period; absent where the mandate has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<(Period, Timestamp)>,
+}
+
+/// Where an action stands in its own row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// A person has been asked.
+    Pending {
+        /// Until when.
+        expires_at: Timestamp,
+    },
+    /// Said no.
+    Denied {
+        /// When.
+        at: Timestamp,
+        /// By whom.
+        by: DecidedBy,
+    },
+    /// Nobody decided in time.
+    Expired {
+        /// When the time was up.
+        at: Timestamp,
+    },
+    /// Said yes.
+    Allowed(Allowed),
+}
+
+/// Who decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// Time.
+    Expiry,
+    /// A freeze.
+    Freeze,
+    /// A person.
+    Person(PrincipalId),
+    /// The rules.
+    Policy,
+}
+
+/// A yes, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowed {
+    /// When.
+    pub at: Timestamp,
+    /// By whom.
+    pub by: DecidedBy,
+    /// Until when the receipt is good.
+    pub receipt_expires_at: Timestamp,
+    /// Who used the receipt up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumed: Option<Consumed>,
+    /// What the lapse found, once it was posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lapsed: Option<Lapse>,
+    /// What the agent said became of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+}
+
+/// What an unsettled action read when it lapsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lapse {
+    /// Allowed.
+    Lapsed,
+    /// Revoked, which it stays.
+    Revoked,
+}
+
+/// A receipt's only use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Consumed {
+    /// When.
+    pub at: Timestamp,
+    /// The charge's amount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<i64>,
+    /// The digest of the verifier's idempotency key, where one was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Digest>,
+    /// The digest of what was verified, beside the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Digest>,
+}
+
+/// What the agent said became of an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Done or not.
+    pub status: OutcomeStatus,
+    /// The final amount, as sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<i64>,
+    /// What it came to: the amount posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posted: Option<i64>,
+    /// When it was told.
+    pub at: Timestamp,
+    /// Whether it had lapsed before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+    /// Whether it was revoked before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub revoked: bool,
+}
+
+/// Done or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeStatus {
+    /// Called off.
+    Cancelled,
+    /// Done.
+    Completed,
+    /// Tried in vain.
+    Failed,
+}
+
+impl OutcomeStatus {
+    /// Reads one of the three words.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "cancelled" => Some(Self::Cancelled),
+            "completed" => Some(Self::Completed),
+            "failed" => Some(Self::Failed),
+            _ => None,
+        }
+    }
+}
+
+/// Who is called once an action is decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Callback {
+    /// Its id.
+    pub id: CallbackId,
+    /// Where.
+    pub url: UrlText,
+    /// When it was registered.
+    pub created_at: Timestamp,
+}
+
+/// More was settled than allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incident {
+    /// What was allowed, in minor units.
+    pub allowed: i64,
+    /// What was settled.
+    pub settled: i64,
+    /// The record of it.
+    pub evidence: EvidenceId,
+}
+
+/// How an action reads (CONTRACT part 2, "Decision").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// A person has been asked.
+    Pending,
+    /// Allowed and unsettled.
+    Allowed,
+    /// Denied by a rule, a person or a freeze.
+    Denied,
+    /// Nobody decided in time.
+    Expired,
+    /// Allowed, then the agent was stopped with the receipt unused.
+    Revoked,
+    /// Never settled; posted in full.
+    Lapsed,
+    /// Settled as done.
+    Completed,
+    /// Settled as tried in vain.
+    Failed,
+    /// Settled as called off.
+    Cancelled,
+}
+
+impl Status {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+            Self::Lapsed => "lapsed",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What an agent is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Go on.
+    Allow,
+    /// Wait for a person.
+    Ask,
+    /// Stop.
+    Deny,
+}
+
+impl Verb {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "approval_required",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+impl Linked for Action {
+    fn links(&self) -> Vec<Link> {
+        let mut links = vec![Link::by_id(Index::ActionsOf, self.agent.bits(), self.id)];
+        links.extend(self.lapses_at().map(|at| Link::wake(self.workspace, at)));
+        links
+    }
+}
+
+impl Action {
+    /// The receipt's id: the action's own bits.
+    #[must_use]
+    pub fn receipt(&self) -> ReceiptId {
+        self.id.into()
+    }
+
+    /// When a timer has to post what this action holds; `None` where it holds nothing or was posted.
+    fn lapses_at(&self) -> Option<Timestamp> {
+        self.reservation.as_ref()?;
+        let State::Allowed(allowed) = &self.state else { return None };
+        (allowed.outcome.is_none() && allowed.lapsed.is_none()).then(|| allowed.lapse_at())
+    }
+
+    /// Whether what stood under this action's epoch is void: the agent was stopped since, or a hold covers it.
+    #[must_use]
+    pub fn is_void(&self, agent: &Agent, hold: bool) -> bool {
+        hold || agent.epoch != self.epoch || !agent.is_active()
+    }
+
+    /// How the action reads at `now`.
+    #[must_use]
+    pub fn status(&self, agent: &Agent, hold: bool, now: Timestamp) -> Status {
+        match &self.state {
+            State::Denied { .. } => Status::Denied,
+            State::Expired { .. } => Status::Expired,
+            State::Pending { expires_at } => {
+                let stopped_first = agent.stopped_since(self.epoch).is_none_or(|at| at < *expires_at);
+                match (self.is_void(agent, hold), now >= *expires_at) {
+                    (true, expired) if stopped_first || !expired => Status::Denied,
+                    (_, true) => Status::Expired,
+                    (_, false) => Status::Pending,
+                }
+            }
+            State::Allowed(allowed) => self.allowed_status(allowed, agent, hold, now),
+        }
+    }
+
+    fn allowed_status(&self, allowed: &Allowed, agent: &Agent, hold: bool, now: Timestamp) -> Status {
+        if let Some(outcome) = &allowed.outcome {
+            return match outcome.status {
+                OutcomeStatus::Cancelled => Status::Cancelled,
+                OutcomeStatus::Completed => Status::Completed,
+                OutcomeStatus::Failed => Status::Failed,
+            };
+        }
+        let lapse_at = allowed.lapse_at();
+        let void = allowed.consumed.is_none() && self.is_void(agent, hold);
+        match allowed.lapsed {
+            Some(Lapse::Lapsed) => Status::Lapsed,
+            Some(Lapse::Revoked) => Status::Revoked,
+            None if void && agent.stopped_since(self.epoch).is_some_and(|at| at >= lapse_at) => Status::Lapsed,
+            None if void => Status::Revoked,
+            None if now >= lapse_at && self.reservation.is_none() => Status::Lapsed,
+            None => Status::Allowed,
+        }
+    }
+
+    /// What the agent is to do, by how the action reads.
+    #[must_use]
+    pub fn verb(&self, status: Status) -> Verb {
+        match status {
+            Status::Pending => Verb::Ask,
+            Status::Allowed | Status::Lapsed => Verb::Allow,
+            Status::Denied | Status::Expired | Status::Revoked => Verb::Deny,
+            Status::Completed | Status::Failed | Status::Cancelled => {
+                let revoked = matches!(&self.state, State::Allowed(Allowed { outcome: Some(it), .. }) if it.revoked);
+                if revoked { Verb::Deny } else { Verb::Allow }
+            }
+        }
+    }
+
+    /// When the action came to its end, if it has: from then on its idempotency key is kept for a week.
+    #[must_use]
+    pub fn ended_at(&self, agent: &Agent, hold: bool, now: Timestamp) -> Option<Timestamp> {
+        match (&self.state, self.status(agent, hold, now)) {
+            (_, Status::Pending | Status::Allowed) => None,
+            (State::Denied { at, .. } | State::Expired { at }, _) => Some(*at),
+            (State::Pending { expires_at }, _) => {
+                Some(agent.stopped_since(self.epoch).map_or(*expires_at, |at| at.min(*expires_at)))
+            }
+            (State::Allowed(Allowed { outcome: Some(it), .. }), _) => Some(it.at),
+            (State::Allowed(_), Status::Revoked) => Some(agent.stopped_since(self.epoch).unwrap_or(now)),
+            (State::Allowed(allowed), _) => Some(allowed.lapse_at()),
+        }
+    }
+
+    /// The yes, where there was one.
+    #[must_use]
+    pub fn allowed(&self) -> Option<&Allowed> {
+        if let State::Allowed(allowed) = &self.state { Some(allowed) } else { None }
+    }
+
+    /// The same action with `outcome`, posted and recorded. Only what was allowed and is not settled can be.
+    ///
+    /// # Errors
+    /// `not_allowed` where it never was allowed, `already_settled` where it is settled.
+    pub fn settle(mut self, outcome: Outcome) -> Result<Self, Refusal> {
+        match &mut self.state {
+            State::Allowed(Allowed { outcome: Some(_), .. }) => Err(Refusal::already_settled()),
+            State::Allowed(allowed) => {
+                allowed.outcome = Some(outcome);
+                Ok(self)
+            }
+            State::Pending { .. } => Err(Refusal::not_allowed("it waits for a person")),
+            State::Denied { .. } => Err(Refusal::not_allowed("it was denied")),
+            State::Expired { .. } => Err(Refusal::not_allowed("its approval expired")),
+        }
+    }
+}
+
+impl Allowed {
+    /// When it lapses if nobody settles it.
+    #[must_use]
+    pub const fn lapse_at(&self) -> Timestamp {
+        self.receipt_expires_at.plus(LAPSE_AFTER)
+    }
+
+    /// What consumption keeps posted, in minor units.
+    #[must_use]
+    pub fn consumed_amount(&self) -> i64 {
+        self.consumed.as_ref().and_then(|it| it.amount).unwrap_or(0)
+    }
+}
+
+impl Agent {
+    /// When the agent was stopped for the first time after `epoch`, as far as is still known.
+    #[must_use]
+    pub fn stopped_since(&self, epoch: u32) -> Option<Timestamp> {
+        if self.epoch == epoch {
+            return None;
+        }
+        let newer = usize::try_from(self.epoch.saturating_sub(epoch)).unwrap_or(usize::MAX);
+        self.stops.get(self.stops.len().saturating_sub(newer)).copied().or(match &self.standing {
+            Standing::Active => None,
+            Standing::Frozen(frozen) => Some(frozen.at),
+            Standing::Removed { at } => Some(*at),
+        })
+    }
+}
+
+/// Sixteen bytes as base64url, which is how a decision shows them.
+mod salt_text {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(salt: &[u8; 16], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&URL_SAFE_NO_PAD.encode(salt))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 16], D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+        let bytes = URL_SAFE_NO_PAD.decode(text.as_bytes()).map_err(serde::de::Error::custom)?;
+        bytes.try_into().map_err(|_| serde::de::Error::custom("not 16 bytes"))
+    }
+}

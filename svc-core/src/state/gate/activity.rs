@@ -1,0 +1,259 @@
+//! What an agent did lately: the sliding lines that velocity and probing read, and the sums of its mandates' running
+//! periods. One row, so that an authorization writes one page for all of it.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::block::{Block, BlockId, BlockOwner, SEALED};
+use crate::value::Timestamp;
+use crate::value::id::{AgentId, MandateId};
+use crate::value::link::{Link, Linked};
+use crate::value::period::{Period, Zone};
+
+/// An agent's recent past.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// The agent.
+    pub agent: AgentId,
+    /// Tool calls, allowed or asked.
+    #[serde(default)]
+    pub tools: Line,
+    /// All other actions, allowed or asked.
+    #[serde(default)]
+    pub others: Line,
+    /// The newest denials, at most [`DENIALS_KEPT`].
+    #[serde(default, with = "deltas")]
+    pub denials: Vec<Timestamp>,
+    /// How many approvals wait.
+    #[serde(default)]
+    pub waiting: u32,
+    /// Sums of periods that have not ended.
+    #[serde(default)]
+    pub tallies: Vec<Tally>,
+}
+
+/// How many denials are kept: as many as the probing rule looks back on.
+pub const DENIALS_KEPT: usize = 60;
+
+impl Linked for Activity {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+impl Activity {
+    /// Nothing done yet.
+    #[must_use]
+    pub fn none(agent: AgentId) -> Self {
+        Self {
+            agent,
+            tools: Line::default(),
+            others: Line::default(),
+            denials: Vec::new(),
+            waiting: 0,
+            tallies: Vec::new(),
+        }
+    }
+
+    /// Notes a denial. An instant before the newest one counts as that one: a wrong clock moves nothing back.
+    pub fn deny(&mut self, now: Timestamp) {
+        let at = self.denials.last().map_or(now, |last| now.max(*last));
+        self.denials.push(at);
+        let over = self.denials.len().saturating_sub(DENIALS_KEPT);
+        self.denials.drain(..over);
+    }
+
+    /// The sum of `mandate` for the `period` that `now` lies in; a fresh one where none runs. A running period keeps the
+    /// bounds it began with, so a changed zone takes effect when it ends.
+    #[must_use]
+    pub fn tally(&self, mandate: MandateId, period: Period, now: Timestamp, zone: &Zone) -> Tally {
+        let running = self.tallies.iter().find(|it| it.mandate == mandate && it.period == period && now < it.until);
+        running.cloned().unwrap_or_else(|| {
+            let (from, until) = period.bounds(now, zone);
+            Tally { mandate, period, from, until, reserved: 0, spent: 0, excess: 0, count: 0 }
+        })
+    }
+
+    /// Stores `tally` in place of the one it follows, and lets go of periods that have ended.
+    pub fn keep(&mut self, tally: Tally, now: Timestamp) {
+        self.tallies.retain(|it| now < it.until && (it.mandate, it.period) != (tally.mandate, tally.period));
+        self.tallies.push(tally);
+    }
+
+    /// The sum that a reservation was made in, if its period still runs.
+    pub fn reserved_in(&mut self, mandate: MandateId, period: Period, from: Timestamp) -> Option<&mut Tally> {
+        self.tallies.iter_mut().find(|it| it.mandate == mandate && it.period == period && it.from == from)
+    }
+}
+
+/// One mandate's sums in one calendar period. Amounts are minor units of the mandate's currency.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// The mandate, whatever its version.
+    pub mandate: MandateId,
+    /// Which kind of period.
+    pub period: Period,
+    /// Its first instant.
+    pub from: Timestamp,
+    /// The first instant after it.
+    pub until: Timestamp,
+    /// Promised to actions that are allowed or waiting.
+    #[serde(default)]
+    pub reserved: i64,
+    /// Posted.
+    #[serde(default)]
+    pub spent: i64,
+    /// What persons allowed beyond the limit: it neither fills nor frees it.
+    #[serde(default)]
+    pub excess: i64,
+    /// Actions, reserved and posted.
+    #[serde(default)]
+    pub count: u32,
+}
+
+impl Tally {
+    /// What fills the limit: promised and posted together.
+    #[must_use]
+    pub const fn used(&self) -> i64 {
+        self.reserved.saturating_add(self.spent)
+    }
+}
+
+/// A sliding line: instants, oldest first, the newest of them inline and the older ones in sealed blocks, so that
+/// neither the row nor a decision grows with the past.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// The newest instants: all of them while there are few, never fewer than one block once some are sealed.
+    #[serde(default, with = "deltas")]
+    pub recent: Vec<Timestamp>,
+    /// How many blocks were sealed, deleted ones among them.
+    #[serde(default)]
+    pub sealed: u32,
+    /// The first block that is still there.
+    #[serde(default)]
+    pub first: u32,
+}
+
+/// Where the n-th newest instant of a line is to be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nth {
+    /// There are not so many, or it is so old that it was let go.
+    None,
+    /// Here it is.
+    At(Timestamp),
+    /// In this block at this place.
+    InBlock(u32, usize),
+}
+
+impl Line {
+    /// Notes `now`, and gives the block to store where one is full. An instant before the newest counts as that one.
+    pub fn push(&mut self, now: Timestamp, owner: BlockOwner) -> Option<Block> {
+        let at = self.recent.last().map_or(now, |last| now.max(*last));
+        self.recent.push(at);
+        if self.recent.len() < 2 * SEALED {
+            return None;
+        }
+        let at = self.recent.drain(..SEALED).collect();
+        let id = BlockId { owner, number: self.sealed };
+        self.sealed = self.sealed.saturating_add(1);
+        Some(Block { id, at, paid: Vec::new() })
+    }
+
+    /// Finds the n-th newest instant, counted from 1.
+    #[must_use]
+    pub fn nth_newest(&self, n: usize) -> Nth {
+        if n == 0 {
+            return Nth::None;
+        }
+        if let Some(index) = self.recent.len().checked_sub(n) {
+            return self.recent.get(index).map_or(Nth::None, |at| Nth::At(*at));
+        }
+        let older = n - self.recent.len();
+        let sealed = usize::try_from(self.sealed).unwrap_or(usize::MAX).saturating_mul(SEALED);
+        let Some(index) = sealed.checked_sub(older) else { return Nth::None };
+        let block = u32::try_from(index / SEALED).unwrap_or(u32::MAX);
+        if block < self.first { Nth::None } else { Nth::InBlock(block, index % SEALED) }
+    }
+
+    /// How many instants can still be found.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let blocks = usize::try_from(self.sealed.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        blocks.saturating_mul(SEALED).saturating_add(self.recent.len())
+    }
+
+    /// Whether nothing was noted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Instants as their first one and the distances between them: a third of the bytes, and still JSON.
+pub(super) mod deltas {
+    use super::{Deserialize, Deserializer, Serializer, Timestamp};
+
+    pub(in crate::state::gate) fn serialize<S: Serializer>(list: &[Timestamp], to: S) -> Result<S::Ok, S::Error> {
+        let mut last = 0_i64;
+        let steps = list.iter().map(|at| {
+            let step = at.as_millis().wrapping_sub(last);
+            last = at.as_millis();
+            step
+        });
+        to.collect_seq(steps)
+    }
+
+    pub(in crate::state::gate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Timestamp>, D::Error> {
+        let mut last = 0_i64;
+        let steps = Vec::<i64>::deserialize(from)?;
+        Ok(steps
+            .into_iter()
+            .map(|step| {
+                last = last.wrapping_add(step);
+                Timestamp::from_millis(last)
+            })
+            .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+    use super::*;
+    use crate::value::Id;
+
+    /// Every instant that was pushed is found again by its rank, in the row or in a block.
+    #[test]
+    fn a_line_finds_every_instant_by_its_rank() {
+        let owner = BlockOwner::of(&[b"line"]);
+        let (mut line, mut blocks) = (Line::default(), Vec::new());
+        for ms in 0..1_000 {
+            blocks.extend(line.push(Timestamp::from_millis(ms), owner));
+        }
+        assert_eq!(line.len(), 1_000);
+        assert!(line.recent.len() < 2 * SEALED && line.recent.len() >= SEALED);
+        for n in 1..=1_000_usize {
+            let found = match line.nth_newest(n) {
+                Nth::At(at) => at,
+                Nth::InBlock(block, place) => blocks[block as usize].at[place],
+                Nth::None => panic!("the {n}-th newest is missing"),
+            };
+            assert_eq!(found.as_millis(), 1_000 - i64::try_from(n).unwrap());
+        }
+        assert_eq!(line.nth_newest(1_001), Nth::None);
+        assert_eq!(line.nth_newest(0), Nth::None);
+    }
+
+    /// Stored and read again, an activity is the same; a clock that went back moves no instant back.
+    #[test]
+    fn an_activity_survives_storage_and_clocks_that_go_back() {
+        let mut activity = Activity::none(AgentId::from_bits(1));
+        for ms in [5, 9, 3] {
+            activity.deny(Timestamp::from_millis(ms));
+            let _ = activity.tools.push(Timestamp::from_millis(ms), BlockOwner::of(&[]));
+        }
+        assert_eq!(activity.denials.iter().map(|it| it.as_millis()).collect::<Vec<_>>(), [5, 9, 9]);
+        let stored = serde_json::to_string(&activity).unwrap();
+        assert!(stored.contains("[5,4,0]"), "{stored}");
+        assert_eq!(serde_json::from_str::<Activity>(&stored).unwrap(), activity);
+    }
+}

@@ -1,0 +1,193 @@
+//! An agent: who it acts for, whether it may act, and which keys and mandate versions are in force. A change of any of
+//! them is a write of this row, so one check covers them all.
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::digest::CredentialId;
+use crate::value::id::{AgentId, EvidenceId, KeyId, MandateId, MandateVersionId, PrincipalId, TokenId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked};
+use crate::value::text::{Label, Note};
+use crate::value::{Id, Timestamp};
+
+/// An agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// Its id, which never changes.
+    pub id: AgentId,
+    /// Its workspace, which never changes.
+    pub workspace: WorkspaceId,
+    /// Who it acts for, which never changes.
+    pub principal: PrincipalId,
+    /// What people call it.
+    pub name: Label,
+    /// How much it is trusted.
+    pub tier: Tier,
+    /// Answers for it where its principal has no sign-in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sponsor: Option<PrincipalId>,
+    /// May freeze it and is told of freezes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kill_owner: Option<PrincipalId>,
+    /// Whether it may act.
+    pub standing: Standing,
+    /// Grows by one with every freeze and removal. What was made under an older epoch is void.
+    pub epoch: u32,
+    /// When it was stopped, oldest first, at most [`STOPS_KEPT`]: the last one ended the epoch before the present one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<Timestamp>,
+    /// Mandates that are not revoked, in the versions in force.
+    pub mandates: Vec<Grant>,
+    /// Keys that are not revoked.
+    pub keys: Vec<AgentKey>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Since when approvals of an older epoch wait to be denied one by one; readers go by the epoch meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub following: Option<Timestamp>,
+}
+
+impl Linked for Agent {
+    fn links(&self) -> Vec<Link> {
+        let mut links = vec![Link::by_id(Index::AgentsOf, self.workspace.bits(), self.id)];
+        links.extend(self.following.map(|since| Link::wake(self.workspace, since)));
+        links
+    }
+}
+
+impl Agent {
+    /// Stops the agent and voids what was made under its epoch. Stopping a stopped one changes nothing.
+    #[must_use]
+    pub fn freeze(mut self, frozen: Frozen) -> Self {
+        if self.standing == Standing::Active {
+            self.stop(frozen.at);
+            self.standing = Standing::Frozen(frozen);
+        }
+        self
+    }
+
+    /// Stops the agent for good.
+    #[must_use]
+    pub fn remove(mut self, at: Timestamp) -> Self {
+        if !matches!(self.standing, Standing::Removed { .. }) {
+            self.stop(at);
+            self.standing = Standing::Removed { at };
+        }
+        self
+    }
+
+    fn stop(&mut self, at: Timestamp) {
+        self.following = Some(at);
+        self.epoch = self.epoch.saturating_add(1);
+        self.stops.push(at);
+        let over = self.stops.len().saturating_sub(STOPS_KEPT);
+        self.stops.drain(..over);
+    }
+
+    /// Whether it may act, as far as it alone is concerned.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.standing == Standing::Active
+    }
+
+    /// Whether `key` is in force at `now`.
+    #[must_use]
+    pub fn holds(&self, key: KeyId, now: Timestamp) -> bool {
+        self.keys.iter().any(|it| it.id == key && it.expires_at.is_none_or(|end| now < end))
+    }
+
+    /// The versions in force that could speak at `now`: active and not expired.
+    pub fn mandates_in_force(&self, now: Timestamp) -> impl Iterator<Item = MandateVersionId> {
+        self.mandates
+            .iter()
+            .filter(move |it| !it.paused && it.expires_at.is_none_or(|end| now < end))
+            .map(|it| MandateVersionId { mandate: it.id, version: it.version })
+    }
+}
+
+/// How many stops of an agent are remembered by their instant.
+const STOPS_KEPT: usize = 64;
+
+/// How much an agent is trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Every action asks.
+    Restricted,
+    /// The rules as they stand.
+    Standard,
+    /// Untrusted provenance, possible duplicates and session conflicts are noted only.
+    Trusted,
+}
+
+/// Whether an agent may act.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It may ask.
+    Active,
+    /// It is stopped until a person starts it again.
+    Frozen(Frozen),
+    /// It is gone for good.
+    Removed {
+        /// Since when.
+        at: Timestamp,
+    },
+}
+
+/// When, by whom and why an agent was stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frozen {
+    /// Since when.
+    pub at: Timestamp,
+    /// By whom.
+    pub by: FrozenBy,
+    /// Why.
+    pub reason: Note,
+    /// The record of the incident that brought it about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incident: Option<EvidenceId>,
+}
+
+/// Who stopped an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FrozenBy {
+    /// A person.
+    Person(PrincipalId),
+    /// A rule of the gate.
+    Policy,
+    /// A service token.
+    Token {
+        /// Its id.
+        id: TokenId,
+        /// Its name.
+        name: Label,
+    },
+}
+
+/// A mandate that is not revoked, as its agent names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The mandate.
+    pub id: MandateId,
+    /// The version in force.
+    pub version: u32,
+    /// Whether a person has paused it.
+    #[serde(default)]
+    pub paused: bool,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A key that is not revoked, as its agent names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentKey {
+    /// The binding's id.
+    pub id: KeyId,
+    /// Its credential's row.
+    pub credential: CredentialId,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}

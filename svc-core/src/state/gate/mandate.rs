@@ -1,0 +1,238 @@
+//! Mandates: what an agent may do without asking. A version is immutable; a change makes the next one.
+
+use std::ops::Deref;
+
+use serde::{Deserialize, Serialize};
+
+use super::kind::ActionPattern;
+use crate::refusal::FieldError;
+use crate::value::Timestamp;
+use crate::value::currency::Currency;
+use crate::value::domain::DomainPattern;
+use crate::value::glob::ToolGlob;
+use crate::value::id::{AgentId, MandateVersionId, PrincipalId};
+use crate::value::link::{Link, Linked};
+use crate::value::period::Period;
+use crate::value::text::Label;
+
+/// The largest whole number that every JSON reader keeps exactly: 2^53 − 1.
+pub(crate) const SAFE_MAX: i64 = (1 << 53) - 1;
+
+/// One version of a mandate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mandate {
+    /// The mandate and which version this is.
+    pub id: MandateVersionId,
+    /// Whose it is.
+    pub agent: AgentId,
+    /// The template whose content was copied in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Label>,
+    /// What it says.
+    pub terms: Terms,
+    /// Who made this version; absent where the server did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<PrincipalId>,
+    /// When this version was made.
+    pub created_at: Timestamp,
+}
+
+impl Deref for Mandate {
+    type Target = Terms;
+    fn deref(&self) -> &Terms {
+        &self.terms
+    }
+}
+
+impl Linked for Mandate {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// What a mandate says: the members that a person sets. An unknown member is refused in storage too, since a limit that
+/// is not understood must not be no limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Terms {
+    /// What people call it.
+    pub name: Label,
+    /// The types it covers; never empty.
+    pub actions: Vec<ActionPattern>,
+    /// Amounts and counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// Who may be paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merchants: Option<Merchants>,
+    /// Which fields may be shared; every entry must be in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Fields>,
+    /// Which tools may be called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Tools>,
+    /// What a possible duplicate brings about.
+    #[serde(default)]
+    pub duplicates: Duplicates,
+    /// From then on it admits nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Amounts and counts, in minor units of one currency.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Limits {
+    /// The currency of every amount here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<Currency>,
+    /// The most one action may move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_action: Option<i64>,
+    /// The most a calendar period may see, reserved and spent together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_period: Option<PerPeriod>,
+    /// The most actions a calendar period may see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<Count>,
+    /// Above it a person is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_above: Option<i64>,
+    /// What reaching a limit brings about.
+    #[serde(default)]
+    pub on_limit: OnLimit,
+}
+
+/// An amount a calendar period.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PerPeriod {
+    /// In minor units.
+    pub amount: i64,
+    /// Which period.
+    pub period: Period,
+}
+
+/// A number of actions a calendar period.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Count {
+    /// How many.
+    pub max: u32,
+    /// Which period.
+    pub period: Period,
+}
+
+/// What reaching a limit brings about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLimit {
+    /// A person is asked.
+    Ask,
+    /// It is denied.
+    #[default]
+    Deny,
+}
+
+/// Who may be paid.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Merchants {
+    /// Only these, where the list is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<DomainPattern>>,
+    /// Never these, whichever mandate would cover the action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deny: Option<Vec<DomainPattern>>,
+}
+
+/// Which fields may be shared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fields {
+    /// Every field of an action must be among these.
+    pub allow: Vec<Label>,
+}
+
+/// Which tools may be called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tools {
+    /// Only these, where the list is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<ToolGlob>>,
+    /// Never these, whichever mandate would cover the action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deny: Option<Vec<ToolGlob>>,
+}
+
+/// What a possible duplicate brings about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Duplicates {
+    /// A person is asked.
+    #[default]
+    Ask,
+    /// It is noted.
+    Record,
+}
+
+impl Terms {
+    /// The merchants it is confined to, if it is.
+    #[must_use]
+    pub fn merchants_allowed(&self) -> Option<&[DomainPattern]> {
+        self.merchants.as_ref()?.allow.as_deref()
+    }
+
+    /// The limits, or none at all.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        const NONE: &Limits = &Limits {
+            currency: None,
+            per_action: None,
+            per_period: None,
+            count: None,
+            ask_above: None,
+            on_limit: OnLimit::Deny,
+        };
+        self.limits.as_ref().unwrap_or(NONE)
+    }
+
+    /// Everything that makes these terms no mandate (CONTRACT part 2, "Mandate"), with dotted paths.
+    #[must_use]
+    pub fn faults(&self, now: Timestamp) -> Vec<FieldError> {
+        let mut faults = Vec::new();
+        let mut fault = |bad: bool, field: &str, clause: &str| {
+            if bad {
+                faults.push(FieldError::new(field, clause));
+            }
+        };
+        fault(self.actions.is_empty(), "actions", "must name at least one type");
+        let limits = self.limits();
+        let amount = |value: Option<i64>| value.is_some_and(|it| !(1..=SAFE_MAX).contains(&it));
+        fault(amount(limits.per_action), "limits.perAction", "must be a whole number of minor units above zero");
+        fault(amount(limits.ask_above), "limits.askAbove", "must be a whole number of minor units above zero");
+        fault(
+            amount(limits.per_period.as_ref().map(|it| it.amount)),
+            "limits.perPeriod.amount",
+            "must be a whole number of minor units above zero",
+        );
+        fault(limits.count.as_ref().is_some_and(|it| it.max == 0), "limits.count.max", "must be above zero");
+        let inverted = matches!((limits.ask_above, limits.per_action), (Some(ask), Some(most)) if ask > most);
+        fault(inverted, "limits.askAbove", "must not be above `limits.perAction`");
+        let pays = self.actions.iter().any(ActionPattern::covers_payment);
+        fault(pays && limits.currency.is_none(), "limits.currency", "is required where the mandate covers payments");
+        let unbounded = limits.per_action.is_none() && limits.per_period.is_none();
+        fault(pays && unbounded, "limits", "must hold `perAction` or `perPeriod` where the mandate covers payments");
+        let empty = |list: Option<usize>| list == Some(0);
+        let merchants = self.merchants.as_ref();
+        fault(empty(merchants.and_then(|it| it.allow.as_ref()).map(Vec::len)), "merchants.allow", "must not be empty");
+        fault(empty(merchants.and_then(|it| it.deny.as_ref()).map(Vec::len)), "merchants.deny", "must not be empty");
+        fault(empty(self.fields.as_ref().map(|it| it.allow.len())), "fields.allow", "must not be empty");
+        let tools = self.tools.as_ref();
+        fault(empty(tools.and_then(|it| it.allow.as_ref()).map(Vec::len)), "tools.allow", "must not be empty");
+        fault(empty(tools.and_then(|it| it.deny.as_ref()).map(Vec::len)), "tools.deny", "must not be empty");
+        fault(self.expires_at.is_some_and(|end| end <= now), "expiresAt", "must be in the future");
+        faults
+    }
+}

@@ -1,0 +1,252 @@
+//! Why a decision is what it is: one vocabulary for reasons and signals (CONTRACT part 2, "Reason codes and signals").
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::Timestamp;
+use crate::value::currency::Currency;
+use crate::value::id::MandateId;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {
+        /// What a rule says, or what is only noted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Code { $($(#[$doc])* #[serde(rename = $text)] $name,)* }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The word that callers branch on.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str { match self { $(Self::$name => $text,)* } }
+        }
+    };
+}
+
+codes! {
+    /// The payment is above the mandate's asking threshold.
+    AboveAskThreshold "above_ask_threshold";
+    /// The agent is stopped, or a hold covers it.
+    AgentFrozen "agent_frozen";
+    /// So many approvals wait that no further one is made.
+    ApprovalBacklog "approval_backlog";
+    /// Nobody decided in time.
+    ApprovalExpired "approval_expired";
+    /// The mandate speaks of another currency, or of none.
+    CurrencyNotCovered "currency_not_covered";
+    /// A rule could not be evaluated.
+    EvaluationError "evaluation_error";
+    /// A field is not among those that may be shared.
+    FieldNotAllowed "field_not_allowed";
+    /// A deny list names the merchant.
+    MerchantDenied "merchant_denied";
+    /// The merchant is not among those that may be paid.
+    MerchantNotAllowed "merchant_not_allowed";
+    /// No mandate covers the type.
+    OutsideMandate "outside_mandate";
+    /// The period's number of actions is used up.
+    OverCountLimit "over_count_limit";
+    /// The amount is above what one action may move.
+    OverLimit "over_limit";
+    /// The period's amount is used up.
+    OverPeriodLimit "over_period_limit";
+    /// A person said no.
+    PersonDenied "person_denied";
+    /// What was asked is no longer allowed by what is in force now.
+    PolicyChanged "policy_changed";
+    /// The same was asked a short while ago.
+    PossibleDuplicate "possible_duplicate";
+    /// So many denials that every action asks.
+    Probing "probing";
+    /// What was observed is worse than what was declared.
+    ProvenanceMismatch "provenance_mismatch";
+    /// Nothing was declared.
+    ProvenanceUndeclared "provenance_undeclared";
+    /// The session belongs to another agent.
+    SessionConflict "session_conflict";
+    /// Settled as not done although the receipt was consumed.
+    SettledAfterConsumption "settled_after_consumption";
+    /// Small payments to one payee together pass the asking threshold.
+    SplitPayments "split_payments";
+    /// The agent's tier asks for everything.
+    TierRestricted "tier_restricted";
+    /// A deny list names the tool.
+    ToolDenied "tool_denied";
+    /// The tool is not among those that may be called.
+    ToolNotAllowed "tool_not_allowed";
+    /// A tool ran although its action was not allowed.
+    UnapprovedRun "unapproved_run";
+    /// Content that others wrote is in the context.
+    UntrustedProvenance "untrusted_provenance";
+    /// A velocity line is full.
+    VelocityExceeded "velocity_exceeded";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// What a reason does to the decision; the greatest effect among all reasons is the decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It is noted.
+    Info,
+    /// A person is asked.
+    Ask,
+    /// It is denied.
+    Deny,
+}
+
+impl Effect {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// One rule's word on an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reason {
+    /// What it says.
+    pub code: Code,
+    /// What it does.
+    pub effect: Effect,
+    /// The mandate that said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mandate: Option<MandateId>,
+    /// What it is about: a field, a domain, a tool, a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<Box<str>>,
+    /// The bound: an amount in minor units or a number of actions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+    /// What had filled it before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<i64>,
+    /// What this action would have added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<i64>,
+    /// The currency that the three are in, where they are amounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<Currency>,
+    /// Over what time: a calendar period's name, or minutes such as `10m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Box<str>>,
+    /// When the bound has room again if nothing else happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clears_at: Option<Timestamp>,
+}
+
+impl Reason {
+    /// A reason without particulars.
+    #[must_use]
+    pub const fn new(code: Code, effect: Effect) -> Self {
+        Self {
+            code,
+            effect,
+            mandate: None,
+            field: None,
+            limit: None,
+            used: None,
+            requested: None,
+            currency: None,
+            window: None,
+            clears_at: None,
+        }
+    }
+
+    /// The same, said by `mandate`.
+    #[must_use]
+    pub const fn by(mut self, mandate: MandateId) -> Self {
+        self.mandate = Some(mandate);
+        self
+    }
+
+    /// The same, about `field`.
+    #[must_use]
+    pub fn about(mut self, field: impl Into<Box<str>>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    /// What it says to a person: one clause, without a full stop.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let about = || self.field.as_deref().unwrap_or("this");
+        let window = || self.window.as_deref().unwrap_or("period");
+        let bound = || self.amount(self.limit);
+        match self.code {
+            Code::AboveAskThreshold => {
+                format!("{} is above {}, from which a person is asked", self.amount(self.requested), bound())
+            }
+            Code::AgentFrozen => "the agent is stopped; only a person can start it again".into(),
+            Code::ApprovalBacklog => format!("{} approvals of this agent wait already", bound()),
+            Code::ApprovalExpired => "nobody decided in time".into(),
+            Code::CurrencyNotCovered => "the mandate does not cover this currency".into(),
+            Code::EvaluationError => "a rule could not be evaluated, so the answer is no".into(),
+            Code::FieldNotAllowed => format!("the mandate does not let `{}` be shared", about()),
+            Code::MerchantDenied => format!("`{}` is on a deny list", about()),
+            Code::MerchantNotAllowed => format!("the mandate does not let `{}` be paid", about()),
+            Code::OutsideMandate => "no mandate of this agent covers this type of action".into(),
+            Code::OverCountLimit => {
+                format!("{} of {} actions of this {} are used", self.amount(self.used), bound(), window())
+            }
+            Code::OverLimit => format!("{} is above {} for one action", self.amount(self.requested), bound()),
+            Code::OverPeriodLimit => {
+                format!(
+                    "{} more would pass {} for this {}, of which {} is used",
+                    self.amount(self.requested),
+                    bound(),
+                    window(),
+                    self.amount(self.used)
+                )
+            }
+            Code::PersonDenied => "a person said no".into(),
+            Code::PolicyChanged => "the rules have changed since this was asked".into(),
+            Code::PossibleDuplicate => "the same payment was asked for in the last 10 minutes".into(),
+            Code::Probing => format!("{} of this agent's actions were denied in the last 10 minutes", bound()),
+            Code::ProvenanceMismatch => {
+                "content less trusted than declared was seen entering the agent's context".into()
+            }
+            Code::ProvenanceUndeclared => "the agent did not say where this came from".into(),
+            Code::SessionConflict => "this session belongs to another agent".into(),
+            Code::SettledAfterConsumption => "settled as not done although the receipt was used".into(),
+            Code::SplitPayments => format!(
+                "payments to `{}` within 24 hours together reach {}, above {}",
+                about(),
+                self.amount(self.used),
+                bound()
+            ),
+            Code::TierRestricted => "this agent's tier asks a person about everything".into(),
+            Code::ToolDenied => format!("`{}` is on a deny list", about()),
+            Code::ToolNotAllowed => format!("the mandate does not let `{}` be called", about()),
+            Code::UnapprovedRun => "the tool ran although its action was not allowed".into(),
+            Code::UntrustedProvenance => "content that others wrote is behind this request".into(),
+            Code::VelocityExceeded => {
+                format!("{} of {} {} in {} are used", self.amount(self.used), bound(), about(), window())
+            }
+        }
+    }
+
+    fn amount(&self, value: Option<i64>) -> String {
+        let value = value.unwrap_or(0);
+        let Some(currency) = self.currency else { return value.to_string() };
+        let digits = usize::from(currency.minor_digits());
+        if digits == 0 {
+            return format!("{} {value}", currency.as_str());
+        }
+        let unit = 10_i64.pow(u32::from(currency.minor_digits()));
+        format!("{} {}.{:0digits$}", currency.as_str(), value / unit, value % unit)
+    }
+}

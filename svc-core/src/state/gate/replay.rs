@@ -1,0 +1,98 @@
+//! Idempotency keys, sessions of clients, and what an action carries that nothing rewrites.
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::digest::{Digest, ReplayId, SessionKey};
+use crate::value::id::{ActionId, AgentId, WorkspaceId};
+use crate::value::link::{Link, Linked};
+use crate::value::text::{IdempotencyKey, SessionId};
+use crate::value::{Id, Span, Timestamp};
+
+/// How long an idempotency key outlives its action.
+pub const REPLAY_KEPT: Span = Span::hours(7 * 24);
+
+/// Which action an agent's idempotency key made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replay {
+    /// Agent and key, as one digest.
+    pub id: ReplayId,
+    /// The digest of the request as sent, without the key.
+    pub body: Digest,
+    /// The action.
+    pub action: ActionId,
+}
+
+impl Replay {
+    /// The row for these two.
+    #[must_use]
+    pub fn id_of(agent: AgentId, key: &IdempotencyKey) -> ReplayId {
+        ReplayId::of(&[&agent.bits().to_be_bytes(), key.as_str().as_bytes()])
+    }
+}
+
+impl Linked for Replay {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// How long a session belongs to an agent that no longer names it.
+pub const SESSION_KEPT: Span = Span::hours(24);
+/// How old an owner's last naming may be before the next one is noted: a session that is used all day is not a row
+/// written all day.
+pub const SESSION_NOTED: Span = Span::hours(1);
+
+/// Which agent a client's session id belongs to, and what entered its context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientSession {
+    /// Workspace and session id, as one digest.
+    pub id: SessionKey,
+    /// Who named it first; absent where only keys without an agent have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<AgentId>,
+    /// When the owner named it, to within [`SESSION_NOTED`].
+    pub named_at: Timestamp,
+    /// Sources that were seen entering its context.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observed: Vec<Box<str>>,
+}
+
+impl ClientSession {
+    /// The row for these two.
+    #[must_use]
+    pub fn id_of(workspace: WorkspaceId, session: &SessionId) -> SessionKey {
+        SessionKey::of(&[&workspace.bits().to_be_bytes(), session.as_str().as_bytes()])
+    }
+
+    /// Whose the session is at `now`.
+    #[must_use]
+    pub fn owner_at(&self, now: Timestamp) -> Option<AgentId> {
+        self.owner.filter(|_| now.since(self.named_at) < SESSION_KEPT)
+    }
+}
+
+impl Linked for ClientSession {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// What an action carried that no later change rewrites: kept apart, so that settling an action does not write its
+/// tool's input again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payload {
+    /// The action.
+    pub action: ActionId,
+    /// The tool's input, canonical JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_input: Option<Box<str>>,
+    /// The action's details, canonical JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Box<str>>,
+}
+
+impl Linked for Payload {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}

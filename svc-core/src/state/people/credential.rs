@@ -1,0 +1,85 @@
+//! Keys: what a secret's digest stands for. The binding never changes, so it may be cached for ever. Whether the key is in
+//! force is a member of the agent for an agent's key, and of this row for any other.
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::digest::{CredentialId, Digest};
+use crate::value::id::{AgentId, KeyId, PrincipalId, TeamId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked};
+use crate::value::text::Label;
+use crate::value::{Id, Timestamp};
+
+/// The first 12 characters of a key, which people may see.
+pub type Prefix = Box<str>;
+
+/// A key, by the digest of its whole text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Credential {
+    /// The first half of the digest.
+    pub id: CredentialId,
+    /// The whole digest: two keys whose halves agree are still two keys.
+    pub digest: Digest,
+    /// What the key stands for.
+    pub binding: Binding,
+    /// Its first 12 characters.
+    pub prefix: Prefix,
+    /// What people call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Label>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Credential {
+    /// The row of the key with this digest.
+    #[must_use]
+    pub fn id_of(digest: &Digest) -> CredentialId {
+        CredentialId::of(&[digest.as_bytes()])
+    }
+
+    /// Whether the key is in force at `now`, as far as this row tells.
+    #[must_use]
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
+    }
+}
+
+impl Linked for Credential {
+    fn links(&self) -> Vec<Link> {
+        vec![Link::by_id(Index::KeysOf, self.binding.workspace.bits(), self.binding.key)]
+    }
+}
+
+/// What a key stands for; never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    /// The binding's own id.
+    pub key: KeyId,
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// What it may do.
+    pub scope: KeyScope,
+    /// Who its traffic counts for.
+    pub principal: PrincipalId,
+    /// The team its traffic counts for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamId>,
+}
+
+/// What a key may do (SPEC part 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyScope {
+    /// Ask the gate as this agent, and carry its model traffic.
+    Agent(AgentId),
+    /// Model traffic, reports and administration.
+    Admin,
+    /// Model traffic.
+    Inference,
+}

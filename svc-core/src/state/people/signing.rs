@@ -1,0 +1,80 @@
+//! Signing keys at rest: the public half in the open, the private half sealed by the shell under its master key.
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::Timestamp;
+use crate::value::link::{Link, Linked, RowId};
+
+/// What a signing key is for; each use has keys of its own, numbered by generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SigningUse {
+    /// What it signs.
+    pub purpose: Purpose,
+    /// Which of them, from 0.
+    pub generation: u32,
+}
+
+/// What is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Receipts.
+    Receipt,
+    /// Ledger checkpoints.
+    Checkpoint,
+    /// Scorecards.
+    Scorecard,
+}
+
+impl SigningUse {
+    /// The first key that signs receipts.
+    pub const RECEIPT: Self = Self { purpose: Purpose::Receipt, generation: 0 };
+}
+
+impl RowId for SigningUse {
+    fn parts(self) -> (u128, Option<u32>) {
+        let purpose = match self.purpose {
+            Purpose::Receipt => 0,
+            Purpose::Checkpoint => 1,
+            Purpose::Scorecard => 2,
+        };
+        (purpose, Some(self.generation))
+    }
+
+    fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> {
+        let purpose = match bits {
+            0 => Purpose::Receipt,
+            1 => Purpose::Checkpoint,
+            2 => Purpose::Scorecard,
+            _ => return None,
+        };
+        Some(Self { purpose, generation: number? })
+    }
+}
+
+/// One signing key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SigningKey {
+    /// Its use and generation.
+    pub id: SigningUse,
+    /// The public key, base64url of 32 bytes.
+    pub public: Box<str>,
+    /// The private seed, sealed by the shell: this crate never opens it.
+    pub sealed: Box<str>,
+    /// Published from then on.
+    pub created_at: Timestamp,
+    /// Signs from then on.
+    pub not_before: Timestamp,
+    /// Signs no more from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retired_at: Option<Timestamp>,
+    /// All that it signed is refused from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compromised_at: Option<Timestamp>,
+}
+
+impl Linked for SigningKey {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,249 @@
+//! A workspace: its settings in force and the hold that stops every agent of it. The row is always there, so what can
+//! forbid is looked up in it and never in a row that may be absent.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::currency::Currency;
+use crate::value::id::{HoldId, PrincipalId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked};
+use crate::value::period::Zone;
+use crate::value::text::{Email, Label, Note};
+use crate::value::{Invalid, Span, Timestamp};
+
+/// A workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    /// Its id.
+    pub id: WorkspaceId,
+    /// What people call it.
+    pub name: Label,
+    /// The settings in force.
+    pub settings: Settings,
+    /// The hold that stops every agent, while one stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    /// The first owner.
+    pub owner: PrincipalId,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+impl Linked for Workspace {
+    fn links(&self) -> Vec<Link> {
+        vec![Link::by_id(Index::Workspaces, 0, self.id)]
+    }
+}
+
+/// A hold over every agent of a workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Its id.
+    pub id: HoldId,
+    /// Since when.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: Note,
+}
+
+/// A person or service that agents act for, in one workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Principal {
+    /// Its id.
+    pub id: PrincipalId,
+    /// The workspace it belongs to.
+    pub workspace: WorkspaceId,
+    /// Where it is reached.
+    pub email: Email,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+impl Linked for Principal {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// The guard row of everything that a selector of agents can see: each such change adds one to `epoch`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roster {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// How many changes there have been.
+    pub epoch: u64,
+    /// How many agents there are that were not removed.
+    pub agents: u32,
+}
+
+impl Linked for Roster {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// What a workspace has set (CONTRACT part 8, "Settings"); the defaults are those of that table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where its calendar periods begin.
+    pub timezone: Zone,
+    /// In which currency templates are read.
+    pub currency: Currency,
+    /// The velocity lines.
+    pub agent_velocity: Velocity,
+    /// What becomes of an action that no mandate covers.
+    pub outside_mandate: Outside,
+    /// What declared and observed provenance bring about.
+    pub provenance: Provenance,
+    /// How long an approval waits, in hours: 1 to 168.
+    pub approval_hours: u16,
+    /// Above which amounts two persons decide, in minor units.
+    pub second_person_above: BTreeMap<Currency, i64>,
+    /// How long a receipt lives, in minutes: 1 to 1,440.
+    pub receipt_minutes: u16,
+    /// How many approvals of one agent may wait: 1 to 1,000.
+    pub max_waiting: u16,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            timezone: Zone::utc(),
+            currency: Currency::EUR,
+            agent_velocity: Velocity::default(),
+            outside_mandate: Outside::Ask,
+            provenance: Provenance::default(),
+            approval_hours: 24,
+            second_person_above: BTreeMap::new(),
+            receipt_minutes: 15,
+            max_waiting: 100,
+        }
+    }
+}
+
+impl Settings {
+    /// How long a receipt made now lives.
+    #[must_use]
+    pub fn receipt_life(&self) -> Span {
+        Span::minutes(i64::from(self.receipt_minutes))
+    }
+
+    /// How long an approval made now waits.
+    #[must_use]
+    pub fn approval_life(&self) -> Span {
+        Span::hours(i64::from(self.approval_hours))
+    }
+
+    /// How many persons decide over a payment: two above the line of its currency, and in a currency without a line
+    /// as soon as there is any line.
+    #[must_use]
+    pub fn persons_needed(&self, payment: Option<(Currency, i64)>) -> u8 {
+        let Some((currency, minor)) = payment else { return 1 };
+        match self.second_person_above.get(&currency) {
+            Some(line) if minor <= *line => 1,
+            None if self.second_person_above.is_empty() => 1,
+            _ => 2,
+        }
+    }
+
+    /// Every number outside its bounds, as (member, clause).
+    #[must_use]
+    pub fn faults(&self) -> Vec<(&'static str, Invalid)> {
+        let between = |name, value: i64, min: i64, max: i64| {
+            (value < min || value > max).then(|| (name, Invalid::new(format!("must be between {min} and {max}"))))
+        };
+        let velocity = &self.agent_velocity;
+        [
+            between("agentVelocity.toolVelocityCount", velocity.tool_count.into(), 1, 1_000_000),
+            between("agentVelocity.velocityCount", velocity.other_count.into(), 1, 1_000_000),
+            between("agentVelocity.velocityMinutes", velocity.minutes.into(), 1, 1_440),
+            between("provenance.windowMinutes", self.provenance.window_minutes.into(), 5, 1_440),
+            between("approvalHours", self.approval_hours.into(), 1, 168),
+            between("receiptMinutes", self.receipt_minutes.into(), 1, 1_440),
+            between("maxWaiting", self.max_waiting.into(), 1, 1_000),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// The velocity lines: so many actions in so many minutes, tool calls and all else apart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Velocity {
+    /// How many tool calls: 1 to 1,000,000.
+    pub tool_count: u32,
+    /// How many other actions: 1 to 1,000,000.
+    pub other_count: u32,
+    /// In how many minutes: 1 to 1,440.
+    pub minutes: u16,
+}
+
+impl Default for Velocity {
+    fn default() -> Self {
+        Self { tool_count: 200, other_count: 10, minutes: 10 }
+    }
+}
+
+impl Velocity {
+    /// The window of both lines.
+    #[must_use]
+    pub fn window(&self) -> Span {
+        Span::minutes(i64::from(self.minutes))
+    }
+}
+
+/// What becomes of an action outside every mandate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outside {
+    /// A person is asked.
+    Ask,
+    /// It is denied.
+    Deny,
+}
+
+/// What provenance brings about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Provenance {
+    /// Where what was declared is better than what was observed.
+    pub mismatch: OnMismatch,
+    /// Where nothing was declared, for sinks.
+    pub undeclared: OnUndeclared,
+    /// How far back an agent's observations count, in minutes: 5 to 1,440.
+    pub window_minutes: u16,
+}
+
+impl Default for Provenance {
+    fn default() -> Self {
+        Self { mismatch: OnMismatch::Deny, undeclared: OnUndeclared::Record, window_minutes: 60 }
+    }
+}
+
+/// What an understated account of provenance brings about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnMismatch {
+    /// Sinks are denied, all else asks.
+    Deny,
+    /// A person is asked.
+    Ask,
+    /// It is noted.
+    Record,
+}
+
+/// What an undeclared provenance brings about on a sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnUndeclared {
+    /// It is noted.
+    Record,
+    /// A person is asked.
+    Ask,
+    /// It is denied.
+    Deny,
+}

@@ -1,0 +1,59 @@
+//! Bodies of rows: JSON that an operator can ask with SQL, and a format number beside it.
+//!
+//! **Invariant:** a body of a newer format than this release knows is an error, never a guess.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::record::{Row, Table};
+
+/// A row's body and the format it is written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// The format number, from 1.
+    pub format: u16,
+    /// UTF-8 JSON.
+    pub body: Vec<u8>,
+}
+
+/// A stored row that this release cannot read.
+#[derive(Debug, thiserror::Error)]
+pub enum Undecodable {
+    /// It was written by a newer release.
+    #[error(transparent)]
+    TooNew(#[from] TooNew),
+    /// It is not what its table holds.
+    #[error("a row of `{table}` is not readable")]
+    Body {
+        /// The table's name.
+        table: &'static str,
+        /// What the JSON reader said.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// A row's format is newer than this release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a row of `{table}` has format {found}; this release reads up to {known}")]
+pub struct TooNew {
+    /// The table's name.
+    pub table: &'static str,
+    /// The format found.
+    pub found: u16,
+    /// The newest format known.
+    pub known: u16,
+}
+
+pub(super) fn write_body<R: Serialize>(table: Table, row: &R) -> Result<Encoded, Undecodable> {
+    let mut body = Vec::with_capacity(512);
+    serde_json::to_writer(&mut body, row).map_err(|source| Undecodable::Body { table: table.name(), source })?;
+    Ok(Encoded { format: table.format(), body })
+}
+
+pub(super) fn read_body<R: Row + DeserializeOwned>(table: Table, format: u16, body: &[u8]) -> Result<R, Undecodable> {
+    if format > R::FORMAT {
+        return Err(TooNew { table: table.name(), found: format, known: R::FORMAT }.into());
+    }
+    serde_json::from_slice(body).map_err(|source| Undecodable::Body { table: table.name(), source })
+}

@@ -1,0 +1,157 @@
+//! Keyed, stamped, batched storage: what a database has to be able to do, and nothing of the domain.
+//!
+//! A store answers rows by key ([`Store::load`]), applies one atomic step if no row that the decisions saw has moved
+//! ([`Store::commit`]), and lists an index ([`Store::scan`]).
+//!
+//! **Invariant:** a commit is all or nothing and durable before `Applied`. Stamps are never used twice.
+
+mod codec;
+pub mod memory;
+mod record;
+
+use crate::value::Timestamp;
+use crate::value::link::{Index, Link};
+
+pub use codec::{Encoded, TooNew, Undecodable};
+pub use memory::MemoryStore;
+pub use record::{Key, KeyBytes, Record, Row, Table};
+
+/// The number of the commit that wrote a row: given once, never again, greater than that of every commit it depends on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp(pub u64);
+
+impl Stamp {
+    /// There is no row.
+    pub const ABSENT: Self = Self(0);
+}
+
+/// What a store answers for one key; an absent row is an answer too.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The key asked for.
+    pub key: Key,
+    /// The commit that wrote the row, or [`Stamp::ABSENT`].
+    pub stamp: Stamp,
+    /// The row.
+    pub record: Option<Record>,
+}
+
+/// One row's new image and what changes in the indexes because of it.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// The row's key.
+    pub key: Key,
+    /// Its new image; `None` deletes it.
+    pub record: Option<Record>,
+    /// Index entries that the row had and has no more.
+    pub unlink: Vec<Link>,
+    /// Index entries that it did not have.
+    pub link: Vec<Link>,
+}
+
+/// One atomic step: if every check holds, every write happens; otherwise none does.
+#[derive(Clone, Debug, Default)]
+pub struct Commit {
+    /// Every row the decisions read or write, at the stamp they saw. Sorted by key, each once.
+    pub checks: Vec<(Key, Stamp)>,
+    /// Sorted by key, each once, each also in `checks`.
+    pub writes: Vec<Write>,
+}
+
+/// What became of a commit that the store could judge.
+#[derive(Clone, Debug)]
+pub enum Committed {
+    /// Durable. The number is greater than that of every commit this one depends on.
+    Applied(Stamp),
+    /// Nothing was written; the rows whose check failed, as they are now. Locks may be kept until the next `commit` or `release`.
+    Conflict(Vec<Loaded>),
+}
+
+/// Why a commit was not judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommitError<E> {
+    /// Nothing was written, whatever the commit held: disk full, read-only, no connection.
+    #[error("the store is unavailable")]
+    Unavailable(#[source] E),
+    /// Nothing was written, because of what this commit holds.
+    #[error("the store rejected the commit")]
+    Rejected(#[source] E),
+    /// It cannot be known whether anything was written.
+    #[error("it is not known whether the commit was applied")]
+    Unknown(#[source] E),
+}
+
+/// A stretch of one index.
+#[derive(Clone, Debug)]
+pub struct Range {
+    /// The index.
+    pub index: Index,
+    /// Whose list.
+    pub prefix: u128,
+    /// The first order that is in.
+    pub from: u128,
+    /// The first order that is out.
+    pub until: u128,
+    /// Only what comes after this entry, in the direction of reading.
+    pub after: Option<(u128, Key)>,
+    /// Read from the end.
+    pub newest_first: bool,
+    /// At most so many rows.
+    pub limit: usize,
+}
+
+impl Range {
+    /// Everything an index lists for `prefix`, oldest first, up to `limit` rows.
+    #[must_use]
+    pub const fn all(index: Index, prefix: u128, limit: usize) -> Self {
+        Self { index, prefix, from: 0, until: u128::MAX, after: None, newest_first: false, limit }
+    }
+}
+
+/// One row that a scan found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its order in the index.
+    pub order: u128,
+    /// The row.
+    pub row: Loaded,
+}
+
+/// Keyed, stamped, batched storage. One value is one session, hence `&mut self`.
+pub trait Store {
+    /// What can go wrong, for the log.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Answers every key exactly once, in any order, from committed rows of one moment.
+    ///
+    /// # Errors
+    /// Nothing could be read, or a row could not be understood.
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, Self::Error>;
+
+    /// Applies `commit` atomically and durably before answering `Applied`.
+    ///
+    /// # Errors
+    /// See [`CommitError`].
+    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<Self::Error>>;
+
+    /// The rows an index has in `range`, in order, from one moment. No decision rests on it alone.
+    ///
+    /// # Errors
+    /// Nothing could be read, or a row could not be understood.
+    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Self::Error>;
+
+    /// Gives back what a `Conflict` kept: called when the same work will not be tried again.
+    fn release(&mut self) {}
+}
+
+/// Wall time, read once per turn by the driver and by nothing else.
+pub trait Clock {
+    /// The present instant.
+    fn now(&self) -> Timestamp;
+}
+
+impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+}

@@ -1,0 +1,205 @@
+//! The only list of durable rows. Tables, keys, records and their codecs all follow from it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::codec::{Encoded, Undecodable, read_body, write_body};
+use crate::state::evidence::{Chain, Entry};
+use crate::state::gate::{
+    Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Mandate, Payee, Payload, Replay,
+};
+use crate::state::people::{Credential, Principal, Roster, SigningKey, SigningUse, Workspace};
+use crate::value::digest::{CredentialId, PayeeId, ReplayId, SessionKey};
+use crate::value::id::{ActionId, AgentId, ApprovalId, EvidenceId, MandateVersionId, PrincipalId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked, RowId};
+
+/// A key's bytes as a store keeps them: 16, or 20 where a number follows. Their order is the keys' order within a table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyBytes {
+    bytes: [u8; 20],
+    len: usize,
+}
+
+impl KeyBytes {
+    fn of(bits: u128, number: Option<u32>) -> Self {
+        let mut bytes = [0; 20];
+        for (to, from) in bytes.iter_mut().zip(bits.to_be_bytes().into_iter().chain(number.unwrap_or(0).to_be_bytes()))
+        {
+            *to = from;
+        }
+        Self { bytes, len: if number.is_some() { 20 } else { 16 } }
+    }
+
+    fn split(bytes: &[u8]) -> Option<(u128, Option<u32>)> {
+        let (bits, rest) = bytes.split_first_chunk::<16>()?;
+        let number = match rest.len() {
+            0 => None,
+            _ => Some(u32::from_be_bytes(rest.try_into().ok()?)),
+        };
+        Some((u128::from_be_bytes(*bits), number))
+    }
+}
+
+impl AsRef<[u8]> for KeyBytes {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for KeyBytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&hex::encode(self.as_ref()))
+    }
+}
+
+/// A durable row.
+pub trait Row: Linked + Sized {
+    /// What it is found by.
+    type Id: Copy;
+    /// The format that this release writes, from 1.
+    const FORMAT: u16 = 1;
+    /// This row's id.
+    fn id(&self) -> Self::Id;
+    /// The key of the row with this id.
+    fn key(id: Self::Id) -> Key;
+    /// The row as a record.
+    fn wrap(row: Arc<Self>) -> Record;
+    /// The row in a record, if it is of this kind.
+    fn peel(record: &Record) -> Option<&Arc<Self>>;
+}
+
+macro_rules! records {
+    ($($(#[$doc:meta])* $name:ident($id:ty) by $field:ident, $table:literal $(, $immutable:ident)? [$($index:ident),*];)*) => {
+        /// A row's key: its table and id.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Key { $($(#[$doc])* $name($id),)* }
+
+        /// A row. Cheap to clone.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Record { $($(#[$doc])* $name(Arc<$name>),)* }
+
+        /// A table: all rows of one kind.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Table { $($(#[$doc])* $name,)* }
+
+        impl Table {
+            /// Every table, in the order of keys.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The name under which a store keeps it.
+            #[must_use]
+            pub const fn name(self) -> &'static str { match self { $(Self::$name => $table,)* } }
+
+            /// Whether its rows are written once and never change: they are cached for ever and never checked.
+            #[must_use]
+            pub const fn is_immutable(self) -> bool {
+                match self { $(Self::$name => records!(@immutable $($immutable)?),)* }
+            }
+
+            /// The indexes that its rows may appear in.
+            #[must_use]
+            pub const fn indexes(self) -> &'static [Index] {
+                match self { $(Self::$name => &[$(Index::$index,)*],)* }
+            }
+
+            /// The newest body format that this release understands.
+            #[must_use]
+            pub const fn format(self) -> u16 { match self { $(Self::$name => <$name as Row>::FORMAT,)* } }
+        }
+
+        impl Key {
+            /// The table.
+            #[must_use]
+            pub const fn table(&self) -> Table { match self { $(Self::$name(_) => Table::$name,)* } }
+
+            /// The id's bytes within the table.
+            #[must_use]
+            pub fn encode(&self) -> KeyBytes {
+                let (bits, number) = match self { $(Self::$name(id) => RowId::parts(*id),)* };
+                KeyBytes::of(bits, number)
+            }
+
+            /// Reads a key of `table` from the bytes that [`Key::encode`] gave.
+            #[must_use]
+            pub fn decode(table: Table, bytes: &[u8]) -> Option<Self> {
+                let (bits, number) = KeyBytes::split(bytes)?;
+                match table { $(Table::$name => <$id as RowId>::from_parts(bits, number).map(Self::$name),)* }
+            }
+        }
+
+        impl Record {
+            /// The row's key.
+            #[must_use]
+            pub fn key(&self) -> Key { match self { $(Self::$name(row) => Key::$name(row.id()),)* } }
+
+            /// What the row is found by.
+            #[must_use]
+            pub fn links(&self) -> Vec<Link> { match self { $(Self::$name(row) => row.links(),)* } }
+
+            /// The row as JSON, with its format number.
+            ///
+            /// # Errors
+            /// [`Undecodable`] where the row cannot be written as JSON, which no row of this crate can bring about.
+            pub fn encode(&self) -> Result<Encoded, Undecodable> {
+                match self { $(Self::$name(row) => write_body(Table::$name, row.as_ref()),)* }
+            }
+
+            /// Reads a row that any release up to this one wrote.
+            ///
+            /// # Errors
+            /// [`Undecodable`] where the format is newer than this release or the body is not that of such a row.
+            pub fn decode(table: Table, format: u16, body: &[u8]) -> Result<Self, Undecodable> {
+                match table { $(Table::$name => read_body::<$name>(table, format, body).map(|row| Self::$name(Arc::new(row))),)* }
+            }
+        }
+
+        $(impl Row for $name {
+            type Id = $id;
+            fn id(&self) -> $id { self.$field }
+            fn key(id: $id) -> Key { Key::$name(id) }
+            fn wrap(row: Arc<Self>) -> Record { Record::$name(row) }
+            fn peel(record: &Record) -> Option<&Arc<Self>> {
+                if let Record::$name(row) = record { Some(row) } else { None }
+            }
+        })*
+    };
+    (@immutable immutable) => { true };
+    (@immutable) => { false };
+}
+
+records! {
+    /// Settings in force and the standing hold.
+    Workspace(WorkspaceId) by id, "workspace" [Workspaces];
+    /// Guard of everything that a selector of agents can see.
+    Roster(WorkspaceId) by workspace, "roster" [];
+    /// A person or service that agents act for.
+    Principal(PrincipalId) by id, "principal" [];
+    /// What a secret's digest stands for.
+    Credential(CredentialId) by id, "credential" [KeysOf];
+    /// A signing key, sealed.
+    SigningKey(SigningUse) by id, "signing_key" [];
+    /// An agent: standing, epoch, the mandate versions and keys in force.
+    Agent(AgentId) by id, "agent" [AgentsOf, Wake];
+    /// One version of a mandate.
+    Mandate(MandateVersionId) by id, "mandate", immutable [];
+    /// Sliding lines, tallies of running periods, approvals that wait.
+    Activity(AgentId) by agent, "activity" [];
+    /// Sixty-four older entries of a sliding line.
+    Block(BlockId) by id, "block" [];
+    /// Twenty-four hours of payments of an agent to one registrable domain in one currency.
+    Payee(PayeeId) by id, "payee" [];
+    /// An action: what was asked, decided, reserved, consumed, settled.
+    Action(ActionId) by id, "action" [ActionsOf, Wake];
+    /// What an action carried that no later change rewrites: tool input and details.
+    Payload(ActionId) by action, "payload", immutable [];
+    /// What a person is asked.
+    Approval(ApprovalId) by id, "approval" [WaitingOf, Wake];
+    /// Which action an idempotency key made.
+    Replay(ReplayId) by id, "replay" [];
+    /// Which agent a client's session id belongs to.
+    ClientSession(SessionKey) by id, "client_session" [];
+    /// A ledger record.
+    Entry(EvidenceId) by id, "entry" [Unplaced, LedgerOf];
+    /// The ledger's head, a workspace.
+    Chain(WorkspaceId) by workspace, "chain" [];
+}

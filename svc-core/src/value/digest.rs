@@ -1,0 +1,128 @@
+//! Digests: SHA-256 of what may not be kept, and row ids made of the first half of one.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+use super::Invalid;
+use super::link::RowId;
+
+/// A SHA-256 digest. Secrets are compared by theirs, so the time a comparison takes tells nothing of the secret.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of these bytes.
+    #[must_use]
+    pub fn of(bytes: impl AsRef<[u8]>) -> Self {
+        Self(Sha256::digest(bytes.as_ref()).into())
+    }
+
+    /// The digest with these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The first half, as the bits of a row's key.
+    #[must_use]
+    pub fn bits(&self) -> u128 {
+        self.0.iter().take(16).fold(0, |bits, byte| (bits << 8) | u128::from(*byte))
+    }
+
+    /// Reads 64 hex digits.
+    ///
+    /// # Errors
+    /// [`Invalid`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| Invalid::new("must be 64 hex digits"))?;
+        Ok(Self(bytes))
+    }
+}
+
+/// 64 lower-case hex digits.
+impl fmt::Display for Digest {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::parse(&std::borrow::Cow::<'de, str>::deserialize(from)?).map_err(serde::de::Error::custom)
+    }
+}
+
+macro_rules! digest_ids {
+    ($($(#[$doc:meta])* $name:ident $domain:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u128);
+
+        impl $name {
+            /// The row that these parts name: the first half of a SHA-256 over them, each behind its length.
+            #[must_use]
+            pub fn of(parts: &[&[u8]]) -> Self {
+                let mut hash = Sha256::new().chain_update($domain);
+                for part in parts {
+                    hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+                    hash.update(part);
+                }
+                Self(Digest(hash.finalize().into()).bits())
+            }
+
+            /// The bits.
+            #[must_use]
+            pub const fn bits(self) -> u128 { self.0 }
+        }
+        impl RowId for $name {
+            fn parts(self) -> (u128, Option<u32>) { (self.0, None) }
+            fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> { number.is_none().then_some(Self(bits)) }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result { write!(out, "{:032x}", self.0) }
+        }
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> { to.collect_str(&format_args!("{:032x}", self.0)) }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+                u128::from_str_radix(&text, 16).map(Self).map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+
+digest_ids! {
+    /// A sliding line that seals its older entries into blocks.
+    BlockOwner "line";
+    /// A credential's row: named by the digest of the whole key.
+    CredentialId "credential";
+    /// Payments of one agent to one registrable domain in one currency.
+    PayeeId "payee";
+    /// An agent's idempotency key.
+    ReplayId "replay";
+    /// A client's session id in a workspace.
+    SessionKey "session";
+}
