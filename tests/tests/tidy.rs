@@ -1,0 +1,444 @@
+//! How the sources are written: sizes, words, the direction of the core's layers, what the core may reach, licences.
+//!
+//! Each rule prints every place that breaks it. A place is mended, a limit is not moved.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use svc_tests::source::{self, Source};
+
+/// Lines of a file, tests and comments included.
+const FILE_LINES_MAX: usize = 600;
+/// Lines of a function, from its name to its closing brace.
+const FN_LINES_MAX: usize = 70;
+/// The layers of the core, in the order of the arrows: each may name those before it and itself.
+const LAYERS: &[&[&str]] = &[
+    &["limits", "value"],
+    &["refusal"],
+    &["rate", "state"],
+    &["store"],
+    &["turn"],
+    &["rules"],
+    &["command"],
+    &["engine", "list"],
+    &["testing"],
+];
+/// Where the core may name `Scope`.
+const SCOPED: &[&str] = &["svc-core/src/rules/", "svc-core/src/turn/", "svc-core/src/command.rs"];
+/// What the core never names: paths and words of the outside.
+const OUTSIDE: &[&str] = &["SystemTime", "Instant", "RandomState", "getrandom", "thread_local", "tokio", "rand"];
+/// The modules of the standard library that it never names.
+const OUTSIDE_MODULES: &[&str] = &["env", "fs", "io", "net", "os", "process", "thread"];
+/// Crates that reach the outside: the core stands on none of them, however far down.
+const OUTSIDE_CRATES: &[&str] = &[
+    "async-std",
+    "aws-lc-rs",
+    "chrono",
+    "fastrand",
+    "getrandom",
+    "hyper",
+    "mio",
+    "polling",
+    "rand",
+    "rand_chacha",
+    "reqwest",
+    "rusqlite",
+    "rustix",
+    "rustls",
+    "smol",
+    "socket2",
+    "tempfile",
+    "time",
+    "tokio",
+];
+
+fn rust() -> Vec<Source> {
+    source::files(&[".rs"])
+}
+
+fn core() -> Vec<Source> {
+    rust().into_iter().filter(|source| source.path.starts_with("svc-core/src/")).collect()
+}
+
+/// Fails with every place found, one a line.
+fn none(rule: &str, places: &[String]) {
+    assert!(places.is_empty(), "{rule}:\n{}", places.join("\n"));
+}
+
+/// No file is too long to be read at once.
+#[test]
+fn files_are_short() {
+    let long: Vec<String> = rust()
+        .iter()
+        .map(|source| (source.text.lines().count(), &source.path))
+        .filter(|(lines, _)| *lines > FILE_LINES_MAX)
+        .map(|(lines, path)| format!("{path}: {lines} lines"))
+        .collect();
+    none(&format!("at most {FILE_LINES_MAX} lines a file"), &long);
+}
+
+/// No function is too long to be read at once.
+#[test]
+fn functions_are_short() {
+    let mut long = Vec::new();
+    for source in rust() {
+        let code = source::parts(&source.text).code;
+        for at in source::words(&code, "fn") {
+            let rest = code.get(at..).unwrap_or_default();
+            let lines = rest.get(..source::item_end(rest)).unwrap_or_default().lines().count();
+            if is_named(rest) && lines > FN_LINES_MAX {
+                long.push(format!("{}:{}: {lines} lines", source.path, source::line_of(&code, at)));
+            }
+        }
+    }
+    none(&format!("at most {FN_LINES_MAX} lines a function"), &long);
+}
+
+/// `fn name`, not the type `fn(…)`.
+fn is_named(code: &str) -> bool {
+    code.get(2..)
+        .is_some_and(|rest| rest.trim_start().starts_with(|it: char| it.is_alphabetic() || it == '_' || it == '$'))
+}
+
+/// Nothing is left half done: no such macro in code, no such word in comments or documents.
+#[test]
+fn nothing_is_left_for_later() {
+    let macros = ["todo!", "unimplemented!", "dbg!"];
+    let words = [
+        concat!("FIX", "ME"),
+        concat!("XX", "X"),
+        concat!("TO", "DO"),
+        concat!("for ", "now"),
+        concat!("place", "holder"),
+    ];
+    let mut found = Vec::new();
+    for source in rust() {
+        let parts = source::parts(&source.text);
+        found.extend(macros.iter().flat_map(|word| places(&source.path, &parts.code, word)));
+        found.extend(words.iter().flat_map(|word| places(&source.path, &parts.comments, word)));
+    }
+    for source in source::files(&[".md", ".toml", ".py", ".sh", "/run"]) {
+        found.extend(words.iter().flat_map(|word| places(&source.path, &source.text, word)));
+    }
+    none("nothing is left for later", &found);
+}
+
+fn places(path: &str, text: &str, word: &str) -> Vec<String> {
+    let found: Vec<usize> = if word.ends_with('!') {
+        text.match_indices(word).map(|(at, _)| at).collect()
+    } else {
+        source::words(text, word)
+    };
+    found.into_iter().map(|at| format!("{path}:{}: `{word}`", source::line_of(text, at))).collect()
+}
+
+/// The project runs anywhere: no path of one machine stands in it.
+#[test]
+fn no_path_of_one_machine() {
+    let paths = [
+        concat!("/ro", "ot/"),
+        concat!("/ho", "me/"),
+        concat!("/Us", "ers/"),
+        concat!("/wo", "rk/"),
+        concat!("/tmp", "/w"),
+    ];
+    let mut found = Vec::new();
+    for source in source::files(&[""]) {
+        for path in paths {
+            let before = |at: usize| at.checked_sub(1).and_then(|it| source.text.as_bytes().get(it)).copied();
+            let alone =
+                |at: &usize| before(*at).is_none_or(|byte| !byte.is_ascii_alphanumeric() && !b".-_}".contains(&byte));
+            let hits = source.text.match_indices(path).map(|(at, _)| at).filter(alone);
+            found.extend(hits.map(|at| format!("{}:{}: `{path}`", source.path, source::line_of(&source.text, at))));
+        }
+    }
+    none("no path of one machine", &found);
+}
+
+/// The rank of a layer of the core.
+fn rank(layer: &str) -> Option<usize> {
+    LAYERS.iter().position(|names| names.contains(&layer))
+}
+
+/// The layer that a file of the core belongs to; none for the crate's root.
+fn layer_of(path: &str) -> &str {
+    let inside = path.trim_start_matches("svc-core/src/").trim_end_matches(".rs");
+    inside.split('/').next().unwrap_or(inside)
+}
+
+/// Value ← refusal ← state ← store ← turn ← rules ← command ← engine: nothing points the other way.
+#[test]
+fn the_core_has_one_direction() {
+    let mut wrong = Vec::new();
+    for source in core() {
+        let own = layer_of(&source.path);
+        if own == "lib" {
+            continue;
+        }
+        let Some(rank_own) = rank(own) else {
+            wrong.push(format!("{}: the layer `{own}` has no place in the order", source.path));
+            continue;
+        };
+        let code = source::shipped(&source::parts(&source.text).code);
+        for (at, named) in named_layers(&code) {
+            let place = format!("{}:{}", source.path, source::line_of(&code, at));
+            match rank(&named) {
+                Some(rank_named) if rank_named <= rank_own => {}
+                Some(_) => wrong.push(format!("{place}: `{own}` names `{named}`, which comes after it")),
+                None => wrong.push(format!("{place}: `crate::{named}` is no layer; name the layer that it is in")),
+            }
+        }
+        let depth = source.path.trim_start_matches("svc-core/src/").trim_end_matches("/mod.rs").split('/').count();
+        let climb = "super::".repeat(depth);
+        wrong.extend(code.match_indices(&climb).map(|(at, _)| {
+            format!("{}:{}: `{climb}` leaves the layer; write `crate::`", source.path, source::line_of(&code, at))
+        }));
+    }
+    none("layers of the core", &wrong);
+}
+
+/// What follows `crate::` in code, one by one.
+fn named_layers(code: &str) -> Vec<(usize, String)> {
+    named_after(code, "crate::")
+}
+
+/// The words that follow `path` in code, groups opened; a macro's name is none.
+fn named_after(code: &str, path: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (at, path) in code.match_indices(path) {
+        let rest = code.get(at + path.len()..).unwrap_or_default();
+        let group = rest.trim_start().strip_prefix('{').map(|inner| (inner, source::item_end(rest).saturating_sub(1)));
+        let names = match group {
+            Some((inner, end)) => top_names(inner.get(..end.min(inner.len())).unwrap_or(inner)),
+            None => vec![word_at(rest)],
+        };
+        let is_macro = rest.get(word_at(rest).len()..).is_some_and(|after| after.starts_with('!'));
+        if !is_macro {
+            found.extend(names.into_iter().filter(|name| !name.is_empty()).map(|name| (at, name)));
+        }
+    }
+    found
+}
+
+fn word_at(text: &str) -> String {
+    text.chars().take_while(|it| it.is_alphanumeric() || *it == '_').collect()
+}
+
+/// The first word of each member of a `{a::b, c::{d, e}}`, whose inside this is.
+fn top_names(inner: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let mut names = vec![String::new()];
+    let mut open = true;
+    for it in inner.chars() {
+        match it {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                names.push(String::new());
+                open = true;
+            }
+            _ if depth == 0 && open && (it.is_alphanumeric() || it == '_') => {
+                if let Some(last) = names.last_mut() {
+                    last.push(it);
+                }
+            }
+            _ if !it.is_whitespace() => open = false,
+            _ => {}
+        }
+    }
+    names
+}
+
+/// A noun never names `Scope`: only the rules, the turn that drives them and the list of commands do.
+#[test]
+fn only_rules_name_the_scope() {
+    let mut found = Vec::new();
+    for source in core() {
+        if !SCOPED.iter().any(|place| source.path.starts_with(place)) {
+            let code = source::shipped(&source::parts(&source.text).code);
+            found.extend(places(&source.path, &code, "Scope"));
+        }
+    }
+    none("only rules/, turn/ and command.rs name `Scope`", &found);
+}
+
+/// The core names no clock, file, socket, thread, environment or randomness, tests and test kit included.
+#[test]
+fn the_core_reaches_nothing_outside() {
+    let mut found = Vec::new();
+    for source in core() {
+        let code = source::parts(&source.text).code;
+        found.extend(OUTSIDE.iter().flat_map(|word| places(&source.path, &code, word)));
+        for (at, name) in named_after(&code, "std::") {
+            if OUTSIDE_MODULES.contains(&name.as_str()) {
+                found.push(format!("{}:{}: `std::{name}`", source.path, source::line_of(&code, at)));
+            }
+        }
+    }
+    none("the core reaches nothing outside", &found);
+}
+
+/// Nor does anything it depends on, with the features that the server builds it with.
+#[test]
+fn the_core_depends_on_nothing_outside() {
+    let args = ["tree", "-p", "svc-core", "-e", "normal", "--prefix", "none", "--format", "{p}", "--locked"];
+    let tree = cargo(&args);
+    let names: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains("svc-core") && names.contains("serde"), "this is no tree: {tree}");
+    let found: Vec<&&str> = OUTSIDE_CRATES.iter().filter(|name| names.contains(**name)).collect();
+    assert!(found.is_empty(), "svc-core depends on {found:?}");
+}
+
+fn cargo(args: &[&str]) -> String {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let run = Command::new(program).args(args).current_dir(source::root()).output().expect("cargo runs");
+    assert!(run.status.success(), "cargo {args:?}: {}", String::from_utf8_lossy(&run.stderr));
+    String::from_utf8(run.stdout).expect("cargo prints text")
+}
+
+/// The platform that is built for here.
+fn host() -> String {
+    let version = cargo(&["-vV"]);
+    version.lines().find_map(|line| line.strip_prefix("host: ")).expect("cargo names its host").to_owned()
+}
+
+/// SQL stands in svc-store alone; the tests and benches that look at a database from outside are no part of the server.
+#[test]
+fn sql_stands_in_the_store() {
+    let verbs = [
+        "SELECT ",
+        "INSERT INTO ",
+        "INSERT OR ",
+        "UPDATE ",
+        "DELETE FROM ",
+        "CREATE TABLE ",
+        "CREATE INDEX ",
+        "PRAGMA ",
+    ];
+    let mut found = Vec::new();
+    for source in
+        rust().iter().filter(|it| ["svc-core/", "svc-http/src/"].iter().any(|place| it.path.starts_with(place)))
+    {
+        let quoted = source::parts(&source.text).quoted;
+        let hits = verbs.iter().flat_map(|verb| quoted.match_indices(verb).map(|(at, _)| (at, *verb)));
+        found.extend(hits.map(|(at, verb)| format!("{}:{}: `{verb}`", source.path, source::line_of(&quoted, at))));
+    }
+    none("SQL stands in svc-store", &found);
+}
+
+/// Every crate of the workspace takes the workspace's lints or says its own, and every dependency says why it is there
+/// only by way of the one list.
+#[test]
+fn dependencies_stand_in_one_list() {
+    let mut found = Vec::new();
+    for source in source::files(&["Cargo.toml"]) {
+        let manifest: toml::Table = source.text.parse().expect("a manifest is TOML");
+        if source.path == "Cargo.toml" || source.path.contains("fuzz/") {
+            continue;
+        }
+        assert!(manifest.contains_key("lints"), "{} has no lints", source.path);
+        for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let Some(list) = manifest.get(table).and_then(toml::Value::as_table) else { continue };
+            for (name, dependency) in list {
+                let ours = dependency.get("workspace").is_some() || dependency.get("path").is_some();
+                // The engine that the benches compare with is theirs alone.
+                let the_peer = source.path == "benches/Cargo.toml" && name == "cedar-policy";
+                if !ours && !the_peer {
+                    found.push(format!("{}: {table}.{name}", source.path));
+                }
+            }
+        }
+    }
+    none("versions stand in the workspace's Cargo.toml", &found);
+}
+
+/// Every dependency, however far down, is under a licence that `deny.toml` admits.
+#[test]
+fn licences_are_admitted() {
+    let deny: toml::Table = source::file("deny.toml").expect("deny.toml").parse().expect("deny.toml is TOML");
+    let list =
+        deny.get("licenses").and_then(|it| it.get("allow")).and_then(toml::Value::as_array).expect("licenses.allow");
+    let admitted: BTreeSet<&str> = list.iter().filter_map(toml::Value::as_str).collect();
+    let metadata: serde_json::Value =
+        serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--locked", "--filter-platform", &host()]))
+            .expect("metadata is JSON");
+    let text =
+        |value: &serde_json::Value, key: &str| value.get(key).and_then(|it| it.as_str()).unwrap_or_default().to_owned();
+    let nodes = metadata.pointer("/resolve/nodes").and_then(|it| it.as_array()).expect("resolve.nodes");
+    let used: BTreeSet<String> = nodes.iter().map(|node| text(node, "id")).collect();
+    let packages = metadata.get("packages").and_then(|it| it.as_array()).expect("packages");
+    let found: Vec<String> = packages
+        .iter()
+        .filter(|package| used.contains(&text(package, "id")))
+        .filter(|package| !is_admitted(&text(package, "license"), &admitted))
+        .map(|package| {
+            format!("{} {}: `{}`", text(package, "name"), text(package, "version"), text(package, "license"))
+        })
+        .collect();
+    assert!(packages.len() > 100, "only {} packages: this is not the whole workspace", packages.len());
+    none("licences that deny.toml does not admit", &found);
+}
+
+/// Whether an SPDX expression can be met with the admitted licences. An empty one cannot.
+fn is_admitted(expression: &str, admitted: &BTreeSet<&str>) -> bool {
+    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ").replace(" WITH ", "+WITH+");
+    let tokens: Vec<&str> = spaced.split_whitespace().collect();
+    let mut at = 0;
+    any_of(&tokens, &mut at, admitted) && at == tokens.len()
+}
+
+fn any_of(tokens: &[&str], at: &mut usize, admitted: &BTreeSet<&str>) -> bool {
+    let mut met = all_of(tokens, at, admitted);
+    while tokens.get(*at) == Some(&"OR") {
+        *at += 1;
+        met |= all_of(tokens, at, admitted);
+    }
+    met
+}
+
+fn all_of(tokens: &[&str], at: &mut usize, admitted: &BTreeSet<&str>) -> bool {
+    let mut met = one(tokens, at, admitted);
+    while tokens.get(*at) == Some(&"AND") {
+        *at += 1;
+        met &= one(tokens, at, admitted);
+    }
+    met
+}
+
+fn one(tokens: &[&str], at: &mut usize, admitted: &BTreeSet<&str>) -> bool {
+    let token = tokens.get(*at).copied().unwrap_or_default();
+    *at += 1;
+    if token == "(" {
+        let met = any_of(tokens, at, admitted);
+        *at += 1;
+        return met;
+    }
+    admitted.contains(token.replace("+WITH+", " WITH ").as_str())
+}
+
+/// The reading of licence expressions itself.
+#[test]
+fn licence_expressions_are_read() {
+    let admitted = BTreeSet::from(["MIT", "ISC", "Apache-2.0 WITH LLVM-exception"]);
+    for met in ["MIT", "GPL-3.0 OR MIT", "MIT/GPL-3.0", "ISC AND (GPL-3.0 OR MIT)", "Apache-2.0 WITH LLVM-exception"] {
+        assert!(is_admitted(met, &admitted), "{met}");
+    }
+    for unmet in ["", "GPL-3.0", "MIT AND GPL-3.0", "ISC AND (GPL-3.0 OR Apache-2.0)", "Apache-2.0", "MIT MIT"] {
+        assert!(!is_admitted(unmet, &admitted), "{unmet}");
+    }
+}
+
+/// The reading of paths itself.
+#[test]
+fn named_layers_are_read() {
+    let names = |code: &str| named_layers(code).into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+    assert_eq!(names("use crate::value::Timestamp; crate::ids! { A }"), ["value"]);
+    assert_eq!(
+        names("use crate::{refusal::Refusal, state::{gate::Action, people}, value};"),
+        ["refusal", "state", "value"]
+    );
+    assert_eq!(named_after("use std::{fmt, fs::File};", "std::").len(), 2);
+    assert_eq!(names("fn a(b: $crate::store::Key) -> crate::turn::Turn"), ["store", "turn"]);
+}
