@@ -206,3 +206,160 @@ fn write_text(out: &mut String, text: &str) {
     out.push_str(rest);
     out.push('"');
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+    use proptest::prelude::*;
+
+    use super::super::json::Finite;
+    use super::super::json::tests::any_json;
+    use super::*;
+
+    fn form(text: &str) -> String {
+        canonical(&Json::parse(text.as_bytes()).unwrap())
+    }
+
+    fn vectors(text: &str) -> Json {
+        Json::parse(text.as_bytes()).unwrap()
+    }
+
+    fn text_of<'a>(json: &'a Json, name: &str) -> &'a str {
+        json.get(name).and_then(Json::as_str).unwrap()
+    }
+
+    /// The published examples of RFC 8785 come out byte for byte, and names in the order that it prints.
+    #[test]
+    fn the_examples_of_rfc_8785_come_out() {
+        let file = vectors(include_str!("../../testdata/rfc8785_jcs.json"));
+        let mut seen = 0;
+        for case in file.get("cases").and_then(Json::as_list).unwrap() {
+            let out = form(text_of(case, "inputText"));
+            if let Some(expected) = case.get("canonical").and_then(Json::as_str) {
+                assert_eq!(out, expected, "{}", text_of(case, "name"));
+                seen += 1;
+            }
+            if let Some(order) = case.get("expectedKeyOrder").and_then(Json::as_list) {
+                let Json::Object(members) = Json::parse(out.as_bytes()).unwrap() else { panic!("no object") };
+                let names: Vec<String> = members.into_iter().map(|(name, _)| name).collect();
+                let order: Vec<String> =
+                    order.iter().map(|it| Json::parse(format!("\"{}\"", it.as_str().unwrap()).as_bytes()).unwrap().as_str().unwrap().to_owned()).collect();
+                assert_eq!(names, order);
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 2);
+    }
+
+    /// Every vector of another project's cross-language suite comes out byte for byte.
+    #[test]
+    fn the_vectors_of_a_cross_language_suite_come_out() {
+        let file = vectors(include_str!("../../testdata/obsigna_canonicalization.json"));
+        let cases = file.get("canonicalization_vectors").and_then(Json::as_list).unwrap();
+        for case in cases {
+            assert_eq!(canonical(case.get("input").unwrap()), text_of(case, "canonical"), "{}", text_of(case, "name"));
+        }
+        assert_eq!(cases.len(), 32);
+    }
+
+    /// The doubles of RFC 8785, appendix B, are written as it writes them.
+    #[test]
+    fn doubles_are_written_as_in_appendix_b() {
+        for (bits, text) in [
+            (0x0000_0000_0000_0000, "0"),
+            (0x8000_0000_0000_0000, "0"),
+            (0x0000_0000_0000_0001, "5e-324"),
+            (0x8000_0000_0000_0001, "-5e-324"),
+            (0x7fef_ffff_ffff_ffff, "1.7976931348623157e+308"),
+            (0xffef_ffff_ffff_ffff, "-1.7976931348623157e+308"),
+            (0x4340_0000_0000_0000, "9007199254740992"),
+            (0xc340_0000_0000_0000, "-9007199254740992"),
+            (0x4430_0000_0000_0000, "295147905179352830000"),
+            (0x44b5_2d02_c7e1_4af5, "9.999999999999997e+22"),
+            (0x44b5_2d02_c7e1_4af6, "1e+23"),
+            (0x44b5_2d02_c7e1_4af7, "1.0000000000000001e+23"),
+            (0x444b_1ae4_d6e2_ef4e, "999999999999999700000"),
+            (0x444b_1ae4_d6e2_ef4f, "999999999999999900000"),
+            (0x444b_1ae4_d6e2_ef50, "1e+21"),
+            (0x3eb0_c6f7_a0b5_ed8c, "9.999999999999997e-7"),
+            (0x3eb0_c6f7_a0b5_ed8d, "0.000001"),
+            (0x41b3_de43_5555_5553, "333333333.3333332"),
+            (0x41b3_de43_5555_5554, "333333333.33333325"),
+            (0x41b3_de43_5555_5555, "333333333.3333333"),
+            (0x41b3_de43_5555_5556, "333333333.3333334"),
+            (0x41b3_de43_5555_5557, "333333333.33333343"),
+            (0xbecb_f647_612f_3696, "-0.0000033333333333333333"),
+            (0x4314_3ff3_c1cb_0959, "1424953923781206.2"),
+        ] {
+            let value = Finite::new(f64::from_bits(bits)).unwrap();
+            assert_eq!(canonical(&Json::Number(Number::Float(value))), text, "{bits:016x}");
+        }
+    }
+
+    /// Integers beyond a double's reach are written as the double nearest to them, whatever they were held as.
+    #[test]
+    fn large_integers_are_written_as_doubles() {
+        for (sent, text) in [
+            ("9007199254740993", "9007199254740992"),
+            ("9223372036854775807", "9223372036854776000"),
+            ("-9223372036854775808", "-9223372036854776000"),
+            ("18446744073709551615", "18446744073709552000"),
+            ("123456789012345678901234567890", "1.2345678901234568e+29"),
+            ("-0", "0"),
+            ("1E2", "100"),
+        ] {
+            assert_eq!(form(sent), text);
+        }
+    }
+
+    /// Only the object's own member is left out, not one of the same name further inside.
+    #[test]
+    fn one_member_can_be_left_out() {
+        let json = vectors(r#"{"b":{"key":1},"key":"k","a":[{"key":2}]}"#);
+        assert_eq!(canonical_without(&json, "key"), r#"{"a":[{"key":2}],"b":{"key":1}}"#);
+        assert_eq!(canonical_without(&json, "none"), canonical(&json));
+        assert_eq!(canonical_without(&vectors("[1]"), "key"), "[1]");
+    }
+
+    /// The builder writes what the parsed object would be written as.
+    #[test]
+    fn an_object_can_be_built_without_parsing() {
+        let inner = Object::new().int("minor", -5).finish();
+        let built = Object::new()
+            .text("type", "payment")
+            .text("summary", "a \"quote\"\n\u{1}€")
+            .raw("payment", &inner)
+            .int("at", SAFE)
+            .bool("late", false)
+            .json("details", &vectors(r#"{"z":1,"a":2.50}"#))
+            .text("\u{1f389}", "x")
+            .text("\u{e000}", "y")
+            .finish();
+        assert_eq!(
+            built,
+            "{\"at\":9007199254740991,\"details\":{\"a\":2.5,\"z\":1},\"late\":false,\"payment\":{\"minor\":-5},\"summary\":\"a \\\"quote\\\"\\n\\u0001€\",\"type\":\"payment\",\"\u{1f389}\":\"x\",\"\u{e000}\":\"y\"}"
+        );
+        assert_eq!(form(&built), built);
+        assert_eq!(Object::new().finish(), "{}");
+    }
+    const SAFE: i64 = super::super::json::SAFE_INTEGER_MAX;
+
+    proptest! {
+        /// The canonical form is JSON, is its own canonical form, and does not depend on the order of members.
+        #[test]
+        fn the_form_is_one(json in any_json()) {
+            let text = canonical(&json);
+            let again = Json::parse(text.as_bytes()).unwrap();
+            prop_assert_eq!(&canonical(&again), &text);
+            prop_assert_eq!(canonical(&reversed(json)), text);
+        }
+    }
+
+    fn reversed(json: Json) -> Json {
+        match json {
+            Json::Object(members) => Json::Object(members.into_iter().rev().map(|(name, value)| (name, reversed(value))).collect()),
+            Json::List(items) => Json::List(items.into_iter().map(reversed).collect()),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => json,
+        }
+    }
+}

@@ -327,3 +327,162 @@ impl fmt::Display for Quoted<'_> {
         }
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> Json {
+        Json::parse(text.as_bytes()).unwrap()
+    }
+
+    /// Any value that can come off the wire.
+    pub(in crate::value) fn any_json() -> impl Strategy<Value = Json> {
+        let leaf = prop_oneof![
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::Bool),
+            any::<i64>().prop_map(|it| Json::Number(Number::Int(it))),
+            (i64::MAX.unsigned_abs() + 1..=u64::MAX).prop_map(|it| Json::Number(Number::Big(it))),
+            any::<f64>().prop_filter_map("finite", |it| Finite::new(it).map(|it| Json::Number(Number::Float(it)))),
+            any::<String>().prop_map(Json::Text),
+        ];
+        leaf.prop_recursive(4, 48, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Json::List),
+                prop::collection::btree_map(any::<String>(), inner, 0..20).prop_map(|it| Json::Object(it.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// Members stay in the order sent, escapes are undone, and helpers find what is there and nothing else.
+    #[test]
+    fn values_are_read_as_sent() {
+        let json = read(r#" {"b":[1,"\u20ac\ud83d\ude02\/",null,true],"a":{"":-0.5}} "#);
+        let names: Vec<&str> = json.as_object().unwrap().iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["b", "a"]);
+        let items = json.get("b").and_then(Json::as_list).unwrap();
+        assert_eq!(items.iter().filter_map(Json::as_int).collect::<Vec<_>>(), [1]);
+        assert_eq!(items.iter().filter_map(Json::as_str).collect::<Vec<_>>(), ["€😂/"]);
+        assert_eq!(items.iter().filter_map(Json::as_bool).collect::<Vec<_>>(), [true]);
+        assert_eq!(items.iter().filter(|it| it.is_null()).count(), 1);
+        assert_eq!(json.get("a").and_then(|it| it.get("")), Some(&Json::Number(Number::Float(Finite(-0.5)))));
+        assert_eq!(json.get("c"), None);
+        assert_eq!(items.first().unwrap().get("b"), None);
+    }
+
+    /// Everything that two readers could take differently, and everything that is not JSON, is refused.
+    #[test]
+    fn what_is_not_one_json_value_is_refused() {
+        for bad in [
+            "", " ", "{", "[", "nul", "{\"a\"}", "{a:1}", "{'a':1}", "[1,]", "{\"a\":1,}", "[1]x", "{} {}", "01", "+1", ".5", "1.", "1e", "0x10", "NaN",
+            "Infinity", "-", "1e400", "-1e400", "\"\n\"", "\"\0\"", "\"\\x\"", "\"\\u12\"", "\u{feff}{}", "/**/{}", "{\"a\":1,\"a\":1}",
+            "{\"a\":1,\"\\u0061\":2}", "[{\"a\":{\"b\":1,\"b\":1}}]", "\"\\ud800\"", "\"\\udc00\"", "\"\\ud800x\"", "\"\\ud83d\\ud83d\"", "{\"\\ud800\":1}",
+        ] {
+            assert!(Json::parse(bad.as_bytes()).is_err(), "{bad:?}");
+        }
+        for bad in [&b"\"\xff\""[..], b"\"\xed\xa0\x80\"", b"{\"\xc3\":1}", b"\"\xc0\x80\"", b"\xef\xbb\xbf{}", b"\xff\xfe{\0}\0"] {
+            assert!(Json::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// The reason names what is wrong, with the caller's own text cut to a length that a message can bear.
+    #[test]
+    fn the_reason_is_told() {
+        let reason = |text: &str| Json::parse(text.as_bytes()).unwrap_err().to_string();
+        assert!(reason("{\"amount\":1,\"amount\":2}").contains("holds the member name `amount` twice"));
+        assert!(reason(&"[".repeat(100)).contains("is nested deeper than 64 levels"));
+        assert!(reason("{").contains("EOF"));
+        let long = "n".repeat(10_000);
+        assert!(reason(&format!("{{\"{long}\":1,\"{long}\":2}}")).len() < 200);
+    }
+
+    /// A name that stands twice is found among few members and among many, at either end.
+    #[test]
+    fn a_repeated_name_is_found_among_many() {
+        for count in [2, 12, 13, 14, 500] {
+            let members: Vec<String> = (0..count).map(|it| format!("\"n{it}\":{it}")).collect();
+            let good = format!("{{{}}}", members.join(","));
+            assert_eq!(read(&good).as_object().unwrap().len(), count);
+            for twice in [0, count - 1] {
+                assert!(Json::parse(format!("{{{},\"n{twice}\":0}}", members.join(",")).as_bytes()).is_err(), "{twice} of {count}");
+            }
+        }
+    }
+
+    /// Sixty-four levels are read, one more is not, and ten thousand harm nobody; objects count like lists.
+    #[test]
+    fn depth_is_bounded() {
+        let lists = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let objects = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+        for nest in [lists, objects] {
+            assert!(Json::parse(nest(64).as_bytes()).is_ok());
+            assert!(Json::parse(nest(65).as_bytes()).is_err());
+            assert!(Json::parse(nest(10_000).as_bytes()).is_err());
+        }
+    }
+
+    /// Only what was written as an integer is one, and only where every reader gets it right.
+    #[test]
+    fn integers_are_what_was_written_as_integers() {
+        for (text, int) in [
+            ("0", Some(0)),
+            ("-1", Some(-1)),
+            ("9007199254740991", Some(SAFE_INTEGER_MAX)),
+            ("-9007199254740991", Some(-SAFE_INTEGER_MAX)),
+            ("9007199254740992", None),
+            ("-9007199254740992", None),
+            ("9223372036854775808", None),
+            ("-9223372036854775808", None),
+            ("18446744073709551616", None),
+            ("1.0", None),
+            ("1.5", None),
+            ("1e3", None),
+            ("\"100\"", None),
+            ("true", None),
+            ("null", None),
+        ] {
+            assert_eq!(read(text).as_int(), int, "{text}");
+        }
+    }
+
+    /// An unsafe number is found however deep it lies and however it was written.
+    #[test]
+    fn unsafe_numbers_are_found_anywhere() {
+        for text in ["9007199254740992", "-9007199254740992", "18446744073709551615", "1e16", "-1e300", "100000000000000000000"] {
+            assert!(read(text).has_unsafe_number(), "{text}");
+            assert!(read(&format!("{{\"a\":[0,{{\"b\":{text}}}]}}")).has_unsafe_number(), "{text}");
+        }
+        for text in ["9007199254740991", "-9007199254740991", "0.1", "1e15", "5e-324", "\"9007199254740992\"", "null", "[true]"] {
+            assert!(!read(text).has_unsafe_number(), "{text}");
+        }
+    }
+
+    proptest! {
+        /// Any value survives its text, in storage too, where it is checked again.
+        #[test]
+        fn a_value_survives_its_text(json in any_json()) {
+            let text = serde_json::to_string(&json).unwrap();
+            prop_assert_eq!(&Json::parse(text.as_bytes()).unwrap(), &json);
+            prop_assert_eq!(serde_json::from_str::<Json>(&text).unwrap(), json);
+        }
+
+        /// No bytes make the reader panic; what it takes, a lenient reader takes too.
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            if Json::parse(&bytes).is_ok() {
+                prop_assert!(serde_json::from_slice::<serde_json::Value>(&bytes).is_ok());
+            }
+        }
+
+        /// The same for texts made of the pieces that JSON is made of.
+        #[test]
+        fn any_pieces_are_read_or_refused(text in r#"([\[\]{}:,"\\]|\\u[dD][89cC]00|"a"|null|-?[0-9.eE+]{1,6}| ){0,24}"#) {
+            if Json::parse(text.as_bytes()).is_ok() {
+                prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+            }
+        }
+    }
+}
