@@ -1,0 +1,301 @@
+"""Receipts as a stranger sees them: fetched keys, an independent JOSE library, and `POST /v1/verify` beside it.
+
+Needs `pyjwt[crypto]` and, in the environment variable SVC_DEV_JSON, the line that `svc dev --json` prints. Allows four
+payments of a few cents and one tool call. Run it as `python receipt_jose.py`.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import secrets
+import time
+import urllib.error
+import urllib.request
+from functools import cache
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+DEV = json.loads(os.environ["SVC_DEV_JSON"])
+BASE = DEV["baseUrl"].rstrip("/")
+CLAIMS = {"iss", "sub", "jti", "act", "wid", "type", "dig", "iat", "nbf", "exp"}
+PAYMENT_CLAIMS = CLAIMS | {"amount", "currency", "merchant"}
+
+
+def call(path, body=None, headers=None):
+    """Status, headers and JSON of one request."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(BASE + path, data=data, headers={"content-type": "application/json", **(headers or {})})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.headers, json.load(answer)
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.headers, json.load(refused)
+
+
+def authorize(body):
+    """The decision on an action, which must be an allow with a receipt."""
+    key = {"authorization": "Bearer " + DEV["agentKey"], "idempotency-key": secrets.token_hex(16)}
+    status, _, decision = call("/v1/actions/authorize", body, key)
+    assert status == 200, (status, decision)
+    assert decision["decision"] == "allow" and decision["status"] == "allowed", decision
+    return decision
+
+
+def payment(amount=1250):
+    """An allowed payment to a merchant of its own, so that none looks like a duplicate of another."""
+    merchant = {"name": "Größe & \"Co\" 東京", "domain": f"shop-{secrets.token_hex(6)}.com"}
+    return authorize({
+        "type": "payment",
+        "summary": "Renew the design tool for one month",
+        "payment": {"amount": amount, "currency": "EUR", "merchant": merchant},
+        "provenance": [{"source": "user", "detail": "asked in the chat"}],
+    })
+
+
+@cache
+def shared():
+    """One payment that the tests look at and none of them consumes."""
+    return payment()
+
+
+def charge(decision):
+    """The charge that the decision's payment allows."""
+    paid = decision["payment"]
+    merchant = {"domain": paid["merchant"]["domain"]}
+    return {"amount": paid["amount"], "currency": paid["currency"], "merchant": merchant}
+
+
+def verify(receipt, decision=None, key=None):
+    """The verdict on a receipt, 200 whatever it says, and the answer's headers."""
+    body = {"receipt": receipt} if decision is None else {"receipt": receipt, "charge": charge(decision)}
+    status, headers, verdict = call("/v1/verify", body, key and {"idempotency-key": key})
+    assert status == 200, (status, verdict)
+    return verdict, headers
+
+
+def jose(receipt):
+    """The claims, by PyJWT alone: the key is found by `kid` in the published set."""
+    key = jwt.PyJWKClient(BASE + "/.well-known/jwks.json").get_signing_key_from_jwt(receipt)
+    return jwt.decode(receipt, key.key, algorithms=["EdDSA"], issuer=BASE, options={"require": ["iss", "iat", "nbf", "exp"]})
+
+
+def b64(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def unb64(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def with_header(receipt, change):
+    """The receipt under a changed header, the rest as it was."""
+    header, rest = receipt.split(".", 1)
+    members = json.loads(unb64(header))
+    members.update(change)
+    return b64(json.dumps(members, separators=(",", ":")).encode()) + "." + rest
+
+
+def with_claim(receipt, change):
+    """The receipt with changed claims, the signature as it was."""
+    header, payload, signature = receipt.split(".")
+    claims = json.loads(unb64(payload))
+    claims.update(change)
+    payload = b64(json.dumps(claims, separators=(",", ":"), ensure_ascii=False).encode())
+    return f"{header}.{payload}.{signature}"
+
+
+def signed_by(private, receipt):
+    """The receipt's own header and claims, signed by another key."""
+    header, payload, _ = receipt.split(".")
+    return f"{header}.{payload}." + b64(private.sign(f"{header}.{payload}".encode()))
+
+
+def jose_refuses(receipt):
+    try:
+        jose(receipt)
+    except (jwt.PyJWTError, ValueError):
+        return True
+    return False
+
+
+def test_the_key_set_is_public_and_names_keys_by_thumbprint():
+    status, headers, keys = call("/.well-known/jwks.json")
+    assert status == 200 and headers["cache-control"] == "max-age=300", headers.items()
+    assert keys["keys"]
+    for key in keys["keys"]:
+        assert set(key) == {"kty", "crv", "x", "kid", "use", "alg"}, key
+        assert (key["kty"], key["crv"], key["use"], key["alg"]) == ("OKP", "Ed25519", "sig", "EdDSA"), key
+        members = {"crv": key["crv"], "kty": key["kty"], "x": key["x"]}
+        canonical = json.dumps(members, separators=(",", ":"), sort_keys=True)
+        assert key["kid"] == b64(hashlib.sha256(canonical.encode()).digest()), key
+
+
+def test_a_jose_library_verifies_a_payment_receipt():
+    decision = shared()
+    claims = jose(decision["receipt"])
+    assert set(claims) == PAYMENT_CLAIMS, claims
+    assert claims["sub"] == decision["agentId"] and claims["act"] == decision["id"]
+    assert claims["dig"] == decision["actionDigest"] and claims["type"] == "payment"
+    assert re.fullmatch(r"rcp_[0-9A-HJKMNP-TV-Z]{26}", claims["jti"]), claims
+    assert re.fullmatch(r"wsp_[0-9A-HJKMNP-TV-Z]{26}", claims["wid"]), claims
+    assert claims["amount"] == decision["payment"]["amount"] and claims["currency"] == "EUR"
+    assert claims["merchant"] == decision["payment"]["merchant"]
+    assert all(type(claims[name]) is int for name in ("iat", "nbf", "exp", "amount"))
+    assert claims["nbf"] == claims["iat"] - 60 and claims["exp"] - claims["iat"] == 900, claims
+    assert abs(claims["iat"] - time.time()) < 60, claims
+
+
+def test_the_header_has_three_members():
+    header = jwt.get_unverified_header(shared()["receipt"])
+    kid = header.pop("kid")
+    assert header == {"alg": "EdDSA", "typ": "svc-receipt+jwt"}, header
+    assert len(kid) == 43, kid
+
+
+def test_no_summary_and_no_person_travel_in_a_receipt():
+    payload = unb64(shared()["receipt"].split(".")[1]).decode()
+    assert "design tool" not in payload and "@" not in payload and shared()["digestSalt"] not in payload, payload
+
+
+def test_the_same_action_reads_the_same_receipt():
+    status, _, again = call("/v1/actions/" + shared()["id"], headers={"authorization": "Bearer " + DEV["agentKey"]})
+    assert status == 200 and again["receipt"] == shared()["receipt"], again
+
+
+def test_altered_receipts_are_refused_by_both():
+    decision = shared()
+    good = decision["receipt"]
+    header, payload, signature = good.split(".")
+    flipped = bytearray(unb64(signature))
+    flipped[17] ^= 4
+    stranger = Ed25519PrivateKey.generate()
+    public = b64(stranger.public_key().public_bytes_raw())
+    jwk = {"kty": "OKP", "crv": "Ed25519", "x": public}
+    faults = [
+        ("malformed", with_header(good, {"alg": "none"}).rsplit(".", 1)[0] + "."),
+        ("malformed", with_header(good, {"alg": "none"})),
+        ("malformed", with_header(good, {"alg": "HS256"})),
+        ("malformed", with_header(good, {"typ": "JWT"})),
+        ("malformed", with_header(good, {"crit": ["exp"]})),
+        ("malformed", signed_by(stranger, with_header(good, {"jwk": jwk}))),
+        ("malformed", with_header(good, {"jku": "https://keys.example/jwks.json"})),
+        ("malformed", with_header(good, {"x5c": []})),
+        ("malformed", with_header(good, {"b64": False})),
+        ("malformed", with_claim(good, {"admin": True})),
+        ("malformed", f"{header}.{payload}"),
+        ("malformed", ""),
+        ("unknown_key", with_header(good, {"kid": b64(bytes(32))})),
+        ("bad_signature", with_claim(good, {"amount": 999_999})),
+        ("bad_signature", with_claim(good, {"exp": int(time.time()) + 86_400})),
+        ("bad_signature", f"{header}.{payload}.{b64(bytes(flipped))}"),
+        ("bad_signature", signed_by(stranger, good)),
+    ]
+    for reason, altered in faults:
+        assert jose_refuses(altered), (reason, altered)
+        verdict, _ = verify(altered, decision)
+        assert verdict == {"valid": False, "consumed": False, "reason": reason}, (verdict, altered)
+    # Nothing of all this used the receipt up.
+    assert jose(good)["jti"]
+
+
+def test_only_one_text_is_the_receipt():
+    decision = shared()
+    good = decision["receipt"]
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    stray = good[:-1] + alphabet[alphabet.index(good[-1]) ^ 1]
+    assert unb64(stray.rsplit(".", 1)[1]) == unb64(good.rsplit(".", 1)[1])
+    for text in (stray, good + "==", good + "\n", " " + good, good + ".", good + "A" * (4097 - len(good))):
+        verdict, _ = verify(text, decision)
+        assert verdict == {"valid": False, "consumed": False, "reason": "malformed"}, (verdict, text)
+
+
+def test_verify_consumes_once():
+    decision = payment(1260)
+    verdict, _ = verify(decision["receipt"], decision)
+    claims = jose(decision["receipt"])
+    assert verdict["valid"] is True and verdict["consumed"] is True and "reason" not in verdict, verdict
+    assert verdict["receiptId"] == claims["jti"] and verdict["actionId"] == decision["id"], verdict
+    assert verdict["agentId"] == decision["agentId"] and verdict["type"] == "payment", verdict
+    assert (verdict["amount"], verdict["currency"]) == (1260, "EUR"), verdict
+    assert verdict["merchant"]["domain"] == decision["payment"]["merchant"]["domain"], verdict
+    again, _ = verify(decision["receipt"], decision)
+    assert again["valid"] is False and again["consumed"] is False, again
+    assert again["reason"] == "already_consumed" and again["consumedAt"], again
+    # The signature stays good for ever: what the text cannot show is that it was spent.
+    assert jose(decision["receipt"]) == claims
+
+
+def test_the_same_verification_is_answered_again_to_its_key_alone():
+    decision = payment(1270)
+    key = secrets.token_hex(16)
+    first, headers = verify(decision["receipt"], decision, key)
+    assert first["consumed"] is True and headers["idempotent-replayed"] is None, first
+    again, headers = verify(decision["receipt"], decision, key)
+    assert again == first and headers["idempotent-replayed"] == "true", again
+    for other in (secrets.token_hex(16), None):
+        verdict, headers = verify(decision["receipt"], decision, other)
+        assert verdict["reason"] == "already_consumed" and headers["idempotent-replayed"] is None, verdict
+
+
+def test_a_key_made_from_the_receipt_is_refused():
+    decision = shared()
+    receipt = decision["receipt"]
+    keys = [receipt[-40:], "k" * 15, "k" * 129]
+    for name in ("md5", "sha1", "sha256", "sha512"):
+        digest = hashlib.new(name, receipt.encode()).digest()
+        keys += [digest.hex(), digest.hex().upper(), b64(digest), base64.b64encode(digest).decode()]
+    for key in keys:
+        body = {"receipt": receipt, "charge": charge(decision)}
+        status, _, answer = call("/v1/verify", body, {"idempotency-key": key})
+        assert status == 400 and answer["error"]["type"] == "invalid_request", (key, answer)
+        assert answer["error"]["errors"][0]["field"] == "idempotency-key", answer
+
+
+def test_a_receipt_that_pays_nothing_needs_no_charge():
+    decision = authorize({
+        "type": "tool.call",
+        "summary": "List the open issues",
+        "tool": {"name": "list_issues", "server": "tracker"},
+        "provenance": [{"source": "user", "detail": "asked in the chat"}],
+    })
+    claims = jose(decision["receipt"])
+    assert set(claims) == CLAIMS and claims["type"] == "tool.call", claims
+    verdict, _ = verify(decision["receipt"], shared())
+    assert verdict["valid"] is False and verdict["reason"] == "type_mismatch", verdict
+    verdict, _ = verify(decision["receipt"])
+    assert verdict["valid"] is True and verdict["consumed"] is True, verdict
+
+
+def test_a_charge_that_the_receipt_does_not_cover_consumes_nothing():
+    decision = payment(1280)
+    domain = decision["payment"]["merchant"]["domain"]
+    whole = charge(decision)
+    for reason, changed in (
+        ("charge_required", None),
+        ("charge_required", {"amount": 1280, "currency": "EUR"}),
+        ("currency_mismatch", {**whole, "currency": "USD"}),
+        ("amount_exceeds", {**whole, "amount": 1281}),
+        ("merchant_mismatch", {**whole, "merchant": {"domain": "evil-" + domain}}),
+        ("merchant_mismatch", {**whole, "merchant": {"domain": "other-shop.com"}}),
+    ):
+        body = {"receipt": decision["receipt"]} if changed is None else {"receipt": decision["receipt"], "charge": changed}
+        status, _, verdict = call("/v1/verify", body)
+        assert status == 200 and verdict["valid"] is False and verdict["consumed"] is False, verdict
+        assert verdict["reason"] == reason, (reason, verdict)
+    below = {**whole, "amount": 1000, "merchant": {"domain": "PAY." + domain.upper() + "."}}
+    status, _, verdict = call("/v1/verify", {"receipt": decision["receipt"], "charge": below})
+    assert status == 200 and verdict["valid"] is True and verdict["consumed"] is True, verdict
+
+
+def main():
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test()
+            print("ok", name, flush=True)
+
+
+if __name__ == "__main__":
+    main()
