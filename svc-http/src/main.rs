@@ -1,2 +1,9 @@
-//! The svc command.
-fn main() {}
+//! The `svc` command.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

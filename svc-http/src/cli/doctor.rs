@@ -1,0 +1,120 @@
+//! `svc doctor`: what is well, what is not, and what to do about it.
+//!
+//! **Invariant:** it changes nothing; what it tries to write it takes away again.
+
+mod disk;
+mod net;
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use svc_http::config::{Config, ConfigError, Loaded};
+
+use super::output::{Problem, print, print_json};
+
+/// One thing that was looked at.
+struct Check {
+    name: &'static str,
+    finding: Finding,
+}
+
+/// How it was found.
+enum Finding {
+    /// As it should be: what was seen.
+    Well(String),
+    /// It works, but somebody should look: what was seen, and what to do.
+    Odd(String, String),
+    /// It does not work: what was seen, and what to do.
+    Broken(String, String),
+}
+
+use Finding::{Broken, Odd, Well};
+
+/// Looks at everything and tells one line each; fails where anything is broken.
+///
+/// # Errors
+/// [`Problem`] where standard output cannot be written.
+pub(crate) fn run(loaded: Result<Loaded, ConfigError>, json: bool) -> Result<ExitCode, Problem> {
+    let checks = match loaded {
+        Ok(loaded) => everything(&loaded),
+        Err(error) => settings_alone(error),
+    };
+    let is_well = !checks.iter().any(|it| matches!(it.finding, Broken(..)));
+    if json {
+        print_json(&as_json(&checks, is_well))?;
+    } else {
+        print(&as_text(&checks, is_well))?;
+    }
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Every check, in the order in which a start would meet them.
+fn everything(loaded: &Loaded) -> Vec<Check> {
+    let config = &loaded.config;
+    let check = |name, finding| Check { name, finding };
+    vec![
+        check("settings", settings(loaded)),
+        check("data directory", disk::directory(config)),
+        check("file modes", disk::modes(config, loaded.file.as_deref())),
+        check("free disk", disk::space(config)),
+        check("clock", disk::clock(config)),
+        check("listen address", net::listen(config)),
+        check("base address", base(config)),
+    ]
+}
+
+fn settings(loaded: &Loaded) -> Finding {
+    let from = match &loaded.file {
+        Some(file) => format!("read from {}, the environment and flags", file.display()),
+        None => "read from the environment and flags; there is no settings file".to_owned(),
+    };
+    if loaded.warnings.is_empty() {
+        Well(from)
+    } else {
+        Odd(loaded.warnings.join("; "), "Nothing, unless a setting was meant.".to_owned())
+    }
+}
+
+/// Without settings it is not known where anything is.
+fn settings_alone(error: ConfigError) -> Vec<Check> {
+    let finding = |(what, advice): &(String, Option<String>)| {
+        Broken(what.clone(), advice.clone().unwrap_or_else(|| "Correct the setting.".to_owned()))
+    };
+    let checks = Problem::from(error);
+    checks.faults().iter().map(|fault| Check { name: "settings", finding: finding(fault) }).collect()
+}
+
+fn base(config: &Config) -> Finding {
+    let url = config.base_url(config.listen);
+    if url.is_loopback() && !config.listen.ip().is_loopback() {
+        return Odd(
+            format!("{url} is loopback, but {} takes connections from elsewhere", config.listen),
+            "Set `baseUrl` to the https address at which others reach this server: receipts and links carry it."
+                .to_owned(),
+        );
+    }
+    Well(url.to_string())
+}
+
+fn as_text(checks: &[Check], is_well: bool) -> String {
+    let mut out = String::new();
+    for Check { name, finding } in checks {
+        let _ = match finding {
+            Well(seen) => writeln!(out, "ok    {name}: {seen}"),
+            Odd(seen, advice) => writeln!(out, "look  {name}: {seen}. {advice}"),
+            Broken(seen, advice) => writeln!(out, "fail  {name}: {seen}. {advice}"),
+        };
+    }
+    out.push_str(if is_well { "nothing is broken\n" } else { "something is broken\n" });
+    out
+}
+
+fn as_json(checks: &[Check], is_well: bool) -> Value {
+    let one = |Check { name, finding }: &Check| match finding {
+        Well(seen) => json!({ "check": name, "state": "ok", "message": seen }),
+        Odd(seen, advice) => json!({ "check": name, "state": "look", "message": seen, "fix": advice }),
+        Broken(seen, advice) => json!({ "check": name, "state": "fail", "message": seen, "fix": advice }),
+    };
+    json!({ "ok": is_well, "checks": checks.iter().map(one).collect::<Vec<_>>() })
+}

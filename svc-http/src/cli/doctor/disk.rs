@@ -1,0 +1,146 @@
+//! What `svc doctor` looks at in the data directory.
+
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use svc_core::value::{Span, Timestamp};
+use svc_http::clock;
+use svc_http::config::Config;
+
+use super::Finding::{self, Broken, Odd, Well};
+
+/// Free bytes under which commits are about to fail.
+const FREE_BROKEN: u64 = 100 << 20;
+/// Free bytes under which somebody should make room.
+const FREE_ODD: u64 = 1 << 30;
+/// A clock before this is wrong: the first version of the interface is not older.
+const CLOCK_MIN: Timestamp = Timestamp::from_millis(1_790_812_800_000); // 2026-10-01
+/// A clock after this is wrong for as long as anybody will run this release.
+const CLOCK_MAX: Timestamp = Timestamp::from_millis(4_102_444_800_000); // 2100-01-01
+/// How far in the future a file may have been written: file systems round, and their servers have clocks of their own.
+const CLOCK_SLACK: Span = Span::seconds(5);
+
+/// Whether the directory is there, a directory, and writable by this user.
+pub(super) fn directory(config: &Config) -> Finding {
+    let shown = config.data.display();
+    match fs::metadata(&config.data) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Broken(
+            format!("{shown} does not exist"),
+            "Run `svc init`, or `svc dev` to try things out; either makes it.".to_owned(),
+        ),
+        Err(error) => {
+            Broken(format!("{shown} cannot be read: {error}"), "Run as the user that it belongs to.".to_owned())
+        }
+        Ok(data) if !data.is_dir() => {
+            Broken(format!("{shown} is no directory"), "Name another with `--data`.".to_owned())
+        }
+        Ok(_) => match tempfile_in(&config.data) {
+            Ok(()) => Well(format!("{shown} is writable")),
+            Err(error) => Broken(
+                format!("{shown} cannot be written: {error}"),
+                "Run as the user that it belongs to, and on a disk that is not read-only.".to_owned(),
+            ),
+        },
+    }
+}
+
+/// Writes an empty file and takes it away again.
+fn tempfile_in(folder: &Path) -> std::io::Result<()> {
+    let path = folder.join(format!(".svc-doctor-{}", std::process::id()));
+    fs::File::create_new(&path)?;
+    fs::remove_file(&path)
+}
+
+/// Whether nobody else can read what is secret.
+pub(super) fn modes(config: &Config, settings_file: Option<&Path>) -> Finding {
+    let Ok(folder) = fs::metadata(&config.data) else {
+        return Odd("there is no data directory to look at".to_owned(), "See above.".to_owned());
+    };
+    let mut open = Vec::new();
+    let mut look = |path: &Path, data: &Metadata, wanted: &str| {
+        if permissions(data) & 0o077 != 0 {
+            open.push(format!("chmod {wanted} {}", path.display()));
+        }
+    };
+    look(&config.data, &folder, "700");
+    let mut secret: Vec<PathBuf> = vec![config.data.join("master.key"), config.database()];
+    // Only a settings file with a secret in it has to be kept.
+    let holds_key = |file: &&Path| fs::read_to_string(file).is_ok_and(|text| text.contains("masterKey"));
+    secret.extend(settings_file.filter(holds_key).map(Path::to_path_buf));
+    for path in &secret {
+        if let Ok(data) = fs::metadata(path) {
+            look(path, &data, "600");
+        }
+    }
+    if open.is_empty() {
+        Well("nobody but their user can read the data directory and the files in it that hold secrets".to_owned())
+    } else {
+        Broken("others can read what they should not".to_owned(), format!("Run `{}`.", open.join(" && ")))
+    }
+}
+
+#[cfg(unix)]
+fn permissions(data: &Metadata) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    data.permissions().mode()
+}
+
+/// Where files have no modes there is nothing to find.
+#[cfg(not(unix))]
+fn permissions(_data: &Metadata) -> u32 {
+    0
+}
+
+/// Whether there is room to write.
+pub(super) fn space(config: &Config) -> Finding {
+    let place = config.data.ancestors().find(|it| it.exists()).unwrap_or(Path::new("."));
+    match free_bytes(place) {
+        Err(error) => Odd(format!("the free space cannot be told: {error}"), "Look with `df`.".to_owned()),
+        Ok(free) => {
+            let (shown, advice) =
+                (format!("{} MiB free", free >> 20), "Make room: without it every answer is a refusal.");
+            match free {
+                ..FREE_BROKEN => Broken(shown, advice.to_owned()),
+                FREE_BROKEN..FREE_ODD => Odd(shown, advice.to_owned()),
+                FREE_ODD.. => Well(shown),
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+fn free_bytes(place: &Path) -> std::io::Result<u64> {
+    let room = rustix::fs::statvfs(place)?;
+    Ok(room.f_bavail.saturating_mul(room.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_place: &Path) -> std::io::Result<u64> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// Whether the clock tells a time that can be: not before this program, and not before what it wrote last.
+pub(super) fn clock(config: &Config) -> Finding {
+    let now = clock::now();
+    let advice = "Set the clock and keep it by NTP: receipts, windows and expiry follow it.";
+    if now < CLOCK_MIN || now > CLOCK_MAX {
+        return Broken(format!("it is {now} by this machine's clock"), advice.to_owned());
+    }
+    match newest(&config.data) {
+        Some(written) if written > now.plus(CLOCK_SLACK) => Broken(
+            format!("it is {now} by this machine's clock, but the data directory was written at {written}"),
+            advice.to_owned(),
+        ),
+        _ => Well(now.to_string()),
+    }
+}
+
+/// When a file of the directory was last written.
+fn newest(folder: &Path) -> Option<Timestamp> {
+    let written = |entry: std::io::Result<fs::DirEntry>| {
+        let since = entry.ok()?.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
+    };
+    fs::read_dir(folder).ok()?.filter_map(written).max()
+}

@@ -1,0 +1,47 @@
+//! What `svc doctor` looks at on the network: whether the address to listen on is free, or already this server's.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use svc_http::config::Config;
+
+use super::Finding::{self, Broken, Well};
+
+/// How long a server that listens there may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How much of its answer is read.
+const ANSWER_MAX: u64 = 4_096;
+
+/// Whether the address can be listened on, or a server of ours does.
+pub(super) fn listen(config: &Config) -> Finding {
+    let address = config.listen;
+    match TcpListener::bind(address) {
+        Ok(_) => Well(format!("{address} is free")),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => match is_ours(address) {
+            Ok(true) => Well(format!("a svc server answers at {address}")),
+            Ok(false) | Err(_) => Broken(
+                format!("another program listens on {address}"),
+                "Stop it, or set `listen` to another address.".to_owned(),
+            ),
+        },
+        Err(error) => Broken(
+            format!("{address} cannot be listened on: {error}"),
+            "Set `listen` to an address of this machine, with a port that this user may open.".to_owned(),
+        ),
+    }
+}
+
+/// Whether what listens there answers as this server does: with the header that every answer of it carries.
+fn is_ours(address: SocketAddr) -> io::Result<bool> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    write!(stream, "GET /.well-known/jwks.json HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+    let mut answer = Vec::new();
+    // A peer that never ends its answer has still sent its header.
+    let _ = stream.take(ANSWER_MAX).read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).to_ascii_lowercase();
+    let (head, _) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    Ok(head.lines().any(|line| line.starts_with("svc-version:")))
+}

@@ -1,0 +1,117 @@
+//! `svc receipt verify`: whether a receipt is genuine, by nothing but the issuer's published keys.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Map, Value, json};
+use svc_core::state::gate::receipt::{Claims, Offline, PublicKeys, RECEIPT_BYTES_MAX, check_offline};
+use svc_core::value::Timestamp;
+use svc_http::clock;
+
+use super::output::{Problem, print, print_json};
+
+/// The exit code of a file that holds no receipt.
+const MALFORMED: u8 = 3;
+/// What no offline check can see; said with every verdict.
+const NOT_SHOWN: &str =
+    "Whether it was consumed or revoked is not shown: only `POST /v1/verify` of its issuer tells that.";
+/// The largest key set that is read, in bytes.
+const JWKS_BYTES_MAX: u64 = 1 << 20;
+
+/// Checks the receipt in one file against the keys in another.
+///
+/// # Errors
+/// [`Problem`] where a file cannot be read, or the second is no key set.
+pub(crate) fn verify(receipt: &Path, jwks: &Path, json: bool) -> Result<ExitCode, Problem> {
+    // One byte more than a receipt can have tells one that is too long; white space around it is a file's, not its.
+    let text = read(receipt, u64::try_from(RECEIPT_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(65))?;
+    let keys = PublicKeys::from_jwks(&read(jwks, JWKS_BYTES_MAX)?).map_err(|error| {
+        Problem::new(
+            format!("{} is {error}", jwks.display()),
+            "Fetch it anew from the issuer's `/.well-known/jwks.json`.",
+        )
+    })?;
+    let verdict = check_offline(text.trim(), &keys, clock::now());
+    if json {
+        print_json(&as_json(&verdict))?;
+    } else {
+        print(&as_text(&verdict))?;
+    }
+    Ok(match verdict {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(Offline::Malformed) => ExitCode::from(MALFORMED),
+        Err(Offline::UnknownKey | Offline::BadSignature | Offline::NotYetValid | Offline::Expired) => ExitCode::FAILURE,
+    })
+}
+
+/// The first `most` bytes of a file or of standard input; what is no text reads as a text that is no receipt.
+fn read(path: &Path, most: u64) -> Result<String, Problem> {
+    let mut bytes = Vec::new();
+    let done = if path == Path::new("-") {
+        std::io::stdin().take(most).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+    };
+    done.map_err(|error| {
+        Problem::new(format!("{} cannot be read: {error}", path.display()), "Check the path and its permissions.")
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn at(seconds: i64) -> String {
+    Timestamp::from_millis(seconds.saturating_mul(1_000)).to_string()
+}
+
+/// A text of somebody else's, without what a terminal would obey.
+fn shown(text: &str) -> String {
+    text.chars().map(|it| if it.is_control() { char::REPLACEMENT_CHARACTER } else { it }).collect()
+}
+
+fn as_text(verdict: &Result<Claims<'static>, Offline>) -> String {
+    let claims = match verdict {
+        Ok(claims) => claims,
+        Err(Offline::Malformed) => return format!("malformed: {}\n", Offline::Malformed),
+        Err(fault) => return format!("not valid: {fault}\n{NOT_SHOWN}\n"),
+    };
+    let mut lines = vec![
+        "genuine and unexpired".to_owned(),
+        format!("  issuer   {}", shown(&claims.issuer)),
+        format!("  receipt  {}", claims.receipt),
+        format!("  action   {} ({})", claims.action, shown(&claims.kind)),
+        format!("  agent    {}", claims.agent),
+    ];
+    if let Some(payment) = &claims.payment {
+        lines.push(format!("  payment  {} {} (minor units)", payment.amount, shown(&payment.currency)));
+        lines.push(format!("  merchant {} ({})", shown(&payment.merchant_name), shown(&payment.domain)));
+    }
+    lines.push(format!("  issued   {}", at(claims.issued_at_s)));
+    lines.push(format!("  expires  {}", at(claims.expires_at_s)));
+    lines.push(format!("{NOT_SHOWN}\n"));
+    lines.join("\n")
+}
+
+/// The verdict in the words of `POST /v1/verify`; there is no `consumed`, since it is not known.
+fn as_json(verdict: &Result<Claims<'static>, Offline>) -> Value {
+    let claims = match verdict {
+        Ok(claims) => claims,
+        Err(fault) => return json!({ "valid": false, "reason": fault.reason(), "consumption": "not shown" }),
+    };
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
+    put("valid", json!(true));
+    put("consumption", json!("not shown"));
+    put("issuer", json!(claims.issuer));
+    put("receiptId", json!(claims.receipt));
+    put("actionId", json!(claims.action));
+    put("agentId", json!(claims.agent));
+    put("type", json!(claims.kind));
+    if let Some(payment) = &claims.payment {
+        put("amount", json!(payment.amount));
+        put("currency", json!(payment.currency));
+        put("merchant", json!({ "name": payment.merchant_name, "domain": payment.domain }));
+    }
+    put("issuedAt", json!(at(claims.issued_at_s)));
+    put("expiresAt", json!(at(claims.expires_at_s)));
+    Value::Object(out)
+}

@@ -1,0 +1,133 @@
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{Ran, run};
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// The state and the message of every check, by name.
+fn checks(folder: &Path, arguments: &str) -> (i32, Vec<(String, String, String)>) {
+    let Ran { code, out, err } = run(folder, &format!("doctor --json {arguments}"));
+    assert_eq!(err, "");
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["ok"], Value::Bool(code == 0));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let lines = report["checks"].as_array().unwrap();
+    (
+        code,
+        lines
+            .iter()
+            .map(|it| {
+                (text(&it["check"]), text(&it["state"]), format!("{}|{}", text(&it["message"]), text(&it["fix"])))
+            })
+            .collect(),
+    )
+}
+
+fn of<'a>(lines: &'a [(String, String, String)], name: &str) -> (&'a str, &'a str) {
+    let (_, state, message) = lines.iter().find(|it| it.0 == name).unwrap();
+    (state, message)
+}
+
+/// On a fresh machine the doctor says that there is no data directory yet and how to make it, and fails.
+#[test]
+fn a_fresh_machine_is_told_what_to_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let Ran { code, out, err } = run(folder.path(), "doctor");
+    assert_eq!((code, err.as_str()), (1, ""));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(
+        lines.first().copied(),
+        Some("ok    settings: read from the environment and flags; there is no settings file")
+    );
+    assert!(lines.contains(&"fail  data directory: svc-data does not exist. Run `svc init`, or `svc dev` to try things out; either makes it."), "{out}");
+    assert_eq!(lines.last().copied(), Some("something is broken"));
+    assert!(!folder.path().join("svc-data").exists(), "the doctor makes nothing");
+}
+
+/// Files that others can read are named with the command that closes them.
+#[test]
+fn open_modes_are_found_and_the_command_to_close_them_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("d");
+    fs::create_dir(&data).unwrap();
+    fs::write(data.join("master.key"), "").unwrap();
+    fs::write(data.join("svc.toml"), "masterKey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"\n").unwrap();
+    chmod(&data, 0o755);
+    chmod(&data.join("master.key"), 0o644);
+    chmod(&data.join("svc.toml"), 0o640);
+    let (code, lines) = checks(folder.path(), "--data d");
+    assert_eq!(code, 1);
+    assert_eq!(
+        of(&lines, "file modes"),
+        (
+            "fail",
+            "others can read what they should not|Run `chmod 700 d && chmod 600 d/master.key && chmod 600 d/svc.toml`."
+        )
+    );
+    chmod(&data, 0o700);
+    chmod(&data.join("master.key"), 0o600);
+    chmod(&data.join("svc.toml"), 0o600);
+    assert_eq!(of(&checks(folder.path(), "--data d").1, "file modes").0, "ok");
+    assert_eq!(fs::read_dir(&data).unwrap().count(), 2, "nothing is left behind");
+}
+
+/// A clock that is behind what was last written is found.
+#[test]
+fn a_clock_behind_the_data_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::File::create(folder.path().join("svc.toml")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(4_000_000_000)).unwrap();
+    let (code, lines) = checks(folder.path(), "--data .");
+    let (state, message) = of(&lines, "clock");
+    assert_eq!((code, state), (1, "fail"));
+    assert!(
+        message.contains("but the data directory was written at 2096-10-02T07:06:40.000Z|Set the clock"),
+        "{message}"
+    );
+}
+
+/// An address that another program listens on is found; one that is not this machine's as well.
+#[test]
+fn a_taken_address_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap();
+    let stranger = std::thread::spawn(move || drop(other.accept()));
+    fs::write(folder.path().join("my.toml"), format!("listen = \"{address}\"\ndata = \".\"\n")).unwrap();
+    let (code, lines) = checks(folder.path(), "--config my.toml");
+    stranger.join().unwrap();
+    let wanted = format!("another program listens on {address}|Stop it, or set `listen` to another address.");
+    assert_eq!((code, of(&lines, "listen address")), (1, ("fail", wanted.as_str())));
+    fs::write(folder.path().join("my.toml"), "listen = \"192.0.2.1:80\"\ndata = \".\"\n").unwrap();
+    assert_eq!(of(&checks(folder.path(), "--config my.toml").1, "listen address").0, "fail");
+}
+
+/// A server that others reach, but whose base address is loopback, is worth a look.
+#[test]
+fn a_loopback_base_of_a_public_server_is_worth_a_look() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("my.toml"), "listen = \"0.0.0.0:0\"\ndata = \".\"\n").unwrap();
+    assert_eq!(of(&checks(folder.path(), "--config my.toml").1, "base address").0, "look");
+    fs::write(folder.path().join("my.toml"), "listen = \"0.0.0.0:0\"\ndata = \".\"\nbaseUrl = \"https://a.example\"\n")
+        .unwrap();
+    assert_eq!(of(&checks(folder.path(), "--config my.toml").1, "base address"), ("ok", "https://a.example|"));
+}
+
+/// Settings that cannot be read are the doctor's finding, not its end.
+#[test]
+fn faults_of_the_settings_are_findings() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("my.toml"), "lissten = 1\n").unwrap();
+    let (code, lines) = checks(folder.path(), "--config my.toml");
+    assert_eq!(
+        (code, of(&lines, "settings")),
+        (1, ("fail", "`lissten` in my.toml is no setting|Did you mean `listen`? Correct the name or remove the line."))
+    );
+}

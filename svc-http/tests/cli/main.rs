@@ -1,0 +1,45 @@
+//! The `svc` command as a shell meets it: the real binary, its output word for word, its exit codes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+mod doctor;
+mod receipt;
+mod usage;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The binary with nothing in its environment, in a directory of its own.
+pub(crate) fn svc(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_svc"));
+    command.env_clear().current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// What a run gave: exit code, standard output, standard error.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("ended by itself"),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Runs `svc` with these arguments, separated by blanks, in `folder`.
+pub(crate) fn run(folder: &Path, arguments: &str) -> Ran {
+    svc(folder).args(arguments.split_whitespace()).output().unwrap().into()
+}
