@@ -7,4 +7,5 @@ pub mod rate;
 pub mod refusal;
 pub mod state;
 pub mod store;
+pub mod turn;
 pub mod value;

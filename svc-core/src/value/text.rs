@@ -38,20 +38,30 @@ macro_rules! texts {
 macro_rules! plumbing {
     ($name:ident) => {
         impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str { self.as_str() }
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
         }
         impl fmt::Display for $name {
-            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result { out.write_str(self.as_str()) }
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(self.as_str())
+            }
         }
         impl fmt::Debug for $name {
-            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Debug::fmt(self.as_str(), out) }
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(self.as_str(), out)
+            }
         }
         impl FromStr for $name {
             type Err = Invalid;
-            fn from_str(text: &str) -> Result<Self, Invalid> { Self::parse(text) }
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                Self::parse(text)
+            }
         }
         impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> { to.serialize_str(self.as_str()) }
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.as_str())
+            }
         }
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -98,7 +108,10 @@ impl Email {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let sent = trimmed(text, 3, 254)
             .filter(|it| !it.contains(char::is_whitespace))
-            .filter(|it| it.split_once('@').is_some_and(|(user, host)| !user.is_empty() && !host.is_empty() && !host.contains('@')))
+            .filter(|it| {
+                it.split_once('@')
+                    .is_some_and(|(user, host)| !user.is_empty() && !host.is_empty() && !host.contains('@'))
+            })
             .ok_or_else(|| Invalid::new("must be an e-mail address of at most 254 characters"))?;
         let lower = sent.to_lowercase();
         let folded = if *lower == *sent { Arc::clone(&sent) } else { lower.into() };
@@ -159,7 +172,8 @@ fn exact(text: &str, min: usize, max: usize) -> Option<Arc<str>> {
 /// Lines may end as they do on any system; they are kept with a newline alone.
 fn note(text: &str) -> Option<Arc<str>> {
     let text = text.trim();
-    let joined = if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { std::borrow::Cow::Borrowed(text) };
+    let joined =
+        if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { std::borrow::Cow::Borrowed(text) };
     let clean = !joined.contains(|it: char| it.is_control() && it != '\t' && it != '\n');
     (clean && within(&joined, 1, 500)).then(|| joined.as_ref().into())
 }

@@ -1,0 +1,235 @@
+//! A turn: many commands decided at one instant, as one commit.
+//!
+//! A driver owns the store; a turn only says what it needs. Kinds of methods, in the order of calls:
+//! [`Turn::new`]; then [`Turn::step`] again and again, answering each [`Step::Load`] with [`Turn::handle_loaded`] and each
+//! conflict of a [`Step::Commit`] with [`Turn::handle_conflict`]; after `Applied`, [`Turn::finish`]. A turn that is not
+//! finished may be dropped or taken apart with [`Turn::abandon`]: nothing has happened.
+//!
+//! **Invariant:** a turn reads no clock, holds no store and has no entropy of its own. No answer leaves before `finish`.
+
+mod rows;
+mod scope;
+
+use std::collections::BTreeMap;
+
+use crate::refusal::Refusal;
+use crate::store::{Commit, Key, Loaded, Record, Stamp, Write};
+use crate::value::Timestamp;
+use crate::value::link::{Link, Order};
+use crate::value::seed::Seed;
+
+pub use rows::Rows;
+pub use scope::{Halt, Scope, read};
+
+/// How many rounds of loading a batch may take before what is decided is committed and the rest goes back to the queue.
+pub const ROUNDS_MAX: u32 = 24;
+
+/// A command: how it is decided, and whether an answer lets anything happen.
+pub trait Decide {
+    /// What it is answered.
+    type Reply;
+
+    /// Decides over the rows in `scope`. May be run several times: it reads, computes and puts, nothing else.
+    ///
+    /// # Errors
+    /// [`Halt::Load`] to have rows fetched and be run again; [`Halt::Refuse`] to refuse and leave nothing behind.
+    fn decide(&self, scope: &mut Scope<'_>) -> Result<Self::Reply, Halt>;
+
+    /// Whether this answer permits something. What a permitting decision found absent it has to write.
+    fn permits(reply: &Self::Reply) -> bool;
+}
+
+/// What a turn needs next.
+#[derive(Debug)]
+pub enum Step<'turn> {
+    /// These rows, none of which it has.
+    Load(Vec<Key>),
+    /// This commit applied.
+    Commit(&'turn Commit),
+}
+
+/// A turn's end.
+#[derive(Debug)]
+pub struct Finished<D: Decide> {
+    /// One answer for each decided command, in order.
+    pub answers: Vec<Result<D::Reply, Refusal>>,
+    /// Commands that were not reached: to be queued again, before anything newer.
+    pub rest: Vec<D>,
+    /// The rows, as they are after the commit.
+    pub rows: Rows,
+    /// The keys that the commit wrote.
+    pub written: Vec<Key>,
+}
+
+/// Decides a batch; see the module.
+#[derive(Debug)]
+pub struct Turn<D: Decide> {
+    now: Timestamp,
+    seed: Seed,
+    commands: Vec<D>,
+    answers: Vec<Result<D::Reply, Refusal>>,
+    rest: Vec<D>,
+    rows: Rows,
+    /// New images by key, of the commands decided so far.
+    staged: BTreeMap<Key, Option<Record>>,
+    /// Keys that the decided commands read.
+    read: Vec<Key>,
+    rounds: u32,
+    commit: Commit,
+}
+
+impl<D: Decide> Turn<D> {
+    /// A turn at `now` over `commands`, in their order. `seed` must never have been used before.
+    #[must_use]
+    pub fn new(now: Timestamp, seed: Seed, commands: Vec<D>, rows: Rows) -> Self {
+        Self {
+            now,
+            seed,
+            answers: Vec::with_capacity(commands.len()),
+            commands,
+            rest: Vec::new(),
+            rows,
+            staged: BTreeMap::new(),
+            read: Vec::new(),
+            rounds: 0,
+            commit: Commit::default(),
+        }
+    }
+
+    /// Decides as far as the rows reach and says what is needed next.
+    pub fn step(&mut self) -> Step<'_> {
+        while self.answers.len() < self.commands.len() {
+            let missing = self.decide_next();
+            if missing.is_empty() {
+                continue;
+            }
+            self.rounds = self.rounds.saturating_add(1);
+            if self.rounds > ROUNDS_MAX && !self.answers.is_empty() {
+                self.rest = self.commands.split_off(self.answers.len());
+                break;
+            }
+            return Step::Load(self.look_ahead(missing));
+        }
+        self.stage_commit();
+        Step::Commit(&self.commit)
+    }
+
+    /// Takes the rows that [`Step::Load`] asked for.
+    pub fn handle_loaded(&mut self, rows: Vec<Loaded>) {
+        for row in rows {
+            self.rows.insert(row.key, row.stamp, row.record);
+        }
+    }
+
+    /// Takes the rows that moved under a commit, and decides everything again.
+    pub fn handle_conflict(&mut self, moved: Vec<Loaded>) {
+        self.handle_loaded(moved);
+        self.answers.clear();
+        self.staged.clear();
+        self.read.clear();
+        self.rounds = 0;
+        self.commands.append(&mut self.rest);
+    }
+
+    /// Ends the turn after its commit was applied under `stamp`: now the answers may leave.
+    #[must_use]
+    pub fn finish(mut self, stamp: Stamp) -> Finished<D> {
+        let written = self.staged.keys().copied().collect();
+        self.rows.touch(&self.read);
+        for (key, record) in std::mem::take(&mut self.staged) {
+            self.rows.insert(key, if record.is_some() { stamp } else { Stamp::ABSENT }, record);
+        }
+        self.rows.settle();
+        Finished { answers: self.answers, rest: self.rest, rows: self.rows, written }
+    }
+
+    /// Takes the turn apart without an end: its commands, none of which has happened, and its rows.
+    #[must_use]
+    pub fn abandon(mut self) -> (Vec<D>, Rows) {
+        self.commands.append(&mut self.rest);
+        self.rows.settle();
+        (self.commands, self.rows)
+    }
+
+    /// The commands that are decided by the commit that [`Turn::step`] gave.
+    #[must_use]
+    pub fn decided(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Runs the next command. Gives what it misses; nothing where it is decided.
+    fn decide_next(&mut self) -> Vec<Key> {
+        let index = self.answers.len();
+        let Some(command) = self.commands.get(index) else { return Vec::new() };
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let mut scope = Scope::new(self.now, &self.seed, number, &self.rows, &self.staged);
+        let outcome = command.decide(&mut scope);
+        let run = scope.end();
+        let answer = match outcome {
+            Err(Halt::Load) if !run.missing.is_empty() => return run.missing,
+            // A rule that halts and misses nothing, or puts a row unseen over another, is broken: it permits nothing.
+            Err(Halt::Load) => Err(Refusal::internal()),
+            Err(Halt::Refuse(refusal)) => Err(refusal),
+            Ok(_) if run.broken => Err(Refusal::internal()),
+            Ok(reply) if D::permits(&reply) && self.found_absent(&run) => Err(Refusal::internal()),
+            Ok(reply) => Ok(reply),
+        };
+        debug_assert!(!run.broken, "a rule put a row it had not read over one that exists");
+        self.read.extend(run.read);
+        if answer.is_ok() {
+            self.staged.extend(run.puts);
+        }
+        self.answers.push(answer);
+        Vec::new()
+    }
+
+    /// Whether a permitting decision rests on a row that is not there and that it does not write. A locking read of an
+    /// absent row protects nothing on some databases, so what was absent could be written by another node meanwhile.
+    fn found_absent(&self, run: &scope::Run) -> bool {
+        let absent = |key: &Key| {
+            let staged = self.staged.get(key).map(Option::is_none);
+            let gone = staged.unwrap_or_else(|| self.rows.get(key).is_some_and(|(_, row)| row.is_none()));
+            gone && !run.puts.iter().any(|(put, _)| put == key)
+        };
+        let found = run.read.iter().any(absent);
+        debug_assert!(!found, "a permitting decision rests on an absent row: {:?}", run.read);
+        found
+    }
+
+    /// Adds what the later commands would miss, so that one round of loading serves the whole batch.
+    fn look_ahead(&self, mut missing: Vec<Key>) -> Vec<Key> {
+        for (index, command) in self.commands.iter().enumerate().skip(self.answers.len() + 1) {
+            let number = u32::try_from(index).unwrap_or(u32::MAX);
+            let mut scope = Scope::new(self.now, &self.seed, number, &self.rows, &self.staged);
+            if matches!(command.decide(&mut scope), Err(Halt::Load)) {
+                missing.extend(scope.end().missing);
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+
+    fn stage_commit(&mut self) {
+        let mut keys = std::mem::take(&mut self.read);
+        keys.extend(self.staged.keys());
+        keys.sort_unstable();
+        keys.dedup();
+        let stamp = |key: &Key| self.rows.get(key).map_or(Stamp::ABSENT, |(stamp, _)| stamp);
+        let settled = |key: &Key| key.table().is_immutable() && stamp(key) != Stamp::ABSENT;
+        let checks = keys.iter().filter(|key| !settled(key)).map(|key| (*key, stamp(key))).collect();
+        let writes = self.staged.iter().map(|(key, record)| self.write(*key, record.as_ref())).collect();
+        self.commit = Commit { checks, writes };
+        self.read = keys;
+    }
+
+    fn write(&self, key: Key, record: Option<&Record>) -> Write {
+        let before = self.rows.get(&key).and_then(|(_, row)| row).map(Record::links).unwrap_or_default();
+        let after = record.map(Record::links).unwrap_or_default();
+        // A link by stamp moves with every write of its row.
+        let stays = |link: &Link, others: &[Link]| link.order != Order::Stamp && others.contains(link);
+        let unlink = before.iter().filter(|link| !stays(link, &after)).copied().collect();
+        let link = after.iter().filter(|link| !stays(link, &before)).copied().collect();
+        Write { key, record: record.cloned(), unlink, link }
+    }
+}

@@ -1,0 +1,195 @@
+//! One command's view: committed rows, under what earlier commands of the turn staged, under its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::rows::Rows;
+use crate::refusal::Refusal;
+use crate::state::evidence::{Entry, Fact};
+use crate::store::{Key, Record, Row};
+use crate::value::id::{EvidenceId, WorkspaceId, ulid_bits};
+use crate::value::seed::Seed;
+use crate::value::{Id, Timestamp};
+
+/// Why a rule stopped early. `Load` is no error: the turn fetches rows and runs the rule again from the top.
+#[derive(Debug)]
+pub enum Halt {
+    /// Rows are missing.
+    Load,
+    /// The command is refused and leaves nothing behind.
+    Refuse(Refusal),
+}
+
+impl From<Refusal> for Halt {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refuse(refusal)
+    }
+}
+
+/// What a rule sees and does; see the module.
+#[derive(Debug)]
+pub struct Scope<'turn> {
+    now: Timestamp,
+    seed: &'turn Seed,
+    command: u32,
+    rows: &'turn Rows,
+    staged: &'turn BTreeMap<Key, Option<Record>>,
+    run: Run,
+    draws: u32,
+    entries: u32,
+}
+
+/// What one run of a rule left.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    pub(super) puts: Vec<(Key, Option<Record>)>,
+    pub(super) read: Vec<Key>,
+    pub(super) missing: Vec<Key>,
+    pub(super) broken: bool,
+}
+
+impl<'turn> Scope<'turn> {
+    pub(super) fn new(
+        now: Timestamp,
+        seed: &'turn Seed,
+        command: u32,
+        rows: &'turn Rows,
+        staged: &'turn BTreeMap<Key, Option<Record>>,
+    ) -> Self {
+        Self { now, seed, command, rows, staged, run: Run::default(), draws: 0, entries: 0 }
+    }
+
+    pub(super) fn end(self) -> Run {
+        self.run
+    }
+
+    /// The instant that this turn decides at.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Asks for several rows in one round.
+    ///
+    /// # Errors
+    /// [`Halt::Load`] where one of them is not there yet.
+    pub fn want(&mut self, keys: &[Key]) -> Result<(), Halt> {
+        let before = self.run.missing.len();
+        for key in keys {
+            if self.find(key).is_none() {
+                self.run.missing.push(*key);
+            }
+        }
+        if self.run.missing.len() == before { Ok(()) } else { Err(Halt::Load) }
+    }
+
+    /// The row with this id, or `None` where there is none. The commit will check that it has not moved.
+    ///
+    /// # Errors
+    /// [`Halt::Load`] where it is not there yet.
+    pub fn get<R: Row>(&mut self, id: R::Id) -> Result<Option<Arc<R>>, Halt> {
+        let key = R::key(id);
+        let Some(found) = self.find(&key) else {
+            self.run.missing.push(key);
+            return Err(Halt::Load);
+        };
+        let row = found.and_then(R::peel).map(Arc::clone);
+        if !self.run.read.contains(&key) {
+            self.run.read.push(key);
+        }
+        Ok(row)
+    }
+
+    /// Stages a row's new image. It has to have been read, or to have a fresh id.
+    pub fn put<R: Row>(&mut self, row: R) {
+        let key = R::key(row.id());
+        self.stage(key, Some(R::wrap(Arc::new(row))));
+    }
+
+    /// Stages a row's end.
+    pub fn delete<R: Row>(&mut self, id: R::Id) {
+        self.stage(R::key(id), None);
+    }
+
+    /// Writes a ledger record in this very commit. Records of one commit sort in the order of their writing.
+    pub fn append(&mut self, workspace: WorkspaceId, fact: Fact) -> EvidenceId {
+        let drawn = u128::from_be_bytes(self.draw());
+        let place = (u128::from(self.command & 0xffff) << 64) | (u128::from(self.entries & 0xff) << 56);
+        let id = EvidenceId::from_bits(ulid_bits(self.now, place | (drawn & ((1 << 56) - 1))));
+        self.entries = self.entries.saturating_add(1);
+        self.put(Entry {
+            id,
+            workspace,
+            at: self.now,
+            kind: fact.kind.into(),
+            actor: fact.actor.canonical().into(),
+            subject: fact.subject.to_string().into(),
+            data: fact.data.into(),
+            place: None,
+        });
+        id
+    }
+
+    /// A new id: from the instant, the turn's seed and the command's number, so that a second run gets the same.
+    pub fn fresh<I: Id>(&mut self) -> I {
+        let random = u128::from_be_bytes(self.draw());
+        I::from_bits(ulid_bits(self.now, random))
+    }
+
+    /// Sixteen random bytes, the same at every run.
+    pub fn draw(&mut self) -> [u8; 16] {
+        let bytes = self.seed.draw(self.command, self.draws);
+        self.draws = self.draws.saturating_add(1);
+        bytes
+    }
+
+    fn stage(&mut self, key: Key, record: Option<Record>) {
+        if let Some(own) = self.run.puts.iter_mut().find(|(put, _)| *put == key) {
+            own.1 = record;
+            return;
+        }
+        let unseen = !self.run.read.contains(&key);
+        if unseen && self.find(&key).is_some_and(|row| row.is_some()) {
+            self.run.broken = true;
+        }
+        self.run.puts.push((key, record));
+    }
+
+    /// What is known of `key`: `None` where nothing is, `Some(None)` where there is no row.
+    fn find(&self, key: &Key) -> Option<Option<&Record>> {
+        if let Some((_, record)) = self.run.puts.iter().find(|(put, _)| put == key) {
+            return Some(record.as_ref());
+        }
+        if let Some(record) = self.staged.get(key) {
+            return Some(record.as_ref());
+        }
+        self.rows.get(key).map(|(_, record)| record)
+    }
+}
+
+/// Runs a rule that only reads, over `rows` and what `load` fetches. What it puts is dropped.
+///
+/// # Errors
+/// What the rule refuses with, or what `load` fails with.
+pub fn read<T, E>(
+    now: Timestamp,
+    rows: &mut Rows,
+    mut load: impl FnMut(&[Key]) -> Result<Vec<crate::store::Loaded>, E>,
+    rule: impl Fn(&mut Scope<'_>) -> Result<T, Halt>,
+) -> Result<Result<T, Refusal>, E> {
+    let (seed, staged) = (Seed::new([0; 32]), BTreeMap::new());
+    loop {
+        let mut scope = Scope::new(now, &seed, 0, rows, &staged);
+        let missing = match rule(&mut scope) {
+            Ok(value) => return Ok(Ok(value)),
+            Err(Halt::Refuse(refusal)) => return Ok(Err(refusal)),
+            Err(Halt::Load) => scope.end().missing,
+        };
+        if missing.is_empty() {
+            return Ok(Err(Refusal::internal()));
+        }
+        for row in load(&missing)? {
+            rows.insert(row.key, row.stamp, row.record);
+        }
+    }
+}
