@@ -1,0 +1,86 @@
+"""Starts the server on a fresh data directory and runs every check that a foreign client does against it.
+
+Each `*.py` beside this file may hold functions whose names begin with `test_`; what `svc dev --json` printed is in the
+environment as SVC_DEV_JSON. The binary is SVC_BIN, else `target/debug/svc`.
+"""
+
+import importlib.util
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+START_SECONDS = 60
+STOP_SECONDS = 40
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def first_line(server):
+    """What the server prints once it accepts requests; a server that prints nothing in time is ended."""
+    timer = threading.Timer(START_SECONDS, server.kill)
+    timer.start()
+    try:
+        return server.stdout.readline()
+    finally:
+        timer.cancel()
+
+
+def run_all():
+    passed = failed = 0
+    for path in sorted(HERE.glob("*.py")):
+        if path == pathlib.Path(__file__).resolve():
+            continue
+        spec = importlib.util.spec_from_file_location(f"check_{path.stem}", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for name, check in sorted(vars(module).items()):
+            if not name.startswith("test_"):
+                continue
+            try:
+                check()
+                passed += 1
+                print(f"ok      {path.name}::{name}")
+            except Exception:  # a check that fails in any way has failed
+                failed += 1
+                print(f"FAILED  {path.name}::{name}")
+                traceback.print_exc(file=sys.stdout)
+    return passed, failed
+
+
+def main():
+    binary = os.environ.get("SVC_BIN") or str(HERE.parent.parent / "target" / "debug" / "svc")
+    with tempfile.TemporaryDirectory() as data, tempfile.TemporaryFile("w+") as log:
+        command = [binary, "dev", "--listen", f"127.0.0.1:{free_port()}", "--data", data, "--json"]
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
+        try:
+            line = first_line(server)
+            if not line:
+                log.seek(0)
+                print(f"{' '.join(command)} printed nothing and ended with {server.wait()}:\n{log.read()}")
+                return 1
+            os.environ["SVC_DEV_JSON"] = line
+            passed, failed = run_all()
+        finally:
+            server.send_signal(signal.SIGTERM)
+            try:
+                server.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+    print(f"client checks: {passed} passed; {failed} failed")
+    return 0 if failed == 0 and passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
