@@ -125,3 +125,73 @@ const fn table() -> [u8; 26 * 26 * 26] {
     }
     table
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    fn codes() -> impl Iterator<Item = &'static str> {
+        [NO_DIGITS, TWO_DIGITS, THREE_DIGITS, FOUR_DIGITS].into_iter().flat_map(str::split_whitespace)
+    }
+
+    /// Every code of the list is read, in any case, and comes back in upper case.
+    #[test]
+    fn every_code_in_use_is_read_in_any_case() {
+        for code in codes() {
+            let currency = Currency::parse(code).unwrap();
+            assert_eq!(currency.as_str(), code);
+            assert_eq!(Currency::parse(&code.to_lowercase()).unwrap(), currency);
+        }
+        assert_eq!(Currency::parse("eUr").unwrap(), Currency::EUR);
+        assert_eq!(codes().count(), 164);
+        assert_eq!(DIGITS.iter().filter(|it| **it > 0).count(), 164, "a code stands twice");
+    }
+
+    /// The five codes with `X` that are money are currencies; the others are metals, baskets, tests and nothing.
+    #[test]
+    fn codes_with_x_are_five() {
+        let with_x: Vec<&str> = codes().filter(|it| it.starts_with('X')).collect();
+        assert_eq!(with_x, ["XAF", "XOF", "XPF", "XCD", "XCG"]);
+        for bad in ["XXX", "XTS", "XAU", "XDR", "XSU", "XUA", "XBA", "XAD"] {
+            assert!(Currency::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    /// Withdrawn codes, words of other lengths and letters that only look right are refused.
+    #[test]
+    fn what_is_no_currency_is_refused() {
+        for bad in [
+            "", "E", "EU", "EURO", "EU1", "ABC", "ZZZ", "HRK", "BGN", "ANG", "CUC", "SLL", "ZWL", "DEM", "BYR", "MRO", "STD", "VEF", "LTL", " EUR", "EUR ",
+            "€", "ЕUR", "EU\0", "E R", "[[[",
+        ] {
+            assert!(Currency::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    /// Minor units have the digits that ISO 4217 gives them.
+    #[test]
+    fn minor_digits_are_those_of_the_standard() {
+        for (code, digits) in [("EUR", 2), ("USD", 2), ("JPY", 0), ("KRW", 0), ("KWD", 3), ("TND", 3), ("CLF", 4), ("MGA", 2), ("XAF", 0), ("XCG", 2), ("ZWG", 2)] {
+            assert_eq!(Currency::parse(code).unwrap().minor_digits(), digits, "{code}");
+        }
+    }
+
+    /// A stored currency is its code, and a stored word that is none is an error.
+    #[test]
+    fn a_currency_is_stored_as_its_code() {
+        assert_eq!(serde_json::to_string(&Currency::EUR).unwrap(), "\"EUR\"");
+        assert_eq!(serde_json::from_str::<Currency>("\"EUR\"").unwrap(), Currency::EUR);
+        assert!(serde_json::from_str::<Currency>("\"HRK\"").is_err());
+    }
+
+    proptest::proptest! {
+        /// No text makes the reader panic, and what is read is three capital letters.
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,4}|[A-Za-z]{3}") {
+            if let Ok(currency) = Currency::parse(&text) {
+                proptest::prop_assert_eq!(currency.as_str(), text.to_ascii_uppercase());
+            }
+        }
+    }
+}

@@ -170,3 +170,151 @@ fn is_address(name: &str) -> bool {
     last.bytes().all(|byte| byte.is_ascii_digit())
         || last.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn domain(text: &str) -> Domain {
+        Domain::parse(text).unwrap()
+    }
+
+    fn pattern(text: &str) -> DomainPattern {
+        DomainPattern::parse(text).unwrap()
+    }
+
+    /// Every writing of a host is read as the one name that it has, with its registrable domain.
+    #[test]
+    fn writings_of_one_host_are_one_domain() {
+        for (text, name, registrable) in [
+            ("example.com", "example.com", "example.com"),
+            ("Shop.EXAMPLE.com.", "shop.example.com", "example.com"),
+            ("shop.example.co.uk", "shop.example.co.uk", "example.co.uk"),
+            ("Bücher.example", "xn--bcher-kva.example", "xn--bcher-kva.example"),
+            ("XN--BCHER-KVA.example", "xn--bcher-kva.example", "xn--bcher-kva.example"),
+            ("bu\u{308}cher.example", "xn--bcher-kva.example", "xn--bcher-kva.example"),
+            ("ｅｘａｍｐｌｅ。com", "example.com", "example.com"),
+            ("exam\u{ad}ple.com", "example.com", "example.com"),
+            ("me.github.io", "me.github.io", "me.github.io"),
+            ("a.me.github.io", "a.me.github.io", "me.github.io"),
+            ("食狮.公司.cn", "xn--85x722f.xn--55qx5d.cn", "xn--85x722f.xn--55qx5d.cn"),
+            ("www.食狮.公司.cn", "www.xn--85x722f.xn--55qx5d.cn", "xn--85x722f.xn--55qx5d.cn"),
+            ("straße.de", "xn--strae-oqa.de", "xn--strae-oqa.de"),
+            ("r3---sn-5hne.example.com", "r3---sn-5hne.example.com", "example.com"),
+            ("123.example.com", "123.example.com", "example.com"),
+            ("a.b.city.kawasaki.jp", "a.b.city.kawasaki.jp", "city.kawasaki.jp"),
+        ] {
+            let read = domain(text);
+            assert_eq!((read.as_str(), read.registrable()), (name, registrable), "{text}");
+        }
+    }
+
+    /// Whatever is more, less or other than a host below a public suffix is refused.
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for bad in [
+            "", ".", "..", " ", "example", "localhost", "com", "COM.", "co.uk", "github.io", "公司.cn", "xn--55qx5d.cn", "foo.kawasaki.jp", "https://example.com",
+            "//example.com", "example.com/", "example.com/path", "example.com:443", "example.com?q", "example.com#f", "user@example.com", "user:pw@example.com",
+            ".example.com", "example..com", "example.com..", "example.com。.", "exa mple.com", " example.com", "example.com\n", "example.com\0", "exa_mple.com",
+            "-example.com", "example-.com", "*.example.com", "%65xample.com", "example%2ecom", "exam\\ple.com", "xn--.com", "xn--a.com", "xn--zzzzzzzz99999.com",
+            "xn--example-.com", "\u{200d}.com", "\u{ad}.com", "<b>.com", "exa\u{2028}mple.com",
+        ] {
+            assert!(Domain::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// An IP address is refused in every notation that a URL parser would read as one.
+    #[test]
+    fn addresses_are_refused() {
+        for bad in [
+            "127.0.0.1", "127.0.0.1.", "127.1", "0x7f.1", "0x7f000001", "2130706433", "017700000001", "0X7F.0.0.1", "1.2.3.4.5", "256.256.256.256", "0.0.0.0",
+            "example.com.1", "a.0x1f", "a.0x", "１２７.0.0.1", "127。0。0。1", "①.①.①.①", "[::1]", "::1", "::ffff:127.0.0.1", "[2001:db8::1]", "fe80::1%eth0", "1.2.3.09",
+        ] {
+            assert!(Domain::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// Labels have at most 63 bytes and names at most 253, counted as A-labels; a huge text is not looked at.
+    #[test]
+    fn lengths_are_bounded() {
+        let label = |count: usize| "a".repeat(count);
+        assert!(Domain::parse(&format!("{}.com", label(63))).is_ok());
+        assert!(Domain::parse(&format!("{}.com", label(64))).is_err());
+        assert!(Domain::parse(&format!("{}.COM", label(64))).is_err());
+        assert!(Domain::parse(&format!("{}.com", "ü".repeat(60))).is_err());
+        let long = |last: usize| format!("{0}.{0}.{0}.{1}.com", label(63), label(last));
+        assert_eq!(domain(&long(57)).as_str().len(), 253);
+        assert_eq!(domain(&format!("{}.", long(57))).as_str().len(), 253);
+        assert!(Domain::parse(&long(58)).is_err());
+        assert!(Domain::parse(&long(58).to_uppercase()).is_err());
+        assert!(Domain::parse(&format!("{}com", "a.".repeat(1 << 19))).is_err());
+    }
+
+    /// A host is within itself and whatever it is a label or more below, never within what only ends alike.
+    #[test]
+    fn hosts_nest_on_label_boundaries() {
+        let apex = domain("example.com");
+        for (host, within) in [("example.com", true), ("shop.example.com", true), ("a.b.example.com", true), ("badexample.com", false), ("example.com.evil.com", false), ("example.org", false)] {
+            assert_eq!(domain(host).is_within(&apex), within, "{host}");
+        }
+        assert!(!apex.is_within(&domain("shop.example.com")));
+    }
+
+    /// An exact pattern covers its host; a star covers what is below, not the apex, and nothing that ends alike.
+    #[test]
+    fn patterns_cover_what_they_say() {
+        let (exact, under) = (pattern("Example.COM."), pattern("*.Example.COM"));
+        assert!(exact.is_exact() && !under.is_exact());
+        assert_eq!((exact.to_string(), under.to_string()), ("example.com".to_owned(), "*.example.com".to_owned()));
+        for (host, by_exact, by_under) in [("example.com", true, false), ("shop.example.com", false, true), ("a.b.example.com", false, true), ("badexample.com", false, false)] {
+            assert_eq!((exact.covers(&domain(host)), under.covers(&domain(host))), (by_exact, by_under), "{host}");
+        }
+        assert!(pattern("*.me.github.io").covers(&domain("a.me.github.io")));
+    }
+
+    /// A star alone, before a public suffix or inside a name would cover what nobody meant.
+    #[test]
+    fn patterns_without_an_owner_are_refused() {
+        for bad in ["", "*", "*.", "*.com", "*.co.uk", "*.github.io", "*.公司.cn", "*example.com", "shop.*.com", "*.*.example.com", "**.example.com", "＊.example.com", "*.127.0.0.1", ".example.com", "*..example.com"] {
+            assert!(DomainPattern::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// Storage keeps the normalised name and takes nothing that the wire would not.
+    #[test]
+    fn stored_domains_are_checked() {
+        let stored = serde_json::to_string(&domain("Shop.Example.com")).unwrap();
+        assert_eq!(stored, "\"shop.example.com\"");
+        assert_eq!(serde_json::from_str::<Domain>(&stored).unwrap().registrable(), "example.com");
+        assert!(serde_json::from_str::<Domain>("\"com\"").is_err());
+        assert_eq!(serde_json::from_str::<DomainPattern>("\"*.example.com\"").unwrap(), pattern("*.example.com"));
+        assert!(serde_json::from_str::<DomainPattern>("\"*.com\"").is_err());
+    }
+
+    proptest! {
+        /// No text makes the reader panic, and a name that was read is read as itself.
+        #[test]
+        fn normalising_twice_is_normalising_once(text in "\\PC{0,24}|(\\PC{1,6}[.。]){1,3}(com|de|公司\\.cn)\\.?|[a-zA-Z0-9ßüΑ一.-]{1,20}\\.com") {
+            if let Ok(read) = Domain::parse(&text) {
+                prop_assert_eq!(&domain(read.as_str()), &read);
+                prop_assert!(read.as_str().ends_with(read.registrable()));
+                prop_assert!(domain(read.registrable()).registrable() == read.registrable());
+            }
+            if let Ok(read) = DomainPattern::parse(&text) {
+                prop_assert_eq!(pattern(&read.to_string()), read);
+            }
+        }
+
+        /// The short way for names that are normal already ends where the long way ends.
+        #[test]
+        fn the_short_way_agrees_with_the_long_way(text in "([a-z0-9-]{1,5}\\.){1,3}[a-z0-9]{1,3}|xn--[a-z0-9-]{1,6}\\.com") {
+            let long = Uts46::new().to_ascii(text.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify);
+            if is_plain(&text) {
+                prop_assert_eq!(long.unwrap(), &*text);
+            }
+        }
+    }
+}

@@ -67,3 +67,102 @@ fn part_covers(glob: &str, part: &str) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn covers(glob: &str, tool: &str) -> bool {
+        let glob = ToolGlob::parse(glob).unwrap();
+        tool.split_once('/').map_or_else(|| glob.covers(None, tool), |(server, name)| glob.covers(Some(server), name))
+    }
+
+    /// A star stands for any run within its part, and parts must be as many.
+    #[test]
+    fn stars_stay_within_their_part() {
+        for (glob, tool, covered) in [
+            ("crm/read", "crm/read", true),
+            ("crm/read", "crm/reads", false),
+            ("crm/read", "read", false),
+            ("read", "crm/read", false),
+            ("read", "read", true),
+            ("crm/*", "crm/read", true),
+            ("crm/*", "crm", false),
+            ("crm/*", "crm/a/b", false),
+            ("*/read", "crm/read", true),
+            ("*/*", "crm/read", true),
+            ("*/*", "read", false),
+            ("crm*", "crm/read", false),
+            ("crm*", "crm_read", true),
+            ("*_read", "crm_read", true),
+            ("c*m/r*d", "crm/read", true),
+            ("c*m/r*d", "crm/reader", false),
+            ("a*a", "a", false),
+            ("a*a", "aa", true),
+            ("*ab*ab*", "ab", false),
+            ("*ab*ab*", "xabyabz", true),
+            ("a**b", "ab", true),
+            ("**", "anything", true),
+            ("*a", "", false),
+            ("Crm/*", "crm/read", false),
+        ] {
+            assert_eq!(covers(glob, tool), covered, "{glob} {tool}");
+        }
+    }
+
+    /// A server whose name holds a slash is as many parts as it has: it cannot pass for another tool's.
+    #[test]
+    fn a_slash_makes_a_part_wherever_it_stands() {
+        let glob = ToolGlob::parse("crm/*").unwrap();
+        assert!(!glob.covers(Some("crm/x"), "read"));
+        assert!(!glob.covers(Some("crm"), "x/read"));
+        assert!(ToolGlob::parse("crm/*/*").unwrap().covers(Some("crm"), "x/read"));
+    }
+
+    /// What names no tool, or any, is refused.
+    #[test]
+    fn what_is_no_glob_is_refused() {
+        for bad in ["", "*", "/", "crm/", "/read", "crm//read", " crm/read", "crm/read ", "crm/\0", "crm\n", &"a".repeat(257)] {
+            assert!(ToolGlob::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(ToolGlob::parse(&"a".repeat(256)).is_ok());
+        assert!(serde_json::from_str::<ToolGlob>("\"*\"").is_err());
+        assert_eq!(serde_json::to_string(&ToolGlob::parse("crm/*").unwrap()).unwrap(), "\"crm/*\"");
+    }
+
+    /// Stars that would make a backtracking matcher try every split are matched in one pass over a long name.
+    #[test]
+    fn many_stars_cost_no_more_than_few() {
+        let glob = format!("{}b", "a*".repeat(120));
+        assert!(!covers(&glob, &"a".repeat(1 << 20)));
+    }
+
+    proptest! {
+        /// The matcher says what trying every split says.
+        #[test]
+        fn matching_is_what_trying_everything_says(glob in "[ab*]{1,8}", part in "[ab]{0,10}") {
+            prop_assert_eq!(part_covers(&glob, &part), naive(glob.as_bytes(), part.as_bytes()));
+        }
+
+        /// No text makes the reader or the matcher panic, and a glob that was read is read as itself.
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,20}", name in "\\PC{0,20}") {
+            if let Ok(glob) = ToolGlob::parse(&text) {
+                let _ = glob.covers(Some(&name), &text) | glob.covers(None, &name);
+                prop_assert_eq!(ToolGlob::parse(glob.as_str()).unwrap(), glob);
+            }
+        }
+    }
+
+    fn naive(glob: &[u8], part: &[u8]) -> bool {
+        match (glob, part) {
+            ([], part) => part.is_empty(),
+            ([b'*', rest @ ..], part) => naive(rest, part) || matches!(part, [_, tail @ ..] if naive(glob, tail)),
+            ([a, rest @ ..], [b, tail @ ..]) => a == b && naive(rest, tail),
+            (_, []) => false,
+        }
+    }
+}

@@ -138,3 +138,63 @@ impl TryFrom<Stored> for Money {
         Self::new(stored.minor, stored.currency)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    fn eur(minor: i64) -> Money {
+        Money::new(minor, Currency::EUR).unwrap()
+    }
+
+    /// An amount is at least one minor unit and at most what every JSON reader gets right.
+    #[test]
+    fn amounts_are_bounded() {
+        for good in [1, 4_900, SAFE_INTEGER_MAX] {
+            assert_eq!(Amount::new(good).unwrap().minor(), good);
+        }
+        for bad in [0, -1, i64::MIN, SAFE_INTEGER_MAX + 1, i64::MAX] {
+            assert!(Amount::new(bad).is_err(), "{bad}");
+            assert!(serde_json::from_str::<Amount>(&bad.to_string()).is_err(), "{bad}");
+        }
+        assert!(serde_json::from_str::<Amount>("1.5").is_err());
+        assert_eq!(Amount::new(7).unwrap().of(Currency::EUR), eur(7));
+    }
+
+    /// Money is never below zero, also not as the difference of two.
+    #[test]
+    fn money_is_never_negative() {
+        assert!(Money::new(-1, Currency::EUR).is_err());
+        assert!(serde_json::from_str::<Money>(r#"{"minor":-1,"currency":"EUR"}"#).is_err());
+        assert_eq!(eur(5).checked_sub(eur(5)), Some(Money::zero(Currency::EUR)));
+        assert_eq!(eur(5).checked_sub(eur(6)), None);
+    }
+
+    /// Only money of one currency adds up, and only as far as it can be counted.
+    #[test]
+    fn sums_are_of_one_currency_and_checked() {
+        assert_eq!(eur(2).checked_add(eur(3)), Some(eur(5)));
+        assert_eq!(eur(i64::MAX).checked_add(eur(1)), None);
+        let usd = Money::new(3, Currency::USD).unwrap();
+        assert_eq!(eur(2).checked_add(usd), None);
+        assert_eq!(eur(5).checked_sub(usd), None);
+    }
+
+    /// People read major units with the digits of the currency.
+    #[test]
+    fn people_read_major_units() {
+        for (minor, code, text) in [(4_900, "EUR", "49.00 EUR"), (5, "EUR", "0.05 EUR"), (500, "JPY", "500 JPY"), (1_234, "KWD", "1.234 KWD"), (12_345, "CLF", "1.2345 CLF"), (0, "USD", "0.00 USD")] {
+            assert_eq!(Money::new(minor, Currency::parse(code).unwrap()).unwrap().to_string(), text);
+        }
+    }
+
+    /// Stored money is read back as it was.
+    #[test]
+    fn money_survives_storage() {
+        let text = serde_json::to_string(&eur(4_900)).unwrap();
+        assert_eq!(text, r#"{"minor":4900,"currency":"EUR"}"#);
+        assert_eq!(serde_json::from_str::<Money>(&text).unwrap(), eur(4_900));
+        assert_eq!(serde_json::to_string(&Amount::new(12).unwrap()).unwrap(), "12");
+    }
+}

@@ -186,3 +186,112 @@ fn session(text: &str) -> Option<Arc<str>> {
 fn within(text: &str, min: usize, max: usize) -> bool {
     text.len() <= max.saturating_mul(4) && (min..=max).contains(&text.chars().count())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use std::fmt::Debug;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Checks a type at both ends of its length, counted in characters of four bytes.
+    fn bounds<T: Debug>(parse: fn(&str) -> Result<T, Invalid>, max: usize, letter: &str) {
+        assert!(parse(&letter.repeat(max)).is_ok(), "{max}");
+        assert!(parse(&letter.repeat(max + 1)).is_err(), "{max}");
+        assert!(parse(&letter.repeat(1 << 20)).is_err());
+        assert!(parse(letter).is_ok());
+        for control in ["\0", "\u{1}", "\u{8}", "\u{b}", "\u{1b}", "\u{1f}", "\u{7f}", "\u{80}", "\u{9f}", "\r"] {
+            assert!(parse(&format!("a{control}b")).is_err(), "{control:?}");
+        }
+    }
+
+    /// Every type takes as many characters as the contract says, whatever their bytes, and no control character.
+    #[test]
+    fn lengths_are_counted_in_characters() {
+        bounds(Label::parse, 100, "😀");
+        bounds(Summary::parse, 500, "😀");
+        bounds(Note::parse, 500, "😀");
+        bounds(UrlText::parse, 2_048, "😀");
+        bounds(SessionId::parse, 128, "s");
+        bounds(IdempotencyKey::parse, 128, "😀");
+        bounds(Source::parse, 64, "😀");
+        bounds(Detail::parse, 500, "😀");
+    }
+
+    /// Texts for people lose the white space around them before they are counted; opaque ones are kept as sent.
+    #[test]
+    fn texts_are_trimmed_and_keys_are_not() {
+        assert_eq!(Summary::parse("\u{3000} Renew\u{a0} \n").unwrap().as_str(), "Renew");
+        assert_eq!(Label::parse(&format!(" {} ", "x".repeat(100))).unwrap().as_str().len(), 100);
+        assert_eq!(Detail::parse("  ").unwrap().as_str(), "");
+        for blank in ["", " ", "\u{a0}\t\n"] {
+            assert!(Summary::parse(blank).is_err() && Label::parse(blank).is_err() && Note::parse(blank).is_err() && UrlText::parse(blank).is_err());
+        }
+        assert_eq!(IdempotencyKey::parse(" k ").unwrap().as_str(), " k ");
+        assert_eq!(Source::parse(" user").unwrap().as_str(), " user");
+        assert!(IdempotencyKey::parse("").is_err() && Source::parse("").is_err() && SessionId::parse("").is_err());
+    }
+
+    /// A note may hold tabs and newlines, other texts not; every system's line ends are the same.
+    #[test]
+    fn notes_may_have_lines() {
+        assert_eq!(Note::parse("one\n\ttwo\r\nthree\r\n").unwrap().as_str(), "one\n\ttwo\nthree");
+        assert!(Note::parse("one\rtwo").is_err());
+        for text in ["one\ntwo", "one\ttwo"] {
+            assert!(Summary::parse(text).is_err() && Label::parse(text).is_err() && Detail::parse(text).is_err());
+        }
+    }
+
+    /// Session ids are visible ASCII alone.
+    #[test]
+    fn session_ids_are_visible_ascii() {
+        let all: String = ('!'..='~').collect();
+        assert_eq!(SessionId::parse(&all).unwrap().as_str(), all);
+        for bad in ["a b", " a", "é", "a\u{7f}", "a\n", "😀"] {
+            assert!(SessionId::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// An address has one `@` with something on both sides and no space, and case does not tell two apart.
+    #[test]
+    fn addresses_are_one_whatever_their_case() {
+        let (sent, other) = (Email::parse(" Ann.Lee@Example.COM ").unwrap(), Email::parse("ann.lee@example.com").unwrap());
+        assert_eq!((sent.as_str(), sent.folded()), ("Ann.Lee@Example.COM", "ann.lee@example.com"));
+        assert_eq!(sent, other);
+        assert_eq!(sent.cmp(&other), std::cmp::Ordering::Equal);
+        assert_eq!(std::collections::BTreeSet::from([sent.clone(), other]).len(), 1);
+        assert_eq!(serde_json::to_string(&sent).unwrap(), "\"Ann.Lee@Example.COM\"");
+        assert!(Email::parse(&format!("{}@b", "a".repeat(252))).is_ok());
+        for bad in ["", "ann", "@", "ann@", "@example.com", "a@b@c", "a b@c", "a@b c", "a\u{a0}b@c", "a@b\0", &format!("{}@b", "a".repeat(253))] {
+            assert!(Email::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// Storage keeps a plain string and takes nothing that the wire would not.
+    #[test]
+    fn stored_texts_are_checked() {
+        let summary = Summary::parse("Renew the \"tool\"").unwrap();
+        let stored = serde_json::to_string(&summary).unwrap();
+        assert_eq!(stored, r#""Renew the \"tool\"""#);
+        assert_eq!(serde_json::from_str::<Summary>(&stored).unwrap(), summary);
+        assert!(serde_json::from_str::<Summary>("\"\"").is_err());
+        assert!(serde_json::from_str::<Email>("\"nobody\"").is_err());
+        assert!(serde_json::from_str::<SessionId>("\"a b\"").is_err());
+    }
+
+    proptest! {
+        /// No text makes a reader panic, and what was read is read as itself.
+        #[test]
+        fn reading_twice_is_reading_once(text in any::<String>().boxed().prop_union("[ \\t\\r\\na@.é]{0,12}".boxed())) {
+            macro_rules! once { ($($name:ident)*) => {$(
+                if let Ok(read) = $name::parse(&text) {
+                    let again = $name::parse(read.as_str()).unwrap();
+                    prop_assert_eq!(again.as_str(), read.as_str());
+                }
+            )*} }
+            once!(Label Summary Note UrlText SessionId IdempotencyKey Source Detail Email);
+        }
+    }
+}
