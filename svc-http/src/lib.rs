@@ -1,6 +1,24 @@
 //! svc-http: the gate as an HTTP API.
 
+// The schemas are large JSON literals.
+#![recursion_limit = "512"]
+
+pub mod address;
+pub mod answer;
+mod body;
 pub mod clock;
 pub mod config;
+pub mod dispatch;
+pub mod docs;
+mod entropy;
+pub mod headers;
 pub mod log;
+pub mod openapi;
+pub mod rate_limit;
+pub mod router;
+pub mod routes;
+mod schemas;
+pub mod serve;
+pub mod shell;
 pub mod signer;
+pub mod trace;

@@ -1,0 +1,255 @@
+//! Answers: what a handler gives back, and how it and every refusal become a response.
+//!
+//! Every response leaves through [`Reply::send`], so that no header of the interface can be forgotten on one of them.
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use serde::Serialize;
+use svc_core::rate::Standing;
+use svc_core::refusal::Refusal;
+
+use crate::headers::X_REQUEST_ID;
+use crate::routes::Shape;
+use crate::trace::{TRACEPARENT, Trace};
+
+/// The version of the interface, as every answer names it.
+pub const VERSION: HeaderValue = HeaderValue::from_static("2026-10-01");
+
+const SVC_VERSION: HeaderName = HeaderName::from_static("svc-version");
+const RATELIMIT_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const RATELIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RATELIMIT_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+/// What a handler answers: a status, a body and the headers that are this answer's own.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    status: StatusCode,
+    content_type: HeaderValue,
+    cache: HeaderValue,
+    body: Bytes,
+    extra: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Answer {
+    /// 200 with a JSON text that is kept by no cache.
+    #[must_use]
+    pub fn json(body: impl Into<Bytes>) -> Self {
+        Self { status: StatusCode::OK, content_type: JSON, cache: NO_STORE, body: body.into(), extra: Vec::new() }
+    }
+
+    /// 200 with a page.
+    #[must_use]
+    pub fn html(body: impl Into<Bytes>) -> Self {
+        Self { content_type: HeaderValue::from_static("text/html; charset=utf-8"), ..Self::json(body) }
+    }
+
+    /// The same with another status.
+    #[must_use]
+    pub fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    /// Marks an answer that repeats an earlier one.
+    #[must_use]
+    pub fn replayed(self) -> Self {
+        self.with_header(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"))
+    }
+
+    /// Lets caches keep the answer as `policy` says, instead of not at all.
+    #[must_use]
+    pub fn cached(self, policy: &'static str) -> Self {
+        Self { cache: HeaderValue::from_static(policy), ..self }
+    }
+
+    /// The same with one header more.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.extra.push((name, value));
+        self
+    }
+}
+
+/// What every answer to one request carries, gathered while the request is worked on.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The client's id of the request, or a new one.
+    pub request_id: HeaderValue,
+    /// The trace with this server's place in it.
+    pub trace: Trace,
+    /// The envelope of errors.
+    pub shape: Shape,
+    /// Where the caller's rate stands, on routes that have one.
+    pub standing: Option<Standing>,
+    /// The `allow` header of a 405.
+    pub allow: Option<HeaderValue>,
+    /// Whether only the headers are wanted.
+    pub head: bool,
+    /// Whether the connection cannot be used again, as the rest of the request was not read.
+    pub close: bool,
+}
+
+impl Reply {
+    /// The response for an answer.
+    #[must_use]
+    pub fn send(&self, answer: Answer) -> Response<Full<Bytes>> {
+        let Answer { status, content_type, cache, body, extra } = answer;
+        let length = body.len();
+        let mut response = Response::new(Full::new(if self.head { Bytes::new() } else { body }));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.reserve(14);
+        headers.insert(CONTENT_TYPE, content_type);
+        headers.insert(CACHE_CONTROL, cache);
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(X_REQUEST_ID, self.request_id.clone());
+        headers.insert(SVC_VERSION, VERSION);
+        headers.insert(TRACEPARENT, self.trace.header());
+        if self.head {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        if self.close {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if let Some(standing) = &self.standing {
+            insert_standing(headers, standing);
+        }
+        for (name, value) in extra {
+            headers.insert(name, value);
+        }
+        response
+    }
+
+    /// The response for a refusal. `docs` is the address of the page of errors, up to the `#`.
+    #[must_use]
+    pub fn refuse(&self, refusal: &Refusal, docs: &str) -> Response<Full<Bytes>> {
+        let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = error_body(refusal, self.shape, self.request_id.to_str().unwrap_or_default(), docs);
+        let mut response = self.send(Answer::json(body).with_status(status));
+        let headers = response.headers_mut();
+        if let Some(seconds) = refusal.retry_after_s() {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(allow) = &self.allow {
+            headers.insert(ALLOW, allow.clone());
+        }
+        response
+    }
+}
+
+/// The JSON text of a refusal.
+#[must_use]
+pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str) -> Vec<u8> {
+    let type_ = refusal.type_();
+    let error = ErrorObject {
+        type_,
+        message: refusal.message(),
+        request_id,
+        fix: refusal.fix(),
+        docs: format!("{docs}#{type_}"),
+        errors: refusal.errors().iter().map(|it| Fault { field: it.field.as_deref(), message: &it.message }).collect(),
+        did_you_mean: refusal.nearest(),
+        reason: refusal.reason(),
+        agent_id: refusal.agent_id(),
+        evidence_record: refusal.evidence_record(),
+    };
+    let envelope = match shape {
+        Shape::Plain => Envelope { type_: None, error },
+        Shape::Messages => Envelope { type_: Some("error"), error },
+    };
+    // Nothing in it can fail to be written: all of it is text.
+    serde_json::to_vec(&envelope).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    type_: Option<&'static str>,
+    error: ErrorObject<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ErrorObject<'a> {
+    #[serde(rename = "type")]
+    type_: &'static str,
+    message: &'a str,
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<&'static str>,
+    docs: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Fault<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    did_you_mean: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence_record: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Fault<'a> {
+    field: Option<&'a str>,
+    message: &'a str,
+}
+
+fn insert_standing(headers: &mut HeaderMap, standing: &Standing) {
+    headers.insert(RATELIMIT_LIMIT, HeaderValue::from(standing.limit));
+    headers.insert(RATELIMIT_REMAINING, HeaderValue::from(standing.remaining));
+    headers.insert(RATELIMIT_RESET, HeaderValue::from(standing.reset_s));
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use serde_json::{Value, json};
+    use svc_core::refusal::FieldError;
+
+    use super::*;
+
+    fn body(refusal: &Refusal, shape: Shape) -> Value {
+        serde_json::from_slice(&error_body(refusal, shape, "req_1", "https://gate.example/docs/errors")).unwrap()
+    }
+
+    /// The error object has the members of the interface, and only those that this refusal has.
+    #[test]
+    fn the_error_object_is_that_of_the_interface() {
+        let refusal = Refusal::invalid_request(vec![FieldError::missing("type"), FieldError::whole("the body is odd")]);
+        assert_eq!(
+            body(&refusal, Shape::Plain),
+            json!({ "error": {
+                "type": "invalid_request",
+                "message": "`type` is required; the body is odd",
+                "requestId": "req_1",
+                "fix": "Correct the fields that `errors` names and send the request again.",
+                "docs": "https://gate.example/docs/errors#invalid_request",
+                "errors": [{ "field": "type", "message": "`type` is required" }, { "field": null, "message": "the body is odd" }],
+            }})
+        );
+        let members = |refusal: &Refusal| body(refusal, Shape::Plain).get("error").unwrap().as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(members(&Refusal::internal()), "docs message requestId type");
+        assert_eq!(members(&Refusal::not_allowed("denied")), "docs fix message reason requestId type");
+        assert_eq!(members(&Refusal::agent_not_found("agt_1")), "agentId docs fix message requestId type");
+        assert_eq!(members(&Refusal::route_not_found(Some("GET /docs"))), "didYouMean docs fix message requestId type");
+        assert_eq!(members(&Refusal::idempotency_conflict().with_evidence("evd_1")), "docs evidenceRecord fix message requestId type");
+    }
+
+    /// Messages-shaped routes wrap the same object once more.
+    #[test]
+    fn messages_shaped_errors_are_wrapped() {
+        let wrapped = body(&Refusal::not_found(), Shape::Messages);
+        assert_eq!(wrapped.get("type"), Some(&json!("error")));
+        assert_eq!(wrapped.get("error"), body(&Refusal::not_found(), Shape::Plain).get("error"));
+    }
+}

@@ -1,0 +1,100 @@
+//! From a route to what it does: one exhaustive match.
+//!
+//! [`Service`] is the border between the transport and the gate: everything behind it is free of connections, limits
+//! and envelopes, everything before it is free of rules.
+
+use std::net::IpAddr;
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Uri};
+use svc_core::refusal::Refusal;
+
+use crate::answer::Answer;
+use crate::docs::Pages;
+use crate::routes::{Auth, Op, Route};
+use crate::trace::Trace;
+
+/// What stands behind the routes.
+///
+/// The order of calls for one request: [`known`](Self::known), [`resolve`](Self::resolve) where that knew nothing, then
+/// the method of the route. A route without a credential has its method alone. A refusal that a route does not declare
+/// in `ROUTES` is a bug, which debug builds stop at.
+pub trait Service: Send + Sync + 'static {
+    /// Whom a credential names.
+    type Caller: Send;
+
+    /// Whom `credential` names as far as memory knows, without asking the store. `None`: ask [`resolve`](Self::resolve).
+    fn known(&self, auth: Auth, credential: &str) -> Option<Self::Caller>;
+
+    /// Whom `credential` names. It has the right prefix for `auth` and nothing else is known of it.
+    /// Refuses with one of [`Auth::kinds`], or as not ready.
+    fn resolve(&self, auth: Auth, credential: &str) -> impl Future<Output = Result<Self::Caller, Refusal>> + Send;
+
+    /// Bits that tell callers with rates of their own apart: an agent's id.
+    fn rate_bits(caller: &Self::Caller) -> u128;
+
+    /// Whether this server can decide: the store answers, migrations are done and the clock is right.
+    fn is_ready(&self) -> impl Future<Output = bool> + Send;
+
+    /// `POST /v1/actions/authorize`
+    fn authorize(&self, caller: Self::Caller, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+    /// `GET /v1/actions/{id}`
+    fn read_action(&self, caller: Self::Caller, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+    /// `POST /v1/actions/{id}/callback`
+    fn register_callback(&self, caller: Self::Caller, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+    /// `POST /v1/actions/{id}/settle`
+    fn settle(&self, caller: Self::Caller, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+    /// `POST /v1/verify`
+    fn verify(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+    /// `GET /.well-known/jwks.json`
+    fn keys(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+}
+
+/// A request, as far as the transport has read it: routed, admitted and its body whole.
+#[derive(Debug)]
+pub struct Call {
+    /// The row of the table.
+    pub route: &'static Route,
+    /// Path and query as sent.
+    pub uri: Uri,
+    /// The headers as sent.
+    pub headers: HeaderMap,
+    /// The whole body, at most the route's limit.
+    pub body: Bytes,
+    /// The client's address.
+    pub address: IpAddr,
+    /// The id of the request.
+    pub request_id: HeaderValue,
+    /// The trace it belongs to.
+    pub trace: Trace,
+    pub(crate) id: Option<Range<usize>>,
+}
+
+impl Call {
+    /// The text in the place of `{id}`, as sent; empty where the route has none.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.id.clone().and_then(|it| self.uri.path().get(it)).unwrap_or_default()
+    }
+}
+
+/// Does what the route says. `caller` is there wherever the route takes a credential.
+pub(crate) async fn dispatch<S: Service>(service: &S, pages: &Pages, caller: Option<S::Caller>, call: Call) -> Result<Answer, Refusal> {
+    // A gate route without a caller cannot come here; if it did, it would be refused.
+    let agent = || caller.ok_or_else(Refusal::unauthenticated);
+    match call.route.op {
+        Op::Authorize => service.authorize(agent()?, call).await,
+        Op::ReadAction => service.read_action(agent()?, call).await,
+        Op::RegisterCallback => service.register_callback(agent()?, call).await,
+        Op::Settle => service.settle(agent()?, call).await,
+        Op::Verify => service.verify(call).await,
+        Op::Keys => service.keys(call).await,
+        Op::Health => Ok(Answer::json(&br#"{"status":"alive"}"#[..])),
+        Op::Ready if service.is_ready().await => Ok(Answer::json(&br#"{"status":"ready"}"#[..])),
+        Op::Ready => Err(Refusal::not_ready()),
+        Op::OpenApi => Ok(pages.openapi()),
+        Op::Docs => Ok(pages.reference()),
+        Op::DocsErrors => Ok(pages.errors()),
+    }
+}

@@ -1,0 +1,224 @@
+//! The OpenAPI 3.1 document, made from the route table, the refusal table and the schemas.
+
+use serde_json::{Map, Value, json};
+
+use crate::routes::{Auth, Content, Limit, NOWHERE, ROUTES, Route, Shape};
+use crate::schemas::{self, reference};
+
+/// The document. `docs/openapi.json` in the repository is a copy, which a test keeps equal.
+#[must_use]
+pub fn document() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in ROUTES {
+        let item = paths.entry(route.path).or_insert_with(|| json!({}));
+        if let Some(item) = item.as_object_mut() {
+            item.insert(route.method.as_str().to_ascii_lowercase(), operation(route));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "svc",
+            "version": "2026-10-01",
+            "description": "The gate that an AI agent asks before it acts. Every answer carries x-request-id, svc-version and traceparent. A path that no route has answers 404 route_not_found, another method 405 method_not_allowed.",
+            "license": { "name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT" },
+        },
+        "servers": [{ "url": "/" }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas::all(),
+            "headers": headers(),
+            "securitySchemes": security_schemes(),
+        },
+    })
+}
+
+/// The document as it is served and committed: indented, with a line end.
+#[must_use]
+pub fn text() -> String {
+    // Nothing in a `Value` can fail to be written.
+    let mut text = serde_json::to_string_pretty(&document()).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn operation(route: &Route) -> Value {
+    let mut operation = Map::new();
+    operation.insert("operationId".to_owned(), json!(operation_id(route)));
+    operation.insert("summary".to_owned(), json!(route.summary));
+    operation.insert("security".to_owned(), security(route.auth));
+    let parameters = parameters(route);
+    if !parameters.is_empty() {
+        operation.insert("parameters".to_owned(), Value::Array(parameters));
+    }
+    if let Some(schema) = route.request {
+        operation.insert("requestBody".to_owned(), json!({ "required": true, "content": { "application/json": { "schema": reference(schema) } } }));
+    }
+    operation.insert("responses".to_owned(), Value::Object(responses(route)));
+    Value::Object(operation)
+}
+
+/// The variant's name, as clients of generated code expect it: `readAction`.
+fn operation_id(route: &Route) -> String {
+    let name = format!("{:?}", route.op);
+    let mut letters = name.chars();
+    letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect()
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let mut parameters = Vec::new();
+    if route.path.contains("{id}") {
+        parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }));
+    }
+    for header in route.headers {
+        let schema = schemas::key(1, "Makes a repeated request answer as the first did. On /v1/verify 16 characters at least, random for each attempt.");
+        parameters.push(json!({ "name": header, "in": "header", "required": false, "schema": schema }));
+    }
+    parameters
+}
+
+fn responses(route: &Route) -> Map<String, Value> {
+    let mut responses = Map::new();
+    for status in route.success {
+        let content = match route.content {
+            Content::Json(schema) => json!({ "application/json": { "schema": reference(schema) } }),
+            Content::Html => json!({ "text/html": { "schema": { "type": "string" } } }),
+        };
+        let mut headers = every_header(route);
+        if !route.headers.is_empty() {
+            headers.insert("idempotent-replayed".to_owned(), header("idempotent-replayed"));
+        }
+        responses.insert(status.to_string(), json!({ "description": route.summary, "headers": headers, "content": content }));
+    }
+    let mut refused: std::collections::BTreeMap<u16, Vec<&str>> = std::collections::BTreeMap::new();
+    for kind in route.kinds().filter(|it| !NOWHERE.contains(it)) {
+        let row = kind.row();
+        let types = refused.entry(row.status).or_default();
+        if !types.contains(&row.type_) {
+            types.push(row.type_);
+        }
+    }
+    for (status, types) in refused {
+        let mut headers = every_header(route);
+        for (name, statuses) in [("retry-after", [429, 503]), ("www-authenticate", [401, 401])] {
+            if statuses.contains(&status) {
+                headers.insert(name.to_owned(), header(name));
+            }
+        }
+        responses.insert(
+            status.to_string(),
+            json!({ "description": types.join(", "), "headers": headers, "content": { "application/json": { "schema": error_schema(route, &types) } } }),
+        );
+    }
+    responses
+}
+
+fn error_schema(route: &Route, types: &[&str]) -> Value {
+    let mut schema = json!({ "allOf": [reference("Error"), { "properties": { "error": { "properties": { "type": { "enum": types } } } } }] });
+    if let (Shape::Messages, Some(members)) = (route.shape, schema.as_object_mut()) {
+        members.insert("properties".to_owned(), json!({ "type": { "const": "error" } }));
+    }
+    schema
+}
+
+fn every_header(route: &Route) -> Map<String, Value> {
+    let rate: &[&str] = if route.limit == Limit::Unlimited { &[] } else { &["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] };
+    ["x-request-id", "svc-version", "traceparent"].iter().chain(rate).map(|name| ((*name).to_owned(), header(name))).collect()
+}
+
+fn header(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/headers/{name}") })
+}
+
+fn headers() -> Value {
+    let text = |description: &str| json!({ "description": description, "schema": { "type": "string" } });
+    let number = |description: &str| json!({ "description": description, "schema": { "type": "integer", "minimum": 0 } });
+    json!({
+        "x-request-id": text("The client's id of the request where it is 1 to 128 of [A-Za-z0-9._-], else a new one."),
+        "svc-version": text("The version of this interface, a date."),
+        "traceparent": text("W3C trace context: the request's trace under a new parent id, or a new trace."),
+        "ratelimit-limit": number("Requests a minute."),
+        "ratelimit-remaining": number("Requests that may follow at once."),
+        "ratelimit-reset": number("Seconds until the rate is unused again."),
+        "retry-after": number("Seconds to wait before asking again."),
+        "www-authenticate": text("The scheme of the credential that is missing."),
+        "idempotent-replayed": text("`true` where the answer repeats an earlier one."),
+    })
+}
+
+fn security_schemes() -> Value {
+    json!({
+        "agentKey": { "type": "http", "scheme": "bearer", "bearerFormat": "ask_", "description": "An agent's own key." },
+        "workspaceKey": { "type": "http", "scheme": "bearer", "bearerFormat": "ask_", "description": "A key of a workspace; also as x-api-key." },
+        "workspaceKeyHeader": { "type": "apiKey", "in": "header", "name": "x-api-key" },
+        "serviceToken": { "type": "http", "scheme": "bearer", "bearerFormat": "ims_", "description": "A machine's token." },
+    })
+}
+
+fn security(auth: Auth) -> Value {
+    match auth {
+        Auth::Open => json!([]),
+        Auth::Agent => json!([{ "agentKey": [] }]),
+        Auth::Workspace | Auth::WorkspaceAdmin => json!([{ "workspaceKey": [] }, { "workspaceKeyHeader": [] }]),
+        Auth::Token => json!([{ "serviceToken": [] }]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// What is committed is what is served. After a change that is meant: `UPDATE_EXPECTED=1 cargo test openapi`.
+    #[test]
+    fn the_committed_document_is_the_served_one() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
+        if std::env::var_os("UPDATE_EXPECTED").is_some() {
+            std::fs::write(path, text()).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), text());
+    }
+
+    /// Every pointer in the document points to something in it, and every schema is pointed to.
+    #[test]
+    fn pointers_point_to_something() {
+        fn collect(value: &Value, into: &mut Vec<String>) {
+            match value {
+                Value::Object(members) => {
+                    if let Some(Value::String(to)) = members.get("$ref") {
+                        into.push(to.clone());
+                    }
+                    members.values().for_each(|it| collect(it, into));
+                }
+                Value::Array(items) => items.iter().for_each(|it| collect(it, into)),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
+        }
+        let document = document();
+        let mut pointers = Vec::new();
+        collect(&document, &mut pointers);
+        for pointer in &pointers {
+            assert!(document.pointer(pointer.trim_start_matches('#')).is_some(), "{pointer}");
+        }
+        for name in schemas::all().keys() {
+            assert!(pointers.iter().any(|it| it.ends_with(&format!("/{name}"))), "{name} is used nowhere");
+        }
+    }
+
+    /// Each route has its operation, with its statuses and types of errors.
+    #[test]
+    fn operations_follow_the_table() {
+        let document = document();
+        for route in ROUTES {
+            let pointer = format!("/paths/{}/{}", route.path.replace('/', "~1"), route.method.as_str().to_ascii_lowercase());
+            let responses = document.pointer(&pointer).unwrap().get("responses").unwrap().as_object().unwrap();
+            for status in route.success {
+                assert!(responses.contains_key(&status.to_string()));
+            }
+            for kind in route.kinds() {
+                let described = responses.get(&kind.row().status.to_string()).unwrap().get("description").unwrap().as_str().unwrap();
+                assert!(described.split(", ").any(|it| it == kind.row().type_), "{} {kind:?}", route.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Connections: accepting, serving, ending them.
+//!
+//! HTTP/1.1 with keep-alive and HTTP/2 by prior knowledge on one port. How long a connection may hold its place:
+//!
+//! | While | At most |
+//! |---|---|
+//! | no request was made yet, or a head is under way | `header_time`, then it is closed without an answer |
+//! | a body is under way | `body_time`, then 400 `invalid_request` and it is closed |
+//! | a request is worked on | as long as that takes |
+//! | nothing happens between requests, or the client does not read | `idle_time`, then it is closed |
+//!
+//! Times are looked at every quarter of the shortest, so a connection may last a quarter longer; that costs a request
+//! nothing. Past `connections_max` a connection is answered 503 `not_ready` once it has sent something, and closed.
+//!
+//! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use svc_core::refusal::Refusal;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use crate::answer::error_body;
+use crate::dispatch::Service;
+use crate::entropy;
+use crate::routes::Shape;
+use crate::shell::Shell;
+use crate::trace::{Trace, push_hex};
+
+/// Streams of one HTTP/2 connection that are worked on at once.
+const H2_STREAMS_MAX: u32 = 256;
+/// Connections past the limit that are told so at once; further ones are closed without a word.
+const TURNED_AWAY_MAX: usize = 64;
+/// How long one that is turned away may take to say something.
+const TURN_AWAY_TIME: Duration = Duration::from_secs(1);
+/// How long accepting rests where the system has no more file handles.
+const ACCEPT_REST: Duration = Duration::from_millis(50);
+
+/// Serves connections of `listener` until `stop` is done, then drains: no new connections, running requests get
+/// `drain_time`, then whatever is left is closed.
+pub async fn serve<S: Service>(listener: TcpListener, shell: Arc<Shell<S>>, stop: impl Future<Output = ()>) {
+    let places = shell.settings().connections_max.min(Semaphore::MAX_PERMITS);
+    let slots = Arc::new(Semaphore::new(places));
+    let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
+    let (phase, phases) = watch::channel(Phase::Serve);
+    let builder = Arc::new(builder());
+    let mut stop = pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut stop => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                rest_after(&error).await;
+                continue;
+            }
+        };
+        match Arc::clone(&slots).try_acquire_owned() {
+            Ok(slot) => {
+                tokio::spawn(connection(stream, peer, Arc::clone(&shell), Arc::clone(&builder), phases.clone(), slot));
+            }
+            Err(_full) => {
+                if let Ok(place) = Arc::clone(&turned_away).try_acquire_owned() {
+                    tokio::spawn(turn_away(stream, shell.docs().to_owned(), place));
+                }
+            }
+        }
+    }
+    drop(listener);
+    drop(phases);
+    phase.send_replace(Phase::Drain);
+    // Every connection holds a receiver: when the last is gone, all are.
+    if timeout(shell.settings().drain_time, phase.closed()).await.is_err() {
+        phase.send_replace(Phase::Close);
+        phase.closed().await;
+    }
+}
+
+/// What connections are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Serve,
+    Drain,
+    Close,
+}
+
+fn builder() -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // Heads are timed by `Watch`, which needs no timer for each request.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).pipeline_flush(true);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(H2_STREAMS_MAX);
+    builder
+}
+
+/// Waits a little where accepting failed for want of something; a client that went away costs nothing.
+async fn rest_after(error: &io::Error) {
+    if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted) {
+        return;
+    }
+    tracing::warn!(%error, "a connection could not be accepted");
+    tokio::time::sleep(ACCEPT_REST).await;
+}
+
+/// One connection, from its first byte to its end.
+async fn connection<S: Service>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    shell: Arc<Shell<S>>,
+    builder: Arc<auto::Builder<TokioExecutor>>,
+    mut phases: watch::Receiver<Phase>,
+    slot: OwnedSemaphorePermit,
+) {
+    let _slot = slot;
+    // Answers are whole when they are written, so there is nothing to gather.
+    let _ = stream.set_nodelay(true);
+    let pulse = Arc::new(Pulse::default());
+    let io = TokioIo::new(Metered { stream, pulse: Arc::clone(&pulse) });
+    let mut watch = Watch::new(shell.settings().header_time, shell.settings().idle_time);
+    let tick = watch.header_time.min(watch.idle_time) / 4;
+    let ip: IpAddr = peer.ip();
+    let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
+        let shell = Arc::clone(&shell);
+        let at_work = AtWork::begin(&pulse, request.version() >= http::Version::HTTP_2);
+        async move {
+            let response = shell.answer(ip, request).await;
+            drop(at_work);
+            Ok::<_, std::convert::Infallible>(response)
+        }
+    });
+    let mut served = pin!(builder.serve_connection(io, service));
+    let mut ticks = interval(tick.max(Duration::from_millis(1)));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut draining = false;
+    loop {
+        tokio::select! {
+            biased;
+            ended = served.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(error = %error, "a connection ended early");
+                }
+                return;
+            }
+            _ = phases.changed() => {
+                if *phases.borrow_and_update() != Phase::Drain {
+                    return;
+                }
+                draining = true;
+                served.as_mut().graceful_shutdown();
+            }
+            now = ticks.tick() => match watch.look(&pulse, now) {
+                Verdict::Keep => {}
+                Verdict::Wind if !draining => {
+                    draining = true;
+                    served.as_mut().graceful_shutdown();
+                }
+                Verdict::Wind | Verdict::Close => return,
+            },
+        }
+    }
+}
+
+/// Tells a client that there is no place, as soon as it has said something: an answer to a client that is still
+/// sending could be lost with the connection.
+async fn turn_away(mut stream: TcpStream, docs: String, place: OwnedSemaphorePermit) {
+    let _place = place;
+    let refusal = Refusal::not_ready();
+    let mut id = b"req_".to_vec();
+    push_hex(&mut id, &entropy::bytes::<16>());
+    let id = String::from_utf8_lossy(&id).into_owned();
+    let body = error_body(&refusal, Shape::Plain, &id, &docs);
+    let mut text = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\nretry-after: {}\r\nx-request-id: {id}\r\nsvc-version: 2026-10-01\r\ntraceparent: {}\r\n\r\n",
+        body.len(),
+        refusal.retry_after_s().unwrap_or(1),
+        Trace::of(&http::HeaderMap::new()).header().to_str().unwrap_or_default(),
+    )
+    .into_bytes();
+    text.extend_from_slice(&body);
+    let told = async {
+        let mut said = [0; 4096];
+        if stream.read(&mut said).await? == 0 {
+            return Ok(());
+        }
+        stream.write_all(&text).await?;
+        stream.shutdown().await
+    };
+    // Whether it heard is its own affair.
+    let _ = timeout(TURN_AWAY_TIME, told).await;
+}
+
+/// What a connection has been doing, told by its socket and its requests and read by its [`Watch`].
+#[derive(Debug, Default)]
+struct Pulse {
+    /// Requests whose head was whole.
+    begun: AtomicU64,
+    /// Requests that were answered or given up.
+    ended: AtomicU64,
+    /// Whether bytes came since the last whole head.
+    heard: AtomicBool,
+    /// Whether it speaks HTTP/2, where bytes come without requests too.
+    h2: AtomicBool,
+}
+
+/// A request that is worked on, until it is dropped.
+struct AtWork(Arc<Pulse>);
+
+impl AtWork {
+    fn begin(pulse: &Arc<Pulse>, h2: bool) -> Self {
+        pulse.begun.fetch_add(1, Ordering::Relaxed);
+        pulse.heard.store(false, Ordering::Relaxed);
+        if h2 {
+            pulse.h2.store(true, Ordering::Relaxed);
+        }
+        Self(Arc::clone(pulse))
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What is to become of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Keep,
+    /// It has been idle: end it politely, or at once where that was tried.
+    Wind,
+    /// It makes no progress: end it.
+    Close,
+}
+
+/// Notices that a connection makes no progress, by looking now and then.
+#[derive(Debug)]
+struct Watch {
+    header_time: Duration,
+    idle_time: Duration,
+    /// What was seen last, and when it was seen first.
+    seen: Option<(u64, u64, bool, Instant)>,
+}
+
+impl Watch {
+    const fn new(header_time: Duration, idle_time: Duration) -> Self {
+        Self { header_time, idle_time, seen: None }
+    }
+
+    fn look(&mut self, pulse: &Pulse, now: Instant) -> Verdict {
+        let (begun, ended) = (pulse.begun.load(Ordering::Relaxed), pulse.ended.load(Ordering::Relaxed));
+        let in_head = begun == 0 || (pulse.heard.load(Ordering::Relaxed) && !pulse.h2.load(Ordering::Relaxed));
+        let since = match self.seen {
+            Some((was_begun, was_ended, was_in_head, since)) if (was_begun, was_ended, was_in_head) == (begun, ended, in_head) => since,
+            _ => {
+                self.seen = Some((begun, ended, in_head, now));
+                return Verdict::Keep;
+            }
+        };
+        let waited = now.saturating_duration_since(since);
+        if begun > ended {
+            return Verdict::Keep;
+        }
+        match in_head {
+            true if waited >= self.header_time => Verdict::Close,
+            false if waited >= self.idle_time => Verdict::Wind,
+            true | false => Verdict::Keep,
+        }
+    }
+}
+
+/// A socket that tells its [`Pulse`] when it hears something.
+struct Metered {
+    stream: TcpStream,
+    pulse: Arc<Pulse>,
+}
+
+impl AsyncRead for Metered {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, into);
+        if into.filled().len() > before {
+            self.pulse.heard.store(true, Ordering::Relaxed);
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Metered {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, from)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, from)
+    }
+}

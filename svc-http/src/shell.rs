@@ -1,0 +1,285 @@
+//! One request from its head to its answer, in the order in which refusals are told: route, credential, rate, size,
+//! body, and then whatever the route itself finds.
+
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::EXPECT;
+use http::request::Parts;
+use http::{Request, Response, Version};
+use http_body::Body;
+use http_body_util::Full;
+use ipnet::IpNet;
+use svc_core::refusal::{FieldError, Kind, Refusal};
+
+use crate::address::{self, RateAddress};
+use crate::answer::{Answer, Reply};
+use crate::body::{self, BodyFault, DRAIN_MAX};
+use crate::dispatch::{Call, Service, dispatch};
+use crate::headers;
+use crate::docs::Pages;
+use crate::rate_limit::{RateLimiter, Rates, Subject};
+use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
+use crate::routes::{BodyMax, Limit, NOWHERE, Route, Shape};
+use crate::trace::Trace;
+
+/// What a server is told about itself.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The address that links are made with, without a slash at its end; never taken from a request.
+    pub base_url: String,
+    /// Requests a minute.
+    pub rates: Rates,
+    /// `limits.bodyBytes`: the largest body.
+    pub body_bytes_max: usize,
+    /// `limits.connections`: open at once.
+    pub connections_max: usize,
+    /// `timeouts.headerMs`: until a request's head is whole.
+    pub header_time: Duration,
+    /// `timeouts.bodyMs`: until a request's body is whole.
+    pub body_time: Duration,
+    /// `timeouts.drainMs`: what running requests get once the server stops.
+    pub drain_time: Duration,
+    /// How long a connection that says nothing stays open between requests.
+    pub idle_time: Duration,
+    /// Proxies whose `x-forwarded-for` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            base_url: "http://127.0.0.1:8080".to_owned(),
+            rates: Rates { gate: 600, verify: 300 },
+            body_bytes_max: 1024 * 1024,
+            connections_max: 10_000,
+            header_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(30),
+            drain_time: Duration::from_secs(30),
+            idle_time: Duration::from_secs(75),
+            trusted_proxies: Vec::new(),
+        }
+    }
+}
+
+/// The transport over a [`Service`]: everything that is the same for every route.
+#[derive(Debug)]
+pub struct Shell<S> {
+    service: S,
+    settings: Settings,
+    router: Router,
+    limiter: RateLimiter,
+    pages: Pages,
+    /// `{base_url}/docs/errors`
+    docs: String,
+}
+
+impl<S: Service> Shell<S> {
+    /// A shell over `service`.
+    ///
+    /// # Errors
+    /// [`AmbiguousRoute`] where the table contradicts itself: a bug that tests find.
+    pub fn new(service: S, settings: Settings) -> Result<Self, AmbiguousRoute> {
+        Ok(Self {
+            service,
+            router: Router::new()?,
+            limiter: RateLimiter::new(settings.rates),
+            pages: Pages::new(),
+            docs: format!("{}/docs/errors", settings.base_url),
+            settings,
+        })
+    }
+
+    /// What the server was told about itself.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Where `error.docs` points, up to the `#`.
+    #[must_use]
+    pub fn docs(&self) -> &str {
+        &self.docs
+    }
+
+    /// Answers one request of a client at `peer`. Never fails and never panics: what goes wrong is the answer.
+    pub async fn answer<B: Body<Data = Bytes> + Unpin>(&self, peer: IpAddr, request: Request<B>) -> Response<Full<Bytes>> {
+        let (parts, mut body) = request.into_parts();
+        let wire = Wire { http2: parts.version >= Version::HTTP_2, waits: parts.headers.contains_key(EXPECT) };
+        let mut reply = Reply {
+            request_id: headers::request_id(&parts.headers),
+            trace: Trace::of(&parts.headers),
+            shape: Shape::Plain,
+            standing: None,
+            allow: None,
+            head: parts.method == http::Method::HEAD,
+            close: false,
+        };
+        let guarded = contain_panic(self.work(peer, parts, wire, &mut body, &mut reply)).await;
+        let worked = guarded.unwrap_or_else(|| Err(Refusal::internal()));
+        if !reply.close && !body.is_end_stream() {
+            reply.close = !self.read_past(wire, &mut body).await;
+        }
+        // Only HTTP/1 ends a connection for one request; HTTP/2 ends the stream by itself.
+        reply.close &= !wire.http2;
+        match worked {
+            Ok(answer) => reply.send(answer),
+            Err(refusal) => reply.refuse(&refusal, &self.docs),
+        }
+    }
+
+    /// The request's way through the order of refusals.
+    async fn work<B: Body<Data = Bytes> + Unpin>(&self, peer: IpAddr, parts: Parts, wire: Wire, body: &mut B, reply: &mut Reply) -> Result<Answer, Refusal> {
+        let address = address::client(peer, &parts.headers, &self.settings.trusted_proxies);
+        let Matched { route, id, .. } = self.find(&parts, address, reply)?;
+        reply.shape = route.shape;
+        let caller = self.admit(route, &parts, address, reply).await?;
+        let body = self.body(route, wire, body, reply).await?;
+        headers::body_is_plain(&parts.headers).map_err(|it| Refusal::invalid_request(vec![it]))?;
+        let call = Call {
+            route,
+            uri: parts.uri,
+            headers: parts.headers,
+            body,
+            address,
+            request_id: reply.request_id.clone(),
+            trace: reply.trace,
+            id,
+        };
+        let answer = dispatch(&self.service, &self.pages, caller, call).await;
+        if let Err(refusal) = &answer {
+            declared(route, refusal.kind());
+        }
+        answer
+    }
+
+    fn find(&self, parts: &Parts, address: IpAddr, reply: &mut Reply) -> Result<Matched, Refusal> {
+        let path = parts.uri.path();
+        self.router.find(&parts.method, path).map_err(|unmatched| {
+            let Unmatched { refusal, allow } = *unmatched;
+            debug_assert!(NOWHERE.contains(&refusal.kind()), "{refusal:?}");
+            reply.allow = allow;
+            // These paths tell the rate on every answer, also where there is no route.
+            let limit = if path.starts_with("/v1/actions/") {
+                Limit::Gate
+            } else if path == "/v1/verify" {
+                Limit::Verify
+            } else {
+                Limit::Unlimited
+            };
+            reply.standing = self.limiter.look(limit, Subject::Address(RateAddress::from(address).0));
+            refusal
+        })
+    }
+
+    /// Credential, then rate. Whatever fails before a caller is known counts against the address, and an address that
+    /// has used up its rate so cannot make the store look for more keys.
+    async fn admit(&self, route: &'static Route, parts: &Parts, address: IpAddr, reply: &mut Reply) -> Result<Option<S::Caller>, Refusal> {
+        let by_address = Subject::Address(RateAddress::from(address).0);
+        let caller = match headers::credential(route.auth, &parts.headers) {
+            Ok(None) => None,
+            Ok(Some(credential)) => match self.service.known(route.auth, credential) {
+                Some(caller) => Some(caller),
+                None => {
+                    reply.standing = self.limiter.look(route.limit, by_address);
+                    if reply.standing.is_some_and(|it| it.remaining == 0) {
+                        return Err(self.count(route.limit, by_address, reply).err().unwrap_or_else(|| Refusal::rate_limited(1)));
+                    }
+                    match self.service.resolve(route.auth, credential).await {
+                        Ok(caller) => Some(caller),
+                        Err(refusal) => return Err(self.unadmitted(route, refusal, by_address, reply)),
+                    }
+                }
+            },
+            Err(refusal) => return Err(self.unadmitted(route, refusal, by_address, reply)),
+        };
+        let subject = caller.as_ref().map_or(by_address, |it| Subject::Caller(S::rate_bits(it)));
+        self.count(route.limit, subject, reply)?;
+        Ok(caller)
+    }
+
+    /// What is told to a caller that was not admitted: the refusal, or that its address was refused too often.
+    fn unadmitted(&self, route: &'static Route, refusal: Refusal, by_address: Subject, reply: &mut Reply) -> Refusal {
+        declared(route, refusal.kind());
+        match self.count(route.limit, by_address, reply) {
+            Ok(()) => refusal,
+            Err(limited) => limited,
+        }
+    }
+
+    fn count(&self, limit: Limit, subject: Subject, reply: &mut Reply) -> Result<(), Refusal> {
+        reply.standing = self.limiter.take(limit, subject);
+        match reply.standing.and_then(|it| it.retry_after_s) {
+            Some(seconds) => Err(Refusal::rate_limited(seconds)),
+            None => Ok(()),
+        }
+    }
+
+    async fn body<B: Body<Data = Bytes> + Unpin>(&self, route: &Route, wire: Wire, body: &mut B, reply: &mut Reply) -> Result<Bytes, Refusal> {
+        let max = match route.body_max {
+            BodyMax::Plain => self.settings.body_bytes_max,
+        };
+        // A client that waits to be asked for its body is not asked for one that is too large.
+        if wire.waits && usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > max {
+            reply.close = true;
+            return Err(Refusal::body_too_large(max));
+        }
+        body::read(body, max, self.settings.body_time).await.map_err(|fault| match fault {
+            BodyFault::TooLarge { ended } => {
+                reply.close = !ended;
+                Refusal::body_too_large(max)
+            }
+            BodyFault::TooSlow => {
+                reply.close = true;
+                let message = format!("the body did not arrive within {} ms", self.settings.body_time.as_millis());
+                Refusal::invalid_request(vec![FieldError::whole(message)])
+            }
+            BodyFault::Broken => {
+                reply.close = true;
+                Refusal::invalid_request(vec![FieldError::whole("the body broke off")])
+            }
+        })
+    }
+
+    /// Reads past a body that was refused unread, so that the connection can go on; whether it can.
+    async fn read_past<B: Body<Data = Bytes> + Unpin>(&self, wire: Wire, body: &mut B) -> bool {
+        if wire.http2 {
+            return true;
+        }
+        let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        !wire.waits && length <= DRAIN_MAX && body::drain(body, self.settings.body_time).await
+    }
+}
+
+/// How the request came.
+#[derive(Clone, Copy, Debug)]
+struct Wire {
+    http2: bool,
+    /// Whether the client sends its body only once it is asked to.
+    waits: bool,
+}
+
+/// A refusal that the route does not declare is a bug: debug builds stop at it, others tell of it.
+fn declared(route: &'static Route, kind: Kind) {
+    if !route.may_refuse(kind) {
+        tracing::error!(route = route.path, ?kind, "undeclared refusal");
+    }
+    debug_assert!(route.may_refuse(kind), "{} does not declare {kind:?}", route.path);
+}
+
+/// The future's output, or `None` where it panicked: a bug ends one request, never its connection or the server.
+async fn contain_panic<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    // After a panic the future is not polled again and what it borrowed is only read for the answer.
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(output)) => Poll::Ready(Some(output)),
+        Err(_payload) => Poll::Ready(None),
+    })
+    .await
+}
