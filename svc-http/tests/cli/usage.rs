@@ -7,7 +7,7 @@ fn what_is_not_understood_is_exit_2() {
     for line in ["", "nonsense", "doctor --nonsense", "receipt", "receipt verify r.jws", "doctor --data"] {
         let Ran { code, out, err } = run(folder.path(), line);
         assert_eq!((code, out.as_str()), (2, ""), "{line}");
-        assert!(err.contains("Usage: svc"), "{line}: {err}");
+        assert!(err.contains("--help"), "{line}: {err}");
     }
 }
 

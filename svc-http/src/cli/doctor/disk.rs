@@ -94,7 +94,7 @@ fn permissions(_data: &Metadata) -> u32 {
 
 /// Whether there is room to write.
 pub(super) fn space(config: &Config) -> Finding {
-    let place = config.data.ancestors().find(|it| it.exists()).unwrap_or(Path::new("."));
+    let place = config.data.ancestors().find(|it| it.exists()).unwrap_or_else(|| Path::new("."));
     match free_bytes(place) {
         Err(error) => Odd(format!("the free space cannot be told: {error}"), "Look with `df`.".to_owned()),
         Ok(free) => {
