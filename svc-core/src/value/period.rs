@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use jiff::civil::Date;
-use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 use serde::{Deserialize, Serialize};
 
 use super::text::plumbing;
@@ -212,10 +212,165 @@ impl FromStr for Period {
     }
 }
 
-/// When a day begins by a zone's rules. Noon is asked for because hardly any clock is moved at noon.
+/// When a day begins by a zone's rules: at the first of its midnights, or where the clocks left midnight out, at the
+/// moment when they were put forward.
 fn first_instant(rules: &TimeZone, day: i64) -> Option<i64> {
     let (year, month, day) = civil(day);
     let date = Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
-    let start = rules.to_zoned(date.at(12, 0, 0, 0)).ok()?.start_of_day().ok()?;
-    Some(start.timestamp().as_millisecond())
+    let midnight = rules.to_ambiguous_timestamp(date.at(0, 0, 0, 0));
+    let start = match midnight.offset() {
+        AmbiguousOffset::Gap { .. } => rules.following(midnight.earlier().ok()?).next()?.timestamp(),
+        AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Fold { .. } => midnight.earlier().ok()?,
+    };
+    Some(start.as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bounds(period: Period, at: &str, zone: &str) -> (String, String) {
+        let (start, end) = period.bounds(Timestamp::parse(at).unwrap(), &Zone::parse(zone).unwrap());
+        (start.to_string(), end.to_string())
+    }
+
+    fn check(period: Period, zone: &str, at: &str, start: &str, end: &str) {
+        assert_eq!(bounds(period, at, zone), (format!("{start}.000Z"), format!("{end}.000Z")), "{period} of {at} in {zone}");
+    }
+
+    /// In UTC, periods begin at the hour, at midnight, on Monday, on the first and in January, and end where the next begins.
+    #[test]
+    fn periods_of_utc_are_those_of_the_calendar() {
+        let at = "2026-10-01T09:30:00.123Z";
+        check(Period::Hour, "UTC", at, "2026-10-01T09:00:00", "2026-10-01T10:00:00");
+        check(Period::Day, "UTC", at, "2026-10-01T00:00:00", "2026-10-02T00:00:00");
+        check(Period::Week, "UTC", at, "2026-09-28T00:00:00", "2026-10-05T00:00:00");
+        check(Period::Month, "UTC", at, "2026-10-01T00:00:00", "2026-11-01T00:00:00");
+        check(Period::Year, "UTC", at, "2026-01-01T00:00:00", "2027-01-01T00:00:00");
+        check(Period::Month, "UTC", "2024-02-29T23:59:59.999Z", "2024-02-01T00:00:00", "2024-03-01T00:00:00");
+        check(Period::Month, "UTC", "2026-12-31T23:59:59.999Z", "2026-12-01T00:00:00", "2027-01-01T00:00:00");
+        check(Period::Week, "UTC", "2026-10-05T00:00:00Z", "2026-10-05T00:00:00", "2026-10-12T00:00:00");
+        check(Period::Week, "UTC", "1969-12-31T23:59:59Z", "1969-12-29T00:00:00", "1970-01-05T00:00:00");
+    }
+
+    /// In a zone, days that clocks are moved on have 23 or 25 hours, and the hour stays that of UTC.
+    #[test]
+    fn days_are_as_long_as_the_zone_makes_them() {
+        check(Period::Day, "Europe/Vienna", "2026-03-29T12:00:00Z", "2026-03-28T23:00:00", "2026-03-29T22:00:00");
+        check(Period::Day, "Europe/Vienna", "2026-10-25T12:00:00Z", "2026-10-24T22:00:00", "2026-10-25T23:00:00");
+        check(Period::Month, "Europe/Vienna", "2026-09-30T22:00:00Z", "2026-09-30T22:00:00", "2026-10-31T23:00:00");
+        check(Period::Month, "Europe/Vienna", "2026-09-30T21:59:59.999Z", "2026-08-31T22:00:00", "2026-09-30T22:00:00");
+        check(Period::Year, "America/New_York", "2027-01-01T04:59:59Z", "2026-01-01T05:00:00", "2027-01-01T05:00:00");
+        check(Period::Week, "Asia/Kathmandu", "2026-10-04T18:15:00Z", "2026-10-04T18:15:00", "2026-10-11T18:15:00");
+        check(Period::Hour, "Asia/Kathmandu", "2026-10-04T18:15:00Z", "2026-10-04T18:00:00", "2026-10-04T19:00:00");
+    }
+
+    /// A day whose midnight the clocks left out begins when its first minute does; a day left out whole is nobody's.
+    #[test]
+    fn midnights_that_were_left_out_are_made_up_for() {
+        check(Period::Day, "America/Sao_Paulo", "2018-11-04T12:00:00Z", "2018-11-04T03:00:00", "2018-11-05T02:00:00");
+        check(Period::Day, "America/Toronto", "1919-03-31T12:00:00Z", "1919-03-31T04:30:00", "1919-04-01T04:00:00");
+        check(Period::Day, "Pacific/Apia", "2011-12-30T09:59:59Z", "2011-12-29T10:00:00", "2011-12-30T10:00:00");
+        check(Period::Day, "Pacific/Apia", "2011-12-30T10:00:00Z", "2011-12-30T10:00:00", "2011-12-31T10:00:00");
+    }
+
+    /// Where clocks went back over midnight, the new day had begun and goes on: no instant is counted in both days.
+    #[test]
+    fn a_day_that_has_begun_goes_on() {
+        let (start, end) = ("2006-10-29T02:30:00", "2006-10-30T03:30:00");
+        for at in ["2006-10-29T02:30:00Z", "2006-10-29T02:45:00Z", "2006-10-29T03:29:00Z", "2006-10-29T03:30:00Z"] {
+            check(Period::Day, "America/St_Johns", at, start, end);
+        }
+        check(Period::Day, "America/St_Johns", "2006-10-29T02:29:59Z", "2006-10-28T02:30:00", start);
+    }
+
+    /// Names are read in any case and kept in the database's own; what the database lacks is no zone.
+    #[test]
+    fn zones_are_those_of_the_database() {
+        for (name, kept) in [("utc", "UTC"), ("europe/vienna", "Europe/Vienna"), ("Etc/GMT+5", "Etc/GMT+5"), ("US/Eastern", "US/Eastern"), ("Asia/Kolkata", "Asia/Kolkata")] {
+            assert_eq!(Zone::parse(name).unwrap().as_str(), kept);
+        }
+        for bad in [
+            "", " ", "Local", "Mars/Base", "Europe/", "/etc/localtime", "../UTC", "EST5EDT4,M3.2.0,M11.1.0", "+02:00", "Etc/Unknown", "UTC ", "Europe/Vienna\0", "posix/UTC",
+            "right/UTC", "GMT+25", &"x".repeat(1 << 20),
+        ] {
+            assert!(Zone::parse(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(serde_json::to_string(&Zone::parse("europe/vienna").unwrap()).unwrap(), "\"Europe/Vienna\"");
+        assert_eq!(serde_json::from_str::<Zone>("\"Europe/Vienna\"").unwrap(), Zone::parse("Europe/Vienna").unwrap());
+        assert!(serde_json::from_str::<Zone>("\"Mars/Base\"").is_err());
+        assert_eq!(Zone::default().as_str(), "UTC");
+    }
+
+    /// Periods are read by their words, and stored as them.
+    #[test]
+    fn periods_are_their_words() {
+        for period in Period::ALL {
+            assert_eq!(Period::parse(period.as_str()).unwrap(), period);
+            assert_eq!(serde_json::to_string(&period).unwrap(), format!("\"{period}\""));
+        }
+        for bad in ["", "Day", "minute", "quarter", "days"] {
+            assert!(Period::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    /// The ends of time give bounds too.
+    #[test]
+    fn the_ends_of_time_have_bounds() {
+        for zone in ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"] {
+            for period in Period::ALL {
+                for ms in [i64::MIN, i64::MAX] {
+                    let (start, end) = period.bounds(Timestamp::from_millis(ms), &Zone::parse(zone).unwrap());
+                    assert!(start < end, "{period} {zone}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Whatever the zone did: an instant is in its period, every instant of a period has the same one, and the next
+        /// begins where it ends.
+        #[test]
+        fn periods_follow_without_gap_or_overlap(
+            ms in -3_000_000_000_000_i64..5_000_000_000_000,
+            zone in prop::sample::select(vec![
+                "UTC", "Europe/Vienna", "America/New_York", "America/St_Johns", "America/Sao_Paulo", "America/Havana", "America/Toronto", "Africa/Cairo",
+                "Asia/Tehran", "Asia/Kathmandu", "Asia/Gaza", "Australia/Lord_Howe", "Pacific/Apia", "Pacific/Kwajalein", "Antarctica/Troll", "Africa/Casablanca",
+            ]),
+            period in prop::sample::select(Period::ALL.to_vec()),
+            within in 0.0..1.0_f64,
+        ) {
+            let zone = Zone::parse(zone).unwrap();
+            let at = Timestamp::from_millis(ms);
+            let (start, end) = period.bounds(at, &zone);
+            prop_assert!(start <= at && at < end);
+            let span = end.since(start).as_millis();
+            #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::float_arithmetic, reason = "picks any place in the period")]
+            let inside = Timestamp::from_millis(start.as_millis() + (span as f64 * within) as i64);
+            for other in [start, inside, Timestamp::from_millis(end.as_millis() - 1)] {
+                prop_assert_eq!(period.bounds(other, &zone), (start, end));
+            }
+            prop_assert_eq!(period.bounds(end, &zone).0, end);
+            prop_assert_eq!(period.bounds(Timestamp::from_millis(start.as_millis() - 1), &zone).1, start);
+        }
+
+        /// The zone of Greenwich's own rules gives what the way without rules gives.
+        #[test]
+        fn utc_by_rules_is_utc_without(ms in -60_000_000_000_000_i64..250_000_000_000_000, period in prop::sample::select(Period::ALL.to_vec())) {
+            let at = Timestamp::from_millis(ms);
+            prop_assert_eq!(period.bounds(at, &Zone::utc()), period.bounds(at, &Zone::parse("Etc/UTC").unwrap()));
+        }
+
+        /// No text makes the readers panic.
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,30}|[A-Za-z]{1,10}/[A-Za-z_]{1,10}") {
+            let _ = Period::parse(&text);
+            if let Ok(zone) = Zone::parse(&text) {
+                prop_assert_eq!(Zone::parse(zone.as_str()).unwrap(), zone);
+            }
+        }
+    }
 }

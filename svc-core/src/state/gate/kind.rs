@@ -291,3 +291,154 @@ macro_rules! stored_as_text {
     )*};
 }
 stored_as_text! { ActionKind by UnknownKind; ActionPattern by Invalid; }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn kind(text: &str) -> ActionKind {
+        ActionKind::parse(text).unwrap()
+    }
+
+    fn pattern(text: &str) -> ActionPattern {
+        ActionPattern::parse(text).unwrap()
+    }
+
+    /// What each kind needs and counts as, for every built-in kind and for custom ones that resemble them.
+    #[test]
+    fn a_name_says_what_a_kind_needs_and_counts_as() {
+        // payment, tool name, data, tool line, sink
+        let (yes, no) = (true, false);
+        let table = [
+            ("payment", [yes, no, no, no, yes]),
+            ("refund", [yes, no, no, no, yes]),
+            ("transfer", [yes, no, no, no, yes]),
+            ("deploy", [no, no, no, no, yes]),
+            ("tool.call", [no, yes, no, yes, no]),
+            ("mcp.call", [no, yes, no, yes, no]),
+            ("data.share", [no, no, yes, no, yes]),
+            ("message.send", [no, no, no, no, yes]),
+            ("code.execute", [no, no, no, no, yes]),
+            ("file.write", [no, no, no, no, no]),
+            ("record.delete", [no, no, no, no, yes]),
+            ("access.grant", [no, no, no, no, yes]),
+            ("infra.change", [no, no, no, no, yes]),
+            ("tool.search", [no, no, no, yes, no]),
+            ("mcp.call.crm", [no, no, no, yes, no]),
+            ("tools.call", [no, no, no, no, no]),
+            ("payment.recurring", [no, no, no, no, no]),
+            ("data.share.internal", [no, no, no, no, no]),
+            ("crm.update", [no, no, no, no, no]),
+        ];
+        for (text, facts) in table {
+            let it = kind(text);
+            assert_eq!([it.needs_payment(), it.needs_tool_name(), it.needs_data(), it.is_tool(), it.is_sink()], facts, "{text}");
+            assert_eq!(it.is_payment_type(), it.needs_payment(), "{text}");
+        }
+        assert!(BUILT_IN.iter().all(|built| table.iter().any(|(text, _)| text == built)));
+        assert_eq!(kind("payment"), ActionKind::PAYMENT);
+    }
+
+    /// A custom kind is two to five parts that begin with a letter.
+    #[test]
+    fn custom_kinds_are_dotted() {
+        for good in ["crm.update", "a.b", "a.b.c.d.e", "a1_.b_2"] {
+            assert_eq!(kind(good).as_str(), good);
+        }
+        for bad in [
+            "", ".", "a", "a.b.c.d.e.f", "a.", ".a", "a..b", "a.1b", "a._b", "A.b", "a.b-c", "a.b c", " a.b", "a.b\n", "a.é", "а.b", "*", "a.*", "payment ", "Payment",
+            "PAYMENT", &format!("a.{}", "b".repeat(127)),
+        ] {
+            assert!(ActionKind::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(ActionKind::parse(&format!("a.{}", "b".repeat(126))).is_ok());
+    }
+
+    /// A word that is no kind is answered with the nearest one, or with a dotted form of itself.
+    #[test]
+    fn an_unknown_word_is_answered_with_what_was_meant() {
+        for (text, meant) in [
+            ("pay", "payment"),
+            ("paymnt", "payment"),
+            ("Payment", "payment"),
+            ("refnd", "refund"),
+            ("tool", "tool.call"),
+            ("zzz", "custom.zzz"),
+            ("crm", "custom.crm"),
+            ("invoice", "custom.invoice"),
+            ("Book-Flight!", "custom.book_flight"),
+            ("", "custom.action"),
+            ("😀", "custom.action"),
+            ("Tool.Call", "tool.call"),
+            ("CRM.Update-All", "crm.update_all"),
+            ("a.b.c.d.e.f", "a.b.c.d.e"),
+            ("crm.", "custom.crm"),
+            (&"x".repeat(1 << 20), "custom.action"),
+        ] {
+            assert_eq!(ActionKind::parse(text).unwrap_err().did_you_mean, meant, "{}", text.get(..20).unwrap_or(text));
+        }
+    }
+
+    /// A prefix covers everything below it at any depth, and nothing that only begins with the same letters.
+    #[test]
+    fn patterns_cover_what_they_say() {
+        for (text, covered, not) in [
+            ("payment", &["payment"][..], &["refund", "payment.recurring"][..]),
+            ("crm.read", &["crm.read"], &["crm.read.all", "crm.reads"]),
+            ("crm.*", &["crm.read", "crm.read.all", "crm.a.b.c.d"], &["crmx.read", "payment", "acrm.read"]),
+            ("crm.read.*", &["crm.read.all"], &["crm.read", "crm.reader.all"]),
+            ("tool.*", &["tool.call", "tool.search"], &["tools.call"]),
+        ] {
+            assert!(covered.iter().all(|it| pattern(text).covers(&kind(it))), "{text}");
+            assert!(!not.iter().any(|it| pattern(text).covers(&kind(it))), "{text}");
+            assert_eq!(pattern(text).to_string(), text);
+        }
+        for bad in ["", "*", ".*", "*.*", "crm*", "crm.*.read", "*.read", "Crm.*", "crm..*", "pay", "a.b.c.d.e.*", " crm.*", "crm.* "] {
+            assert!(ActionPattern::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(ActionPattern::parse("pay").unwrap_err().to_string().contains("`payment`"));
+    }
+
+    /// Two patterns overlap where some kind is covered by both.
+    #[test]
+    fn patterns_overlap_where_both_cover() {
+        for (a, b, overlap) in [
+            ("payment", "payment", true),
+            ("payment", "refund", false),
+            ("crm.*", "crm.read", true),
+            ("crm.*", "crm.read.*", true),
+            ("crm.*", "crmx.*", false),
+            ("crm.read.*", "crm.write.*", false),
+            ("crm.read", "crm.read.*", false),
+        ] {
+            assert_eq!((pattern(a).overlaps(&pattern(b)), pattern(b).overlaps(&pattern(a))), (overlap, overlap), "{a} {b}");
+        }
+    }
+
+    /// Storage keeps the text and takes nothing that the wire would not.
+    #[test]
+    fn stored_kinds_are_checked() {
+        assert_eq!(serde_json::to_string(&[kind("payment"), kind("crm.read")]).unwrap(), r#"["payment","crm.read"]"#);
+        assert_eq!(serde_json::from_str::<ActionKind>("\"payment\"").unwrap(), ActionKind::PAYMENT);
+        assert!(serde_json::from_str::<ActionKind>("\"pay\"").is_err());
+        assert_eq!(serde_json::from_str::<ActionPattern>("\"crm.*\"").unwrap(), pattern("crm.*"));
+        assert!(serde_json::from_str::<ActionPattern>("\"*\"").is_err());
+    }
+
+    proptest! {
+        /// No text makes the readers panic; what is read is read as itself, and what is suggested would be accepted.
+        #[test]
+        fn any_text_is_read_or_answered(text in "\\PC{0,20}|[a-zA-Z._* -]{0,20}|([a-z_1]{0,60}\\.){0,6}") {
+            match ActionKind::parse(&text) {
+                Ok(read) => prop_assert_eq!(read.as_str(), &text),
+                Err(unknown) => prop_assert!(ActionKind::parse(&unknown.did_you_mean).is_ok(), "{}", unknown.did_you_mean),
+            }
+            if let Ok(read) = ActionPattern::parse(&text) {
+                prop_assert_eq!(read.to_string(), text);
+            }
+        }
+    }
+}

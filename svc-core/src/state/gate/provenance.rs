@@ -144,3 +144,87 @@ fn lowest_declared(declared: &[Declared]) -> Class {
 fn lowest(observed: &[Source]) -> Option<Class> {
     observed.iter().map(|it| class_of(it.as_str())).min()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SOURCES: [&str; 19] = [
+        "operator", "system", "user", "agent", "file", "memory", "database", "tool", "tool_result", "mcp", "email", "message", "document", "api", "web", "search", "unknown",
+        "Operator", "operator ",
+    ];
+
+    fn seen(words: &[&str]) -> Vec<Source> {
+        words.iter().map(|it| Source::parse(it).unwrap()).collect()
+    }
+
+    fn said(words: &[&str]) -> Vec<Declared> {
+        seen(words).into_iter().map(|source| Declared { source, detail: None }).collect()
+    }
+
+    /// Each named source has its class, most trusted first; every other word is public, also one in other letters.
+    #[test]
+    fn sources_have_their_class() {
+        let classes = [(2, Class::Operator), (1, Class::User), (4, Class::FirstParty), (7, Class::ThirdParty), (5, Class::Public)];
+        let expected = classes.into_iter().flat_map(|(count, class)| std::iter::repeat_n(class, count));
+        assert!(SOURCES.into_iter().map(class_of).eq(expected));
+        assert!(Class::Operator > Class::User && Class::User > Class::FirstParty && Class::FirstParty > Class::ThirdParty && Class::ThirdParty > Class::Public);
+        let untrusted = [Class::Operator, Class::User, Class::FirstParty, Class::ThirdParty, Class::Public].map(Class::is_untrusted);
+        assert_eq!(untrusted, [false, false, false, true, true]);
+    }
+
+    /// What is declared and what is seen give one class and one verdict, the worst of both and the first that holds.
+    #[test]
+    fn accounts_are_compared_with_what_was_seen() {
+        for (declared, observed, class, expected) in [
+            (&["user"][..], &[][..], Class::User, Verdict::Unobserved),
+            (&["operator"], &[], Class::Operator, Verdict::Unobserved),
+            (&["user", "web"], &[], Class::Public, Verdict::Unobserved),
+            (&[], &[], Class::FirstParty, Verdict::Undeclared),
+            (&[], &["user"], Class::FirstParty, Verdict::Undeclared),
+            (&[], &["file"], Class::FirstParty, Verdict::Undeclared),
+            (&[], &["web"], Class::Public, Verdict::Understated),
+            (&["user"], &["user"], Class::User, Verdict::Consistent),
+            (&["operator"], &["tool"], Class::ThirdParty, Verdict::Understated),
+            (&["user"], &["user", "email"], Class::ThirdParty, Verdict::Understated),
+            (&["user", "email"], &["mcp", "user"], Class::ThirdParty, Verdict::Consistent),
+            (&["email"], &["web"], Class::Public, Verdict::Understated),
+            (&["web"], &["email"], Class::Public, Verdict::Overstated),
+            (&["some_word"], &["user"], Class::Public, Verdict::Overstated),
+        ] {
+            let (declared, observed) = (said(declared), seen(observed));
+            assert_eq!((effective(&declared, &observed), verdict(&declared, &observed)), (class, expected), "{declared:?} {observed:?}");
+        }
+    }
+
+    /// Words on the wire and in storage are the contract's.
+    #[test]
+    fn classes_and_verdicts_are_their_words() {
+        assert_eq!(serde_json::to_string(&[Class::ThirdParty, Class::FirstParty]).unwrap(), r#"["third_party","first_party"]"#);
+        assert_eq!(Class::ThirdParty.to_string(), "third_party");
+        for verdict in [Verdict::Understated, Verdict::Undeclared, Verdict::Unobserved, Verdict::Overstated, Verdict::Consistent] {
+            assert_eq!(serde_json::to_string(&verdict).unwrap(), format!("\"{verdict}\""));
+        }
+        let declared: Declared = serde_json::from_str(r#"{"source":"user"}"#).unwrap();
+        assert_eq!(serde_json::to_string(&declared).unwrap(), r#"{"source":"user"}"#);
+    }
+
+    proptest! {
+        /// Declaring or seeing more never raises the class.
+        #[test]
+        fn more_content_never_raises_the_class(
+            declared in prop::collection::vec(prop::sample::select(SOURCES.to_vec()), 1..5),
+            observed in prop::collection::vec(prop::sample::select(SOURCES.to_vec()), 0..5),
+            more in prop::sample::select(SOURCES.to_vec()),
+        ) {
+            let (base, after) = (effective(&said(&declared), &seen(&observed)), [declared.clone(), vec![more]].concat());
+            prop_assert!(effective(&said(&after), &seen(&observed)) <= base);
+            prop_assert!(effective(&said(&declared), &seen(&[observed.clone(), vec![more]].concat())) <= base);
+            let none: Class = effective(&[], &seen(&observed));
+            prop_assert!(none <= class_of("agent"));
+        }
+    }
+}
