@@ -5,11 +5,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use svc_core::state::gate::receipt::{
-    Claims, DalekSigner, ISSUER_BYTES_MAX, KeyFault, Offline, PaymentClaims, PublicKeys, RECEIPT_BYTES_MAX, Signer,
-    check_offline, jwks_json, parse, write,
+    Claims, DalekSigner, ISSUER_BYTES_MAX, KeyFault, Offline, PaymentClaims, PublicKey, PublicKeys, RECEIPT_BYTES_MAX,
+    Signer, check_offline, jwks_json, parse, write,
 };
-use svc_core::value::Timestamp;
+use svc_core::state::gate::{Action, ActionKind, Allowed, Class, DecidedBy, Origin, Payment, State, Verdict};
+use svc_core::state::people::{SigningKey, SigningUse};
+use svc_core::value::digest::Digest;
+use svc_core::value::domain::Domain;
+use svc_core::value::id::{ActionId, AgentId, EvidenceId, PrincipalId, WorkspaceId};
 use svc_core::value::secret::Secret;
+use svc_core::value::text::{Label, Summary};
+use svc_core::value::{Currency, Id as _, Timestamp};
 
 use receipts::{ISSUED_S, parts, payment, signer, tool_call};
 
@@ -65,6 +71,71 @@ fn a_receipt_is_read_back() {
         assert_eq!(parsed.kid(), signer.kid());
         assert_eq!(parsed.claims(), &claims);
         assert_eq!(keys.verify(&parsed), Ok(()));
+    }
+}
+
+/// A receipt is made from the action's row alone: whole seconds rounded down, so that the text never outlives the row.
+#[test]
+fn claims_come_from_the_row() {
+    let allowed = Allowed {
+        at: Timestamp::from_millis(ISSUED_S * 1_000 + 999),
+        by: DecidedBy::Policy,
+        receipt_expires_at: Timestamp::from_millis((ISSUED_S + 900) * 1_000 + 999),
+        consumed: None,
+        lapsed: None,
+        outcome: None,
+    };
+    let mut action = action(allowed.clone());
+    assert_eq!(Claims::of(&action, &allowed, "https://gate.example"), payment());
+    assert!(!payment().is_over(Timestamp::from_millis((ISSUED_S + 900) * 1_000 - 1)));
+    assert!(payment().is_over(Timestamp::from_millis((ISSUED_S + 900) * 1_000)));
+
+    action.payment = None;
+    action.kind = ActionKind::parse("tool.call").unwrap();
+    assert_eq!(Claims::of(&action, &allowed, "https://gate.example"), tool_call());
+}
+
+/// The row behind [`payment`].
+fn action(allowed: Allowed) -> Action {
+    let said = payment().payment.unwrap();
+    Action {
+        id: ActionId::from_bits(1),
+        agent: AgentId::from_bits(3),
+        workspace: WorkspaceId::from_bits(5),
+        principal: PrincipalId::from_bits(6),
+        kind: ActionKind::parse("payment").unwrap(),
+        summary: Summary::parse("Renew the design tool").unwrap(),
+        payment: Some(Payment {
+            amount: said.amount,
+            currency: Currency::parse(&said.currency).unwrap(),
+            name: Label::parse(&said.merchant_name).unwrap(),
+            domain: Domain::parse(&said.domain).unwrap(),
+        }),
+        data: None,
+        tool: None,
+        payload: false,
+        session: None,
+        provenance: Origin {
+            declared: Vec::new(),
+            observed: Vec::new(),
+            effective: Class::User,
+            verdict: Verdict::Undeclared,
+        },
+        salt: [0; 16],
+        digest: Digest::from_bytes([0x0a; 32]),
+        created_at: allowed.at,
+        epoch: 0,
+        mandate: None,
+        reservation: None,
+        payee: None,
+        reasons: Vec::new(),
+        signals: Vec::new(),
+        hold: None,
+        state: State::Allowed(allowed),
+        approval: None,
+        callback: None,
+        evidence: EvidenceId::from_bits(7),
+        incident: None,
     }
 }
 
@@ -314,6 +385,26 @@ fn another_key_proves_nothing() {
     let compromised = PublicKeys::from_iter([compromised]);
     assert_eq!(compromised.verify(&parsed), Err(KeyFault::Unknown));
     assert_eq!(jwks_json(&compromised), r#"{"keys":[]}"#);
+}
+
+/// A stored signing key gives its public half and its standing; one whose bytes are none is refused.
+#[test]
+fn a_stored_key_verifies() {
+    let (signer, keys) = signer();
+    let mut row = SigningKey {
+        id: SigningUse::RECEIPT,
+        public: URL_SAFE_NO_PAD.encode(keys.get(signer.kid()).unwrap().as_bytes()).into(),
+        sealed: "".into(),
+        created_at: Timestamp::from_millis(0),
+        not_before: Timestamp::from_millis(0),
+        retired_at: None,
+        compromised_at: None,
+    };
+    assert_eq!(PublicKeys::from_iter([PublicKey::of(&row).unwrap()]), keys);
+    row.compromised_at = Some(Timestamp::from_millis(5));
+    assert_eq!(PublicKey::of(&row).unwrap().compromised_at, row.compromised_at);
+    row.public = "AAAA".into();
+    assert!(PublicKey::of(&row).is_err());
 }
 
 /// What is published is read back and verifies; the text is one a JOSE library knows.

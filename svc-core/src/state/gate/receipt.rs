@@ -12,6 +12,7 @@ mod keys;
 
 use std::borrow::Cow;
 
+use super::{Action, Allowed};
 use crate::value::Timestamp;
 use crate::value::id::{ActionId, AgentId, ReceiptId, WorkspaceId};
 
@@ -77,7 +78,30 @@ pub struct PaymentClaims<'a> {
     pub domain: Cow<'a, str>,
 }
 
-impl Claims<'_> {
+impl<'a> Claims<'a> {
+    /// What the receipt of an allowed action says, signed by the service at `issuer`. Whether the action still deserves
+    /// one is not asked here.
+    #[must_use]
+    pub fn of(action: &'a Action, allowed: &Allowed, issuer: &'a str) -> Self {
+        Self {
+            issuer: issuer.into(),
+            agent: action.agent,
+            receipt: action.receipt(),
+            action: action.id,
+            workspace: action.workspace,
+            kind: action.kind.as_str().into(),
+            digest: format!("sha256:{}", action.digest).into(),
+            issued_at_s: allowed.at.as_seconds(),
+            expires_at_s: allowed.receipt_expires_at.as_seconds(),
+            payment: action.payment.as_ref().map(|payment| PaymentClaims {
+                amount: payment.amount,
+                currency: payment.currency.as_str().into(),
+                merchant_name: payment.name.as_str().into(),
+                domain: payment.domain.as_str().into(),
+            }),
+        }
+    }
+
     /// `nbf`: the first second in which the receipt is valid.
     #[must_use]
     pub const fn not_before_s(&self) -> i64 {

@@ -7,10 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use md5::Md5;
 use sha1::Sha1;
-use sha2::{Digest, Sha256, Sha512};
+use sha2::{Digest as _, Sha256, Sha512};
 
 use super::receipt::RECEIPT_BYTES_MAX;
 use crate::value::Invalid;
+use crate::value::digest::Digest;
 
 /// The fewest characters a key may have.
 pub const KEY_CHARS_MIN: usize = 16;
@@ -19,7 +20,7 @@ pub const KEY_CHARS_MAX: usize = 128;
 
 /// The SHA-256 of an `idempotency-key` sent with `POST /v1/verify`; the key itself is kept nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct VerifyKey([u8; 32]);
+pub struct VerifyKey(Digest);
 
 impl VerifyKey {
     /// Takes the key that came with `receipt`. A receipt past [`RECEIPT_BYTES_MAX`] is neither searched nor hashed: its
@@ -39,13 +40,13 @@ impl VerifyKey {
         if receipt.len() <= RECEIPT_BYTES_MAX && is_made_from(key, receipt) {
             return Err(Invalid::new("must be random, not made from the receipt"));
         }
-        Ok(Self(Sha256::digest(key).into()))
+        Ok(Self(Digest::of(key)))
     }
 
     /// The digest that the consumption's row keeps.
     #[must_use]
-    pub const fn digest(&self) -> &[u8; 32] {
-        &self.0
+    pub const fn digest(&self) -> Digest {
+        self.0
     }
 }
 
@@ -78,7 +79,7 @@ mod tests {
     fn a_random_key_is_kept_as_its_digest() {
         for key in ["8f14e45fceea167a", &"k".repeat(128), &"é".repeat(16), "3d6f4a1e-6f0c-4f0f-9a53-0c7f7b0c5a2e"] {
             let kept = VerifyKey::new(key, RECEIPT).unwrap();
-            assert_eq!(kept.digest()[..], Sha256::digest(key)[..], "{key}");
+            assert_eq!(kept.digest().as_bytes()[..], Sha256::digest(key)[..], "{key}");
         }
         assert_ne!(VerifyKey::new("8f14e45fceea167a", RECEIPT), VerifyKey::new("8f14e45fceea167b", RECEIPT));
     }

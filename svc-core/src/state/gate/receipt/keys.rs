@@ -13,6 +13,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::{Parsed, Signer};
+use crate::state::people::SigningKey as KeyRow;
 use crate::value::Timestamp;
 use crate::value::secret::Secret;
 
@@ -102,6 +103,20 @@ impl PublicKey {
             return Err(WeakKey);
         }
         Ok(Self { key, kid: thumbprint(bytes), not_before: None, retired_at: None, compromised_at: None })
+    }
+
+    /// The public half of a stored signing key, with its standing.
+    ///
+    /// # Errors
+    /// [`WeakKey`] where the row's `public` is not the base64url of a usable key.
+    pub fn of(row: &KeyRow) -> Result<Self, WeakKey> {
+        let bytes =
+            URL_SAFE_NO_PAD.decode(row.public.as_bytes()).ok().and_then(|it| it.try_into().ok()).ok_or(WeakKey)?;
+        let mut key = Self::new(&bytes)?;
+        key.not_before = Some(row.not_before);
+        key.retired_at = row.retired_at;
+        key.compromised_at = row.compromised_at;
+        Ok(key)
     }
 
     /// The thumbprint by which receipts name it.
