@@ -418,6 +418,38 @@ fn one(tokens: &[&str], at: &mut usize, admitted: &BTreeSet<&str>) -> bool {
     admitted.contains(token.replace("+WITH+", " WITH ").as_str())
 }
 
+/// The README's table of routes is the table of routes.
+#[test]
+fn the_readme_lists_the_routes() {
+    let Some(readme) = source::file("README.md") else { return };
+    let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+    let begins = |line: &str| methods.iter().any(|method| line.starts_with(&format!("| {method} | `/")));
+    let written: Vec<&str> = readme.lines().filter(|line| begins(line)).collect();
+    let row = |route: &svc_http::routes::Route| {
+        format!("| {} | `{}` | {} | {} |", route.method, route.path, route.auth.words(), route.summary)
+    };
+    let served: Vec<String> = svc_http::routes::ROUTES.iter().map(row).collect();
+    assert!(written == served, "README.md needs this table of routes:\n{}", served.join("\n"));
+}
+
+/// `cargo run -- dev` starts the server: no other program makes the command ambiguous.
+#[test]
+fn cargo_run_means_the_server() {
+    let metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"]);
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("metadata is JSON");
+    let list =
+        |value: &serde_json::Value, key: &str| value.get(key).and_then(|it| it.as_array()).cloned().unwrap_or_default();
+    let default = list(&metadata, "workspace_default_members");
+    let targets =
+        list(&metadata, "packages").into_iter().filter(|it| it.get("id").is_some_and(|id| default.contains(id)));
+    let programs: Vec<String> = targets
+        .flat_map(|package| list(&package, "targets"))
+        .filter(|target| list(target, "kind").iter().any(|kind| kind == "bin"))
+        .filter_map(|target| Some(target.get("name")?.as_str()?.to_owned()))
+        .collect();
+    assert_eq!(programs, ["svc"]);
+}
+
 /// The reading of licence expressions itself.
 #[test]
 fn licence_expressions_are_read() {

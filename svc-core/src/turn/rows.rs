@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::store::{Key, Record, Stamp};
 
-type Map = HashMap<Key, (Stamp, Option<Record>), foldhash::fast::RandomState>;
+type Map = HashMap<Key, (Stamp, Option<Record>), foldhash::fast::FixedState>;
 
 /// Rows by key, each at the stamp it was seen at; an absent row is kept for the length of a turn.
 #[derive(Clone, Debug, Default)]
