@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use super::json::{Json, Number};
 
-/// The RFC 8785 form: members sorted by the UTF-16 code units of their names, numbers as ECMAScript writes them, no space.
+/// The RFC 8785 form: members sorted by the UTF-16 code units of their names, numbers as ECMAScript writes them, no
+/// space.
 #[must_use]
 pub fn canonical(json: &Json) -> String {
     let mut out = String::with_capacity(256);
@@ -242,8 +243,16 @@ mod tests {
             if let Some(order) = case.get("expectedKeyOrder").and_then(Json::as_list) {
                 let Json::Object(members) = Json::parse(out.as_bytes()).unwrap() else { panic!("no object") };
                 let names: Vec<String> = members.into_iter().map(|(name, _)| name).collect();
-                let order: Vec<String> =
-                    order.iter().map(|it| Json::parse(format!("\"{}\"", it.as_str().unwrap()).as_bytes()).unwrap().as_str().unwrap().to_owned()).collect();
+                let order: Vec<String> = order
+                    .iter()
+                    .map(|it| {
+                        Json::parse(format!("\"{}\"", it.as_str().unwrap()).as_bytes())
+                            .unwrap()
+                            .as_str()
+                            .unwrap()
+                            .to_owned()
+                    })
+                    .collect();
                 assert_eq!(names, order);
                 seen += 1;
             }
@@ -337,7 +346,11 @@ mod tests {
             .finish();
         assert_eq!(
             built,
-            "{\"at\":9007199254740991,\"details\":{\"a\":2.5,\"z\":1},\"late\":false,\"payment\":{\"minor\":-5},\"summary\":\"a \\\"quote\\\"\\n\\u0001€\",\"type\":\"payment\",\"\u{1f389}\":\"x\",\"\u{e000}\":\"y\"}"
+            concat!(
+                r#"{"at":9007199254740991,"details":{"a":2.5,"z":1},"late":false,"payment":{"minor":-5},"#,
+                r#""summary":"a \"quote\"\n\u0001€","type":"payment",""#,
+                "\u{1f389}\":\"x\",\"\u{e000}\":\"y\"}"
+            )
         );
         assert_eq!(form(&built), built);
         assert_eq!(Object::new().finish(), "{}");
@@ -357,7 +370,9 @@ mod tests {
 
     fn reversed(json: Json) -> Json {
         match json {
-            Json::Object(members) => Json::Object(members.into_iter().rev().map(|(name, value)| (name, reversed(value))).collect()),
+            Json::Object(members) => {
+                Json::Object(members.into_iter().rev().map(|(name, value)| (name, reversed(value))).collect())
+            }
             Json::List(items) => Json::List(items.into_iter().map(reversed).collect()),
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => json,
         }

@@ -125,7 +125,9 @@ mod tests {
     /// What names no tool, or any, is refused.
     #[test]
     fn what_is_no_glob_is_refused() {
-        for bad in ["", "*", "/", "crm/", "/read", "crm//read", " crm/read", "crm/read ", "crm/\0", "crm\n", &"a".repeat(257)] {
+        for bad in
+            ["", "*", "/", "crm/", "/read", "crm//read", " crm/read", "crm/read ", "crm/\0", "crm\n", &"a".repeat(257)]
+        {
             assert!(ToolGlob::parse(bad).is_err(), "{bad:?}");
         }
         assert!(ToolGlob::parse(&"a".repeat(256)).is_ok());

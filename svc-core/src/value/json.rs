@@ -1,7 +1,7 @@
 //! JSON as it came in: read once, strictly, with members in the order in which they were sent.
 //!
-//! **Invariant:** two readers of a [`Json`] cannot disagree about it: no name stands twice, no text is half a character,
-//! no number is one that a double cannot hold at all.
+//! **Invariant:** two readers of a [`Json`] cannot disagree about it: no name stands twice, no text is half a
+//! character, no number is one that a double cannot hold at all.
 
 use std::fmt;
 
@@ -128,8 +128,8 @@ impl Json {
 
     /// Whether a number anywhere in it is beyond ±[`SAFE_INTEGER_MAX`], where doubles leave integers out.
     ///
-    /// How the number was written does not matter: beyond that bound `10000000000000000` and `1e16` are the same integer,
-    /// and one that readers round differently.
+    /// How the number was written does not matter: beyond that bound `10000000000000000` and `1e16` are the same
+    /// integer, and one that readers round differently.
     #[must_use]
     pub fn has_unsafe_number(&self) -> bool {
         match self {
@@ -316,14 +316,14 @@ fn repeated(members: &[(String, Json)]) -> Option<&str> {
     })
 }
 
-/// A caller's text, cut to what a message can bear.
+/// A caller's text, cut to what a message can bear, with what does not show written as escapes.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.char_indices().nth(QUOTED_MAX) {
-            Some((cut, _)) => write!(out, "{}…", self.0.get(..cut).unwrap_or_default()),
-            None => out.write_str(self.0),
+            Some((cut, _)) => write!(out, "{}…", self.0.get(..cut).unwrap_or_default().escape_debug()),
+            None => write!(out, "{}", self.0.escape_debug()),
         }
     }
 }
@@ -352,7 +352,8 @@ pub(super) mod tests {
         leaf.prop_recursive(4, 48, 6, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..6).prop_map(Json::List),
-                prop::collection::btree_map(any::<String>(), inner, 0..20).prop_map(|it| Json::Object(it.into_iter().collect())),
+                prop::collection::btree_map(any::<String>(), inner, 0..20)
+                    .prop_map(|it| Json::Object(it.into_iter().collect())),
             ]
         })
     }
@@ -377,13 +378,54 @@ pub(super) mod tests {
     #[test]
     fn what_is_not_one_json_value_is_refused() {
         for bad in [
-            "", " ", "{", "[", "nul", "{\"a\"}", "{a:1}", "{'a':1}", "[1,]", "{\"a\":1,}", "[1]x", "{} {}", "01", "+1", ".5", "1.", "1e", "0x10", "NaN",
-            "Infinity", "-", "1e400", "-1e400", "\"\n\"", "\"\0\"", "\"\\x\"", "\"\\u12\"", "\u{feff}{}", "/**/{}", "{\"a\":1,\"a\":1}",
-            "{\"a\":1,\"\\u0061\":2}", "[{\"a\":{\"b\":1,\"b\":1}}]", "\"\\ud800\"", "\"\\udc00\"", "\"\\ud800x\"", "\"\\ud83d\\ud83d\"", "{\"\\ud800\":1}",
+            "",
+            " ",
+            "{",
+            "[",
+            "nul",
+            "{\"a\"}",
+            "{a:1}",
+            "{'a':1}",
+            "[1,]",
+            "{\"a\":1,}",
+            "[1]x",
+            "{} {}",
+            "01",
+            "+1",
+            ".5",
+            "1.",
+            "1e",
+            "0x10",
+            "NaN",
+            "Infinity",
+            "-",
+            "1e400",
+            "-1e400",
+            "\"\n\"",
+            "\"\0\"",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\u{feff}{}",
+            "/**/{}",
+            "{\"a\":1,\"a\":1}",
+            "{\"a\":1,\"\\u0061\":2}",
+            "[{\"a\":{\"b\":1,\"b\":1}}]",
+            "\"\\ud800\"",
+            "\"\\udc00\"",
+            "\"\\ud800x\"",
+            "\"\\ud83d\\ud83d\"",
+            "{\"\\ud800\":1}",
         ] {
             assert!(Json::parse(bad.as_bytes()).is_err(), "{bad:?}");
         }
-        for bad in [&b"\"\xff\""[..], b"\"\xed\xa0\x80\"", b"{\"\xc3\":1}", b"\"\xc0\x80\"", b"\xef\xbb\xbf{}", b"\xff\xfe{\0}\0"] {
+        for bad in [
+            &b"\"\xff\""[..],
+            b"\"\xed\xa0\x80\"",
+            b"{\"\xc3\":1}",
+            b"\"\xc0\x80\"",
+            b"\xef\xbb\xbf{}",
+            b"\xff\xfe{\0}\0",
+        ] {
             assert!(Json::parse(bad).is_err(), "{bad:?}");
         }
     }
@@ -395,6 +437,7 @@ pub(super) mod tests {
         assert!(reason("{\"amount\":1,\"amount\":2}").contains("holds the member name `amount` twice"));
         assert!(reason(&"[".repeat(100)).contains("is nested deeper than 64 levels"));
         assert!(reason("{").contains("EOF"));
+        assert!(reason("{\"a\\nb\":1,\"a\\nb\":2}").contains(r"`a\nb`"));
         let long = "n".repeat(10_000);
         assert!(reason(&format!("{{\"{long}\":1,\"{long}\":2}}")).len() < 200);
     }
@@ -407,7 +450,10 @@ pub(super) mod tests {
             let good = format!("{{{}}}", members.join(","));
             assert_eq!(read(&good).as_object().unwrap().len(), count);
             for twice in [0, count - 1] {
-                assert!(Json::parse(format!("{{{},\"n{twice}\":0}}", members.join(",")).as_bytes()).is_err(), "{twice} of {count}");
+                assert!(
+                    Json::parse(format!("{{{},\"n{twice}\":0}}", members.join(",")).as_bytes()).is_err(),
+                    "{twice} of {count}"
+                );
             }
         }
     }
@@ -451,11 +497,15 @@ pub(super) mod tests {
     /// An unsafe number is found however deep it lies and however it was written.
     #[test]
     fn unsafe_numbers_are_found_anywhere() {
-        for text in ["9007199254740992", "-9007199254740992", "18446744073709551615", "1e16", "-1e300", "100000000000000000000"] {
+        for text in
+            ["9007199254740992", "-9007199254740992", "18446744073709551615", "1e16", "-1e300", "100000000000000000000"]
+        {
             assert!(read(text).has_unsafe_number(), "{text}");
             assert!(read(&format!("{{\"a\":[0,{{\"b\":{text}}}]}}")).has_unsafe_number(), "{text}");
         }
-        for text in ["9007199254740991", "-9007199254740991", "0.1", "1e15", "5e-324", "\"9007199254740992\"", "null", "[true]"] {
+        for text in
+            ["9007199254740991", "-9007199254740991", "0.1", "1e15", "5e-324", "\"9007199254740992\"", "null", "[true]"]
+        {
             assert!(!read(text).has_unsafe_number(), "{text}");
         }
     }

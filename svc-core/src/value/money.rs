@@ -184,7 +184,14 @@ mod tests {
     /// People read major units with the digits of the currency.
     #[test]
     fn people_read_major_units() {
-        for (minor, code, text) in [(4_900, "EUR", "49.00 EUR"), (5, "EUR", "0.05 EUR"), (500, "JPY", "500 JPY"), (1_234, "KWD", "1.234 KWD"), (12_345, "CLF", "1.2345 CLF"), (0, "USD", "0.00 USD")] {
+        for (minor, code, text) in [
+            (4_900, "EUR", "49.00 EUR"),
+            (5, "EUR", "0.05 EUR"),
+            (500, "JPY", "500 JPY"),
+            (1_234, "KWD", "1.234 KWD"),
+            (12_345, "CLF", "1.2345 CLF"),
+            (0, "USD", "0.00 USD"),
+        ] {
             assert_eq!(Money::new(minor, Currency::parse(code).unwrap()).unwrap().to_string(), text);
         }
     }

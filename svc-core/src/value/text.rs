@@ -1,7 +1,7 @@
 //! Bounded texts: what people and agents write, cut to what a row, a page and a reader can bear.
 //!
-//! **Invariant:** lengths are counted in Unicode scalar values, after trimming, and no text holds a control character but
-//! the tab and newline of a [`Note`].
+//! **Invariant:** lengths are counted in Unicode scalar values, after trimming, and no text holds a control character
+//! but the tab and newline of a [`Note`].
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -227,7 +227,12 @@ mod tests {
         assert_eq!(Label::parse(&format!(" {} ", "x".repeat(100))).unwrap().as_str().len(), 100);
         assert_eq!(Detail::parse("  ").unwrap().as_str(), "");
         for blank in ["", " ", "\u{a0}\t\n"] {
-            assert!(Summary::parse(blank).is_err() && Label::parse(blank).is_err() && Note::parse(blank).is_err() && UrlText::parse(blank).is_err());
+            assert!(
+                Summary::parse(blank).is_err()
+                    && Label::parse(blank).is_err()
+                    && Note::parse(blank).is_err()
+                    && UrlText::parse(blank).is_err()
+            );
         }
         assert_eq!(IdempotencyKey::parse(" k ").unwrap().as_str(), " k ");
         assert_eq!(Source::parse(" user").unwrap().as_str(), " user");
@@ -257,14 +262,27 @@ mod tests {
     /// An address has one `@` with something on both sides and no space, and case does not tell two apart.
     #[test]
     fn addresses_are_one_whatever_their_case() {
-        let (sent, other) = (Email::parse(" Ann.Lee@Example.COM ").unwrap(), Email::parse("ann.lee@example.com").unwrap());
+        let (sent, other) =
+            (Email::parse(" Ann.Lee@Example.COM ").unwrap(), Email::parse("ann.lee@example.com").unwrap());
         assert_eq!((sent.as_str(), sent.folded()), ("Ann.Lee@Example.COM", "ann.lee@example.com"));
         assert_eq!(sent, other);
         assert_eq!(sent.cmp(&other), std::cmp::Ordering::Equal);
         assert_eq!(std::collections::BTreeSet::from([sent.clone(), other]).len(), 1);
         assert_eq!(serde_json::to_string(&sent).unwrap(), "\"Ann.Lee@Example.COM\"");
         assert!(Email::parse(&format!("{}@b", "a".repeat(252))).is_ok());
-        for bad in ["", "ann", "@", "ann@", "@example.com", "a@b@c", "a b@c", "a@b c", "a\u{a0}b@c", "a@b\0", &format!("{}@b", "a".repeat(253))] {
+        for bad in [
+            "",
+            "ann",
+            "@",
+            "ann@",
+            "@example.com",
+            "a@b@c",
+            "a b@c",
+            "a@b c",
+            "a\u{a0}b@c",
+            "a@b\0",
+            &format!("{}@b", "a".repeat(253)),
+        ] {
             assert!(Email::parse(bad).is_err(), "{bad:?}");
         }
     }

@@ -112,7 +112,8 @@ impl ActionKind {
         }
     }
 
-    /// Whether money moves by definition: `payment`, `refund`, `transfer`. An action of any kind with a payment is one too.
+    /// Whether money moves by definition: `payment`, `refund`, `transfer`. An action of any kind with a payment is one
+    /// too.
     #[must_use]
     pub fn is_payment_type(&self) -> bool {
         matches!(self.0, Name::BuiltIn("payment" | "refund" | "transfer"))
@@ -335,7 +336,11 @@ mod tests {
         ];
         for (text, facts) in table {
             let it = kind(text);
-            assert_eq!([it.needs_payment(), it.needs_tool_name(), it.needs_data(), it.is_tool(), it.is_sink()], facts, "{text}");
+            assert_eq!(
+                [it.needs_payment(), it.needs_tool_name(), it.needs_data(), it.is_tool(), it.is_sink()],
+                facts,
+                "{text}"
+            );
             assert_eq!(it.is_payment_type(), it.needs_payment(), "{text}");
         }
         assert!(BUILT_IN.iter().all(|built| table.iter().any(|(text, _)| text == built)));
@@ -349,8 +354,28 @@ mod tests {
             assert_eq!(kind(good).as_str(), good);
         }
         for bad in [
-            "", ".", "a", "a.b.c.d.e.f", "a.", ".a", "a..b", "a.1b", "a._b", "A.b", "a.b-c", "a.b c", " a.b", "a.b\n", "a.é", "а.b", "*", "a.*", "payment ", "Payment",
-            "PAYMENT", &format!("a.{}", "b".repeat(127)),
+            "",
+            ".",
+            "a",
+            "a.b.c.d.e.f",
+            "a.",
+            ".a",
+            "a..b",
+            "a.1b",
+            "a._b",
+            "A.b",
+            "a.b-c",
+            "a.b c",
+            " a.b",
+            "a.b\n",
+            "a.é",
+            "а.b",
+            "*",
+            "a.*",
+            "payment ",
+            "Payment",
+            "PAYMENT",
+            &format!("a.{}", "b".repeat(127)),
         ] {
             assert!(ActionKind::parse(bad).is_err(), "{bad:?}");
         }
@@ -396,7 +421,21 @@ mod tests {
             assert!(!not.iter().any(|it| pattern(text).covers(&kind(it))), "{text}");
             assert_eq!(pattern(text).to_string(), text);
         }
-        for bad in ["", "*", ".*", "*.*", "crm*", "crm.*.read", "*.read", "Crm.*", "crm..*", "pay", "a.b.c.d.e.*", " crm.*", "crm.* "] {
+        for bad in [
+            "",
+            "*",
+            ".*",
+            "*.*",
+            "crm*",
+            "crm.*.read",
+            "*.read",
+            "Crm.*",
+            "crm..*",
+            "pay",
+            "a.b.c.d.e.*",
+            " crm.*",
+            "crm.* ",
+        ] {
             assert!(ActionPattern::parse(bad).is_err(), "{bad:?}");
         }
         assert!(ActionPattern::parse("pay").unwrap_err().to_string().contains("`payment`"));
@@ -414,7 +453,11 @@ mod tests {
             ("crm.read.*", "crm.write.*", false),
             ("crm.read", "crm.read.*", false),
         ] {
-            assert_eq!((pattern(a).overlaps(&pattern(b)), pattern(b).overlaps(&pattern(a))), (overlap, overlap), "{a} {b}");
+            assert_eq!(
+                (pattern(a).overlaps(&pattern(b)), pattern(b).overlaps(&pattern(a))),
+                (overlap, overlap),
+                "{a} {b}"
+            );
         }
     }
 
@@ -434,7 +477,10 @@ mod tests {
         fn any_text_is_read_or_answered(text in "\\PC{0,20}|[a-zA-Z._* -]{0,20}|([a-z_1]{0,60}\\.){0,6}") {
             match ActionKind::parse(&text) {
                 Ok(read) => prop_assert_eq!(read.as_str(), &text),
-                Err(unknown) => prop_assert!(ActionKind::parse(&unknown.did_you_mean).is_ok(), "{}", unknown.did_you_mean),
+                Err(unknown) => {
+                    let meant = unknown.did_you_mean;
+                    prop_assert!(ActionKind::parse(&meant).is_ok(), "{}", meant);
+                }
             }
             if let Ok(read) = ActionPattern::parse(&text) {
                 prop_assert_eq!(read.to_string(), text);

@@ -153,8 +153,25 @@ mod tests {
     use super::*;
 
     const SOURCES: [&str; 19] = [
-        "operator", "system", "user", "agent", "file", "memory", "database", "tool", "tool_result", "mcp", "email", "message", "document", "api", "web", "search", "unknown",
-        "Operator", "operator ",
+        "operator",
+        "system",
+        "user",
+        "agent",
+        "file",
+        "memory",
+        "database",
+        "tool",
+        "tool_result",
+        "mcp",
+        "email",
+        "message",
+        "document",
+        "api",
+        "web",
+        "search",
+        "unknown",
+        "Operator",
+        "operator ",
     ];
 
     fn seen(words: &[&str]) -> Vec<Source> {
@@ -168,11 +185,23 @@ mod tests {
     /// Each named source has its class, most trusted first; every other word is public, also one in other letters.
     #[test]
     fn sources_have_their_class() {
-        let classes = [(2, Class::Operator), (1, Class::User), (4, Class::FirstParty), (7, Class::ThirdParty), (5, Class::Public)];
+        let classes = [
+            (2, Class::Operator),
+            (1, Class::User),
+            (4, Class::FirstParty),
+            (7, Class::ThirdParty),
+            (5, Class::Public),
+        ];
         let expected = classes.into_iter().flat_map(|(count, class)| std::iter::repeat_n(class, count));
         assert!(SOURCES.into_iter().map(class_of).eq(expected));
-        assert!(Class::Operator > Class::User && Class::User > Class::FirstParty && Class::FirstParty > Class::ThirdParty && Class::ThirdParty > Class::Public);
-        let untrusted = [Class::Operator, Class::User, Class::FirstParty, Class::ThirdParty, Class::Public].map(Class::is_untrusted);
+        assert!(
+            Class::Operator > Class::User
+                && Class::User > Class::FirstParty
+                && Class::FirstParty > Class::ThirdParty
+                && Class::ThirdParty > Class::Public
+        );
+        let untrusted = [Class::Operator, Class::User, Class::FirstParty, Class::ThirdParty, Class::Public]
+            .map(Class::is_untrusted);
         assert_eq!(untrusted, [false, false, false, true, true]);
     }
 
@@ -196,16 +225,25 @@ mod tests {
             (&["some_word"], &["user"], Class::Public, Verdict::Overstated),
         ] {
             let (declared, observed) = (said(declared), seen(observed));
-            assert_eq!((effective(&declared, &observed), verdict(&declared, &observed)), (class, expected), "{declared:?} {observed:?}");
+            assert_eq!(
+                (effective(&declared, &observed), verdict(&declared, &observed)),
+                (class, expected),
+                "{declared:?} {observed:?}"
+            );
         }
     }
 
     /// Words on the wire and in storage are the contract's.
     #[test]
     fn classes_and_verdicts_are_their_words() {
-        assert_eq!(serde_json::to_string(&[Class::ThirdParty, Class::FirstParty]).unwrap(), r#"["third_party","first_party"]"#);
+        assert_eq!(
+            serde_json::to_string(&[Class::ThirdParty, Class::FirstParty]).unwrap(),
+            r#"["third_party","first_party"]"#
+        );
         assert_eq!(Class::ThirdParty.to_string(), "third_party");
-        for verdict in [Verdict::Understated, Verdict::Undeclared, Verdict::Unobserved, Verdict::Overstated, Verdict::Consistent] {
+        for verdict in
+            [Verdict::Understated, Verdict::Undeclared, Verdict::Unobserved, Verdict::Overstated, Verdict::Consistent]
+        {
             assert_eq!(serde_json::to_string(&verdict).unwrap(), format!("\"{verdict}\""));
         }
         let declared: Declared = serde_json::from_str(r#"{"source":"user"}"#).unwrap();
@@ -220,7 +258,8 @@ mod tests {
             observed in prop::collection::vec(prop::sample::select(SOURCES.to_vec()), 0..5),
             more in prop::sample::select(SOURCES.to_vec()),
         ) {
-            let (base, after) = (effective(&said(&declared), &seen(&observed)), [declared.clone(), vec![more]].concat());
+            let base = effective(&said(&declared), &seen(&observed));
+            let after = [declared.clone(), vec![more]].concat();
             prop_assert!(effective(&said(&after), &seen(&observed)) <= base);
             prop_assert!(effective(&said(&declared), &seen(&[observed.clone(), vec![more]].concat())) <= base);
             let none: Class = effective(&[], &seen(&observed));
