@@ -88,6 +88,8 @@ pub struct Reply {
     pub standing: Option<Standing>,
     /// The `allow` header of a 405.
     pub allow: Option<HeaderValue>,
+    /// The template of the route that matched.
+    pub route: Option<&'static str>,
     /// Whether only the headers are wanted.
     pub head: bool,
     /// Whether the connection cannot be used again, as the rest of the request was not read.
@@ -237,12 +239,25 @@ mod tests {
                 "errors": [{ "field": "type", "message": "`type` is required" }, { "field": null, "message": "the body is odd" }],
             }})
         );
-        let members = |refusal: &Refusal| body(refusal, Shape::Plain).get("error").unwrap().as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+        let members = |refusal: &Refusal| {
+            body(refusal, Shape::Plain)
+                .get("error")
+                .unwrap()
+                .as_object()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         assert_eq!(members(&Refusal::internal()), "docs message requestId type");
         assert_eq!(members(&Refusal::not_allowed("denied")), "docs fix message reason requestId type");
         assert_eq!(members(&Refusal::agent_not_found("agt_1")), "agentId docs fix message requestId type");
         assert_eq!(members(&Refusal::route_not_found(Some("GET /docs"))), "didYouMean docs fix message requestId type");
-        assert_eq!(members(&Refusal::idempotency_conflict().with_evidence("evd_1")), "docs evidenceRecord fix message requestId type");
+        assert_eq!(
+            members(&Refusal::idempotency_conflict().with_evidence("evd_1")),
+            "docs evidenceRecord fix message requestId type"
+        );
     }
 
     /// Messages-shaped routes wrap the same object once more.

@@ -28,7 +28,11 @@ pub(crate) const DRAIN_MAX: usize = 4 * 1024 * 1024;
 ///
 /// # Errors
 /// [`BodyFault`]. What is too large is read past up to [`DRAIN_MAX`], within the same time.
-pub(crate) async fn read<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize, time: Duration) -> Result<Bytes, BodyFault> {
+pub(crate) async fn read<B: Body<Data = Bytes> + Unpin>(
+    body: &mut B,
+    max: usize,
+    time: Duration,
+) -> Result<Bytes, BodyFault> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -132,13 +136,22 @@ mod tests {
     /// The limit is exact, however the body is cut; what is over it is read past.
     #[test]
     fn the_limit_is_exact() {
-        for (sizes, length) in [(&[10][..], Ok(10)), (&[4, 6], Ok(10)), (&[1, 1, 8], Ok(10)), (&[], Ok(0)), (&[0, 3], Ok(3))] {
+        for (sizes, length) in
+            [(&[10][..], Ok(10)), (&[4, 6], Ok(10)), (&[1, 1, 8], Ok(10)), (&[], Ok(0)), (&[0, 3], Ok(3))]
+        {
             assert_eq!(run(read(&mut pieces(sizes, true), 10, TIME)).map(|it| it.len()), length, "{sizes:?}");
         }
         for sizes in [&[11][..], &[5, 6], &[10, 1], &[10, 0, 1, 99]] {
-            assert_eq!(run(read(&mut pieces(sizes, true), 10, TIME)), Err(BodyFault::TooLarge { ended: true }), "{sizes:?}");
+            assert_eq!(
+                run(read(&mut pieces(sizes, true), 10, TIME)),
+                Err(BodyFault::TooLarge { ended: true }),
+                "{sizes:?}"
+            );
         }
-        assert_eq!(run(read(&mut pieces(&[11, DRAIN_MAX + 1], true), 10, TIME)), Err(BodyFault::TooLarge { ended: false }));
+        assert_eq!(
+            run(read(&mut pieces(&[11, DRAIN_MAX + 1], true), 10, TIME)),
+            Err(BodyFault::TooLarge { ended: false })
+        );
     }
 
     /// A body that does not end is given up after its time, also while it is read past.

@@ -42,7 +42,11 @@ pub trait Service: Send + Sync + 'static {
     /// `GET /v1/actions/{id}`
     fn read_action(&self, caller: Self::Caller, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
     /// `POST /v1/actions/{id}/callback`
-    fn register_callback(&self, caller: Self::Caller, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+    fn register_callback(
+        &self,
+        caller: Self::Caller,
+        call: Call,
+    ) -> impl Future<Output = Result<Answer, Refusal>> + Send;
     /// `POST /v1/actions/{id}/settle`
     fn settle(&self, caller: Self::Caller, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
     /// `POST /v1/verify`
@@ -80,7 +84,12 @@ impl Call {
 }
 
 /// Does what the route says. `caller` is there wherever the route takes a credential.
-pub(crate) async fn dispatch<S: Service>(service: &S, pages: &Pages, caller: Option<S::Caller>, call: Call) -> Result<Answer, Refusal> {
+pub(crate) async fn dispatch<S: Service>(
+    service: &S,
+    pages: &Pages,
+    caller: Option<S::Caller>,
+    call: Call,
+) -> Result<Answer, Refusal> {
     // A gate route without a caller cannot come here; if it did, it would be refused.
     let agent = || caller.ok_or_else(Refusal::unauthenticated);
     match call.route.op {

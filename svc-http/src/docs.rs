@@ -84,7 +84,9 @@ fn page(title: &str, main: &str) -> String {
 }
 
 fn reference() -> String {
-    let mut html = String::from("<h1>svc reference</h1>\n<p>An agent asks <code>POST /v1/actions/authorize</code> before it acts and follows the answer: <code>allow</code> comes with a receipt, <code>deny</code> with reasons, and with <code>approval_required</code> a person has been asked. Afterwards it records what happened.</p>\n<p>Every answer carries <code>x-request-id</code>, <code>svc-version</code> and <code>traceparent</code>. Money is whole minor units, times are RFC 3339 in UTC.</p>\n");
+    let mut html = String::from(
+        "<h1>svc reference</h1>\n<p>An agent asks <code>POST /v1/actions/authorize</code> before it acts and follows the answer: <code>allow</code> comes with a receipt, <code>deny</code> with reasons, and with <code>approval_required</code> a person has been asked. Afterwards it records what happened.</p>\n<p>Every answer carries <code>x-request-id</code>, <code>svc-version</code> and <code>traceparent</code>. Money is whole minor units, times are RFC 3339 in UTC.</p>\n",
+    );
     html.push_str("<table>\n<thead><tr><th scope=\"col\">Route</th><th scope=\"col\">Credential</th><th scope=\"col\">What it does</th></tr></thead>\n<tbody>\n");
     for route in ROUTES {
         let _ = writeln!(
@@ -110,12 +112,21 @@ fn reference() -> String {
 }
 
 fn push_route(html: &mut String, route: &Route) {
-    let _ = writeln!(html, "<section id=\"{}\">\n<h2><code>{} {}</code></h2>\n<p>{}.</p>\n<dl>", anchor(route), route.method, route.path, route.summary);
+    let _ = writeln!(
+        html,
+        "<section id=\"{}\">\n<h2><code>{} {}</code></h2>\n<p>{}.</p>\n<dl>",
+        anchor(route),
+        route.method,
+        route.path,
+        route.summary
+    );
     let _ = writeln!(html, "<dt>Credential</dt><dd>{}</dd>", route.auth.words());
     match route.limit {
         Limit::Unlimited => {}
-        Limit::Gate => html.push_str("<dt>Rate</dt><dd>per agent; the headers <code>ratelimit-*</code> say how much is left</dd>\n"),
-        Limit::Verify => html.push_str("<dt>Rate</dt><dd>per address; the headers <code>ratelimit-*</code> say how much is left</dd>\n"),
+        Limit::Gate => html
+            .push_str("<dt>Rate</dt><dd>per agent; the headers <code>ratelimit-*</code> say how much is left</dd>\n"),
+        Limit::Verify => html
+            .push_str("<dt>Rate</dt><dd>per address; the headers <code>ratelimit-*</code> say how much is left</dd>\n"),
     }
     if let Some(request) = route.request {
         let _ = writeln!(html, "<dt>Body</dt><dd><a href=\"#{request}\">{request}</a></dd>");
@@ -134,7 +145,14 @@ fn push_route(html: &mut String, route: &Route) {
     }
     for kind in route.kinds() {
         let row = kind.row();
-        let _ = writeln!(html, "<dt>{}</dt><dd><a href=\"/docs/errors#{}\"><code>{}</code></a> {}</dd>", row.status, row.type_, row.type_, escape(row.message));
+        let _ = writeln!(
+            html,
+            "<dt>{}</dt><dd><a href=\"/docs/errors#{}\"><code>{}</code></a> {}</dd>",
+            row.status,
+            row.type_,
+            row.type_,
+            escape(row.message)
+        );
     }
     html.push_str("</dl>\n</section>\n");
 }
@@ -144,13 +162,21 @@ fn push_schema(html: &mut String, name: &str, schema: &Value) {
     if let Some(description) = schema.get("description").and_then(Value::as_str) {
         let _ = writeln!(html, "<p>{}</p>", escape(description));
     }
-    let required: Vec<&str> = schema.get("required").and_then(Value::as_array).map(|it| it.iter().filter_map(Value::as_str).collect()).unwrap_or_default();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|it| it.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
     if let Some(members) = schema.get("properties").and_then(Value::as_object) {
         html.push_str("<table>\n<thead><tr><th scope=\"col\">Member</th><th scope=\"col\">Type</th><th scope=\"col\">Always</th><th scope=\"col\">Meaning</th></tr></thead>\n<tbody>\n");
         for (member, schema) in members {
             let always = if required.contains(&member.as_str()) { "yes" } else { "no" };
             let meaning = schema.get("description").and_then(Value::as_str).map(escape).unwrap_or_default();
-            let _ = writeln!(html, "<tr><td><code>{member}</code></td><td>{}</td><td>{always}</td><td>{meaning}</td></tr>", type_words(schema));
+            let _ = writeln!(
+                html,
+                "<tr><td><code>{member}</code></td><td>{}</td><td>{always}</td><td>{meaning}</td></tr>",
+                type_words(schema)
+            );
         }
         html.push_str("</tbody>\n</table>\n");
     }
@@ -163,7 +189,8 @@ fn type_words(schema: &Value) -> String {
         return format!("<a href=\"#{name}\">{name}</a>");
     }
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
-        let words: Vec<String> = words.iter().filter_map(Value::as_str).map(|it| format!("<code>{}</code>", escape(it))).collect();
+        let words: Vec<String> =
+            words.iter().filter_map(Value::as_str).map(|it| format!("<code>{}</code>", escape(it))).collect();
         return words.join(", ");
     }
     match (schema.get("type").and_then(Value::as_str), schema.get("items")) {
@@ -174,7 +201,9 @@ fn type_words(schema: &Value) -> String {
 }
 
 fn errors() -> String {
-    let mut html = String::from("<h1>Errors</h1>\n<p>Branch on <code>error.type</code>; <code>error.message</code> is for people and may change. <code>error.fix</code> says what to send differently, <code>error.errors</code> names every field at fault.</p>\n");
+    let mut html = String::from(
+        "<h1>Errors</h1>\n<p>Branch on <code>error.type</code>; <code>error.message</code> is for people and may change. <code>error.fix</code> says what to send differently, <code>error.errors</code> names every field at fault.</p>\n",
+    );
     let mut done: Vec<&str> = Vec::new();
     for kind in Kind::ALL {
         let type_ = kind.row().type_;
@@ -191,8 +220,11 @@ fn errors() -> String {
             html.push_str("</dd>\n");
         }
         html.push_str("</dl>\n");
-        let routes: Vec<String> =
-            ROUTES.iter().filter(|it| it.kinds().any(|it| it.row().type_ == type_)).map(|it| format!("<code>{} {}</code>", it.method, it.path)).collect();
+        let routes: Vec<String> = ROUTES
+            .iter()
+            .filter(|it| it.kinds().any(|it| it.row().type_ == type_))
+            .map(|it| format!("<code>{} {}</code>", it.method, it.path))
+            .collect();
         if !routes.is_empty() {
             let _ = writeln!(html, "<p>Answered by {}.</p>", routes.join(", "));
         }

@@ -102,13 +102,15 @@ mod tests {
     use super::*;
 
     fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
-        lines.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())).collect::<Vec<_>>().into_iter().fold(
-            HeaderMap::new(),
-            |mut map, (name, value)| {
+        lines
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .fold(HeaderMap::new(), |mut map, (name, value)| {
                 map.append(name, value);
                 map
-            },
-        )
+            })
     }
 
     /// A client's request id is kept where it is plain, else replaced.
@@ -122,7 +124,9 @@ mod tests {
             let new = of(bad);
             assert!(new.starts_with("req_") && new.len() == 36, "{bad}: {new}");
         }
-        assert!(request_id(&headers(&[("x-request-id", "a"), ("x-request-id", "b")])).to_str().unwrap().starts_with("req_"));
+        assert!(
+            request_id(&headers(&[("x-request-id", "a"), ("x-request-id", "b")])).to_str().unwrap().starts_with("req_")
+        );
         assert_ne!(request_id(&HeaderMap::new()), request_id(&HeaderMap::new()));
     }
 
@@ -175,7 +179,10 @@ mod tests {
         assert!(body_is_plain(&HeaderMap::new()).is_ok());
         assert!(body_is_plain(&headers(&[("content-encoding", "Identity")])).is_ok());
         for bad in ["gzip", "", "identity, gzip", "br"] {
-            assert_eq!(body_is_plain(&headers(&[("content-encoding", bad)])).unwrap_err().field.as_deref(), Some("content-encoding"));
+            assert_eq!(
+                body_is_plain(&headers(&[("content-encoding", bad)])).unwrap_err().field.as_deref(),
+                Some("content-encoding")
+            );
         }
         assert!(body_is_plain(&headers(&[("content-encoding", "identity"), ("content-encoding", "gzip")])).is_err());
     }

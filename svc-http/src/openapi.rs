@@ -52,7 +52,10 @@ fn operation(route: &Route) -> Value {
         operation.insert("parameters".to_owned(), Value::Array(parameters));
     }
     if let Some(schema) = route.request {
-        operation.insert("requestBody".to_owned(), json!({ "required": true, "content": { "application/json": { "schema": reference(schema) } } }));
+        operation.insert(
+            "requestBody".to_owned(),
+            json!({ "required": true, "content": { "application/json": { "schema": reference(schema) } } }),
+        );
     }
     operation.insert("responses".to_owned(), Value::Object(responses(route)));
     Value::Object(operation)
@@ -71,7 +74,10 @@ fn parameters(route: &Route) -> Vec<Value> {
         parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }));
     }
     for header in route.headers {
-        let schema = schemas::key(1, "Makes a repeated request answer as the first did. On /v1/verify 16 characters at least, random for each attempt.");
+        let schema = schemas::key(
+            1,
+            "Makes a repeated request answer as the first did. On /v1/verify 16 characters at least, random for each attempt.",
+        );
         parameters.push(json!({ "name": header, "in": "header", "required": false, "schema": schema }));
     }
     parameters
@@ -88,7 +94,10 @@ fn responses(route: &Route) -> Map<String, Value> {
         if !route.headers.is_empty() {
             headers.insert("idempotent-replayed".to_owned(), header("idempotent-replayed"));
         }
-        responses.insert(status.to_string(), json!({ "description": route.summary, "headers": headers, "content": content }));
+        responses.insert(
+            status.to_string(),
+            json!({ "description": route.summary, "headers": headers, "content": content }),
+        );
     }
     let mut refused: std::collections::BTreeMap<u16, Vec<&str>> = std::collections::BTreeMap::new();
     for kind in route.kinds().filter(|it| !NOWHERE.contains(it)) {
@@ -122,8 +131,16 @@ fn error_schema(route: &Route, types: &[&str]) -> Value {
 }
 
 fn every_header(route: &Route) -> Map<String, Value> {
-    let rate: &[&str] = if route.limit == Limit::Unlimited { &[] } else { &["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] };
-    ["x-request-id", "svc-version", "traceparent"].iter().chain(rate).map(|name| ((*name).to_owned(), header(name))).collect()
+    let rate: &[&str] = if route.limit == Limit::Unlimited {
+        &[]
+    } else {
+        &["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"]
+    };
+    ["x-request-id", "svc-version", "traceparent"]
+        .iter()
+        .chain(rate)
+        .map(|name| ((*name).to_owned(), header(name)))
+        .collect()
 }
 
 fn header(name: &str) -> Value {
@@ -132,7 +149,8 @@ fn header(name: &str) -> Value {
 
 fn headers() -> Value {
     let text = |description: &str| json!({ "description": description, "schema": { "type": "string" } });
-    let number = |description: &str| json!({ "description": description, "schema": { "type": "integer", "minimum": 0 } });
+    let number =
+        |description: &str| json!({ "description": description, "schema": { "type": "integer", "minimum": 0 } });
     json!({
         "x-request-id": text("The client's id of the request where it is 1 to 128 of [A-Za-z0-9._-], else a new one."),
         "svc-version": text("The version of this interface, a date."),
@@ -210,13 +228,20 @@ mod tests {
     fn operations_follow_the_table() {
         let document = document();
         for route in ROUTES {
-            let pointer = format!("/paths/{}/{}", route.path.replace('/', "~1"), route.method.as_str().to_ascii_lowercase());
+            let pointer =
+                format!("/paths/{}/{}", route.path.replace('/', "~1"), route.method.as_str().to_ascii_lowercase());
             let responses = document.pointer(&pointer).unwrap().get("responses").unwrap().as_object().unwrap();
             for status in route.success {
                 assert!(responses.contains_key(&status.to_string()));
             }
             for kind in route.kinds() {
-                let described = responses.get(&kind.row().status.to_string()).unwrap().get("description").unwrap().as_str().unwrap();
+                let described = responses
+                    .get(&kind.row().status.to_string())
+                    .unwrap()
+                    .get("description")
+                    .unwrap()
+                    .as_str()
+                    .unwrap();
                 assert!(described.split(", ").any(|it| it == kind.row().type_), "{} {kind:?}", route.path);
             }
         }

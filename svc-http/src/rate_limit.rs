@@ -49,7 +49,12 @@ impl RateLimiter {
     /// No bucket yet.
     #[must_use]
     pub fn new(rates: Rates) -> Self {
-        Self { rates, started: Instant::now(), hasher: RandomState::new(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+        Self {
+            rates,
+            started: Instant::now(),
+            hasher: RandomState::new(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+        }
     }
 
     /// Counts one request, or refuses it. `None` where the class has no limit.
@@ -71,7 +76,10 @@ impl RateLimiter {
         let key = (limit, subject);
         let mut shard = self.shard(&key)?.lock().unwrap_or_else(PoisonError::into_inner);
         if shard.len() >= SHARD_MAX && !shard.contains_key(&key) {
-            let fullest = shard.iter().take(EVICT_SAMPLE).min_by_key(|((limit, _), it)| self.per_minute(*limit).map_or(0, |rate| it.look(rate, now_ms).reset_s));
+            let fullest = shard
+                .iter()
+                .take(EVICT_SAMPLE)
+                .min_by_key(|((limit, _), it)| self.per_minute(*limit).map_or(0, |rate| it.look(rate, now_ms).reset_s));
             if let Some(victim) = fullest.map(|(key, _)| *key) {
                 shard.remove(&victim);
             }

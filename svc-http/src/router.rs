@@ -92,7 +92,10 @@ impl Router {
         let head = method == Method::HEAD;
         let wanted = if head { &Method::GET } else { method };
         let Some(route) = found.value.routes.iter().find(|it| it.method == *wanted) else {
-            return Err(Box::new(Unmatched { refusal: Refusal::method_not_allowed(), allow: Some(found.value.allow.clone()) }));
+            return Err(Box::new(Unmatched {
+                refusal: Refusal::method_not_allowed(),
+                allow: Some(found.value.allow.clone()),
+            }));
         };
         // The parameter is a part of `path`, so its distance from the start is its place.
         let id = found.params.iter().next().map(|(_, value)| {
@@ -166,18 +169,29 @@ mod tests {
     /// Another method is a 405 that lists the right ones; OPTIONS is no exception.
     #[test]
     fn another_method_lists_the_right_ones() {
-        for (method, path, allow) in [(Method::OPTIONS, "/v1/verify", "POST"), (Method::DELETE, "/healthz", "GET, HEAD"), (Method::HEAD, "/v1/verify", "POST")] {
+        for (method, path, allow) in [
+            (Method::OPTIONS, "/v1/verify", "POST"),
+            (Method::DELETE, "/healthz", "GET, HEAD"),
+            (Method::HEAD, "/v1/verify", "POST"),
+        ] {
             let error = router().find(&method, path).unwrap_err();
-            assert_eq!((error.refusal.kind(), error.allow.unwrap().to_str().unwrap().to_owned()), (Kind::MethodNotAllowed, allow.to_owned()));
+            assert_eq!(
+                (error.refusal.kind(), error.allow.unwrap().to_str().unwrap().to_owned()),
+                (Kind::MethodNotAllowed, allow.to_owned())
+            );
         }
     }
 
     /// A near miss names the route that was meant; a path that is like nothing names none.
     #[test]
     fn a_near_miss_names_the_route() {
-        let meant = |method: Method, path: &str| router().find(&method, path).unwrap_err().refusal.nearest().map(str::to_owned);
+        let meant =
+            |method: Method, path: &str| router().find(&method, path).unwrap_err().refusal.nearest().map(str::to_owned);
         assert_eq!(meant(Method::POST, "/v1/action/authorise").as_deref(), Some("POST /v1/actions/authorize"));
-        assert_eq!(meant(Method::POST, "/v1/actions/act_01ARZ3NDEKTSV4RRFFQ69G5FAV/setle").as_deref(), Some("POST /v1/actions/{id}/settle"));
+        assert_eq!(
+            meant(Method::POST, "/v1/actions/act_01ARZ3NDEKTSV4RRFFQ69G5FAV/setle").as_deref(),
+            Some("POST /v1/actions/{id}/settle")
+        );
         assert_eq!(meant(Method::POST, "/v1/verify/").as_deref(), Some("POST /v1/verify"));
         assert_eq!(meant(Method::GET, "/doc").as_deref(), Some("GET /docs"));
         assert_eq!(meant(Method::GET, "/"), None);

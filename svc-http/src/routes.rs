@@ -225,11 +225,35 @@ pub const ROUTES: &[Route] = &[
         summary: "The public keys that receipts are signed with",
         ..OPEN
     },
-    Route { op: Op::Health, path: "/healthz", content: Content::Json("Health"), summary: "Whether the process is alive", ..OPEN },
-    Route { op: Op::Ready, path: "/readyz", content: Content::Json("Health"), summary: "Whether this server can decide", ..OPEN },
-    Route { op: Op::OpenApi, path: "/openapi.json", content: Content::Json("OpenApi"), summary: "This interface as OpenAPI 3.1", ..OPEN },
+    Route {
+        op: Op::Health,
+        path: "/healthz",
+        content: Content::Json("Health"),
+        summary: "Whether the process is alive",
+        ..OPEN
+    },
+    Route {
+        op: Op::Ready,
+        path: "/readyz",
+        content: Content::Json("Health"),
+        summary: "Whether this server can decide",
+        ..OPEN
+    },
+    Route {
+        op: Op::OpenApi,
+        path: "/openapi.json",
+        content: Content::Json("OpenApi"),
+        summary: "This interface as OpenAPI 3.1",
+        ..OPEN
+    },
     Route { op: Op::Docs, path: "/docs", content: Content::Html, summary: "This interface for people", ..OPEN },
-    Route { op: Op::DocsErrors, path: "/docs/errors", content: Content::Html, summary: "Every type of error and what to do about it", ..OPEN },
+    Route {
+        op: Op::DocsErrors,
+        path: "/docs/errors",
+        content: Content::Html,
+        summary: "Every type of error and what to do about it",
+        ..OPEN
+    },
 ];
 
 /// What the gate's routes have in common.
@@ -275,7 +299,9 @@ mod tests {
     fn refusals_follow_from_the_row() {
         let settle = ROUTES.iter().find(|it| it.op == Op::Settle);
         let kinds: Vec<Kind> = settle.map(|it| it.kinds().collect()).unwrap_or_default();
-        for kind in [Kind::InvalidJson, Kind::RateLimited, Kind::AgentKeyRequired, Kind::AlreadySettled, Kind::BodyTooLarge] {
+        for kind in
+            [Kind::InvalidJson, Kind::RateLimited, Kind::AgentKeyRequired, Kind::AlreadySettled, Kind::BodyTooLarge]
+        {
             assert!(kinds.contains(&kind), "{kind:?}");
         }
         for kind in [Kind::IdempotencyConflict, Kind::InvalidToken, Kind::RouteNotFound] {

@@ -108,7 +108,10 @@ fn builder() -> auto::Builder<TokioExecutor> {
 
 /// Waits a little where accepting failed for want of something; a client that went away costs nothing.
 async fn rest_after(error: &io::Error) {
-    if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted) {
+    if matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted
+    ) {
         return;
     }
     tracing::warn!(%error, "a connection could not be accepted");
@@ -263,7 +266,11 @@ impl Watch {
         let (begun, ended) = (pulse.begun.load(Ordering::Relaxed), pulse.ended.load(Ordering::Relaxed));
         let in_head = begun == 0 || (pulse.heard.load(Ordering::Relaxed) && !pulse.h2.load(Ordering::Relaxed));
         let since = match self.seen {
-            Some((was_begun, was_ended, was_in_head, since)) if (was_begun, was_ended, was_in_head) == (begun, ended, in_head) => since,
+            Some((was_begun, was_ended, was_in_head, since))
+                if (was_begun, was_ended, was_in_head) == (begun, ended, in_head) =>
+            {
+                since
+            }
             _ => {
                 self.seen = Some((begun, ended, in_head, now));
                 return Verdict::Keep;
@@ -315,7 +322,11 @@ impl AsyncWrite for Metered {
         self.stream.is_write_vectored()
     }
 
-    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        from: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write_vectored(context, from)
     }
 }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::EXPECT;
@@ -20,9 +20,11 @@ use svc_core::refusal::{FieldError, Kind, Refusal};
 use crate::address::{self, RateAddress};
 use crate::answer::{Answer, Reply};
 use crate::body::{self, BodyFault, DRAIN_MAX};
+use crate::config::{BaseUrl, Config};
 use crate::dispatch::{Call, Service, dispatch};
-use crate::headers;
 use crate::docs::Pages;
+use crate::headers;
+use crate::log::{self, RequestLine};
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
 use crate::routes::{BodyMax, Limit, NOWHERE, Route, Shape};
@@ -49,6 +51,25 @@ pub struct Settings {
     pub idle_time: Duration,
     /// Proxies whose `x-forwarded-for` is believed.
     pub trusted_proxies: Vec<IpNet>,
+}
+
+impl Settings {
+    /// What the configuration says, for a server that is reached at `base_url`.
+    #[must_use]
+    pub fn of(config: &Config, base_url: &BaseUrl) -> Self {
+        let Config { limits, timeouts, trusted_proxies, .. } = config;
+        Self {
+            base_url: base_url.as_str().to_owned(),
+            rates: Rates { gate: limits.gate_per_minute, verify: limits.verify_per_minute },
+            body_bytes_max: limits.body_bytes,
+            connections_max: limits.connections,
+            header_time: timeouts.header,
+            body_time: timeouts.body,
+            drain_time: timeouts.drain,
+            trusted_proxies: trusted_proxies.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Settings {
@@ -108,8 +129,14 @@ impl<S: Service> Shell<S> {
     }
 
     /// Answers one request of a client at `peer`. Never fails and never panics: what goes wrong is the answer.
-    pub async fn answer<B: Body<Data = Bytes> + Unpin>(&self, peer: IpAddr, request: Request<B>) -> Response<Full<Bytes>> {
+    pub async fn answer<B: Body<Data = Bytes> + Unpin>(
+        &self,
+        peer: IpAddr,
+        request: Request<B>,
+    ) -> Response<Full<Bytes>> {
         let (parts, mut body) = request.into_parts();
+        let started = Instant::now();
+        let method = parts.method.clone();
         let wire = Wire { http2: parts.version >= Version::HTTP_2, waits: parts.headers.contains_key(EXPECT) };
         let mut reply = Reply {
             request_id: headers::request_id(&parts.headers),
@@ -118,6 +145,7 @@ impl<S: Service> Shell<S> {
             standing: None,
             allow: None,
             head: parts.method == http::Method::HEAD,
+            route: None,
             close: false,
         };
         let guarded = contain_panic(self.work(peer, parts, wire, &mut body, &mut reply)).await;
@@ -127,17 +155,33 @@ impl<S: Service> Shell<S> {
         }
         // Only HTTP/1 ends a connection for one request; HTTP/2 ends the stream by itself.
         reply.close &= !wire.http2;
-        match worked {
+        let response = match worked {
             Ok(answer) => reply.send(answer),
             Err(refusal) => reply.refuse(&refusal, &self.docs),
-        }
+        };
+        log::request(&RequestLine {
+            method: method.as_str(),
+            route: reply.route,
+            status: response.status().as_u16(),
+            took: started.elapsed(),
+            request_id: reply.request_id.to_str().unwrap_or_default(),
+        });
+        response
     }
 
     /// The request's way through the order of refusals.
-    async fn work<B: Body<Data = Bytes> + Unpin>(&self, peer: IpAddr, parts: Parts, wire: Wire, body: &mut B, reply: &mut Reply) -> Result<Answer, Refusal> {
+    async fn work<B: Body<Data = Bytes> + Unpin>(
+        &self,
+        peer: IpAddr,
+        parts: Parts,
+        wire: Wire,
+        body: &mut B,
+        reply: &mut Reply,
+    ) -> Result<Answer, Refusal> {
         let address = address::client(peer, &parts.headers, &self.settings.trusted_proxies);
         let Matched { route, id, .. } = self.find(&parts, address, reply)?;
         reply.shape = route.shape;
+        reply.route = Some(route.path);
         let caller = self.admit(route, &parts, address, reply).await?;
         let body = self.body(route, wire, body, reply).await?;
         headers::body_is_plain(&parts.headers).map_err(|it| Refusal::invalid_request(vec![it]))?;
@@ -179,7 +223,13 @@ impl<S: Service> Shell<S> {
 
     /// Credential, then rate. Whatever fails before a caller is known counts against the address, and an address that
     /// has used up its rate so cannot make the store look for more keys.
-    async fn admit(&self, route: &'static Route, parts: &Parts, address: IpAddr, reply: &mut Reply) -> Result<Option<S::Caller>, Refusal> {
+    async fn admit(
+        &self,
+        route: &'static Route,
+        parts: &Parts,
+        address: IpAddr,
+        reply: &mut Reply,
+    ) -> Result<Option<S::Caller>, Refusal> {
         let by_address = Subject::Address(RateAddress::from(address).0);
         let caller = match headers::credential(route.auth, &parts.headers) {
             Ok(None) => None,
@@ -188,7 +238,10 @@ impl<S: Service> Shell<S> {
                 None => {
                     reply.standing = self.limiter.look(route.limit, by_address);
                     if reply.standing.is_some_and(|it| it.remaining == 0) {
-                        return Err(self.count(route.limit, by_address, reply).err().unwrap_or_else(|| Refusal::rate_limited(1)));
+                        return Err(self
+                            .count(route.limit, by_address, reply)
+                            .err()
+                            .unwrap_or_else(|| Refusal::rate_limited(1)));
                     }
                     match self.service.resolve(route.auth, credential).await {
                         Ok(caller) => Some(caller),
@@ -220,7 +273,13 @@ impl<S: Service> Shell<S> {
         }
     }
 
-    async fn body<B: Body<Data = Bytes> + Unpin>(&self, route: &Route, wire: Wire, body: &mut B, reply: &mut Reply) -> Result<Bytes, Refusal> {
+    async fn body<B: Body<Data = Bytes> + Unpin>(
+        &self,
+        route: &Route,
+        wire: Wire,
+        body: &mut B,
+        reply: &mut Reply,
+    ) -> Result<Bytes, Refusal> {
         let max = match route.body_max {
             BodyMax::Plain => self.settings.body_bytes_max,
         };

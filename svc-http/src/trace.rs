@@ -112,11 +112,13 @@ mod tests {
     }
 
     fn vectors(name: &str) -> Vec<Vec<String>> {
-        let all: serde_json::Value = serde_json::from_str(include_str!("../tests/data/w3c_trace_context.json")).unwrap();
+        let all: serde_json::Value =
+            serde_json::from_str(include_str!("../tests/data/w3c_trace_context.json")).unwrap();
         serde_json::from_value(all.get(name).unwrap().clone()).unwrap()
     }
 
-    const KNOWN: [u8; 16] = [0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12];
+    const KNOWN: [u8; 16] =
+        [0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12];
 
     /// The published vectors: what is continued keeps its trace id under a new parent, what is restarted keeps nothing.
     #[test]
@@ -142,7 +144,13 @@ mod tests {
         let text = trace.header();
         assert_eq!(parse(text.as_bytes()), Some((KNOWN, true)));
         assert!(text.to_str().unwrap().ends_with("-01"));
-        assert!(of(&["00-12345678901234567890123456789012-1234567890123456-02"]).header().to_str().unwrap().ends_with("-00"));
+        assert!(
+            of(&["00-12345678901234567890123456789012-1234567890123456-02"])
+                .header()
+                .to_str()
+                .unwrap()
+                .ends_with("-00")
+        );
         assert_ne!(of(&[]).header(), of(&[]).header());
     }
 }

@@ -1,0 +1,124 @@
+//! Bodies: too large by word or by deed, too slow, broken off, waiting to be asked for.
+
+use std::time::Duration;
+
+use crate::server::{AGENT, Server};
+
+const MAX: usize = 1_000;
+
+async fn small() -> Server {
+    Server::with(|it| it.body_bytes_max = MAX).await
+}
+
+fn chunked(sizes: &[usize]) -> String {
+    let chunks: String = sizes.iter().map(|it| format!("{it:x}\r\n{}\r\n", "x".repeat(*it))).collect();
+    format!(
+        "POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}transfer-encoding: chunked\r\n\r\n{chunks}0\r\n\r\n"
+    )
+}
+
+/// The limit is exact by length and by chunk, and the connection goes on.
+#[tokio::test]
+async fn the_limit_is_exact_and_the_connection_goes_on() {
+    let server = small().await;
+    let mut client = server.client().await;
+    for _ in 0..3 {
+        let got = client.ask("POST", "/v1/actions/authorize", AGENT, &"x".repeat(MAX)).await;
+        assert_eq!((got.status, got.json()["bytes"].as_u64()), (200, Some(1_000)));
+        let got = client.ask("POST", "/v1/actions/authorize", AGENT, &"x".repeat(MAX + 1)).await;
+        assert_eq!((got.status, got.error().as_str(), got.header("connection")), (413, "body_too_large", None));
+        client.send(&chunked(&[400, 600])).await;
+        assert_eq!(client.answer().await.json()["bytes"].as_u64(), Some(1_000));
+        client.send(&chunked(&[400, 601])).await;
+        let got = client.answer().await;
+        assert_eq!((got.status, got.error().as_str(), got.header("connection")), (413, "body_too_large", None));
+    }
+}
+
+/// The usual limit holds too: a megabyte and one byte.
+#[tokio::test]
+async fn a_megabyte_and_one_byte_is_too_large() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let got = client.ask("POST", "/v1/actions/authorize", AGENT, &"x".repeat(1024 * 1024 + 1)).await;
+    assert_eq!((got.status, got.header("connection")), (413, None));
+    let got = client.ask("POST", "/v1/actions/authorize", AGENT, &"x".repeat(1024 * 1024)).await;
+    assert_eq!(got.status, 200);
+}
+
+/// What is too large even to be read past is told at once, and ends the connection.
+#[tokio::test]
+async fn an_enormous_length_is_refused_at_once() {
+    let server = small().await;
+    for key in [AGENT, ""] {
+        let mut client = server.client().await;
+        client
+            .send(&format!(
+                "POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{key}content-length: 99999999999\r\n\r\nx"
+            ))
+            .await;
+        let got = client.answer().await;
+        assert_eq!((got.status, got.header("connection")), (if key.is_empty() { 401 } else { 413 }, Some("close")));
+        assert!(client.is_closed().await);
+    }
+}
+
+/// A client that waits to be asked for its body is asked, or told at once that it is not wanted.
+#[tokio::test]
+async fn a_client_that_waits_is_asked_or_refused() {
+    let server = small().await;
+    let head = |key: &str, length: usize| {
+        format!(
+            "POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{key}expect: 100-continue\r\ncontent-length: {length}\r\n\r\n"
+        )
+    };
+    let mut client = server.client().await;
+    client.send(&head(AGENT, 2)).await;
+    assert_eq!(client.answer().await.status, 100);
+    client.send("{}").await;
+    assert_eq!(client.answer().await.status, 200);
+    for (key, length, status) in [(AGENT, MAX + 1, 413), ("", 2, 401)] {
+        let mut client = server.client().await;
+        client.send(&head(key, length)).await;
+        let got = client.answer().await;
+        assert_eq!((got.status, got.header("connection")), (status, Some("close")));
+        assert!(client.is_closed().await);
+    }
+}
+
+/// A body that does not come, or comes in drops, ends the connection after its time, whoever sends it.
+#[tokio::test]
+async fn a_slow_body_ends_the_connection() {
+    let server = Server::with(|it| it.body_time = Duration::from_millis(50)).await;
+    for (key, status) in [(AGENT, 400), ("", 401)] {
+        for drops in ["", "x"] {
+            let mut client = server.client().await;
+            client
+                .send(&format!(
+                    "POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{key}content-length: 10\r\n\r\n{drops}"
+                ))
+                .await;
+            let got = client.answer().await;
+            assert_eq!((got.status, got.header("connection")), (status, Some("close")));
+            assert!(client.is_closed().await);
+        }
+    }
+}
+
+/// A body whose framing is wrong ends its connection, as nothing after it can be told apart; neither that nor a sender
+/// that goes away harms anybody else.
+#[tokio::test]
+async fn a_broken_body_harms_nobody() {
+    let server = small().await;
+    let mut client = server.client().await;
+    client
+        .send(&format!(
+            "POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}transfer-encoding: chunked\r\n\r\nzz\r\n"
+        ))
+        .await;
+    assert!(client.is_closed().await);
+    let mut gone = server.client().await;
+    gone.send(&format!("POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}content-length: 10\r\n\r\nxx")).await;
+    drop(gone);
+    assert_eq!(server.client().await.ask("POST", "/v1/actions/authorize", AGENT, "{}").await.status, 200);
+}

@@ -1,0 +1,166 @@
+//! Connections: slow ones, idle ones, too many, HTTP/2, and the end of the server.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::server::{AGENT, PATIENCE, Server};
+
+const SHORT: Duration = Duration::from_millis(60);
+
+/// A head that does not come, comes in part, or stops within the preface of HTTP/2 does not hold its connection.
+#[tokio::test]
+async fn a_slow_head_ends_the_connection() {
+    let server = Server::with(|it| it.header_time = SHORT).await;
+    for part in [
+        "",
+        "G",
+        "PRI * HTTP/2.0\r\n",
+        "GET /healthz HTTP/1.1\r\n",
+        "GET /healthz HTTP/1.1\r\nhost: x\r\nx-a: ",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ] {
+        let mut client = server.client().await;
+        client.send(part).await;
+        while client.hear().await {}
+    }
+    // After an answer the next head has its own time.
+    let mut client = server.client().await;
+    assert_eq!(client.ask("GET", "/healthz", "", "").await.status, 200);
+    client.send("GET /healthz HTTP/1.1\r\nhos").await;
+    assert!(client.is_closed().await);
+}
+
+/// A connection that is silent between requests is kept longer than one within a head, and not for ever.
+#[tokio::test]
+async fn an_idle_connection_is_kept_longer_and_not_for_ever() {
+    let server = Server::with(|it| {
+        it.header_time = SHORT;
+        it.idle_time = SHORT * 6;
+    })
+    .await;
+    let mut client = server.client().await;
+    assert_eq!(client.ask("GET", "/healthz", "", "").await.status, 200);
+    // Longer than the time of a head: it is kept.
+    assert!(timeout(SHORT * 3, client.hear()).await.is_err());
+    assert_eq!(client.ask("GET", "/healthz", "", "").await.status, 200);
+    assert!(client.is_closed().await);
+}
+
+/// A request that is worked on for longer than any client's time is let finish.
+#[tokio::test]
+async fn work_is_not_cut_short() {
+    let server = Server::with(|it| {
+        it.header_time = SHORT / 4;
+        it.idle_time = SHORT / 4;
+        it.body_time = SHORT / 4;
+    })
+    .await;
+    let mut client = server.client().await;
+    client
+        .send(&format!("POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}content-length: 4\r\n\r\nwait"))
+        .await;
+    server.waiting.arrived().await;
+    assert!(timeout(SHORT * 2, client.hear()).await.is_err());
+    server.waiting.open();
+    assert_eq!(client.answer().await.status, 200);
+}
+
+/// Past the limit a client is told so; once there is place again the next is served.
+#[tokio::test]
+async fn connections_past_the_limit_are_told_so() {
+    let server = Server::with(|it| it.connections_max = 2).await;
+    let mut first = server.client().await;
+    let mut second = server.client().await;
+    assert_eq!(first.ask("GET", "/healthz", "", "").await.status, 200);
+    assert_eq!(second.ask("GET", "/healthz", "", "").await.status, 200);
+    let mut third = server.client().await;
+    let got = third.ask("GET", "/healthz", "", "").await;
+    assert_eq!((got.status, got.error().as_str()), (503, "not_ready"));
+    assert_eq!((got.header("retry-after"), got.header("svc-version")), (Some("1"), Some("2026-10-01")));
+    assert_eq!(got.json().pointer("/error/requestId").and_then(|it| it.as_str()), got.header("x-request-id"));
+    assert!(got.header("traceparent").is_some());
+    assert!(third.is_closed().await);
+    // Those that are in go on, and a place that is given up is given to the next.
+    assert_eq!(first.ask("GET", "/healthz", "", "").await.status, 200);
+    drop(second);
+    let served = async { while server.client().await.ask("GET", "/healthz", "", "").await.status != 200 {} };
+    timeout(PATIENCE, served).await.unwrap();
+}
+
+/// At the end running requests are answered, idle connections end, and nobody new is let in.
+#[tokio::test]
+async fn the_end_drains() {
+    let mut server = Server::start().await;
+    let mut idle = server.client().await;
+    assert_eq!(idle.ask("GET", "/healthz", "", "").await.status, 200);
+    let mut silent = server.client().await;
+    let mut busy = server.client().await;
+    busy.send(&format!("POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}content-length: 4\r\n\r\nwait")).await;
+    server.waiting.arrived().await;
+    server.begin_stop();
+    assert!(idle.is_closed().await);
+    assert!(silent.is_closed().await);
+    assert!(TcpStream::connect(server.address).await.is_err());
+    server.waiting.open();
+    let got = busy.answer().await;
+    assert_eq!((got.status, got.header("connection")), (200, Some("close")));
+    assert!(busy.is_closed().await);
+    server.stopped().await;
+}
+
+/// A request that does not end in the time of the drain is cut, so that the server does end.
+#[tokio::test]
+async fn the_drain_has_an_end() {
+    let mut server = Server::with(|it| it.drain_time = SHORT).await;
+    let mut busy = server.client().await;
+    busy.send(&format!("POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}content-length: 4\r\n\r\nwait")).await;
+    server.waiting.arrived().await;
+    server.begin_stop();
+    assert!(busy.is_closed().await);
+    server.stopped().await;
+}
+
+/// HTTP/2 by prior knowledge: many requests at once on one connection, refusals among them, with the same headers.
+#[tokio::test]
+async fn http2_by_prior_knowledge() {
+    let server = Server::with(|it| it.body_bytes_max = 1_000).await;
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+    let driver = tokio::spawn(connection);
+    let mut answers = Vec::new();
+    for (path, key, length, status) in [
+        ("/v1/actions/authorize", "Bearer ask_agent7", 1_000, 200),
+        ("/v1/actions/authorize", "Bearer ask_agent7", 1_001, 413),
+        ("/v1/actions/authorize", "Bearer ask_unknown", 10, 401),
+        ("/v1/actions/authorize", "Bearer ask_agent7", 999, 200),
+        ("/nowhere", "x", 0, 404),
+    ] {
+        let request =
+            http::Request::post(format!("http://gate.example{path}")).header("authorization", key).body(()).unwrap();
+        requests = timeout(PATIENCE, requests.ready()).await.unwrap().unwrap();
+        let (answer, mut body) = requests.send_request(request, length == 0).unwrap();
+        if length > 0 {
+            body.send_data(Bytes::from(vec![b'x'; length]), true).unwrap();
+        }
+        answers.push((answer, status));
+    }
+    for (answer, status) in answers {
+        let answer = timeout(PATIENCE, answer).await.unwrap().unwrap();
+        assert_eq!(answer.status().as_u16(), status);
+        for name in ["x-request-id", "svc-version", "traceparent"] {
+            assert!(answer.headers().contains_key(name), "{name}");
+        }
+        assert!(!answer.headers().contains_key("connection"));
+        let mut body = answer.into_body();
+        let mut bytes = Vec::new();
+        while let Some(piece) = timeout(PATIENCE, body.data()).await.unwrap() {
+            bytes.extend_from_slice(&piece.unwrap());
+        }
+        assert!(serde_json::from_slice::<serde_json::Value>(&bytes).is_ok());
+    }
+    drop(requests);
+    timeout(PATIENCE, driver).await.unwrap().unwrap().unwrap();
+}

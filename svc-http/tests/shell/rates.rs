@@ -1,0 +1,111 @@
+//! Rates: the three headers on every answer of the gate, 429, and who is counted with whom.
+
+use svc_http::rate_limit::Rates;
+
+use crate::server::{AGENT, Got, Server};
+
+async fn slow() -> Server {
+    Server::with(|it| {
+        it.rates = Rates { gate: 3, verify: 2 };
+        it.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await
+}
+
+fn rate(got: &Got) -> (u16, Option<&str>, Option<&str>, Option<&str>) {
+    (got.status, got.header("ratelimit-limit"), got.header("ratelimit-remaining"), got.header("retry-after"))
+}
+
+/// An agent's requests are counted, whatever the answer, and the one too many is told when to come again.
+#[tokio::test]
+async fn an_agents_requests_are_counted() {
+    let server = slow().await;
+    let mut client = server.client().await;
+    assert_eq!(
+        rate(&client.ask("POST", "/v1/actions/authorize", AGENT, "{}").await),
+        (200, Some("3"), Some("2"), None)
+    );
+    let got = client.ask("GET", "/v1/actions/act_missing", AGENT, "").await;
+    assert_eq!(rate(&got), (404, Some("3"), Some("1"), None));
+    assert_eq!(got.header("ratelimit-reset"), Some("40"));
+    assert_eq!(
+        rate(&client.ask("POST", "/v1/actions/act_1/callback", AGENT, "{}").await),
+        (400, Some("3"), Some("0"), None)
+    );
+    let got = client.ask("POST", "/v1/actions/authorize", AGENT, "{}").await;
+    assert_eq!(rate(&got), (429, Some("3"), Some("0"), Some("20")));
+    assert_eq!((got.error().as_str(), got.header("ratelimit-reset")), ("rate_limited", Some("60")));
+    // The rate is told before the size.
+    let got = client.ask("POST", "/v1/actions/authorize", AGENT, &"x".repeat(1024 * 1024 + 1)).await;
+    assert_eq!(got.status, 429);
+    // Another agent, an unlimited route and the same agent's other credential kinds are not touched.
+    assert_eq!(
+        rate(&client.ask("POST", "/v1/actions/authorize", "authorization: Bearer ask_agent8\r\n", "{}").await),
+        (200, Some("3"), Some("2"), None)
+    );
+    assert_eq!(rate(&client.ask("GET", "/healthz", "", "").await), (200, None, None, None));
+}
+
+/// What comes before a caller is known counts by address: an address out of its rate finds no more keys, while agents
+/// that are known go on behind the same address.
+#[tokio::test]
+async fn callers_who_are_not_known_are_counted_by_address() {
+    let server = slow().await;
+    let mut client = server.client().await;
+    let ask = "/v1/actions/authorize";
+    assert_eq!(rate(&client.ask("POST", ask, "", "{}").await), (401, Some("3"), Some("2"), None));
+    assert_eq!(
+        rate(&client.ask("POST", ask, "authorization: Bearer ask_unknown\r\n", "{}").await),
+        (401, Some("3"), Some("1"), None)
+    );
+    let twice = format!("{AGENT}{AGENT}");
+    assert_eq!(rate(&client.ask("POST", ask, &twice, "{}").await), (400, Some("3"), Some("0"), None));
+    assert_eq!(rate(&client.ask("POST", ask, "", "{}").await), (429, Some("3"), Some("0"), Some("20")));
+    assert_eq!(
+        rate(&client.ask("POST", ask, "authorization: Bearer ask_agent9\r\n", "{}").await),
+        (429, Some("3"), Some("0"), Some("20"))
+    );
+    assert_eq!(
+        rate(&client.ask("POST", ask, "authorization: Bearer ask_known9\r\n", "{}").await),
+        (200, Some("3"), Some("2"), None)
+    );
+    // Another address has its own rate.
+    assert_eq!(client.ask("POST", ask, "x-forwarded-for: 192.0.2.7\r\n", "{}").await.status, 401);
+}
+
+/// Verification counts by address, as told by a trusted proxy, IPv6 by its first 64 bits.
+#[tokio::test]
+async fn verification_is_counted_by_address() {
+    let server = slow().await;
+    let mut client = server.client().await;
+    let of = |address: &str| format!("x-forwarded-for: {address}\r\n");
+    assert_eq!(
+        rate(&client.ask("POST", "/v1/verify", &of("2001:db8::1"), "{}").await),
+        (200, Some("2"), Some("1"), None)
+    );
+    assert_eq!(
+        rate(&client.ask("POST", "/v1/verify", &of("2001:db8::2"), "{}").await),
+        (200, Some("2"), Some("0"), None)
+    );
+    assert_eq!(
+        rate(&client.ask("POST", "/v1/verify", &of("2001:db8::3"), "{}").await),
+        (429, Some("2"), Some("0"), Some("30"))
+    );
+    let got = client.ask("POST", "/v1/verify", &of("2001:db8:1::1"), "{}").await;
+    assert_eq!(
+        (rate(&got), got.json()["address"].as_str()),
+        ((200, Some("2"), Some("1"), None), Some("2001:db8:1::1"))
+    );
+}
+
+/// Paths of the gate tell the rate where there is no route or method, too, and count nothing for it.
+#[tokio::test]
+async fn a_wrong_path_tells_the_rate_and_counts_nothing() {
+    let server = slow().await;
+    let mut client = server.client().await;
+    for _ in 0..5 {
+        assert_eq!(rate(&client.ask("GET", "/v1/verify", "", "").await), (405, Some("2"), Some("2"), None));
+        assert_eq!(rate(&client.ask("GET", "/v1/actions/a/b", "", "").await), (404, Some("3"), Some("3"), None));
+        assert_eq!(rate(&client.ask("GET", "/v1/nowhere", "", "").await), (404, None, None, None));
+    }
+}
