@@ -194,7 +194,9 @@ mod tests {
         if std::env::var_os("UPDATE_EXPECTED").is_some() {
             std::fs::write(path, text()).unwrap();
         }
-        assert_eq!(std::fs::read_to_string(path).unwrap(), text());
+        // Compared as values: a dependency of some build may keep members in another order.
+        let committed: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!(committed, document());
     }
 
     /// Every pointer in the document points to something in it, and every schema is pointed to.

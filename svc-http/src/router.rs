@@ -123,8 +123,8 @@ fn distance(path: &str, template: &str) -> usize {
     let mut total = 0_usize;
     for wanted in template.split('/') {
         let edits = match segments.next() {
-            Some(sent) if wanted.starts_with('{') && sent.contains('_') => 0,
-            Some(_) if wanted.starts_with('{') => NO_ID_COST,
+            Some(sent) if wanted == "{id}" && sent.contains('_') => 0,
+            Some(_) if wanted == "{id}" => NO_ID_COST,
             Some(sent) => strsim::damerau_levenshtein(sent, wanted),
             None => wanted.len().saturating_add(1),
         };

@@ -9,357 +9,373 @@ use svc_core::refusal::Kind;
 /// Every schema by its name.
 #[must_use]
 pub(crate) fn all() -> Map<String, Value> {
-    let mut schemas = Map::new();
-    for (name, schema) in requests().into_iter().chain(decision()).chain(answers()) {
-        schemas.insert(name.to_owned(), schema);
-    }
-    schemas
+    let schemas = [
+        ("ActionRequest", action_request()),
+        ("PaymentRequest", payment_request()),
+        ("DataShare", data_share()),
+        ("Tool", tool()),
+        ("Provenance", provenance()),
+        ("Session", session()),
+        ("CallbackRegistration", callback_registration()),
+        ("Outcome", outcome()),
+        ("VerifyRequest", verify_request()),
+        ("Decision", decision()),
+        ("Reason", reason()),
+        ("DecisionApproval", decision_approval()),
+        ("Callback", callback()),
+        ("Verdict", verdict()),
+        ("Jwks", jwks()),
+        ("Health", health()),
+        ("Error", error()),
+        ("OpenApi", open_api()),
+    ];
+    schemas.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 
-fn requests() -> Vec<(&'static str, Value)> {
-    vec![
-        (
-            "ActionRequest",
-            json!({
-                "type": "object",
-                "description": "What an agent is about to do.",
-                "required": ["type", "summary"],
-                "properties": {
-                    "type": {
-                        "type": "string",
-                        "description": "A built-in type (payment, refund, transfer, deploy, tool.call, mcp.call, data.share, message.send, code.execute, file.write, record.delete, access.grant, infra.change) or a custom one of 2 to 5 dotted parts.",
-                        "examples": ["payment", "tool.call", "crm.update"],
-                    },
-                    "summary": text(500, "One sentence on what is about to happen, for the person who may be asked."),
-                    "payment": with_description(reference("PaymentRequest"), "Needed for payment, refund and transfer; makes any other action a payment to every rule."),
-                    "data": with_description(reference("DataShare"), "Needed for data.share."),
-                    "tool": with_description(reference("Tool"), "Needed for tool.call and mcp.call, with its name."),
-                    "details": { "type": "object", "description": "Anything else, at most 16 KiB; read only by a mandate's field rules." },
-                    "provenance": { "type": "array", "maxItems": 50, "items": reference("Provenance"), "description": "Where the idea came from." },
-                    "idempotencyKey": key(1, "The same as the header of that name; both must agree."),
-                    "session": reference("Session"),
-                },
-            }),
-        ),
-        (
-            "PaymentRequest",
-            json!({
-                "type": "object",
-                "required": ["amount", "currency", "merchant"],
-                "properties": { "amount": amount(1), "currency": currency(), "merchant": merchant() },
-            }),
-        ),
-        (
-            "DataShare",
-            json!({
-                "type": "object",
-                "required": ["recipient", "fields"],
-                "properties": {
-                    "recipient": { "type": "string", "description": "A domain or an e-mail address." },
-                    "fields": { "type": "array", "minItems": 1, "maxItems": 100, "items": { "type": "string" } },
-                    "purpose": { "type": "string" },
-                },
-            }),
-        ),
-        (
-            "Tool",
-            json!({
-                "type": "object",
-                "properties": {
-                    "name": { "type": "string" },
-                    "server": { "type": "string" },
-                    "input": { "type": "object", "description": "At most 64 KiB; never returned." },
-                    "inputDigest": digest(),
-                    "inputBytes": { "type": "integer", "minimum": 0 },
-                },
-            }),
-        ),
-        (
-            "Provenance",
-            json!({
-                "type": "object",
-                "required": ["source"],
-                "properties": {
-                    "source": { "type": "string", "minLength": 1, "maxLength": 64, "examples": ["user", "web", "tool_result"] },
-                    "detail": { "type": "string", "maxLength": 500 },
-                },
-            }),
-        ),
-        (
-            "Session",
-            json!({
-                "type": "object",
-                "required": ["id"],
-                "properties": { "id": { "type": "string", "pattern": "^[!-~]{1,128}$", "description": "The agent's session, as model traffic names it too." } },
-            }),
-        ),
-        (
-            "CallbackRegistration",
-            json!({
-                "type": "object",
-                "required": ["url"],
-                "properties": { "url": { "type": "string", "format": "uri", "maxLength": 2048, "description": "An https URL on a public address." } },
-            }),
-        ),
-        (
-            "Outcome",
-            json!({
-                "type": "object",
-                "required": ["status"],
-                "properties": {
-                    "status": { "type": "string", "enum": ["completed", "failed", "cancelled"] },
-                    "amount": with_description(amount(0), "The final amount of a payment; above the allowed one it freezes the agent."),
-                },
-            }),
-        ),
-        (
-            "VerifyRequest",
-            json!({
-                "type": "object",
-                "required": ["receipt"],
-                "properties": {
-                    "receipt": { "type": "string", "description": "The compact JWS that an allow came with." },
-                    "charge": {
-                        "type": "object",
-                        "description": "What is charged; needed where the receipt is for a payment.",
-                        "required": ["amount", "currency"],
-                        "properties": {
-                            "amount": amount(1),
-                            "currency": currency(),
-                            "merchant": { "type": "object", "required": ["domain"], "properties": { "domain": { "type": "string" } } },
-                        },
-                    },
-                    "type": { "type": "string", "description": "The action type that the receipt must be for." },
-                },
-            }),
-        ),
-    ]
+fn action_request() -> Value {
+    json!({
+        "type": "object",
+        "description": "What an agent is about to do.",
+        "required": ["type", "summary"],
+        "properties": {
+            "type": {
+                "type": "string",
+                "description": "A built-in type (payment, refund, transfer, deploy, tool.call, mcp.call, data.share, message.send, code.execute, file.write, record.delete, access.grant, infra.change) or a custom one of 2 to 5 dotted parts.",
+                "examples": ["payment", "tool.call", "crm.update"],
+            },
+            "summary": text(500, "One sentence on what is about to happen, for the person who may be asked."),
+            "payment": with_description(reference("PaymentRequest"), "Needed for payment, refund and transfer; makes any other action a payment to every rule."),
+            "data": with_description(reference("DataShare"), "Needed for data.share."),
+            "tool": with_description(reference("Tool"), "Needed for tool.call and mcp.call, with its name."),
+            "details": { "type": "object", "description": "Anything else, at most 16 KiB; read only by a mandate's field rules." },
+            "provenance": { "type": "array", "maxItems": 50, "items": reference("Provenance"), "description": "Where the idea came from." },
+            "idempotencyKey": key(1, "The same as the header of that name; both must agree."),
+            "session": reference("Session"),
+        },
+    })
 }
 
-fn decision() -> Vec<(&'static str, Value)> {
-    vec![
-        (
-            "Decision",
-            json!({
-                "type": "object",
-                "description": "The gate's answer as it now stands. Act only on decision allow with status allowed.",
-                "required": ["id", "decision", "status", "type", "summary", "agentId", "principalId", "createdAt", "reasons", "signals", "actionDigest", "digestSalt", "provenance", "evidenceRecord"],
-                "properties": {
-                    "id": id("act_"),
-                    "decision": { "type": "string", "enum": ["allow", "deny", "approval_required"] },
-                    "status": { "type": "string", "enum": ["pending", "allowed", "denied", "expired", "revoked", "lapsed", "completed", "failed", "cancelled"] },
-                    "type": { "type": "string" },
-                    "summary": { "type": "string" },
-                    "agentId": id("agt_"),
-                    "principalId": id("prp_"),
-                    "createdAt": time(),
-                    "payment": reference("PaymentRequest"),
-                    "data": reference("DataShare"),
-                    "tool": reference("Tool"),
-                    "details": { "type": "object" },
-                    "session": reference("Session"),
-                    "decidedAt": time(),
-                    "decidedBy": { "type": "string", "description": "policy, expiry, freeze, or the id of the person." },
-                    "reasons": { "type": "array", "items": reference("Reason") },
-                    "signals": { "type": "array", "items": { "type": "string" } },
-                    "hold": id("hld_"),
-                    "mandateId": id("mnd_"),
-                    "mandateVersion": { "type": "integer", "minimum": 1 },
-                    "actionDigest": digest(),
-                    "digestSalt": { "type": "string" },
-                    "provenance": {
-                        "type": "object",
-                        "required": ["declared", "observed", "effective", "verdict"],
-                        "properties": {
-                            "declared": { "type": "array", "items": { "type": "string" } },
-                            "observed": { "type": "array", "items": { "type": "string" } },
-                            "effective": { "type": "string", "enum": ["operator", "user", "first_party", "third_party", "public"] },
-                            "verdict": { "type": "string", "enum": ["understated", "undeclared", "unobserved", "overstated", "consistent"] },
-                        },
-                    },
-                    "receipt": { "type": "string", "description": "A compact JWS for the party that is charged; single use." },
-                    "receiptExpiresAt": time(),
-                    "consumedAt": time(),
-                    "consumedAmount": amount(1),
-                    "approval": reference("DecisionApproval"),
-                    "evidenceRecord": id("evd_"),
-                    "outcome": {
-                        "type": "object",
-                        "required": ["status", "settledAt"],
-                        "properties": {
-                            "status": { "type": "string", "enum": ["completed", "failed", "cancelled"] },
-                            "amount": amount(0),
-                            "settledAt": time(),
-                            "late": { "type": "boolean" },
-                        },
-                    },
-                    "incident": {
-                        "type": "object",
-                        "required": ["type", "allowedAmount", "settledAmount", "evidenceRecord"],
-                        "properties": {
-                            "type": { "type": "string", "enum": ["over_settlement"] },
-                            "allowedAmount": amount(1),
-                            "settledAmount": amount(0),
-                            "evidenceRecord": id("evd_"),
-                        },
-                    },
-                },
-            }),
-        ),
-        (
-            "Reason",
-            json!({
-                "type": "object",
-                "description": "One rule that spoke; message is for the person.",
-                "required": ["code", "effect", "message"],
-                "properties": {
-                    "code": { "type": "string", "examples": ["over_period_limit", "agent_frozen"] },
-                    "effect": { "type": "string", "enum": ["deny", "ask", "info"] },
-                    "message": { "type": "string" },
-                    "mandateId": id("mnd_"),
-                    "field": { "type": "string" },
-                    "limit": { "type": "integer" },
-                    "used": { "type": "integer" },
-                    "requested": { "type": "integer" },
-                    "window": { "type": "string" },
-                    "clearsAt": time(),
-                },
-            }),
-        ),
-        (
-            "DecisionApproval",
-            json!({
-                "type": "object",
-                "required": ["id", "url", "state", "expiresAt", "needed", "approvals", "clientMayAsk"],
-                "properties": {
-                    "id": id("apv_"),
-                    "url": { "type": "string", "format": "uri", "description": "Where the person decides." },
-                    "state": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"] },
-                    "expiresAt": time(),
-                    "needed": { "type": "integer", "minimum": 1, "maximum": 2 },
-                    "approvals": { "type": "array", "items": { "type": "object" } },
-                    "clientMayAsk": { "type": "boolean" },
-                    "decidedBy": { "type": "string" },
-                    "decidedAt": time(),
-                    "note": { "type": "string" },
-                },
-            }),
-        ),
-    ]
+fn payment_request() -> Value {
+    json!({
+        "type": "object",
+        "required": ["amount", "currency", "merchant"],
+        "properties": { "amount": amount(1), "currency": currency(), "merchant": merchant() },
+    })
 }
 
-fn answers() -> Vec<(&'static str, Value)> {
-    vec![
-        (
-            "Callback",
-            json!({
+fn data_share() -> Value {
+    json!({
+        "type": "object",
+        "required": ["recipient", "fields"],
+        "properties": {
+            "recipient": { "type": "string", "description": "A domain or an e-mail address." },
+            "fields": { "type": "array", "minItems": 1, "maxItems": 100, "items": { "type": "string" } },
+            "purpose": { "type": "string" },
+        },
+    })
+}
+
+fn tool() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string" },
+            "server": { "type": "string" },
+            "input": { "type": "object", "description": "At most 64 KiB; never returned." },
+            "inputDigest": digest(),
+            "inputBytes": { "type": "integer", "minimum": 0 },
+        },
+    })
+}
+
+fn provenance() -> Value {
+    json!({
+        "type": "object",
+        "required": ["source"],
+        "properties": {
+            "source": { "type": "string", "minLength": 1, "maxLength": 64, "examples": ["user", "web", "tool_result"] },
+            "detail": { "type": "string", "maxLength": 500 },
+        },
+    })
+}
+
+fn session() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id"],
+        "properties": { "id": { "type": "string", "pattern": "^[!-~]{1,128}$", "description": "The agent's session, as model traffic names it too." } },
+    })
+}
+
+fn callback_registration() -> Value {
+    json!({
+        "type": "object",
+        "required": ["url"],
+        "properties": { "url": { "type": "string", "format": "uri", "maxLength": 2048, "description": "An https URL on a public address." } },
+    })
+}
+
+fn outcome() -> Value {
+    json!({
+        "type": "object",
+        "required": ["status"],
+        "properties": {
+            "status": { "type": "string", "enum": ["completed", "failed", "cancelled"] },
+            "amount": with_description(amount(0), "The final amount of a payment; above the allowed one it freezes the agent."),
+        },
+    })
+}
+
+fn verify_request() -> Value {
+    json!({
+        "type": "object",
+        "required": ["receipt"],
+        "properties": {
+            "receipt": { "type": "string", "description": "The compact JWS that an allow came with." },
+            "charge": {
                 "type": "object",
-                "required": ["id", "actionId", "url", "state", "createdAt", "attempts"],
+                "description": "What is charged; needed where the receipt is for a payment.",
+                "required": ["amount", "currency"],
                 "properties": {
-                    "id": id("cbk_"),
-                    "actionId": id("act_"),
-                    "url": { "type": "string", "format": "uri" },
-                    "state": { "type": "string", "enum": ["waiting", "delivered", "failed"] },
-                    "createdAt": time(),
-                    "attempts": { "type": "integer", "minimum": 0 },
-                },
-            }),
-        ),
-        (
-            "Verdict",
-            json!({
-                "type": "object",
-                "description": "What a receipt is worth. Facts about the action are there only once the signature verified.",
-                "required": ["valid", "consumed"],
-                "properties": {
-                    "valid": { "type": "boolean" },
-                    "consumed": { "type": "boolean", "description": "Whether this verification, or the one that it repeats, consumed the receipt." },
-                    "reason": {
-                        "type": "string",
-                        "enum": ["malformed", "unknown_key", "bad_signature", "wrong_issuer", "unknown_receipt", "revoked", "already_consumed", "not_yet_valid", "expired", "type_mismatch", "charge_required", "currency_mismatch", "amount_exceeds", "merchant_mismatch"],
-                    },
-                    "receiptId": id("rcp_"),
-                    "actionId": id("act_"),
-                    "agentId": id("agt_"),
-                    "type": { "type": "string" },
                     "amount": amount(1),
                     "currency": currency(),
-                    "merchant": merchant(),
-                    "expiresAt": time(),
-                    "consumedAt": time(),
+                    "merchant": { "type": "object", "required": ["domain"], "properties": { "domain": { "type": "string" } } },
                 },
-            }),
-        ),
-        (
-            "Jwks",
-            json!({
+            },
+            "type": { "type": "string", "description": "The action type that the receipt must be for." },
+        },
+    })
+}
+
+fn decision() -> Value {
+    json!({
+        "type": "object",
+        "description": "The gate's answer as it now stands. Act only on decision allow with status allowed.",
+        "required": ["id", "decision", "status", "type", "summary", "agentId", "principalId", "createdAt", "reasons", "signals", "actionDigest", "digestSalt", "provenance", "evidenceRecord"],
+        "properties": {
+            "id": id("act_"),
+            "decision": { "type": "string", "enum": ["allow", "deny", "approval_required"] },
+            "status": { "type": "string", "enum": ["pending", "allowed", "denied", "expired", "revoked", "lapsed", "completed", "failed", "cancelled"] },
+            "type": { "type": "string" },
+            "summary": { "type": "string" },
+            "agentId": id("agt_"),
+            "principalId": id("prp_"),
+            "createdAt": time(),
+            "payment": reference("PaymentRequest"),
+            "data": reference("DataShare"),
+            "tool": reference("Tool"),
+            "details": { "type": "object" },
+            "session": reference("Session"),
+            "decidedAt": time(),
+            "decidedBy": { "type": "string", "description": "policy, expiry, freeze, or the id of the person." },
+            "reasons": { "type": "array", "items": reference("Reason") },
+            "signals": { "type": "array", "items": { "type": "string" } },
+            "hold": id("hld_"),
+            "mandateId": id("mnd_"),
+            "mandateVersion": { "type": "integer", "minimum": 1 },
+            "actionDigest": digest(),
+            "digestSalt": { "type": "string" },
+            "provenance": decision_provenance(),
+            "receipt": { "type": "string", "description": "A compact JWS for the party that is charged; single use." },
+            "receiptExpiresAt": time(),
+            "consumedAt": time(),
+            "consumedAmount": amount(1),
+            "approval": reference("DecisionApproval"),
+            "evidenceRecord": id("evd_"),
+            "outcome": decision_outcome(),
+            "incident": decision_incident(),
+        },
+    })
+}
+
+fn decision_outcome() -> Value {
+    json!({
+        "type": "object",
+        "required": ["status", "settledAt"],
+        "properties": {
+            "status": { "type": "string", "enum": ["completed", "failed", "cancelled"] },
+            "amount": amount(0),
+            "settledAt": time(),
+            "late": { "type": "boolean" },
+        },
+    })
+}
+
+fn decision_incident() -> Value {
+    json!({
+        "type": "object",
+        "required": ["type", "allowedAmount", "settledAmount", "evidenceRecord"],
+        "properties": {
+            "type": { "type": "string", "enum": ["over_settlement"] },
+            "allowedAmount": amount(1),
+            "settledAmount": amount(0),
+            "evidenceRecord": id("evd_"),
+        },
+    })
+}
+
+fn decision_provenance() -> Value {
+    json!({
+        "type": "object",
+        "required": ["declared", "observed", "effective", "verdict"],
+        "properties": {
+            "declared": { "type": "array", "items": { "type": "string" } },
+            "observed": { "type": "array", "items": { "type": "string" } },
+            "effective": { "type": "string", "enum": ["operator", "user", "first_party", "third_party", "public"] },
+            "verdict": { "type": "string", "enum": ["understated", "undeclared", "unobserved", "overstated", "consistent"] },
+        },
+    })
+}
+
+fn reason() -> Value {
+    json!({
+        "type": "object",
+        "description": "One rule that spoke; message is for the person.",
+        "required": ["code", "effect", "message"],
+        "properties": {
+            "code": { "type": "string", "examples": ["over_period_limit", "agent_frozen"] },
+            "effect": { "type": "string", "enum": ["deny", "ask", "info"] },
+            "message": { "type": "string" },
+            "mandateId": id("mnd_"),
+            "field": { "type": "string" },
+            "limit": { "type": "integer" },
+            "used": { "type": "integer" },
+            "requested": { "type": "integer" },
+            "window": { "type": "string" },
+            "clearsAt": time(),
+        },
+    })
+}
+
+fn decision_approval() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "url", "state", "expiresAt", "needed", "approvals", "clientMayAsk"],
+        "properties": {
+            "id": id("apv_"),
+            "url": { "type": "string", "format": "uri", "description": "Where the person decides." },
+            "state": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"] },
+            "expiresAt": time(),
+            "needed": { "type": "integer", "minimum": 1, "maximum": 2 },
+            "approvals": { "type": "array", "items": { "type": "object" } },
+            "clientMayAsk": { "type": "boolean" },
+            "decidedBy": { "type": "string" },
+            "decidedAt": time(),
+            "note": { "type": "string" },
+        },
+    })
+}
+
+fn callback() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "actionId", "url", "state", "createdAt", "attempts"],
+        "properties": {
+            "id": id("cbk_"),
+            "actionId": id("act_"),
+            "url": { "type": "string", "format": "uri" },
+            "state": { "type": "string", "enum": ["waiting", "delivered", "failed"] },
+            "createdAt": time(),
+            "attempts": { "type": "integer", "minimum": 0 },
+        },
+    })
+}
+
+fn verdict() -> Value {
+    json!({
+        "type": "object",
+        "description": "What a receipt is worth. Facts about the action are there only once the signature verified.",
+        "required": ["valid", "consumed"],
+        "properties": {
+            "valid": { "type": "boolean" },
+            "consumed": { "type": "boolean", "description": "Whether this verification, or the one that it repeats, consumed the receipt." },
+            "reason": {
+                "type": "string",
+                "enum": ["malformed", "unknown_key", "bad_signature", "wrong_issuer", "unknown_receipt", "revoked", "already_consumed", "not_yet_valid", "expired", "type_mismatch", "charge_required", "currency_mismatch", "amount_exceeds", "merchant_mismatch"],
+            },
+            "receiptId": id("rcp_"),
+            "actionId": id("act_"),
+            "agentId": id("agt_"),
+            "type": { "type": "string" },
+            "amount": amount(1),
+            "currency": currency(),
+            "merchant": merchant(),
+            "expiresAt": time(),
+            "consumedAt": time(),
+        },
+    })
+}
+
+fn jwks() -> Value {
+    json!({
+        "type": "object",
+        "description": "RFC 7517; Ed25519 keys as RFC 8037 has them.",
+        "required": ["keys"],
+        "properties": {
+            "keys": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["kty", "crv", "kid", "x"],
+                    "properties": {
+                        "kty": { "const": "OKP" },
+                        "crv": { "const": "Ed25519" },
+                        "kid": { "type": "string", "description": "The RFC 7638 thumbprint." },
+                        "x": { "type": "string" },
+                        "alg": { "type": "string" },
+                        "use": { "type": "string" },
+                    },
+                },
+            },
+        },
+    })
+}
+
+fn health() -> Value {
+    json!({
+        "type": "object",
+        "required": ["status"],
+        "properties": { "status": { "type": "string", "enum": ["alive", "ready"] } },
+    })
+}
+
+fn error() -> Value {
+    json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
                 "type": "object",
-                "description": "RFC 7517; Ed25519 keys as RFC 8037 has them.",
-                "required": ["keys"],
+                "required": ["type", "message", "requestId", "docs"],
                 "properties": {
-                    "keys": {
+                    "type": { "type": "string", "enum": error_types(), "description": "Stable; safe to branch on." },
+                    "message": { "type": "string", "description": "For people." },
+                    "requestId": { "type": "string", "description": "The same as the header x-request-id." },
+                    "fix": { "type": "string", "description": "What to send differently; on every 4xx." },
+                    "docs": { "type": "string", "format": "uri" },
+                    "errors": {
                         "type": "array",
                         "items": {
                             "type": "object",
-                            "required": ["kty", "crv", "kid", "x"],
+                            "required": ["field", "message"],
                             "properties": {
-                                "kty": { "const": "OKP" },
-                                "crv": { "const": "Ed25519" },
-                                "kid": { "type": "string", "description": "The RFC 7638 thumbprint." },
-                                "x": { "type": "string" },
-                                "alg": { "type": "string" },
-                                "use": { "type": "string" },
+                                "field": { "type": ["string", "null"], "description": "A dotted path into the body, a header's or a parameter's name; null for the whole body." },
+                                "message": { "type": "string" },
                             },
                         },
                     },
+                    "didYouMean": { "type": "string" },
+                    "reason": { "type": "string" },
+                    "agentId": id("agt_"),
+                    "evidenceRecord": id("evd_"),
                 },
-            }),
-        ),
-        (
-            "Health",
-            json!({
-                "type": "object",
-                "required": ["status"],
-                "properties": { "status": { "type": "string", "enum": ["alive", "ready"] } },
-            }),
-        ),
-        ("OpenApi", json!({ "type": "object", "description": "An OpenAPI 3.1 document." })),
-        (
-            "Error",
-            json!({
-                "type": "object",
-                "required": ["error"],
-                "properties": {
-                    "error": {
-                        "type": "object",
-                        "required": ["type", "message", "requestId", "docs"],
-                        "properties": {
-                            "type": { "type": "string", "enum": error_types(), "description": "Stable; safe to branch on." },
-                            "message": { "type": "string", "description": "For people." },
-                            "requestId": { "type": "string", "description": "The same as the header x-request-id." },
-                            "fix": { "type": "string", "description": "What to send differently; on every 4xx." },
-                            "docs": { "type": "string", "format": "uri" },
-                            "errors": {
-                                "type": "array",
-                                "items": {
-                                    "type": "object",
-                                    "required": ["field", "message"],
-                                    "properties": {
-                                        "field": { "type": ["string", "null"], "description": "A dotted path into the body, a header's or a parameter's name; null for the whole body." },
-                                        "message": { "type": "string" },
-                                    },
-                                },
-                            },
-                            "didYouMean": { "type": "string" },
-                            "reason": { "type": "string" },
-                            "agentId": id("agt_"),
-                            "evidenceRecord": id("evd_"),
-                        },
-                    },
-                },
-            }),
-        ),
-    ]
+            },
+        },
+    })
+}
+
+fn open_api() -> Value {
+    json!({ "type": "object", "description": "An OpenAPI 3.1 document." })
 }
 
 /// Every type of error, each once, in the order of the table.
