@@ -1,10 +1,7 @@
-//! How the sources are written: sizes, words, the direction of the core's layers, what the core may reach, licences.
+//! How the sources are written: sizes, words, the direction of the core's layers, what the core may reach.
 //!
 //! Each rule prints every place that breaks it. A place is mended, a limit is not moved.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
-
-use std::collections::BTreeSet;
-use std::process::Command;
 
 use svc_tests::source::{self, Source};
 
@@ -30,29 +27,6 @@ const SCOPED: &[&str] = &["svc-core/src/rules/", "svc-core/src/turn/", "svc-core
 const OUTSIDE: &[&str] = &["SystemTime", "Instant", "RandomState", "getrandom", "thread_local", "tokio", "rand"];
 /// The modules of the standard library that it never names.
 const OUTSIDE_MODULES: &[&str] = &["env", "fs", "io", "net", "os", "process", "thread"];
-/// Crates that reach the outside: the core stands on none of them, however far down.
-const OUTSIDE_CRATES: &[&str] = &[
-    "async-std",
-    "aws-lc-rs",
-    "chrono",
-    "fastrand",
-    "getrandom",
-    "hyper",
-    "mio",
-    "polling",
-    "rand",
-    "rand_chacha",
-    "reqwest",
-    "rusqlite",
-    "rustix",
-    "rustls",
-    "smol",
-    "socket2",
-    "tempfile",
-    "time",
-    "tokio",
-];
-
 fn rust() -> Vec<Source> {
     source::files(&[".rs"])
 }
@@ -280,30 +254,6 @@ fn the_core_reaches_nothing_outside() {
     none("the core reaches nothing outside", &found);
 }
 
-/// Nor does anything it depends on, with the features that the server builds it with.
-#[test]
-fn the_core_depends_on_nothing_outside() {
-    let args = ["tree", "-p", "svc-core", "-e", "normal", "--prefix", "none", "--format", "{p}", "--locked"];
-    let tree = cargo(&args);
-    let names: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert!(names.contains("svc-core") && names.contains("serde"), "this is no tree: {tree}");
-    let found: Vec<&&str> = OUTSIDE_CRATES.iter().filter(|name| names.contains(**name)).collect();
-    assert!(found.is_empty(), "svc-core depends on {found:?}");
-}
-
-fn cargo(args: &[&str]) -> String {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let run = Command::new(program).args(args).current_dir(source::root()).output().expect("cargo runs");
-    assert!(run.status.success(), "cargo {args:?}: {}", String::from_utf8_lossy(&run.stderr));
-    String::from_utf8(run.stdout).expect("cargo prints text")
-}
-
-/// The platform that is built for here.
-fn host() -> String {
-    let version = cargo(&["-vV"]);
-    version.lines().find_map(|line| line.strip_prefix("host: ")).expect("cargo names its host").to_owned()
-}
-
 /// SQL stands in svc-store alone; the tests and benches that look at a database from outside are no part of the server.
 #[test]
 fn sql_stands_in_the_store() {
@@ -328,96 +278,6 @@ fn sql_stands_in_the_store() {
     none("SQL stands in svc-store", &found);
 }
 
-/// Every crate of the workspace takes the workspace's lints or says its own, and every dependency says why it is there
-/// only by way of the one list.
-#[test]
-fn dependencies_stand_in_one_list() {
-    let mut found = Vec::new();
-    for source in source::files(&["Cargo.toml"]) {
-        let manifest: toml::Table = source.text.parse().expect("a manifest is TOML");
-        if source.path == "Cargo.toml" || source.path.contains("fuzz/") {
-            continue;
-        }
-        assert!(manifest.contains_key("lints"), "{} has no lints", source.path);
-        for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            let Some(list) = manifest.get(table).and_then(toml::Value::as_table) else { continue };
-            for (name, dependency) in list {
-                let ours = dependency.get("workspace").is_some() || dependency.get("path").is_some();
-                // The engine that the benches compare with is theirs alone.
-                let the_peer = source.path == "benches/Cargo.toml" && name == "cedar-policy";
-                if !ours && !the_peer {
-                    found.push(format!("{}: {table}.{name}", source.path));
-                }
-            }
-        }
-    }
-    none("versions stand in the workspace's Cargo.toml", &found);
-}
-
-/// Every dependency, however far down, is under a licence that `deny.toml` admits.
-#[test]
-fn licences_are_admitted() {
-    let deny: toml::Table = source::file("deny.toml").expect("deny.toml").parse().expect("deny.toml is TOML");
-    let list =
-        deny.get("licenses").and_then(|it| it.get("allow")).and_then(toml::Value::as_array).expect("licenses.allow");
-    let admitted: BTreeSet<&str> = list.iter().filter_map(toml::Value::as_str).collect();
-    let metadata: serde_json::Value =
-        serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--locked", "--filter-platform", &host()]))
-            .expect("metadata is JSON");
-    let text =
-        |value: &serde_json::Value, key: &str| value.get(key).and_then(|it| it.as_str()).unwrap_or_default().to_owned();
-    let nodes = metadata.pointer("/resolve/nodes").and_then(|it| it.as_array()).expect("resolve.nodes");
-    let used: BTreeSet<String> = nodes.iter().map(|node| text(node, "id")).collect();
-    let packages = metadata.get("packages").and_then(|it| it.as_array()).expect("packages");
-    let found: Vec<String> = packages
-        .iter()
-        .filter(|package| used.contains(&text(package, "id")))
-        .filter(|package| !is_admitted(&text(package, "license"), &admitted))
-        .map(|package| {
-            format!("{} {}: `{}`", text(package, "name"), text(package, "version"), text(package, "license"))
-        })
-        .collect();
-    assert!(packages.len() > 100, "only {} packages: this is not the whole workspace", packages.len());
-    none("licences that deny.toml does not admit", &found);
-}
-
-/// Whether an SPDX expression can be met with the admitted licences. An empty one cannot.
-fn is_admitted(expression: &str, admitted: &BTreeSet<&str>) -> bool {
-    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ").replace(" WITH ", "+WITH+");
-    let tokens: Vec<&str> = spaced.split_whitespace().collect();
-    let mut at = 0;
-    any_of(&tokens, &mut at, admitted) && at == tokens.len()
-}
-
-fn any_of(tokens: &[&str], at: &mut usize, admitted: &BTreeSet<&str>) -> bool {
-    let mut met = all_of(tokens, at, admitted);
-    while tokens.get(*at) == Some(&"OR") {
-        *at += 1;
-        met |= all_of(tokens, at, admitted);
-    }
-    met
-}
-
-fn all_of(tokens: &[&str], at: &mut usize, admitted: &BTreeSet<&str>) -> bool {
-    let mut met = one(tokens, at, admitted);
-    while tokens.get(*at) == Some(&"AND") {
-        *at += 1;
-        met &= one(tokens, at, admitted);
-    }
-    met
-}
-
-fn one(tokens: &[&str], at: &mut usize, admitted: &BTreeSet<&str>) -> bool {
-    let token = tokens.get(*at).copied().unwrap_or_default();
-    *at += 1;
-    if token == "(" {
-        let met = any_of(tokens, at, admitted);
-        *at += 1;
-        return met;
-    }
-    admitted.contains(token.replace("+WITH+", " WITH ").as_str())
-}
-
 /// The README's table of routes is the table of routes.
 #[test]
 fn the_readme_lists_the_routes() {
@@ -430,36 +290,6 @@ fn the_readme_lists_the_routes() {
     };
     let served: Vec<String> = svc_http::routes::ROUTES.iter().map(row).collect();
     assert!(written == served, "README.md needs this table of routes:\n{}", served.join("\n"));
-}
-
-/// `cargo run -- dev` starts the server: no other program makes the command ambiguous.
-#[test]
-fn cargo_run_means_the_server() {
-    let metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"]);
-    let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("metadata is JSON");
-    let list =
-        |value: &serde_json::Value, key: &str| value.get(key).and_then(|it| it.as_array()).cloned().unwrap_or_default();
-    let default = list(&metadata, "workspace_default_members");
-    let targets =
-        list(&metadata, "packages").into_iter().filter(|it| it.get("id").is_some_and(|id| default.contains(id)));
-    let programs: Vec<String> = targets
-        .flat_map(|package| list(&package, "targets"))
-        .filter(|target| list(target, "kind").iter().any(|kind| kind == "bin"))
-        .filter_map(|target| Some(target.get("name")?.as_str()?.to_owned()))
-        .collect();
-    assert_eq!(programs, ["svc"]);
-}
-
-/// The reading of licence expressions itself.
-#[test]
-fn licence_expressions_are_read() {
-    let admitted = BTreeSet::from(["MIT", "ISC", "Apache-2.0 WITH LLVM-exception"]);
-    for met in ["MIT", "GPL-3.0 OR MIT", "MIT/GPL-3.0", "ISC AND (GPL-3.0 OR MIT)", "Apache-2.0 WITH LLVM-exception"] {
-        assert!(is_admitted(met, &admitted), "{met}");
-    }
-    for unmet in ["", "GPL-3.0", "MIT AND GPL-3.0", "ISC AND (GPL-3.0 OR Apache-2.0)", "Apache-2.0", "MIT MIT"] {
-        assert!(!is_admitted(unmet, &admitted), "{unmet}");
-    }
 }
 
 /// The reading of paths itself.

@@ -1,7 +1,7 @@
 //! Receipts: compact JWS over Ed25519 (RFC 7515, RFC 8037) that a stranger can check with any JOSE library.
 //!
 //! A receipt's text is a pure function of the action's row and the signing key, so it is written when it is read and
-//! stored nowhere. [`write`] makes it, [`parse`] takes it apart, [`PublicKeys`] say whether it is genuine. None of the
+//! stored nowhere. [`write()`] makes it, [`parse`] takes it apart, [`PublicKeys`] say whether it is genuine. None of the
 //! three knows whether a receipt was consumed or revoked: `POST /v1/verify` does.
 //!
 //! **Invariant:** for one set of claims and one key there is exactly one text that [`parse`] and [`PublicKeys::verify`]

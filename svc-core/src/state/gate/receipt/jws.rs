@@ -94,7 +94,7 @@ pub struct NotAReceipt;
 
 /// Takes a receipt's text apart.
 ///
-/// The claims must be exactly those that [`write`] knows: one that this version does not understand might narrow what
+/// The claims must be exactly those that [`write()`] knows: one that this version does not understand might narrow what
 /// the receipt is good for.
 ///
 /// # Errors
