@@ -7,5 +7,7 @@ pub mod rate;
 pub mod refusal;
 pub mod state;
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod turn;
 pub mod value;

@@ -1,0 +1,17 @@
+//! The test kit: what shows that a store keeps its promises, and that the gate keeps its own over it.
+//!
+//! Nothing here belongs in a server. What fails says so by panicking, with the promise that was broken.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test kit tells what is wrong by panicking"
+)]
+
+pub mod clock;
+pub mod contract;
+pub mod sample;
+
+pub use clock::FakeClock;
