@@ -90,8 +90,7 @@ impl Serialize for Currency {
 
 impl<'de> Deserialize<'de> for Currency {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
+        crate::value::stored::read(from, Self::parse)
     }
 }
 

@@ -69,7 +69,7 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::parse(&std::borrow::Cow::<'de, str>::deserialize(from)?).map_err(serde::de::Error::custom)
+        crate::value::stored::read(from, Self::parse)
     }
 }
 
@@ -107,8 +107,7 @@ macro_rules! digest_ids {
         }
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
-                u128::from_str_radix(&text, 16).map(Self).map_err(serde::de::Error::custom)
+                crate::value::stored::read(from, |text| u128::from_str_radix(text, 16).map(Self))
             }
         }
     )*};

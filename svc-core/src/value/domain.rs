@@ -145,8 +145,7 @@ impl serde::Serialize for DomainPattern {
 
 impl<'de> serde::Deserialize<'de> for DomainPattern {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
+        crate::value::stored::read(from, Self::parse)
     }
 }
 

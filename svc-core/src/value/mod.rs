@@ -16,6 +16,7 @@ pub mod nearest;
 pub mod period;
 pub mod secret;
 pub mod seed;
+pub(crate) mod stored;
 pub mod text;
 pub mod time;
 

@@ -285,8 +285,7 @@ macro_rules! stored_as_text {
         }
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
-                Self::parse(&text).map_err(serde::de::Error::custom)
+                crate::value::stored::read(from, Self::parse)
             }
         }
     )*};
