@@ -152,7 +152,7 @@ fn banned_crates_are_absent() {
     for ban in deny("bans", "deny") {
         let word = |key: &str| ban.get(key).and_then(toml::Value::as_str).unwrap_or_default();
         assert!(!word("reason").is_empty(), "{} is banned without a reason", word("crate"));
-        let (name, below) = word("crate").split_once("@<").unwrap_or((word("crate"), ""));
+        let (name, below) = word("crate").split_once("@<").unwrap_or_else(|| (word("crate"), ""));
         let wrappers = ban.get("wrappers").and_then(toml::Value::as_array).cloned().unwrap_or_default();
         let is_wrapper = |namer: &String| wrappers.iter().any(|it| it.as_str() == Some(namer));
         for package in packages.iter().filter(|it| it.name == name && is_below(&it.version, below)) {
