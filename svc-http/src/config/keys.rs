@@ -65,7 +65,7 @@ pub const KEYS: &[Key] = &[
         ..key(
             "masterKey",
             "file `<data>/master.key`",
-            "what seals secrets at rest: 43 characters of base64url (32 bytes)",
+            "what seals secrets at rest: 32 bytes in base64url (43 characters) or hexadecimal (64)",
             |config, given| {
                 config.master_key = Some(Secret::new(master_key(given.text()?)?));
                 Ok(())
@@ -226,9 +226,12 @@ fn database(given: &Given<'_>) -> Result<PathBuf, String> {
 /// Checks that a master key has the 32 bytes it must have; the text is what is kept.
 fn master_key(text: &str) -> Result<String, String> {
     use base64::Engine as _;
-    match base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(text) {
-        Ok(bytes) if bytes.len() == 32 => Ok(text.to_owned()),
-        _ => Err("must be 43 characters of base64url (32 bytes)".to_owned()),
+    let base64url = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() == 32);
+    let hexadecimal = hex::decode(text).is_ok_and(|bytes| bytes.len() == 32);
+    if base64url || hexadecimal {
+        Ok(text.to_owned())
+    } else {
+        Err("must be 32 bytes in base64url (43 characters) or hexadecimal (64)".to_owned())
     }
 }
 

@@ -164,7 +164,7 @@ fn values_are_refused_with_what_they_must_be() {
         ("SVC_BASE_URL", "gate", " is `gate` and must be an address such as `https://gate.example.com`"),
         ("SVC_STORE_URL", "postgres://svc:hunter2@db/svc", " must begin with `sqlite:`: this build has no PostgreSQL"),
         ("SVC_STORE_URL", "svc.db", " must be `sqlite:` and a file, such as `sqlite:/var/lib/svc/svc.db`"),
-        ("SVC_MASTER_KEY", "hunter2", " must be 43 characters of base64url (32 bytes)"),
+        ("SVC_MASTER_KEY", "hunter2", " must be 32 bytes in base64url (43 characters) or hexadecimal (64)"),
         (
             "SVC_TRUSTED_PROXIES",
             "10.0.0.0/33",
