@@ -12,6 +12,10 @@
 
 pub mod clock;
 pub mod contract;
+pub mod dice;
+pub mod fault;
+pub mod locks;
 pub mod sample;
 
 pub use clock::FakeClock;
+pub use dice::Dice;
