@@ -233,3 +233,6 @@ impl<D: Decide> Turn<D> {
         Write { key, record: record.cloned(), unlink, link }
     }
 }
+
+#[cfg(test)]
+mod tests;
