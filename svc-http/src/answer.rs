@@ -2,6 +2,8 @@
 //!
 //! Every response leaves through [`Reply::send`], so that no header of the interface can be forgotten on one of them.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -78,6 +80,8 @@ impl Answer {
 /// What every answer to one request carries, gathered while the request is worked on.
 #[derive(Clone, Debug)]
 pub struct Reply {
+    /// When its head was whole.
+    pub started: Instant,
     /// The client's id of the request, or a new one.
     pub request_id: HeaderValue,
     /// The trace with this server's place in it.
@@ -105,7 +109,8 @@ impl Reply {
         let mut response = Response::new(Full::new(if self.head { Bytes::new() } else { body }));
         *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.reserve(14);
+        // What follows and two more: room for twelve is one power of two.
+        headers.reserve(12);
         headers.insert(CONTENT_TYPE, content_type);
         headers.insert(CACHE_CONTROL, cache);
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

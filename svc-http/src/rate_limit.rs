@@ -57,16 +57,16 @@ impl RateLimiter {
         }
     }
 
-    /// Counts one request, or refuses it. `None` where the class has no limit.
+    /// Counts one request that came `now`, or refuses it. `None` where the class has no limit.
     #[must_use]
-    pub fn take(&self, limit: Limit, subject: Subject) -> Option<Standing> {
-        self.take_at(limit, subject, self.now_ms())
+    pub fn take(&self, limit: Limit, subject: Subject, now: Instant) -> Option<Standing> {
+        self.take_at(limit, subject, self.ms(now))
     }
 
-    /// Where a bucket stands, with nothing counted. `None` where the class has no limit.
+    /// Where a bucket stands `now`, with nothing counted. `None` where the class has no limit.
     #[must_use]
-    pub fn look(&self, limit: Limit, subject: Subject) -> Option<Standing> {
-        let (per_minute, now_ms) = (self.per_minute(limit)?, self.now_ms());
+    pub fn look(&self, limit: Limit, subject: Subject, now: Instant) -> Option<Standing> {
+        let (per_minute, now_ms) = (self.per_minute(limit)?, self.ms(now));
         let shard = self.shard(&(limit, subject))?.lock().unwrap_or_else(PoisonError::into_inner);
         Some(shard.get(&(limit, subject)).copied().unwrap_or_else(|| Bucket::full(now_ms)).look(per_minute, now_ms))
     }
@@ -101,8 +101,8 @@ impl RateLimiter {
     }
 
     /// Milliseconds since the start, by a clock that never steps back.
-    fn now_ms(&self) -> i64 {
-        i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX)
+    fn ms(&self, now: Instant) -> i64 {
+        i64::try_from(now.saturating_duration_since(self.started).as_millis()).unwrap_or(i64::MAX)
     }
 }
 
@@ -131,9 +131,9 @@ mod tests {
     fn looking_counts_nothing() {
         let limiter = RateLimiter::new(RATES);
         for _ in 0..5 {
-            assert_eq!(limiter.look(Limit::Gate, Subject::Caller(1)).map(|it| it.remaining), Some(2));
+            assert_eq!(limiter.look(Limit::Gate, Subject::Caller(1), Instant::now()).map(|it| it.remaining), Some(2));
         }
-        assert_eq!(limiter.look(Limit::Unlimited, Subject::Caller(1)), None);
+        assert_eq!(limiter.look(Limit::Unlimited, Subject::Caller(1), Instant::now()), None);
     }
 
     /// However many addresses come, memory stays bounded.

@@ -134,12 +134,12 @@ async fn connection<S: Service>(
     let io = TokioIo::new(Metered { stream, pulse: Arc::clone(&pulse) });
     let mut watch = Watch::new(shell.settings().header_time, shell.settings().idle_time);
     let tick = watch.header_time.min(watch.idle_time) / 4;
-    let ip: IpAddr = peer.ip();
+    // Each request counts itself on what its own connection owns: on a count that all share, workers would meet.
+    let owned = Arc::new(Owned { shell, pulse: Arc::clone(&pulse), peer: peer.ip() });
     let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
-        let shell = Arc::clone(&shell);
-        let at_work = AtWork::begin(&pulse, request.version() >= http::Version::HTTP_2);
+        let at_work = AtWork::begin(Arc::clone(&owned), request.version() >= http::Version::HTTP_2);
         async move {
-            let response = shell.answer(ip, request).await;
+            let response = at_work.0.shell.answer(at_work.0.peer, request).await;
             drop(at_work);
             Ok::<_, std::convert::Infallible>(response)
         }
@@ -218,23 +218,30 @@ struct Pulse {
     h2: AtomicBool,
 }
 
-/// A request that is worked on, until it is dropped.
-struct AtWork(Arc<Pulse>);
+/// What the requests of one connection share.
+struct Owned<S> {
+    shell: Arc<Shell<S>>,
+    pulse: Arc<Pulse>,
+    peer: IpAddr,
+}
 
-impl AtWork {
-    fn begin(pulse: &Arc<Pulse>, h2: bool) -> Self {
-        pulse.begun.fetch_add(1, Ordering::Relaxed);
-        pulse.heard.store(false, Ordering::Relaxed);
+/// A request that is worked on, until it is dropped.
+struct AtWork<S>(Arc<Owned<S>>);
+
+impl<S> AtWork<S> {
+    fn begin(owned: Arc<Owned<S>>, h2: bool) -> Self {
+        owned.pulse.begun.fetch_add(1, Ordering::Relaxed);
+        owned.pulse.heard.store(false, Ordering::Relaxed);
         if h2 {
-            pulse.h2.store(true, Ordering::Relaxed);
+            owned.pulse.h2.store(true, Ordering::Relaxed);
         }
-        Self(Arc::clone(pulse))
+        Self(owned)
     }
 }
 
-impl Drop for AtWork {
+impl<S> Drop for AtWork<S> {
     fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::Relaxed);
+        self.0.pulse.ended.fetch_add(1, Ordering::Relaxed);
     }
 }
 

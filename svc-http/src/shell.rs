@@ -135,10 +135,10 @@ impl<S: Service> Shell<S> {
         request: Request<B>,
     ) -> Response<Full<Bytes>> {
         let (parts, mut body) = request.into_parts();
-        let started = Instant::now();
         let method = parts.method.clone();
         let wire = Wire { http2: parts.version >= Version::HTTP_2, waits: parts.headers.contains_key(EXPECT) };
         let mut reply = Reply {
+            started: Instant::now(),
             request_id: headers::request_id(&parts.headers),
             trace: Trace::of(&parts.headers),
             shape: Shape::Plain,
@@ -163,7 +163,7 @@ impl<S: Service> Shell<S> {
             method: method.as_str(),
             route: reply.route,
             status: response.status().as_u16(),
-            took: started.elapsed(),
+            took: reply.started.elapsed(),
             request_id: reply.request_id.to_str().unwrap_or_default(),
         });
         response
@@ -216,7 +216,7 @@ impl<S: Service> Shell<S> {
             } else {
                 Limit::Unlimited
             };
-            reply.standing = self.limiter.look(limit, Subject::Address(RateAddress::from(address).0));
+            reply.standing = self.limiter.look(limit, Subject::Address(RateAddress::from(address).0), reply.started);
             refusal
         })
     }
@@ -236,7 +236,7 @@ impl<S: Service> Shell<S> {
             Ok(Some(credential)) => match self.service.known(route.auth, credential) {
                 Some(caller) => Some(caller),
                 None => {
-                    reply.standing = self.limiter.look(route.limit, by_address);
+                    reply.standing = self.limiter.look(route.limit, by_address, reply.started);
                     if reply.standing.is_some_and(|it| it.remaining == 0) {
                         return Err(self
                             .count(route.limit, by_address, reply)
@@ -266,7 +266,7 @@ impl<S: Service> Shell<S> {
     }
 
     fn count(&self, limit: Limit, subject: Subject, reply: &mut Reply) -> Result<(), Refusal> {
-        reply.standing = self.limiter.take(limit, subject);
+        reply.standing = self.limiter.take(limit, subject, reply.started);
         match reply.standing.and_then(|it| it.retry_after_s) {
             Some(seconds) => Err(Refusal::rate_limited(seconds)),
             None => Ok(()),
