@@ -62,6 +62,12 @@ impl Refusal {
         Self::faults(Kind::InvalidMandate, errors)
     }
 
+    /// 400: no template has this name.
+    #[must_use]
+    pub fn unknown_template(name: &str) -> Self {
+        Self { message: format!("there is no template `{name}`").into(), ..Self::plain(Kind::UnknownTemplate) }
+    }
+
     /// 401: nothing that this route reads was sent.
     #[must_use]
     pub fn unauthenticated() -> Self {

@@ -31,7 +31,13 @@ impl Seed {
     /// The seed that follows this one, for a driver that has only one.
     #[must_use]
     pub fn next(&self) -> Self {
-        Self(Sha256::new().chain_update(b"next").chain_update(self.0).finalize().into())
+        self.next_of(b"next")
+    }
+
+    /// A seed for `purpose` that tells nothing of this one.
+    #[must_use]
+    pub fn next_of(&self, purpose: &[u8]) -> Self {
+        Self(Sha256::new().chain_update(purpose).chain_update(self.0).finalize().into())
     }
 }
 

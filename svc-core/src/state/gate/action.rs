@@ -20,7 +20,7 @@ use crate::value::id::{
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::period::Period;
-use crate::value::text::{Label, SessionId, Summary, UrlText};
+use crate::value::text::{Label, SessionId, Source, Summary, UrlText};
 use crate::value::{Id, Span, Timestamp};
 
 /// How long after its receipt expired an unsettled action is posted by itself.
@@ -62,7 +62,7 @@ pub struct Action {
     /// Where it came from.
     pub provenance: Origin,
     /// What the digest is salted with, and what the commitments of its ledger records are derived from.
-    #[serde(with = "salt_text")]
+    #[serde(with = "salt_serde")]
     pub salt: [u8; 16],
     /// SHA-256 over what was asked, as normalised.
     pub digest: Digest,
@@ -154,7 +154,7 @@ pub struct Origin {
     pub declared: Vec<Declared>,
     /// What entered its context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub observed: Vec<Box<str>>,
+    pub observed: Vec<Source>,
     /// The least trusted of all.
     pub effective: Class,
     /// How the two compare.
@@ -540,14 +540,21 @@ impl Agent {
     }
 }
 
-/// Sixteen bytes as base64url, which is how a decision shows them.
-mod salt_text {
+/// A salt as base64url, which is how a decision shows it.
+#[must_use]
+pub fn salt_text(salt: &[u8; 16]) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(salt)
+}
+
+/// A salt in storage.
+mod salt_serde {
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(salt: &[u8; 16], to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&URL_SAFE_NO_PAD.encode(salt))
+        to.serialize_str(&super::salt_text(salt))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 16], D::Error> {

@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::activity::deltas;
 use crate::value::Timestamp;
 pub use crate::value::digest::BlockOwner;
-use crate::value::id::ActionId;
 use crate::value::link::{Link, Linked, RowId};
 
-/// Entries of one block.
+/// Entries of one block of a line of instants.
 pub const SEALED: usize = 64;
 
 /// The n-th block of a line, from 0.
@@ -30,7 +29,7 @@ impl RowId for BlockId {
     }
 }
 
-/// Sixty-four entries of a line, oldest first.
+/// Older entries of a line, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// Which block.
@@ -38,9 +37,9 @@ pub struct Block {
     /// When each was.
     #[serde(with = "deltas")]
     pub at: Vec<Timestamp>,
-    /// What each moved and for which action; empty for lines of instants alone.
+    /// What each moved, in minor units; empty for lines of instants alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub paid: Vec<(i64, ActionId)>,
+    pub amounts: Vec<i64>,
 }
 
 impl Linked for Block {

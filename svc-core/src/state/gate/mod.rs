@@ -12,12 +12,13 @@ pub mod provenance;
 mod reason;
 pub mod receipt;
 mod replay;
+mod request;
 mod template;
 pub mod verify_key;
 
 pub use action::{
     Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, Origin, Outcome,
-    OutcomeStatus, Payment, Reservation, State, Status, Tool, Verb,
+    OutcomeStatus, Payment, Reservation, State, Status, Tool, Verb, salt_text,
 };
 pub use activity::{Activity, DENIALS_KEPT, Line, Nth, Tally};
 pub use agent::{Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Tier};
@@ -25,8 +26,9 @@ pub use approval::{Approval, ApprovalState, Consent};
 pub use block::{Block, BlockId, BlockOwner, SEALED};
 pub use kind::{ActionKind, ActionPattern};
 pub use mandate::{Count, Duplicates, Fields, Limits, Mandate, Merchants, OnLimit, PerPeriod, Terms, Tools};
-pub use payee::{DUPLICATE_WINDOW, Paid, Payee, PayeeSlot, SPLIT_WINDOW};
+pub use payee::{DUPLICATE_WINDOW, PAYEE_SEALED, Payee, PayeeSlot, SPLIT_WINDOW, place_of};
 pub use provenance::{Class, Declared, Verdict};
 pub use reason::{Code, Effect, Reason};
 pub use replay::{ClientSession, Payload, REPLAY_KEPT, Replay, SESSION_KEPT, SESSION_NOTED};
+pub use request::{Details, Request, ToolRequest, commitment, commitment_salt};
 pub use template::{CATALOGUE, Template};

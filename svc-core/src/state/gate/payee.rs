@@ -1,12 +1,16 @@
 //! Twenty-four hours of payments of one agent to one registrable domain in one currency: what split payments and
 //! possible duplicates are seen by.
+//!
+//! Payments are numbered from 0. The newest lie in the row, older ones in sealed blocks, dead ones nowhere, so that
+//! neither the row nor a decision grows with the past.
 
 use serde::{Deserialize, Serialize};
 
-use super::block::{Block, BlockId, BlockOwner, SEALED};
+use super::activity::deltas;
+use super::block::{Block, BlockId, BlockOwner};
 use crate::value::currency::Currency;
 use crate::value::digest::PayeeId;
-use crate::value::id::{ActionId, AgentId};
+use crate::value::id::AgentId;
 use crate::value::link::{Link, Linked};
 use crate::value::{Id, Span, Timestamp};
 
@@ -14,33 +18,27 @@ use crate::value::{Id, Span, Timestamp};
 pub const SPLIT_WINDOW: Span = Span::hours(24);
 /// How far back the same payment counts as a possible duplicate.
 pub const DUPLICATE_WINDOW: Span = Span::minutes(10);
+/// Payments of one sealed block.
+pub const PAYEE_SEALED: usize = 16;
 
 /// Payments to one payee.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payee {
     /// Agent, domain and currency, as one digest.
     pub id: PayeeId,
-    /// The newest payments, oldest first; older ones lie in sealed blocks.
-    pub recent: Vec<Paid>,
-    /// How many blocks were sealed.
+    /// When the newest payments were authorized, oldest first.
+    #[serde(with = "deltas")]
+    pub at: Vec<Timestamp>,
+    /// Their amounts in minor units; 0 for one that no longer counts.
+    pub amounts: Vec<i64>,
+    /// How many blocks of [`PAYEE_SEALED`] payments came before.
     #[serde(default)]
     pub sealed: u32,
-    /// The first payment, counted from the very first one, that is still in the sum.
+    /// The first payment that is still in the sum.
     #[serde(default)]
     pub tail: u64,
     /// What the payments from `tail` on add up to, in minor units.
     pub sum: i64,
-}
-
-/// One payment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Paid {
-    /// When it was authorized.
-    pub at: Timestamp,
-    /// The authorized amount in minor units; 0 once it no longer counts.
-    pub amount: i64,
-    /// The action.
-    pub action: ActionId,
 }
 
 /// Where an action's payment stands with its payee.
@@ -48,7 +46,7 @@ pub struct Paid {
 pub struct PayeeSlot {
     /// The payee's row.
     pub payee: PayeeId,
-    /// The payment, counted from the very first one.
+    /// The payment's number.
     pub index: u64,
 }
 
@@ -56,6 +54,13 @@ impl Linked for Payee {
     fn links(&self) -> Vec<Link> {
         Vec::new()
     }
+}
+
+/// A payment's number as block and place in it.
+#[must_use]
+pub fn place_of(index: u64) -> (u32, usize) {
+    let size = PAYEE_SEALED as u64;
+    (u32::try_from(index / size).unwrap_or(u32::MAX), usize::try_from(index % size).unwrap_or(0))
 }
 
 impl Payee {
@@ -68,69 +73,87 @@ impl Payee {
     /// Nothing paid yet.
     #[must_use]
     pub const fn none(id: PayeeId) -> Self {
-        Self { id, recent: Vec::new(), sealed: 0, tail: 0, sum: 0 }
+        Self { id, at: Vec::new(), amounts: Vec::new(), sealed: 0, tail: 0, sum: 0 }
     }
 
-    /// Whose its blocks are.
+    /// One of its blocks.
     #[must_use]
-    pub fn owner(&self) -> BlockOwner {
-        BlockOwner::of(&[b"payee", &self.id.bits().to_be_bytes()])
+    pub fn block(&self, number: u32) -> BlockId {
+        BlockId { owner: BlockOwner::of(&[b"payee", &self.id.bits().to_be_bytes()]), number }
     }
 
-    /// The index of the first payment that is inline.
+    /// The number of the first payment that is in the row.
     #[must_use]
     pub fn inline_from(&self) -> u64 {
-        u64::from(self.sealed).saturating_mul(SEALED as u64)
+        u64::from(self.sealed).saturating_mul(PAYEE_SEALED as u64)
     }
 
-    /// Adds a payment and gives its slot, and the block to store where one is full.
-    pub fn push(&mut self, paid: Paid) -> (PayeeSlot, Option<Block>) {
-        let at = self.recent.last().map_or(paid.at, |last| paid.at.max(last.at));
-        let index = self.inline_from().saturating_add(self.recent.len() as u64);
-        self.recent.push(Paid { at, ..paid });
-        self.sum = self.sum.saturating_add(paid.amount);
-        let slot = PayeeSlot { payee: self.id, index };
-        if self.recent.len() < 2 * SEALED {
+    /// The number that the next payment gets.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.inline_from().saturating_add(self.at.len() as u64)
+    }
+
+    /// Whether no payment is in the sum.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.tail >= self.end()
+    }
+
+    /// Adds a payment; gives its slot, and the block to store where one is full of payments that still count.
+    pub fn push(&mut self, at: Timestamp, amount: i64) -> (PayeeSlot, Option<Block>) {
+        let at = self.at.last().map_or(at, |last| at.max(*last));
+        let slot = PayeeSlot { payee: self.id, index: self.end() };
+        self.at.push(at);
+        self.amounts.push(amount);
+        self.sum = self.sum.saturating_add(amount);
+        if self.at.len() < 2 * PAYEE_SEALED {
             return (slot, None);
         }
-        let old: Vec<Paid> = self.recent.drain(..SEALED).collect();
-        let id = BlockId { owner: self.owner(), number: self.sealed };
-        self.sealed = self.sealed.saturating_add(1);
+        let id = self.block(self.sealed);
         let block = Block {
             id,
-            at: old.iter().map(|it| it.at).collect(),
-            paid: old.iter().map(|it| (it.amount, it.action)).collect(),
+            at: self.at.drain(..PAYEE_SEALED).collect(),
+            amounts: self.amounts.drain(..PAYEE_SEALED).collect(),
         };
-        (slot, Some(block))
+        self.sealed = self.sealed.saturating_add(1);
+        let dead = self.tail >= self.inline_from();
+        (slot, (!dead).then_some(block))
     }
 
-    /// Lets go of inline payments that `since` leaves behind. Sealed ones have to be let go before.
+    /// Lets go of one payment at the tail.
+    pub fn forget(&mut self, amount: i64) {
+        self.tail = self.tail.saturating_add(1);
+        self.sum = self.sum.saturating_sub(amount);
+    }
+
+    /// Lets go of payments in the row that were made at `since` or before; those in blocks have to be let go first.
     pub fn forget_inline(&mut self, since: Timestamp) {
-        let from = self.inline_from();
-        if self.tail < from {
-            return;
-        }
-        for (place, paid) in self.recent.iter().enumerate() {
-            let index = from.saturating_add(place as u64);
-            if index < self.tail {
-                continue;
+        while let Some(place) = self.tail.checked_sub(self.inline_from()).and_then(|it| usize::try_from(it).ok()) {
+            match (self.at.get(place), self.amounts.get(place)) {
+                (Some(at), Some(amount)) if *at <= since => self.forget(*amount),
+                _ => return,
             }
-            if paid.at > since {
-                break;
-            }
-            self.tail = index.saturating_add(1);
-            self.sum = self.sum.saturating_sub(paid.amount);
         }
     }
 
-    /// Takes an inline payment out of the sum; it stays as a place without an amount.
-    pub fn void_inline(&mut self, index: u64) {
+    /// Takes a payment that is in the row out of the sum; its place stays. False where it lies in a block.
+    pub fn void_inline(&mut self, index: u64) -> bool {
         let place = index.checked_sub(self.inline_from()).and_then(|it| usize::try_from(it).ok());
-        if let Some(paid) = place.and_then(|it| self.recent.get_mut(it)) {
-            if index >= self.tail {
-                self.sum = self.sum.saturating_sub(paid.amount);
-            }
-            paid.amount = 0;
+        let Some(amount) = place.and_then(|it| self.amounts.get_mut(it)) else { return false };
+        if index >= self.tail {
+            self.sum = self.sum.saturating_sub(*amount);
         }
+        *amount = 0;
+        true
+    }
+
+    /// Whether a payment in the row of this amount was made after `since`, and whether the row reaches back that far.
+    #[must_use]
+    pub fn repeats_inline(&self, amount: i64, since: Timestamp) -> (bool, bool) {
+        let newest_first = self.at.iter().zip(&self.amounts).rev();
+        let found = newest_first.take_while(|(at, _)| **at > since).any(|(_, it)| *it == amount);
+        let reaches = self.at.first().is_none_or(|at| *at <= since) || self.sealed == 0;
+        (found, reaches)
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::value::digest::{Digest, ReplayId, SessionKey};
 use crate::value::id::{ActionId, AgentId, WorkspaceId};
 use crate::value::link::{Link, Linked};
-use crate::value::text::{IdempotencyKey, SessionId};
+use crate::value::text::{IdempotencyKey, SessionId, Source};
 use crate::value::{Id, Span, Timestamp};
 
 /// How long an idempotency key outlives its action.
@@ -54,7 +54,7 @@ pub struct ClientSession {
     pub named_at: Timestamp,
     /// Sources that were seen entering its context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub observed: Vec<Box<str>>,
+    pub observed: Vec<Source>,
 }
 
 impl ClientSession {

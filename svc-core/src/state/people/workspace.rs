@@ -56,6 +56,9 @@ pub struct Principal {
     pub workspace: WorkspaceId,
     /// Where it is reached.
     pub email: Email,
+    /// Whether it can sign in, and so decide what its agents ask.
+    #[serde(default)]
+    pub signs_in: bool,
     /// When it was made.
     pub created_at: Timestamp,
 }

@@ -1,0 +1,197 @@
+//! Every command, the rule that decides it, and the request types that callers use.
+
+use std::sync::Arc;
+
+use crate::answer::Decided;
+use crate::rules::evidence::sequence::{self, Sequence};
+use crate::rules::gate::authorize::{self, Authorize};
+use crate::rules::gate::callback::{self, RegisterCallback};
+use crate::rules::gate::freeze::{self, FreezeAgent};
+use crate::rules::gate::settle::{self, Settle};
+use crate::rules::gate::verify::{self, Verdict, Verify};
+use crate::rules::gate::{expire, lapse};
+use crate::rules::people::create_workspace::{self, CreateWorkspace};
+use crate::rules::people::keys::{self, CreateKey, RevokeKey};
+use crate::rules::people::mandates::{self, GrantMandate, RevokeMandate};
+use crate::rules::people::register_agent::{self, RegisterAgent, Registered, RemoveAgent};
+use crate::rules::people::settings::{self, ChangeSettings};
+use crate::rules::people::signing_key::{self, KeepSigningKey};
+use crate::rules::read::View;
+use crate::state::gate::receipt::Signer;
+use crate::state::gate::{Agent, Callback, Mandate, Verb};
+use crate::state::people::{Binding, SigningKey, Workspace};
+use crate::store::Key;
+use crate::turn::{Decide, Halt, Scope};
+use crate::value::id::{ApprovalId, KeyId, MandateId};
+
+/// What something that is due does: the row whose timer it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Wake(pub Key);
+
+/// A request's way through the gate: the command it is, and what its caller gets.
+pub trait Operation: Into<Command> {
+    /// What the caller gets.
+    type Answer;
+
+    /// Makes the answer of the reply, off the lane: here a receipt is signed. `None` where the reply belongs to another
+    /// operation, which no driver brings about.
+    fn answer(reply: Reply, signer: &dyn Signer) -> Option<Self::Answer>;
+}
+
+macro_rules! commands {
+    ($($(#[$doc:meta])* $name:ident => $rule:path, $reply:ident;)*) => {
+        /// Everything the service does to its rows.
+        #[derive(Clone, Debug)]
+        pub enum Command { $($(#[$doc])* $name($name),)* }
+
+        impl Decide for Command {
+            type Reply = Reply;
+
+            fn decide(&self, scope: &mut Scope<'_>) -> Result<Reply, Halt> {
+                match self { $(Self::$name(asked) => $rule(scope, asked).map(|it| Reply::$reply(it.into())),)* }
+            }
+
+            fn permits(reply: &Reply) -> bool {
+                match reply {
+                    Reply::Action(view) => view.verb() == Verb::Allow,
+                    Reply::Verdict(verdict) => verdict.is_valid(),
+                    Reply::Agent(_) | Reply::Binding(_) | Reply::Callback(_) | Reply::Done(()) | Reply::Key(_)
+                    | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
+                    | Reply::SigningKey(_) | Reply::Workspace(_) => false,
+                }
+            }
+        }
+
+        $(impl From<$name> for Command { fn from(asked: $name) -> Self { Self::$name(asked) } })*
+    };
+}
+
+commands! {
+    /// An agent asks.
+    Authorize => authorize::authorize, Action;
+    /// Settings are put in force.
+    ChangeSettings => settings::change_settings, Workspace;
+    /// A key is made.
+    CreateKey => keys::create_key, Binding;
+    /// A workspace is made.
+    CreateWorkspace => create_workspace::create_workspace, Workspace;
+    /// An approval of a stopped agent ends.
+    EndApproval => end_approval, Done;
+    /// An agent is stopped.
+    FreezeAgent => freeze::freeze_agent, Agent;
+    /// A mandate is granted.
+    GrantMandate => mandates::grant_mandate, Mandate;
+    /// A signing key is kept.
+    KeepSigningKey => signing_key::keep_signing_key, SigningKey;
+    /// An agent is made.
+    RegisterAgent => register_agent::register_agent, Registered;
+    /// A callback is named.
+    RegisterCallback => callback::register_callback, Callback;
+    /// An agent is removed.
+    RemoveAgent => register_agent::remove_agent, Agent;
+    /// A key ends.
+    RevokeKey => keys::revoke_key, Key;
+    /// A mandate ends.
+    RevokeMandate => mandates::revoke_mandate, MandateEnd;
+    /// Ledger records get their places.
+    Sequence => sequence::sequence, Placed;
+    /// An agent says what became of an action.
+    Settle => settle::settle, Action;
+    /// Somebody shows a receipt.
+    Verify => verify::verify, Verdict;
+    /// A timer is due.
+    Wake => wake, Done;
+}
+
+/// What a rule replies, whichever it was.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// An action as it stands.
+    Action(Box<View>),
+    /// An agent as it stands.
+    Agent(Arc<Agent>),
+    /// A key's binding.
+    Binding(Box<Binding>),
+    /// A callback that was named.
+    Callback(Callback),
+    /// Nothing to tell.
+    Done(()),
+    /// A key that ended.
+    Key(KeyId),
+    /// A mandate that was granted.
+    Mandate(Arc<Mandate>),
+    /// A mandate that ended.
+    MandateEnd(MandateId),
+    /// How many ledger records have places.
+    Placed(u64),
+    /// An agent that was made.
+    Registered(Box<Registered>),
+    /// A signing key that is kept.
+    SigningKey(Arc<SigningKey>),
+    /// What a receipt is good for.
+    Verdict(Verdict),
+    /// A workspace as it stands.
+    Workspace(Arc<Workspace>),
+}
+
+/// Runs what the timer of a row is for. A row that is gone or has no timer any more needs nothing.
+fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
+    match due.0 {
+        Key::Action(id) => lapse::lapse(scope, id),
+        Key::Agent(id) => freeze::followed(scope, id),
+        Key::Approval(id) => expire::expire(scope, id),
+        Key::Activity(_)
+        | Key::Block(_)
+        | Key::Chain(_)
+        | Key::ClientSession(_)
+        | Key::Credential(_)
+        | Key::Entry(_)
+        | Key::Mandate(_)
+        | Key::Payee(_)
+        | Key::Payload(_)
+        | Key::Principal(_)
+        | Key::Replay(_)
+        | Key::Roster(_)
+        | Key::SigningKey(_)
+        | Key::Workspace(_) => Ok(()),
+    }
+}
+
+/// Ends one approval of an agent that was stopped after it was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct EndApproval(pub ApprovalId);
+
+fn end_approval(scope: &mut Scope<'_>, ended: &EndApproval) -> Result<(), Halt> {
+    freeze::end_approval(scope, ended.0)
+}
+
+macro_rules! operations {
+    ($($name:ident => $answer:ty, |$reply:pat_param, $signer:pat_param| $make:expr;)*) => {$(
+        impl Operation for $name {
+            type Answer = $answer;
+            fn answer(reply: Reply, $signer: &dyn Signer) -> Option<$answer> {
+                if let $reply = reply { Some($make) } else { None }
+            }
+        }
+    )*};
+}
+
+operations! {
+    Authorize => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
+    ChangeSettings => Arc<Workspace>, |Reply::Workspace(it), _| it;
+    CreateKey => Binding, |Reply::Binding(it), _| *it;
+    CreateWorkspace => Arc<Workspace>, |Reply::Workspace(it), _| it;
+    EndApproval => (), |Reply::Done(()), _| ();
+    FreezeAgent => Arc<Agent>, |Reply::Agent(it), _| it;
+    GrantMandate => Arc<Mandate>, |Reply::Mandate(it), _| it;
+    KeepSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
+    RegisterAgent => Registered, |Reply::Registered(it), _| *it;
+    RegisterCallback => Callback, |Reply::Callback(it), _| it;
+    RemoveAgent => Arc<Agent>, |Reply::Agent(it), _| it;
+    RevokeKey => KeyId, |Reply::Key(it), _| it;
+    RevokeMandate => MandateId, |Reply::MandateEnd(it), _| it;
+    Sequence => u64, |Reply::Placed(it), _| it;
+    Settle => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
+    Verify => Verdict, |Reply::Verdict(it), _| it;
+    Wake => (), |Reply::Done(()), _| ();
+}

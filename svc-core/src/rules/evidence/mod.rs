@@ -1,0 +1,3 @@
+//! The ledger's verbs.
+
+pub mod sequence;

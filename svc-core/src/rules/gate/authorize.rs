@@ -1,0 +1,300 @@
+//! An agent asks before it acts.
+//!
+//! The decision, what it reserves, the person it asks, the record of it and the idempotency key are one commit. A stopped
+//! agent is told so before anything else is looked at, its idempotency key included.
+
+use std::sync::Arc;
+
+use super::caller::{Caller, caller_agent};
+use super::evaluate::{Charge, Evaluation, Facts, PayeeFacts, evaluate};
+use super::record::ActionRecord;
+use super::{facts, payee, posting, velocity};
+use crate::refusal::Refusal;
+use crate::rules::read::{View, view};
+use crate::state::evidence::Actor;
+use crate::state::gate::{
+    Action, Activity, Agent, Allowed, Approval, ApprovalState, ClientSession, Code, DecidedBy, Effect, Mandate, Origin,
+    Payee, Payload, REPLAY_KEPT, Reason, Replay, Request, State, Verb,
+};
+use crate::state::people::{Principal, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::digest::Digest;
+use crate::value::id::{ActionId, EvidenceId};
+use crate::value::{Id, Timestamp};
+
+/// A request to act, with everything hashed that has to be.
+#[derive(Clone, Debug)]
+pub struct Authorize {
+    caller: Caller,
+    request: Arc<Request>,
+    salt: [u8; 16],
+    digest: Digest,
+    committed: Arc<[(&'static str, String)]>,
+}
+
+impl Authorize {
+    /// `request` by `caller`; `salt` is sixteen fresh random bytes. Hashes what has to be hashed, so build it off the lane.
+    #[must_use]
+    pub fn new(caller: Caller, request: Request, salt: [u8; 16]) -> Self {
+        let digest = request.digest(caller.agent, &crate::state::gate::salt_text(&salt));
+        let committed = request.commitments(&salt).into();
+        Self { caller, request: Arc::new(request), salt, digest, committed }
+    }
+
+    /// Who asks.
+    #[must_use]
+    pub const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+}
+
+/// Decides an action.
+///
+/// # Errors
+/// `invalid_api_key`, `agent_not_found`, and `idempotency_conflict` where the key was used for another request.
+pub fn authorize(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt> {
+    let Authorize { caller, request, .. } = asked;
+    prefetch(scope, asked)?;
+    let agent = caller_agent(scope, caller)?;
+    let workspace = scope.get::<Workspace>(caller.workspace)?.ok_or_else(Refusal::internal)?;
+    if workspace.hold.is_some() || !agent.is_active() {
+        return refuse_stopped(scope, asked, &agent, &workspace);
+    }
+    if let Some(first) = replay(scope, asked, &agent)? {
+        return Ok(View { replayed: true, ..view(scope, first)? });
+    }
+    let mandates = mandates(scope, &agent)?;
+    let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
+    let (origin, session_conflict) = facts::origin(scope, caller.workspace, agent.id, request)?;
+    let full = velocity::full_line(scope, &stored, request.kind.is_tool(), &workspace.settings)?;
+    let (paid, payee) = match &request.payment {
+        Some(payment) => {
+            let (row, facts) = payee::read(scope, payee::id(agent.id, payment), payment.amount)?;
+            (facts, Some(row))
+        }
+        None => (PayeeFacts::default(), None),
+    };
+    let verdict = evaluate(&Facts {
+        now: scope.now(),
+        request,
+        settings: &workspace.settings,
+        tier: agent.tier,
+        mandates: &mandates,
+        activity: &stored,
+        velocity: full,
+        payee: paid,
+        session_conflict,
+        origin: &origin,
+        tool_is_sink: false,
+    });
+    let decided = Decided { asked, agent: &agent, workspace: &workspace, origin, verdict };
+    decided.write(scope, Activity::clone(&stored), payee)
+}
+
+/// Asks for everything that is known to be needed in one round.
+fn prefetch(scope: &mut Scope<'_>, asked: &Authorize) -> Result<(), Halt> {
+    let Authorize { caller, request, .. } = asked;
+    let mut keys = vec![Workspace::key(caller.workspace), Agent::key(caller.agent), Activity::key(caller.agent)];
+    keys.extend(request.key.as_ref().map(|key| Replay::key(Replay::id_of(caller.agent, key))));
+    keys.extend(request.session.as_ref().map(|it| ClientSession::key(ClientSession::id_of(caller.workspace, it))));
+    keys.extend(request.payment.as_ref().map(|it| Payee::key(payee::id(caller.agent, it))));
+    scope.want(&keys)
+}
+
+/// The versions in force, in the order of their ids.
+fn mandates(scope: &mut Scope<'_>, agent: &Agent) -> Result<Vec<Arc<Mandate>>, Halt> {
+    let ids: Vec<_> = agent.mandates_in_force(scope.now()).collect();
+    scope.want(&ids.iter().map(|id| Mandate::key(*id)).collect::<Vec<_>>())?;
+    // A version that the agent names and that is not there could be a deny list: without it nothing is decided.
+    ids.into_iter().map(|id| scope.get::<Mandate>(id)?.ok_or_else(|| Refusal::internal().into())).collect()
+}
+
+/// The action that this idempotency key made, while the key is kept.
+fn replay(scope: &mut Scope<'_>, asked: &Authorize, agent: &Agent) -> Result<Option<Arc<Action>>, Halt> {
+    let Some(key) = &asked.request.key else { return Ok(None) };
+    let Some(known) = scope.get::<Replay>(Replay::id_of(agent.id, key))? else { return Ok(None) };
+    let first = scope.get::<Action>(known.action)?.ok_or_else(Refusal::internal)?;
+    let now = scope.now();
+    if first.ended_at(agent, false, now).is_some_and(|at| now.since(at) > REPLAY_KEPT) {
+        return Ok(None);
+    }
+    if known.body != asked.request.body {
+        return Err(Refusal::idempotency_conflict().into());
+    }
+    Ok(Some(first))
+}
+
+/// The deny of a stopped agent: recorded, and not kept under the idempotency key.
+fn refuse_stopped(
+    scope: &mut Scope<'_>,
+    asked: &Authorize,
+    agent: &Arc<Agent>,
+    workspace: &Workspace,
+) -> Result<View, Halt> {
+    let declared = asked.request.provenance.clone();
+    let effective = crate::state::gate::provenance::effective(&declared, &[]);
+    let verdict = crate::state::gate::provenance::verdict(&declared, &[]);
+    let origin = Origin { declared, observed: Vec::new(), effective, verdict };
+    let reasons = vec![Reason::new(Code::AgentFrozen, Effect::Deny)];
+    let verdict = Evaluation { effect: Effect::Deny, reasons, signals: Vec::new(), charge: None };
+    let mut action = Decided { asked, agent, workspace, origin, verdict }.action(scope);
+    action.hold = workspace.hold.as_ref().map(|it| it.id);
+    action.state = State::Denied { at: scope.now(), by: DecidedBy::Freeze };
+    let record = record(asked, agent, &mut action, "action.denied", Verb::Deny);
+    action.evidence = scope.append(agent.workspace, record);
+    payload(scope, asked, action.id);
+    scope.put(action.clone());
+    view(scope, Arc::new(action))
+}
+
+fn record(
+    asked: &Authorize,
+    agent: &Agent,
+    action: &mut Action,
+    kind: &'static str,
+    verb: Verb,
+) -> crate::state::evidence::Fact {
+    let status = match verb {
+        Verb::Allow => crate::state::gate::Status::Allowed,
+        Verb::Ask => crate::state::gate::Status::Pending,
+        Verb::Deny => crate::state::gate::Status::Denied,
+    };
+    ActionRecord { kind, actor: Actor::Agent(agent.id), action, agent, verb, status }.fact(&asked.committed)
+}
+
+/// Stores what the action carried that nothing rewrites, where it carried something.
+fn payload(scope: &mut Scope<'_>, asked: &Authorize, action: ActionId) {
+    let tool_input = asked.request.tool.as_ref().and_then(|it| it.input.clone());
+    let details = asked.request.details.as_ref().map(|it| it.canonical.clone());
+    if tool_input.is_some() || details.is_some() {
+        scope.put(Payload { action, tool_input, details });
+    }
+}
+
+/// A decision on its way into rows.
+struct Decided<'a> {
+    asked: &'a Authorize,
+    agent: &'a Arc<Agent>,
+    workspace: &'a Workspace,
+    origin: Origin,
+    verdict: Evaluation,
+}
+
+impl Decided<'_> {
+    fn write(self, scope: &mut Scope<'_>, mut activity: Activity, payee: Option<Payee>) -> Result<View, Halt> {
+        let (asked, agent, now) = (self.asked, self.agent, scope.now());
+        let request = &*asked.request;
+        let mut action = self.action(scope);
+        let (kind, verb) = match self.verdict.effect {
+            Effect::Info => ("action.allowed", Verb::Allow),
+            Effect::Ask => ("action.asked", Verb::Ask),
+            Effect::Deny => ("action.denied", Verb::Deny),
+        };
+        if verb == Verb::Deny {
+            activity.deny(now);
+        } else {
+            velocity::note(scope, &mut activity, request.kind.is_tool())?;
+            if let (Some(payee), Some(payment)) = (payee, &request.payment) {
+                action.payee = Some(payee::note(scope, payee, payment.amount));
+            }
+            if let Some(charge) = self.verdict.charge.as_ref() {
+                action.mandate = Some(charge.mandate.id);
+                if !charge.beyond {
+                    let settings = &self.workspace.settings;
+                    action.reservation = posting::reserve(&mut activity, &charge.mandate, request, settings, now);
+                }
+            }
+        }
+        action.state = self.state(verb, now);
+        let asked_of = (verb == Verb::Ask).then(|| self.approval(scope, &action));
+        if let Some(approval) = asked_of {
+            scope.want(&[Principal::key(agent.principal)])?;
+            activity.waiting = activity.waiting.saturating_add(1);
+            action.approval = Some(approval.id);
+            scope.put(approval);
+        }
+        let fact = record(asked, agent, &mut action, kind, verb);
+        action.evidence = scope.append(agent.workspace, fact);
+        if let Some(key) = &request.key {
+            scope.put(Replay { id: Replay::id_of(agent.id, key), body: request.body, action: action.id });
+        }
+        payload(scope, asked, action.id);
+        scope.put(activity);
+        scope.put(action.clone());
+        view(scope, Arc::new(action))
+    }
+
+    /// The action before it has a state and a record.
+    fn action(&self, scope: &mut Scope<'_>) -> Action {
+        let (asked, now) = (self.asked, scope.now());
+        let request = &*asked.request;
+        Action {
+            id: scope.fresh(),
+            agent: self.agent.id,
+            workspace: self.agent.workspace,
+            principal: self.agent.principal,
+            kind: request.kind.clone(),
+            summary: request.summary.clone(),
+            payment: request.payment.clone(),
+            data: request.data.as_ref().map(|(data, _)| data.clone()),
+            tool: request.tool.as_ref().map(|it| it.tool.clone()),
+            payload: request.details.is_some() || request.tool.as_ref().is_some_and(|it| it.input.is_some()),
+            session: request.session.clone(),
+            provenance: self.origin.clone(),
+            salt: asked.salt,
+            digest: asked.digest,
+            created_at: now,
+            epoch: self.agent.epoch,
+            mandate: None,
+            reservation: None,
+            payee: None,
+            reasons: self.verdict.reasons.clone(),
+            signals: self.verdict.signals.clone(),
+            hold: None,
+            state: State::Denied { at: now, by: DecidedBy::Policy },
+            approval: None,
+            callback: None,
+            evidence: EvidenceId::from_bits(0),
+            incident: None,
+        }
+    }
+
+    fn state(&self, verb: Verb, now: Timestamp) -> State {
+        let settings = &self.workspace.settings;
+        match verb {
+            Verb::Allow => State::Allowed(Allowed {
+                at: now,
+                by: DecidedBy::Policy,
+                receipt_expires_at: now.plus(settings.receipt_life()),
+                consumed: None,
+                lapsed: None,
+                outcome: None,
+            }),
+            Verb::Ask => State::Pending { expires_at: now.plus(settings.approval_life()) },
+            Verb::Deny => State::Denied { at: now, by: DecidedBy::Policy },
+        }
+    }
+
+    fn approval(&self, scope: &mut Scope<'_>, action: &Action) -> Approval {
+        let (settings, now) = (&self.workspace.settings, scope.now());
+        let beyond = self.verdict.charge.as_ref().is_some_and(|Charge { beyond, .. }| *beyond);
+        let is_limit = |it: &&Reason| matches!(it.code, Code::OverLimit | Code::OverPeriodLimit | Code::OverCountLimit);
+        let charged = self.verdict.charge.as_ref().map(|it| it.mandate.id.mandate);
+        let exceeded = action.reasons.iter().filter(is_limit).filter(|it| beyond && it.mandate == charged);
+        Approval {
+            id: scope.fresh(),
+            workspace: action.workspace,
+            agent: action.agent,
+            action: action.id,
+            action_digest: action.digest,
+            exceptions: exceeded.cloned().collect(),
+            epoch: action.epoch,
+            created_at: now,
+            expires_at: now.plus(settings.approval_life()),
+            needed: settings.persons_needed(action.payment.as_ref().map(|it| (it.currency, it.amount))),
+            approvals: Vec::new(),
+            state: ApprovalState::Waiting,
+        }
+    }
+}

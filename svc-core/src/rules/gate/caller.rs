@@ -1,0 +1,49 @@
+//! Who asks: an agent by one of its keys. The binding of a key never changes, so it comes with the command; whether the
+//! key is in force stands in the agent's row and is checked in every commit.
+
+use std::sync::Arc;
+
+use crate::refusal::Refusal;
+use crate::state::gate::{Agent, Standing};
+use crate::state::people::{Binding, KeyScope};
+use crate::turn::{Halt, Scope};
+use crate::value::id::{AgentId, KeyId, WorkspaceId};
+
+/// An agent and the key it came with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Its workspace.
+    pub workspace: WorkspaceId,
+    /// The agent.
+    pub agent: AgentId,
+    /// The key.
+    pub key: KeyId,
+}
+
+impl Caller {
+    /// The caller that a binding stands for.
+    ///
+    /// # Errors
+    /// `agent_key_required` where the key is not an agent's.
+    pub fn of(binding: &Binding) -> Result<Self, Refusal> {
+        match binding.scope {
+            KeyScope::Agent(agent) => Ok(Self { workspace: binding.workspace, agent, key: binding.key }),
+            KeyScope::Admin | KeyScope::Inference => Err(Refusal::agent_key_required()),
+        }
+    }
+}
+
+/// The agent that `caller` is.
+///
+/// # Errors
+/// `invalid_api_key` where the key is not in force, `agent_not_found` where the agent was removed.
+pub fn caller_agent(scope: &mut Scope<'_>, caller: &Caller) -> Result<Arc<Agent>, Halt> {
+    let agent = scope.get::<Agent>(caller.agent)?.ok_or_else(Refusal::invalid_api_key)?;
+    if matches!(agent.standing, Standing::Removed { .. }) {
+        return Err(Refusal::agent_not_found(caller.agent).into());
+    }
+    if agent.workspace != caller.workspace || !agent.holds(caller.key, scope.now()) {
+        return Err(Refusal::invalid_api_key().into());
+    }
+    Ok(agent)
+}

@@ -1,0 +1,206 @@
+//! Which mandate covers an action: one of them has to cover the whole of it, and the gate picks it, never the agent.
+
+use std::sync::Arc;
+
+use super::Facts;
+use crate::state::gate::{Code, Effect, Mandate, OnLimit, Payment, Reason, Tally};
+use crate::value::domain::DomainPattern;
+use crate::value::period::Period;
+
+/// The mandate that an action is charged to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// The version in force.
+    pub mandate: Arc<Mandate>,
+    /// Whether the action is beyond its limits, so that only a person can let it pass and nothing is reserved.
+    pub beyond: bool,
+}
+
+/// Entries of any mandate's deny lists, whether or not it speaks of this type.
+pub(super) fn deny_lists(facts: &Facts<'_>, reasons: &mut Vec<Reason>) {
+    for mandate in facts.mandates {
+        let denied = mandate.merchants.as_ref().and_then(|it| it.deny.as_deref()).unwrap_or_default();
+        if let Some(payment) = facts.request.payment.as_ref().filter(|it| covers(denied, it).is_some()) {
+            reasons.push(
+                Reason::new(Code::MerchantDenied, Effect::Deny).by(mandate.id.mandate).about(payment.domain.as_str()),
+            );
+        }
+        let globs = mandate.tools.as_ref().and_then(|it| it.deny.as_deref()).unwrap_or_default();
+        if let Some((server, name)) =
+            tool(facts).filter(|(server, name)| globs.iter().any(|it| it.covers(*server, name)))
+        {
+            reasons.push(
+                Reason::new(Code::ToolDenied, Effect::Deny).by(mandate.id.mandate).about(full_name(server, name)),
+            );
+        }
+    }
+}
+
+/// Picks the mandate to charge: of those that permit the action the narrowest. Where none does, every refusal of every
+/// candidate is a reason, and one whose limits alone stand in the way, and may be asked about, is charged beyond them.
+pub(super) fn choose(facts: &Facts<'_>, reasons: &mut Vec<Reason>) -> Option<Charge> {
+    let candidates =
+        facts.mandates.iter().filter(|it| it.actions.iter().any(|pattern| pattern.covers(&facts.request.kind)));
+    let (mut permitting, mut beyond, mut refusals) = (None::<&Arc<Mandate>>, None::<&Arc<Mandate>>, Vec::new());
+    let mut any = false;
+    for mandate in candidates {
+        any = true;
+        let said = refusals_of(facts, mandate);
+        let slot = if said.is_empty() {
+            &mut permitting
+        } else if said.iter().all(|it| it.effect == Effect::Ask && is_limit(it.code)) {
+            &mut beyond
+        } else {
+            refusals.extend(said);
+            continue;
+        };
+        if slot.is_none_or(|best| narrowness(facts, mandate) < narrowness(facts, best)) {
+            *slot = Some(mandate);
+        }
+        refusals.extend(said);
+    }
+    if let Some(mandate) = permitting {
+        return Some(Charge { mandate: Arc::clone(mandate), beyond: false });
+    }
+    if !any {
+        reasons.push(Reason::new(Code::OutsideMandate, facts.outside()));
+    }
+    reasons.append(&mut refusals);
+    beyond.map(|mandate| Charge { mandate: Arc::clone(mandate), beyond: true })
+}
+
+fn is_limit(code: Code) -> bool {
+    matches!(code, Code::OverLimit | Code::OverPeriodLimit | Code::OverCountLimit)
+}
+
+/// Exact merchant before wildcard before anywhere, then the smaller remaining amount, then the older id.
+fn narrowness(facts: &Facts<'_>, mandate: &Mandate) -> (u8, i64, u128) {
+    let payment = facts.request.payment.as_ref();
+    let reach = match (mandate.merchants_allowed(), payment) {
+        (Some(list), Some(payment)) => covers(list, payment).map_or(2, |pattern| u8::from(!pattern.is_exact())),
+        _ => 2,
+    };
+    let limits = mandate.limits();
+    let left = limits.per_period.as_ref().map(|it| it.amount.saturating_sub(tally(facts, mandate, it.period).used()));
+    let remaining = match (left, limits.per_action) {
+        (Some(left), Some(most)) => left.min(most),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => i64::MAX,
+    };
+    (reach, remaining, crate::value::Id::bits(mandate.id.mandate))
+}
+
+/// Everything in `mandate` that stands in the way.
+fn refusals_of(facts: &Facts<'_>, mandate: &Mandate) -> Vec<Reason> {
+    let mut said = Vec::new();
+    let id = mandate.id.mandate;
+    let outside = facts.outside();
+    let payment = facts.request.payment.as_ref();
+    if payment.is_some_and(|it| mandate.limits().currency != Some(it.currency)) {
+        said.push(Reason::new(Code::CurrencyNotCovered, outside).by(id));
+    }
+    if let Some(list) = mandate.merchants_allowed()
+        && payment.is_none_or(|it| covers(list, it).is_none())
+    {
+        let reason = Reason::new(Code::MerchantNotAllowed, outside).by(id);
+        said.push(match payment {
+            Some(payment) => reason.about(payment.domain.as_str()),
+            None => reason,
+        });
+    }
+    fields(facts, mandate, &mut said);
+    tools(facts, mandate, &mut said);
+    amounts(facts, mandate, &mut said);
+    said
+}
+
+fn fields(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
+    let Some(allowed) = &mandate.fields else { return };
+    let reason = || Reason::new(Code::FieldNotAllowed, facts.outside()).by(mandate.id.mandate);
+    let is_allowed = |name: &str| allowed.allow.iter().any(|it| it.as_str() == name);
+    let names: Vec<&str> = match (&facts.request.data, &facts.request.details) {
+        (Some((data, _)), _) => data.fields.iter().map(|it| it.as_str()).collect(),
+        (None, Some(details)) => details.names.iter().map(|it| &**it).collect(),
+        (None, None) => Vec::new(),
+    };
+    if names.is_empty() {
+        said.push(reason());
+    }
+    said.extend(names.into_iter().filter(|name| !is_allowed(name)).map(|name| reason().about(name)));
+}
+
+fn tools(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
+    let Some(globs) = mandate.tools.as_ref().and_then(|it| it.allow.as_deref()) else { return };
+    let reason = Reason::new(Code::ToolNotAllowed, facts.outside()).by(mandate.id.mandate);
+    match tool(facts) {
+        Some((server, name)) if globs.iter().any(|it| it.covers(server, name)) => {}
+        Some((server, name)) => said.push(reason.about(full_name(server, name))),
+        None => said.push(reason),
+    }
+}
+
+fn amounts(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
+    let limits = mandate.limits();
+    let effect = match limits.on_limit {
+        OnLimit::Ask => Effect::Ask,
+        OnLimit::Deny => Effect::Deny,
+    };
+    let reason = |code| Reason::new(code, effect).by(mandate.id.mandate);
+    if let Some(payment) = facts.request.payment.as_ref().filter(|it| limits.currency == Some(it.currency)) {
+        let amount = payment.amount;
+        if let Some(most) = limits.per_action.filter(|most| amount > *most) {
+            said.push(Reason {
+                limit: Some(most),
+                requested: Some(amount),
+                currency: limits.currency,
+                ..reason(Code::OverLimit)
+            });
+        }
+        if let Some(per) = &limits.per_period {
+            let tally = tally(facts, mandate, per.period);
+            if tally.used().saturating_add(amount) > per.amount {
+                said.push(Reason {
+                    limit: Some(per.amount),
+                    used: Some(tally.used()),
+                    requested: Some(amount),
+                    currency: limits.currency,
+                    window: Some(per.period.as_str().into()),
+                    clears_at: Some(tally.until),
+                    ..reason(Code::OverPeriodLimit)
+                });
+            }
+        }
+    }
+    if let Some(count) = &limits.count {
+        let tally = tally(facts, mandate, count.period);
+        if tally.count >= count.max {
+            said.push(Reason {
+                limit: Some(count.max.into()),
+                used: Some(tally.count.into()),
+                requested: Some(1),
+                window: Some(count.period.as_str().into()),
+                clears_at: Some(tally.until),
+                ..reason(Code::OverCountLimit)
+            });
+        }
+    }
+}
+
+fn tally(facts: &Facts<'_>, mandate: &Mandate, period: Period) -> Tally {
+    facts.activity.tally(mandate.id.mandate, period, facts.now, &facts.settings.timezone)
+}
+
+fn covers<'a>(list: &'a [DomainPattern], payment: &Payment) -> Option<&'a DomainPattern> {
+    let found = || list.iter().filter(|it| it.covers(&payment.domain));
+    found().find(|it| it.is_exact()).or_else(|| found().next())
+}
+
+fn tool<'a>(facts: &Facts<'a>) -> Option<(Option<&'a str>, &'a str)> {
+    let tool = &facts.request.tool.as_ref()?.tool;
+    let name = tool.name.as_ref()?;
+    Some((tool.server.as_ref().map(|it| it.as_str()), name.as_str()))
+}
+
+fn full_name(server: Option<&str>, name: &str) -> String {
+    server.map_or_else(|| name.to_owned(), |server| format!("{server}/{name}"))
+}

@@ -1,0 +1,32 @@
+//! Nobody decided in time: the wait ends as `expired`, which is never a person's no.
+
+use super::freeze::{End, end_approval, end_waiting};
+use crate::refusal::Refusal;
+use crate::state::gate::{Action, Activity, Agent, Approval, ApprovalState, Code, Effect, Reason, State, Status};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::id::ApprovalId;
+
+/// Ends a wait whose time is up.
+///
+/// # Errors
+/// [`Halt::Load`] alone; what no longer waits, or not yet so long, is left as it is.
+pub fn expire(scope: &mut Scope<'_>, id: ApprovalId) -> Result<(), Halt> {
+    let now = scope.now();
+    let due = |it: &std::sync::Arc<Approval>| it.is_waiting() && now >= it.expires_at;
+    let Some(approval) = scope.get::<Approval>(id)?.filter(due) else { return Ok(()) };
+    scope.want(&[Agent::key(approval.agent), Activity::key(approval.agent), Action::key(approval.action)])?;
+    let agent = scope.get::<Agent>(approval.agent)?.ok_or_else(Refusal::internal)?;
+    if agent.stopped_since(approval.epoch).is_some_and(|at| at < approval.expires_at) {
+        return end_approval(scope, id);
+    }
+    let at = approval.expires_at;
+    let ended = Approval::clone(&approval).ended(ApprovalState::Expired { at });
+    let reason = Reason::new(Code::ApprovalExpired, Effect::Deny);
+    end_waiting(
+        scope,
+        &agent,
+        ended,
+        End { state: State::Expired { at }, reason, kind: "action.expired", status: Status::Expired },
+    )
+}

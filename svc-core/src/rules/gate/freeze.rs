@@ -1,0 +1,140 @@
+//! Stopping an agent. One written row voids everything made under the agent's epoch, in its own commit; approvals that
+//! waited are then ended one by one, and readers go by the epoch meanwhile.
+
+use std::sync::Arc;
+
+use super::record::ActionRecord;
+use super::{payee, posting};
+use crate::refusal::Refusal;
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::{
+    Action, Activity, Agent, Approval, ApprovalState, Code, DecidedBy, Effect, Frozen, FrozenBy, Reason, Standing,
+    State, Status, Verb,
+};
+use crate::state::people::Roster;
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::Object;
+use crate::value::id::{AgentId, ApprovalId, PrincipalId, WorkspaceId};
+use crate::value::text::Note;
+
+/// Stops one agent.
+#[derive(Clone, Debug)]
+pub struct FreezeAgent {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Which agent.
+    pub agent: AgentId,
+    /// Which person stops it; absent where a rule of the embedding program does.
+    pub by: Option<PrincipalId>,
+    /// Why.
+    pub reason: Note,
+}
+
+/// Stops one agent; stopping a stopped one changes nothing.
+///
+/// # Errors
+/// `not_found` where the workspace has no such agent, or it was removed.
+pub fn freeze_agent(scope: &mut Scope<'_>, asked: &FreezeAgent) -> Result<Arc<Agent>, Halt> {
+    scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace)])?;
+    let agent = own_agent(scope, asked.workspace, asked.agent)?;
+    if !agent.is_active() {
+        return Ok(agent);
+    }
+    let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    scope.put(Roster { epoch: roster.epoch.saturating_add(1), ..Roster::clone(&roster) });
+    let by = asked.by.map_or(FrozenBy::Policy, FrozenBy::Person);
+    let actor = asked.by.map_or(Actor::Policy, Actor::Person);
+    let frozen = Frozen { at: scope.now(), by, reason: asked.reason.clone(), incident: None };
+    Ok(freeze(scope, &agent, frozen, actor))
+}
+
+/// An agent of this workspace that was not removed.
+///
+/// # Errors
+/// `not_found`.
+pub fn own_agent(scope: &mut Scope<'_>, workspace: WorkspaceId, id: AgentId) -> Result<Arc<Agent>, Halt> {
+    let found = scope.get::<Agent>(id)?.filter(|it| it.workspace == workspace);
+    let found = found.filter(|it| !matches!(it.standing, Standing::Removed { .. }));
+    found.ok_or_else(|| Refusal::not_found().into())
+}
+
+/// Stops an active agent and records it.
+pub(super) fn freeze(scope: &mut Scope<'_>, agent: &Agent, frozen: Frozen, actor: Actor) -> Arc<Agent> {
+    if !agent.is_active() {
+        return Arc::new(agent.clone());
+    }
+    let reason = crate::state::gate::commitment(&scope.draw(), "reason", frozen.reason.as_str());
+    let stopped = agent.clone().freeze(frozen);
+    let data = Object::new()
+        .text("agentId", &agent.id.to_string())
+        .raw("reason", &reason)
+        .int("epoch", stopped.epoch.into())
+        .finish();
+    scope.append(agent.workspace, Fact { kind: "agent.frozen", actor, subject: Subject::Agent(agent.id), data });
+    scope.put(stopped.clone());
+    Arc::new(stopped)
+}
+
+/// Ends one approval of an agent that was stopped after it was asked: deny, by the freeze.
+///
+/// # Errors
+/// [`Halt::Load`] alone; what no longer waits is left as it is.
+pub fn end_approval(scope: &mut Scope<'_>, id: ApprovalId) -> Result<(), Halt> {
+    let Some(approval) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting()) else { return Ok(()) };
+    scope.want(&[Agent::key(approval.agent), Activity::key(approval.agent), Action::key(approval.action)])?;
+    let agent = scope.get::<Agent>(approval.agent)?.ok_or_else(Refusal::internal)?;
+    if agent.epoch == approval.epoch && agent.is_active() {
+        return Ok(());
+    }
+    let at = agent.stopped_since(approval.epoch).unwrap_or_else(|| scope.now());
+    let ended = Approval::clone(&approval).ended(ApprovalState::Denied { at, by: None, note: None });
+    let reason = Reason::new(Code::AgentFrozen, Effect::Deny);
+    let state = State::Denied { at, by: DecidedBy::Freeze };
+    end_waiting(scope, &agent, ended, End { state, reason, kind: "action.denied", status: Status::Denied })
+}
+
+/// How a wait ends without a person's yes.
+pub(super) struct End {
+    pub(super) state: State,
+    pub(super) reason: Reason,
+    pub(super) kind: &'static str,
+    pub(super) status: Status,
+}
+
+/// Ends a wait: approval, action, what it reserved, how many wait, and the record, in one commit.
+pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval, end: End) -> Result<(), Halt> {
+    let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
+    let action = scope.get::<Action>(ended.action)?.ok_or_else(Refusal::internal)?;
+    let mut activity = Activity::clone(&stored);
+    activity.waiting = activity.waiting.saturating_sub(1);
+    if let Some(held) = &action.reservation {
+        posting::release(&mut activity, held);
+    }
+    if let Some(slot) = action.payee {
+        payee::void(scope, slot)?;
+    }
+    let mut action = Action::clone(&action);
+    action.reservation = None;
+    action.reasons.push(end.reason);
+    action.state = end.state;
+    let actor = if end.status == Status::Expired { Actor::Timer } else { Actor::Policy };
+    let (kind, status) = (end.kind, end.status);
+    let fact = ActionRecord { kind, actor, action: &action, agent, verb: Verb::Deny, status }.fact(&[]);
+    action.evidence = scope.append(agent.workspace, fact);
+    scope.put(activity);
+    scope.put(ended);
+    scope.put(action);
+    Ok(())
+}
+
+/// Notes that no approval of an older epoch waits any more.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn followed(scope: &mut Scope<'_>, id: AgentId) -> Result<(), Halt> {
+    if let Some(agent) = scope.get::<Agent>(id)?.filter(|it| it.following.is_some()) {
+        scope.put(Agent { following: None, ..Agent::clone(&agent) });
+    }
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! The gate's verbs.
+
+pub mod authorize;
+pub mod callback;
+mod caller;
+pub mod evaluate;
+pub mod expire;
+pub mod facts;
+pub mod freeze;
+pub mod lapse;
+mod payee;
+mod posting;
+mod record;
+pub mod settle;
+mod velocity;
+pub mod verify;
+
+pub use caller::{Caller, caller_agent};

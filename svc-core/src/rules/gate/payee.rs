@@ -1,0 +1,101 @@
+//! What was paid to the same payee: the sum of 24 hours and the same payment within 10 minutes.
+
+use crate::rules::gate::evaluate::PayeeFacts;
+use crate::state::gate::{Block, DUPLICATE_WINDOW, PAYEE_SEALED, Payee, PayeeSlot, Payment, SPLIT_WINDOW, place_of};
+use crate::turn::{Halt, Scope};
+use crate::value::digest::PayeeId;
+use crate::value::id::AgentId;
+
+/// How many sealed payments one decision lets go of. Where more have aged, the sum counts some of them longer, which can
+/// only make a person be asked, and the next decisions catch up.
+const LET_GO_MAX: usize = 8 * PAYEE_SEALED;
+
+/// The payee of a payment.
+pub(super) fn id(agent: AgentId, payment: &Payment) -> PayeeId {
+    Payee::id_of(agent, payment.domain.registrable(), payment.currency)
+}
+
+/// The payee's row brought up to now, and what stands in it before the present payment.
+pub(super) fn read(scope: &mut Scope<'_>, id: PayeeId, amount: i64) -> Result<(Payee, PayeeFacts), Halt> {
+    let Some(stored) = scope.get::<Payee>(id)? else { return Ok((Payee::none(id), PayeeFacts::default())) };
+    let mut payee = Payee::clone(&stored);
+    let now = scope.now();
+    let since = now.minus(SPLIT_WINDOW);
+    if payee.at.last().is_some_and(|newest| *newest <= since) {
+        payee.tail = payee.end();
+        payee.sum = 0;
+    }
+    for _ in 0..LET_GO_MAX {
+        if payee.tail >= payee.inline_from() {
+            break;
+        }
+        let (number, place) = place_of(payee.tail);
+        let block = scope.get::<Block>(payee.block(number))?;
+        let entry = block.as_ref().and_then(|it| Some((*it.at.get(place)?, *it.amounts.get(place)?)));
+        match entry {
+            Some((at, _)) if at > since => break,
+            Some((_, amount)) => payee.forget(amount),
+            None => payee.forget(0),
+        }
+        if place == PAYEE_SEALED - 1 {
+            scope.delete::<Block>(payee.block(number));
+        }
+    }
+    payee.forget_inline(since);
+    let repeated = repeats(scope, &payee, amount)?;
+    let facts = PayeeFacts { sum: payee.sum, repeated };
+    Ok((payee, facts))
+}
+
+/// Adds the present payment.
+pub(super) fn note(scope: &mut Scope<'_>, mut payee: Payee, amount: i64) -> PayeeSlot {
+    let (slot, sealed) = payee.push(scope.now(), amount);
+    if let Some(block) = sealed {
+        scope.put(block);
+    }
+    scope.put(payee);
+    slot
+}
+
+/// Takes a payment that does not count any more out of its payee's sum.
+pub(super) fn void(scope: &mut Scope<'_>, slot: PayeeSlot) -> Result<(), Halt> {
+    let Some(stored) = scope.get::<Payee>(slot.payee)? else { return Ok(()) };
+    let mut payee = Payee::clone(&stored);
+    if !payee.void_inline(slot.index) {
+        if slot.index < payee.tail {
+            return Ok(());
+        }
+        let (number, place) = place_of(slot.index);
+        let Some(block) = scope.get::<Block>(payee.block(number))? else { return Ok(()) };
+        let mut block = Block::clone(&block);
+        if let Some(amount) = block.amounts.get_mut(place) {
+            payee.sum = payee.sum.saturating_sub(*amount);
+            *amount = 0;
+        }
+        scope.put(block);
+    }
+    scope.put(payee);
+    Ok(())
+}
+
+/// Whether the same amount was paid within the duplicate window.
+fn repeats(scope: &mut Scope<'_>, payee: &Payee, amount: i64) -> Result<bool, Halt> {
+    let since = scope.now().minus(DUPLICATE_WINDOW);
+    let (found, whole) = payee.repeats_inline(amount, since);
+    if found || whole {
+        return Ok(found);
+    }
+    let mut number = payee.sealed;
+    while let Some(before) = number.checked_sub(1) {
+        let Some(block) = scope.get::<Block>(payee.block(before))? else { return Ok(false) };
+        let newer = block.at.iter().zip(&block.amounts).rev().take_while(|(at, _)| **at > since);
+        if newer.clone().any(|(_, it)| *it == amount) {
+            return Ok(true);
+        }
+        if newer.count() < PAYEE_SEALED {
+            return Ok(false);
+        }
+        number = before;
+    }
+    Ok(false)
+}

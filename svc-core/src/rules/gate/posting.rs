@@ -1,0 +1,60 @@
+//! Reservations and what becomes of them (CONTRACT part 3, "Reservations and posting"). Sums belong to the period that an
+//! action was authorized in; of one that has ended only the ledger tells.
+
+use crate::state::gate::{Activity, Mandate, Request, Reservation};
+use crate::state::people::Settings;
+use crate::value::Timestamp;
+
+/// Takes what the action needs of its mandate's limits: the amount and one of the count.
+pub(super) fn reserve(
+    activity: &mut Activity,
+    mandate: &Mandate,
+    request: &Request,
+    settings: &Settings,
+    now: Timestamp,
+) -> Option<Reservation> {
+    let (limits, id, zone) = (mandate.limits(), mandate.id.mandate, &settings.timezone);
+    let mut held = Reservation { mandate: id, amount: None, count: None };
+    if let (Some(per), Some(payment)) = (&limits.per_period, &request.payment) {
+        let mut tally = activity.tally(id, per.period, now, zone);
+        tally.reserved = tally.reserved.saturating_add(payment.amount);
+        held.amount = Some((payment.amount, per.period, tally.from));
+        activity.keep(tally, now);
+    }
+    if let Some(count) = &limits.count {
+        let mut tally = activity.tally(id, count.period, now, zone);
+        tally.count = tally.count.saturating_add(1);
+        held.count = Some((count.period, tally.from));
+        activity.keep(tally, now);
+    }
+    (held.amount.is_some() || held.count.is_some()).then_some(held)
+}
+
+/// Gives back the amount and the one of the count.
+pub(super) fn release(activity: &mut Activity, held: &Reservation) {
+    post(activity, held, 0);
+    if let Some((period, from)) = held.count
+        && let Some(tally) = activity.reserved_in(held.mandate, period, from)
+    {
+        tally.count = tally.count.saturating_sub(1);
+    }
+}
+
+/// Turns the reserved amount into `spent`; the one of the count stays.
+pub(super) fn post(activity: &mut Activity, held: &Reservation, spent: i64) {
+    if let Some((amount, period, from)) = held.amount
+        && let Some(tally) = activity.reserved_in(held.mandate, period, from)
+    {
+        tally.reserved = tally.reserved.saturating_sub(amount);
+        tally.spent = tally.spent.saturating_add(spent);
+    }
+}
+
+/// Corrects what was posted by the lapse to `spent`.
+pub(super) fn correct(activity: &mut Activity, held: &Reservation, posted: i64, spent: i64) {
+    if let Some((_, period, from)) = held.amount
+        && let Some(tally) = activity.reserved_in(held.mandate, period, from)
+    {
+        tally.spent = tally.spent.saturating_sub(posted).saturating_add(spent);
+    }
+}

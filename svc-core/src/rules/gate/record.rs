@@ -1,0 +1,64 @@
+//! What the ledger is told of an action.
+
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::{Action, Agent, Code, Status, Verb};
+use crate::value::canonical::Object;
+use crate::value::id::ReceiptId;
+
+/// A list of words as canonical JSON.
+pub(super) fn words(codes: impl Iterator<Item = Code>) -> String {
+    let mut out = String::from("[");
+    for (place, code) in codes.enumerate() {
+        if place > 0 {
+            out.push(',');
+        }
+        out.push('"');
+        out.push_str(code.as_str());
+        out.push('"');
+    }
+    out.push(']');
+    out
+}
+
+/// A record of an action as it now stands, with the members that the kind adds.
+pub(super) struct ActionRecord<'a> {
+    pub(super) kind: &'static str,
+    pub(super) actor: Actor,
+    pub(super) action: &'a Action,
+    pub(super) agent: &'a Agent,
+    pub(super) verb: Verb,
+    pub(super) status: Status,
+}
+
+impl ActionRecord<'_> {
+    /// The record; `more` are further members, canonical.
+    pub(super) fn fact(self, more: &[(&'static str, String)]) -> Fact {
+        let Self { kind, actor, action, agent, verb, status } = self;
+        let mut data = Object::new()
+            .text("agentId", &action.agent.to_string())
+            .text("type", action.kind.as_str())
+            .text("decision", verb.as_str())
+            .text("status", status.as_str())
+            .text("digest", &format!("sha256:{}", action.digest))
+            .raw("codes", &words(action.reasons.iter().map(|it| it.code)))
+            .raw("signals", &words(action.signals.iter().copied()))
+            .int("epoch", agent.epoch.into());
+        if let Some(mandate) = action.mandate {
+            data = data.text("mandateId", &mandate.mandate.to_string()).int("mandateVersion", mandate.version.into());
+        }
+        if let Some(payment) = &action.payment {
+            data = data.int("amount", payment.amount).text("currency", payment.currency.as_str());
+            data = data.text("domain", payment.domain.as_str());
+        }
+        if action.allowed().is_some() {
+            data = data.text("receiptId", &ReceiptId::from(action.id).to_string());
+        }
+        if let Some(approval) = action.approval {
+            data = data.text("approvalId", &approval.to_string());
+        }
+        for (name, canonical) in more {
+            data = data.raw(name, canonical);
+        }
+        Fact { kind, actor, subject: Subject::Action(action.id), data: data.finish() }
+    }
+}

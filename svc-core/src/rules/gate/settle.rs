@@ -1,0 +1,135 @@
+//! The agent records what happened. Above the allowed amount is an incident and freezes the agent, in the same commit.
+
+use std::sync::Arc;
+
+use super::caller::Caller;
+use super::record::ActionRecord;
+use super::{freeze, payee, posting};
+use crate::refusal::Refusal;
+use crate::rules::read::{View, own_action, view};
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::{
+    Action, Activity, Agent, Allowed, Code, Frozen, FrozenBy, Incident, Outcome, OutcomeStatus, Status,
+};
+use crate::state::people::Workspace;
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::Object;
+use crate::value::id::ActionId;
+use crate::value::text::Note;
+
+/// What became of an action.
+#[derive(Clone, Copy, Debug)]
+pub struct Settle {
+    /// Who says so.
+    pub caller: Caller,
+    /// Which action.
+    pub action: ActionId,
+    /// Done or not.
+    pub status: OutcomeStatus,
+    /// The final amount in minor units, 0 to 2^53 − 1; for payments alone.
+    pub amount: Option<i64>,
+}
+
+/// Settles an action.
+///
+/// # Errors
+/// `not_found`, `invalid_amount` for an amount where nothing is paid, `not_allowed`, `already_settled`, and those of the
+/// caller.
+pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
+    let caller = &said.caller;
+    let (agent_key, activity_key) = (Agent::key(caller.agent), Activity::key(caller.agent));
+    scope.want(&[Action::key(said.action), agent_key, activity_key, Workspace::key(caller.workspace)])?;
+    let before = own_action(scope, caller, said.action)?;
+    if said.amount.is_some() && before.payment.is_none() {
+        return Err(Refusal::invalid_amount().into());
+    }
+    let agent = scope.get::<Agent>(caller.agent)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(caller.workspace)?.ok_or_else(Refusal::internal)?;
+    let now = scope.now();
+    let was = before.status(&agent, workspace.hold.is_some(), now);
+    let late = before.allowed().is_some_and(|it| now >= it.lapse_at());
+    let posted = before.allowed().and_then(|it| posted(said, &before, it));
+    let outcome =
+        Outcome { status: said.status, amount: said.amount, posted, at: now, late, revoked: was == Status::Revoked };
+    let mut action = Action::clone(&before).settle(outcome)?;
+    account(scope, &action, &before, posted.unwrap_or(0))?;
+    let undone = said.status != OutcomeStatus::Completed;
+    let consumed = before.allowed().is_some_and(|it| it.consumed.is_some());
+    if undone && consumed {
+        action.signals.push(Code::SettledAfterConsumption);
+    }
+    action.evidence = scope.append(agent.workspace, settled_fact(&action, &agent, workspace.hold.is_some(), now));
+    let over = said.amount.zip(before.payment.as_ref()).filter(|(amount, payment)| *amount > payment.amount);
+    if let Some((settled, payment)) = over {
+        let evidence = scope.append(agent.workspace, incident_fact(&action, payment.amount, settled));
+        action.evidence = evidence;
+        action.incident = Some(Incident { allowed: payment.amount, settled, evidence });
+        let reason = Note::parse("settled above the allowed amount").map_err(|_| Refusal::internal())?;
+        let frozen = Frozen { at: now, by: FrozenBy::Policy, reason, incident: Some(evidence) };
+        freeze::freeze(scope, &agent, frozen, Actor::Policy);
+    }
+    scope.put(action.clone());
+    view(scope, Arc::new(action))
+}
+
+/// What a settlement comes to, in minor units: `None` where nothing is paid. A consumed receipt is stronger than the
+/// agent's word.
+fn posted(said: &Settle, action: &Action, allowed: &Allowed) -> Option<i64> {
+    let payment = action.payment.as_ref()?;
+    let consumed = allowed.consumed_amount();
+    Some(match said.status {
+        OutcomeStatus::Completed => said.amount.unwrap_or(payment.amount).max(consumed),
+        OutcomeStatus::Cancelled | OutcomeStatus::Failed => said.amount.unwrap_or(0).max(consumed),
+    })
+}
+
+/// Moves the reserved amount to what was spent, and takes what was never paid out of the payee's sum.
+fn account(scope: &mut Scope<'_>, action: &Action, before: &Action, posted: i64) -> Result<(), Halt> {
+    let Some(allowed) = before.allowed() else { return Ok(()) };
+    if let Some(held) = &before.reservation {
+        let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
+        let mut activity = Activity::clone(&stored);
+        match (allowed.lapsed, held.amount) {
+            (Some(_), Some((lapsed, ..))) => posting::correct(&mut activity, held, lapsed, posted),
+            (Some(_), None) => {}
+            (None, _) => posting::post(&mut activity, held, posted),
+        }
+        scope.put(activity);
+    }
+    let done =
+        action.allowed().and_then(|it| it.outcome.as_ref()).is_some_and(|it| it.status == OutcomeStatus::Completed);
+    if let Some(slot) = before.payee.filter(|_| !done && allowed.consumed.is_none()) {
+        payee::void(scope, slot)?;
+    }
+    Ok(())
+}
+
+fn settled_fact(action: &Action, agent: &Agent, hold: bool, now: crate::value::Timestamp) -> Fact {
+    let status = action.status(agent, hold, now);
+    let outcome = action.allowed().and_then(|it| it.outcome.as_ref());
+    let mut more = vec![("outcome", format!("\"{}\"", status.as_str()))];
+    if let (Some(payment), Some(posted)) = (&action.payment, outcome.and_then(|it| it.posted)) {
+        more.push(("posted", posted.to_string()));
+        more.push(("released", payment.amount.saturating_sub(posted).max(0).to_string()));
+    }
+    if outcome.is_some_and(|it| it.late) {
+        more.push(("late", "true".into()));
+    }
+    let verb = action.verb(status);
+    ActionRecord { kind: "action.settled", actor: Actor::Agent(agent.id), action, agent, verb, status }.fact(&more)
+}
+
+fn incident_fact(action: &Action, allowed: i64, settled: i64) -> Fact {
+    let mut data = Object::new().text("agentId", &action.agent.to_string());
+    data = data.int("allowedAmount", allowed).int("settledAmount", settled);
+    if let Some(payment) = &action.payment {
+        data = data.text("currency", payment.currency.as_str());
+    }
+    Fact {
+        kind: "incident.over_settlement",
+        actor: Actor::Policy,
+        subject: Subject::Action(action.id),
+        data: data.finish(),
+    }
+}

@@ -1,0 +1,53 @@
+//! A workspace with its first owner.
+
+use std::sync::Arc;
+
+use crate::refusal::{FieldError, Refusal};
+use crate::state::evidence::{Actor, Chain, Fact, Subject};
+use crate::state::people::{Principal, Roster, Settings, Workspace};
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::Object;
+use crate::value::id::WorkspaceId;
+use crate::value::text::{Email, Label};
+
+/// Makes a workspace.
+#[derive(Clone, Debug)]
+pub struct CreateWorkspace {
+    /// What people call it.
+    pub name: Label,
+    /// Where its first owner is reached.
+    pub owner: Email,
+    /// Its settings.
+    pub settings: Settings,
+}
+
+/// Makes a workspace, its first owner, and the rows that are always there.
+///
+/// # Errors
+/// `invalid_request` naming every setting that is out of its bounds.
+pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Result<Arc<Workspace>, Halt> {
+    let faults: Vec<FieldError> =
+        asked.settings.faults().into_iter().map(|(field, why)| FieldError::invalid(field, why)).collect();
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_request(faults).into());
+    }
+    let id: WorkspaceId = scope.fresh();
+    let now = scope.now();
+    let owner =
+        Principal { id: scope.fresh(), workspace: id, email: asked.owner.clone(), signs_in: true, created_at: now };
+    let workspace = Workspace {
+        id,
+        name: asked.name.clone(),
+        settings: asked.settings.clone(),
+        hold: None,
+        owner: owner.id,
+        created_at: now,
+    };
+    scope.put(workspace.clone());
+    scope.put(Roster { workspace: id, epoch: 0, agents: 0 });
+    scope.put(Chain::empty(id));
+    let data = Object::new().text("principalId", &owner.id.to_string()).text("role", "owner").finish();
+    scope.append(id, Fact { kind: "member.created", actor: Actor::Policy, subject: Subject::Workspace(id), data });
+    scope.put(owner);
+    Ok(Arc::new(workspace))
+}

@@ -1,0 +1,8 @@
+//! Workspaces, agents, keys, mandates and settings: who may ask, and under which rules.
+
+pub mod create_workspace;
+pub mod keys;
+pub mod mandates;
+pub mod register_agent;
+pub mod settings;
+pub mod signing_key;

@@ -1,0 +1,162 @@
+//! Single objects as they stand: what an answer shows of an action beside the action's own row.
+
+use std::sync::Arc;
+
+use crate::refusal::Refusal;
+use crate::rules::gate::{Caller, caller_agent};
+use crate::state::gate::{Action, Agent, Approval, Code, DecidedBy, Effect, Payload, Reason, State, Status, Verb};
+use crate::state::people::{Binding, Credential, KeyScope, Principal, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
+use crate::value::digest::Digest;
+use crate::value::id::{ActionId, HoldId};
+
+/// An action with the rows that say how it reads.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The action.
+    pub action: Arc<Action>,
+    /// Its agent.
+    pub agent: Arc<Agent>,
+    /// The hold over every agent, while one stands.
+    pub hold: Option<HoldId>,
+    /// What a person was asked.
+    pub approval: Option<Arc<Approval>>,
+    /// Whether the person at the keyboard is the one to ask.
+    pub client_may_ask: bool,
+    /// Its tool input and details.
+    pub payload: Option<Arc<Payload>>,
+    /// When this was read.
+    pub now: Timestamp,
+    /// Whether it answers a request that was made before.
+    pub replayed: bool,
+}
+
+impl View {
+    /// How the action reads.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.action.status(&self.agent, self.hold.is_some(), self.now)
+    }
+
+    /// What the agent is to do.
+    #[must_use]
+    pub fn verb(&self) -> Verb {
+        self.action.verb(self.status())
+    }
+
+    /// Every rule that spoke, and what has happened to the decision since.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<Reason> {
+        let mut reasons = self.action.reasons.clone();
+        let status = self.status();
+        let has = |code| reasons.iter().any(|it: &Reason| it.code == code);
+        let later = match (&self.action.state, status) {
+            (State::Pending { .. }, Status::Denied) | (State::Allowed(_), Status::Revoked) => Some(Code::AgentFrozen),
+            (State::Pending { .. }, Status::Expired) => Some(Code::ApprovalExpired),
+            (State::Allowed(_), _) if self.verb() == Verb::Deny => Some(Code::AgentFrozen),
+            _ => None,
+        };
+        let later = later.filter(|code| !has(*code));
+        reasons.extend(later.map(|code| Reason::new(code, Effect::Deny)));
+        reasons
+    }
+
+    /// Who decided, and when, once somebody has.
+    #[must_use]
+    pub fn decided(&self) -> Option<(Timestamp, DecidedBy)> {
+        let stopped = || self.agent.stopped_since(self.action.epoch);
+        match (&self.action.state, self.status()) {
+            (State::Pending { .. }, Status::Pending) => None,
+            (State::Pending { expires_at }, Status::Expired) => Some((*expires_at, DecidedBy::Expiry)),
+            (State::Pending { .. }, _) => Some((stopped().unwrap_or(self.now), DecidedBy::Freeze)),
+            (State::Denied { at, by }, _) => Some((*at, *by)),
+            (State::Expired { at }, _) => Some((*at, DecidedBy::Expiry)),
+            (State::Allowed(allowed), _) => Some((allowed.at, allowed.by)),
+        }
+    }
+
+    /// Whether a receipt goes with the answer: allowed, the agent active, the receipt not expired.
+    #[must_use]
+    pub fn has_receipt(&self) -> bool {
+        let ahead = self.action.allowed().is_some_and(|it| self.now < it.receipt_expires_at);
+        ahead && self.status() == Status::Allowed && self.agent.is_active() && self.hold.is_none()
+    }
+}
+
+/// The view of an action.
+///
+/// # Errors
+/// `internal` where a row that the action names is not there.
+pub fn view(scope: &mut Scope<'_>, action: Arc<Action>) -> Result<View, Halt> {
+    let mut keys = vec![Agent::key(action.agent), Workspace::key(action.workspace)];
+    keys.extend(action.approval.map(Approval::key));
+    keys.extend(action.approval.map(|_| Principal::key(action.principal)));
+    keys.extend(action.payload.then(|| Payload::key(action.id)));
+    scope.want(&keys)?;
+    let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
+    let approval = match action.approval {
+        Some(id) => Some(scope.get::<Approval>(id)?.ok_or_else(Refusal::internal)?),
+        None => None,
+    };
+    let client_may_ask = match &approval {
+        Some(approval) if approval.needed == 1 => {
+            scope.get::<Principal>(action.principal)?.is_some_and(|it| it.signs_in)
+        }
+        _ => false,
+    };
+    let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
+    let hold = workspace.hold.as_ref().map(|it| it.id);
+    Ok(View { action, agent, hold, approval, client_may_ask, payload, now: scope.now(), replayed: false })
+}
+
+/// One of the caller's own actions.
+///
+/// # Errors
+/// `invalid_api_key`, `agent_not_found`, and `not_found` where the action is not this agent's.
+pub fn own_action(scope: &mut Scope<'_>, caller: &Caller, id: ActionId) -> Result<Arc<Action>, Halt> {
+    scope.want(&[Agent::key(caller.agent), Action::key(id)])?;
+    caller_agent(scope, caller)?;
+    let action = scope.get::<Action>(id)?.filter(|it| it.agent == caller.agent);
+    action.ok_or_else(|| Refusal::not_found().into())
+}
+
+/// One of the caller's own actions as it stands.
+///
+/// # Errors
+/// As [`own_action`].
+pub fn get_action(scope: &mut Scope<'_>, caller: &Caller, id: ActionId) -> Result<View, Halt> {
+    let action = own_action(scope, caller, id)?;
+    view(scope, action)
+}
+
+/// What the key with this digest stands for, whether or not it is in force.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn find_binding(scope: &mut Scope<'_>, digest: &Digest) -> Result<Option<Binding>, Halt> {
+    let found = scope.get::<Credential>(Credential::id_of(digest))?;
+    Ok(found.filter(|it| it.digest == *digest).map(|it| it.binding.clone()))
+}
+
+/// Whether a key is in force now: by its agent for an agent's key, by its own row for any other.
+///
+/// # Errors
+/// `invalid_api_key` where it is not, `agent_not_found` where its agent was removed.
+pub fn check_key(scope: &mut Scope<'_>, digest: &Digest) -> Result<Binding, Halt> {
+    let found = scope.get::<Credential>(Credential::id_of(digest))?;
+    let Some(credential) = found.filter(|it| it.digest == *digest) else {
+        return Err(Refusal::invalid_api_key().into());
+    };
+    let binding = credential.binding.clone();
+    match binding.scope {
+        KeyScope::Agent(agent) => {
+            caller_agent(scope, &Caller { workspace: binding.workspace, agent, key: binding.key })?;
+        }
+        KeyScope::Admin | KeyScope::Inference if credential.is_live(scope.now()) => {}
+        KeyScope::Admin | KeyScope::Inference => return Err(Refusal::invalid_api_key().into()),
+    }
+    Ok(binding)
+}
