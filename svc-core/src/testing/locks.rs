@@ -152,7 +152,7 @@ impl Transaction {
             Stamp(inner.last)
         });
         for (next, write) in self.commit.writes.iter().enumerate().skip(from) {
-            let checked = self.commit.checks.iter().any(|check| *check == (write.key, Stamp::ABSENT));
+            let checked = self.commit.checks.contains(&(write.key, Stamp::ABSENT));
             if !checked {
                 continue;
             }
