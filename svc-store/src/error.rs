@@ -1,0 +1,130 @@
+//! What can go wrong with durable storage, said so that an operator knows what to do.
+//!
+//! **Invariant:** none of this reaches a caller of the service. A caller reads `not_ready` or `internal`; the log reads this.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use svc_core::store::Undecodable;
+
+/// An underlying error, shared by everyone whom one failed commit concerns.
+pub type Cause = Arc<dyn Error + Send + Sync + 'static>;
+
+/// Why the store did not answer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The directory holds somebody else's files.
+    #[error("`{}` holds `{found}` and no svc data: name an empty or a new directory", path.display())]
+    ForeignDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// One of the files found there.
+        found: String,
+    },
+    /// The file is no database, or another program's.
+    #[error("`{}` is not a database of svc: move it away or name another data directory", path.display())]
+    ForeignDatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is nothing to open.
+    #[error("there is no svc data in `{}`: name the right data directory, or start one with `svc init`", path.display())]
+    NoData {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A newer release has written the database.
+    #[error(
+        "the database has schema {found}, this release knows schema {known}: run the newer release again, or restore a backup"
+    )]
+    NewerSchema {
+        /// The schema found.
+        found: i64,
+        /// The newest schema known.
+        known: i64,
+    },
+    /// The disk, or the quota, is used up.
+    #[error("the disk is full: make room and decisions go on by themselves")]
+    Full(#[source] Cause),
+    /// Nothing may be written.
+    #[error(
+        "the database cannot be written: check that its directory and files belong to this user and the disk is not mounted read-only"
+    )]
+    ReadOnly(#[source] Cause),
+    /// The database's pages contradict each other.
+    #[error("the database is damaged: stop, keep a copy of the files, and restore the last backup")]
+    Corrupt(#[source] Cause),
+    /// Another process kept the database to itself for too long.
+    #[error("another process holds the database: end it, or wait until it is done")]
+    Locked(#[source] Cause),
+    /// A file could not be read or written.
+    #[error("`{}` cannot be used: {doing}", path.display())]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the operating system said.
+        #[source]
+        cause: Cause,
+    },
+    /// A stored row that this release cannot read.
+    #[error("a stored row cannot be read: was it written by a newer release, or by hand?")]
+    Undecodable(#[source] Arc<Undecodable>),
+    /// A commit that no store can take.
+    #[error("the commit is malformed: {0}")]
+    Malformed(&'static str),
+    /// The database failed in another way.
+    #[error("the database failed")]
+    Database(#[source] Cause),
+    /// The store behind a [`Backend`](crate::Backend) of one's own failed.
+    #[error("the store failed")]
+    Backend(#[source] Cause),
+    /// The master key is not where it was.
+    #[error("`{}` is missing, and the database holds secrets sealed under it: put it back, or set SVC_MASTER_KEY", path.display())]
+    MasterKeyMissing {
+        /// Where the key is looked for.
+        path: PathBuf,
+    },
+    /// What was given as a master key is none.
+    #[error("the master key is not 32 bytes in base64url or hexadecimal")]
+    MasterKeyMalformed,
+    /// The master key does not open what is sealed.
+    #[error(
+        "the master key does not open what the database has sealed: it is the key of another database, or the row was altered"
+    )]
+    Sealed,
+    /// The operating system gave no random bytes.
+    #[error("the operating system gave no random bytes")]
+    Entropy(#[source] Cause),
+    /// No thread could be started.
+    #[error("no thread could be started")]
+    Thread(#[source] Cause),
+    /// The lanes have ended; nothing is decided any more.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// The error of any store as this one; what already is one stays as it is.
+    pub fn of<E: Error + Send + Sync + 'static>(error: E) -> Self {
+        let error: Box<dyn Error + Send + Sync> = Box::new(error);
+        match error.downcast::<Self>() {
+            Ok(own) => *own,
+            Err(other) => Self::Backend(Arc::from(other)),
+        }
+    }
+
+    /// A file error.
+    pub(crate) fn file(path: impl Into<PathBuf>, doing: &'static str, cause: std::io::Error) -> Self {
+        Self::File { path: path.into(), doing, cause: Arc::new(cause) }
+    }
+}
+
+impl From<Undecodable> for StoreError {
+    fn from(cause: Undecodable) -> Self {
+        Self::Undecodable(Arc::new(cause))
+    }
+}

@@ -1,0 +1,216 @@
+//! Secrets at rest, sealed under the master key.
+//!
+//! XChaCha20-Poly1305 with a random nonce of 24 bytes (draft-irtf-cfrg-xchacha): no counter has to survive a restored backup.
+//! What a secret is for is authenticated with it, so a sealed text put into another row does not open.
+//!
+//! **Invariant:** neither the master key nor an opened secret is printed, logged or copied.
+
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use svc_core::value::secret::Secret;
+use svc_core::value::seed::Seed;
+use zeroize::{Zeroize as _, Zeroizing};
+
+use crate::error::StoreError;
+
+/// The master key's name in the data directory.
+pub const MASTER_KEY: &str = "master.key";
+/// How a text sealed in this way begins.
+const VERSION: &str = "x1.";
+const NONCE_BYTES: usize = 24;
+
+/// The key that every other secret is sealed under: 32 bytes.
+#[derive(Debug)]
+pub struct MasterKey(Secret<[u8; 32]>);
+
+impl MasterKey {
+    /// The key over these bytes.
+    #[must_use]
+    pub const fn new(bytes: Secret<[u8; 32]>) -> Self {
+        Self(bytes)
+    }
+
+    /// Reads 32 bytes in base64url or hexadecimal, as `SVC_MASTER_KEY` and the key's file have them.
+    ///
+    /// # Errors
+    /// [`StoreError::MasterKeyMalformed`] where it is neither.
+    pub fn parse(text: &str) -> Result<Self, StoreError> {
+        let text = text.trim();
+        let bytes = Zeroizing::new(match text.len() {
+            64 => from_hex(text).ok_or(StoreError::MasterKeyMalformed)?,
+            _ => URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| StoreError::MasterKeyMalformed)?,
+        });
+        let key = <[u8; 32]>::try_from(bytes.as_slice()).map_err(|_| StoreError::MasterKeyMalformed)?;
+        Ok(Self(Secret::new(key)))
+    }
+
+    /// Reads the key of a data directory; `None` where there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no key.
+    pub fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
+        let path = directory.join(MASTER_KEY);
+        match fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&Zeroizing::new(text)).map(Some),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(StoreError::file(path, "the master key cannot be read", cause)),
+        }
+    }
+
+    /// Makes the key of a data directory, readable to this user alone, and has it on the disk before anything is sealed with
+    /// it. Where another process was faster, that one's key is read.
+    ///
+    /// # Errors
+    /// No random bytes, or the file cannot be written.
+    pub fn make(directory: &Path) -> Result<Self, StoreError> {
+        let key = random::<32>()?;
+        let path = directory.join(MASTER_KEY);
+        let text = Zeroizing::new(format!("{}\n", URL_SAFE_NO_PAD.encode(key.as_slice())));
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let written = options.open(&path).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::File::open(directory)?.sync_all()
+        });
+        match written {
+            Ok(()) => Ok(Self(Secret::new(*key))),
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
+                Self::read(directory)?.ok_or(StoreError::MasterKeyMissing { path })
+            }
+            Err(cause) => Err(StoreError::file(path, "the master key cannot be written", cause)),
+        }
+    }
+
+    /// Seals `secret` for one `purpose`, such as a row's table and key.
+    ///
+    /// # Errors
+    /// No random bytes.
+    pub fn seal(&self, purpose: &str, secret: &[u8]) -> Result<String, StoreError> {
+        let nonce = random::<NONCE_BYTES>()?;
+        let payload = Payload { msg: secret, aad: purpose.as_bytes() };
+        // It fails for texts beyond 256 GiB alone.
+        let sealed = self.cipher().encrypt(&XNonce::from(*nonce), payload).map_err(|_| StoreError::Sealed)?;
+        let mut bytes = nonce.to_vec();
+        bytes.extend_from_slice(&sealed);
+        Ok(format!("{VERSION}{}", URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// Opens what was sealed for `purpose`.
+    ///
+    /// # Errors
+    /// [`StoreError::Sealed`] where the key, the purpose or the text is another one.
+    pub fn open(&self, purpose: &str, sealed: &str) -> Result<Secret<Vec<u8>>, StoreError> {
+        let text = sealed.strip_prefix(VERSION).ok_or(StoreError::Sealed)?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| StoreError::Sealed)?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>().ok_or(StoreError::Sealed)?;
+        let payload = Payload { msg: sealed, aad: purpose.as_bytes() };
+        let opened = self.cipher().decrypt(&XNonce::from(*nonce), payload).map_err(|_| StoreError::Sealed)?;
+        Ok(Secret::new(opened))
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new(self.0.expose().into())
+    }
+}
+
+/// Random bytes of the operating system, wiped when they are dropped.
+pub(crate) fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, StoreError> {
+    let mut bytes = Zeroizing::new([0; N]);
+    getrandom::fill(bytes.as_mut_slice()).map_err(|cause| StoreError::Entropy(Arc::new(cause)))?;
+    Ok(bytes)
+}
+
+/// A seed from the operating system.
+///
+/// # Errors
+/// It gave none.
+pub fn fresh_seed() -> Result<Seed, StoreError> {
+    random::<32>().map(|bytes| Seed::new(*bytes))
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(32);
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    for [high, low] in pairs {
+        match (char::from(*high).to_digit(16), char::from(*low).to_digit(16)) {
+            (Some(high), Some(low)) => bytes.push(u8::try_from(high * 16 + low).ok()?),
+            _ => {
+                bytes.zeroize();
+                return None;
+            }
+        }
+    }
+    rest.is_empty().then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+    use super::*;
+
+    fn key(byte: u8) -> MasterKey {
+        MasterKey::new(Secret::new([byte; 32]))
+    }
+
+    /// A sealed secret opens under its key for its purpose, and is sealed differently each time.
+    #[test]
+    fn what_is_sealed_opens() {
+        let sealed = key(7).seal("signing_key/receipt/0", b"a secret").unwrap();
+        assert_eq!(key(7).open("signing_key/receipt/0", &sealed).unwrap().expose(), b"a secret");
+        assert_ne!(key(7).seal("signing_key/receipt/0", b"a secret").unwrap(), sealed);
+    }
+
+    /// Another key, another purpose, or any other character: nothing opens.
+    #[test]
+    fn nothing_else_opens_it() {
+        let sealed = key(7).seal("signing_key/receipt/0", b"a secret").unwrap();
+        assert!(key(8).open("signing_key/receipt/0", &sealed).is_err());
+        assert!(key(7).open("signing_key/receipt/1", &sealed).is_err());
+        for at in 0..sealed.len() {
+            let mut altered = sealed.clone().into_bytes();
+            altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
+            let altered = String::from_utf8(altered).unwrap();
+            assert!(key(7).open("signing_key/receipt/0", &altered).is_err(), "altered at {at}");
+        }
+        assert!(key(7).open("signing_key/receipt/0", "").is_err());
+    }
+
+    /// The key is made once, for this user alone, and read again as it was.
+    #[test]
+    fn the_key_is_made_once() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(MasterKey::read(dir.path()).unwrap().is_none());
+        let made = MasterKey::make(dir.path()).unwrap();
+        let again = MasterKey::make(dir.path()).unwrap();
+        let sealed = made.seal("it", b"it").unwrap();
+        assert_eq!(again.open("it", &sealed).unwrap().expose(), b"it");
+        #[cfg(unix)]
+        {
+            let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(dir.path().join(MASTER_KEY)).unwrap());
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    /// Both spellings give the same key; anything else is refused, and nothing of it is printed.
+    #[test]
+    fn a_key_is_base64url_or_hexadecimal() {
+        let sealed = key(0xab).seal("it", b"it").unwrap();
+        for text in ["ab".repeat(32), format!("{}\n", "AB".repeat(32)), URL_SAFE_NO_PAD.encode([0xab; 32])] {
+            assert!(MasterKey::parse(&text).unwrap().open("it", &sealed).is_ok(), "{text}");
+        }
+        for text in ["", "ab", "g".repeat(64).as_str(), "+".repeat(43).as_str()] {
+            assert!(matches!(MasterKey::parse(text), Err(StoreError::MasterKeyMalformed)), "{text}");
+        }
+        assert_eq!(format!("{:?}", key(1)), "MasterKey(…)");
+    }
+}

@@ -1,0 +1,185 @@
+//! Moves committed pages from the log into the database, on a thread of its own, and keeps the log short.
+//!
+//! A passive checkpoint never stops the writer, but under load the writer stays ahead of it and the log grows without end.
+//! So past a size the writer is asked to wait before its next commit, and one more passive checkpoint, with little left to
+//! do, empties the log: the writer's next commit begins it again at its start. A reader that keeps an old snapshot holds the
+//! log back until it is done, and nobody waits for it.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::errors::database;
+use crate::error::StoreError;
+
+/// When pages are moved, and from when on the writer waits for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// After how many written rows the pages are moved.
+    pub(super) rows_between: usize,
+    /// How many rows may be written before the writer waits for a checkpoint that has not even come about.
+    pub(super) rows_ahead_max: usize,
+    /// From how many pages in the log on the writer waits while the last of them are moved.
+    pub(super) log_pages_max: i64,
+}
+
+impl Default for Limits {
+    /// 32 MiB of log at pages of 4 KiB.
+    fn default() -> Self {
+        Self { rows_between: 4_096, rows_ahead_max: 65_536, log_pages_max: 8_192 }
+    }
+}
+
+/// With at most so many pages left, the writer's wait is short.
+const REST_PAGES_MAX: i64 = 512;
+/// How often the rest is brought down before the writer waits for what is left.
+const ROUNDS_MAX: usize = 4;
+/// How long the writer waits at most, should the checkpoint take longer than it should.
+const WAIT_MAX: Duration = Duration::from_millis(500);
+
+const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
+
+/// What the writer and the thread tell each other.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoints {
+    limits: Limits,
+    /// Written since the last checkpoint began.
+    rows: AtomicUsize,
+    held: AtomicBool,
+    /// Held over a commit, and over the checkpoint that empties the log. By these two alone: nobody else waits for either.
+    writing: Mutex<()>,
+    state: Mutex<State>,
+    due: Condvar,
+    free: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    due: bool,
+    stop: bool,
+}
+
+impl Checkpoints {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// The writer, before a commit: its turn, once a checkpoint is done that would never catch up otherwise.
+    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+        if self.is_held() {
+            drop(self.free.wait_timeout_while(self.lock(), WAIT_MAX, |_| self.is_held()));
+        }
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer, after a commit.
+    pub(super) fn wrote(&self, rows: usize) {
+        let before = self.rows.fetch_add(rows, Ordering::AcqRel);
+        if before < self.limits.rows_between && before.saturating_add(rows) >= self.limits.rows_between {
+            self.lock().due = true;
+            self.due.notify_one();
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire) || self.rows.load(Ordering::Acquire) >= self.limits.rows_ahead_max
+    }
+
+    fn stop(&self) {
+        self.lock().stop = true;
+        self.due.notify_one();
+    }
+
+    /// Waits until pages are to be moved; false when it is over.
+    fn next(&self) -> bool {
+        let idle = |state: &mut State| !state.due && !state.stop;
+        let mut state = self.due.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
+        state.due = false;
+        !state.stop
+    }
+
+    /// A checkpoint begins: the rows written from here on are the next one's.
+    fn begin(&self) {
+        self.rows.store(0, Ordering::Release);
+        self.hold(false);
+    }
+
+    fn hold(&self, held: bool) {
+        // Under the lock, so that a writer about to wait does not miss the change.
+        let state = self.lock();
+        self.held.store(held, Ordering::Release);
+        drop(state);
+        self.free.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread; ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Checkpointer {
+    shared: Arc<Checkpoints>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpointer {
+    pub(super) fn start(database: &Path, shared: Arc<Checkpoints>) -> Result<Self, StoreError> {
+        let conn = super::connect(database)?;
+        let own = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("svc-checkpoint".to_owned())
+            .spawn(move || run(&conn, &own))
+            .map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.shared.stop();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing left to tell: the log is whole without it.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(conn: &Connection, shared: &Checkpoints) {
+    while shared.next() {
+        shared.begin();
+        if let Err(error) = shorten(conn, shared) {
+            // The log grows meanwhile; the next commits bring the next try.
+            tracing::warn!(error = &error as &dyn std::error::Error, "the database's log could not be shortened");
+        }
+    }
+}
+
+fn shorten(conn: &Connection, shared: &Checkpoints) -> Result<(), StoreError> {
+    for _ in 0..ROUNDS_MAX {
+        let (log, moved) = passive(conn)?;
+        if log < shared.limits.log_pages_max {
+            return Ok(());
+        }
+        if log.saturating_sub(moved) < REST_PAGES_MAX {
+            break;
+        }
+    }
+    shared.hold(true);
+    let turn = shared.writing.lock().unwrap_or_else(PoisonError::into_inner);
+    let done = passive(conn);
+    drop(turn);
+    shared.hold(false);
+    done.map(drop)
+}
+
+/// Pages in the log, and how many of them have been moved.
+fn passive(conn: &Connection) -> Result<(i64, i64), StoreError> {
+    let mut statement = conn.prepare_cached(PASSIVE).map_err(database)?;
+    statement.query_row([], |row| Ok((row.get(1)?, row.get(2)?))).map_err(database)
+}

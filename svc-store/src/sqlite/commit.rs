@@ -1,0 +1,295 @@
+//! One commit as one transaction.
+//!
+//! The checks of written rows ride on the writes: an update names the stamp that was seen, an insert fails where a row is.
+//! Only rows that are read and not written are looked up, and of those only the ones this session has not seen itself. If
+//! anything does not fit, the transaction is rolled back and repeated with every check made first, to say what has moved.
+
+use rusqlite::{CachedStatement, Connection};
+use svc_core::store::{Commit, CommitError, Committed, Encoded, Key, Loaded, Stamp, Table, Write};
+use svc_core::value::link::{Link, Order};
+
+use super::errors::{at_commit, before_commit, is_taken};
+use super::seen::Seen;
+use super::session::{Role, SqliteSession, load_row, look_around, number, read_stamp, run};
+use super::statements::{BEGIN_READ, BEGIN_WRITE, COMMIT, LAST_STAMP, NEXT_STAMP, ROLLBACK, Statements, Text, Wide};
+use crate::error::StoreError;
+
+type Failed = CommitError<StoreError>;
+
+/// One write with everything that can be made before the transaction begins.
+struct Image<'a> {
+    write: &'a Write,
+    /// The stamp that the decisions saw.
+    seen: Stamp,
+    /// The new body; none deletes.
+    body: Option<Encoded>,
+}
+
+/// A commit, taken apart.
+struct Plan<'a> {
+    commit: &'a Commit,
+    /// The checks of rows that are only read.
+    reads: Vec<(Key, Stamp)>,
+    /// The writes, each with its check.
+    images: Vec<Image<'a>>,
+}
+
+/// What one try came to.
+enum Tried {
+    Done(Stamp),
+    /// Something has moved; which, is not known yet.
+    Stale,
+    Moved(Vec<Loaded>),
+}
+
+pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Committed, Failed> {
+    let plan = plan(commit).map_err(CommitError::Rejected)?;
+    let (conn, role) = session.parts().map_err(CommitError::Unavailable)?;
+    let Role::Writer { seen, given, checkpoints } = role else {
+        return Err(CommitError::Rejected(StoreError::Malformed("this session only reads")));
+    };
+    if plan.images.is_empty() {
+        return observe(conn, seen, given, commit);
+    }
+    let turn = checkpoints.turn();
+    let mut tried = attempt(conn, seen, *given, &plan, false);
+    if matches!(tried, Ok(Tried::Stale)) {
+        tried = attempt(conn, seen, *given, &plan, true);
+    }
+    drop(turn);
+    match tried {
+        Ok(Tried::Done(stamp)) => {
+            plan.images.iter().for_each(|image| seen.wrote(&image.write.key, image.now(stamp)));
+            checkpoints.wrote(plan.images.len());
+            Ok(Committed::Applied(stamp))
+        }
+        Ok(Tried::Moved(moved)) => {
+            moved.iter().for_each(|row| seen.note(row.key, row.stamp));
+            Ok(Committed::Conflict(moved))
+        }
+        Ok(Tried::Stale) => Err(CommitError::Rejected(StoreError::Malformed("a row is there that no check names"))),
+        Err(failed) => {
+            seen.forget();
+            Err(failed)
+        }
+    }
+}
+
+/// A commit without writes: its checks have to hold at one moment, and nothing is made durable.
+fn observe(conn: &Connection, seen: &mut Seen, given: &mut u64, commit: &Commit) -> Result<Committed, Failed> {
+    run(conn, BEGIN_READ).map_err(before_commit)?;
+    let looked = look_around(conn, seen)
+        .map_err(before_commit)
+        .and_then(|()| moved(conn, seen, commit.checks.iter(), false))
+        .and_then(|moved| Ok((moved, number(conn, LAST_STAMP).map_err(before_commit)?)));
+    run(conn, if looked.is_ok() { COMMIT } else { ROLLBACK }).map_err(before_commit)?;
+    let (moved, last) = looked?;
+    if !moved.is_empty() {
+        return Ok(Committed::Conflict(moved));
+    }
+    *given = (*given).max(u64::try_from(last).unwrap_or(0)).saturating_add(1);
+    Ok(Committed::Applied(Stamp(*given)))
+}
+
+fn attempt(conn: &Connection, seen: &mut Seen, given: u64, plan: &Plan<'_>, check_all: bool) -> Result<Tried, Failed> {
+    run(conn, BEGIN_WRITE).map_err(before_commit)?;
+    let tried = inside(conn, seen, given, plan, check_all);
+    if let Ok(Tried::Done(_)) = tried {
+        if let Err(cause) = run(conn, COMMIT) {
+            // What is still open is undone; a transaction that SQLite has ended by itself leaves nothing to undo.
+            let _ = run(conn, ROLLBACK);
+            return Err(at_commit(cause));
+        }
+        return tried;
+    }
+    // After some errors SQLite has rolled back already, and this one fails: nothing was written either way.
+    let _ = run(conn, ROLLBACK);
+    if !conn.is_autocommit() {
+        return Err(CommitError::Unavailable(StoreError::Malformed("a transaction did not end")));
+    }
+    tried
+}
+
+/// Between `BEGIN IMMEDIATE` and `COMMIT`.
+fn inside(conn: &Connection, seen: &mut Seen, given: u64, plan: &Plan<'_>, check_all: bool) -> Result<Tried, Failed> {
+    look_around(conn, seen).map_err(before_commit)?;
+    let moved = if check_all {
+        moved(conn, seen, plan.commit.checks.iter(), true)?
+    } else {
+        moved(conn, seen, plan.reads.iter(), false)?
+    };
+    if !moved.is_empty() {
+        return Ok(if check_all { Tried::Moved(moved) } else { Tried::Stale });
+    }
+    let given = i64::try_from(given).unwrap_or(i64::MAX);
+    let stamp: i64 = conn
+        .prepare_cached(NEXT_STAMP)
+        .and_then(|mut next| next.query_row([given], |row| row.get(0)))
+        .map_err(before_commit)?;
+    let stamp = Stamp(u64::try_from(stamp).unwrap_or(0));
+    let mut writer = Writer { conn, stamp, open: None };
+    for image in &plan.images {
+        match writer.write(image) {
+            Ok(1) => {}
+            Ok(_) => return Ok(Tried::Stale),
+            Err(cause) if image.seen == Stamp::ABSENT && is_taken(&cause) => return Ok(Tried::Stale),
+            Err(cause) => return Err(before_commit(cause)),
+        }
+    }
+    Ok(Tried::Done(stamp))
+}
+
+/// The rows of `checks` that are not as they were seen.
+fn moved<'a>(
+    conn: &Connection,
+    seen: &mut Seen,
+    checks: impl Iterator<Item = &'a (Key, Stamp)>,
+    trust_nothing: bool,
+) -> Result<Vec<Loaded>, Failed> {
+    let mut moved = Vec::new();
+    for (key, expected) in checks {
+        if !trust_nothing && (seen.agrees(key, *expected) || is_settled(key.table(), *expected)) {
+            continue;
+        }
+        let found = stamp_of(conn, *key).map_err(before_commit)?;
+        if found == *expected {
+            seen.note(*key, found);
+        } else {
+            moved.push(load_row(conn, *key).map_err(CommitError::Unavailable)?);
+        }
+    }
+    Ok(moved)
+}
+
+/// A row that was there and never changes needs no look.
+const fn is_settled(table: Table, seen: Stamp) -> bool {
+    table.is_immutable() && seen.0 != Stamp::ABSENT.0
+}
+
+fn stamp_of(conn: &Connection, key: Key) -> Result<Stamp, rusqlite::Error> {
+    let Some(statements) = Statements::on(key.table()) else { return Ok(Stamp::ABSENT) };
+    let mut statement = conn.prepare_cached(&statements.stamp)?;
+    statement.raw_bind_parameter(1, key.encode().as_ref())?;
+    let mut rows = statement.raw_query();
+    Ok(match rows.next()? {
+        Some(row) => read_stamp(row, 0)?,
+        None => Stamp::ABSENT,
+    })
+}
+
+/// Parts the checks into those of rows that are only read and those that ride on a write, and encodes the bodies: all of it
+/// before the transaction begins.
+fn plan(commit: &Commit) -> Result<Plan<'_>, StoreError> {
+    let mut reads = Vec::with_capacity(commit.checks.len().saturating_sub(commit.writes.len()));
+    let mut images = Vec::with_capacity(commit.writes.len());
+    let mut writes = commit.writes.iter().peekable();
+    for (key, stamp) in &commit.checks {
+        match writes.next_if(|write| write.key == *key) {
+            Some(write) => images.push(Image::new(write, *stamp)?),
+            None => reads.push((*key, *stamp)),
+        }
+    }
+    match writes.next() {
+        None => Ok(Plan { commit, reads, images }),
+        Some(_) => Err(StoreError::Malformed("checks and writes are sorted by key, and every write is checked")),
+    }
+}
+
+impl<'a> Image<'a> {
+    fn new(write: &'a Write, seen: Stamp) -> Result<Self, StoreError> {
+        let body = write.record.as_ref().map(svc_core::store::Record::encode).transpose()?;
+        Ok(Self { write, seen, body })
+    }
+
+    /// The row's stamp once the commit has got `stamp`.
+    const fn now(&self, stamp: Stamp) -> Stamp {
+        if self.body.is_some() { stamp } else { Stamp::ABSENT }
+    }
+}
+
+/// What a run of writes asks of one table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Insert,
+    Update(usize),
+    Delete,
+}
+
+/// Writes rows one after the other and keeps the last statement at hand, since writes come sorted by table.
+struct Writer<'c> {
+    conn: &'c Connection,
+    stamp: Stamp,
+    open: Option<(Table, Verb, CachedStatement<'c>)>,
+}
+
+impl<'c> Writer<'c> {
+    /// How many rows were written: 1, or none where the row is not as it was seen.
+    fn write(&mut self, image: &Image<'_>) -> Result<usize, rusqlite::Error> {
+        let table = image.write.key.table();
+        let key = image.write.key.encode();
+        let seen = Wide::of(image.seen.0.into());
+        let Some(body) = &image.body else {
+            if image.seen == Stamp::ABSENT {
+                // A row that came and went within one turn: there is nothing to delete, if it is still absent.
+                return stamp_of(self.conn, image.write.key).map(|found| usize::from(found == Stamp::ABSENT));
+            }
+            let statement = self.statement(table, Verb::Delete)?;
+            statement.raw_bind_parameter(1, key.as_ref())?;
+            statement.raw_bind_parameter(2, seen)?;
+            return statement.raw_execute();
+        };
+        let stamp = self.stamp;
+        let indexes = table.indexes();
+        let mut at;
+        let (statement, all) = if image.seen == Stamp::ABSENT {
+            let statement = self.statement(table, Verb::Insert)?;
+            statement.raw_bind_parameter(1, key.as_ref())?;
+            at = 2;
+            (statement, true)
+        } else {
+            let changed = indexes.iter().enumerate().fold(0, |set, (bit, index)| {
+                let links = image.write.unlink.iter().chain(&image.write.link);
+                if links.into_iter().any(|link| link.index == *index) { set | (1 << bit) } else { set }
+            });
+            let statement = self.statement(table, Verb::Update(changed))?;
+            statement.raw_bind_parameter(1, key.as_ref())?;
+            statement.raw_bind_parameter(2, seen)?;
+            at = 3;
+            (statement, false)
+        };
+        statement.raw_bind_parameter(at, Wide::of(stamp.0.into()))?;
+        statement.raw_bind_parameter(at + 1, body.format)?;
+        statement.raw_bind_parameter(at + 2, Text(&body.body))?;
+        at += 3;
+        for index in indexes {
+            let link = image.write.link.iter().find(|link| link.index == *index);
+            if all || link.is_some() || image.write.unlink.iter().any(|link| link.index == *index) {
+                statement.raw_bind_parameter(at, link.map(|link| Wide::of(link.prefix)))?;
+                statement.raw_bind_parameter(at + 1, link.map(|link| order_of(link, stamp)))?;
+                at += 2;
+            }
+        }
+        statement.raw_execute()
+    }
+
+    fn statement(&mut self, table: Table, verb: Verb) -> Result<&mut CachedStatement<'c>, rusqlite::Error> {
+        let fits = |(of, is, _): &(Table, Verb, CachedStatement<'_>)| (*of, *is) == (table, verb);
+        if !self.open.as_ref().is_some_and(fits) {
+            let on = Statements::on(table).ok_or(rusqlite::Error::InvalidQuery)?;
+            let sql = match verb {
+                Verb::Insert => &on.insert,
+                Verb::Update(changed) => on.update(changed).ok_or(rusqlite::Error::InvalidQuery)?,
+                Verb::Delete => &on.delete,
+            };
+            self.open = Some((table, verb, self.conn.prepare_cached(sql)?));
+        }
+        self.open.as_mut().map(|(_, _, statement)| statement).ok_or(rusqlite::Error::InvalidQuery)
+    }
+}
+
+fn order_of(link: &Link, stamp: Stamp) -> Wide {
+    Wide::of(match link.order {
+        Order::At(order) => order,
+        Order::Stamp => stamp.0.into(),
+    })
+}

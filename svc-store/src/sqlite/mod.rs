@@ -1,0 +1,194 @@
+//! SQLite in a directory: one file that `sqlite3` can read, one writer, any number of readers.
+//!
+//! Write-ahead log, `synchronous=FULL`: an answer that was given survives a power cut. Readers see one snapshot each and are
+//! never in the writer's way.
+
+mod checkpoint;
+mod commit;
+mod errors;
+mod pool;
+mod scan;
+mod schema;
+mod seen;
+mod session;
+mod statements;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use self::checkpoint::{Checkpointer, Checkpoints, Limits};
+use self::errors::database;
+use self::pool::Pool;
+use self::schema::Marks;
+use crate::backend::Backend;
+use crate::error::StoreError;
+
+pub use self::schema::SCHEMA;
+pub use self::session::SqliteSession;
+
+/// The database's name in its directory.
+pub const DATABASE: &str = "svc.db";
+
+/// How long a connection waits for another process's commit.
+const BUSY: Duration = Duration::from_secs(5);
+/// More than there are statements on all tables.
+const STATEMENTS_KEPT: usize = 256;
+/// What every connection that writes is set to. Checkpoints have their own thread.
+const SETTINGS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0; \
+     PRAGMA cache_size=-32768; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=67108864;";
+
+/// A database in a directory. Clones share it; it closes with the last of them.
+#[derive(Clone, Debug)]
+pub struct SqliteStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    pool: Arc<Pool>,
+    checkpoints: Arc<Checkpoints>,
+    /// Ends before the pool: a field is dropped in the order of declaration, and a thread holds no reader.
+    _checkpointer: Checkpointer,
+}
+
+impl SqliteStore {
+    /// Opens the database in `directory`, or makes both. The directory is this user's alone when it is made here, and the
+    /// database's files always are.
+    ///
+    /// # Errors
+    /// [`StoreError::ForeignDirectory`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], or whatever keeps the
+    /// files from being used; nothing was changed then.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let directory = directory.as_ref();
+        let path = directory.join(DATABASE);
+        if !exists(&path)? {
+            claim(directory)?;
+        }
+        Self::start(path, Limits::default())
+    }
+
+    /// Opens the database that is in `directory`, and makes none.
+    ///
+    /// # Errors
+    /// [`StoreError::NoData`] where there is none, and as [`open`](Self::open).
+    pub fn existing(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let directory = directory.as_ref();
+        let path = directory.join(DATABASE);
+        if !exists(&path)? {
+            return Err(StoreError::NoData { path: directory.to_owned() });
+        }
+        Self::start(path, Limits::default())
+    }
+
+    /// The database file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    fn start(path: PathBuf, limits: Limits) -> Result<Self, StoreError> {
+        look(&path)?;
+        own_file(&path)?;
+        let mut conn = connect(&path)?;
+        schema::migrate(&mut conn)?;
+        let checkpoints = Arc::new(Checkpoints::new(limits));
+        let checkpointer = Checkpointer::start(&path, Arc::clone(&checkpoints))?;
+        let pool = Arc::new(Pool::new(&path));
+        Ok(Self { shared: Arc::new(Shared { path, pool, checkpoints, _checkpointer: checkpointer }) })
+    }
+}
+
+impl Backend for SqliteStore {
+    type Session = SqliteSession;
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn writer(&self) -> Result<SqliteSession, StoreError> {
+        Ok(SqliteSession::writer(connect(&self.shared.path)?, Arc::clone(&self.shared.checkpoints)))
+    }
+
+    fn reader(&self) -> Result<SqliteSession, StoreError> {
+        self.shared.pool.reader()
+    }
+}
+
+/// A connection that may write.
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).map_err(database)?;
+    conn.busy_timeout(BUSY).map_err(database)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    conn.execute_batch(SETTINGS).map_err(database)?;
+    Ok(conn)
+}
+
+/// Whether what is there is this service's, before anything is changed.
+fn look(path: &Path) -> Result<(), StoreError> {
+    if !exists(path)? {
+        return Ok(());
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).map_err(database)?;
+    conn.busy_timeout(BUSY).map_err(database)?;
+    let foreign = || StoreError::ForeignDatabase { path: path.to_owned() };
+    match schema::marks(&conn) {
+        Ok(Marks::Empty) => Ok(()),
+        Ok(Marks::Ours(found)) if found > SCHEMA => Err(StoreError::NewerSchema { found, known: SCHEMA }),
+        Ok(Marks::Ours(_)) => Ok(()),
+        Ok(Marks::Foreign) => Err(foreign()),
+        Err(cause) if cause.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => Err(foreign()),
+        Err(cause) => Err(database(cause)),
+    }
+}
+
+fn exists(path: &Path) -> Result<bool, StoreError> {
+    path.try_exists().map_err(|cause| StoreError::file(path, "whether it exists cannot be told", cause))
+}
+
+/// Makes `directory`, or finds it free of other programs' files.
+fn claim(directory: &Path) -> Result<(), StoreError> {
+    let listed = match fs::read_dir(directory) {
+        Ok(listed) => listed,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return make_directory(directory),
+        Err(cause) => return Err(StoreError::file(directory, "it cannot be listed", cause)),
+    };
+    for entry in listed {
+        let entry = entry.map_err(|cause| StoreError::file(directory, "it cannot be listed", cause))?;
+        let found = entry.file_name().to_string_lossy().into_owned();
+        // A mount point's own folder, our settings and key, and what keeps an empty directory in a repository.
+        let ours =
+            found.starts_with("svc.") || ["lost+found", "master.key", ".gitignore", ".gitkeep"].contains(&&*found);
+        if !ours {
+            return Err(StoreError::ForeignDirectory { path: directory.to_owned(), found });
+        }
+    }
+    Ok(())
+}
+
+fn make_directory(directory: &Path) -> Result<(), StoreError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory).map_err(|cause| StoreError::file(directory, "it cannot be made", cause))
+}
+
+/// The file is there and this user's alone; SQLite gives the log the same mode.
+fn own_file(path: &Path) -> Result<(), StoreError> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop).map_err(|cause| StoreError::file(path, "it cannot be opened for writing", cause))
+}

@@ -1,0 +1,147 @@
+//! The statements on each table, made once from the list of durable rows.
+
+use std::sync::LazyLock;
+
+use rusqlite::ToSql;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use svc_core::store::Table;
+use svc_core::value::link::Index;
+
+pub(super) const BEGIN_READ: &str = "BEGIN";
+pub(super) const BEGIN_WRITE: &str = "BEGIN IMMEDIATE";
+pub(super) const COMMIT: &str = "COMMIT";
+pub(super) const ROLLBACK: &str = "ROLLBACK";
+/// Changes when, and only when, another connection has committed.
+pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
+/// A number that was given for a commit without writes is not given again by this session.
+pub(super) const NEXT_STAMP: &str = "UPDATE meta SET value = max(value, ?1) + 1 WHERE name = 'stamp' RETURNING value";
+pub(super) const LAST_STAMP: &str = "SELECT value FROM meta WHERE name = 'stamp'";
+
+/// The statements on one table.
+#[derive(Debug)]
+pub(super) struct Statements {
+    /// stamp, format, body of a key.
+    pub(super) load: String,
+    /// The stamp of a key.
+    pub(super) stamp: String,
+    /// key, stamp, format, body, and each index's prefix and order.
+    pub(super) insert: String,
+    /// A row's new image, for each set of indexes that change with it; the set is the bits of the place in this list.
+    /// Parameters: key, stamp seen, new stamp, format, body, and prefix and order of each index of the set.
+    updates: Vec<String>,
+    /// Parameters: key, stamp seen.
+    pub(super) delete: String,
+}
+
+static ALL: LazyLock<Vec<(Table, Statements)>> =
+    LazyLock::new(|| Table::ALL.iter().map(|table| (*table, Statements::of(*table))).collect());
+
+impl Statements {
+    /// The statements on `table`; there are some for every table.
+    pub(super) fn on(table: Table) -> Option<&'static Self> {
+        let at = ALL.binary_search_by_key(&table, |(of, _)| *of).ok()?;
+        ALL.get(at).map(|(_, statements)| statements)
+    }
+
+    /// The update for the set of indexes that `changed` has bits for.
+    pub(super) fn update(&self, changed: usize) -> Option<&str> {
+        self.updates.get(changed).map(String::as_str)
+    }
+
+    fn of(table: Table) -> Self {
+        let name = table.name();
+        let links = |set: usize, each: &dyn Fn(&str, usize) -> String| -> String {
+            let chosen = table.indexes().iter().enumerate().filter(|(bit, _)| set & (1 << bit) != 0);
+            chosen.enumerate().map(|(place, (_, index))| each(index.name(), place)).collect()
+        };
+        let every = (1 << table.indexes().len()) - 1;
+        let columns = links(every, &|index, _| format!(", {index}_p, {index}_o"));
+        let values = links(every, &|_, place| format!(", ?{}, ?{}", 5 + 2 * place, 6 + 2 * place));
+        let update = |set: usize| {
+            let links =
+                links(set, &|index, place| format!(", {index}_p=?{}, {index}_o=?{}", 6 + 2 * place, 7 + 2 * place));
+            format!("UPDATE \"{name}\" SET stamp=?3, format=?4, body=?5{links} WHERE key=?1 AND stamp=?2")
+        };
+        Self {
+            load: format!("SELECT stamp, format, body FROM \"{name}\" WHERE key=?1"),
+            stamp: format!("SELECT stamp FROM \"{name}\" WHERE key=?1"),
+            insert: format!(
+                "INSERT INTO \"{name}\" (key, stamp, format, body{columns}) VALUES (?1, ?2, ?3, ?4{values})"
+            ),
+            updates: (0..=every).map(update).collect(),
+            delete: format!("DELETE FROM \"{name}\" WHERE key=?1 AND stamp=?2"),
+        }
+    }
+}
+
+/// The list of an index in one table, in the direction of reading; `tied` is what the keys at the order of the entry that
+/// the reader has seen last have to be.
+pub(super) fn listing(table: Table, index: Index, newest_first: bool, tied: Tied) -> String {
+    let (name, index) = (table.name(), index.name());
+    let (direction, beyond, seen) = if newest_first { ("DESC", "<", "?5") } else { ("ASC", ">", "?5") };
+    let after = match tied {
+        Tied::NothingSeen => String::new(),
+        Tied::AllIn => format!(" AND {index}_o {beyond}= {seen}"),
+        Tied::NoneIn => format!(" AND {index}_o {beyond} {seen}"),
+        Tied::ByKey => format!(" AND ({index}_o {beyond} {seen} OR ({index}_o = {seen} AND key {beyond} ?6))"),
+    };
+    format!(
+        "SELECT {index}_o, key, stamp, format, body FROM \"{name}\" \
+         WHERE {index}_p = ?1 AND {index}_o >= ?2 AND {index}_o < ?3{after} \
+         ORDER BY {index}_o {direction}, key {direction} LIMIT ?4"
+    )
+}
+
+/// What becomes of a table's entries that stand at the very order of the last entry seen, which may be another table's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tied {
+    /// Nothing was seen yet.
+    NothingSeen,
+    /// They come after it.
+    AllIn,
+    /// They came before it.
+    NoneIn,
+    /// Their keys decide.
+    ByKey,
+}
+
+/// A number of 128 bits as a column: below 2^63 an integer, from there on 16 bytes. SQLite sorts every integer before every
+/// blob, so their order is the numbers'.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wide {
+    small: Option<i64>,
+    bytes: [u8; 16],
+}
+
+impl Wide {
+    pub(super) fn of(number: u128) -> Self {
+        Self { small: i64::try_from(number).ok(), bytes: number.to_be_bytes() }
+    }
+
+    pub(super) fn read(value: ValueRef<'_>) -> Option<u128> {
+        match value {
+            ValueRef::Integer(small) => u128::try_from(small).ok(),
+            ValueRef::Blob(bytes) => bytes.try_into().ok().map(u128::from_be_bytes),
+            _ => None,
+        }
+    }
+}
+
+impl ToSql for Wide {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self.small {
+            Some(small) => ToSqlOutput::Owned(Value::Integer(small)),
+            None => ToSqlOutput::Borrowed(ValueRef::Blob(&self.bytes)),
+        })
+    }
+}
+
+/// A body's bytes as text. They are UTF-8: the codec wrote them as JSON.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Text<'a>(pub(super) &'a [u8]);
+
+impl ToSql for Text<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Text(self.0)))
+    }
+}
