@@ -15,6 +15,7 @@ use svc_core::state::evidence::{Entry, Place};
 use svc_core::state::gate::{Payload, Replay};
 use svc_core::state::people::Roster;
 use svc_core::store::{Commit, CommitError, Committed, Key, Range, Record, Row, Stamp, Store as _, Write};
+use svc_core::testing::contract;
 use svc_core::value::digest::{Digest, ReplayId};
 use svc_core::value::id::{ActionId, EvidenceId, WorkspaceId};
 use svc_core::value::link::{Index, shard};
@@ -91,6 +92,18 @@ fn at(session: &mut SqliteSession, key: Key) -> (Stamp, Option<Record>) {
     let mut rows = session.load(&[key]).unwrap();
     let row = rows.pop().unwrap();
     (row.stamp, row.record)
+}
+
+/// The promises of every store, on a file.
+#[test]
+fn a_file_keeps_the_promises_of_every_store() {
+    let mut files = Vec::new();
+    contract::suite(|| {
+        files.push(open());
+        files.last().unwrap().1.writer().unwrap()
+    });
+    let (_dir, store) = open();
+    contract::sessions(|| store.writer().unwrap());
 }
 
 /// Every kind of table gives back what was put into it, by key and by index, and `sqlite3` can ask the bodies.
