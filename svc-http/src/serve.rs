@@ -12,10 +12,14 @@
 //! Times are looked at every quarter of the shortest, so a connection may last a quarter longer; that costs a request
 //! nothing. Past `connections_max` a connection is answered 503 `not_ready` once it has sent something, and closed.
 //!
+//! What is no HTTP at all (a head without an end, over 100 headers, chunks that are none) is answered or cut by hyper,
+//! without the headers of the interface, and ends its connection.
+//!
 //! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZero;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,6 +32,7 @@ use hyper_util::server::conn::auto;
 use svc_core::refusal::Refusal;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
@@ -46,6 +51,16 @@ const TURNED_AWAY_MAX: usize = 64;
 const TURN_AWAY_TIME: Duration = Duration::from_secs(1);
 /// How long accepting rests where the system has no more file handles.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
+
+/// A runtime with a fixed number of workers: as many as `workers`, or as there are processors. Commands are decided on
+/// a lane of its own thread, so workers only carry requests.
+///
+/// # Errors
+/// Where the system gives no threads or no event queue.
+pub fn runtime(workers: Option<NonZero<usize>>) -> io::Result<Runtime> {
+    let workers = workers.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
+    Builder::new_multi_thread().worker_threads(workers).thread_name("svc-http").enable_io().enable_time().build()
+}
 
 /// Serves connections of `listener` until `stop` is done, then drains: no new connections, running requests get
 /// `drain_time`, then whatever is left is closed.
