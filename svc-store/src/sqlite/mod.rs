@@ -123,6 +123,21 @@ impl Backend for SqliteStore {
     }
 }
 
+/// The schema of the database in `directory`, [`SCHEMA`] or an older one; 0 where nothing was written yet. Nothing is
+/// changed.
+///
+/// # Errors
+/// [`StoreError::NoData`], [`StoreError::ForeignDatabase`], [`StoreError::NewerSchema`], or whatever keeps the file from
+/// being read.
+pub fn schema_of(directory: impl AsRef<Path>) -> Result<i64, StoreError> {
+    let directory = directory.as_ref();
+    let path = directory.join(DATABASE);
+    if !exists(&path)? {
+        return Err(StoreError::NoData { path: directory.to_owned() });
+    }
+    Ok(look(&path)?.unwrap_or(0))
+}
+
 /// A connection that may write.
 fn connect(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -133,19 +148,19 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(conn)
 }
 
-/// Whether what is there is this service's, before anything is changed.
-fn look(path: &Path) -> Result<(), StoreError> {
+/// Whether what is there is this service's, before anything is changed: its schema, if anything was written.
+fn look(path: &Path) -> Result<Option<i64>, StoreError> {
     if !exists(path)? {
-        return Ok(());
+        return Ok(None);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(database)?;
     conn.busy_timeout(BUSY).map_err(database)?;
     let foreign = || StoreError::ForeignDatabase { path: path.to_owned() };
     match schema::marks(&conn) {
-        Ok(Marks::Empty) => Ok(()),
+        Ok(Marks::Empty) => Ok(None),
         Ok(Marks::Ours(found)) if found > SCHEMA => Err(StoreError::NewerSchema { found, known: SCHEMA }),
-        Ok(Marks::Ours(_)) => Ok(()),
+        Ok(Marks::Ours(found)) => Ok(Some(found)),
         Ok(Marks::Foreign) => Err(foreign()),
         Err(cause) if cause.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => Err(foreign()),
         Err(cause) => Err(database(cause)),
