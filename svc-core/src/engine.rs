@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use crate::rules::evidence::sequence::Sequence;
 use crate::state::gate::receipt::Signer;
 use crate::store::{Clock, CommitError, Committed, Found, Key, Range, Record, Store};
-use crate::turn::{Finished, Halt, Rows, Scope, Step, Turn, read};
+use crate::turn::{Finished, Reads, Rows, Step, Turn, read};
 use crate::value::link::{Index, SHARDS, instant_order};
 use crate::value::seed::Seed;
 use crate::value::{Id, Timestamp};
@@ -87,7 +87,7 @@ impl<S: Store, C: Clock> Engine<S, C> {
     ///
     /// # Errors
     /// What the rule refuses with, or that rows could not be read.
-    pub fn read<T>(&mut self, rule: impl Fn(&mut Scope<'_>) -> Result<T, Halt>) -> Result<T, Failure<S::Error>> {
+    pub fn read<T>(&mut self, rule: impl Reads<T>) -> Result<T, Failure<S::Error>> {
         let now = self.now();
         let store = &mut self.store;
         let mut rows = Rows::new(0);

@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["store"],
     &["turn"],
     &["rules"],
+    &["answer"],
     &["command"],
     &["engine", "list"],
     &["testing"],

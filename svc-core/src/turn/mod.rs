@@ -19,7 +19,7 @@ use crate::value::link::{Link, Order};
 use crate::value::seed::Seed;
 
 pub use rows::Rows;
-pub use scope::{Halt, Scope, read};
+pub use scope::{Halt, Reads, Scope, read};
 
 /// How many rounds of loading a batch may take before what is decided is committed and the rest goes back to the queue.
 pub const ROUNDS_MAX: u32 = 24;

@@ -167,6 +167,11 @@ impl<'turn> Scope<'turn> {
     }
 }
 
+/// A rule that only reads: what a driver runs without knowing what a scope is.
+pub trait Reads<T>: Fn(&mut Scope<'_>) -> Result<T, Halt> {}
+
+impl<T, F: Fn(&mut Scope<'_>) -> Result<T, Halt>> Reads<T> for F {}
+
 /// Runs a rule that only reads, over `rows` and what `load` fetches. What it puts is dropped.
 ///
 /// # Errors
