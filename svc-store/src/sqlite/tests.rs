@@ -363,16 +363,16 @@ fn foreign_files_are_left_alone() {
 fn a_newer_schema_is_refused() {
     let (dir, store) = open();
     drop(store);
-    assert!(matches!(schema_of(dir.path()), Ok(SCHEMA)));
+    assert!(matches!(super::schema_of(dir.path()), Ok(SCHEMA)));
     let conn = Connection::open(dir.path().join(DATABASE)).unwrap();
     conn.execute_batch(&format!("PRAGMA user_version={}", SCHEMA + 1)).unwrap();
     let error = refused(dir.path());
     assert!(matches!(error, StoreError::NewerSchema { found, known } if found == SCHEMA + 1 && known == SCHEMA));
     assert!(error.to_string().contains("newer release"), "{error}");
-    assert!(matches!(schema_of(dir.path()), Err(StoreError::NewerSchema { .. })));
+    assert!(matches!(super::schema_of(dir.path()), Err(StoreError::NewerSchema { .. })));
 
     let empty = tempfile::tempdir().unwrap();
-    assert!(matches!(schema_of(empty.path()), Err(StoreError::NoData { .. })));
+    assert!(matches!(super::schema_of(empty.path()), Err(StoreError::NoData { .. })));
     assert!(matches!(SqliteStore::existing(empty.path()), Err(StoreError::NoData { .. })));
     assert!(!empty.path().join(DATABASE).exists());
 }
