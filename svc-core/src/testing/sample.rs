@@ -99,7 +99,7 @@ const ROSTER: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","epoch":0,"agents":0}"#,
 ];
 const PRINCIPAL: [&str; 2] = [
-    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","created_at":1790847000000}"#,
+    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","signs_in":true,"created_at":1790847000000}"#,
     r#"{"id":"prp_01K6FN0001000000000000000Q","workspace":"wsp_01K6FN0001000000000000000B","email":"a@b","created_at":0}"#,
 ];
 const CREDENTIAL: [&str; 2] = [
@@ -148,13 +148,13 @@ const ACTIVITY: [&str; 2] = [
 ];
 const BLOCK: [&str; 2] = [
     r#"{"id":{"owner":"ffffffffffffffffffffffffffffffff","number":4294967295},"at":[1790847000000,5],
-        "paid":[[9007199254740991,"act_01K6FN0001000000000000000A"],[0,"act_01K6FN0001000000000000000B"]]}"#,
+        "amounts":[9007199254740991,0]}"#,
     r#"{"id":{"owner":"00000000000000000000000000000000","number":0},"at":[]}"#,
 ];
 const PAYEE: [&str; 2] = [
-    r#"{"id":"ffffffffffffffffffffffffffffffff","recent":[{"at":1790847000000,"amount":4900,"action":"act_01K6FN0001000000000000000A"}],
+    r#"{"id":"ffffffffffffffffffffffffffffffff","at":[1790847000000,5],"amounts":[4900,0],
         "sealed":4294967295,"tail":18446744073709551615,"sum":9223372036854775807}"#,
-    r#"{"id":"00000000000000000000000000000000","recent":[],"sum":0}"#,
+    r#"{"id":"00000000000000000000000000000000","at":[],"amounts":[],"sum":0}"#,
 ];
 const ACTION: [&str; 2] = [
     r#"{"id":"act_01K6FN0001000000000000000A","agent":"agt_01K6FN0001000000000000000A","wid":"wsp_01K6FN0001000000000000000A",
