@@ -10,12 +10,15 @@
     reason = "a test kit tells what is wrong by panicking"
 )]
 
+pub mod audit;
 pub mod clock;
 pub mod contract;
 pub mod dice;
 pub mod fault;
 pub mod locks;
 pub mod sample;
+pub mod world;
 
 pub use clock::FakeClock;
 pub use dice::Dice;
+pub use world::World;

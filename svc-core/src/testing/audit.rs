@@ -1,0 +1,423 @@
+//! An auditor: reads every row of a store and says what cannot be, whatever commands led there.
+//!
+//! It knows the promises and none of the rules: sums are added up again from the actions, velocity is counted again from
+//! the ledger's order, hashes are made again from the records.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::state::evidence::{Chain, Entry};
+use crate::state::gate::{
+    Action, Activity, Agent, Approval, ApprovalState, DecidedBy, Mandate, OutcomeStatus, Replay, State, Tally,
+};
+use crate::state::people::Workspace;
+use crate::store::{Key, Range, Record, Row, Stamp, Store};
+use crate::value::Timestamp;
+use crate::value::digest::Digest;
+use crate::value::id::{ActionId, AgentId, WorkspaceId};
+use crate::value::link::{Index, Order};
+
+/// What an audit counted, and every fault it found.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Actions there are.
+    pub actions: usize,
+    /// Actions that are or were allowed.
+    pub allowed: usize,
+    /// Receipts used up.
+    pub consumed: usize,
+    /// Actions settled.
+    pub settled: usize,
+    /// Agents stopped.
+    pub stopped: usize,
+    /// Ledger records, placed or waiting.
+    pub records: usize,
+    /// What cannot be, one sentence each.
+    pub faults: Vec<String>,
+}
+
+impl Report {
+    /// Ends the test where anything is wrong.
+    ///
+    /// # Panics
+    /// With every fault, and `context`: what the reader needs to see it again.
+    pub fn assert_clean(&self, context: &str) {
+        assert!(self.faults.is_empty(), "{context}\n{}", self.faults.join("\n"));
+    }
+}
+
+/// Audits all rows of a store, as `dump` gives them.
+#[must_use]
+pub fn audit(rows: &[(Key, Stamp, Record)]) -> Report {
+    let books = Books::of(rows);
+    let mut report = Report {
+        actions: books.actions.len(),
+        allowed: books.actions.values().filter(|it| it.allowed().is_some()).count(),
+        consumed: books.actions.values().filter(|it| is_consumed(it)).count(),
+        settled: books.actions.values().filter(|it| it.allowed().is_some_and(|it| it.outcome.is_some())).count(),
+        stopped: books.agents.values().filter(|it| !it.is_active()).count(),
+        records: books.ledger.values().map(Vec::len).sum(),
+        faults: Vec::new(),
+    };
+    for (workspace, ledger) in &books.ledger {
+        let chain = books.chains.get(workspace).copied();
+        check_chain(*workspace, ledger, chain, &mut report.faults);
+    }
+    for action in books.actions.values() {
+        check_action(&books, action, &mut report.faults);
+    }
+    for agent in books.agents.values() {
+        check_stops(&books, agent, &mut report.faults);
+        check_sums(&books, agent, &mut report.faults);
+        check_velocity(&books, agent, &mut report.faults);
+    }
+    for replay in &books.replays {
+        if !books.actions.contains_key(&replay.action) {
+            report.faults.push(format!("an idempotency key names {}, which is not there", replay.action));
+        }
+    }
+    report
+}
+
+/// Checks that every row is listed where its links say, and nothing else is.
+///
+/// # Panics
+/// Where the store cannot be scanned.
+pub fn audit_lists<S: Store>(store: &mut S, rows: &[(Key, Stamp, Record)]) -> Vec<String> {
+    let mut expected: BTreeMap<(Index, u128), Vec<(u128, Key)>> = BTreeMap::new();
+    for (key, stamp, record) in rows {
+        for link in record.links() {
+            let order = match link.order {
+                Order::At(order) => order,
+                Order::Stamp => u128::from(stamp.0),
+            };
+            expected.entry((link.index, link.prefix)).or_default().push((order, *key));
+        }
+    }
+    let mut faults = Vec::new();
+    for ((index, prefix), mut list) in expected {
+        list.sort_unstable();
+        let found = store.scan(&Range::all(index, prefix, usize::MAX)).expect("a scan succeeds");
+        let found: Vec<(u128, Key)> = found.into_iter().map(|it| (it.order, it.row.key)).collect();
+        if found != list {
+            faults.push(format!("{index:?} of {prefix} lists {found:?}, and its rows say {list:?}"));
+        }
+    }
+    faults
+}
+
+/// The rows, by what the audit asks them for.
+struct Books<'a> {
+    actions: BTreeMap<ActionId, &'a Action>,
+    agents: BTreeMap<AgentId, &'a Agent>,
+    activities: BTreeMap<AgentId, &'a Activity>,
+    approvals: Vec<&'a Approval>,
+    chains: BTreeMap<WorkspaceId, &'a Chain>,
+    /// Each workspace's records in their order: the placed ones by place, then the waiting ones by commit.
+    ledger: BTreeMap<WorkspaceId, Vec<&'a Entry>>,
+    /// Where in its ledger the records on a subject stand.
+    on: BTreeMap<&'a str, Vec<(usize, &'a Entry)>>,
+    mandates: Vec<&'a Mandate>,
+    replays: Vec<&'a Replay>,
+    workspaces: BTreeMap<WorkspaceId, &'a Workspace>,
+}
+
+impl<'a> Books<'a> {
+    fn of(rows: &'a [(Key, Stamp, Record)]) -> Self {
+        fn each<'a, R: Row + 'a>(rows: &'a [(Key, Stamp, Record)]) -> impl Iterator<Item = &'a R> {
+            rows.iter().filter_map(|(_, _, record)| R::peel(record)).map(AsRef::as_ref)
+        }
+        let mut waiting: BTreeMap<WorkspaceId, Vec<((bool, u64, u64), &Entry)>> = BTreeMap::new();
+        for (_, stamp, record) in rows {
+            if let Some(entry) = Entry::peel(record) {
+                let order = entry.place.as_ref().map_or((true, stamp.0, 0), |place| (false, place.seq, 0));
+                waiting.entry(entry.workspace).or_default().push((order, entry));
+            }
+        }
+        let sorted = |mut list: Vec<((bool, u64, u64), &'a Entry)>| {
+            list.sort_by_key(|(order, entry)| (*order, entry.id));
+            list.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>()
+        };
+        let ledger: BTreeMap<WorkspaceId, Vec<&Entry>> =
+            waiting.into_iter().map(|(workspace, list)| (workspace, sorted(list))).collect();
+        let mut on: BTreeMap<&str, Vec<(usize, &Entry)>> = BTreeMap::new();
+        for (place, entry) in ledger.values().flat_map(|list| list.iter().enumerate()) {
+            on.entry(&*entry.subject).or_default().push((place, entry));
+        }
+        Self {
+            actions: each::<Action>(rows).map(|it| (it.id, it)).collect(),
+            agents: each::<Agent>(rows).map(|it| (it.id, it)).collect(),
+            activities: each::<Activity>(rows).map(|it| (it.agent, it)).collect(),
+            approvals: each::<Approval>(rows).collect(),
+            chains: each::<Chain>(rows).map(|it| (it.workspace, it)).collect(),
+            ledger,
+            on,
+            mandates: each::<Mandate>(rows).collect(),
+            replays: each::<Replay>(rows).collect(),
+            workspaces: each::<Workspace>(rows).map(|it| (it.id, it)).collect(),
+        }
+    }
+
+    fn on(&self, subject: impl ToString) -> &[(usize, &'a Entry)] {
+        self.on.get(subject.to_string().as_str()).map_or(&[], Vec::as_slice)
+    }
+
+    fn actions_of(&self, agent: AgentId) -> impl Iterator<Item = &'a Action> {
+        self.actions.values().copied().filter(move |it| it.agent == agent)
+    }
+}
+
+fn is_consumed(action: &Action) -> bool {
+    action.allowed().is_some_and(|it| it.consumed.is_some())
+}
+
+/// The placed records are numbered from 0 without gaps, each hash is right and names the one before, and the chain's
+/// head is the last of them.
+fn check_chain(workspace: WorkspaceId, ledger: &[&Entry], chain: Option<&Chain>, faults: &mut Vec<String>) {
+    let mut prev = Digest::from_bytes([0; 32]);
+    let mut size = 0;
+    for entry in ledger {
+        let Some(place) = &entry.place else { continue };
+        if place.seq != size || place.prev != prev {
+            faults
+                .push(format!("{}: {} stands at {}, expected at {size} behind {prev}", workspace, entry.id, place.seq));
+        }
+        if Digest::of(canonical(entry, place.seq, &place.prev)) != place.hash {
+            faults.push(format!("{}: the hash of {} is not that of its text", workspace, entry.id));
+        }
+        prev = place.hash;
+        size += 1;
+    }
+    let head = chain.map_or((0, Digest::from_bytes([0; 32])), |it| (it.size, it.head));
+    if head != (size, prev) {
+        faults.push(format!("{workspace}: the chain says {head:?}, its records say {:?}", (size, prev)));
+    }
+}
+
+/// RFC 8785 by way of another JSON library: sorted members, no spaces. The records hold no fractions.
+fn canonical(entry: &Entry, seq: u64, prev: &Digest) -> String {
+    let member = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+    json!({
+        "actor": member(&entry.actor), "at": entry.at.to_string(), "data": member(&entry.data),
+        "id": entry.id.to_string(), "kind": &*entry.kind, "prevHash": prev.to_string(), "seq": seq,
+        "subject": &*entry.subject,
+    })
+    .to_string()
+}
+
+/// One decision, at most one consumption, at most one settlement, each with its record, in an order that can be.
+fn check_action(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
+    let mut fault = |what: &str| faults.push(format!("{}: {what}", action.id));
+    let records = books.on(action.id);
+    let count = |kind: &str| records.iter().filter(|(_, entry)| &*entry.kind == kind).count();
+    let place = |kind: &str| records.iter().find(|(_, entry)| &*entry.kind == kind).map(|(place, _)| *place);
+    let decisions = count("action.allowed") + count("action.denied") + count("action.asked");
+    let allowed = action.allowed();
+    let asked = action.approval.is_some();
+    if decisions == 0 {
+        fault("no record of its decision");
+    }
+    if allowed.is_some_and(|it| it.by == DecidedBy::Policy) && count("action.allowed") != 1 {
+        fault("allowed by the rules without exactly one record of it");
+    }
+    if count("action.asked") != usize::from(asked) {
+        fault("asked without exactly one record of it, or the other way round");
+    }
+    let outcome = allowed.and_then(|it| it.outcome.as_ref());
+    for (kind, there) in [
+        ("receipt.consumed", is_consumed(action)),
+        ("action.settled", outcome.is_some()),
+        ("action.lapsed", allowed.is_some_and(|it| it.lapsed.is_some())),
+        ("incident.over_settlement", action.incident.is_some()),
+    ] {
+        if count(kind) != usize::from(there) {
+            fault(&format!("{} records of {kind}, while its row says {there}", count(kind)));
+        }
+    }
+    let decided = place("action.allowed").or_else(|| place("action.asked"));
+    for later in ["receipt.consumed", "action.settled", "action.lapsed", "incident.over_settlement", "action.expired"] {
+        if place(later).is_some_and(|later| decided.is_none_or(|decided| later < decided)) {
+            fault(&format!("{later} stands before the decision"));
+        }
+    }
+    let newest = records.iter().max_by_key(|(place, _)| *place).map(|(_, entry)| entry.id);
+    if newest.is_some_and(|newest| newest != action.evidence) {
+        fault(&format!("its evidence is {}, the newest record on it is {newest:?}", action.evidence));
+    }
+    if let (Some(outcome), Some(payment)) = (outcome, &action.payment) {
+        let sent = outcome.amount.unwrap_or(0);
+        if (sent > payment.amount) != action.incident.is_some() {
+            fault("settled above the allowed amount without an incident, or the other way round");
+        }
+        let posted = outcome.posted.unwrap_or(0);
+        let consumed = allowed.map_or(0, |it| it.consumed_amount());
+        let told = match (outcome.status, outcome.amount) {
+            (_, Some(sent)) => sent,
+            (OutcomeStatus::Completed, None) => payment.amount,
+            (OutcomeStatus::Cancelled | OutcomeStatus::Failed, None) => 0,
+        };
+        if posted != told.max(consumed) {
+            fault(&format!("posted {posted}, told {told}, consumed {consumed}"));
+        }
+    }
+}
+
+/// Each stop has its record, and behind it no allow and no consumption of what was made before.
+fn check_stops(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
+    let mut fault = |what: String| faults.push(format!("{}: {what}", agent.id));
+    let stops: Vec<usize> = books
+        .on(agent.id)
+        .iter()
+        .filter(|(_, entry)| matches!(&*entry.kind, "agent.frozen" | "agent.removed"))
+        .map(|(place, _)| *place)
+        .collect();
+    if stops.len() != agent.stops.len() {
+        fault(format!("stopped {} times, with {} records of it", agent.stops.len(), stops.len()));
+    }
+    let first_record =
+        |id: ActionId, kind: &str| books.on(id).iter().find(|(_, entry)| &*entry.kind == kind).map(|(place, _)| *place);
+    for action in books.actions_of(agent.id) {
+        let epoch = usize::try_from(action.epoch).unwrap_or(usize::MAX);
+        let Some(stop) = stops.get(epoch) else { continue };
+        for kind in ["action.allowed", "action.asked", "action.approved", "receipt.consumed"] {
+            if first_record(action.id, kind).is_some_and(|place| place > *stop) {
+                fault(format!("{kind} of {} stands behind the stop that ended its epoch", action.id));
+            }
+        }
+    }
+}
+
+/// The sums of running periods are those of the actions; reservations never pass a limit but by what was over-settled.
+fn check_sums(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
+    let Some(activity) = books.activities.get(&agent.id) else {
+        if books.actions_of(agent.id).next().is_some() {
+            faults.push(format!("{}: actions without an activity", agent.id));
+        }
+        return;
+    };
+    let waiting = books.approvals.iter().filter(|it| it.agent == agent.id && it.is_waiting());
+    let current = waiting.filter(|it| it.epoch == agent.epoch).count();
+    if agent.following.is_none() && agent.is_active() && usize::try_from(activity.waiting).ok() != Some(current) {
+        faults.push(format!("{}: {} approvals wait, its row says {}", agent.id, current, activity.waiting));
+    }
+    for tally in &activity.tallies {
+        let sums = Sums::of(books.actions_of(agent.id), tally);
+        let stored = (tally.reserved, tally.spent, i64::from(tally.count));
+        if stored != (sums.reserved, sums.spent, sums.count) {
+            faults.push(format!(
+                "{}: the tally of {} from {} holds {stored:?}, its actions add up to {sums:?}",
+                agent.id, tally.mandate, tally.from
+            ));
+        }
+        let limits = || books.mandates.iter().filter(|it| it.id.mandate == tally.mandate).map(|it| it.limits());
+        let most = limits().filter_map(|it| it.per_period.as_ref()).map(|it| it.amount).max();
+        if most.is_some_and(|most| sums.reserved + sums.spent - sums.over > most) {
+            faults.push(format!("{}: {sums:?} of {} pass the limit {most:?}", agent.id, tally.mandate));
+        }
+        let count = limits().filter_map(|it| it.count.as_ref()).map(|it| i64::from(it.max)).max();
+        if count.is_some_and(|count| sums.count > count) {
+            faults.push(format!("{}: {sums:?} of {} pass the count {count:?}", agent.id, tally.mandate));
+        }
+    }
+}
+
+/// What actions hold of one period, added up.
+#[derive(Debug, Default)]
+struct Sums {
+    reserved: i64,
+    spent: i64,
+    count: i64,
+    /// What was posted beyond what was allowed.
+    over: i64,
+}
+
+impl Sums {
+    fn of<'a>(actions: impl Iterator<Item = &'a Action>, tally: &Tally) -> Self {
+        let mut sums = Self::default();
+        for action in actions {
+            let Some(held) = action.reservation.as_ref().filter(|it| it.mandate == tally.mandate) else { continue };
+            let lives = !matches!(action.state, State::Denied { .. } | State::Expired { .. });
+            if lives && held.count == Some((tally.period, tally.from)) {
+                sums.count += 1;
+            }
+            let Some((amount, period, from)) = held.amount else { continue };
+            if !lives || (period, from) != (tally.period, tally.from) {
+                continue;
+            }
+            let allowed = action.allowed();
+            match allowed.and_then(|it| it.outcome.as_ref()) {
+                Some(outcome) => {
+                    let posted = outcome.posted.unwrap_or(0);
+                    sums.spent += posted;
+                    sums.over += (posted - amount).max(0);
+                }
+                None if allowed.is_some_and(|it| it.lapsed.is_some()) => sums.spent += amount,
+                None => sums.reserved += amount,
+            }
+        }
+        sums
+    }
+}
+
+/// What the rules allowed without a person never found its velocity line full, in the order of the ledger.
+fn check_velocity(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
+    let Some(workspace) = books.workspaces.get(&agent.workspace) else {
+        return faults.push(format!("{}: its workspace is not there", agent.id));
+    };
+    let velocity = &workspace.settings.agent_velocity;
+    let mut decided: Vec<(usize, &Action)> = Vec::new();
+    for action in books.actions_of(agent.id) {
+        let first = books.on(action.id).iter().find(|it| matches!(&*it.1.kind, "action.allowed" | "action.asked"));
+        decided.extend(first.map(|(place, _)| (*place, action)));
+    }
+    decided.sort_by_key(|(place, _)| *place);
+    for (tools, limit) in [(true, velocity.tool_count), (false, velocity.other_count)] {
+        let mut line: Vec<Timestamp> = Vec::new();
+        for (_, action) in decided.iter().filter(|(_, action)| action.kind.is_tool() == tools) {
+            let at = line.last().map_or(action.created_at, |last| action.created_at.max(*last));
+            let since = at.minus(velocity.window());
+            let used = line.iter().filter(|it| **it > since).count();
+            let unasked = action.approval.is_none();
+            if unasked && used >= usize::try_from(limit).unwrap_or(usize::MAX) {
+                faults.push(format!("{}: {} was allowed as number {} of {limit}", agent.id, action.id, used + 1));
+            }
+            line.push(at);
+        }
+    }
+}
+
+/// The actions whose approval and state contradict each other.
+#[must_use]
+pub fn audit_approvals(rows: &[(Key, Stamp, Record)]) -> Vec<String> {
+    let books = Books::of(rows);
+    let mut faults = Vec::new();
+    let mut seen = BTreeSet::new();
+    for approval in &books.approvals {
+        let Some(action) = books.actions.get(&approval.action) else {
+            faults.push(format!("{}: its action is not there", approval.id));
+            continue;
+        };
+        seen.insert(action.id);
+        let agree = match (&approval.state, &action.state) {
+            (ApprovalState::Waiting, State::Pending { .. })
+            | (ApprovalState::Approved { .. }, State::Allowed(_))
+            | (ApprovalState::Denied { .. }, State::Denied { .. })
+            | (ApprovalState::Expired { .. }, State::Expired { .. }) => true,
+            (
+                ApprovalState::Waiting
+                | ApprovalState::Approved { .. }
+                | ApprovalState::Denied { .. }
+                | ApprovalState::Expired { .. },
+                _,
+            ) => false,
+        };
+        if !agree || action.approval != Some(approval.id) {
+            faults.push(format!("{}: {:?}, while {} is {:?}", approval.id, approval.state, action.id, action.state));
+        }
+    }
+    for action in books.actions.values().filter(|it| it.approval.is_some() && !seen.contains(&it.id)) {
+        faults.push(format!("{}: its approval is not there", action.id));
+    }
+    faults
+}
