@@ -25,6 +25,9 @@ pub use self::sources::Sources;
 /// The name of the settings file that is looked for in the data directory.
 pub const FILE_NAME: &str = "svc.toml";
 
+/// The name of the database's file.
+pub const DATABASE: &str = "svc.db";
+
 /// Everything that can be set, checked. Any value of a public field is a fine one; `Config::default()` is a server on
 /// `127.0.0.1:8080` with its data in `./svc-data`.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ pub struct Config {
     pub base_url: Option<BaseUrl>,
     /// The data directory.
     pub data: PathBuf,
-    /// The database file; `None` is `svc.db` in the data directory.
+    /// The database file, always called [`DATABASE`]; `None` is the one in the data directory.
     pub database: Option<PathBuf>,
     /// What seals secrets at rest; `None` where it is kept in the data directory.
     pub master_key: Option<Secret<String>>,
@@ -153,7 +156,18 @@ impl Config {
     /// The database file.
     #[must_use]
     pub fn database(&self) -> PathBuf {
-        self.database.clone().unwrap_or_else(|| self.data.join("svc.db"))
+        self.database.clone().unwrap_or_else(|| self.data.join(DATABASE))
+    }
+
+    /// The directory that the database lies in.
+    #[must_use]
+    pub fn database_directory(&self) -> PathBuf {
+        let folder = self.database.as_deref().and_then(Path::parent).filter(|it| !it.as_os_str().is_empty());
+        match (folder, &self.database) {
+            (Some(folder), _) => folder.to_path_buf(),
+            (None, Some(_)) => PathBuf::from("."),
+            (None, None) => self.data.clone(),
+        }
     }
 
     /// What no single key can be blamed for.

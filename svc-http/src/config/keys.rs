@@ -9,7 +9,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use svc_core::value::secret::Secret;
 
-use super::{BaseUrl, Config, LogFormat, LogLevel, within};
+use super::{BaseUrl, Config, DATABASE, LogFormat, LogLevel, within};
 
 /// One setting: what it is called, what it is for, and how its value is taken in.
 pub struct Key {
@@ -55,7 +55,7 @@ pub const KEYS: &[Key] = &[
     // An address of a database may hold a password.
     Key {
         is_secret: true,
-        ..key("store.url", "sqlite:<data>/svc.db", "database: `sqlite:` and a file", |config, given| {
+        ..key("store.url", "sqlite:<data>/svc.db", "database: `sqlite:` and a file called `svc.db`", |config, given| {
             config.database = Some(database(given)?);
             Ok(())
         })
@@ -217,9 +217,10 @@ fn database(given: &Given<'_>) -> Result<PathBuf, String> {
     if url.starts_with("postgres:") || url.starts_with("postgresql:") {
         return Err("must begin with `sqlite:`: this build has no PostgreSQL".to_owned());
     }
-    match url.strip_prefix("sqlite:") {
-        None | Some("") => Err("must be `sqlite:` and a file, such as `sqlite:/var/lib/svc/svc.db`".to_owned()),
-        Some(path) => Ok(within(given.folder, path.strip_prefix("//").unwrap_or(path))),
+    let path = url.strip_prefix("sqlite:").map(|path| path.strip_prefix("//").unwrap_or(path));
+    match path.map(|path| within(given.folder, path)) {
+        Some(path) if path.file_name().is_some_and(|name| name == DATABASE) => Ok(path),
+        _ => Err(format!("must be `sqlite:` and a file called `{DATABASE}`, such as `sqlite:/var/lib/svc/{DATABASE}`")),
     }
 }
 

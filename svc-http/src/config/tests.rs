@@ -86,7 +86,7 @@ fn every_key_has_its_name_in_the_environment() {
             ("SVC_LISTEN", "[::1]:9"),
             ("SVC_BASE_URL", "https://gate.example.com/svc/"),
             ("SVC_DATA", "/nowhere"),
-            ("SVC_STORE_URL", "sqlite:/nowhere/else.db"),
+            ("SVC_STORE_URL", "sqlite:/nowhere/else/svc.db"),
             ("SVC_MASTER_KEY", key),
             ("SVC_TRUSTED_PROXIES", "10.0.0.0/8, ::1"),
             ("SVC_LIMITS_GATE_PER_MINUTE", "1"),
@@ -105,7 +105,10 @@ fn every_key_has_its_name_in_the_environment() {
     assert_eq!(config.listen, "[::1]:9".parse().unwrap());
     assert_eq!(config.base_url(config.listen).as_str(), "https://gate.example.com/svc");
     assert_eq!(config.base_url(config.listen).host(), "gate.example.com");
-    assert_eq!((config.data.as_path(), config.database()), (Path::new("/nowhere"), PathBuf::from("/nowhere/else.db")));
+    assert_eq!(
+        (config.data.as_path(), config.database()),
+        (Path::new("/nowhere"), PathBuf::from("/nowhere/else/svc.db"))
+    );
     assert_eq!(config.master_key.as_ref().unwrap().expose(), key);
     assert_eq!(format!("{:?}", config.trusted_proxies), "[10.0.0.0/8, ::1/128]");
     assert_eq!(config.limits, Limits { gate_per_minute: 1, verify_per_minute: 2, body_bytes: 4096, connections: 3 });
@@ -163,7 +166,11 @@ fn values_are_refused_with_what_they_must_be() {
         ),
         ("SVC_BASE_URL", "gate", " is `gate` and must be an address such as `https://gate.example.com`"),
         ("SVC_STORE_URL", "postgres://svc:hunter2@db/svc", " must begin with `sqlite:`: this build has no PostgreSQL"),
-        ("SVC_STORE_URL", "svc.db", " must be `sqlite:` and a file, such as `sqlite:/var/lib/svc/svc.db`"),
+        (
+            "SVC_STORE_URL",
+            "svc.db",
+            " must be `sqlite:` and a file called `svc.db`, such as `sqlite:/var/lib/svc/svc.db`",
+        ),
         ("SVC_MASTER_KEY", "hunter2", " must be 32 bytes in base64url (43 characters) or hexadecimal (64)"),
         (
             "SVC_TRUSTED_PROXIES",
