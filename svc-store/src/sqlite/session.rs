@@ -92,6 +92,17 @@ impl Store for SqliteSession {
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
         self.at_one_moment(|conn, _| super::scan::list(conn, range))
     }
+
+    /// A conflict keeps nothing here. What a panic in the middle of a commit left open is undone.
+    fn release(&mut self) {
+        if let Ok((conn, Role::Writer { seen, .. })) = self.parts()
+            && !conn.is_autocommit()
+        {
+            seen.forget();
+            // If it fails, so does the next `BEGIN`, and nothing is committed.
+            let _ = run(conn, ROLLBACK);
+        }
+    }
 }
 
 impl Drop for SqliteSession {

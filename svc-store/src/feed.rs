@@ -1,0 +1,51 @@
+//! What changed, told in process: streams are cut, caches refreshed, consoles told.
+//!
+//! **Invariant:** nothing is told that is not durable.
+
+use std::sync::Arc;
+
+use svc_core::store::{Key, Table};
+use tokio::sync::broadcast;
+
+/// Changes that a slow listener may be behind before it misses some and has to look for itself.
+const BEHIND_MAX: usize = 1_024;
+
+/// The rows that one commit changed, as far as people and streams care.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Their keys.
+    pub keys: Arc<[Key]>,
+}
+
+/// Hears of changes; a listener that lags is told how many it missed.
+pub type Changes = broadcast::Receiver<Change>;
+
+#[derive(Debug)]
+pub(crate) struct Feed(broadcast::Sender<Change>);
+
+impl Feed {
+    pub(crate) fn new() -> Self {
+        Self(broadcast::channel(BEHIND_MAX).0)
+    }
+
+    pub(crate) fn listen(&self) -> Changes {
+        self.0.subscribe()
+    }
+
+    /// Tells of rows that a commit wrote.
+    pub(crate) fn tell(&self, written: &[Key]) {
+        if self.0.receiver_count() == 0 {
+            return;
+        }
+        let keys: Arc<[Key]> = written.iter().filter(|key| is_told(key.table())).copied().collect();
+        if !keys.is_empty() {
+            // Whoever has stopped listening meanwhile misses nothing.
+            let _ = self.0.send(Change { keys });
+        }
+    }
+}
+
+/// The rows whose changes concern more than the one who asked.
+const fn is_told(table: Table) -> bool {
+    matches!(table, Table::Agent | Table::Approval | Table::Credential | Table::Roster | Table::Workspace)
+}

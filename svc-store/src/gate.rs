@@ -1,0 +1,336 @@
+//! The name that embedders meet: a gate over a store, cheap to clone, callable from any thread and any executor.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use svc_core::answer::Decided;
+use svc_core::command::Operation;
+use svc_core::engine::Failure;
+use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::authorize::Authorize;
+use svc_core::rules::gate::settle::Settle;
+use svc_core::rules::read::{find_binding, get_action};
+use svc_core::state::gate::receipt::{PublicKey, PublicKeys, Signer};
+use svc_core::state::gate::{OutcomeStatus, Request};
+use svc_core::state::people::{Binding, Purpose, SigningKey, SigningUse};
+use svc_core::store::{Clock, CommitError, Found, Range};
+use svc_core::turn::{Halt, Rows, Scope, read};
+use svc_core::value::Timestamp;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::ActionId;
+
+use crate::backend::Backend;
+use crate::bindings::Bindings;
+use crate::error::StoreError;
+use crate::feed::{Changes, Feed};
+use crate::lanes::Lanes;
+use crate::reader::{Bounded, Readers};
+use crate::seal::random;
+use crate::timers::{self, Timers};
+
+/// How a gate is run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Commands that wait for one lane at most; more are told to come again.
+    pub queue_max: usize,
+    /// Commands of one commit at most.
+    pub batch_max: usize,
+    /// Rows that a lane keeps in memory.
+    pub rows_kept: usize,
+    /// Whether a thread of the gate sees to what is due. Without it [`Gate::tick`] does, when it is called.
+    pub timers: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { queue_max: 4_096, batch_max: 256, rows_kept: 65_536, timers: true }
+    }
+}
+
+/// A gate: lanes that decide, readers, timers, keys. Clones are the same gate; it ends with the last of them, after what was
+/// queued is done.
+#[derive(Clone)]
+pub struct Gate {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    core: Arc<Core>,
+    timers: Mutex<Option<Timers>>,
+}
+
+/// What the gate and its timers have in common.
+pub(crate) struct Core {
+    pub(crate) lanes: Lanes,
+    pub(crate) readers: Box<dyn Readers>,
+    pub(crate) clock: Arc<dyn Clock + Send + Sync>,
+    signer: Arc<dyn Signer>,
+    feed: Arc<Feed>,
+    bindings: Bindings,
+}
+
+impl Gate {
+    /// A gate over SQLite in the directory `path`, with the system's clock, for the service at `base_url`. The directory, its
+    /// database, its `master.key` and its receipt key are made where there are none.
+    ///
+    /// # Errors
+    /// The directory or its database cannot be used, or is not this service's.
+    #[cfg(feature = "sqlite")]
+    pub fn open(path: impl AsRef<Path>, base_url: &str) -> Result<Self, StoreError> {
+        Self::open_with(path, base_url, None, &crate::keys::dalek, Settings::default())
+    }
+
+    /// As [`open`](Self::open), with the master key from elsewhere, a signer of one's own, and settings.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[cfg(feature = "sqlite")]
+    pub fn open_with(
+        path: impl AsRef<Path>,
+        base_url: &str,
+        master: Option<crate::seal::MasterKey>,
+        signer: &crate::keys::SignerFactory,
+        settings: Settings,
+    ) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        let store = crate::sqlite::SqliteStore::open(path)?;
+        let clock = crate::clock::SystemClock::new();
+        let mut session = store.writer()?;
+        let signer = crate::keys::receipt_signer(&mut session, path, master, clock.now(), base_url, signer)?;
+        drop(session);
+        Self::over(store, clock, signer, settings)
+    }
+
+    /// A gate over a store of one's own.
+    ///
+    /// # Errors
+    /// The store gives no session, or no thread can be started.
+    pub fn over<B: Backend, C: Clock + Send + Sync + 'static>(
+        backend: B,
+        clock: C,
+        signer: Arc<dyn Signer>,
+        settings: Settings,
+    ) -> Result<Self, StoreError> {
+        let clock: Arc<dyn Clock + Send + Sync> = Arc::new(clock);
+        let feed = Arc::new(Feed::new());
+        let readers = Bounded::new(backend);
+        let lanes = Lanes::start(readers.backend(), &clock, &feed, &settings)?;
+        let readers = Box::new(readers);
+        let core = Arc::new(Core { lanes, readers, clock, signer, feed, bindings: Bindings::default() });
+        let timers = if settings.timers { Some(Timers::start(Arc::clone(&core))?) } else { None };
+        Ok(Self { shared: Arc::new(Shared { core, timers: Mutex::new(timers) }) })
+    }
+
+    /// Has `operation` done and waits for it, on this thread.
+    ///
+    /// # Errors
+    /// [`Failure`]. Nothing happened, unless the commit is [`CommitError::Unknown`]: then nobody knows, and the same request
+    /// with the same idempotency key tells.
+    pub fn execute<O: Operation>(&self, operation: O) -> Result<O::Answer, Failure<StoreError>> {
+        pollster::block_on(self.submit(operation))
+    }
+
+    /// Queues `operation` at once; the future, on any executor, is its answer. Dropping the future does not undo it.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn submit<O: Operation>(
+        &self,
+        operation: O,
+    ) -> impl Future<Output = Result<O::Answer, Failure<StoreError>>> + Send + use<O> {
+        let queued = self.core().lanes.submit(operation.into());
+        let signer = Arc::clone(&self.core().signer);
+        async move {
+            // A lane that ends without an answer may have committed: nobody knows.
+            let outcome = queued?.await.map_err(|_| Failure::Commit(CommitError::Unknown(StoreError::Closed)))?;
+            O::answer(outcome?, &*signer).ok_or(Failure::Load(StoreError::Malformed("a reply of another operation")))
+        }
+    }
+
+    /// Runs a rule that only reads, on a snapshot, without a lane. What it puts is dropped.
+    ///
+    /// # Errors
+    /// What the rule refuses with, or that rows could not be read.
+    pub fn read<T>(&self, rule: impl Fn(&mut Scope<'_>) -> Result<T, Halt>) -> Result<T, Failure<StoreError>> {
+        let mut reader = self.core().readers.open().map_err(Failure::Load)?;
+        let mut rows = Rows::new(0);
+        let read = read(self.now(), &mut rows, |keys| reader.load(keys), rule).map_err(Failure::Load)?;
+        read.map_err(Failure::Refused)
+    }
+
+    /// The rows that an index has in a range, from one moment.
+    ///
+    /// # Errors
+    /// Rows could not be read.
+    pub fn scan(&self, range: &Range) -> Result<Vec<Found>, Failure<StoreError>> {
+        self.core().readers.open().and_then(|mut reader| reader.scan(range)).map_err(Failure::Load)
+    }
+
+    /// What the key with this digest stands for, whether or not it is in force: that is checked where it is used. A binding
+    /// never changes, so it is remembered; that there is none is not.
+    ///
+    /// # Errors
+    /// Rows could not be read.
+    pub fn binding(&self, digest: &Digest) -> Result<Option<Arc<Binding>>, Failure<StoreError>> {
+        if let Some(known) = self.core().bindings.get(digest) {
+            return Ok(Some(known));
+        }
+        let found = self.read(|scope| find_binding(scope, digest))?.map(Arc::new);
+        if let Some(binding) = &found {
+            self.core().bindings.keep(*digest, Arc::clone(binding));
+        }
+        Ok(found)
+    }
+
+    /// A handle for the agent that holds `key`. Whether the key is in force is checked in every decision.
+    ///
+    /// # Errors
+    /// `invalid_api_key` where nobody holds it, `agent_key_required` where it is not an agent's.
+    pub fn agent(&self, key: AgentKey) -> Result<AgentHandle, Failure<StoreError>> {
+        let unknown = || Failure::Refused(svc_core::refusal::Refusal::invalid_api_key());
+        let binding = self.binding(&key.0)?.ok_or_else(unknown)?;
+        let caller = Caller::of(&binding).map_err(Failure::Refused)?;
+        Ok(AgentHandle { gate: self.clone(), caller })
+    }
+
+    /// The public receipt keys that the store has, in force or retired.
+    ///
+    /// # Errors
+    /// Rows could not be read, or a stored key is none.
+    pub fn public_keys(&self) -> Result<PublicKeys, Failure<StoreError>> {
+        let stored = self.read(|scope| {
+            let mut rows = Vec::new();
+            for generation in 0..=u32::MAX {
+                match scope.get::<SigningKey>(SigningUse { purpose: Purpose::Receipt, generation })? {
+                    Some(row) => rows.push(row),
+                    None => break,
+                }
+            }
+            Ok(rows)
+        })?;
+        let weak = |_| Failure::Load(StoreError::Malformed("a stored receipt key is not usable"));
+        stored.iter().map(|row| PublicKey::of(row).map_err(weak)).collect()
+    }
+
+    /// Does what is due now and waits for it: timers, and ledger records that wait for their places. Says when the next
+    /// timer is due.
+    ///
+    /// # Errors
+    /// The store does not answer or the queue is full; what is left is still due.
+    pub fn tick(&self) -> Result<Option<Timestamp>, Failure<StoreError>> {
+        timers::pass(self.core()).map(|pass| pass.next)
+    }
+
+    /// Hears of changes to agents, approvals, keys and workspaces, from here on.
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        self.core().feed.listen()
+    }
+
+    /// The present instant by the gate's clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.core().clock.now()
+    }
+
+    /// Who signs receipts.
+    #[must_use]
+    pub fn signer(&self) -> &Arc<dyn Signer> {
+        &self.core().signer
+    }
+
+    /// Sixteen fresh random bytes, which hide an action's personal data in its commitments.
+    ///
+    /// # Errors
+    /// The operating system gives none.
+    pub fn fresh_salt(&self) -> Result<[u8; 16], Failure<StoreError>> {
+        random::<16>().map(|bytes| *bytes).map_err(Failure::Load)
+    }
+
+    /// Takes no more operations, does those that are queued, and ends the gate's threads. The last clone does so itself when
+    /// it is dropped.
+    pub fn close(&self) {
+        if let Some(mut timers) = self.shared.timers.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            timers.stop();
+        }
+        self.core().lanes.close();
+    }
+
+    fn core(&self) -> &Core {
+        &self.shared.core
+    }
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Gate").field("lanes", &self.core().lanes).finish_non_exhaustive()
+    }
+}
+
+/// An agent's key, as its digest: the text itself is kept nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentKey(Digest);
+
+impl AgentKey {
+    /// Reads the text of a key, which begins with `ask_`.
+    ///
+    /// # Errors
+    /// `invalid_api_key` where it does not look like one.
+    pub fn parse(text: &str) -> Result<Self, Failure<StoreError>> {
+        let looks = text.strip_prefix("ask_").is_some_and(|rest| !rest.is_empty()) && text.len() <= KEY_BYTES_MAX;
+        if !looks {
+            return Err(Failure::Refused(svc_core::refusal::Refusal::invalid_api_key()));
+        }
+        Ok(Self(Digest::of(text)))
+    }
+}
+
+/// No key is longer.
+const KEY_BYTES_MAX: usize = 256;
+
+/// The gate as one agent sees it.
+#[derive(Clone, Debug)]
+pub struct AgentHandle {
+    gate: Gate,
+    caller: Caller,
+}
+
+impl AgentHandle {
+    /// Who this is.
+    #[must_use]
+    pub const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Asks before acting, and waits for the decision.
+    ///
+    /// # Errors
+    /// [`Failure`]: without a decision there is no permission.
+    pub fn authorize(&self, request: Request) -> Result<Decided, Failure<StoreError>> {
+        let salt = self.gate.fresh_salt()?;
+        self.gate.execute(Authorize::new(self.caller, request, salt))
+    }
+
+    /// Tells what became of an action; `amount` is the final one of a payment, in minor units.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn settle(
+        &self,
+        action: ActionId,
+        status: OutcomeStatus,
+        amount: Option<i64>,
+    ) -> Result<Decided, Failure<StoreError>> {
+        self.gate.execute(Settle { caller: self.caller, action, status, amount })
+    }
+
+    /// One of this agent's actions as it stands, its receipt included while it may be acted on.
+    ///
+    /// # Errors
+    /// `not_found` where the action is not this agent's, and [`Failure`].
+    pub fn get(&self, action: ActionId) -> Result<Decided, Failure<StoreError>> {
+        let view = self.gate.read(|scope| get_action(scope, &self.caller, action))?;
+        Ok(Decided::of(view, &**self.gate.signer()))
+    }
+}

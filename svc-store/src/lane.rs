@@ -1,0 +1,295 @@
+//! A lane: one thread, one writing session, one cache of rows, one bounded queue.
+//!
+//! Batches need no timer: whatever was queued while the last commit was running is the next batch.
+//!
+//! **Invariant:** no answer leaves before its commit is durable, and an outcome that nobody knows is never an allow.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use svc_core::command::{Command, Reply};
+use svc_core::engine::{CONFLICTS_MAX, Failure};
+use svc_core::refusal::Refusal;
+use svc_core::store::{Clock, Commit, CommitError, Committed, Key, Loaded, Stamp, Store};
+use svc_core::turn::{Finished, Rows, Step, Turn};
+use svc_core::value::Timestamp;
+use tokio::sync::oneshot;
+
+use crate::error::StoreError;
+use crate::feed::Feed;
+use crate::seal::fresh_seed;
+
+/// What a command comes to.
+pub(crate) type Outcome = Result<Reply, Failure<StoreError>>;
+
+/// A command in the queue, and who waits for it.
+pub(crate) struct Job {
+    pub(crate) command: Command,
+    pub(crate) waits: oneshot::Sender<Outcome>,
+}
+
+/// The queue before a lane.
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    filled: Condvar,
+    limit: usize,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    idle: bool,
+    closed: bool,
+}
+
+impl Queue {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { waiting: Mutex::default(), filled: Condvar::new(), limit }
+    }
+
+    /// Puts a job behind the others.
+    ///
+    /// # Errors
+    /// The queue is full, or closed.
+    pub(crate) fn push(&self, job: Job) -> Result<(), Failure<StoreError>> {
+        let mut waiting = self.lock();
+        if waiting.closed {
+            return Err(Failure::Load(StoreError::Closed));
+        }
+        if waiting.jobs.len() >= self.limit {
+            return Err(Failure::Refused(Refusal::not_ready()));
+        }
+        waiting.jobs.push_back(job);
+        let wake = std::mem::take(&mut waiting.idle);
+        drop(waiting);
+        if wake {
+            self.filled.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Takes no more jobs; those that wait are still done.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.filled.notify_all();
+    }
+
+    /// The next batch, in order; empty when the queue is closed and done.
+    fn take(&self, most: usize) -> Vec<Job> {
+        let mut waiting = self.lock();
+        while waiting.jobs.is_empty() {
+            if waiting.closed {
+                return Vec::new();
+            }
+            waiting.idle = true;
+            waiting = self.filled.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+        let count = waiting.jobs.len().min(most);
+        waiting.jobs.drain(..count).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Queue").field("waiting", &self.lock().jobs.len()).finish_non_exhaustive()
+    }
+}
+
+/// What runs on the lane's thread.
+pub(crate) struct Lane<S> {
+    pub(crate) store: S,
+    pub(crate) clock: Arc<dyn Clock + Send + Sync>,
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) batch_max: usize,
+    pub(crate) rows: Rows,
+    pub(crate) last: Timestamp,
+}
+
+/// Why a batch as a whole has no answers.
+enum Stopped {
+    /// For every command the same.
+    All(Failure<StoreError>),
+    /// One of them is at fault, and it cannot be told which: each half for itself.
+    Poisoned(Failure<StoreError>),
+    /// One of them panicked: each for itself.
+    Panicked,
+}
+
+/// A step's outcome, free of the turn that asked for it.
+enum Did {
+    Loaded(Result<Vec<Loaded>, StoreError>),
+    Committed(Result<Committed, CommitError<StoreError>>, Option<Key>),
+}
+
+impl<S: Store> Lane<S> {
+    /// Serves the queue until it is closed and empty.
+    pub(crate) fn run(&mut self, queue: &Queue) {
+        loop {
+            let batch = queue.take(self.batch_max);
+            if batch.is_empty() {
+                return;
+            }
+            let mut waits = VecDeque::with_capacity(batch.len());
+            let mut commands = Vec::with_capacity(batch.len());
+            for job in batch {
+                waits.push_back(job.waits);
+                commands.push(job.command);
+            }
+            self.serve(commands, &mut waits);
+        }
+    }
+
+    /// Answers every command, in order, each once its commit is durable.
+    fn serve(&mut self, mut commands: Vec<Command>, waits: &mut VecDeque<oneshot::Sender<Outcome>>) {
+        while !commands.is_empty() {
+            commands = match self.turn(commands) {
+                Ok(Finished { answers, rest, rows, written }) => {
+                    self.rows = rows;
+                    self.feed.tell(&written);
+                    for answer in answers {
+                        reply(waits, answer.map_err(Failure::Refused));
+                    }
+                    rest
+                }
+                Err((rest, stopped)) => {
+                    self.stopped(rest, stopped, waits);
+                    return;
+                }
+            };
+        }
+    }
+
+    /// What becomes of commands whose turn came to nothing.
+    fn stopped(
+        &mut self,
+        mut commands: Vec<Command>,
+        stopped: Stopped,
+        waits: &mut VecDeque<oneshot::Sender<Outcome>>,
+    ) {
+        match stopped {
+            Stopped::All(failure) => {
+                for _ in commands {
+                    reply(waits, Err(failure.clone()));
+                }
+            }
+            Stopped::Poisoned(_) if commands.len() > 1 => {
+                let second = commands.split_off(commands.len() / 2);
+                self.serve(commands, waits);
+                self.serve(second, waits);
+            }
+            Stopped::Poisoned(failure) => reply(waits, Err(failure)),
+            Stopped::Panicked if commands.len() > 1 => {
+                for command in commands {
+                    self.serve(vec![command], waits);
+                }
+            }
+            Stopped::Panicked => reply(waits, Err(Failure::Refused(Refusal::internal()))),
+        }
+    }
+
+    /// Decides commands and makes the decisions durable; or gives the commands back, and why nothing came of them.
+    fn turn(&mut self, commands: Vec<Command>) -> Result<Finished<Command>, (Vec<Command>, Stopped)> {
+        let seed = match fresh_seed() {
+            Ok(seed) => seed,
+            Err(error) => return Err((commands, Stopped::All(Failure::Load(error)))),
+        };
+        self.last = self.clock.now().max(self.last);
+        let mut turn = Turn::new(self.last, seed, commands, std::mem::take(&mut self.rows));
+        // A panic leaves the turn's commands as they were, and its rows are dropped below: nothing else is shared.
+        let driven = catch_unwind(AssertUnwindSafe(|| self.drive(&mut turn)));
+        let stopped = match driven {
+            Ok(Ok(stamp)) => return Ok(turn.finish(stamp)),
+            Ok(Err(stopped)) => stopped,
+            Err(_) => {
+                tracing::error!("a rule panicked; its batch is run again, command by command");
+                Stopped::Panicked
+            }
+        };
+        self.store.release();
+        if let Stopped::All(failure) | Stopped::Poisoned(failure) = &stopped {
+            tracing::error!(error = failure as &dyn std::error::Error, "a batch was not committed");
+        }
+        let (commands, mut rows) = turn.abandon();
+        rows.clear();
+        self.rows = rows;
+        Err((commands, stopped))
+    }
+
+    /// Gives a turn what it asks for until its commit is durable.
+    fn drive(&mut self, turn: &mut Turn<Command>) -> Result<Stamp, Stopped> {
+        let mut conflicts = 0;
+        loop {
+            let did = match turn.step() {
+                Step::Load(keys) => Did::Loaded(self.store.load(&keys).map_err(StoreError::of)),
+                Step::Commit(commit) => {
+                    let outcome = self.store.commit(commit).map_err(own_error);
+                    let unknown = matches!(outcome, Err(CommitError::Unknown(_)));
+                    Did::Committed(outcome, if unknown { fresh_key(commit) } else { None })
+                }
+            };
+            match did {
+                Did::Loaded(Ok(rows)) => turn.handle_loaded(rows),
+                Did::Loaded(Err(error @ StoreError::Undecodable(_))) => {
+                    return Err(Stopped::Poisoned(Failure::Load(error)));
+                }
+                Did::Loaded(Err(error)) => return Err(Stopped::All(Failure::Load(error))),
+                Did::Committed(Ok(Committed::Applied(stamp)), _) => return Ok(stamp),
+                Did::Committed(Ok(Committed::Conflict(moved)), _) => {
+                    conflicts += 1;
+                    if conflicts > CONFLICTS_MAX {
+                        return Err(Stopped::All(Failure::Contended));
+                    }
+                    turn.handle_conflict(moved);
+                }
+                Did::Committed(Err(CommitError::Unknown(error)), probe) => {
+                    let unknown = Stopped::All(Failure::Commit(CommitError::Unknown(error)));
+                    return self.read_back(probe).ok_or(unknown);
+                }
+                Did::Committed(Err(error @ CommitError::Rejected(_)), _) => {
+                    return Err(Stopped::Poisoned(Failure::Commit(error)));
+                }
+                Did::Committed(Err(error @ CommitError::Unavailable(_)), _) => {
+                    return Err(Stopped::All(Failure::Commit(error)));
+                }
+            }
+        }
+    }
+
+    /// After an outcome that is not known: the stamp of a row that only this commit can have inserted, if it is there. If it
+    /// is not, nothing is proved.
+    fn read_back(&mut self, probe: Option<Key>) -> Option<Stamp> {
+        self.store.release();
+        let rows = self.store.load(&[probe?]).ok()?;
+        rows.into_iter().find(|row| row.record.is_some()).map(|row| row.stamp)
+    }
+}
+
+/// A ledger record that this commit inserts: its id is fresh, so nobody else can have written it.
+fn fresh_key(commit: &Commit) -> Option<Key> {
+    let is_new = |key: &Key| {
+        let at = commit.checks.binary_search_by_key(key, |(checked, _)| *checked).ok();
+        at.and_then(|at| commit.checks.get(at)).is_some_and(|(_, seen)| *seen == Stamp::ABSENT)
+    };
+    let inserts = commit.writes.iter().filter(|write| write.record.is_some()).map(|write| write.key);
+    inserts.filter(|key| matches!(key, Key::Entry(_))).find(is_new)
+}
+
+fn own_error<E: std::error::Error + Send + Sync + 'static>(error: CommitError<E>) -> CommitError<StoreError> {
+    match error {
+        CommitError::Unavailable(error) => CommitError::Unavailable(StoreError::of(error)),
+        CommitError::Rejected(error) => CommitError::Rejected(StoreError::of(error)),
+        CommitError::Unknown(error) => CommitError::Unknown(StoreError::of(error)),
+    }
+}
+
+/// Answers whoever waits next. One that has stopped waiting still has its command done.
+fn reply(waits: &mut VecDeque<oneshot::Sender<Outcome>>, outcome: Outcome) {
+    if let Some(first) = waits.pop_front() {
+        let _ = first.send(outcome);
+    }
+}

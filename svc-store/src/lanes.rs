@@ -1,0 +1,120 @@
+//! The lanes of a gate: started together, stopped together, each with its own thread and queue.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use svc_core::command::Command;
+use svc_core::engine::Failure;
+use svc_core::store::Clock;
+use svc_core::turn::Rows;
+use svc_core::value::id::WorkspaceId;
+use svc_core::value::{Id as _, Timestamp};
+use tokio::sync::oneshot;
+
+use crate::backend::Backend;
+use crate::error::StoreError;
+use crate::feed::Feed;
+use crate::gate::Settings;
+use crate::lane::{Job, Lane, Outcome, Queue};
+
+/// The lanes' queues, for whoever hands in work.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    queues: Vec<Arc<Queue>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Lanes {
+    /// Starts a thread for each writer that the backend has.
+    pub(crate) fn start<B: Backend>(
+        backend: &B,
+        clock: &Arc<dyn Clock + Send + Sync>,
+        feed: &Arc<Feed>,
+        settings: &Settings,
+    ) -> Result<Self, StoreError> {
+        let mut lanes = Self { queues: Vec::new(), threads: Mutex::default() };
+        for number in 0..backend.lanes().max(1) {
+            let mut lane = Lane {
+                store: backend.writer().map_err(StoreError::of)?,
+                clock: Arc::clone(clock),
+                feed: Arc::clone(feed),
+                batch_max: settings.batch_max.max(1),
+                rows: Rows::new(settings.rows_kept),
+                last: Timestamp::default(),
+            };
+            let queue = Arc::new(Queue::new(settings.queue_max));
+            let closing = Closing(Arc::clone(&queue));
+            let thread = std::thread::Builder::new()
+                .name(format!("svc-lane-{number}"))
+                .spawn(move || lane.run(&closing.0))
+                .map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
+            lanes.queues.push(queue);
+            lanes.threads.get_mut().unwrap_or_else(PoisonError::into_inner).push(thread);
+        }
+        Ok(lanes)
+    }
+
+    /// Queues a command; its outcome comes once it is durable.
+    pub(crate) fn submit(&self, command: Command) -> Result<oneshot::Receiver<Outcome>, Failure<StoreError>> {
+        let (waits, outcome) = oneshot::channel();
+        self.queue_for(&command)?.push(Job { command, waits })?;
+        Ok(outcome)
+    }
+
+    /// Takes no more commands, does those that wait, and ends the threads.
+    pub(crate) fn close(&self) {
+        self.queues.iter().for_each(|queue| queue.close());
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            // One that panicked has told so itself, and whoever waited for it has been told.
+            let _ = thread.join();
+        }
+    }
+
+    /// One workspace's commands meet in one lane, where they see each other's rows. Another choice would conflict more often
+    /// and decide the same.
+    fn queue_for(&self, command: &Command) -> Result<&Arc<Queue>, Failure<StoreError>> {
+        let lanes = u128::try_from(self.queues.len()).unwrap_or(1).max(1);
+        let at = workspace_of(command).map_or(0, |id| id.bits() % lanes);
+        let queue = usize::try_from(at).ok().and_then(|at| self.queues.get(at));
+        queue.ok_or(Failure::Load(StoreError::Closed))
+    }
+}
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The workspace a command names, where it names one.
+fn workspace_of(command: &Command) -> Option<WorkspaceId> {
+    match command {
+        Command::Authorize(it) => Some(it.caller().workspace),
+        Command::Settle(it) => Some(it.caller.workspace),
+        Command::Sequence(it) => Some(it.workspace),
+        Command::ChangeSettings(_)
+        | Command::CreateKey(_)
+        | Command::CreateWorkspace(_)
+        | Command::EndApproval(_)
+        | Command::FreezeAgent(_)
+        | Command::GrantMandate(_)
+        | Command::KeepSigningKey(_)
+        | Command::RegisterAgent(_)
+        | Command::RegisterCallback(_)
+        | Command::RemoveAgent(_)
+        | Command::RevokeKey(_)
+        | Command::RevokeMandate(_)
+        | Command::Verify(_)
+        | Command::Wake(_) => None,
+    }
+}
+
+/// A lane that ends, however it ends, takes no more work.
+struct Closing(Arc<Queue>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}

@@ -1,0 +1,85 @@
+//! Reads that decide nothing: single objects and lists, on snapshots of their own, never through a lane.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use svc_core::store::{Found, Key, Loaded, Range, Store};
+
+use crate::backend::Backend;
+use crate::error::StoreError;
+
+/// How many readers look at once; more wait for their turn.
+const READERS_MAX: usize = 16;
+
+/// A backend's readers, whatever the backend.
+pub(crate) trait Readers: Send + Sync {
+    fn open(&self) -> Result<Box<dyn Snapshot + '_>, StoreError>;
+}
+
+/// One reader's view.
+pub(crate) trait Snapshot {
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, StoreError>;
+    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError>;
+}
+
+/// The readers of a backend, at most [`READERS_MAX`] at once.
+#[derive(Debug)]
+pub(crate) struct Bounded<B> {
+    backend: B,
+    open: Mutex<usize>,
+    left: Condvar,
+}
+
+impl<B: Backend> Bounded<B> {
+    pub(crate) fn new(backend: B) -> Self {
+        Self { backend, open: Mutex::new(0), left: Condvar::new() }
+    }
+
+    pub(crate) const fn backend(&self) -> &B {
+        &self.backend
+    }
+}
+
+impl<B> Bounded<B> {
+    fn count(&self) -> MutexGuard<'_, usize> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<B: Backend> Readers for Bounded<B> {
+    fn open(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        let full = |open: &mut usize| *open >= READERS_MAX;
+        let mut open = self.left.wait_while(self.count(), full).unwrap_or_else(PoisonError::into_inner);
+        *open = open.saturating_add(1);
+        drop(open);
+        let place = Place(self);
+        let session = self.backend.reader().map_err(StoreError::of)?;
+        Ok(Box::new(Open { session, _place: place }))
+    }
+}
+
+/// One of the places, given back when it is dropped.
+struct Place<'a, B>(&'a Bounded<B>);
+
+impl<B> Drop for Place<'_, B> {
+    fn drop(&mut self) {
+        let mut open = self.0.count();
+        *open = open.saturating_sub(1);
+        drop(open);
+        self.0.left.notify_one();
+    }
+}
+
+struct Open<'a, B: Backend> {
+    session: B::Session,
+    _place: Place<'a, B>,
+}
+
+impl<B: Backend> Snapshot for Open<'_, B> {
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, StoreError> {
+        self.session.load(keys).map_err(StoreError::of)
+    }
+
+    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
+        self.session.scan(range).map_err(StoreError::of)
+    }
+}
