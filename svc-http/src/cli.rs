@@ -4,15 +4,24 @@
 //! Exit 0 is done, 1 refused or failed, 2 a command line that was not understood; `svc receipt verify` has a 3 of its own.
 
 mod doctor;
+mod init;
+mod key;
+mod migrate;
 mod output;
 mod receipt;
+mod secret;
+mod setup;
+mod store;
+mod welcome;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
-use svc_http::config::{Config, ConfigError, Loaded, Sources};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use svc_core::value::id::{AgentId, PrincipalId};
+use svc_core::value::text::{Email, Label};
+use svc_http::config::{self, Config, ConfigError, Loaded, Sources};
 
 use self::output::Problem;
 
@@ -46,9 +55,63 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Make what the first start of `svc dev` makes, without serving
+    Init {
+        /// Where the owner of the workspace is reached
+        #[arg(long, value_name = "EMAIL", default_value = setup::OWNER, value_parser = Email::parse)]
+        owner: Email,
+        /// Print one JSON object on one line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make keys
+    #[command(subcommand, arg_required_else_help = true)]
+    Key(KeyCommand),
+    /// Bring the database to the schema of this release, as the next start would
+    Migrate {
+        /// Print one JSON object on one line
+        #[arg(long)]
+        json: bool,
+    },
     /// Check receipts
     #[command(subcommand, arg_required_else_help = true)]
     Receipt(ReceiptCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum KeyCommand {
+    /// Make a key and print it, this once
+    Create(NewKey),
+}
+
+/// A key to be made.
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("what").required(true))]
+struct NewKey {
+    /// The agent whose own key it is
+    #[arg(long, value_name = "AGT", group = "what", value_parser = AgentId::parse)]
+    agent: Option<AgentId>,
+    /// What a key that is no agent's may do
+    #[arg(long, value_enum, group = "what")]
+    scope: Option<Scope>,
+    /// Who its traffic counts for [default: the agent's principal, else the workspace's owner]
+    #[arg(long, value_name = "PRP", value_parser = PrincipalId::parse, conflicts_with = "agent")]
+    principal: Option<PrincipalId>,
+    /// What people call it
+    #[arg(long, value_name = "L", value_parser = Label::parse)]
+    label: Option<Label>,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a key that is no agent's may do.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Scope {
+    /// Model traffic and outcomes
+    Inference,
+    /// The same, and administration of keys and budgets
+    Admin,
 }
 
 #[derive(Debug, Subcommand)]
@@ -78,6 +141,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
     let Cli { place, command } = cli;
     match command {
         Command::Doctor { json } => doctor::run(place.load(Flags::default()), json),
+        Command::Init { owner, json } => init::run(&place.load(Flags::default())?.config, &owner, json),
+        Command::Key(KeyCommand::Create(wish)) => key::create(&place.load(Flags::default())?.config, &wish),
+        Command::Migrate { json } => migrate::run(&place.load(Flags::default())?.config, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** it changes nothing; what it tries to write it takes away again.
 
+mod data;
 mod disk;
 mod net;
 
@@ -25,7 +26,7 @@ enum Finding {
     Well(String),
     /// It works, but somebody should look: what was seen, and what to do.
     Odd(String, String),
-    /// It does not work: what was seen, and what to do.
+    /// It does not work: what was seen, and what to do, unless that is said already.
     Broken(String, String),
 }
 
@@ -57,6 +58,8 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
         check("settings", settings(loaded)),
         check("data directory", disk::directory(config)),
         check("file modes", disk::modes(config, loaded.file.as_deref())),
+        check("schema", data::schema(config)),
+        check("keys", data::keys(config)),
         check("free disk", disk::space(config)),
         check("clock", disk::clock(config)),
         check("listen address", net::listen(config)),
@@ -103,6 +106,7 @@ fn as_text(checks: &[Check], is_well: bool) -> String {
         let _ = match finding {
             Well(seen) => writeln!(out, "ok    {name}: {seen}"),
             Odd(seen, advice) => writeln!(out, "look  {name}: {seen}. {advice}"),
+            Broken(seen, advice) if advice.is_empty() => writeln!(out, "fail  {name}: {seen}"),
             Broken(seen, advice) => writeln!(out, "fail  {name}: {seen}. {advice}"),
         };
     }
@@ -114,6 +118,7 @@ fn as_json(checks: &[Check], is_well: bool) -> Value {
     let one = |Check { name, finding }: &Check| match finding {
         Well(seen) => json!({ "check": name, "state": "ok", "message": seen }),
         Odd(seen, advice) => json!({ "check": name, "state": "look", "message": seen, "fix": advice }),
+        Broken(seen, advice) if advice.is_empty() => json!({ "check": name, "state": "fail", "message": seen }),
         Broken(seen, advice) => json!({ "check": name, "state": "fail", "message": seen, "fix": advice }),
     };
     json!({ "ok": is_well, "checks": checks.iter().map(one).collect::<Vec<_>>() })

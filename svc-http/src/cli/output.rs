@@ -16,6 +16,11 @@ impl Problem {
         Self(vec![(what.into(), Some(advice.into()))])
     }
 
+    /// One fault that says itself what to do.
+    pub(crate) fn plain(what: impl Into<String>) -> Self {
+        Self(vec![(what.into(), None)])
+    }
+
     /// Tells it on standard error: `svc: ` and the fault, and below it what to do.
     pub(crate) fn tell(&self) -> ExitCode {
         let mut text = String::new();
@@ -62,4 +67,9 @@ pub(crate) fn print(text: &str) -> Result<(), Problem> {
 /// As [`print`].
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Problem> {
     print(&format!("{value}\n"))
+}
+
+/// Tells something beside the result on standard error; nothing is lost where nobody listens.
+pub(crate) fn note(text: &str) {
+    let _ = io::stderr().write_all(scrub(text).as_bytes());
 }

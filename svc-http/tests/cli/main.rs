@@ -7,6 +7,7 @@
     reason = "a test may panic"
 )]
 
+mod data;
 mod doctor;
 mod receipt;
 mod usage;

@@ -1,4 +1,4 @@
-use crate::{Ran, run};
+use crate::{Ran, run, svc};
 
 /// A command line that is not understood is exit 2, with usage on standard error and nothing on standard output.
 #[test]
@@ -19,7 +19,32 @@ fn help_and_version_are_exit_0() {
     assert_eq!(version, Ran { code: 0, out: format!("svc {}\n", env!("CARGO_PKG_VERSION")), err: String::new() });
     let help = run(folder.path(), "--help");
     assert_eq!((help.code, help.err.as_str()), (0, ""));
-    for command in ["doctor", "receipt"] {
+    for command in ["doctor", "init", "key", "migrate", "receipt"] {
         assert!(help.out.contains(&format!("\n  {command}")), "{command} in {}", help.out);
     }
+}
+
+/// Faults of the settings are exit 1, all of them at once, each with what to do; the value of a secret is not shown.
+#[test]
+fn faults_of_the_settings_are_exit_1() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("my.toml"), "[limits]\ngatePerMinutes = 1\n").unwrap();
+    let mut command = svc(folder.path());
+    command.args(["init", "--config", "my.toml"]);
+    command.env("SVC_LISTN", "127.0.0.1:0").env("SVC_MASTER_KEY", "hunter2").env("SVC_STORE_URL", "postgres://db/svc");
+    let Ran { code, out, err } = command.output().unwrap().into();
+    assert_eq!((code, out.as_str()), (1, ""));
+    let mut lines: Vec<&str> = err.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "     Did you mean `SVC_LISTEN`? Correct the name or unset it.",
+            "     Did you mean `limits.gatePerMinute`? Correct the name or remove the line.",
+            "svc: `SVC_LISTN` in the environment is no setting",
+            "svc: `SVC_MASTER_KEY` in the environment must be 32 bytes in base64url (43 characters) or hexadecimal (64)",
+            "svc: `SVC_STORE_URL` in the environment must begin with `sqlite:`: this build has no PostgreSQL",
+            "svc: `limits.gatePerMinutes` in my.toml is no setting",
+        ]
+    );
 }

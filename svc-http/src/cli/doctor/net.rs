@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use svc_http::config::Config;
 
@@ -11,7 +11,7 @@ use super::Finding::{self, Broken, Well};
 /// How long a server that listens there may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How much of its answer is read.
-const ANSWER_MAX: u64 = 4_096;
+const ANSWER_MAX: usize = 4_096;
 
 /// Whether the address can be listened on, or a server of ours does.
 pub(super) fn listen(config: &Config) -> Finding {
@@ -38,9 +38,14 @@ fn is_ours(address: SocketAddr) -> io::Result<bool> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     write!(stream, "GET /.well-known/jwks.json HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    // A peer that never ends its answer has still sent its header.
-    let _ = stream.take(ANSWER_MAX).read_to_end(&mut answer);
+    let (mut answer, mut part, until) = (Vec::new(), [0; 512], Instant::now() + PATIENCE);
+    // A peer that never ends its answer, or is slow, has still sent its header.
+    while answer.len() < ANSWER_MAX && Instant::now() < until {
+        match stream.read(&mut part) {
+            Ok(0) | Err(_) => break,
+            Ok(read) => answer.extend(part.iter().take(read)),
+        }
+    }
     let answer = String::from_utf8_lossy(&answer).to_ascii_lowercase();
     let (head, _) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     Ok(head.lines().any(|line| line.starts_with("svc-version:")))

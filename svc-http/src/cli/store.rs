@@ -1,0 +1,88 @@
+//! Opening the store as the settings say, and telling what is in its way.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use svc_core::engine::Failure;
+use svc_core::state::gate::receipt::Signer;
+use svc_core::store::CommitError;
+use svc_core::value::secret::Secret;
+use svc_http::clock;
+use svc_http::config::{BaseUrl, Config};
+use svc_http::signer::AwsSigner;
+use svc_store::keys::{dalek, receipt_signer};
+use svc_store::seal::MasterKey;
+use svc_store::{Backend as _, Gate, Settings, SqliteStore, StoreError, SystemClock};
+
+use super::output::Problem;
+
+/// What becomes of a data directory without a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It is made.
+    Make,
+    /// It is an error.
+    Refuse,
+}
+
+/// What the store says names the file and what to do; what lies behind it follows.
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let mut what = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            what.push_str(&format!(" ({cause})"));
+            source = cause.source();
+        }
+        Self::plain(what)
+    }
+}
+
+impl From<Failure<StoreError>> for Problem {
+    fn from(failure: Failure<StoreError>) -> Self {
+        match failure {
+            Failure::Refused(refusal) => Self::new(refusal.message(), refusal.fix().unwrap_or("Try again.")),
+            Failure::Load(error) => error.into(),
+            Failure::Commit(CommitError::Unavailable(error) | CommitError::Rejected(error)) => error.into(),
+            Failure::Commit(CommitError::Unknown(error)) => Self::new(
+                format!("it is not known whether it was written: {error}"),
+                "Look with `svc doctor`, then try again.",
+            ),
+            Failure::Contended => Self::new("another process kept writing the same rows", "Try again."),
+        }
+    }
+}
+
+/// What the gate is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// A few operations of one command: what is due is left to a server.
+    Command,
+    /// Serving.
+    Server,
+}
+
+/// Opens the gate over the configured database; the key that signs receipts is made with it.
+///
+/// # Errors
+/// [`Problem`] where there is no data directory to be had, or its key is not the one that it was made with.
+pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpose: Use) -> Result<Gate, Problem> {
+    let directory = config.database_directory();
+    let store = match missing {
+        Missing::Make => SqliteStore::open(directory),
+        Missing::Refuse => SqliteStore::existing(directory),
+    }?;
+    let master = config.master_key.as_ref().map(|key| MasterKey::parse(key.expose())).transpose()?;
+    let signer = receipt_signer(&mut store.writer()?, &config.data, master, clock::now(), base_url.as_str(), &signer)?;
+    let mut settings = Settings::default();
+    settings.timers = purpose == Use::Server;
+    Ok(Gate::over(store, SystemClock::new(), signer, settings)?)
+}
+
+/// The server's signer; the core's where the library takes no key from the seed, which makes the same bytes.
+fn signer(seed: &Secret<[u8; 32]>, issuer: &str) -> Arc<dyn Signer> {
+    match AwsSigner::new(seed, issuer) {
+        Ok(signer) => Arc::new(signer),
+        Err(_weak) => dalek(seed, issuer),
+    }
+}

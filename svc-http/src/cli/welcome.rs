@@ -1,0 +1,78 @@
+//! What `svc dev` and `svc init` print: what there is now, and what to try.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+use svc_core::value::id::{AgentId, WorkspaceId};
+use svc_core::value::secret::Secret;
+
+/// What a first start makes, as it is afterwards.
+pub(crate) struct Home {
+    /// The workspace.
+    pub(crate) workspace: WorkspaceId,
+    /// The agent.
+    pub(crate) agent: AgentId,
+    /// The keys, where they were made just now: nobody can read them again.
+    pub(crate) keys: Option<Keys>,
+}
+
+/// Keys in the clear.
+pub(crate) struct Keys {
+    /// The agent's own.
+    pub(crate) agent: Secret<String>,
+    /// For model traffic.
+    pub(crate) inference: Secret<String>,
+    /// For administration.
+    pub(crate) admin: Secret<String>,
+}
+
+/// The body of the printed request: a payment that the template `saas-subscriptions` allows.
+const REQUEST: &str = concat!(
+    r#"{"type":"payment","summary":"Renew the design tool for a year","#,
+    r#""payment":{"amount":4900,"currency":"EUR","merchant":{"name":"Example Tools","domain":"tools.example.com"}},"#,
+    r#""provenance":[{"source":"user"}]}"#
+);
+/// How a printed request names the agent's key where it is not known.
+const KEY_VARIABLE: &str = "$SVC_AGENT_KEY";
+
+impl Home {
+    /// One JSON object; secrets are in it only where they were made just now.
+    pub(crate) fn as_json(&self, base_url: &str) -> Value {
+        let mut out = Map::new();
+        let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
+        put("baseUrl", json!(base_url));
+        put("workspaceId", json!(self.workspace));
+        put("agentId", json!(self.agent));
+        if let Some(keys) = &self.keys {
+            put("agentKey", json!(keys.agent.expose()));
+            put("inferenceKey", json!(keys.inference.expose()));
+            put("adminKey", json!(keys.admin.expose()));
+        }
+        Value::Object(out)
+    }
+
+    /// The same for people.
+    pub(crate) fn as_text(&self) -> String {
+        let mut out = String::new();
+        let _ = writeln!(out, "  workspace      {}", self.workspace);
+        let _ = writeln!(out, "  agent          {}", self.agent);
+        match &self.keys {
+            Some(keys) => {
+                let _ = writeln!(out, "  agent key      {}", keys.agent.expose());
+                let _ = writeln!(out, "  inference key  {}", keys.inference.expose());
+                let _ = writeln!(out, "  admin key      {}", keys.admin.expose());
+                out.push_str("\nKeep the keys now: they are shown this once and stored as digests only.\n");
+            }
+            None => {
+                out.push_str("  keys           as they were; `svc dev --new-keys` makes new ones and revokes these\n")
+            }
+        }
+        out
+    }
+
+    /// A request that works when it is pasted into a shell, on one line.
+    pub(crate) fn request(&self, base_url: &str) -> String {
+        let key = self.keys.as_ref().map_or(KEY_VARIABLE, |keys| keys.agent.expose());
+        format!("curl -sS {base_url}/v1/actions/authorize -H \"authorization: Bearer {key}\" -d '{REQUEST}'")
+    }
+}
