@@ -11,7 +11,7 @@ use crate::state::evidence::{Chain, Entry};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, ApprovalState, DecidedBy, Mandate, OutcomeStatus, Replay, State, Tally,
 };
-use crate::state::people::Workspace;
+use crate::state::people::{Velocity, Workspace};
 use crate::store::{Key, Range, Record, Row, Stamp, Store};
 use crate::value::Timestamp;
 use crate::value::digest::Digest;
@@ -161,6 +161,17 @@ impl<'a> Books<'a> {
 
     fn on(&self, subject: impl ToString) -> &[(usize, &'a Entry)] {
         self.on.get(subject.to_string().as_str()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The velocity lines that were in force at a place of the ledger: what the next change of them calls the old ones.
+    fn velocity_at(&self, workspace: &Workspace, place: usize) -> Velocity {
+        let changes =
+            self.on(workspace.id).iter().filter(|(at, entry)| *at > place && &*entry.kind == "settings.changed");
+        let old = changes.filter_map(|(_, entry)| {
+            let data = serde_json::from_str::<Value>(&entry.data).ok()?;
+            serde_json::from_value(data.pointer("/old/agent_velocity")?.clone()).ok()
+        });
+        old.into_iter().next().unwrap_or_else(|| workspace.settings.agent_velocity.clone())
     }
 
     fn actions_of(&self, agent: AgentId) -> impl Iterator<Item = &'a Action> {
@@ -365,18 +376,20 @@ fn check_velocity(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
     let Some(workspace) = books.workspaces.get(&agent.workspace) else {
         return faults.push(format!("{}: its workspace is not there", agent.id));
     };
-    let velocity = &workspace.settings.agent_velocity;
     let mut decided: Vec<(usize, &Action)> = Vec::new();
     for action in books.actions_of(agent.id) {
         let first = books.on(action.id).iter().find(|it| matches!(&*it.1.kind, "action.allowed" | "action.asked"));
         decided.extend(first.map(|(place, _)| (*place, action)));
     }
     decided.sort_by_key(|(place, _)| *place);
-    for (tools, limit) in [(true, velocity.tool_count), (false, velocity.other_count)] {
+    for tools in [true, false] {
         let mut line: Vec<Timestamp> = Vec::new();
-        for (_, action) in decided.iter().filter(|(_, action)| action.kind.is_tool() == tools) {
+        for (place, action) in decided.iter().filter(|(_, action)| action.kind.is_tool() == tools) {
+            let velocity = books.velocity_at(workspace, *place);
+            let limit = if tools { velocity.tool_count } else { velocity.other_count };
             let at = line.last().map_or(action.created_at, |last| action.created_at.max(*last));
-            let since = at.minus(velocity.window());
+            // The window is counted from the node's own clock, which may be behind the newest instant.
+            let since = action.created_at.minus(velocity.window());
             let used = line.iter().filter(|it| **it > since).count();
             let unasked = action.approval.is_none();
             if unasked && used >= usize::try_from(limit).unwrap_or(usize::MAX) {

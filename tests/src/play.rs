@@ -1,0 +1,394 @@
+//! Random work for the gate: moves that name agents and actions by number, and the cast that they are played with.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use svc_core::command::{Command, EndApproval, Reply, Wake};
+use svc_core::rules::evidence::sequence::Sequence;
+use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::authorize::Authorize;
+use svc_core::rules::gate::callback::RegisterCallback;
+use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::gate::settle::Settle;
+use svc_core::rules::gate::verify::{Charge, Verify};
+use svc_core::rules::people::create_workspace::CreateWorkspace;
+use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
+use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent, RemoveAgent};
+use svc_core::rules::people::settings::ChangeSettings;
+use svc_core::state::evidence::Entry;
+use svc_core::state::gate::{Action, Declared, OutcomeStatus, Request, Terms, Tier};
+use svc_core::state::people::{Settings, Velocity};
+use svc_core::store::{Key, Record, Row, Stamp};
+use svc_core::testing::world;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::{ActionId, EvidenceId, MandateId, WorkspaceId};
+use svc_core::value::text::{Email, Label, Note, SessionId, Source, UrlText};
+
+/// Every row of a store, as its dump gives them.
+pub type Rows = [(Key, Stamp, Record)];
+
+/// One thing that somebody does. Numbers choose among what there is, so that any number is good.
+#[derive(Clone, Debug)]
+pub enum Move {
+    /// An agent asks to pay.
+    Pay {
+        /// Which agent.
+        agent: usize,
+        /// Which of [`AMOUNTS`].
+        amount: usize,
+        /// Which of [`MERCHANTS`].
+        merchant: usize,
+        /// Under which idempotency key.
+        key: Option<u8>,
+    },
+    /// An agent asks for something else.
+    Ask {
+        /// Which agent.
+        agent: usize,
+        /// Which of [`KINDS`].
+        kind: usize,
+        /// In which session.
+        session: Option<u8>,
+        /// Whether it says that strangers' content is behind it.
+        untrusted: bool,
+        /// Under which idempotency key.
+        key: Option<u8>,
+    },
+    /// An agent settles one of its actions.
+    Settle {
+        /// Which action.
+        action: usize,
+        /// As what.
+        status: OutcomeStatus,
+        /// At how many percent of what was allowed, where an amount is said.
+        percent: Option<u8>,
+    },
+    /// A stranger shows a receipt.
+    Verify {
+        /// Of which action.
+        action: usize,
+        /// For how many percent of what was allowed.
+        percent: u8,
+        /// With which idempotency key.
+        key: Option<u8>,
+    },
+    /// An agent is stopped.
+    Freeze {
+        /// Which agent.
+        agent: usize,
+    },
+    /// An agent is removed.
+    Remove {
+        /// Which agent.
+        agent: usize,
+    },
+    /// An agent is made.
+    Register {
+        /// Which of [`mandates`].
+        mandate: usize,
+    },
+    /// A mandate is granted.
+    Grant {
+        /// To which agent.
+        agent: usize,
+        /// Which of [`mandates`].
+        mandate: usize,
+    },
+    /// A mandate of an agent ends.
+    Revoke {
+        /// Of which agent.
+        agent: usize,
+        /// Which of its mandates.
+        mandate: usize,
+    },
+    /// A callback is named for an action.
+    Callback {
+        /// Which action.
+        action: usize,
+    },
+    /// Settings are changed.
+    Settings {
+        /// Which of [`settings`].
+        choice: usize,
+    },
+    /// The timer of an action and of its approval is said to be due.
+    Wake {
+        /// Which action.
+        action: usize,
+    },
+    /// The approval of an action is ended, if its agent was stopped.
+    End {
+        /// Which action.
+        action: usize,
+    },
+    /// The ledger takes its places.
+    Sequence,
+}
+
+/// What is paid, in minor units: below and above what mandates ask about and allow.
+pub const AMOUNTS: [i64; 6] = [100, 900, 1_000, 2_600, 5_000, 5_100];
+/// Who is paid: two of one registrable domain, one elsewhere, one on a deny list.
+pub const MERCHANTS: [&str; 4] = ["shop.example.com", "pay.example.com", "shop.example.org", "bad.example.net"];
+/// What else is asked.
+pub const KINDS: [&str; 4] = ["tool.call", "deploy", "crm.update", "mcp.call"];
+
+/// What agents may do.
+///
+/// # Panics
+/// Where this list holds no mandates.
+#[must_use]
+pub fn mandates() -> Vec<Terms> {
+    [
+        r#"{"name":"Small","actions":["payment"],"limits":{"currency":"EUR","perAction":5000,"askAbove":2500,
+            "perPeriod":{"amount":9000,"period":"day"}},"merchants":{"allow":["*.example.com"],"deny":["bad.example.net"]}}"#,
+        r#"{"name":"Ask","actions":["payment","deploy"],"limits":{"currency":"EUR","perPeriod":{"amount":4000,"period":"hour"},
+            "count":{"max":5,"period":"hour"},"onLimit":"ask"},"duplicates":"record"}"#,
+        r#"{"name":"Tools","actions":["tool.*","mcp.*"],"limits":{"count":{"max":12,"period":"day"}}}"#,
+        r#"{"name":"Wide","actions":["payment","crm.*","tool.call"],"limits":{"currency":"EUR","perAction":100000}}"#,
+    ]
+    .into_iter()
+    .map(world::terms)
+    .collect()
+}
+
+/// Settings that come into force: the usual ones, and narrow ones.
+#[must_use]
+pub fn settings(choice: usize) -> Settings {
+    let narrow = Velocity { tool_count: 3, other_count: 4, minutes: 5 };
+    match choice % 3 {
+        0 => Settings { agent_velocity: Velocity { tool_count: 8, ..Velocity::default() }, ..Settings::default() },
+        1 => Settings { agent_velocity: narrow, max_waiting: 2, ..Settings::default() },
+        _ => Settings { receipt_minutes: 1, approval_hours: 1, ..Settings::default() },
+    }
+}
+
+/// A random move; most of them ask, settle and verify.
+pub fn moves() -> impl Strategy<Value = Move> {
+    let any = 0_usize..64;
+    let key = || prop::option::weighted(0.3, 0_u8..4);
+    let status = prop::sample::select(vec![OutcomeStatus::Completed, OutcomeStatus::Failed, OutcomeStatus::Cancelled]);
+    prop_oneof![
+        12 => (any.clone(), any.clone(), any.clone(), key())
+            .prop_map(|(agent, amount, merchant, key)| Move::Pay { agent, amount, merchant, key }),
+        8 => (any.clone(), any.clone(), prop::option::weighted(0.3, 0_u8..3), prop::bool::weighted(0.2), key())
+            .prop_map(|(agent, kind, session, untrusted, key)| Move::Ask { agent, kind, session, untrusted, key }),
+        6 => (any.clone(), status, prop::option::weighted(0.7, prop::sample::select(vec![0_u8, 50, 100, 100, 120])))
+            .prop_map(|(action, status, percent)| Move::Settle { action, status, percent }),
+        6 => (any.clone(), prop::sample::select(vec![50_u8, 100, 100, 110]), key())
+            .prop_map(|(action, percent, key)| Move::Verify { action, percent, key }),
+        1 => any.clone().prop_map(|agent| Move::Freeze { agent }),
+        1 => any.clone().prop_map(|agent| Move::Remove { agent }),
+        2 => any.clone().prop_map(|mandate| Move::Register { mandate }),
+        2 => (any.clone(), any.clone()).prop_map(|(agent, mandate)| Move::Grant { agent, mandate }),
+        1 => (any.clone(), any.clone()).prop_map(|(agent, mandate)| Move::Revoke { agent, mandate }),
+        1 => any.clone().prop_map(|action| Move::Callback { action }),
+        1 => any.clone().prop_map(|choice| Move::Settings { choice }),
+        2 => any.clone().prop_map(|action| Move::Wake { action }),
+        1 => any.prop_map(|action| Move::End { action }),
+        2 => Just(Move::Sequence),
+    ]
+}
+
+/// Who and what there is to make moves with.
+#[derive(Clone, Debug, Default)]
+pub struct Cast {
+    /// The workspace, once there is one.
+    pub workspace: Option<WorkspaceId>,
+    /// Agents, in the order of their making.
+    pub agents: Vec<Caller>,
+    /// Actions, in the order of their making.
+    pub actions: Vec<Arc<Action>>,
+    /// Mandates by agent.
+    pub grants: Vec<(usize, MandateId)>,
+    /// Ledger records that wait for their places, in order.
+    pub waiting: Vec<EvidenceId>,
+    made: u64,
+}
+
+impl Cast {
+    /// The commands of a beginning: a workspace and two agents.
+    ///
+    /// # Panics
+    /// Where a name is none.
+    #[must_use]
+    pub fn opening() -> Command {
+        let name = Label::parse("Play").expect("a label");
+        let owner = Email::parse("owner@example.com").expect("an address");
+        CreateWorkspace { name, owner, settings: settings(0) }.into()
+    }
+
+    /// What there is, brought up to the rows as they are.
+    pub fn look(&mut self, rows: &Rows) {
+        let mut waiting: Vec<(Stamp, EvidenceId)> = Vec::new();
+        for (_, stamp, record) in rows {
+            if let Some(action) = Action::peel(record) {
+                match self.actions.iter_mut().find(|it| it.id == action.id) {
+                    Some(known) => *known = Arc::clone(action),
+                    None => self.actions.push(Arc::clone(action)),
+                }
+            }
+            if let Some(entry) = Entry::peel(record).filter(|it| it.place.is_none()) {
+                waiting.push((*stamp, entry.id));
+            }
+        }
+        waiting.sort_unstable();
+        self.waiting = waiting.into_iter().map(|(_, id)| id).collect();
+    }
+
+    /// Notes who was made.
+    ///
+    /// # Panics
+    /// Where an agent's key is not an agent's.
+    pub fn hear(&mut self, reply: &Reply) {
+        match reply {
+            Reply::Workspace(made) => self.workspace = Some(made.id),
+            Reply::Registered(made) => {
+                let place = self.agents.len();
+                self.agents.push(Caller::of(&made.binding).expect("an agent's key"));
+                self.grants.extend(made.agent.mandates.iter().map(|it| (place, it.id)));
+            }
+            Reply::Mandate(made) => {
+                let place = self.agents.iter().position(|it| it.agent == made.agent);
+                self.grants.extend(place.map(|place| (place, made.id.mandate)));
+            }
+            Reply::Action(_) | Reply::Agent(_) | Reply::Binding(_) | Reply::Callback(_) | Reply::Done(()) => {}
+            Reply::Key(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::SigningKey(_) | Reply::Verdict(_) => {}
+        }
+    }
+
+    /// The command that a move is, if there is somebody to make it.
+    #[must_use]
+    pub fn command(&mut self, step: &Move) -> Option<Command> {
+        self.made += 1;
+        let workspace = self.workspace?;
+        let caller = |agent: usize| self.agents.get(agent % self.agents.len().max(1)).copied();
+        Some(match step {
+            Move::Pay { agent, amount, merchant, key } => {
+                let request = pay(*amount, *merchant);
+                authorize(caller(*agent)?, request, *key, self.made)
+            }
+            Move::Ask { agent, kind, session, untrusted, key } => {
+                let request = ask(*kind, *session, *untrusted);
+                authorize(caller(*agent)?, request, *key, self.made)
+            }
+            Move::Settle { action, status, percent } => {
+                let action = self.action(*action)?;
+                let caller = self.agents.iter().find(|it| it.agent == action.agent).copied()?;
+                let amount = percent.zip(action.payment.as_ref());
+                let amount = amount.map(|(percent, payment)| payment.amount * i64::from(percent) / 100);
+                Settle { caller, action: action.id, status: *status, amount }.into()
+            }
+            Move::Verify { action, percent, key } => show(&*self.action(*action)?, *percent, *key).into(),
+            Move::Freeze { agent } => freeze(workspace, caller(*agent)?).into(),
+            Move::Remove { agent } => RemoveAgent { workspace, agent: caller(*agent)?.agent }.into(),
+            Move::Register { mandate } => register(workspace, *mandate, self.made).into(),
+            Move::Grant { agent, mandate } => {
+                GrantMandate { workspace, agent: caller(*agent)?.agent, content: mandate_at(*mandate) }.into()
+            }
+            Move::Revoke { agent, mandate } => {
+                let agent = agent % self.agents.len().max(1);
+                let own: Vec<MandateId> = self.grants.iter().filter(|it| it.0 == agent).map(|it| it.1).collect();
+                let mandate = *own.get(mandate % own.len().max(1))?;
+                RevokeMandate { workspace, agent: caller(agent)?.agent, mandate }.into()
+            }
+            Move::Callback { action } => {
+                let action = self.action(*action)?;
+                let caller = self.agents.iter().find(|it| it.agent == action.agent).copied()?;
+                let url = UrlText::parse("https://agent.example.com/hook").ok()?;
+                RegisterCallback { caller, action: action.id, url }.into()
+            }
+            Move::Settings { choice } => ChangeSettings { workspace, settings: settings(*choice) }.into(),
+            Move::Wake { action } => {
+                let action = self.action(*action)?;
+                Wake(action.approval.map_or(Key::Action(action.id), Key::Approval)).into()
+            }
+            Move::End { action } => EndApproval(self.action(*action)?.approval?).into(),
+            Move::Sequence => Sequence { workspace, entries: self.waiting.clone() }.into(),
+        })
+    }
+
+    fn action(&self, action: usize) -> Option<Arc<Action>> {
+        self.actions.get(action % self.actions.len().max(1)).cloned()
+    }
+}
+
+/// A command that does nothing.
+#[must_use]
+pub fn nothing(workspace: WorkspaceId) -> Command {
+    Wake(Key::Roster(workspace)).into()
+}
+
+/// A new agent with one of the mandates; `n` makes its key.
+#[must_use]
+pub fn register(workspace: WorkspaceId, mandate: usize, n: u64) -> RegisterAgent {
+    let key = NewKey { digest: Digest::of(format!("key {n}")), prefix: "ask_00000000".into() };
+    let name = Label::parse("Agent").expect("a label");
+    let tier = if n.is_multiple_of(5) { Tier::Trusted } else { Tier::Standard };
+    RegisterAgent { workspace, name, principal: ActsFor::Owner, tier, mandates: vec![mandate_at(mandate)], key }
+}
+
+/// The command that shows the receipt of `action`.
+#[must_use]
+pub fn show(action: &Action, percent: u8, key: Option<u8>) -> Verify {
+    let charge = action.payment.as_ref().map(|payment| Charge {
+        amount: (payment.amount * i64::from(percent) / 100).max(1),
+        currency: payment.currency,
+        domain: Some(payment.domain.clone()),
+    });
+    let body = Digest::of(format!("{} {charge:?}", action.id));
+    let key = key.map(|key| Digest::of(format!("verifier {key}")));
+    Verify { receipt: action.receipt(), digest: action.digest, charge, kind: None, key, body }
+}
+
+/// The command that stops an agent.
+#[must_use]
+pub fn freeze(workspace: WorkspaceId, caller: Caller) -> FreezeAgent {
+    let reason = Note::parse("a test stops it").expect("a note");
+    FreezeAgent { workspace, agent: caller.agent, by: None, reason }
+}
+
+/// A request to pay one of the amounts to one of the merchants.
+#[must_use]
+pub fn pay(amount: usize, merchant: usize) -> Request {
+    world::payment(AMOUNTS[amount % AMOUNTS.len()], "EUR", MERCHANTS[merchant % MERCHANTS.len()])
+}
+
+/// The command that asks the gate; `n` makes its salt.
+#[must_use]
+pub fn authorize(caller: Caller, request: Request, key: Option<u8>, n: u64) -> Command {
+    let request = match key {
+        Some(key) => request.keyed(world::key(&format!("key-{key}"))),
+        None => request,
+    };
+    Authorize::new(caller, request, u128::from(n).to_be_bytes()).into()
+}
+
+fn ask(kind: usize, session: Option<u8>, untrusted: bool) -> Request {
+    let kind = KINDS[kind % KINDS.len()];
+    let mut request = if kind.ends_with("call") {
+        let request = world::tool_call("search");
+        Request { kind: kind.parse().expect("a type"), ..request }
+    } else {
+        world::request(kind)
+    };
+    if let Some(session) = session {
+        request = request.in_session(SessionId::parse(&format!("session-{session}")).expect("a session"));
+    }
+    if untrusted {
+        let source = Source::parse("web").expect("a source");
+        request = request.from_sources(vec![Declared { source, detail: None }]);
+    }
+    request
+}
+
+fn mandate_at(choice: usize) -> Content {
+    let all = mandates();
+    Content::Whole(Box::new(all[choice % all.len()].clone()))
+}
+
+/// The ids of the actions that a reply tells of.
+#[must_use]
+pub fn action_of(reply: &Reply) -> Option<ActionId> {
+    if let Reply::Action(view) = reply { Some(view.action.id) } else { None }
+}
