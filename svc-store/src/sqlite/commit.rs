@@ -148,7 +148,7 @@ fn moved<'a>(
 ) -> Result<Vec<Loaded>, Failed> {
     let mut moved = Vec::new();
     for (key, expected) in checks {
-        if !trust_nothing && (seen.agrees(key, *expected) || is_settled(key.table(), *expected)) {
+        if !trust_nothing && seen.agrees(key, *expected) {
             continue;
         }
         let found = stamp_of(conn, *key).map_err(before_commit)?;
@@ -159,11 +159,6 @@ fn moved<'a>(
         }
     }
     Ok(moved)
-}
-
-/// A row that was there and never changes needs no look.
-const fn is_settled(table: Table, seen: Stamp) -> bool {
-    table.is_immutable() && seen.0 != Stamp::ABSENT.0
 }
 
 fn stamp_of(conn: &Connection, key: Key) -> Result<Stamp, rusqlite::Error> {

@@ -1,0 +1,440 @@
+//! What a gate promises beside its rules: one decision for each of many callers at once, and no allow out of any doubt.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use svc_core::engine::Failure;
+use svc_core::refusal::Kind;
+use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::authorize::Authorize;
+use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::people::create_workspace::CreateWorkspace;
+use svc_core::rules::people::keys::{CreateKey, NewKey};
+use svc_core::state::gate::{OutcomeStatus, Request, Status, Verb};
+use svc_core::state::people::{KeyScope, Settings as WorkspaceSettings};
+use svc_core::store::{Clock as _, Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Store};
+use svc_core::testing::FakeClock;
+use svc_core::testing::fault::{Fault, Faulty, Operation};
+use svc_core::testing::world::{World, key, payment, request, terms};
+use svc_core::value::digest::Digest;
+use svc_core::value::link::{Index, shard};
+use svc_core::value::text::{Email, Label, Note};
+use svc_core::value::{Id as _, Span};
+use svc_store::{AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
+
+const OFFICE: &str = r#"{"name":"Office","actions":["payment"],"limits":{"currency":"EUR","perAction":5000,"perPeriod":{"amount":1000000,"period":"month"}}}"#;
+
+type Plan = dyn Fn(Operation) -> Option<Fault> + Send + Sync;
+
+/// A store in memory whose writer fails, waits or panics as its plan says.
+#[derive(Clone)]
+struct Planned {
+    store: MemoryStore,
+    plan: Arc<Plan>,
+}
+
+impl Backend for Planned {
+    type Session = Faulty<MemoryStore>;
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn writer(&self) -> Result<Self::Session, <Self::Session as Store>::Error> {
+        let plan = Arc::clone(&self.plan);
+        Ok(Faulty::new(self.store.clone(), move |operation| plan(operation)))
+    }
+
+    fn reader(&self) -> Result<Self::Session, <Self::Session as Store>::Error> {
+        Ok(Faulty::new(self.store.clone(), |_| None))
+    }
+}
+
+fn manual() -> Settings {
+    let mut settings = Settings::default();
+    settings.timers = false;
+    settings
+}
+
+/// A gate over what a world has made, its agent, and the world's clock.
+struct Setup {
+    gate: Gate,
+    store: MemoryStore,
+    agents: Vec<Caller>,
+    clock: FakeClock,
+}
+
+fn setup(
+    agents: usize,
+    settings: Settings,
+    plan: impl Fn(Operation) -> Option<Fault> + Send + Sync + 'static,
+) -> Setup {
+    let store = MemoryStore::new();
+    let mut world = World::over(store.clone(), WorkspaceSettings::default());
+    let agents = (0..agents).map(|_| world.agent().with_mandate(terms(OFFICE)).register()).collect();
+    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+    let backend = Planned { store: store.clone(), plan: Arc::new(plan) };
+    let gate = Gate::over(backend, clock.clone(), signer, settings).unwrap();
+    Setup { gate, store, agents, clock }
+}
+
+fn ask(caller: Caller, request: Request) -> Authorize {
+    Authorize::new(caller, request, [7; 16])
+}
+
+/// Blocks commits until it is told to let them go, and counts them.
+struct Latch {
+    entered: Mutex<Receiver<()>>,
+    go: SyncSender<()>,
+    commits: Arc<AtomicUsize>,
+}
+
+fn latch() -> (Latch, impl Fn(Operation) -> Option<Fault> + Send + Sync + 'static) {
+    let (enter, entered) = sync_channel(1_024);
+    let (go, gone) = sync_channel::<()>(1_024);
+    let (gone, commits) = (Mutex::new(gone), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&commits);
+    let plan = move |operation| {
+        if operation == Operation::Commit {
+            count.fetch_add(1, Ordering::SeqCst);
+            enter.send(()).unwrap();
+            // Once the test has let go of its end, commits pass.
+            let _ = gone.lock().unwrap().recv();
+        }
+        None
+    };
+    (Latch { entered: Mutex::new(entered), go, commits }, plan)
+}
+
+impl Latch {
+    fn wait(&self) {
+        self.entered.lock().unwrap().recv_timeout(Duration::from_secs(30)).expect("the lane commits");
+    }
+}
+
+fn is_refused<T: std::fmt::Debug>(answer: &Result<T, Failure<StoreError>>, kind: Kind) -> bool {
+    matches!(answer, Err(Failure::Refused(refusal)) if refusal.kind() == kind)
+}
+
+/// The way of an embedder: a directory, an agent's key, ask, act, settle; all of it is there after a restart, the receipt key
+/// included.
+#[test]
+fn an_embedder_asks_acts_and_settles() {
+    let dir = tempfile::tempdir().unwrap();
+    let gate = Gate::open(dir.path(), "https://gate.example.com").unwrap();
+    let made = CreateWorkspace {
+        name: Label::parse("Home").unwrap(),
+        owner: Email::parse("owner@example.com").unwrap(),
+        settings: WorkspaceSettings::default(),
+    };
+    let workspace = gate.execute(made).unwrap();
+    let registered = gate
+        .execute(svc_core::rules::people::register_agent::RegisterAgent {
+            workspace: workspace.id,
+            name: Label::parse("Shopper").unwrap(),
+            principal: svc_core::rules::people::register_agent::ActsFor::Owner,
+            tier: svc_core::state::gate::Tier::Standard,
+            mandates: vec![svc_core::rules::people::mandates::Content::Whole(Box::new(terms(OFFICE)))],
+            key: NewKey { digest: Digest::of("ask_secret"), prefix: "ask_secret".into() },
+        })
+        .unwrap();
+    assert!(is_refused(&gate.agent(AgentKey::parse("ask_other").unwrap()), Kind::InvalidApiKey));
+    let agent = gate.agent(AgentKey::parse("ask_secret").unwrap()).unwrap();
+    let allowed = agent.authorize(payment(4_900, "EUR", "shop.example.com")).unwrap();
+    assert_eq!(allowed.verb(), Verb::Allow);
+    let receipt = allowed.receipt().unwrap().to_owned();
+    let settled = agent.settle(allowed.id(), OutcomeStatus::Completed, Some(4_900)).unwrap();
+    assert_eq!(settled.status(), Status::Completed);
+    drop((gate, agent));
+
+    let gate = Gate::open(dir.path(), "https://gate.example.com").unwrap();
+    let keys = gate.public_keys().unwrap();
+    let parsed = svc_core::state::gate::receipt::parse(&receipt).unwrap();
+    assert!(keys.verify(&parsed).is_ok(), "the receipt key outlives the process");
+    let agent = gate.agent(AgentKey::parse("ask_secret").unwrap()).unwrap();
+    assert_eq!(agent.get(allowed.id()).unwrap().status(), Status::Completed);
+    assert_eq!(agent.caller().agent, registered.agent.id);
+    drop((gate, agent));
+
+    std::fs::remove_file(dir.path().join("master.key")).unwrap();
+    let refused = Gate::open(dir.path(), "https://gate.example.com");
+    assert!(matches!(refused, Err(StoreError::MasterKeyMissing { .. })), "no second key is made: {refused:?}");
+    assert!(!dir.path().join("master.key").exists());
+}
+
+/// Sixty-four callers with one idempotency key get one action, durably, on a file.
+#[test]
+fn one_key_is_one_action_for_64_callers() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let mut world = World::over(store.writer().unwrap(), WorkspaceSettings::default());
+    let agent = world.agent().with_mandate(terms(OFFICE)).register();
+    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+    drop(world);
+    let gate = Gate::over(store, clock, signer, manual()).unwrap();
+    let asked = || {
+        let mut asked = payment(100, "EUR", "shop.example.com");
+        asked.key = Some(key("once"));
+        ask(agent, asked)
+    };
+    let ids: BTreeSet<_> = thread::scope(|threads| {
+        let callers: Vec<_> = (0..64).map(|_| threads.spawn(|| gate.execute(asked()).unwrap().id())).collect();
+        callers.into_iter().map(|caller| caller.join().unwrap()).collect()
+    });
+    assert_eq!(ids.len(), 1);
+    let listed = gate.scan(&Range::all(Index::ActionsOf, agent.agent.bits(), 100)).unwrap();
+    assert_eq!(listed.len(), 1);
+}
+
+/// Sixty-four callers at a line of ten get ten allows.
+#[test]
+fn a_line_holds_against_64_callers() {
+    let Setup { gate, agents, .. } = setup(1, manual(), |_| None);
+    let verbs: Vec<Verb> = thread::scope(|threads| {
+        let each = |n: i64| {
+            let (gate, agent) = (&gate, agents[0]);
+            threads.spawn(move || {
+                let asked = payment(100, "EUR", &format!("shop{n}.com"));
+                gate.execute(ask(agent, asked)).unwrap().verb()
+            })
+        };
+        let callers: Vec<_> = (0..64).map(each).collect();
+        callers.into_iter().map(|caller| caller.join().unwrap()).collect()
+    });
+    assert_eq!(verbs.iter().filter(|verb| **verb == Verb::Allow).count(), 10);
+}
+
+/// What is queued while a commit runs is the next batch, answered in order; a full queue sends further callers away at once.
+#[test]
+fn a_batch_is_what_was_queued_and_a_full_queue_refuses() {
+    let (latch, plan) = latch();
+    let mut settings = manual();
+    settings.queue_max = 8;
+    let Setup { gate, agents, .. } = setup(1, settings, plan);
+    let ask = || ask(agents[0], request("note.write"));
+    let first = gate.submit(ask());
+    latch.wait();
+    let queued: Vec<_> = (0..8).map(|_| gate.submit(ask())).collect();
+    assert!(is_refused(&gate.execute(ask()), Kind::NotReady), "the ninth does not wait");
+    let (commits, go) = (latch.commits, latch.go);
+    drop(go);
+    let mut ids = vec![pollster::block_on(first).unwrap().id()];
+    ids.extend(queued.into_iter().map(|answer| pollster::block_on(answer).unwrap().id()));
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 9);
+    assert_eq!(commits.load(Ordering::SeqCst), 2, "eight commands, one commit");
+}
+
+/// Closing a gate does what is queued, and takes nothing more.
+#[test]
+fn closing_drains_the_queue() {
+    let (latch, plan) = latch();
+    let Setup { gate, agents, .. } = setup(1, manual(), plan);
+    let ask = || ask(agents[0], request("note.write"));
+    let mut queued = vec![gate.submit(ask())];
+    latch.wait();
+    queued.extend((0..3).map(|_| gate.submit(ask())));
+    let closing = gate.clone();
+    let closer = thread::spawn(move || closing.close());
+    drop(latch.go);
+    closer.join().unwrap();
+    for answer in queued {
+        assert!(pollster::block_on(answer).is_ok());
+    }
+    assert!(matches!(gate.execute(ask()), Err(Failure::Load(StoreError::Closed))));
+}
+
+/// A store that cannot take one command's rows.
+#[derive(Clone)]
+struct Picky {
+    store: MemoryStore,
+    poison: Key,
+    panics: bool,
+}
+
+impl Store for Picky {
+    type Error = StoreError;
+
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, StoreError> {
+        self.store.load(keys).map_err(StoreError::of)
+    }
+
+    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<StoreError>> {
+        if commit.writes.iter().any(|write| write.key == self.poison) {
+            assert!(!self.panics, "this store panics");
+            return Err(CommitError::Rejected(StoreError::Malformed("poison")));
+        }
+        self.store.commit(commit).map_err(|error| CommitError::Unavailable(StoreError::of(error)))
+    }
+
+    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
+        self.store.scan(range).map_err(StoreError::of)
+    }
+}
+
+impl Backend for Picky {
+    type Session = Self;
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn writer(&self) -> Result<Self, StoreError> {
+        Ok(self.clone())
+    }
+
+    fn reader(&self) -> Result<Self, StoreError> {
+        Ok(self.clone())
+    }
+}
+
+/// A command that panics, or that the store rejects, answers a failure; its neighbours in the batch do not notice.
+#[test]
+fn neighbours_of_a_poisonous_command_are_answered() {
+    for panics in [true, false] {
+        let Setup { store, agents, clock, gate } = setup(5, manual(), |_| None);
+        let signer = Arc::clone(gate.signer());
+        let poison = Key::Activity(agents[2].agent);
+        let gate = Gate::over(Picky { store, poison, panics }, clock, signer, manual()).unwrap();
+        for _ in 0..2 {
+            let asked: Vec<_> = agents.iter().map(|agent| gate.submit(ask(*agent, request("note.write")))).collect();
+            for (n, answer) in asked.into_iter().enumerate() {
+                let answer = pollster::block_on(answer);
+                match (n, panics) {
+                    (2, true) => assert!(is_refused(&answer, Kind::Internal), "{answer:?}"),
+                    (2, false) => assert!(matches!(answer, Err(Failure::Commit(CommitError::Rejected(_))))),
+                    _ => assert!(answer.is_ok(), "{n}: {answer:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// A commit whose outcome got lost is looked for: found, it is answered; not found, nothing is allowed, and the same
+/// idempotency key tells later what is true.
+#[test]
+fn a_lost_outcome_is_never_an_allow() {
+    for (fault, applied) in [(Fault::UnknownApplied, true), (Fault::UnknownLost, false)] {
+        let armed = Arc::new(Mutex::new(Some(fault)));
+        let plan = move |operation| if operation == Operation::Commit { armed.lock().unwrap().take() } else { None };
+        let Setup { gate, agents, .. } = setup(1, manual(), plan);
+        let asked = || {
+            let mut asked = payment(100, "EUR", "shop.example.com");
+            asked.key = Some(key("once"));
+            ask(agents[0], asked)
+        };
+        let first = gate.execute(asked());
+        let again = gate.execute(asked()).unwrap();
+        assert_eq!(again.verb(), Verb::Allow);
+        assert_eq!(again.is_replay(), applied);
+        match first {
+            Ok(first) => assert!(applied && first.id() == again.id()),
+            Err(failure) => {
+                assert!(!applied && matches!(failure, Failure::Commit(CommitError::Unknown(_))), "{failure:?}");
+            }
+        }
+    }
+}
+
+/// A store that is away refuses everyone, and is asked again for the next.
+#[test]
+fn a_store_that_is_away_refuses_and_comes_back() {
+    let armed = Arc::new(Mutex::new(vec![Fault::Lost, Fault::Unavailable]));
+    let plan = move |operation| {
+        let mut faults = armed.lock().unwrap();
+        let fits = match faults.last()? {
+            Fault::Lost => operation == Operation::Load,
+            _ => operation == Operation::Commit,
+        };
+        if fits { faults.pop() } else { None }
+    };
+    let Setup { gate, agents, .. } = setup(1, manual(), plan);
+    let ask = || gate.execute(ask(agents[0], request("note.write")));
+    assert!(matches!(ask(), Err(Failure::Commit(CommitError::Unavailable(_)))));
+    assert!(matches!(ask(), Err(Failure::Load(_))));
+    assert!(ask().is_ok());
+}
+
+/// What is due is done by a pass, through the lane: ledger records get places, a reservation lapses.
+#[test]
+fn a_pass_does_what_is_due() {
+    let Setup { gate, agents, clock, .. } = setup(1, manual(), |_| None);
+    let allowed = gate.execute(ask(agents[0], payment(100, "EUR", "shop.example.com"))).unwrap();
+    let waiting = Range::all(Index::Unplaced, shard(agents[0].workspace), 100);
+    assert!(!gate.scan(&waiting).unwrap().is_empty());
+    let next = gate.tick().unwrap().expect("the reservation has a timer");
+    assert!(gate.scan(&waiting).unwrap().is_empty());
+    let placed = gate.scan(&Range::all(Index::LedgerOf, agents[0].workspace.bits(), 100)).unwrap();
+    let orders: Vec<u128> = placed.iter().map(|found| found.order).collect();
+    assert_eq!(orders, (0..placed.len() as u128).collect::<Vec<_>>());
+    clock.advance(next.since(clock.now()));
+    assert_eq!(gate.tick().unwrap(), None);
+    let action = gate.read(|scope| svc_core::rules::read::get_action(scope, &agents[0], allowed.id())).unwrap();
+    assert_eq!(action.status(), Status::Lapsed);
+    clock.advance(Span::hours(1));
+    assert_eq!(gate.tick().unwrap(), None);
+}
+
+/// The gate's own thread follows up on a stopped agent without being called, and listeners hear of both commits.
+#[test]
+fn the_gates_own_thread_does_what_is_due() {
+    let Setup { gate, agents, .. } = setup(1, Settings::default(), |_| None);
+    let mut changes = gate.changes();
+    let reason = Note::parse("a test stops it").unwrap();
+    let agent = agents[0];
+    gate.execute(FreezeAgent { workspace: agent.workspace, agent: agent.agent, by: None, reason }).unwrap();
+    let (heard, hear) = sync_channel(8);
+    thread::spawn(move || {
+        while let Ok(change) = changes.blocking_recv() {
+            heard.send(change.keys).unwrap();
+        }
+    });
+    for what in ["the freeze", "what follows it"] {
+        let keys = hear.recv_timeout(Duration::from_secs(30)).expect(what);
+        assert!(keys.contains(&Key::Agent(agent.agent)), "{what}: {keys:?}");
+    }
+}
+
+/// An unknown key is not remembered as unknown: it works from the commit on that makes it.
+#[test]
+fn a_key_works_as_soon_as_it_is_made() {
+    let Setup { gate, agents, .. } = setup(1, manual(), |_| None);
+    let digest = Digest::of("ask_second");
+    assert_eq!(gate.binding(&digest).unwrap(), None);
+    let made = CreateKey {
+        workspace: agents[0].workspace,
+        scope: KeyScope::Agent(agents[0].agent),
+        principal: None,
+        label: None,
+        expires_at: None,
+        key: NewKey { digest, prefix: "ask_second".into() },
+    };
+    let binding = gate.execute(made).unwrap();
+    assert_eq!(gate.binding(&digest).unwrap().as_deref(), Some(&binding));
+    assert!(gate.agent(AgentKey::parse("ask_second").unwrap()).is_ok());
+    assert!(is_refused(&AgentKey::parse("sk_second"), Kind::InvalidApiKey));
+}
+
+/// The handle goes anywhere.
+#[test]
+fn a_gate_is_send_and_sync() {
+    fn anywhere<T: Clone + Send + Sync + 'static>() {}
+    fn sendable<T: Send>(_: &T) {}
+    anywhere::<Gate>();
+    anywhere::<svc_store::AgentHandle>();
+    let Setup { gate, agents, .. } = setup(1, manual(), |_| None);
+    let future = gate.submit(ask(agents[0], request("note.write")));
+    sendable(&future);
+    drop(gate);
+    assert!(pollster::block_on(future).is_ok(), "an answer outlives the handle that asked");
+}
