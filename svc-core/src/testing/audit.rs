@@ -123,19 +123,22 @@ struct Books<'a> {
     workspaces: BTreeMap<WorkspaceId, &'a Workspace>,
 }
 
+/// A ledger record after those that have their place, and among those that wait by stamp.
+type Ordered<'a> = ((bool, u64, u64), &'a Entry);
+
 impl<'a> Books<'a> {
     fn of(rows: &'a [(Key, Stamp, Record)]) -> Self {
         fn each<'a, R: Row + 'a>(rows: &'a [(Key, Stamp, Record)]) -> impl Iterator<Item = &'a R> {
             rows.iter().filter_map(|(_, _, record)| R::peel(record)).map(AsRef::as_ref)
         }
-        let mut waiting: BTreeMap<WorkspaceId, Vec<((bool, u64, u64), &Entry)>> = BTreeMap::new();
+        let mut waiting: BTreeMap<WorkspaceId, Vec<Ordered<'a>>> = BTreeMap::new();
         for (_, stamp, record) in rows {
             if let Some(entry) = Entry::peel(record) {
                 let order = entry.place.as_ref().map_or((true, stamp.0, 0), |place| (false, place.seq, 0));
                 waiting.entry(entry.workspace).or_default().push((order, entry));
             }
         }
-        let sorted = |mut list: Vec<((bool, u64, u64), &'a Entry)>| {
+        let sorted = |mut list: Vec<Ordered<'a>>| {
             list.sort_by_key(|(order, entry)| (*order, entry.id));
             list.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>()
         };
