@@ -14,11 +14,16 @@ mod entropy;
 pub mod headers;
 pub mod log;
 pub mod openapi;
+pub mod ops;
 pub mod rate_limit;
 pub mod router;
 pub mod routes;
 mod schemas;
 pub mod serve;
+pub mod server;
 pub mod shell;
 pub mod signer;
 pub mod trace;
+pub mod wire;
+
+pub use server::Server;

@@ -183,6 +183,12 @@ impl Gate {
         Ok(found)
     }
 
+    /// What the key with this digest stands for, if that is remembered: no row is read.
+    #[must_use]
+    pub fn known_binding(&self, digest: &Digest) -> Option<Arc<Binding>> {
+        self.core().bindings.get(digest)
+    }
+
     /// A handle for the agent that holds `key`. Whether the key is in force is checked in every decision.
     ///
     /// # Errors

@@ -196,7 +196,7 @@ impl Decided<'_> {
         } else {
             velocity::note(scope, &mut activity, request.kind.is_tool())?;
             if let (Some(payee), Some(payment)) = (payee, &request.payment) {
-                action.payee = Some(payee::note(scope, payee, payment.amount));
+                action.payee = Some(payee::note(scope, payee, payment.amount)?);
             }
             if let Some(charge) = self.verdict.charge.as_ref() {
                 action.mandate = Some(charge.mandate.id);

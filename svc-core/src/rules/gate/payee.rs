@@ -10,12 +10,15 @@ use crate::value::id::AgentId;
 /// only make a person be asked, and the next decisions catch up.
 const LET_GO_MAX: usize = 8 * PAYEE_SEALED;
 
+/// How many dead blocks one payment deletes: more than it can fill, so that none stay.
+const SWEPT_MAX: usize = 2;
+
 /// The payee of a payment.
 pub(super) fn id(agent: AgentId, payment: &Payment) -> PayeeId {
     Payee::id_of(agent, payment.domain.registrable(), payment.currency)
 }
 
-/// The payee's row brought up to now, and what stands in it before the present payment.
+/// The payee's row brought up to now, and what stands in it before the present payment. Nothing is written.
 pub(super) fn read(scope: &mut Scope<'_>, id: PayeeId, amount: i64) -> Result<(Payee, PayeeFacts), Halt> {
     let Some(stored) = scope.get::<Payee>(id)? else { return Ok((Payee::none(id), PayeeFacts::default())) };
     let mut payee = Payee::clone(&stored);
@@ -37,9 +40,6 @@ pub(super) fn read(scope: &mut Scope<'_>, id: PayeeId, amount: i64) -> Result<(P
             Some((_, amount)) => payee.forget(amount),
             None => payee.forget(0),
         }
-        if place == PAYEE_SEALED - 1 {
-            scope.delete::<Block>(payee.block(number));
-        }
     }
     payee.forget_inline(since);
     let repeated = repeats(scope, &payee, amount)?;
@@ -47,14 +47,25 @@ pub(super) fn read(scope: &mut Scope<'_>, id: PayeeId, amount: i64) -> Result<(P
     Ok((payee, facts))
 }
 
-/// Adds the present payment.
-pub(super) fn note(scope: &mut Scope<'_>, mut payee: Payee, amount: i64) -> PayeeSlot {
+/// Adds the present payment, and deletes a few blocks of which nothing counts any more.
+pub(super) fn note(scope: &mut Scope<'_>, mut payee: Payee, amount: i64) -> Result<PayeeSlot, Halt> {
+    for _ in 0..SWEPT_MAX {
+        let (alive, _) = place_of(payee.tail);
+        if payee.first >= alive.min(payee.sealed) {
+            break;
+        }
+        let block = payee.block(payee.first);
+        // A block that was dead when it was full was never written.
+        scope.get::<Block>(block)?;
+        scope.delete::<Block>(block);
+        payee.first = payee.first.saturating_add(1);
+    }
     let (slot, sealed) = payee.push(scope.now(), amount);
     if let Some(block) = sealed {
         scope.put(block);
     }
     scope.put(payee);
-    slot
+    Ok(slot)
 }
 
 /// Takes a payment that does not count any more out of its payee's sum.

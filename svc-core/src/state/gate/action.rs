@@ -120,7 +120,7 @@ pub struct Payment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataShare {
     /// With whom: a domain or an e-mail address.
-    pub recipient: Label,
+    pub recipient: Box<str>,
     /// Which fields.
     pub fields: Vec<Label>,
     /// What for.

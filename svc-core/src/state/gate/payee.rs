@@ -34,6 +34,9 @@ pub struct Payee {
     /// How many blocks of [`PAYEE_SEALED`] payments came before.
     #[serde(default)]
     pub sealed: u32,
+    /// The first block that may still be stored.
+    #[serde(default)]
+    pub first: u32,
     /// The first payment that is still in the sum.
     #[serde(default)]
     pub tail: u64,
@@ -73,7 +76,7 @@ impl Payee {
     /// Nothing paid yet.
     #[must_use]
     pub const fn none(id: PayeeId) -> Self {
-        Self { id, at: Vec::new(), amounts: Vec::new(), sealed: 0, tail: 0, sum: 0 }
+        Self { id, at: Vec::new(), amounts: Vec::new(), sealed: 0, first: 0, tail: 0, sum: 0 }
     }
 
     /// One of its blocks.

@@ -169,7 +169,7 @@ impl Request {
     pub fn commitments(&self, salt: &[u8; 16]) -> Vec<(&'static str, String)> {
         let mut out = vec![("summary", commitment(salt, "summary", self.summary.as_str()))];
         if let Some((data, _)) = &self.data {
-            out.push(("recipient", commitment(salt, "recipient", data.recipient.as_str())));
+            out.push(("recipient", commitment(salt, "recipient", &data.recipient)));
         }
         if let Some(input) = self.tool.as_ref().and_then(|it| it.input.as_deref()) {
             out.push(("toolInput", commitment(salt, "toolInput", input)));

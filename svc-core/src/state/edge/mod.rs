@@ -1,0 +1,3 @@
+//! The border to the outside: what may be called.
+
+pub mod outbound;

@@ -1,0 +1,216 @@
+//! Reading JSON into values: every fault of a body at once, each with its dotted path.
+//!
+//! **Invariant:** a member that is `null` counts as not sent; a member that is there and wrong is never ignored.
+
+pub mod action_request;
+pub mod callback;
+pub mod decision;
+pub mod settlement;
+pub mod verdict;
+
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::value::Invalid;
+use svc_core::value::json::Json;
+
+/// Reads a body's JSON. An empty body is no JSON.
+///
+/// # Errors
+/// `invalid_json`.
+pub fn parse(body: &[u8]) -> Result<Json, Refusal> {
+    Json::parse(body).map_err(|why| Refusal::invalid_json(why.to_string()))
+}
+
+/// The members of one object, and what is wrong with those that were read.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    object: &'a Json,
+    path: String,
+    faults: Vec<FieldError>,
+}
+
+impl<'a> Fields<'a> {
+    /// The members of a whole body.
+    ///
+    /// # Errors
+    /// `invalid_request` with one fault that names no field, where the body is no object.
+    pub fn of(body: &'a Json) -> Result<Self, Refusal> {
+        match body {
+            Json::Object(_) => Ok(Self { object: body, path: String::new(), faults: Vec::new() }),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) | Json::List(_) => {
+                Err(Refusal::invalid_request(vec![FieldError::whole("the body must be an object")]))
+            }
+        }
+    }
+
+    /// The member `name` as sent, unless it is `null` or not there.
+    #[must_use]
+    pub fn raw(&self, name: &str) -> Option<&'a Json> {
+        self.object.get(name).filter(|it| !it.is_null())
+    }
+
+    /// A member that has to be there; `None` where it is missing or wrong, which is noted.
+    pub fn required<T>(&mut self, name: &str, read: impl FnOnce(&'a Json) -> Result<T, Invalid>) -> Option<T> {
+        match self.raw(name) {
+            None => {
+                self.note(FieldError::missing(self.at(name)));
+                None
+            }
+            Some(value) => self.take(name, read(value)),
+        }
+    }
+
+    /// A member that may be there; `None` where it is not or is wrong, which is noted.
+    pub fn optional<T>(&mut self, name: &str, read: impl FnOnce(&'a Json) -> Result<T, Invalid>) -> Option<T> {
+        let value = self.raw(name)?;
+        self.take(name, read(value))
+    }
+
+    /// The members of an object within; `None` where it is not there, or is no object, which is noted.
+    pub fn nested<T>(&mut self, name: &str, read: impl FnOnce(&mut Fields<'a>) -> Option<T>) -> Option<T> {
+        let value = self.raw(name)?;
+        self.within(self.at(name), value, read)
+    }
+
+    /// The items of a list of objects; `None` where it is not there or anything in it is wrong, which is noted.
+    pub fn each<T>(
+        &mut self,
+        name: &str,
+        max: usize,
+        mut read: impl FnMut(&mut Fields<'a>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let list = self.optional(name, |value| list_of(value, 0, max))?;
+        let mut out = Vec::with_capacity(list.len());
+        let mut whole = true;
+        for (place, item) in list.iter().enumerate() {
+            let path = format!("{}.{place}", self.at(name));
+            match self.within(path, item, &mut read) {
+                Some(item) => out.push(item),
+                None => whole = false,
+            }
+        }
+        whole.then_some(out)
+    }
+
+    /// Notes a fault of `name`.
+    pub fn fault(&mut self, name: &str, why: Invalid) {
+        let path = self.at(name);
+        self.note(FieldError::invalid(path, why));
+    }
+
+    /// Notes a fault.
+    pub fn note(&mut self, fault: FieldError) {
+        self.faults.push(fault);
+    }
+
+    /// Whether nothing was wrong so far.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// What was read, if all of it is sound.
+    ///
+    /// # Errors
+    /// `invalid_request` with every fault.
+    pub fn finish<T>(self, made: Option<T>) -> Result<T, Refusal> {
+        match made {
+            Some(made) if self.faults.is_empty() => Ok(made),
+            _ if self.faults.is_empty() => Err(Refusal::internal()),
+            _ => Err(Refusal::invalid_request(self.faults)),
+        }
+    }
+
+    fn within<T>(
+        &mut self,
+        path: String,
+        value: &'a Json,
+        read: impl FnOnce(&mut Fields<'a>) -> Option<T>,
+    ) -> Option<T> {
+        if value.as_object().is_none() {
+            self.note(FieldError::new(path, "must be an object"));
+            return None;
+        }
+        let mut inner = Fields { object: value, path, faults: std::mem::take(&mut self.faults) };
+        let before = inner.faults.len();
+        let made = read(&mut inner);
+        let sound = inner.faults.len() == before;
+        self.faults = inner.faults;
+        made.filter(|_| sound)
+    }
+
+    fn take<T>(&mut self, name: &str, read: Result<T, Invalid>) -> Option<T> {
+        read.map_err(|why| self.fault(name, why)).ok()
+    }
+
+    fn at(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+}
+
+/// A text.
+///
+/// # Errors
+/// [`Invalid`] for anything else.
+pub fn text(value: &Json) -> Result<&str, Invalid> {
+    value.as_str().ok_or_else(|| Invalid::new("must be a string"))
+}
+
+/// A whole number within ±(2^53 − 1), without fraction or exponent.
+///
+/// # Errors
+/// [`Invalid`] for anything else.
+pub fn integer(value: &Json) -> Result<i64, Invalid> {
+    value.as_int().ok_or_else(|| Invalid::new("must be a whole number"))
+}
+
+/// A list of `min` to `max` items.
+///
+/// # Errors
+/// [`Invalid`] for anything else.
+pub fn list_of(value: &Json, min: usize, max: usize) -> Result<&[Json], Invalid> {
+    let list = value.as_list().ok_or_else(|| Invalid::new("must be an array"))?;
+    if (min..=max).contains(&list.len()) {
+        Ok(list)
+    } else {
+        Err(Invalid::new(format!("must hold {min} to {max} items")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    fn faults(refusal: &Refusal) -> Vec<(Option<&str>, &str)> {
+        refusal.errors().iter().map(|it| (it.field.as_deref(), &*it.message)).collect()
+    }
+
+    /// Every fault of a body is named, at any depth, by its dotted path.
+    #[test]
+    fn all_faults_are_named_by_path() {
+        let body = parse(br#"{"a":1,"c":{"d":[]},"e":[{"f":"x"},{"f":2},3]}"#).unwrap();
+        let mut fields = Fields::of(&body).unwrap();
+        let a = fields.required("a", |it| text(it).map(str::to_owned));
+        let b = fields.required("b", integer);
+        let d = fields.nested("c", |inner| inner.required("d", integer));
+        let e = fields.each("e", 5, |item| item.required("f", text));
+        assert_eq!((a, b, d, e), (None, None, None, None));
+        let refusal = fields.finish(Some(())).unwrap_err();
+        let paths: Vec<_> = faults(&refusal).iter().map(|it| it.0.unwrap()).collect();
+        assert_eq!(paths, ["a", "b", "c.d", "e.1.f", "e.2"]);
+    }
+
+    /// What is no object is one fault of the whole body; `null` members count as not sent.
+    #[test]
+    fn bodies_are_objects_and_null_is_nothing() {
+        for body in ["[]", "1", "null", "\"x\"", "true"] {
+            let json = parse(body.as_bytes()).unwrap();
+            assert_eq!(Fields::of(&json).unwrap_err().errors()[0].field, None, "{body}");
+        }
+        let body = parse(br#"{"a":null}"#).unwrap();
+        let mut fields = Fields::of(&body).unwrap();
+        assert_eq!(fields.optional("a", integer), None);
+        assert!(fields.is_sound());
+        assert!(parse(b"").is_err());
+    }
+}

@@ -1,0 +1,51 @@
+//! The body and the answer of `POST /v1/actions/{id}/callback`.
+
+use serde::Serialize;
+use svc_core::refusal::Refusal;
+use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
+use svc_core::state::gate::Callback;
+use svc_core::value::id::ActionId;
+use svc_core::value::text::UrlText;
+
+use super::{Fields, parse, text};
+
+/// Reads the address, through the outbound guard.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming `url`.
+pub fn read(body: &[u8], guard: &Outbound) -> Result<UrlText, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let url = fields.required("url", |it| {
+        let url = OutboundUrl::parse(text(it)?, guard)?;
+        UrlText::parse(url.as_str())
+    });
+    fields.finish(url)
+}
+
+/// What is told of a callback (CONTRACT part 2, "Callback registration answer").
+///
+/// # Errors
+/// `internal` where it cannot be written, which its members rule out.
+pub fn write(action: ActionId, callback: &Callback) -> Result<Vec<u8>, Refusal> {
+    let answer = CallbackAnswer {
+        id: callback.id.to_string(),
+        action_id: action.to_string(),
+        url: callback.url.as_str(),
+        state: "waiting",
+        created_at: callback.created_at.to_string(),
+        attempts: 0,
+    };
+    serde_json::to_vec(&answer).map_err(|_| Refusal::internal())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallbackAnswer<'a> {
+    id: String,
+    action_id: String,
+    url: &'a str,
+    state: &'static str,
+    created_at: String,
+    attempts: u32,
+}

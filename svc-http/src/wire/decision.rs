@@ -1,0 +1,348 @@
+//! The decision, as every route of the gate answers it (CONTRACT part 2, "Decision").
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use svc_core::answer::Decided;
+use svc_core::refusal::Refusal;
+use svc_core::state::gate::{
+    Action, Approval, ApprovalState, DataShare, DecidedBy, Incident, Origin, Outcome, OutcomeStatus, Payment, Reason,
+    Status, Tool, salt_text,
+};
+
+use super::verdict::Merchant;
+
+/// The decision as JSON.
+///
+/// # Errors
+/// `internal` where it cannot be written, which its members rule out.
+pub fn write(decided: &Decided) -> Result<Vec<u8>, Refusal> {
+    let (action, view) = (decided.action(), decided.view());
+    let reasons = decided.reasons();
+    let (decided_at, decided_by) = view.decided().unzip();
+    let allowed = action.allowed();
+    let consumed = allowed.and_then(|it| it.consumed.as_ref());
+    let details = view.payload.as_ref().and_then(|it| it.details.as_deref());
+    let details = details.map(serde_json::from_str::<&RawValue>).transpose().map_err(|_| Refusal::internal())?;
+    let mut body = Vec::with_capacity(1_536);
+    let answer = DecisionAnswer {
+        id: action.id.to_string(),
+        decision: decided.verb().as_str(),
+        status: decided.status().as_str(),
+        kind: action.kind.as_str(),
+        summary: action.summary.as_str(),
+        agent_id: action.agent.to_string(),
+        principal_id: action.principal.to_string(),
+        created_at: action.created_at.to_string(),
+        payment: action.payment.as_ref().map(payment),
+        data: action.data.as_ref().map(data),
+        tool: action.tool.as_ref().map(tool),
+        details,
+        session: action.session.as_ref().map(|it| SessionOut { id: it.as_str() }),
+        decided_at: decided_at.map(|it| it.to_string()),
+        decided_by: decided_by.map(decider),
+        reasons: reasons.iter().map(reason).collect(),
+        signals: signals(action, &reasons),
+        hold: action.hold.map(|it| it.to_string()),
+        mandate_id: action.mandate.map(|it| it.mandate.to_string()),
+        mandate_version: action.mandate.map(|it| it.version),
+        action_digest: format!("sha256:{}", action.digest),
+        digest_salt: salt_text(&action.salt),
+        provenance: origin(&action.provenance),
+        receipt: decided.receipt(),
+        receipt_expires_at: decided.receipt_expires_at().map(|it| it.to_string()),
+        consumed_at: consumed.map(|it| it.at.to_string()),
+        consumed_amount: consumed.and_then(|it| it.amount),
+        approval: view.approval.as_deref().map(|it| approval(it, decided)),
+        evidence_record: action.evidence.to_string(),
+        outcome: allowed.and_then(|it| it.outcome.as_ref()).map(outcome),
+        incident: action.incident.as_ref().map(incident),
+    };
+    serde_json::to_writer(&mut body, &answer).map_err(|_| Refusal::internal())?;
+    Ok(body)
+}
+
+fn payment(payment: &Payment) -> PaymentOut<'_> {
+    let merchant = Merchant { name: payment.name.as_str(), domain: payment.domain.as_str() };
+    PaymentOut { amount: payment.amount, currency: payment.currency.as_str(), merchant }
+}
+
+fn data(data: &DataShare) -> DataOut<'_> {
+    DataOut {
+        recipient: &data.recipient,
+        fields: data.fields.iter().map(|field| field.as_str()).collect(),
+        purpose: data.purpose.as_ref().map(|purpose| purpose.as_str()),
+    }
+}
+
+fn tool(tool: &Tool) -> ToolOut<'_> {
+    ToolOut {
+        name: tool.name.as_ref().map(|name| name.as_str()),
+        server: tool.server.as_ref().map(|server| server.as_str()),
+        input_digest: tool.input_digest.as_ref().map(|digest| format!("sha256:{digest}")),
+        input_bytes: tool.input_bytes,
+    }
+}
+
+fn origin(origin: &Origin) -> OriginOut<'_> {
+    OriginOut {
+        declared: origin.declared.iter().map(|it| it.source.as_str()).collect(),
+        observed: origin.observed.iter().map(|it| it.as_str()).collect(),
+        effective: origin.effective.as_str(),
+        verdict: origin.verdict.as_str(),
+    }
+}
+
+fn incident(incident: &Incident) -> IncidentOut {
+    IncidentOut {
+        kind: "over_settlement",
+        allowed_amount: incident.allowed,
+        settled_amount: incident.settled,
+        evidence_record: incident.evidence.to_string(),
+    }
+}
+
+fn decider(by: DecidedBy) -> String {
+    match by {
+        DecidedBy::Expiry => "expiry".to_owned(),
+        DecidedBy::Freeze => "freeze".to_owned(),
+        DecidedBy::Person(id) => id.to_string(),
+        DecidedBy::Policy => "policy".to_owned(),
+    }
+}
+
+fn reason(reason: &Reason) -> ReasonOut<'_> {
+    ReasonOut {
+        code: reason.code.as_str(),
+        effect: reason.effect.as_str(),
+        message: reason.message(),
+        mandate_id: reason.mandate.map(|it| it.to_string()),
+        field: reason.field.as_deref(),
+        limit: reason.limit,
+        used: reason.used,
+        requested: reason.requested,
+        window: reason.window.as_deref(),
+        clears_at: reason.clears_at.map(|it| it.to_string()),
+    }
+}
+
+/// The codes of the reasons and the signals without one, each once.
+fn signals(action: &Action, reasons: &[Reason]) -> Vec<&'static str> {
+    let mut out: Vec<&'static str> = Vec::new();
+    for code in reasons.iter().map(|it| it.code).chain(action.signals.iter().copied()) {
+        if !out.contains(&code.as_str()) {
+            out.push(code.as_str());
+        }
+    }
+    out
+}
+
+fn outcome(outcome: &Outcome) -> OutcomeOut {
+    OutcomeOut {
+        status: match outcome.status {
+            OutcomeStatus::Cancelled => "cancelled",
+            OutcomeStatus::Completed => "completed",
+            OutcomeStatus::Failed => "failed",
+        },
+        amount: outcome.amount,
+        settled_at: outcome.at.to_string(),
+        late: outcome.late,
+    }
+}
+
+/// What a person was asked. While it waits, how the action reads says whether the wait is over.
+fn approval<'a>(approval: &'a Approval, decided: &'a Decided) -> ApprovalOut<'a> {
+    let (state, at, by, note) = match &approval.state {
+        ApprovalState::Waiting => match (decided.status(), decided.view().decided()) {
+            (Status::Expired, at) => ("expired", at.map(|it| it.0), None, None),
+            (Status::Denied, at) => ("denied", at.map(|it| it.0), None, None),
+            _ => ("waiting", None, None, None),
+        },
+        ApprovalState::Approved { at } => ("approved", Some(*at), approval.approvals.last().map(|it| it.by), None),
+        ApprovalState::Denied { at, by, note } => ("denied", Some(*at), *by, note.as_ref()),
+        ApprovalState::Expired { at } => ("expired", Some(*at), None, None),
+    };
+    ApprovalOut {
+        id: approval.id.to_string(),
+        url: decided.url().unwrap_or_default(),
+        state,
+        expires_at: approval.expires_at.to_string(),
+        needed: approval.needed,
+        approvals: approval
+            .approvals
+            .iter()
+            .map(|it| ConsentOut {
+                by: it.by.to_string(),
+                at: it.at.to_string(),
+                note: it.note.as_ref().map(|note| note.as_str()),
+            })
+            .collect(),
+        client_may_ask: decided.view().client_may_ask,
+        decided_by: by.map(|it| it.to_string()),
+        decided_at: at.map(|it| it.to_string()),
+        note: note.map(|it| it.as_str()),
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DecisionAnswer<'a> {
+    id: String,
+    decision: &'static str,
+    status: &'static str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    summary: &'a str,
+    agent_id: String,
+    principal_id: String,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payment: Option<PaymentOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<DataOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<ToolOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<SessionOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by: Option<String>,
+    reasons: Vec<ReasonOut<'a>>,
+    signals: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mandate_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mandate_version: Option<u32>,
+    action_digest: String,
+    digest_salt: String,
+    provenance: OriginOut<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipt: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipt_expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_amount: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<ApprovalOut<'a>>,
+    evidence_record: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<OutcomeOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incident: Option<IncidentOut>,
+}
+
+#[derive(Serialize)]
+struct PaymentOut<'a> {
+    amount: i64,
+    currency: &'a str,
+    merchant: Merchant<'a>,
+}
+
+#[derive(Serialize)]
+struct DataOut<'a> {
+    recipient: &'a str,
+    fields: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    purpose: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_bytes: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct SessionOut<'a> {
+    id: &'a str,
+}
+
+#[derive(Serialize)]
+struct OriginOut<'a> {
+    declared: Vec<&'a str>,
+    observed: Vec<&'a str>,
+    effective: &'static str,
+    verdict: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReasonOut<'a> {
+    code: &'static str,
+    effect: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mandate_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requested: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clears_at: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ApprovalOut<'a> {
+    id: String,
+    url: &'a str,
+    state: &'static str,
+    expires_at: String,
+    needed: u8,
+    approvals: Vec<ConsentOut<'a>>,
+    client_may_ask: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ConsentOut<'a> {
+    by: String,
+    at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OutcomeOut {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    amount: Option<i64>,
+    settled_at: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    late: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct IncidentOut {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    allowed_amount: i64,
+    settled_amount: i64,
+    evidence_record: String,
+}

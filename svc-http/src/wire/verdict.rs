@@ -1,0 +1,128 @@
+//! The body and the answer of `POST /v1/verify`.
+
+use http::{HeaderMap, HeaderName};
+use serde::Serialize;
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::rules::gate::verify::{Charge, Fault, Verdict};
+use svc_core::state::gate::verify_key::VerifyKey;
+use svc_core::value::canonical::canonical;
+use svc_core::value::digest::Digest;
+use svc_core::value::domain::Domain;
+use svc_core::value::{Amount, Currency, Invalid};
+
+use super::{Fields, integer, parse, text};
+use crate::headers::single;
+
+/// The longest `type` that is looked at, in bytes: longer than any there is.
+const TYPE_BYTES_MAX: usize = 128;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What is asked of a receipt.
+#[derive(Debug)]
+pub struct Asked {
+    /// The receipt as sent, whatever it is.
+    pub receipt: String,
+    /// What is charged.
+    pub charge: Option<Charge>,
+    /// The type that the asker expects.
+    pub kind: Option<Box<str>>,
+    /// The digest of the asker's idempotency key.
+    pub key: Option<Digest>,
+    /// The digest of the body, RFC 8785.
+    pub body: Digest,
+}
+
+/// Reads the question. A receipt that is none is not looked at here: that is a verdict.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` with every fault.
+pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Asked, Refusal> {
+    let sent_key = single(headers, &IDEMPOTENCY_KEY)?;
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let receipt = fields.required("receipt", |it| text(it).map(str::to_owned));
+    let charge = fields.nested("charge", charge);
+    let kind = fields.optional("type", |it| match text(it)? {
+        kind if kind.is_empty() || kind.len() > TYPE_BYTES_MAX => Err(Invalid::new("must be an action type")),
+        kind => Ok(kind.into()),
+    });
+    let key = sent_key.and_then(|value| {
+        let sent = std::str::from_utf8(value.as_bytes()).map_err(|_| Invalid::new("must be UTF-8"));
+        let made = sent.and_then(|it| VerifyKey::new(it, receipt.as_deref().unwrap_or_default()));
+        made.map_err(|why| fields.note(FieldError::invalid("idempotency-key", why))).ok()
+    });
+    let body = Digest::of(canonical(&json));
+    let key = key.map(|it| it.digest());
+    fields.finish(receipt.map(|receipt| Asked { receipt, charge, kind, key, body }))
+}
+
+fn charge(fields: &mut Fields<'_>) -> Option<Charge> {
+    let amount = fields.required("amount", |it| Amount::new(integer(it)?));
+    let currency = fields.required("currency", |it| Currency::parse(text(it)?));
+    let domain = fields.nested("merchant", |it| it.optional("domain", |domain| Domain::parse(text(domain)?)));
+    let (amount, currency) = amount.zip(currency)?;
+    Some(Charge { amount: amount.minor(), currency, domain })
+}
+
+/// The verdict (CONTRACT part 2, "`POST /v1/verify`").
+///
+/// # Errors
+/// `internal` where it cannot be written, which its members rule out.
+pub fn write(verdict: &Verdict) -> Result<Vec<u8>, Refusal> {
+    let action = verdict.action.as_deref();
+    let allowed = action.and_then(|it| it.allowed());
+    let payment = action.and_then(|it| it.payment.as_ref());
+    let tells_consumption = verdict.is_valid() || verdict.fault == Some(Fault::AlreadyConsumed);
+    let answer = VerdictAnswer {
+        valid: verdict.is_valid(),
+        consumed: verdict.is_valid(),
+        reason: verdict.fault.map(Fault::as_str),
+        receipt_id: action.map(|it| it.receipt().to_string()),
+        action_id: action.map(|it| it.id.to_string()),
+        agent_id: action.map(|it| it.agent.to_string()),
+        kind: action.map(|it| it.kind.as_str()),
+        amount: payment.map(|it| it.amount),
+        currency: payment.map(|it| it.currency.as_str()),
+        merchant: payment.map(|it| Merchant { name: it.name.as_str(), domain: it.domain.as_str() }),
+        expires_at: allowed.map(|it| it.receipt_expires_at.to_string()),
+        consumed_at: allowed
+            .and_then(|it| it.consumed.as_ref())
+            .filter(|_| tells_consumption)
+            .map(|it| it.at.to_string()),
+    };
+    serde_json::to_vec(&answer).map_err(|_| Refusal::internal())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct VerdictAnswer<'a> {
+    valid: bool,
+    consumed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipt_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    amount: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    currency: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merchant: Option<Merchant<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_at: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Merchant<'a> {
+    pub(super) name: &'a str,
+    pub(super) domain: &'a str,
+}
