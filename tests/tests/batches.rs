@@ -120,7 +120,7 @@ fn compare(rounds: &[(u16, Vec<Move>)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, max_shrink_iters: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever the commands: together they answer and leave what they answer and leave one after another.
     #[test]

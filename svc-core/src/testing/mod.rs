@@ -16,6 +16,7 @@ pub mod contract;
 pub mod dice;
 pub mod fault;
 pub mod locks;
+pub mod model;
 pub mod sample;
 pub mod world;
 
