@@ -3,7 +3,7 @@
 //! This is its pure half: the text of a URL, and whether an address is one of the public internet. Whoever connects
 //! resolves the host, asks [`is_public`] of every address, and connects to the one that was asked about.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
@@ -42,7 +42,7 @@ impl OutboundUrl {
         }
         let url = Url::parse(text).map_err(|_| Invalid::new("must be an absolute https URL"))?;
         let host = url.host().ok_or_else(|| Invalid::new("must name a host"))?.to_owned();
-        let loopback = literal(&host).is_some_and(|it| is_loopback(it));
+        let loopback = literal(&host).is_some_and(is_loopback);
         match url.scheme() {
             "https" => {}
             "http" if policy.allow_private_loopback && loopback => {}
