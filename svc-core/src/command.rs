@@ -22,7 +22,7 @@ use crate::state::gate::{Agent, Callback, Mandate, Verb};
 use crate::state::people::{Binding, SigningKey, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
-use crate::value::id::{ApprovalId, KeyId, MandateId};
+use crate::value::id::{ActionId, ApprovalId, KeyId, MandateId};
 
 /// What something that is due does: the row whose timer it is.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,8 @@ commands! {
     GrantMandate => mandates::grant_mandate, Mandate;
     /// A signing key is kept.
     KeepSigningKey => signing_key::keep_signing_key, SigningKey;
+    /// A stop's effect on an allowed action is recorded.
+    RecordRevoked => record_revoked, Done;
     /// An agent is made.
     RegisterAgent => register_agent::register_agent, Registered;
     /// A callback is named.
@@ -165,6 +167,14 @@ fn end_approval(scope: &mut Scope<'_>, ended: &EndApproval) -> Result<(), Halt> 
     freeze::end_approval(scope, ended.0)
 }
 
+/// Records that a stop has voided an allowed action.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordRevoked(pub ActionId);
+
+fn record_revoked(scope: &mut Scope<'_>, revoked: &RecordRevoked) -> Result<(), Halt> {
+    freeze::record_revoked(scope, revoked.0)
+}
+
 macro_rules! operations {
     ($($name:ident => $answer:ty, |$reply:pat_param, $signer:pat_param| $make:expr;)*) => {$(
         impl Operation for $name {
@@ -185,6 +195,7 @@ operations! {
     FreezeAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     GrantMandate => Arc<Mandate>, |Reply::Mandate(it), _| it;
     KeepSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
+    RecordRevoked => (), |Reply::Done(()), _| ();
     RegisterAgent => Registered, |Reply::Registered(it), _| *it;
     RegisterCallback => Callback, |Reply::Callback(it), _| it;
     RemoveAgent => Arc<Agent>, |Reply::Agent(it), _| it;

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::command::{Command, EndApproval, Operation, Reply, Wake};
+use crate::command::{Command, EndApproval, Operation, RecordRevoked, Reply, Wake};
 use crate::refusal::Refusal;
 use crate::rules::evidence::sequence::Sequence;
 use crate::state::gate::receipt::Signer;
-use crate::store::{Clock, CommitError, Committed, Found, Key, Range, Record, Store};
+use crate::store::{Clock, CommitError, Committed, Found, Range, Record, Store};
 use crate::turn::{Finished, Reads, Rows, Step, Turn, read};
+use crate::value::id::ulid_bits;
 use crate::value::link::{Index, SHARDS, instant_order};
 use crate::value::seed::Seed;
-use crate::value::{Id, Timestamp};
+use crate::value::{Id, Span, Timestamp};
 
 /// How often a commit may find its rows moved before the caller is told to come again.
 pub const CONFLICTS_MAX: u32 = 64;
 /// How many due rows or waiting records one pass takes from one shard.
 pub const TICK_MAX: usize = 512;
+/// How long an action can be open after it was asked: the longest wait, the longest receipt, and the day to its lapse.
+const OPEN_MAX: Span = Span::hours(168 + 24 + 24);
 /// Rows that an engine keeps in memory.
 const ROWS_KEPT: usize = 65_536;
 
@@ -182,17 +185,16 @@ impl<S: Store, C: Clock> Engine<S, C> {
         Ok(count)
     }
 
-    /// What a due row needs: for a stopped agent each approval that still waits is ended before it is followed.
+    /// What a due row needs. An agent that was stopped is followed: what waits is ended, what was allowed is recorded as
+    /// revoked, and only then is the agent itself done with.
     fn due(&mut self, found: &Found) -> Result<Vec<Command>, Failure<S::Error>> {
         let mut commands = Vec::new();
-        if let Key::Agent(agent) = found.row.key {
-            let waiting = self.scan(&Range::all(Index::WaitingOf, agent.bits(), TICK_MAX))?;
-            commands.extend(waiting.iter().filter_map(|it| match it.row.key {
-                Key::Approval(id) => Some(EndApproval(id).into()),
-                _ => None,
-            }));
-            if waiting.len() == TICK_MAX {
-                return Ok(commands);
+        for mut range in followed_by(found) {
+            loop {
+                let page = self.scan(&range)?;
+                commands.extend(following(&page));
+                let Some(last) = page.last().filter(|_| page.len() == range.limit) else { break };
+                range.after = Some((last.order, last.row.key));
             }
         }
         commands.push(Wake(found.row.key).into());
@@ -206,6 +208,34 @@ impl<S: Store, C: Clock> Engine<S, C> {
         self.execute_batch(sequences(&waiting).into_iter().map(Command::from).collect())?;
         Ok(count)
     }
+}
+
+/// What may have to follow a due row: nothing, or where an agent was stopped its approvals that wait and its actions of as
+/// far back as one could still be open.
+#[must_use]
+pub fn followed_by(found: &Found) -> Vec<Range> {
+    let Some(Record::Agent(agent)) = &found.row.record else { return Vec::new() };
+    let Some(stopped) = agent.following else { return Vec::new() };
+    let actions = Range::all(Index::ActionsOf, agent.id.bits(), TICK_MAX);
+    vec![
+        Range::all(Index::WaitingOf, agent.id.bits(), TICK_MAX),
+        Range { from: ulid_bits(stopped.minus(OPEN_MAX), 0), ..actions },
+    ]
+}
+
+/// What follows a stop for the rows that [`followed_by`] led to.
+#[must_use]
+pub fn following(page: &[Found]) -> Vec<Command> {
+    let command = |found: &Found| match &found.row.record {
+        Some(Record::Approval(approval)) => Some(EndApproval(approval.id).into()),
+        Some(Record::Action(action)) => {
+            let open = action.allowed().filter(|it| it.consumed.is_none() && it.outcome.is_none());
+            let unsaid = open.filter(|it| it.lapsed.is_none() && it.revoked.is_none());
+            unsaid.map(|_| RecordRevoked(action.id).into())
+        }
+        _ => None,
+    };
+    page.iter().filter_map(command).collect()
 }
 
 /// The sequencing of records that a scan found waiting: one command a workspace, each in the order of the index.

@@ -83,6 +83,7 @@ fn claims_come_from_the_row() {
         receipt_expires_at: Timestamp::from_millis((ISSUED_S + 900) * 1_000 + 999),
         consumed: None,
         lapsed: None,
+        revoked: None,
         outcome: None,
     };
     let mut action = action(allowed.clone());

@@ -100,6 +100,7 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         | Command::FreezeAgent(_)
         | Command::GrantMandate(_)
         | Command::KeepSigningKey(_)
+        | Command::RecordRevoked(_)
         | Command::RegisterAgent(_)
         | Command::RegisterCallback(_)
         | Command::RemoveAgent(_)

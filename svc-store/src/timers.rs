@@ -6,12 +6,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use svc_core::command::{Command, EndApproval, Wake};
-use svc_core::engine::{Failure, sequences};
+use svc_core::command::{Command, Wake};
+use svc_core::engine::{Failure, followed_by, following, sequences};
 use svc_core::refusal::Kind;
-use svc_core::store::{Found, Key, Range};
+use svc_core::store::{Found, Range};
+use svc_core::value::Timestamp;
 use svc_core::value::link::{Index, SHARDS, instant_order};
-use svc_core::value::{Id as _, Timestamp};
 
 use crate::error::StoreError;
 use crate::gate::Core;
@@ -68,8 +68,8 @@ fn wake(core: &Core, shard: u128) -> Result<(), Failure<StoreError>> {
         range.after = Some((last.order, last.row.key));
         let mut commands = Vec::with_capacity(due.len());
         for found in &due {
-            if let Key::Agent(agent) = found.row.key {
-                end_approvals(core, agent.bits())?;
+            for range in followed_by(found) {
+                follow(core, range)?;
             }
             commands.push(Wake(found.row.key).into());
         }
@@ -78,20 +78,14 @@ fn wake(core: &Core, shard: u128) -> Result<(), Failure<StoreError>> {
     Ok(())
 }
 
-/// Ends the approvals of an agent that was stopped, before the agent itself is done with.
-fn end_approvals(core: &Core, agent: u128) -> Result<(), Failure<StoreError>> {
-    let mut range = Range::all(Index::WaitingOf, agent, DUE_MAX);
-    for _ in 0..SCANS_MAX {
-        let waiting = scan(core, &range)?;
-        let Some(last) = waiting.last() else { return Ok(()) };
+/// Does what follows a stop for the rows of a range, before the agent itself is done with.
+fn follow(core: &Core, mut range: Range) -> Result<(), Failure<StoreError>> {
+    loop {
+        let page = scan(core, &range)?;
+        let Some(last) = page.last() else { return Ok(()) };
         range.after = Some((last.order, last.row.key));
-        let ended = waiting.iter().filter_map(|it| match it.row.key {
-            Key::Approval(id) => Some(EndApproval(id).into()),
-            _ => None,
-        });
-        run(core, ended.collect())?;
+        run(core, following(&page))?;
     }
-    Ok(())
 }
 
 /// Gives waiting records of a shard their places, in the order of their commits. The order is the ledger's, so one step is

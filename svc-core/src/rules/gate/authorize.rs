@@ -64,7 +64,7 @@ pub fn authorize(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt>
     if let Some(first) = replay(scope, asked, &agent)? {
         return Ok(View { replayed: true, ..view(scope, first)? });
     }
-    let mandates = mandates(scope, &agent)?;
+    let (mandates, unreadable) = mandates(scope, &agent)?;
     let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
     let (origin, session_conflict) = facts::origin(scope, caller.workspace, agent.id, request)?;
     let full = velocity::full_line(scope, &stored, request.kind.is_tool(), &workspace.settings)?;
@@ -81,6 +81,7 @@ pub fn authorize(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt>
         settings: &workspace.settings,
         tier: agent.tier,
         mandates: &mandates,
+        unreadable,
         activity: &stored,
         velocity: full,
         payee: paid,
@@ -102,12 +103,16 @@ fn prefetch(scope: &mut Scope<'_>, asked: &Authorize) -> Result<(), Halt> {
     scope.want(&keys)
 }
 
-/// The versions in force, in the order of their ids.
-fn mandates(scope: &mut Scope<'_>, agent: &Agent) -> Result<Vec<Arc<Mandate>>, Halt> {
+/// The versions in force, in the order of their ids, and whether one of them is not to be had: it could be a deny list.
+fn mandates(scope: &mut Scope<'_>, agent: &Agent) -> Result<(Vec<Arc<Mandate>>, bool), Halt> {
     let ids: Vec<_> = agent.mandates_in_force(scope.now()).collect();
     scope.want(&ids.iter().map(|id| Mandate::key(*id)).collect::<Vec<_>>())?;
-    // A version that the agent names and that is not there could be a deny list: without it nothing is decided.
-    ids.into_iter().map(|id| scope.get::<Mandate>(id)?.ok_or_else(|| Refusal::internal().into())).collect()
+    let mut found = Vec::with_capacity(ids.len());
+    for id in &ids {
+        found.extend(scope.get::<Mandate>(*id)?);
+    }
+    let missing = found.len() < ids.len();
+    Ok((found, missing))
 }
 
 /// The action that this idempotency key made, while the key is kept.
@@ -269,6 +274,7 @@ impl Decided<'_> {
                 receipt_expires_at: now.plus(settings.receipt_life()),
                 consumed: None,
                 lapsed: None,
+                revoked: None,
                 outcome: None,
             }),
             Verb::Ask => State::Pending { expires_at: now.plus(settings.approval_life()) },

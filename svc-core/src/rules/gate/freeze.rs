@@ -11,11 +11,11 @@ use crate::state::gate::{
     Action, Activity, Agent, Approval, ApprovalState, Code, DecidedBy, Effect, Frozen, FrozenBy, Reason, Standing,
     State, Status, Verb,
 };
-use crate::state::people::Roster;
+use crate::state::people::{Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
-use crate::value::id::{AgentId, ApprovalId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, ApprovalId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
 
 /// Stops one agent.
@@ -125,6 +125,36 @@ pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval,
     scope.put(activity);
     scope.put(ended);
     scope.put(action);
+    Ok(())
+}
+
+/// Records that a stop has voided an allowed action: what readers know by the agent's epoch already.
+///
+/// # Errors
+/// [`Halt::Load`] alone; what is not revoked, or recorded already, is left as it is.
+pub fn record_revoked(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
+    let Some(action) = scope.get::<Action>(id)? else { return Ok(()) };
+    scope.want(&[Agent::key(action.agent), Workspace::key(action.workspace)])?;
+    let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
+    let status = action.status(&agent, workspace.hold.is_some(), scope.now());
+    let mut revoked = Action::clone(&action);
+    match &mut revoked.state {
+        State::Allowed(allowed) if status == Status::Revoked && allowed.revoked.is_none() => {
+            allowed.revoked = Some(agent.stopped_since(action.epoch).unwrap_or_else(|| scope.now()));
+        }
+        State::Allowed(_) | State::Denied { .. } | State::Expired { .. } | State::Pending { .. } => return Ok(()),
+    }
+    let record = ActionRecord {
+        kind: "action.revoked",
+        actor: Actor::Policy,
+        action: &revoked,
+        agent: &agent,
+        verb: Verb::Deny,
+        status,
+    };
+    revoked.evidence = scope.append(agent.workspace, record.fact(&[]));
+    scope.put(revoked);
     Ok(())
 }
 

@@ -228,6 +228,9 @@ pub struct Allowed {
     /// What the lapse found, once it was posted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lapsed: Option<Lapse>,
+    /// When the stop that voided it was recorded on it; readers know by the agent's epoch before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<Timestamp>,
     /// What the agent said became of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,

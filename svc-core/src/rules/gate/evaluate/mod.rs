@@ -28,6 +28,8 @@ pub struct Facts<'a> {
     pub tier: Tier,
     /// Its mandates in force, in the order of their ids.
     pub mandates: &'a [Arc<Mandate>],
+    /// Whether one of them is not to be had, so that not every rule can be evaluated.
+    pub unreadable: bool,
     /// What it did lately.
     pub activity: &'a Activity,
     /// The velocity line of this action's type, where it is full.
@@ -81,6 +83,9 @@ pub struct Evaluation {
 #[must_use]
 pub fn evaluate(facts: &Facts<'_>) -> Evaluation {
     let mut verdict = Evaluation { effect: Effect::Info, reasons: Vec::new(), signals: Vec::new(), charge: None };
+    if facts.unreadable {
+        verdict.reasons.push(Reason::new(Code::EvaluationError, Effect::Deny));
+    }
     mandates::deny_lists(facts, &mut verdict.reasons);
     if facts.session_conflict {
         verdict.reasons.push(Reason::new(Code::SessionConflict, facts.unless_trusted(Effect::Deny)));
