@@ -29,7 +29,7 @@ use crate::routes::Auth;
 use crate::wire::{action_request, callback, decision, settlement, verdict};
 
 /// How long the key set may be kept by caches.
-const JWKS_CACHE: &str = "public, max-age=300";
+const JWKS_CACHE: &str = "max-age=300";
 
 /// The gate as a [`Service`].
 #[derive(Debug)]

@@ -66,18 +66,13 @@ impl<'a> Fields<'a> {
     }
 
     /// The members of an object within; `None` where it is not there, or is no object, which is noted.
-    pub fn nested<T>(&mut self, name: &str, read: impl FnOnce(&mut Fields<'a>) -> Option<T>) -> Option<T> {
+    pub fn nested<T>(&mut self, name: &str, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let value = self.raw(name)?;
         self.within(self.at(name), value, read)
     }
 
     /// The items of a list of objects; `None` where it is not there or anything in it is wrong, which is noted.
-    pub fn each<T>(
-        &mut self,
-        name: &str,
-        max: usize,
-        mut read: impl FnMut(&mut Fields<'a>) -> Option<T>,
-    ) -> Option<Vec<T>> {
+    pub fn each<T>(&mut self, name: &str, max: usize, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let list = self.optional(name, |value| list_of(value, 0, max))?;
         let mut out = Vec::with_capacity(list.len());
         let mut whole = true;
@@ -120,12 +115,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn within<T>(
-        &mut self,
-        path: String,
-        value: &'a Json,
-        read: impl FnOnce(&mut Fields<'a>) -> Option<T>,
-    ) -> Option<T> {
+    fn within<T>(&mut self, path: String, value: &'a Json, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         if value.as_object().is_none() {
             self.note(FieldError::new(path, "must be an object"));
             return None;
