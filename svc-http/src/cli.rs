@@ -3,13 +3,16 @@
 //! What was asked for goes to standard output and nothing else does; logs, advice and refusals go to standard error.
 //! Exit 0 is done, 1 refused or failed, 2 a command line that was not understood; `svc receipt verify` has a 3 of its own.
 
+mod dev;
 mod doctor;
 mod init;
 mod key;
+mod listen;
 mod migrate;
 mod output;
 mod receipt;
 mod secret;
+mod serve;
 mod setup;
 mod store;
 mod welcome;
@@ -49,6 +52,24 @@ struct Place {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Try things out: make everything on the first start, then serve on a loopback address
+    ///
+    /// The first start makes the data directory, a workspace with its owner, an agent with the templates
+    /// `saas-subscriptions` and `coding-agent`, and keys, and prints them with a request to try. Later starts keep all of
+    /// it.
+    Dev {
+        /// Address to listen on; loopback only, port 0 takes any free one [default: 127.0.0.1:8080]
+        #[arg(long, value_name = "ADDR")]
+        listen: Option<SocketAddr>,
+        /// Make new keys and revoke those that were made at the first start
+        #[arg(long)]
+        new_keys: bool,
+        #[command(flatten)]
+        callbacks: Callbacks,
+        /// Print one JSON object on one line once requests are accepted
+        #[arg(long)]
+        json: bool,
+    },
     /// Look at settings, data directory, keys, disk, clock and addresses, and say what to do
     Doctor {
         /// Print one JSON object
@@ -76,6 +97,19 @@ enum Command {
     /// Check receipts
     #[command(subcommand, arg_required_else_help = true)]
     Receipt(ReceiptCommand),
+    /// Serve
+    #[command(after_long_help = settings_help())]
+    Serve {
+        #[command(flatten)]
+        callbacks: Callbacks,
+    },
+}
+
+#[derive(Args, Clone, Copy, Debug)]
+struct Callbacks {
+    /// Let callbacks go to private addresses and to loopback by plain http; needs a server on a loopback address
+    #[arg(long = "allow-private-callbacks")]
+    allow_private: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -140,12 +174,28 @@ pub(crate) fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode, Problem> {
     let Cli { place, command } = cli;
     match command {
+        Command::Dev { listen, new_keys, callbacks, json } => {
+            let flags = Flags { listen, allow_private_callbacks: callbacks.allow_private };
+            dev::run(place.load(flags)?, dev::Wish { new_keys, json })
+        }
         Command::Doctor { json } => doctor::run(place.load(Flags::default()), json),
         Command::Init { owner, json } => init::run(&place.load(Flags::default())?.config, &owner, json),
         Command::Key(KeyCommand::Create(wish)) => key::create(&place.load(Flags::default())?.config, &wish),
         Command::Migrate { json } => migrate::run(&place.load(Flags::default())?.config, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),
+        Command::Serve { callbacks } => {
+            let flags = Flags { listen: None, allow_private_callbacks: callbacks.allow_private };
+            serve::serve(place.load(flags)?)
+        }
     }
+}
+
+/// Every setting, below the help of the command that needs them most.
+fn settings_help() -> String {
+    format!(
+        "Settings, in the file by their name and in the environment by the name in capitals:\n\n{}",
+        config::terminal_table()
+    )
 }
 
 /// Settings that a command's own flags make.

@@ -73,6 +73,37 @@ impl Home {
     /// A request that works when it is pasted into a shell, on one line.
     pub(crate) fn request(&self, base_url: &str) -> String {
         let key = self.keys.as_ref().map_or(KEY_VARIABLE, |keys| keys.agent.expose());
-        format!("curl -sS {base_url}/v1/actions/authorize -H \"authorization: Bearer {key}\" -d '{REQUEST}'")
+        let url = format!("{base_url}/v1/actions/authorize");
+        let is_plain = url.chars().all(|it| it.is_ascii_alphanumeric() || "/:.-_".contains(it));
+        // Shells read brackets and more in a way of their own.
+        let url = if is_plain { url } else { format!("'{}'", url.replace('\'', "%27")) };
+        format!("curl -sS {url} -H \"authorization: Bearer {key}\" -d '{REQUEST}'")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::value::Id as _;
+
+    use super::*;
+
+    /// The request names the key where it is known and the variable where not, and quotes an address that needs it.
+    #[test]
+    fn the_request_fits_a_shell() {
+        let (workspace, agent) = (WorkspaceId::from_bits(1), AgentId::from_bits(2));
+        let home = Home { workspace, agent, keys: None };
+        let line = home.request("http://127.0.0.1:8080");
+        assert!(
+            line.starts_with(
+                "curl -sS http://127.0.0.1:8080/v1/actions/authorize -H \"authorization: Bearer $SVC_AGENT_KEY\" -d '{"
+            ),
+            "{line}"
+        );
+        assert_eq!(line.lines().count(), 1);
+        assert!(home.request("http://[::1]:8080").starts_with("curl -sS 'http://[::1]:8080/v1/actions/authorize' "));
+        assert!(serde_json::from_str::<Value>(REQUEST).is_ok_and(|it| it["type"] == "payment"));
+        let secret = |text: &str| Secret::new(text.to_owned());
+        let keys = Some(Keys { agent: secret("ask_a"), inference: secret("ask_i"), admin: secret("ask_d") });
+        assert!(Home { workspace, agent, keys }.request("http://localhost").contains("Bearer ask_a\""));
     }
 }

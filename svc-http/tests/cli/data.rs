@@ -4,6 +4,18 @@ use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use serde_json::Value;
+use svc_core::rules::people::create_workspace::CreateWorkspace;
+use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
+use svc_core::state::gate::{Agent, Mandate, Tier};
+use svc_core::state::people::{Credential, KeyScope, Principal, Settings, Workspace};
+use svc_core::store::{Range, Record, Row as _, Store as _};
+use svc_core::value::Id as _;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::MandateVersionId;
+use svc_core::value::link::Index;
+use svc_core::value::text::{Email, Label};
+use svc_store::{Backend as _, Gate, SqliteStore};
 
 use crate::{Ran, run, svc};
 
@@ -142,4 +154,74 @@ fn key_create_prints_a_key_once() {
     let told = "svc: there is no svc data in `nowhere`: name the right data directory, or start one with `svc init`\n";
     assert_eq!(nowhere, Ran { code: 1, out: String::new(), err: told.to_owned() });
     assert!(!folder.path().join("nowhere").exists());
+}
+
+/// What the first start makes: a workspace of the owner who was named, else of `owner@localhost`, an agent of theirs with
+/// its two mandates, and one key of each scope.
+#[test]
+fn a_first_start_makes_what_an_agent_needs() {
+    for (arguments, owner) in [("init", "owner@localhost"), ("init --owner ada@example.com", "ada@example.com")] {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(run(folder.path(), arguments).code, 0);
+        let store = SqliteStore::existing(folder.path().join("svc-data")).unwrap();
+        let mut reader = store.reader().unwrap();
+        let mut rows = |index, prefix| -> Vec<Record> {
+            let found = reader.scan(&Range::all(index, prefix, 10)).unwrap();
+            found.into_iter().filter_map(|it| it.row.record).collect()
+        };
+        let workspaces = rows(Index::Workspaces, 0);
+        let workspace = Workspace::peel(&workspaces[0]).unwrap();
+        let agents = rows(Index::AgentsOf, workspace.id.bits());
+        let agent = Agent::peel(&agents[0]).unwrap();
+        let keys = rows(Index::KeysOf, workspace.id.bits());
+        let scopes: Vec<KeyScope> = keys.iter().map(|it| Credential::peel(it).unwrap().binding.scope).collect();
+        assert_eq!((workspaces.len(), agents.len(), scopes.len()), (1, 1, 3));
+        for scope in [KeyScope::Agent(agent.id), KeyScope::Admin, KeyScope::Inference] {
+            assert!(scopes.contains(&scope), "{scopes:?}");
+        }
+        assert_eq!(agent.principal, workspace.owner);
+        let mut names = Vec::new();
+        for grant in &agent.mandates {
+            let id = MandateVersionId { mandate: grant.id, version: grant.version };
+            let loaded = reader.load(&[Mandate::key(id)]).unwrap();
+            names.push(Mandate::peel(loaded[0].record.as_ref().unwrap()).unwrap().terms.name.to_string());
+        }
+        names.sort_unstable();
+        assert_eq!(names, ["coding-agent", "saas-subscriptions"]);
+        let loaded = reader.load(&[Principal::key(workspace.owner)]).unwrap();
+        assert_eq!(Principal::peel(loaded[0].record.as_ref().unwrap()).unwrap().email.as_str(), owner);
+    }
+}
+
+/// A first start that was cut short after the workspace, or after the agent, is finished by the next, with keys that are
+/// shown; a key that nobody saw is revoked.
+#[test]
+fn a_first_start_that_was_cut_short_is_finished() {
+    for has_agent in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let gate = Gate::open(folder.path().join("svc-data"), "http://127.0.0.1:8080").unwrap();
+        let owner = Email::parse("ada@example.com").unwrap();
+        let name = Label::parse("Cut short").unwrap();
+        let create = CreateWorkspace { name: name.clone(), owner, settings: Settings::default() };
+        let workspace = gate.execute(create).unwrap().id;
+        let unseen = Digest::of("ask_unseen");
+        if has_agent {
+            let key = NewKey { digest: unseen, prefix: "ask_unseen".into() };
+            let (principal, tier) = (ActsFor::Owner, Tier::Standard);
+            gate.execute(RegisterAgent { workspace, name, principal, tier, mandates: Vec::new(), key }).unwrap();
+        }
+        gate.close();
+        let made: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
+        assert_eq!(made["workspaceId"], workspace.to_string());
+        let store = SqliteStore::existing(folder.path().join("svc-data")).unwrap();
+        let keys = store.reader().unwrap().scan(&Range::all(Index::KeysOf, workspace.bits(), 10)).unwrap();
+        let keys: Vec<_> = keys.iter().map(|it| Credential::peel(it.row.record.as_ref().unwrap()).unwrap()).collect();
+        let live: BTreeSet<Digest> = keys.iter().filter(|it| it.revoked_at.is_none()).map(|it| it.digest).collect();
+        let shown = ["agentKey", "inferenceKey", "adminKey"].map(|name| Digest::of(made[name].as_str().unwrap()));
+        assert_eq!((live, keys.len()), (BTreeSet::from(shown), if has_agent { 4 } else { 3 }));
+        assert_eq!(
+            serde_json::from_str::<Value>(&run(folder.path(), "init --json").out).unwrap().as_object().unwrap().len(),
+            3
+        );
+    }
 }

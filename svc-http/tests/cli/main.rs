@@ -8,6 +8,7 @@
 )]
 
 mod data;
+mod dev;
 mod doctor;
 mod receipt;
 mod usage;

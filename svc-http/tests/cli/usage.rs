@@ -19,8 +19,12 @@ fn help_and_version_are_exit_0() {
     assert_eq!(version, Ran { code: 0, out: format!("svc {}\n", env!("CARGO_PKG_VERSION")), err: String::new() });
     let help = run(folder.path(), "--help");
     assert_eq!((help.code, help.err.as_str()), (0, ""));
-    for command in ["doctor", "init", "key", "migrate", "receipt"] {
+    for command in ["dev", "doctor", "init", "key", "migrate", "receipt", "serve"] {
         assert!(help.out.contains(&format!("\n  {command}")), "{command} in {}", help.out);
+    }
+    let settings = run(folder.path(), "serve --help").out;
+    for key in svc_http::config::KEYS {
+        assert!(settings.contains(&key.env()) && settings.contains(key.name), "{}", key.name);
     }
 }
 
@@ -30,7 +34,7 @@ fn faults_of_the_settings_are_exit_1() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("my.toml"), "[limits]\ngatePerMinutes = 1\n").unwrap();
     let mut command = svc(folder.path());
-    command.args(["init", "--config", "my.toml"]);
+    command.args(["serve", "--config", "my.toml"]);
     command.env("SVC_LISTN", "127.0.0.1:0").env("SVC_MASTER_KEY", "hunter2").env("SVC_STORE_URL", "postgres://db/svc");
     let Ran { code, out, err } = command.output().unwrap().into();
     assert_eq!((code, out.as_str()), (1, ""));
@@ -47,4 +51,23 @@ fn faults_of_the_settings_are_exit_1() {
             "svc: `limits.gatePerMinutes` in my.toml is no setting",
         ]
     );
+}
+
+/// Every command takes `--config` and `--data`, and every one that prints a result takes `--json`.
+#[test]
+fn every_command_takes_the_common_options() {
+    let folder = tempfile::tempdir().unwrap();
+    for (command, prints) in [
+        ("dev", true),
+        ("doctor", true),
+        ("init", true),
+        ("key create", true),
+        ("migrate", true),
+        ("receipt verify", true),
+        ("serve", false),
+    ] {
+        let help = run(folder.path(), &format!("{command} --help")).out;
+        assert!(help.contains("--config <FILE>") && help.contains("--data <DIR>"), "{command}: {help}");
+        assert_eq!(help.contains("--json"), prints, "{command}: {help}");
+    }
 }

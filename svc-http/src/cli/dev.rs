@@ -1,0 +1,49 @@
+//! `svc dev`: from nothing to a server that answers, in one command.
+
+use std::process::ExitCode;
+
+use svc_http::config::Loaded;
+
+use super::listen::bind;
+use super::output::{Problem, print, print_json};
+use super::store::{Missing, Use, open};
+use super::{serve, setup};
+
+/// What the command line asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    /// Make new keys and revoke the old.
+    pub(crate) new_keys: bool,
+    /// Print JSON.
+    pub(crate) json: bool,
+}
+
+/// Makes what is missing, serves, and tells how to go on.
+///
+/// # Errors
+/// [`Problem`] where the address or the data directory is not to be had, or others could reach the address.
+pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
+    let listen = loaded.config.listen;
+    if !listen.ip().is_loopback() {
+        return Err(Problem::new(
+            format!("`svc dev` listens on loopback only, and {listen} is not"),
+            "Leave the address out, or serve others with `svc serve`.",
+        ));
+    }
+    let config = serve::begin(loaded);
+    let bound = bind(listen)?;
+    let base_url = config.base_url(bound.address);
+    let gate = open(&config, &base_url, Missing::Make, Use::Server)?;
+    let home = setup::ensure(&gate, &setup::default_owner()?, wish.new_keys)?;
+    let here = format!("http://{}", bound.address);
+    serve::run(&config, &base_url, gate, bound, || {
+        if wish.json {
+            return print_json(&home.as_json(base_url.as_str()));
+        }
+        print(&format!(
+            "svc is ready at {here}\n\n{}\nAsk before you act:\n\n  {}\n\nThe interface is described at {here}/docs. Ctrl-C stops the server; the next start keeps all of it.\n",
+            home.as_text(),
+            home.request(&here),
+        ))
+    })
+}

@@ -1,0 +1,80 @@
+//! `svc serve`, and what it has in common with `svc dev`: opening the store, serving until a signal, draining.
+
+use std::process::ExitCode;
+
+use svc_http::config::{BaseUrl, Config, Loaded};
+use svc_http::serve::runtime;
+use svc_http::{Server, log};
+use svc_store::Gate;
+
+use super::listen::{Bound, Stops, bind};
+use super::output::Problem;
+use super::setup;
+use super::store::{Missing, Use, open};
+
+/// Serves until a signal.
+///
+/// # Errors
+/// [`Problem`] where the address or the data directory is not to be had.
+pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
+    let config = begin(loaded);
+    let bound = bind(config.listen)?;
+    let base_url = config.base_url(bound.address);
+    let gate = open(&config, &base_url, Missing::Make, Use::Server)?;
+    if setup::is_empty(&gate)? {
+        tracing::warn!(
+            "there is no workspace yet, so no key is known: stop the server, run `svc init`, start it again"
+        );
+    }
+    run(&config, &base_url, gate, bound, || Ok(()))
+}
+
+/// Starts the log and tells in it what the settings' sources had to say.
+pub(crate) fn begin(loaded: Loaded) -> Config {
+    log::start(loaded.config.log);
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    loaded.config
+}
+
+/// Serves on `bound` until SIGTERM or SIGINT, then drains; a second signal ends it at once. `announce` runs once requests
+/// are accepted; where it fails the server stops.
+///
+/// # Errors
+/// [`Problem`] of `announce`, or where the system gives no threads.
+pub(crate) fn run(
+    config: &Config,
+    base_url: &BaseUrl,
+    gate: Gate,
+    bound: Bound,
+    announce: impl FnOnce() -> Result<(), Problem>,
+) -> Result<ExitCode, Problem> {
+    let runtime = runtime(None).map_err(no_runtime)?;
+    runtime.block_on(async {
+        let mut stops = Stops::catch().map_err(no_runtime)?;
+        let address = bound.address;
+        let server = Server::new(bound.listener, config, base_url, gate).map_err(no_runtime)?;
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let mut serving = std::pin::pin!(server.run(async {
+            // The sender is dropped, not used: either way it is time to stop.
+            let _ = stopped.await;
+        }));
+        tracing::info!(%address, %base_url, data = %config.data.display(), "listening");
+        announce()?;
+        tokio::select! {
+            () = &mut serving => return Ok(ExitCode::SUCCESS),
+            () = stops.next() => drop(stop),
+        }
+        tracing::info!(drain_s = config.timeouts.drain.as_secs_f64(), "stopping; a second signal stops at once");
+        tokio::select! {
+            () = &mut serving => tracing::info!("stopped"),
+            () = stops.next() => tracing::warn!("stopped before running requests were done"),
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn no_runtime(error: std::io::Error) -> Problem {
+    Problem::new(format!("the server cannot start: {error}"), "Look at this user's limits of threads and open files.")
+}

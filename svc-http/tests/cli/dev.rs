@@ -1,0 +1,272 @@
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::{Ran, run, svc};
+
+/// A running server, on a port of its own, that ends with the test.
+struct Dev {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    log: BufReader<ChildStderr>,
+}
+
+impl Dev {
+    fn start(folder: &Path, arguments: &str) -> Self {
+        let mut command = svc(folder);
+        command.args(["dev", "--listen", "127.0.0.1:0"]).args(arguments.split_whitespace());
+        Self::spawn(&mut command)
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (out, log) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        Self { child, out: BufReader::new(out), log: BufReader::new(log) }
+    }
+
+    /// The next line of standard output.
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.out.read_line(&mut line).unwrap() > 0, "ended: {}", self.errors());
+        line
+    }
+
+    fn errors(&mut self) -> String {
+        let mut text = String::new();
+        self.log.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// Sends SIGTERM; the exit code, and everything that was logged.
+    fn stop(mut self) -> (Option<i32>, String) {
+        signal(&self.child, "TERM");
+        let code = self.child.wait().unwrap().code();
+        (code, self.errors())
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap().success());
+}
+
+/// Asks the server for an action with this key; the status and the answer.
+fn authorize(home: &Value, key: &str) -> (u16, Value) {
+    let body = json!({ "type": "tool.call", "summary": "Read a file", "tool": { "name": "read" }, "provenance": [{ "source": "user" }] });
+    let output = Command::new("curl")
+        .env("no_proxy", "*")
+        .args(["-sS", "-w", "\n%{http_code}", "-H", &format!("authorization: Bearer {key}"), "-d", &body.to_string()])
+        .arg(format!("{}/v1/actions/authorize", home["baseUrl"].as_str().unwrap()))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (answer, status) = text.rsplit_once('\n').unwrap();
+    (status.parse().unwrap(), serde_json::from_str(answer).unwrap())
+}
+
+fn text<'a>(home: &'a Value, name: &str) -> &'a str {
+    home[name].as_str().unwrap()
+}
+
+/// On a fresh machine the first start prints a request that is allowed when it is pasted into a shell.
+#[test]
+fn the_printed_request_works_when_it_is_pasted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dev = Dev::start(folder.path(), "");
+    let request = loop {
+        let line = dev.line();
+        if line.trim_start().starts_with("curl ") {
+            break line;
+        }
+    };
+    let output = Command::new("sh").args(["-c", request.trim()]).env("no_proxy", "*").output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&answer["decision"], &answer["status"]), (&json!("allow"), &json!("allowed")), "{answer}");
+    assert!(answer["receipt"].is_string());
+    let (code, log) = dev.stop();
+    assert_eq!(code, Some(0), "{log}");
+    let key = request.split("Bearer ").nth(1).unwrap().split('"').next().unwrap();
+    assert!(key.starts_with("ask_") && !log.contains(key), "the key is in the log");
+    assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "JSON off a terminal: {log}");
+    let asked = log.lines().find(|line| line.contains("/v1/actions/authorize")).expect("one line a request");
+    assert!(asked.contains("\"status\":200") && asked.contains("request_id"), "{asked}");
+}
+
+/// `--json` is one line with exactly the members that there are; the three keys are live and of their kinds.
+#[test]
+fn json_has_what_was_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dev = Dev::start(folder.path(), "--json");
+    let home: Value = serde_json::from_str(&dev.line()).unwrap();
+    let mut names: Vec<&str> = home.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["adminKey", "agentId", "agentKey", "baseUrl", "inferenceKey", "workspaceId"]);
+    let (status, answer) = authorize(&home, text(&home, "agentKey"));
+    assert_eq!((status, &answer["agentId"]), (200, &home["agentId"]));
+    for other in ["inferenceKey", "adminKey"] {
+        let (status, answer) = authorize(&home, text(&home, other));
+        assert_eq!((status, &answer["error"]["type"]), (403, &json!("agent_key_required")));
+    }
+    let listening = run(folder.path(), &format!("doctor --json --config {}", settings(folder.path(), &home)));
+    let report: Value = serde_json::from_str(&listening.out).unwrap();
+    assert_eq!((listening.code, &report["ok"]), (0, &json!(true)), "{report}");
+    assert!(listening.out.contains("a svc server answers at"), "{report}");
+}
+
+/// A settings file that says where this server listens and keeps its data.
+fn settings(folder: &Path, home: &Value) -> String {
+    let listen = text(home, "baseUrl").trim_start_matches("http://");
+    let data = folder.join("svc-data");
+    fs::write(folder.join("here.toml"), format!("listen = \"{listen}\"\ndata = \"{}\"\n", data.display())).unwrap();
+    "here.toml".to_owned()
+}
+
+/// A later start keeps workspace, agent and keys and shows no secret; `--new-keys` makes new ones and ends the old.
+#[test]
+fn later_starts_keep_everything_until_new_keys_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dev = Dev::start(folder.path(), "--json");
+    let first: Value = serde_json::from_str(&dev.line()).unwrap();
+    assert_eq!(dev.stop().0, Some(0));
+
+    let mut dev = Dev::start(folder.path(), "--json");
+    let second: Value = serde_json::from_str(&dev.line()).unwrap();
+    assert_eq!(second.as_object().unwrap().len(), 3, "{second}");
+    assert_eq!((&second["workspaceId"], &second["agentId"]), (&first["workspaceId"], &first["agentId"]));
+    assert_eq!(authorize(&second, text(&first, "agentKey")).0, 200);
+    assert_eq!(dev.stop().0, Some(0));
+
+    let mut dev = Dev::start(folder.path(), "--json --new-keys");
+    let third: Value = serde_json::from_str(&dev.line()).unwrap();
+    assert_eq!(third["agentId"], first["agentId"]);
+    assert_eq!(authorize(&third, text(&third, "agentKey")).0, 200);
+    for old in ["agentKey", "inferenceKey", "adminKey"] {
+        assert_ne!(first[old], third[old]);
+        let (status, answer) = authorize(&third, text(&first, old));
+        assert_eq!((status, &answer["error"]["type"]), (401, &json!("invalid_api_key")), "{old}");
+    }
+}
+
+/// An address that is taken, one that others can reach and a directory of somebody else's are refused, each with what to
+/// do, and nothing is left behind.
+#[test]
+fn what_stands_in_the_way_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let refused = |arguments: &str| {
+        let Ran { code, out, err } = run(folder.path(), arguments);
+        assert_eq!((code, out.as_str()), (1, ""), "{arguments}: {err}");
+        err
+    };
+    assert_eq!(
+        refused(&format!("dev --listen {address}")),
+        format!(
+            "svc: another program listens on {address}\n     Stop it, or choose another address by `listen`; port 0 takes any free one.\n"
+        )
+    );
+    assert_eq!(
+        refused("dev --listen 0.0.0.0:0"),
+        "svc: `svc dev` listens on loopback only, and 0.0.0.0:0 is not\n     Leave the address out, or serve others with `svc serve`.\n"
+    );
+    assert!(!folder.path().join("svc-data").exists());
+    fs::create_dir(folder.path().join("photos")).unwrap();
+    fs::write(folder.path().join("photos/cat.png"), "").unwrap();
+    assert_eq!(
+        refused("dev --listen 127.0.0.1:0 --data photos"),
+        "svc: `photos` holds `cat.png` and no svc data: name an empty or a new directory\n"
+    );
+    assert!(refused("dev --listen 127.0.0.1:0 --data photos/cat.png").starts_with("svc: `photos/cat.png"));
+    assert_eq!(fs::read_dir(folder.path().join("photos")).unwrap().count(), 1);
+}
+
+/// `svc init` makes the same without serving, once; the keys it printed work at the server that is started later.
+#[test]
+fn init_makes_the_same_without_serving() {
+    let folder = tempfile::tempdir().unwrap();
+    let Ran { code, out, err } = run(folder.path(), "init --json --owner ada@example.com");
+    assert_eq!((code, err.as_str()), (0, ""));
+    let made: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(made["baseUrl"], "http://127.0.0.1:8080");
+    let again = run(folder.path(), "init");
+    assert_eq!(again.code, 0);
+    assert!(again.out.starts_with("svc-data was ready already; nothing was changed\n"), "{}", again.out);
+    assert!(!again.out.contains("ask_"));
+    let mut dev = Dev::start(folder.path(), "--json");
+    let home: Value = serde_json::from_str(&dev.line()).unwrap();
+    assert_eq!(home["workspaceId"], made["workspaceId"]);
+    assert_eq!(authorize(&home, text(&made, "agentKey")).0, 200);
+    assert_eq!(run(folder.path(), "init --owner nobody").code, 2);
+}
+
+/// `svc key create` prints a key once, alone on standard output, and it works at the server that runs beside it.
+#[test]
+fn a_key_made_beside_a_running_server_works_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dev = Dev::start(folder.path(), "--json");
+    let home: Value = serde_json::from_str(&dev.line()).unwrap();
+    let agent = text(&home, "agentId");
+    let Ran { code, out, err } = run(folder.path(), &format!("key create --agent {agent} --label laptop"));
+    assert_eq!(code, 0, "{err}");
+    assert_eq!((out.len(), out.starts_with("ask_"), out.ends_with('\n')), (48, true, true));
+    assert!(err.contains("is shown this once"), "{err}");
+    assert_eq!(authorize(&home, out.trim()).1["agentId"], home["agentId"]);
+
+    let made: Value = serde_json::from_str(&run(folder.path(), "key create --scope admin --json").out).unwrap();
+    assert_eq!(made["binding"]["scope"], "admin");
+    assert_eq!(text(&made, "key").get(..12), made["binding"]["prefix"].as_str());
+    assert_eq!(authorize(&home, text(&made, "key")).1["error"]["type"], "agent_key_required");
+}
+
+/// `svc serve` serves what `svc init` made, and ends with exit 0 on SIGINT.
+#[test]
+fn serve_serves_what_init_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let made: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
+    let mut command = svc(folder.path());
+    command.args(["serve", "--allow-private-callbacks"]).env("SVC_LISTEN", "127.0.0.1:0").env("SVC_LOG_FORMAT", "json");
+    let mut serve = Dev::spawn(&mut command);
+    let mut line = String::new();
+    serve.log.read_line(&mut line).unwrap();
+    let started: Value = serde_json::from_str(&line).unwrap();
+    let home = json!({ "baseUrl": started["base_url"] });
+    assert_eq!(authorize(&home, text(&made, "agentKey")).0, 200, "{line}");
+    signal(&serve.child, "INT");
+    assert_eq!(serve.child.wait().unwrap().code(), Some(0));
+}
+
+/// A server without a workspace serves and says in its log what to run, since no key can be known.
+#[test]
+fn a_server_without_a_workspace_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = svc(folder.path());
+    command.arg("serve").env("SVC_LISTEN", "127.0.0.1:0").env("SVC_SERVICE_HOST", "10.0.0.1");
+    let mut serve = Dev::spawn(&mut command);
+    let mut log = String::new();
+    while !log.contains("listening") {
+        assert!(serve.log.read_line(&mut log).unwrap() > 0, "{log}");
+    }
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let warned: Vec<&str> = lines.iter().filter(|it| it["level"] == "WARN").map(|it| text(it, "message")).collect();
+    assert_eq!(
+        warned,
+        [
+            "`SVC_SERVICE_HOST` in the environment is passed over: container platforms set names like it",
+            "there is no workspace yet, so no key is known: stop the server, run `svc init`, start it again",
+        ]
+    );
+    let home = json!({ "baseUrl": lines.last().unwrap()["base_url"] });
+    let (status, answer) = authorize(&home, "ask_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+    assert_eq!((status, &answer["error"]["type"]), (401, &json!("invalid_api_key")));
+    assert_eq!(serve.stop().0, Some(0));
+}
