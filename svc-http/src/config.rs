@@ -255,6 +255,13 @@ impl BaseUrl {
         &self.host
     }
 
+    /// The host with its port, where that is not the scheme's own.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        let rest = self.text.split_once("://").map_or("", |(_, rest)| rest);
+        rest.split('/').next().unwrap_or_default()
+    }
+
     /// Whether the host is loopback.
     #[must_use]
     pub fn is_loopback(&self) -> bool {

@@ -105,6 +105,7 @@ fn every_key_has_its_name_in_the_environment() {
     assert_eq!(config.listen, "[::1]:9".parse().unwrap());
     assert_eq!(config.base_url(config.listen).as_str(), "https://gate.example.com/svc");
     assert_eq!(config.base_url(config.listen).host(), "gate.example.com");
+    assert_eq!(config.base_url(config.listen).authority(), "gate.example.com");
     assert_eq!(
         (config.data.as_path(), config.database()),
         (Path::new("/nowhere"), PathBuf::from("/nowhere/else/svc.db"))
@@ -248,6 +249,7 @@ fn the_base_address_follows_from_the_port() {
     ] {
         let url = config.base_url(listening.parse().unwrap());
         assert_eq!((url.as_str(), url.host(), url.is_loopback()), (base, host, true));
+        assert_eq!(format!("http://{}", url.authority()), base);
         assert_eq!(BaseUrl::parse(base).unwrap(), url);
     }
 }
