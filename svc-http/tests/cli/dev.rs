@@ -1,88 +1,19 @@
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::BufRead as _;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::server::{Server, authorize, signal, text};
 use crate::{Ran, run, svc};
-
-/// A running server, on a port of its own, that ends with the test.
-struct Dev {
-    child: Child,
-    out: BufReader<ChildStdout>,
-    log: BufReader<ChildStderr>,
-}
-
-impl Dev {
-    fn start(folder: &Path, arguments: &str) -> Self {
-        let mut command = svc(folder);
-        command.args(["dev", "--listen", "127.0.0.1:0"]).args(arguments.split_whitespace());
-        Self::spawn(&mut command)
-    }
-
-    fn spawn(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (out, log) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        Self { child, out: BufReader::new(out), log: BufReader::new(log) }
-    }
-
-    /// The next line of standard output.
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        assert!(self.out.read_line(&mut line).unwrap() > 0, "ended: {}", self.errors());
-        line
-    }
-
-    fn errors(&mut self) -> String {
-        let mut text = String::new();
-        self.log.read_to_string(&mut text).unwrap();
-        text
-    }
-
-    /// Sends SIGTERM; the exit code, and everything that was logged.
-    fn stop(mut self) -> (Option<i32>, String) {
-        signal(&self.child, "TERM");
-        let code = self.child.wait().unwrap().code();
-        (code, self.errors())
-    }
-}
-
-impl Drop for Dev {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn signal(child: &Child, name: &str) {
-    assert!(Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap().success());
-}
-
-/// Asks the server for an action with this key; the status and the answer.
-fn authorize(home: &Value, key: &str) -> (u16, Value) {
-    let body = json!({ "type": "tool.call", "summary": "Read a file", "tool": { "name": "read" }, "provenance": [{ "source": "user" }] });
-    let output = Command::new("curl")
-        .env("no_proxy", "*")
-        .args(["-sS", "-w", "\n%{http_code}", "-H", &format!("authorization: Bearer {key}"), "-d", &body.to_string()])
-        .arg(format!("{}/v1/actions/authorize", home["baseUrl"].as_str().unwrap()))
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let (answer, status) = text.rsplit_once('\n').unwrap();
-    (status.parse().unwrap(), serde_json::from_str(answer).unwrap())
-}
-
-fn text<'a>(home: &'a Value, name: &str) -> &'a str {
-    home[name].as_str().unwrap()
-}
 
 /// On a fresh machine the first start prints a request that is allowed when it is pasted into a shell.
 #[test]
 fn the_printed_request_works_when_it_is_pasted() {
     let folder = tempfile::tempdir().unwrap();
-    let mut dev = Dev::start(folder.path(), "");
+    let mut dev = Server::start(folder.path(), "");
     let request = loop {
         let line = dev.line();
         if line.trim_start().starts_with("curl ") {
@@ -106,7 +37,7 @@ fn the_printed_request_works_when_it_is_pasted() {
 #[test]
 fn json_has_what_was_made() {
     let folder = tempfile::tempdir().unwrap();
-    let mut dev = Dev::start(folder.path(), "--json");
+    let mut dev = Server::start(folder.path(), "--json");
     let home: Value = serde_json::from_str(&dev.line()).unwrap();
     let mut names: Vec<&str> = home.as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
@@ -135,18 +66,18 @@ fn settings(folder: &Path, home: &Value) -> String {
 #[test]
 fn later_starts_keep_everything_until_new_keys_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let mut dev = Dev::start(folder.path(), "--json");
+    let mut dev = Server::start(folder.path(), "--json");
     let first: Value = serde_json::from_str(&dev.line()).unwrap();
     assert_eq!(dev.stop().0, Some(0));
 
-    let mut dev = Dev::start(folder.path(), "--json");
+    let mut dev = Server::start(folder.path(), "--json");
     let second: Value = serde_json::from_str(&dev.line()).unwrap();
     assert_eq!(second.as_object().unwrap().len(), 3, "{second}");
     assert_eq!((&second["workspaceId"], &second["agentId"]), (&first["workspaceId"], &first["agentId"]));
     assert_eq!(authorize(&second, text(&first, "agentKey")).0, 200);
     assert_eq!(dev.stop().0, Some(0));
 
-    let mut dev = Dev::start(folder.path(), "--json --new-keys");
+    let mut dev = Server::start(folder.path(), "--json --new-keys");
     let third: Value = serde_json::from_str(&dev.line()).unwrap();
     assert_eq!(third["agentId"], first["agentId"]);
     assert_eq!(authorize(&third, text(&third, "agentKey")).0, 200);
@@ -202,7 +133,7 @@ fn init_makes_the_same_without_serving() {
     assert_eq!(again.code, 0);
     assert!(again.out.starts_with("svc-data was ready already; nothing was changed\n"), "{}", again.out);
     assert!(!again.out.contains("ask_"));
-    let mut dev = Dev::start(folder.path(), "--json");
+    let mut dev = Server::start(folder.path(), "--json");
     let home: Value = serde_json::from_str(&dev.line()).unwrap();
     assert_eq!(home["workspaceId"], made["workspaceId"]);
     assert_eq!(authorize(&home, text(&made, "agentKey")).0, 200);
@@ -213,7 +144,7 @@ fn init_makes_the_same_without_serving() {
 #[test]
 fn a_key_made_beside_a_running_server_works_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let mut dev = Dev::start(folder.path(), "--json");
+    let mut dev = Server::start(folder.path(), "--json");
     let home: Value = serde_json::from_str(&dev.line()).unwrap();
     let agent = text(&home, "agentId");
     let Ran { code, out, err } = run(folder.path(), &format!("key create --agent {agent} --label laptop"));
@@ -235,7 +166,7 @@ fn serve_serves_what_init_made() {
     let made: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
     let mut command = svc(folder.path());
     command.args(["serve", "--allow-private-callbacks"]).env("SVC_LISTEN", "127.0.0.1:0").env("SVC_LOG_FORMAT", "json");
-    let mut serve = Dev::spawn(&mut command);
+    let mut serve = Server::spawn(&mut command);
     let mut line = String::new();
     serve.log.read_line(&mut line).unwrap();
     let started: Value = serde_json::from_str(&line).unwrap();
@@ -251,7 +182,7 @@ fn a_server_without_a_workspace_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = svc(folder.path());
     command.arg("serve").env("SVC_LISTEN", "127.0.0.1:0").env("SVC_SERVICE_HOST", "10.0.0.1");
-    let mut serve = Dev::spawn(&mut command);
+    let mut serve = Server::spawn(&mut command);
     let mut log = String::new();
     while !log.contains("listening") {
         assert!(serve.log.read_line(&mut log).unwrap() > 0, "{log}");

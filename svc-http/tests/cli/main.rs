@@ -10,7 +10,9 @@
 mod data;
 mod dev;
 mod doctor;
+mod limits;
 mod receipt;
+mod server;
 mod usage;
 
 use std::path::Path;

@@ -1,0 +1,158 @@
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::server::{Server, signal, text};
+use crate::svc;
+
+/// A deadline for whatever must not last.
+const SOON: Duration = Duration::from_secs(20);
+
+/// `svc dev` with these settings in its environment, and what it printed.
+fn dev(folder: &Path, settings: &[(&str, &str)]) -> (Server, Value) {
+    let mut command = svc(folder);
+    command.args(["dev", "--listen", "127.0.0.1:0", "--json"]).envs(settings.iter().copied());
+    let mut server = Server::spawn(&mut command);
+    let home = serde_json::from_str(&server.line()).unwrap();
+    (server, home)
+}
+
+fn connect(home: &Value) -> TcpStream {
+    let stream = TcpStream::connect(text(home, "baseUrl").trim_start_matches("http://")).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream
+}
+
+/// The head of a request that asks the gate, with a body of this length.
+fn head(home: &Value, length: usize) -> String {
+    let key = text(home, "agentKey");
+    format!(
+        "POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-length: {length}\r\n\r\n"
+    )
+}
+
+const BODY: &str = r#"{"type":"tool.call","summary":"Read a file","tool":{"name":"read"}}"#;
+
+/// Sends a whole request and reads the answer to the end of the connection.
+fn ask(home: &Value, body: &str) -> String {
+    let mut stream = connect(home);
+    let head = head(home, body.len()).replace("host: x", "host: x\r\nconnection: close");
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    rest(stream)
+}
+
+fn rest(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Rates and sizes are those of the settings.
+#[test]
+fn rates_and_sizes_follow_the_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings =
+        [("SVC_LIMITS_GATE_PER_MINUTE", "3"), ("SVC_LIMITS_VERIFY_PER_MINUTE", "7"), ("SVC_LIMITS_BODY_BYTES", "1024")];
+    let (_server, home) = dev(folder.path(), &settings);
+    let first = ask(&home, BODY);
+    assert!(first.starts_with("HTTP/1.1 200") && first.contains("ratelimit-limit: 3\r\n"), "{first}");
+    let large = ask(&home, &" ".repeat(1_025));
+    assert!(large.starts_with("HTTP/1.1 413"), "{large}");
+    assert!(ask(&home, BODY).starts_with("HTTP/1.1 200"));
+    let limited = ask(&home, BODY);
+    assert!(limited.starts_with("HTTP/1.1 429") && limited.contains("\r\nretry-after: "), "{limited}");
+    let mut stream = connect(&home);
+    let verify =
+        "POST /v1/verify HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 14\r\n\r\n{\"receipt\":\"\"}";
+    stream.write_all(verify.as_bytes()).unwrap();
+    let verdict = rest(stream);
+    assert!(verdict.contains("ratelimit-limit: 7\r\n") && verdict.contains("malformed"), "{verdict}");
+}
+
+/// A client that sends no head, or no body, is let go after the time of the settings.
+#[test]
+fn slow_clients_are_let_go_after_the_time_of_the_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, home) = dev(folder.path(), &[("SVC_TIMEOUTS_HEADER_MS", "700"), ("SVC_TIMEOUTS_BODY_MS", "150")]);
+    let silent = connect(&home);
+    assert_eq!(rest(silent), "");
+    let mut slow = connect(&home);
+    slow.write_all(head(&home, BODY.len()).as_bytes()).unwrap();
+    let answer = rest(slow);
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("did not arrive within 150 ms"), "{answer}");
+}
+
+/// Past the connections of the settings a client is told to come again, and a place that is freed is given again.
+#[test]
+fn connections_are_counted_as_the_settings_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, home) = dev(folder.path(), &[("SVC_LIMITS_CONNECTIONS", "1")]);
+    let mut first = connect(&home);
+    first.write_all(format!("{}{BODY}", head(&home, BODY.len())).as_bytes()).unwrap();
+    let mut begin = [0; 12];
+    first.read_exact(&mut begin).unwrap();
+    assert_eq!(&begin, b"HTTP/1.1 200");
+    let refused = ask(&home, BODY);
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("not_ready"), "{refused}");
+    drop(first);
+    let until = Instant::now() + SOON;
+    while !ask(&home, BODY).starts_with("HTTP/1.1 200") {
+        assert!(Instant::now() < until, "the place is given again");
+    }
+}
+
+/// SIGTERM lets a running request end and takes no new connection; what does not end in `timeouts.drainMs` is cut, and a
+/// second signal ends everything at once.
+#[test]
+fn sigterm_drains() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut server, home) = dev(folder.path(), &[]);
+    let mut running = begun(&home);
+    signal(&server.child, "TERM");
+    until_closed(&home);
+    running.write_all(BODY.as_bytes()).unwrap();
+    let answer = rest(running);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"decision\":"), "{answer}");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+
+    let folder = tempfile::tempdir().unwrap();
+    let (mut server, home) =
+        dev(folder.path(), &[("SVC_TIMEOUTS_DRAIN_MS", "200"), ("SVC_TIMEOUTS_BODY_MS", "600000")]);
+    let cut = begun(&home);
+    signal(&server.child, "TERM");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0), "cut after the time of the settings");
+    drop(cut);
+
+    let folder = tempfile::tempdir().unwrap();
+    let (mut server, home) =
+        dev(folder.path(), &[("SVC_TIMEOUTS_DRAIN_MS", "600000"), ("SVC_TIMEOUTS_BODY_MS", "600000")]);
+    let cut = begun(&home);
+    signal(&server.child, "TERM");
+    until_closed(&home);
+    signal(&server.child, "INT");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0), "the second signal ends it");
+    drop(cut);
+}
+
+/// A request that the server has begun with: it has asked for the body.
+fn begun(home: &Value) -> TcpStream {
+    let mut stream = connect(home);
+    let head = head(home, BODY.len()).replace("host: x", "host: x\r\nexpect: 100-continue");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut asked = [0; 25];
+    stream.read_exact(&mut asked).unwrap();
+    assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream
+}
+
+/// Waits until the server takes no connection any more.
+fn until_closed(home: &Value) {
+    let address = text(home, "baseUrl").trim_start_matches("http://");
+    let until = Instant::now() + SOON;
+    while TcpStream::connect(address).is_ok() {
+        assert!(Instant::now() < until, "connections are taken still");
+    }
+}
