@@ -7,5 +7,6 @@
     reason = "a test may panic, and this is for tests alone"
 )]
 
+pub mod explore;
 pub mod play;
 pub mod source;

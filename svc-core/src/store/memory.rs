@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{Commit, CommitError, Committed, Found, Key, Loaded, Range, Record, Stamp, Store};
 use crate::value::link::{Index, Link, Order};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Inner {
     rows: BTreeMap<Key, (Stamp, Record)>,
     links: BTreeMap<(Index, u128), BTreeSet<(u128, Key)>>,
@@ -32,6 +32,12 @@ impl MemoryStore {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // A panic while the lock was held cannot leave half a commit: writes below cannot panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A store of its own that begins with what this one holds.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.lock().clone())))
     }
 
     /// How many rows there are.

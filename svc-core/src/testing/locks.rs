@@ -82,6 +82,14 @@ impl LockStore {
         Self::default()
     }
 
+    /// A database of its own that begins with the rows published here.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let inner = self.lock();
+        let (rows, last) = (inner.rows.clone(), inner.last);
+        Self(Arc::new(Mutex::new(Inner { rows, last, ..Inner::default() })))
+    }
+
     /// Every published row, sorted by key.
     #[must_use]
     pub fn dump(&self) -> Vec<(Key, Stamp, Record)> {
