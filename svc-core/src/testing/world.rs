@@ -40,7 +40,7 @@ use crate::rules::read::get_action;
 use crate::state::gate::receipt::{self, DalekSigner, KeyFault, PublicKeys};
 use crate::state::gate::{Agent, OutcomeStatus, Request, Terms, Tier, Tool};
 use crate::state::people::{Settings, Workspace};
-use crate::store::{Clock, Key, MemoryStore, Record, Row, Stamp, Store};
+use crate::store::{Clock, Commit, Committed, Key, MemoryStore, Record, Row, Stamp, Store, Write};
 use crate::value::currency::Currency;
 use crate::value::digest::Digest;
 use crate::value::domain::Domain;
@@ -300,6 +300,19 @@ impl<S: Store> World<S> {
         let reason = Note::parse("a test stops it").expect("a note");
         let workspace = self.workspace;
         self.run(FreezeAgent { workspace, agent, by: None, reason }).expect("an agent of this workspace")
+    }
+
+    /// Puts a row into the store behind the gate's back, as a fault of a disk or of a hand would.
+    ///
+    /// # Panics
+    /// Where the store fails.
+    pub fn overwrite<R: Row>(&mut self, row: R) {
+        let key = R::key(row.id());
+        let stamp = self.engine.store().load(&[key]).expect("a load succeeds").remove(0).stamp;
+        let write = Write { key, record: Some(R::wrap(Arc::new(row))), unlink: Vec::new(), link: Vec::new() };
+        let commit = Commit { checks: vec![(key, stamp)], writes: vec![write] };
+        let done = self.engine.store().commit(&commit).expect("a commit succeeds");
+        assert!(matches!(done, Committed::Applied(_)), "nobody else writes");
     }
 
     /// One row as it stands.

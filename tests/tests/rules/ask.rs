@@ -1,0 +1,181 @@
+//! What makes a person be asked although a mandate covers the action, and what becomes of the asking.
+
+use svc_core::state::gate::{ApprovalState, Code, DecidedBy, Effect, OutcomeStatus, Status, Tier, Verb};
+use svc_core::testing::world::{World, payment, request, terms, tool_call};
+use svc_core::value::Span;
+
+use super::{PAY, ask, calm, codes, fast, only};
+
+const ASKS: &str =
+    r#"{"name":"Asks","actions":["payment"],"limits":{"currency":"EUR","perAction":10000,"askAbove":5000}}"#;
+
+/// A payment above the threshold of the mandate charged asks; one at it does not.
+#[test]
+fn above_the_threshold_asks() {
+    let (mut world, agent) = calm(&[ASKS]);
+    assert_eq!(ask(&mut world, &agent, payment(5_000, "EUR", "a.example")).0, Verb::Allow);
+    let asked = world.authorize(&agent, payment(5_001, "EUR", "b.example"));
+    assert_eq!(
+        (asked.verb(), only(&asked).code, only(&asked).limit),
+        (Verb::Ask, Code::AboveAskThreshold, Some(5_000))
+    );
+}
+
+/// Payments to one registrable domain that together pass the threshold within 24 hours ask, whatever their hosts.
+#[test]
+fn split_payments_ask() {
+    let (mut world, agent) = calm(&[ASKS]);
+    assert_eq!(ask(&mut world, &agent, payment(3_000, "EUR", "a.shop.example")).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &agent, payment(2_000, "EUR", "b.shop.example")).0, Verb::Allow);
+    let split = world.authorize(&agent, payment(1, "EUR", "shop.example"));
+    assert_eq!((split.verb(), only(&split).code, only(&split).used), (Verb::Ask, Code::SplitPayments, Some(5_001)));
+    assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "other.example")).0, Verb::Allow);
+    world.advance(Span::hours(24));
+    assert_eq!(ask(&mut world, &agent, payment(5_000, "EUR", "shop.example")).0, Verb::Allow, "a day is over");
+}
+
+/// What was not paid after all does not count towards a split; a consumed receipt does.
+#[test]
+fn what_failed_is_no_split() {
+    let (mut world, agent) = calm(&[ASKS]);
+    let failed = world.authorize(&agent, payment(4_000, "EUR", "shop.example")).id();
+    world.settle(&agent, failed, OutcomeStatus::Failed, None);
+    assert_eq!(ask(&mut world, &agent, payment(4_500, "EUR", "shop.example")).0, Verb::Allow);
+}
+
+/// Fifty payments to one payee go through the sealed blocks of its row: the sum is exact, and exact again a day later.
+#[test]
+fn a_split_is_exact_over_many_payments() {
+    let (mut world, agent) =
+        calm(&[&ASKS.replace("5000", "10000").replace("\"askAbove\"", "\"onLimit\":\"deny\",\"askAbove\"")]);
+    for n in 0..50 {
+        world.advance(Span::minutes(11));
+        assert_eq!(ask(&mut world, &agent, payment(200, "EUR", "shop.example")).0, Verb::Allow, "payment {n}");
+    }
+    let split = world.authorize(&agent, payment(1, "EUR", "shop.example"));
+    assert_eq!(only(&split).used, Some(10_001));
+    world.advance(Span::hours(15));
+    let later = world.authorize(&agent, payment(10_000, "EUR", "shop.example"));
+    let used = later.reasons().iter().find(|it| it.code == Code::SplitPayments).unwrap().used.unwrap();
+    // 24 hours back lie the payments of the last nine hours of the nine and a bit that the fifty took.
+    let inside = (0..50).filter(|n| 50 * 11 - (n + 1) * 11 + 15 * 60 < 24 * 60).count();
+    assert_eq!(used, 10_000 + 1 + 200 * i64::try_from(inside).unwrap());
+}
+
+/// The same amount to the same payee within ten minutes asks; ten minutes later, another amount or currency does not.
+#[test]
+fn the_same_payment_again_asks() {
+    let (mut world, agent) = calm(&[PAY]);
+    assert_eq!(ask(&mut world, &agent, payment(700, "EUR", "shop.example")).0, Verb::Allow);
+    let again = world.authorize(&agent, payment(700, "EUR", "www.shop.example"));
+    assert_eq!((again.verb(), only(&again).code), (Verb::Ask, Code::PossibleDuplicate));
+    assert_eq!(ask(&mut world, &agent, payment(701, "EUR", "shop.example")).0, Verb::Allow);
+    world.advance(Span::minutes(10));
+    assert_eq!(ask(&mut world, &agent, payment(701, "EUR", "shop.example")).0, Verb::Allow);
+}
+
+/// A duplicate is found among forty newer payments, which have sealed it into a block.
+#[test]
+fn a_duplicate_is_found_in_a_block() {
+    let (mut world, agent) = calm(&[PAY]);
+    for amount in 1..=40 {
+        assert_eq!(ask(&mut world, &agent, payment(amount, "EUR", "shop.example")).0, Verb::Allow);
+    }
+    assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "shop.example")), (Verb::Ask, vec![Code::PossibleDuplicate]));
+    assert_eq!(ask(&mut world, &agent, payment(41, "EUR", "shop.example")).0, Verb::Allow);
+}
+
+/// A mandate may say that duplicates are noted only; so does the tier `trusted`.
+#[test]
+fn a_duplicate_may_be_noted_only() {
+    let record = PAY.replace("\"limits\"", "\"duplicates\":\"record\",\"limits\"");
+    let (mut world, agent) = calm(&[&record]);
+    world.authorize(&agent, payment(700, "EUR", "shop.example"));
+    let again = world.authorize(&agent, payment(700, "EUR", "shop.example"));
+    assert_eq!((again.verb(), only(&again).effect), (Verb::Allow, Effect::Info));
+    let trusted = world.agent().with_mandate(terms(PAY)).tier(Tier::Trusted).register();
+    world.authorize(&trusted, payment(700, "EUR", "shop.example"));
+    let again = world.authorize(&trusted, payment(700, "EUR", "shop.example"));
+    assert_eq!((again.verb(), only(&again).effect), (Verb::Allow, Effect::Info));
+}
+
+/// An agent of tier `restricted` is asked about everything.
+#[test]
+fn a_restricted_agent_always_asks() {
+    let mut world = World::with(fast());
+    let agent = world.agent().with_template("coding-agent").tier(Tier::Restricted).register();
+    assert_eq!(ask(&mut world, &agent, tool_call("ls")), (Verb::Ask, vec![Code::TierRestricted]));
+}
+
+/// While sixty denials lie in the last ten minutes every action asks; then it is over.
+#[test]
+fn sixty_denials_make_everything_ask() {
+    let (mut world, agent) = calm(&[PAY, r#"{"name":"Crm","actions":["crm.read"]}"#]);
+    for _ in 0..60 {
+        assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow);
+        assert_eq!(ask(&mut world, &agent, payment(10_001, "EUR", "a.example")).0, Verb::Deny);
+    }
+    assert_eq!(ask(&mut world, &agent, request("crm.read")), (Verb::Ask, vec![Code::Probing]));
+    world.advance(Span::minutes(10));
+    assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow);
+}
+
+/// With as many approvals waiting as may wait, a further ask is a deny that reserves nothing; a plain allow still passes.
+#[test]
+fn a_full_backlog_denies() {
+    let mut settings = fast();
+    settings.max_waiting = 2;
+    let (mut world, agent) = super::with(settings, &[PAY]);
+    for _ in 0..2 {
+        assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Ask);
+    }
+    let full = world.authorize(&agent, request("crm.read"));
+    assert_eq!((full.verb(), codes(&full)), (Verb::Deny, vec![Code::OutsideMandate, Code::ApprovalBacklog]));
+    assert!(full.view().approval.is_none());
+    assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "a.example")).0, Verb::Allow);
+    world.advance(Span::hours(24));
+    assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Ask, "what expired waits no more");
+}
+
+/// An ask makes a durable approval bound to the digest, with its link; the person at the keyboard may be asked.
+#[test]
+fn an_ask_makes_an_approval() {
+    let (mut world, agent) = calm(&[PAY]);
+    let asked = world.authorize(&agent, request("crm.read"));
+    assert_eq!((asked.status(), asked.receipt()), (Status::Pending, None));
+    let approval = asked.view().approval.clone().unwrap();
+    assert_eq!(approval.state, ApprovalState::Waiting);
+    assert_eq!((approval.needed, approval.action_digest), (1, asked.action().digest));
+    assert_eq!(approval.expires_at, world.now().plus(Span::hours(24)));
+    assert!(asked.view().client_may_ask);
+    let url = asked.url().unwrap();
+    assert!(url.starts_with("https://gate.example.com/w/wsp_") && url.ends_with(&approval.id.to_string()), "{url}");
+}
+
+/// Above the second person's line two have to agree, and in a currency without a line as soon as there is any.
+#[test]
+fn two_persons_above_the_line() {
+    let mut settings = fast();
+    settings.second_person_above.insert("EUR".parse().unwrap(), 5_000);
+    let (mut world, agent) = super::with(settings, &[]);
+    for (minor, currency, needed) in [(5_000, "EUR", 1), (5_001, "EUR", 2), (1, "USD", 2)] {
+        let asked = world.authorize(&agent, payment(minor, currency, "a.example"));
+        let view = asked.view();
+        assert_eq!(view.approval.as_ref().unwrap().needed, needed, "{minor} {currency}");
+        assert_eq!(view.client_may_ask, needed == 1);
+    }
+}
+
+/// Nobody decides in time: deny, `expired`, decided by expiry, never an allow and never a person's no.
+#[test]
+fn an_approval_expires_into_a_deny() {
+    let (mut world, agent) = calm(&[]);
+    let asked = world.authorize(&agent, request("crm.read")).id();
+    world.advance(Span::hours(24));
+    let read = world.read(&agent, asked);
+    assert_eq!((read.status(), read.verb()), (Status::Expired, Verb::Deny));
+    assert!(codes(&read).contains(&Code::ApprovalExpired) && !codes(&read).contains(&Code::PersonDenied));
+    let (at, by) = read.view().decided().unwrap();
+    assert_eq!((at, by), (world.now(), DecidedBy::Expiry));
+    assert!(matches!(read.view().approval.as_ref().unwrap().state, ApprovalState::Expired { .. }));
+}

@@ -1,0 +1,175 @@
+//! Limits per action, per period and per count; reservations and what they become.
+
+use svc_core::state::gate::{Activity, Code, OutcomeStatus, Verb};
+use svc_core::testing::world::{World, payment, request};
+use svc_core::value::Span;
+use svc_core::value::period::{Period, Zone};
+
+use super::{ask, calm, fast, only};
+
+const DAY: &str =
+    r#"{"name":"Day","actions":["payment"],"limits":{"currency":"EUR","perPeriod":{"amount":10000,"period":"day"}}}"#;
+
+fn tally(world: &mut World, agent: svc_core::value::id::AgentId) -> (i64, i64, u32) {
+    let row: std::sync::Arc<Activity> = world.row(agent);
+    let sum = |f: fn(&svc_core::state::gate::Tally) -> i64| row.tallies.iter().map(f).sum::<i64>();
+    (sum(|it| it.reserved), sum(|it| it.spent), row.tallies.iter().map(|it| it.count).sum())
+}
+
+/// One action may move its limit and no more; the reason tells the numbers.
+#[test]
+fn an_amount_is_held_to_its_limit() {
+    let (mut world, agent) = calm(&[super::PAY]);
+    assert_eq!(ask(&mut world, &agent, payment(10_000, "EUR", "a.example")).0, Verb::Allow);
+    let over = world.authorize(&agent, payment(10_001, "EUR", "b.example"));
+    let reason = only(&over);
+    assert_eq!(
+        (over.verb(), reason.code, reason.limit, reason.requested),
+        (Verb::Deny, Code::OverLimit, Some(10_000), Some(10_001))
+    );
+    assert_eq!(reason.message(), "EUR 100.01 is above EUR 100.00 for one action");
+}
+
+/// Reserved plus spent fills a period to its last unit and never past it; the next period is empty.
+#[test]
+fn a_period_is_filled_and_never_passed() {
+    let (mut world, agent) = calm(&[DAY]);
+    assert_eq!(ask(&mut world, &agent, payment(6_000, "EUR", "a.example")).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &agent, payment(4_000, "EUR", "b.example")).0, Verb::Allow);
+    let over = world.authorize(&agent, payment(1, "EUR", "c.example"));
+    let reason = only(&over);
+    assert_eq!(
+        (over.verb(), reason.code, reason.used, reason.limit),
+        (Verb::Deny, Code::OverPeriodLimit, Some(10_000), Some(10_000))
+    );
+    let (_, until) = Period::Day.bounds(world.now(), &Zone::utc());
+    assert_eq!((reason.window.as_deref(), reason.clears_at), (Some("day"), Some(until)));
+    let rest = until.since(world.now());
+    world.advance(rest);
+    assert_eq!(ask(&mut world, &agent, payment(10_000, "EUR", "c.example")).0, Verb::Allow);
+}
+
+/// The count of a period is used up by allowed actions of any type that the mandate covers.
+#[test]
+fn a_count_is_used_up() {
+    let (mut world, agent) =
+        calm(&[r#"{"name":"C","actions":["crm.*"],"limits":{"count":{"max":2,"period":"hour"}}}"#]);
+    assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &agent, request("crm.write")).0, Verb::Allow);
+    let over = world.authorize(&agent, request("crm.read"));
+    assert_eq!((over.verb(), only(&over).code, only(&over).used), (Verb::Deny, Code::OverCountLimit, Some(2)));
+}
+
+/// Where the mandate asks at its limit a person is asked, nothing is reserved, and the approval names what is exceeded.
+#[test]
+fn asking_over_a_limit_reserves_nothing() {
+    let asks = DAY.replace("\"perPeriod\"", "\"onLimit\":\"ask\",\"perPeriod\"");
+    let (mut world, agent) = calm(&[&asks]);
+    let asked = world.authorize(&agent, payment(10_001, "EUR", "a.example"));
+    assert_eq!((asked.verb(), only(&asked).code), (Verb::Ask, Code::OverPeriodLimit));
+    assert!(asked.action().mandate.is_some(), "a person's yes is charged to it");
+    let approval = asked.view().approval.clone().unwrap();
+    assert_eq!(approval.exceptions[0].code, Code::OverPeriodLimit);
+    assert_eq!(tally(&mut world, agent.agent), (0, 0, 0));
+}
+
+/// An ask within the limits reserves; its expiry releases the amount and the one of the count.
+#[test]
+fn an_ask_reserves_and_its_expiry_releases() {
+    let both = r#"{"name":"B","actions":["payment"],"limits":{"currency":"EUR","askAbove":100,"perPeriod":{"amount":10000,"period":"month"},"count":{"max":9,"period":"month"}}}"#;
+    let (mut world, agent) = calm(&[both]);
+    assert_eq!(ask(&mut world, &agent, payment(5_000, "EUR", "a.example")).0, Verb::Ask);
+    assert_eq!(tally(&mut world, agent.agent), (5_000, 0, 1));
+    world.advance(Span::hours(24));
+    assert_eq!(tally(&mut world, agent.agent), (0, 0, 0));
+}
+
+/// Completed posts what was settled and frees the rest; without an amount the allowed one; failed posts nothing.
+#[test]
+fn settlements_post_and_release() {
+    let (mut world, agent) = calm(&[DAY]);
+    let first = world.authorize(&agent, payment(3_000, "EUR", "a.example")).id();
+    let second = world.authorize(&agent, payment(3_000, "EUR", "b.example")).id();
+    let third = world.authorize(&agent, payment(3_000, "EUR", "c.example")).id();
+    assert_eq!(tally(&mut world, agent.agent), (9_000, 0, 0));
+    world.settle(&agent, first, OutcomeStatus::Completed, Some(2_500));
+    assert_eq!(tally(&mut world, agent.agent), (6_000, 2_500, 0));
+    world.settle(&agent, second, OutcomeStatus::Completed, None);
+    assert_eq!(tally(&mut world, agent.agent), (3_000, 5_500, 0));
+    world.settle(&agent, third, OutcomeStatus::Failed, None);
+    assert_eq!(tally(&mut world, agent.agent), (0, 5_500, 0));
+}
+
+/// A settled or lapsed action keeps its one of the count; only a denied or expired one gives it back.
+#[test]
+fn the_count_stays_with_what_was_allowed() {
+    let (mut world, agent) =
+        calm(&[r#"{"name":"C","actions":["crm.*"],"limits":{"count":{"max":2,"period":"month"}}}"#]);
+    let first = world.authorize(&agent, request("crm.read")).id();
+    world.settle(&agent, first, OutcomeStatus::Failed, None);
+    assert_eq!(tally(&mut world, agent.agent).2, 1);
+    world.authorize(&agent, request("crm.read"));
+    world.advance(Span::hours(25));
+    assert_eq!(tally(&mut world, agent.agent).2, 2);
+    assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Deny);
+}
+
+/// What nobody settles is posted in full a day after its receipt expired; time releases nothing.
+#[test]
+fn a_lapse_posts_in_full_and_late_failure_releases() {
+    let month = DAY.replace("\"day\"", "\"month\"");
+    let (mut world, agent) = calm(&[&month]);
+    let lapsed = world.authorize(&agent, payment(3_000, "EUR", "a.example")).id();
+    let kept = world.authorize(&agent, payment(1_000, "EUR", "b.example")).id();
+    world.advance(Span::hours(24));
+    assert_eq!(tally(&mut world, agent.agent), (4_000, 0, 0), "the receipt's 15 minutes come first");
+    world.advance(Span::minutes(15));
+    assert_eq!(tally(&mut world, agent.agent), (0, 4_000, 0));
+    let late = world.settle(&agent, lapsed, OutcomeStatus::Cancelled, None);
+    assert!(late.action().allowed().unwrap().outcome.as_ref().unwrap().late);
+    assert_eq!(tally(&mut world, agent.agent), (0, 1_000, 0));
+    world.settle(&agent, kept, OutcomeStatus::Completed, Some(400));
+    assert_eq!(tally(&mut world, agent.agent), (0, 400, 0));
+}
+
+/// What is settled after its period has ended leaves the running period alone.
+#[test]
+fn a_past_period_is_left_alone() {
+    let (mut world, agent) = calm(&[DAY]);
+    let old = world.authorize(&agent, payment(3_000, "EUR", "a.example")).id();
+    let (_, until) = Period::Day.bounds(world.now(), &Zone::utc());
+    let rest = until.since(world.now());
+    world.advance(rest);
+    world.authorize(&agent, payment(1_000, "EUR", "b.example"));
+    world.settle(&agent, old, OutcomeStatus::Completed, None);
+    assert_eq!(tally(&mut world, agent.agent), (1_000, 0, 0));
+}
+
+/// A changed zone takes effect for a period when the running one ends in the old zone.
+#[test]
+fn a_changed_zone_waits_for_the_running_period() {
+    let (mut world, agent) = calm(&[DAY]);
+    world.authorize(&agent, payment(6_000, "EUR", "a.example"));
+    let mut settings = fast();
+    settings.timezone = Zone::parse("Pacific/Auckland").unwrap();
+    world.change_settings(settings);
+    let (_, until) = Period::Day.bounds(world.now(), &Zone::utc());
+    let rest = until.since(world.now());
+    world.advance(rest);
+    let row: std::sync::Arc<Activity> = world.row(agent.agent);
+    assert_eq!(row.tallies[0].until, until);
+    assert_eq!(ask(&mut world, &agent, payment(6_000, "EUR", "b.example")).0, Verb::Allow);
+    let row: std::sync::Arc<Activity> = world.row(agent.agent);
+    let zone = Zone::parse("Pacific/Auckland").unwrap();
+    assert_eq!(row.tallies[0].until, Period::Day.bounds(world.now(), &zone).1);
+}
+
+/// A template's limits hold as the catalogue has them.
+#[test]
+fn a_template_holds() {
+    let mut world = World::with(fast());
+    let agent = world.agent().with_template("saas-subscriptions").register();
+    assert_eq!(ask(&mut world, &agent, payment(20_000, "EUR", "a.example")).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &agent, payment(20_001, "EUR", "b.example")).1, [Code::AboveAskThreshold]);
+    assert_eq!(ask(&mut world, &agent, payment(50_001, "EUR", "c.example")).1, [Code::OverLimit]);
+}

@@ -1,0 +1,165 @@
+//! Which mandate covers an action.
+
+use svc_core::state::gate::{Code, Effect, Verb};
+use svc_core::state::people::Outside;
+use svc_core::testing::world::{payment, request, terms, tool_call};
+use svc_core::value::Span;
+
+use super::{PAY, ask, calm, codes, fast, only, with};
+
+const WIDE: &str = r#"{"name":"Wide","actions":["payment"],"limits":{"currency":"EUR","perAction":10000}}"#;
+const BELOW: &str = r#"{"name":"Below","actions":["payment"],"limits":{"currency":"EUR","perAction":10000},"merchants":{"allow":["*.example.com"]}}"#;
+const EXACT: &str = r#"{"name":"Exact","actions":["payment"],"limits":{"currency":"EUR","perAction":10000},"merchants":{"allow":["shop.example.com"]}}"#;
+
+/// A type that no mandate covers asks, or is denied where the workspace says so; no mandate is charged.
+#[test]
+fn outside_every_mandate_asks_or_denies() {
+    let (mut world, agent) = calm(&[PAY]);
+    let asked = world.authorize(&agent, request("crm.update"));
+    assert_eq!((asked.verb(), codes(&asked)), (Verb::Ask, vec![Code::OutsideMandate]));
+    assert!(asked.action().mandate.is_none() && asked.action().reservation.is_none());
+    let mut settings = fast();
+    settings.outside_mandate = Outside::Deny;
+    world.change_settings(settings);
+    assert_eq!(ask(&mut world, &agent, request("crm.update")), (Verb::Deny, vec![Code::OutsideMandate]));
+}
+
+/// A prefix covers every type below it, at any depth, and not the prefix alone.
+#[test]
+fn a_prefix_covers_what_is_below_it() {
+    let (mut world, agent) = calm(&[r#"{"name":"Crm","actions":["crm.*"]}"#]);
+    assert_eq!(ask(&mut world, &agent, request("crm.update")).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &agent, request("crm.contact.read")).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &agent, request("crmx.read")).0, Verb::Ask);
+}
+
+/// The narrowest mandate that permits is charged: exact merchant, then wildcard, then anywhere.
+#[test]
+fn the_narrowest_merchant_is_charged() {
+    let (mut world, agent) = calm(&[WIDE, BELOW, EXACT]);
+    for (domain, name) in [("shop.example.com", "Exact"), ("pay.example.com", "Below"), ("example.com", "Wide")] {
+        let answer = world.authorize(&agent, payment(100, "EUR", domain));
+        let charged: std::sync::Arc<svc_core::state::gate::Mandate> = world.row(answer.action().mandate.unwrap());
+        assert_eq!(charged.name.as_str(), name);
+    }
+}
+
+/// Between equally narrow mandates the one with less left is charged, then the older one.
+#[test]
+fn the_smaller_remainder_then_the_older_is_charged() {
+    let little = r#"{"name":"Little","actions":["payment"],"limits":{"currency":"EUR","perPeriod":{"amount":5000,"period":"day"}}}"#;
+    let much = r#"{"name":"Much","actions":["payment"],"limits":{"currency":"EUR","perPeriod":{"amount":6000,"period":"day"}}}"#;
+    let (mut world, agent) = calm(&[much, little]);
+    let mut names = Vec::new();
+    for domain in ["a.example", "b.example", "c.example"] {
+        let answer = world.authorize(&agent, payment(2_000, "EUR", domain));
+        let row: std::sync::Arc<svc_core::state::gate::Mandate> = world.row(answer.action().mandate.unwrap());
+        names.push(row.name.as_str().to_owned());
+    }
+    assert_eq!(names, ["Little", "Little", "Much"], "after two, 1,000 are left of the little one: not enough");
+    let (mut world, agent) = calm(&[WIDE, WIDE]);
+    let first = world.authorize(&agent, payment(1, "EUR", "a.example")).action().mandate.unwrap();
+    let oldest = world.row::<svc_core::state::gate::Agent>(agent.agent).mandates.iter().map(|it| it.id).min().unwrap();
+    assert_eq!(first.mandate, oldest);
+}
+
+/// One mandate has to cover the whole action: two that each cover half of it cover nothing, and both say why.
+#[test]
+fn one_mandate_covers_the_whole_action() {
+    let merchant = EXACT.replace("10000", "100");
+    let amount = BELOW.replace("*.example.com", "*.example.org");
+    let (mut world, agent) = calm(&[&merchant, &amount]);
+    let (verb, said) = ask(&mut world, &agent, payment(5_000, "EUR", "shop.example.com"));
+    assert_eq!(verb, Verb::Deny, "the strictest refusal counts: `onLimit` denies");
+    assert!(said.contains(&Code::OverLimit) && said.contains(&Code::MerchantNotAllowed), "{said:?}");
+}
+
+/// Outside the merchants, fields, tools or currency of every candidate goes by the workspace's setting.
+#[test]
+fn what_no_candidate_permits_goes_by_the_setting() {
+    let (mut world, agent) = calm(&[EXACT]);
+    let answer = world.authorize(&agent, payment(100, "EUR", "other.example"));
+    assert_eq!((answer.verb(), only(&answer).field.as_deref()), (Verb::Ask, Some("other.example")));
+    assert_eq!(ask(&mut world, &agent, payment(100, "USD", "shop.example.com")).1, [Code::CurrencyNotCovered]);
+    let (mut world, agent) = calm(&[r#"{"name":"T","actions":["tool.call"],"tools":{"allow":["fs/*","search"]}}"#]);
+    assert_eq!(ask(&mut world, &agent, tool_call("search")).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &agent, tool_call("rm")), (Verb::Ask, vec![Code::ToolNotAllowed]));
+}
+
+/// A constraint whose member the action lacks refuses: an allow list is no list of suggestions.
+#[test]
+fn an_absent_member_is_outside() {
+    let merchants = r#"{"name":"M","actions":["crm.read"],"merchants":{"allow":["shop.example.com"]}}"#;
+    let tools = r#"{"name":"T","actions":["crm.write"],"tools":{"allow":["search"]}}"#;
+    let fields = r#"{"name":"F","actions":["crm.share"],"fields":{"allow":["name"]}}"#;
+    let (mut world, agent) = calm(&[merchants, tools, fields]);
+    assert_eq!(ask(&mut world, &agent, request("crm.read")).1, [Code::MerchantNotAllowed]);
+    assert_eq!(ask(&mut world, &agent, request("crm.write")).1, [Code::ToolNotAllowed]);
+    assert_eq!(ask(&mut world, &agent, request("crm.share")).1, [Code::FieldNotAllowed]);
+}
+
+/// Every shared field has to be allowed, those of `details` where there is no `data`; each that is not is told.
+#[test]
+fn every_field_has_to_be_allowed() {
+    let (mut world, agent) = calm(&[r#"{"name":"F","actions":["crm.share"],"fields":{"allow":["name","city"]}}"#]);
+    let details = |names: &[&str]| {
+        let mut asked = request("crm.share");
+        let canonical = format!("{{{}}}", names.iter().map(|it| format!("\"{it}\":1")).collect::<Vec<_>>().join(","));
+        let names = names.iter().map(|it| Box::<str>::from(*it)).collect();
+        asked.details = Some(svc_core::state::gate::Details { canonical: canonical.into(), names });
+        asked
+    };
+    assert_eq!(ask(&mut world, &agent, details(&["name", "city"])).0, Verb::Allow);
+    let answer = world.authorize(&agent, details(&["age", "name", "ssn"]));
+    let fields: Vec<_> = answer.reasons().iter().map(|it| it.field.as_deref().unwrap().to_owned()).collect();
+    assert_eq!((answer.verb(), fields), (Verb::Ask, vec!["age".to_owned(), "ssn".to_owned()]));
+}
+
+/// A mandate without a currency covers nothing that pays, whatever its type.
+#[test]
+fn a_mandate_without_currency_covers_no_payment() {
+    let (mut world, agent) = calm(&[r#"{"name":"Crm","actions":["crm.order"]}"#]);
+    assert_eq!(ask(&mut world, &agent, request("crm.order")).0, Verb::Allow);
+    let mut paying = request("crm.order");
+    paying.payment = payment(100, "EUR", "shop.example.com").payment;
+    assert_eq!(ask(&mut world, &agent, paying), (Verb::Ask, vec![Code::CurrencyNotCovered]));
+}
+
+/// A deny list of any active mandate denies, also one that does not speak of this type.
+#[test]
+fn a_deny_list_denies_whatever_covers() {
+    let merchants = r#"{"name":"No","actions":["crm.read"],"merchants":{"deny":["*.bad.example","bad.example"]}}"#;
+    let tools = r#"{"name":"No","actions":["crm.read"],"tools":{"deny":["rm"]}}"#;
+    let calls = r#"{"name":"Calls","actions":["tool.call"]}"#;
+    let (mut world, agent) = calm(&[WIDE, merchants, tools, calls]);
+    assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "a.bad.example")), (Verb::Deny, vec![Code::MerchantDenied]));
+    assert_eq!(ask(&mut world, &agent, tool_call("rm")), (Verb::Deny, vec![Code::ToolDenied]));
+    assert_eq!(ask(&mut world, &agent, tool_call("ls")).0, Verb::Allow);
+}
+
+/// An expired mandate admits nothing, and what it admitted can still be settled.
+#[test]
+fn expiry_gates_admission_alone() {
+    let (mut world, _) = calm(&[]);
+    let mut ends = terms(PAY);
+    ends.expires_at = Some(world.now().plus(Span::hours(1)));
+    let agent = world.agent().with_mandate(ends).register();
+    let allowed = world.authorize(&agent, payment(100, "EUR", "shop.example.com"));
+    world.advance(Span::hours(1));
+    assert_eq!(ask(&mut world, &agent, payment(100, "EUR", "shop.example.com")).1[0], Code::OutsideMandate);
+    let settled = world.settle(&agent, allowed.id(), svc_core::state::gate::OutcomeStatus::Completed, None);
+    assert_eq!(settled.status().as_str(), "completed");
+}
+
+/// A mandate version that is named and not to be had could be a deny list: the answer is no, with its own reason.
+#[test]
+fn what_cannot_be_evaluated_is_denied() {
+    let (mut world, agent) = with(fast(), &[PAY]);
+    let mut broken = svc_core::state::gate::Agent::clone(&world.row(agent.agent));
+    broken.mandates[0].version = 7;
+    world.overwrite(broken);
+    let answer = world.authorize(&agent, payment(100, "EUR", "shop.example.com"));
+    assert_eq!(answer.verb(), Verb::Deny);
+    assert_eq!(answer.reasons()[0].code, Code::EvaluationError);
+    assert_eq!(answer.reasons()[0].effect, Effect::Deny);
+}

@@ -1,0 +1,123 @@
+//! Where an action came from, and whose its session is.
+
+use svc_core::rules::gate::Caller;
+use svc_core::state::gate::provenance::{Class, Verdict};
+use svc_core::state::gate::{ClientSession, Code, Declared, Effect, Request, Tier, Verb};
+use svc_core::state::people::{OnMismatch, OnUndeclared};
+use svc_core::testing::world::{World, payment, request, terms, tool_call};
+use svc_core::value::Span;
+use svc_core::value::text::{SessionId, Source};
+
+use super::{PAY, ask, calm, codes, fast};
+
+fn from(request: Request, sources: &[&str]) -> Request {
+    let declared = sources.iter().map(|it| Declared { source: Source::parse(it).unwrap(), detail: None });
+    request.from_sources(declared.collect())
+}
+
+fn session(text: &str) -> SessionId {
+    SessionId::parse(text).unwrap()
+}
+
+/// Puts what the gateway would have seen into a session.
+fn observe(world: &mut World, caller: &Caller, id: &str, sources: &[&str]) {
+    world.overwrite(ClientSession {
+        id: ClientSession::id_of(caller.workspace, &session(id)),
+        owner: Some(caller.agent),
+        named_at: world.now(),
+        observed: sources.iter().map(|it| Source::parse(it).unwrap()).collect(),
+    });
+}
+
+/// Content that others wrote asks before a sink, and nowhere else; the least trusted source counts.
+#[test]
+fn untrusted_content_asks_before_a_sink() {
+    let (mut world, agent) = calm(&[PAY, r#"{"name":"T","actions":["tool.call"]}"#]);
+    let paid = world.authorize(&agent, from(payment(100, "EUR", "a.example"), &["user", "web"]));
+    assert_eq!((paid.verb(), codes(&paid)), (Verb::Ask, vec![Code::UntrustedProvenance]));
+    assert_eq!(paid.action().provenance.effective, Class::Public);
+    assert_eq!(ask(&mut world, &agent, from(tool_call("ls"), &["web"])).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &agent, from(payment(101, "EUR", "b.example"), &["user", "file"])).0, Verb::Allow);
+}
+
+/// Every sink type asks on untrusted content; other types do not.
+#[test]
+fn the_sinks_are_sinks() {
+    let everything = r#"{"name":"All","actions":["message.send","code.execute","deploy","record.delete","access.grant","infra.change","data.share","file.write","crm.*"]}"#;
+    let (mut world, agent) = calm(&[everything]);
+    for kind in
+        ["message.send", "code.execute", "deploy", "record.delete", "access.grant", "infra.change", "data.share"]
+    {
+        assert_eq!(ask(&mut world, &agent, from(request(kind), &["email"])).1, [Code::UntrustedProvenance], "{kind}");
+    }
+    for kind in ["file.write", "crm.read"] {
+        assert_eq!(ask(&mut world, &agent, from(request(kind), &["email"])).0, Verb::Allow, "{kind}");
+    }
+}
+
+/// A trusted agent's untrusted content is noted only.
+#[test]
+fn a_trusted_agent_is_noted() {
+    let mut world = World::with(fast());
+    let agent = world.agent().with_mandate(terms(PAY)).tier(Tier::Trusted).register();
+    let answer = world.authorize(&agent, from(payment(100, "EUR", "a.example"), &["web"]));
+    assert_eq!((answer.verb(), answer.reasons()[0].effect), (Verb::Allow, Effect::Info));
+}
+
+/// Nothing declared counts as `agent` and is signalled; on a sink the workspace may ask or deny.
+#[test]
+fn undeclared_goes_by_the_setting_on_sinks() {
+    let (mut world, agent) = calm(&[PAY, r#"{"name":"T","actions":["tool.call"]}"#]);
+    let noted = world.authorize(&agent, payment(100, "EUR", "a.example"));
+    assert_eq!((noted.verb(), noted.action().signals.clone()), (Verb::Allow, vec![Code::ProvenanceUndeclared]));
+    assert_eq!(noted.action().provenance.effective, Class::FirstParty);
+    for (setting, verb, minor) in [(OnUndeclared::Ask, Verb::Ask, 200), (OnUndeclared::Deny, Verb::Deny, 300)] {
+        let mut settings = fast();
+        settings.provenance.undeclared = setting;
+        world.change_settings(settings);
+        assert_eq!(
+            ask(&mut world, &agent, payment(minor, "EUR", "b.example")),
+            (verb, vec![Code::ProvenanceUndeclared])
+        );
+        assert_eq!(ask(&mut world, &agent, tool_call("ls")).0, Verb::Allow, "no sink");
+    }
+}
+
+/// What was seen entering the session and was not told: sinks are denied, all else asks, or as the workspace says.
+#[test]
+fn an_understated_account_goes_by_the_setting() {
+    let (mut world, agent) = calm(&[PAY, r#"{"name":"T","actions":["tool.call"]}"#]);
+    observe(&mut world, &agent, "s-1", &["web"]);
+    let told = |request: Request| from(request, &["user"]).in_session(session("s-1"));
+    let denied = world.authorize(&agent, told(payment(100, "EUR", "a.example")));
+    assert_eq!(denied.verb(), Verb::Deny);
+    assert_eq!(codes(&denied), [Code::UntrustedProvenance, Code::ProvenanceMismatch]);
+    assert_eq!(
+        (denied.action().provenance.verdict, denied.action().provenance.effective),
+        (Verdict::Understated, Class::Public)
+    );
+    assert_eq!(ask(&mut world, &agent, told(tool_call("ls"))), (Verb::Ask, vec![Code::ProvenanceMismatch]));
+    for (setting, effect) in [(OnMismatch::Ask, Effect::Ask), (OnMismatch::Record, Effect::Info)] {
+        let mut settings = fast();
+        settings.provenance.mismatch = setting;
+        world.change_settings(settings);
+        let answer = world.authorize(&agent, told(tool_call("ls")));
+        assert_eq!(answer.reasons()[0].effect, effect);
+    }
+}
+
+/// A session belongs to the agent that named it first; another agent is denied, until a day has passed.
+#[test]
+fn a_session_belongs_to_who_named_it_first() {
+    let (mut world, first) = calm(&[r#"{"name":"T","actions":["tool.call"]}"#]);
+    let second = world.agent().with_template("coding-agent").register();
+    let trusted = world.agent().with_template("coding-agent").tier(Tier::Trusted).register();
+    let call = || tool_call("ls").in_session(session("shared"));
+    assert_eq!(ask(&mut world, &first, call()).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &second, call()), (Verb::Deny, vec![Code::SessionConflict]));
+    assert_eq!(ask(&mut world, &trusted, call()), (Verb::Allow, vec![Code::SessionConflict]));
+    assert_eq!(ask(&mut world, &first, call()).0, Verb::Allow, "the first keeps it");
+    world.advance(Span::hours(24));
+    assert_eq!(ask(&mut world, &second, call()).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &first, call()).0, Verb::Deny);
+}

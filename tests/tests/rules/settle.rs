@@ -1,0 +1,123 @@
+//! What happened: settlements and what they are refused with.
+
+use svc_core::refusal::Kind;
+use svc_core::state::gate::{Code, OutcomeStatus, Standing, Status, Verb};
+use svc_core::testing::world::{World, charge, payment, request};
+use svc_core::value::id::EvidenceId;
+
+use super::{PAY, calm, codes};
+
+/// Each outcome settles an allowed action once; the answer is the action as it then stands.
+#[test]
+fn an_allowed_action_settles_once() {
+    for (said, status) in [
+        (OutcomeStatus::Completed, Status::Completed),
+        (OutcomeStatus::Failed, Status::Failed),
+        (OutcomeStatus::Cancelled, Status::Cancelled),
+    ] {
+        let (mut world, agent) = calm(&[PAY]);
+        let action = world.authorize(&agent, payment(100, "EUR", "a.example")).id();
+        let settled = world.settle(&agent, action, said, None);
+        assert_eq!((settled.status(), settled.verb(), settled.receipt()), (status, Verb::Allow, None));
+        let again = world.try_settle(&agent, action, said, None).unwrap_err();
+        assert_eq!(again.kind(), Kind::AlreadySettled);
+    }
+}
+
+/// Only what was allowed can be settled; another agent's action is not found.
+#[test]
+fn only_what_was_allowed_settles() {
+    let (mut world, agent) = calm(&[PAY]);
+    let denied = world.authorize(&agent, payment(10_001, "EUR", "a.example")).id();
+    let asked = world.authorize(&agent, request("crm.read")).id();
+    for action in [denied, asked] {
+        assert_eq!(
+            world.try_settle(&agent, action, OutcomeStatus::Completed, None).unwrap_err().kind(),
+            Kind::NotAllowed
+        );
+    }
+    world.advance(svc_core::value::Span::hours(24));
+    assert_eq!(world.try_settle(&agent, asked, OutcomeStatus::Completed, None).unwrap_err().kind(), Kind::NotAllowed);
+    let other = world.agent().register();
+    let own = world.authorize(&agent, payment(5, "EUR", "b.example")).id();
+    assert_eq!(world.try_settle(&other, own, OutcomeStatus::Completed, None).unwrap_err().kind(), Kind::NotFound);
+}
+
+/// An amount where nothing is paid is refused, before the state is looked at.
+#[test]
+fn an_amount_without_a_payment_is_refused() {
+    let (mut world, agent) = calm(&[r#"{"name":"Crm","actions":["crm.read"]}"#]);
+    let action = world.authorize(&agent, request("crm.read")).id();
+    assert_eq!(
+        world.try_settle(&agent, action, OutcomeStatus::Completed, Some(0)).unwrap_err().kind(),
+        Kind::InvalidAmount
+    );
+    world.settle(&agent, action, OutcomeStatus::Completed, None);
+}
+
+/// More than allowed, whatever the status says: the truth is posted, the incident recorded, the agent stopped.
+#[test]
+fn over_settlement_is_an_incident() {
+    for said in [OutcomeStatus::Completed, OutcomeStatus::Failed, OutcomeStatus::Cancelled] {
+        let (mut world, agent) = calm(&[PAY]);
+        let action = world.authorize(&agent, payment(100, "EUR", "a.example")).id();
+        let settled = world.settle(&agent, action, said, Some(101));
+        let incident = settled.action().incident.clone().unwrap();
+        assert_eq!((incident.allowed, incident.settled), (100, 101));
+        assert_eq!(settled.action().evidence, incident.evidence);
+        assert_eq!(settled.action().allowed().unwrap().outcome.as_ref().unwrap().posted, Some(101));
+        let row: std::sync::Arc<svc_core::state::gate::Agent> = world.row(agent.agent);
+        let Standing::Frozen(frozen) = &row.standing else { panic!("{:?}", row.standing) };
+        assert_eq!(
+            (frozen.incident, frozen.by.clone()),
+            (Some(incident.evidence), svc_core::state::gate::FrozenBy::Policy)
+        );
+    }
+}
+
+/// A consumed receipt is stronger than the agent's word: what was charged stays posted, and the word is signalled.
+#[test]
+fn consumption_outweighs_the_agents_word() {
+    let (mut world, agent) = calm(&[PAY]);
+    let allowed = world.authorize(&agent, payment(100, "EUR", "a.example"));
+    assert!(world.verify(allowed.receipt().unwrap(), Some(charge(90, "EUR", "a.example"))).is_valid());
+    let failed = world.settle(&agent, allowed.id(), OutcomeStatus::Failed, None);
+    assert!(failed.action().signals.contains(&Code::SettledAfterConsumption));
+    assert_eq!(posted(&failed), Some(90));
+    let allowed = world.authorize(&agent, payment(100, "EUR", "b.example"));
+    assert!(world.verify(allowed.receipt().unwrap(), Some(charge(90, "EUR", "b.example"))).is_valid());
+    assert_eq!(posted(&world.settle(&agent, allowed.id(), OutcomeStatus::Completed, Some(10))), Some(90));
+}
+
+fn posted(answer: &svc_core::answer::Decided) -> Option<i64> {
+    answer.action().allowed().unwrap().outcome.as_ref().unwrap().posted
+}
+
+/// A revoked action can still be settled, since it may have happened, and keeps reading deny.
+#[test]
+fn a_revoked_action_can_be_settled() {
+    let (mut world, agent) = calm(&[PAY]);
+    let action = world.authorize(&agent, payment(100, "EUR", "a.example")).id();
+    world.freeze(agent.agent);
+    let settled = world.settle(&agent, action, OutcomeStatus::Completed, Some(100));
+    assert_eq!((settled.status(), settled.verb()), (Status::Completed, Verb::Deny));
+    assert_eq!(codes(&settled), [Code::AgentFrozen]);
+}
+
+/// Each settlement leaves a newer record on the action.
+#[test]
+fn a_settlement_leaves_its_record() {
+    let (mut world, agent) = calm(&[PAY]);
+    let allowed = world.authorize(&agent, payment(100, "EUR", "a.example"));
+    let settled = world.settle(&agent, allowed.id(), OutcomeStatus::Completed, Some(60));
+    assert_ne!(allowed.action().evidence, settled.action().evidence);
+    let entry = record(&mut world, settled.action().evidence);
+    assert_eq!(&*entry.kind, "action.settled");
+    let data = svc_core::value::json::Json::parse(entry.data.as_bytes()).unwrap();
+    assert_eq!(data.get("posted").unwrap().as_int(), Some(60));
+    assert_eq!(data.get("released").unwrap().as_int(), Some(40));
+}
+
+fn record(world: &mut World, id: EvidenceId) -> std::sync::Arc<svc_core::state::evidence::Entry> {
+    world.row(id)
+}

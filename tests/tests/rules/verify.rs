@@ -1,0 +1,103 @@
+//! Receipts: used up by being verified, refused with the first reason that holds.
+
+use svc_core::rules::gate::verify::Fault;
+use svc_core::state::gate::OutcomeStatus;
+use svc_core::testing::world::{World, charge, payment, request};
+use svc_core::value::Span;
+use svc_core::value::digest::Digest;
+
+use super::{PAY, calm};
+
+fn paid() -> (World, svc_core::rules::gate::Caller, svc_core::answer::Decided) {
+    let (mut world, agent) = calm(&[PAY]);
+    let allowed = world.authorize(&agent, payment(100, "EUR", "shop.example"));
+    (world, agent, allowed)
+}
+
+/// A charge has to be there, in the currency, at most the amount, by the merchant or a host of his; a miss uses up nothing.
+#[test]
+fn a_charge_has_to_be_covered() {
+    let (mut world, _, allowed) = paid();
+    let receipt = allowed.receipt().unwrap();
+    assert_eq!(world.verify(receipt, None).fault, Some(Fault::ChargeRequired));
+    let nameless = svc_core::rules::gate::verify::Charge { domain: None, ..charge(100, "EUR", "shop.example") };
+    assert_eq!(world.verify(receipt, Some(nameless)).fault, Some(Fault::ChargeRequired));
+    for (asked, fault) in [
+        (charge(101, "USD", "evil.example"), Fault::CurrencyMismatch),
+        (charge(101, "EUR", "evil.example"), Fault::AmountExceeds),
+        (charge(100, "EUR", "evil.example"), Fault::MerchantMismatch),
+        (charge(100, "EUR", "notshop.example"), Fault::MerchantMismatch),
+    ] {
+        assert_eq!(world.verify(receipt, Some(asked)).fault, Some(fault));
+    }
+    assert!(world.verify(receipt, Some(charge(100, "EUR", "pay.shop.example"))).is_valid());
+}
+
+/// A receipt without a payment takes no charge, and the type has to be the one that is expected.
+#[test]
+fn a_type_has_to_fit() {
+    let (mut world, agent) = calm(&[r#"{"name":"Crm","actions":["crm.read"]}"#]);
+    let allowed = world.authorize(&agent, request("crm.read"));
+    let receipt = allowed.receipt().unwrap();
+    assert_eq!(world.verify(receipt, Some(charge(1, "EUR", "a.example"))).fault, Some(Fault::TypeMismatch));
+    let mut question = world.question(receipt, None).unwrap();
+    question.kind = Some("payment".into());
+    assert_eq!(world.run(question.clone()).unwrap().fault, Some(Fault::TypeMismatch));
+    question.kind = Some("crm.read".into());
+    assert!(world.run(question).unwrap().is_valid());
+}
+
+/// A receipt ends with its time, to the second, and not before.
+#[test]
+fn a_receipt_expires() {
+    for (life, fault) in [(Span::seconds(15 * 60 - 1), None), (Span::minutes(15), Some(Fault::Expired))] {
+        let (mut world, _, allowed) = paid();
+        world.advance(life);
+        let verdict = world.verify(allowed.receipt().unwrap(), Some(charge(100, "EUR", "shop.example")));
+        assert_eq!(verdict.fault, fault);
+    }
+}
+
+/// After completion the settled amount bounds the charge; settled as not done it is revoked.
+#[test]
+fn a_settlement_bounds_the_charge() {
+    let (mut world, agent, allowed) = paid();
+    let receipt = allowed.receipt().unwrap();
+    world.settle(&agent, allowed.id(), OutcomeStatus::Completed, Some(60));
+    assert_eq!(world.verify(receipt, Some(charge(61, "EUR", "shop.example"))).fault, Some(Fault::AmountExceeds));
+    assert!(world.verify(receipt, Some(charge(60, "EUR", "shop.example"))).is_valid());
+    let (mut world, agent, allowed) = paid();
+    world.settle(&agent, allowed.id(), OutcomeStatus::Cancelled, None);
+    let verdict = world.verify(allowed.receipt().unwrap(), Some(charge(1, "EUR", "shop.example")));
+    assert_eq!(verdict.fault, Some(Fault::Revoked));
+}
+
+/// The consuming verdict is given again for ten minutes, to the same key with the same body, and to nobody else.
+#[test]
+fn a_verdict_is_repeated_to_its_asker() {
+    let (mut world, _, allowed) = paid();
+    let mut question = world.question(allowed.receipt().unwrap(), Some(charge(100, "EUR", "shop.example"))).unwrap();
+    question.key = Some(Digest::of("a random key"));
+    let first = world.run(question.clone()).unwrap();
+    assert!(first.is_valid() && !first.replayed);
+    let again = world.run(question.clone()).unwrap();
+    assert!(again.is_valid() && again.replayed);
+    let mut other = question.clone();
+    other.key = Some(Digest::of("another key"));
+    assert_eq!(world.run(other).unwrap().fault, Some(Fault::AlreadyConsumed));
+    let mut other = question.clone();
+    other.body = Digest::of("another body");
+    assert_eq!(world.run(other).unwrap().fault, Some(Fault::AlreadyConsumed));
+    world.advance(Span::minutes(10));
+    assert_eq!(world.run(question).unwrap().fault, Some(Fault::AlreadyConsumed));
+}
+
+/// A failed verification writes nothing.
+#[test]
+fn a_failed_verification_writes_nothing() {
+    let (mut world, _, allowed) = paid();
+    let before = world.dump();
+    world.verify(allowed.receipt().unwrap(), Some(charge(101, "EUR", "shop.example")));
+    world.verify(allowed.receipt().unwrap(), None);
+    assert_eq!(world.dump(), before);
+}
