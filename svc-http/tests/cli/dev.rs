@@ -201,3 +201,23 @@ fn a_server_without_a_workspace_says_so() {
     assert_eq!((status, &answer["error"]["type"]), (401, &json!("invalid_api_key")));
     assert_eq!(serve.stop().0, Some(0));
 }
+
+/// Callbacks to a loopback address by plain http are refused, unless the server was told to allow them.
+#[test]
+fn private_callbacks_are_for_servers_that_were_told_so() {
+    for (flag, wanted) in [("--json", 400), ("--json --allow-private-callbacks", 200)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut dev = Server::start(folder.path(), flag);
+        let home: Value = serde_json::from_str(&dev.line()).unwrap();
+        let key = text(&home, "agentKey");
+        let action = authorize(&home, key).1;
+        let (base, id) = (text(&home, "baseUrl"), text(&action, "id"));
+        let output = Command::new("curl")
+            .env("no_proxy", "*")
+            .args(["-sS", "-o", "/dev/null", "-w", "%{http_code}", "-H", &format!("authorization: Bearer {key}")])
+            .args(["-d", r#"{"url":"http://127.0.0.1:9/decided"}"#, &format!("{base}/v1/actions/{id}/callback")])
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), wanted.to_string(), "{flag}");
+    }
+}
