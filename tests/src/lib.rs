@@ -7,6 +7,10 @@
     reason = "a test may panic, and this is for tests alone"
 )]
 
+pub mod client;
 pub mod explore;
+pub mod interface;
 pub mod play;
+pub mod requests;
+pub mod site;
 pub mod source;

@@ -1,0 +1,139 @@
+//! The committed interface document, and whether an answer keeps to it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::client::Got;
+use crate::source;
+
+/// The interface's version, which every answer names.
+pub const VERSION: &str = "2026-10-01";
+
+/// `docs/openapi.json`.
+///
+/// # Panics
+/// Where it is no JSON.
+#[must_use]
+pub fn document() -> &'static Value {
+    static DOCUMENT: OnceLock<Value> = OnceLock::new();
+    DOCUMENT.get_or_init(|| {
+        let text = source::file("docs/openapi.json").expect("docs/openapi.json is committed");
+        serde_json::from_str(&text).expect("docs/openapi.json is JSON")
+    })
+}
+
+/// Ends the test where an answer lacks what every answer has, or is not as the document says of its route and status.
+///
+/// # Panics
+/// With what is wrong.
+pub fn check(method: &str, path: &str, got: &Got) {
+    check_headers(path, got);
+    if got.status >= 400 && method != "HEAD" {
+        check_error(got);
+    }
+    let Some(template) = template(path) else {
+        assert_eq!((got.status, method == "HEAD" || got.kind() == "route_not_found"), (404, true), "{got:?}");
+        return;
+    };
+    if method == "HEAD" || got.status == 405 {
+        return;
+    }
+    let place = format!("{method} {template} {}", got.status);
+    let answer = &document()["paths"][template][method.to_ascii_lowercase()]["responses"][got.status.to_string()];
+    assert!(answer.is_object(), "the document has no {place}: {}", got.text());
+    let content = &answer["content"]["application/json"]["schema"];
+    if content.is_null() {
+        return;
+    }
+    let body = got.json();
+    let faults: Vec<String> = validator(&place, content)
+        .iter_errors(&body)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(faults.is_empty(), "{place} is not as the document says: {faults:?}\n{body:#}");
+    check_members(&place, content, &body);
+}
+
+/// Every member of an answer is one that the document names.
+fn check_members(place: &str, schema: &Value, body: &Value) {
+    let Some(name) = schema["$ref"].as_str().and_then(|it| it.rsplit('/').next()) else { return };
+    let Some(known) = document()["components"]["schemas"][name]["properties"].as_object() else { return };
+    for member in body.as_object().into_iter().flat_map(|it| it.keys()) {
+        assert!(known.contains_key(member), "{place}: the document does not name `{member}`");
+    }
+}
+
+fn check_headers(path: &str, got: &Got) {
+    assert_eq!(got.header("svc-version"), Some(VERSION), "{got:?}");
+    let id = got.header("x-request-id").expect("an id of the request");
+    assert!((1..=128).contains(&id.len()), "{id}");
+    let trace: Vec<&str> = got.header("traceparent").expect("a trace").split('-').collect();
+    let lengths: Vec<usize> = trace.iter().map(|it| it.len()).collect();
+    assert_eq!(lengths, [2, 32, 16, 2], "{got:?}");
+    assert!(got.header("content-type").is_some() && got.header("cache-control").is_some(), "{got:?}");
+    if path.starts_with("/v1/actions/") || path == "/v1/verify" {
+        for name in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
+            let value = got.header(name).unwrap_or_else(|| panic!("{name} on every answer of the gate: {got:?}"));
+            assert!(value.parse::<u64>().is_ok(), "{name}: {value}");
+        }
+    }
+}
+
+fn check_error(got: &Got) {
+    let body = got.json();
+    let error = &body["error"];
+    let kind = error["type"].as_str().expect("a type");
+    assert_eq!(error["requestId"].as_str(), got.header("x-request-id"), "{body}");
+    assert!(error["message"].as_str().is_some_and(|it| !it.is_empty()), "{body}");
+    assert!(error["docs"].as_str().is_some_and(|it| it.ends_with(&format!("/docs/errors#{kind}"))), "{body}");
+    if got.status < 500 {
+        assert!(error["fix"].as_str().is_some_and(|it| it.ends_with('.')), "{body}");
+    }
+    if let Some(errors) = error["errors"].as_array() {
+        let messages: Vec<&str> = errors.iter().filter_map(|it| it["message"].as_str()).collect();
+        assert_eq!(error["message"].as_str(), Some(messages.join("; ").as_str()), "{body}");
+    }
+    assert_eq!(kind == "invalid_request", error["errors"].is_array(), "{body}");
+    assert_eq!(got.header("www-authenticate"), (got.status == 401).then_some("Bearer"), "{got:?}");
+    assert_eq!(got.header("retry-after").is_some(), matches!(got.status, 429 | 503), "{got:?}");
+    assert_eq!(got.header("allow").is_some(), got.status == 405, "{got:?}");
+}
+
+/// The document's path that a request's path belongs to.
+#[must_use]
+pub fn template(path: &str) -> Option<&'static str> {
+    let path = path.split('?').next().unwrap_or_default();
+    let paths = document()["paths"].as_object().expect("paths");
+    let mut found = paths.keys().filter(|it| matches(it, path)).map(String::as_str).collect::<Vec<_>>();
+    // A literal one before one with an id in it.
+    found.sort_by_key(|it| it.contains('{'));
+    found.first().copied()
+}
+
+fn matches(template: &str, path: &str) -> bool {
+    let (mut wanted, mut sent) = (template.split('/'), path.split('/'));
+    loop {
+        match (wanted.next(), sent.next()) {
+            (None, None) => return true,
+            (Some("{id}"), Some(id)) if !id.is_empty() => {}
+            (Some(wanted), Some(sent)) if wanted == sent => {}
+            _ => return false,
+        }
+    }
+}
+
+/// The validator of one place in the document; made once.
+fn validator(place: &str, schema: &Value) -> Arc<Validator> {
+    static MADE: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    if let Some(known) = MADE.lock().expect("no test died here").get(place) {
+        return Arc::clone(known);
+    }
+    let whole = json!({ "allOf": [schema], "components": document()["components"] });
+    let made = jsonschema::options().should_validate_formats(true).build(&whole);
+    let made = Arc::new(made.unwrap_or_else(|error| panic!("{place} has no schema: {error}")));
+    MADE.lock().expect("no test died here").insert(place.to_owned(), Arc::clone(&made));
+    made
+}

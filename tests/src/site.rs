@@ -1,0 +1,372 @@
+//! A server on a free port over a gate of its own, whose clock stands still and whose store fails when it is told to.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use svc_core::rules::gate::Caller;
+use svc_core::rules::people::create_workspace::CreateWorkspace;
+use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
+use svc_core::rules::people::mandates::Content;
+use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
+use svc_core::rules::people::settings::ChangeSettings;
+use svc_core::state::gate::Tier;
+use svc_core::state::gate::receipt::{DalekSigner, PublicKeys};
+use svc_core::state::people::{Credential, KeyScope, Settings, Workspace};
+use svc_core::store::{
+    Clock as _, Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Record, Stamp, Store,
+};
+use svc_core::testing::audit::{Report, audit, audit_approvals, audit_lists};
+use svc_core::testing::world::{BASE_URL, terms};
+use svc_core::testing::{Dice, FakeClock};
+use svc_core::value::digest::Digest;
+use svc_core::value::id::{AgentId, WorkspaceId};
+use svc_core::value::secret::Secret;
+use svc_core::value::text::{Email, Label};
+use svc_core::value::{Span, Timestamp};
+use svc_http::Server;
+use svc_http::config::{BaseUrl, Config};
+use svc_store::{Backend, Gate, SqliteStore};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::client::Client;
+
+/// What a site is made of.
+#[derive(Debug)]
+pub struct Plan {
+    /// The workspace's settings; no velocity line is in the way unless a test puts it there.
+    pub settings: Settings,
+    /// The server's; nobody is held to a rate unless a test says so.
+    pub config: Config,
+    /// Where SQLite keeps the rows; they are in memory where no directory is named.
+    pub directory: Option<PathBuf>,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        let mut settings = Settings::default();
+        (settings.agent_velocity.other_count, settings.agent_velocity.tool_count) = (1_000_000, 1_000_000);
+        let mut config = Config::default();
+        (config.limits.gate_per_minute, config.limits.verify_per_minute) = (1_000_000, 1_000_000);
+        Self { settings, config, directory: None }
+    }
+}
+
+/// An agent of a site.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// Its id.
+    pub id: AgentId,
+    /// Its key.
+    pub key: String,
+    /// Who it is to the gate.
+    pub caller: Caller,
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Site {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its gate.
+    pub gate: Gate,
+    /// How its store fails.
+    pub fault: FaultSwitch,
+    clock: FakeClock,
+    memory: Option<MemoryStore>,
+    workspace: WorkspaceId,
+    dice: Mutex<Dice>,
+    stop: Option<oneshot::Sender<()>>,
+    done: JoinHandle<()>,
+}
+
+impl Site {
+    /// A site over a store in memory.
+    pub async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// A site that differs from the usual one.
+    pub async fn with(change: impl FnOnce(&mut Plan)) -> Self {
+        let mut plan = Plan::default();
+        change(&mut plan);
+        let (clock, fault, seed) = (FakeClock::default(), FaultSwitch::default(), [7; 32]);
+        let mut settings = svc_store::Settings::default();
+        settings.timers = false;
+        let base_url = BaseUrl::parse(BASE_URL).expect("a base address");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let (gate, server, memory);
+        if let Some(directory) = &plan.directory {
+            let store = SqliteStore::open(directory).expect("a database");
+            let mut writer = store.writer().expect("a writer");
+            let make = &svc_store::keys::dalek;
+            let signer = svc_store::keys::receipt_signer(&mut writer, directory, None, clock.now(), BASE_URL, make)
+                .expect("a key");
+            drop(writer);
+            gate = Gate::over(store, clock.clone(), signer, settings).expect("a gate");
+            memory = None;
+            server = Server::new(listener, &plan.config, &base_url, gate.clone()).expect("a server");
+        } else {
+            let store = MemoryStore::new();
+            let shaky = Shaky { inner: store.clone(), fault: fault.clone() };
+            let signer = DalekSigner::new(&Secret::new(seed), BASE_URL);
+            let mut keys = PublicKeys::default();
+            keys.insert(signer.public_key(Timestamp::default()));
+            gate = Gate::over(shaky, clock.clone(), Arc::new(signer), settings).expect("a gate");
+            memory = Some(store);
+            server = Server::with_keys(listener, &plan.config, &base_url, gate.clone(), keys).expect("a server");
+        }
+        let name = Label::parse("Site").expect("a name");
+        let owner = Email::parse("owner@example.com").expect("an address");
+        let workspace = gate.execute(CreateWorkspace { name, owner, settings: plan.settings }).expect("a workspace").id;
+        let address = server.address().expect("an address");
+        let (stop, stopped) = oneshot::channel::<()>();
+        let done = tokio::spawn(server.run(async {
+            let _ = stopped.await;
+        }));
+        let dice = Mutex::new(Dice::new(0));
+        Self { address, gate, fault, clock, memory, workspace, dice, stop: Some(stop), done }
+    }
+
+    /// A new connection.
+    pub async fn client(&self) -> Client {
+        Client::connect(self.address).await
+    }
+
+    /// The workspace that everything is in.
+    #[must_use]
+    pub const fn workspace(&self) -> WorkspaceId {
+        self.workspace
+    }
+
+    /// The seed's signer of a site in memory, for receipts that the server did not sign.
+    #[must_use]
+    pub fn forger(issuer: &str) -> DalekSigner {
+        DalekSigner::new(&Secret::new([7; 32]), issuer)
+    }
+
+    /// A new agent with these mandates.
+    ///
+    /// # Panics
+    /// Where a mandate is none.
+    pub fn agent(&self, mandates: &[&str]) -> Agent {
+        let (key, new) = self.new_key();
+        let made = self.gate.execute(RegisterAgent {
+            workspace: self.workspace,
+            name: Label::parse("Agent").expect("a name"),
+            principal: ActsFor::Owner,
+            tier: Tier::Standard,
+            mandates: mandates.iter().map(|it| Content::Whole(Box::new(terms(it)))).collect(),
+            key: new,
+        });
+        let made = made.expect("an agent");
+        Agent { id: made.agent.id, key, caller: Caller::of(&made.binding).expect("an agent's key") }
+    }
+
+    /// One more key of this scope.
+    ///
+    /// # Panics
+    /// Where the gate makes none.
+    pub fn key(&self, scope: KeyScope) -> String {
+        let (text, key) = self.new_key();
+        let made = CreateKey { workspace: self.workspace, scope, principal: None, label: None, expires_at: None, key };
+        self.gate.execute(made).expect("a key");
+        text
+    }
+
+    /// Ends a key.
+    ///
+    /// # Panics
+    /// Where there is no such key.
+    pub fn revoke(&self, key: &str) {
+        let credential = Credential::id_of(&Digest::of(key));
+        self.gate.execute(RevokeKey { workspace: self.workspace, credential }).expect("the key is there");
+    }
+
+    /// Puts other settings in force.
+    ///
+    /// # Panics
+    /// Where they are out of their bounds.
+    pub fn change_settings(&self, settings: Settings) -> Arc<Workspace> {
+        self.gate.execute(ChangeSettings { workspace: self.workspace, settings }).expect("settings")
+    }
+
+    fn new_key(&self) -> (String, NewKey) {
+        let text = format!("ask_{}", URL_SAFE_NO_PAD.encode(self.dice.lock().expect("one thread").bytes()));
+        let key = NewKey { digest: Digest::of(&text), prefix: text[..12].into() };
+        (text, key)
+    }
+
+    /// Lets time go by; whatever falls due on the way is seen to at its instant.
+    ///
+    /// # Panics
+    /// Where a timer that ran stays due.
+    pub fn advance(&self, span: Span) {
+        let until = self.clock.now().plus(span);
+        let mut rounds = 0;
+        while let Some(due) = self.gate.tick().expect("timers run").filter(|due| *due <= until) {
+            rounds += 1;
+            assert!(rounds < 10_000, "a timer that ran is still due at {due}");
+            self.clock.set(due.max(self.clock.now()));
+        }
+        self.clock.set(until.max(self.clock.now()));
+        self.gate.tick().expect("timers run");
+    }
+
+    /// Puts the clock somewhere else without a timer, also back.
+    pub fn shift(&self, span: Span) {
+        self.clock.advance(span);
+    }
+
+    /// Reads every row of a store in memory, and ends the test where something cannot be.
+    ///
+    /// # Panics
+    /// With what is wrong.
+    pub fn audit(&self) -> Report {
+        self.gate.tick().expect("the ledger takes its places");
+        let mut memory = self.memory.clone().expect("rows in memory");
+        let rows = memory.dump();
+        let mut report = audit(&rows);
+        report.faults.extend(audit_approvals(&rows));
+        report.faults.extend(audit_lists(&mut memory, &rows));
+        report.assert_clean("the audit of a site");
+        report
+    }
+
+    /// Stops the server and waits until it and its gate have ended.
+    pub async fn stop(mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        self.done.await.expect("the server ends well");
+    }
+}
+
+/// How a store fails; clones are one switch.
+#[derive(Clone, Debug, Default)]
+pub struct FaultSwitch(Arc<AtomicU8>);
+
+/// What a store does instead of its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Fault {
+    /// Its work.
+    None = 0,
+    /// It reads nothing.
+    Load = 1,
+    /// It takes nothing.
+    Unavailable = 2,
+    /// It took the commit and nobody knows.
+    UnknownApplied = 3,
+    /// It did not take the commit and nobody knows.
+    UnknownLost = 4,
+}
+
+impl FaultSwitch {
+    /// From here on.
+    pub fn set(&self, fault: Fault) {
+        self.0.store(fault as u8, Ordering::SeqCst);
+    }
+
+    fn is(&self, fault: Fault) -> bool {
+        self.0.load(Ordering::SeqCst) == fault as u8
+    }
+}
+
+/// Memory that fails when it is told to.
+#[derive(Clone, Debug)]
+struct Shaky {
+    inner: MemoryStore,
+    fault: FaultSwitch,
+}
+
+/// What such a store says.
+#[derive(Debug)]
+struct Told;
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("the test told it to fail")
+    }
+}
+
+impl std::error::Error for Told {}
+
+impl Store for Shaky {
+    type Error = Told;
+
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, Told> {
+        if self.fault.is(Fault::Load) {
+            return Err(Told);
+        }
+        self.inner.load(keys).map_err(|never| match never {})
+    }
+
+    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<Told>> {
+        if self.fault.is(Fault::Unavailable) {
+            return Err(CommitError::Unavailable(Told));
+        }
+        if self.fault.is(Fault::UnknownLost) {
+            return Err(CommitError::Unknown(Told));
+        }
+        let done = self.inner.commit(commit).map_err(|_| CommitError::Rejected(Told))?;
+        if self.fault.is(Fault::UnknownApplied) {
+            return Err(CommitError::Unknown(Told));
+        }
+        Ok(done)
+    }
+
+    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Told> {
+        if self.fault.is(Fault::Load) {
+            return Err(Told);
+        }
+        self.inner.scan(range).map_err(|never| match never {})
+    }
+}
+
+impl Backend for Shaky {
+    type Session = Self;
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn writer(&self) -> Result<Self, Told> {
+        Ok(self.clone())
+    }
+
+    fn reader(&self) -> Result<Self, Told> {
+        Ok(self.clone())
+    }
+}
+
+/// Every row of the database in `directory`, as a store in memory would list them, read without changing anything.
+///
+/// # Panics
+/// Where a row is none.
+#[must_use]
+pub fn rows_of(directory: &std::path::Path) -> Vec<(Key, Stamp, Record)> {
+    use rusqlite::{Connection, OpenFlags};
+    use svc_core::store::Table;
+    let path = directory.join("svc.db");
+    let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("the file opens");
+    let mut rows = Vec::new();
+    for table in Table::ALL {
+        let sql = format!("SELECT key, stamp, format, body FROM \"{}\"", table.name());
+        let mut statement = file.prepare(&sql).expect("the table is there");
+        let mut found = statement.query([]).expect("rows are read");
+        while let Some(row) = found.next().expect("a row is read") {
+            let (key, stamp): (Vec<u8>, i64) = (row.get(0).expect("a key"), row.get(1).expect("a stamp"));
+            let (format, body): (u16, String) = (row.get(2).expect("a format"), row.get(3).expect("a body"));
+            let key = Key::decode(*table, &key).expect("a key of its table");
+            let record = Record::decode(*table, format, body.as_bytes()).expect("a row of its table");
+            rows.push((key, Stamp(u64::try_from(stamp).expect("a stamp")), record));
+        }
+    }
+    rows.sort_by_key(|(key, ..)| *key);
+    rows
+}
