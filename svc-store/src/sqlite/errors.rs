@@ -52,3 +52,48 @@ pub(super) fn at_commit(cause: rusqlite::Error) -> CommitError<StoreError> {
 pub(super) fn is_taken(cause: &rusqlite::Error) -> bool {
     cause.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    fn failure(code: i32) -> rusqlite::Error {
+        rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)
+    }
+
+    /// Before `COMMIT` every error means that nothing happened, and only the commit's own fault is worth halving.
+    #[test]
+    fn before_commit_nothing_happened() {
+        for code in
+            [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_FULL, ffi::SQLITE_BUSY, ffi::SQLITE_READONLY, ffi::SQLITE_NOMEM]
+        {
+            assert!(matches!(before_commit(failure(code)), CommitError::Unavailable(_)), "{code}");
+        }
+        for code in [ffi::SQLITE_TOOBIG, ffi::SQLITE_CONSTRAINT_NOTNULL, ffi::SQLITE_MISMATCH] {
+            assert!(matches!(before_commit(failure(code)), CommitError::Rejected(_)), "{code}");
+        }
+    }
+
+    /// After a failed sync the commit may be on the disk or not: nobody knows, and nobody is told that it is.
+    #[test]
+    fn a_failed_sync_is_unknown() {
+        for code in [ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_NOMEM, ffi::SQLITE_CORRUPT] {
+            assert!(matches!(at_commit(failure(code)), CommitError::Unknown(_)), "{code}");
+        }
+        assert!(matches!(at_commit(failure(ffi::SQLITE_FULL)), CommitError::Unavailable(StoreError::Full(_))));
+    }
+
+    /// What an operator reads says what to do.
+    #[test]
+    fn messages_say_what_to_do() {
+        let said: Vec<String> =
+            [ffi::SQLITE_FULL, ffi::SQLITE_READONLY, ffi::SQLITE_CORRUPT, ffi::SQLITE_BUSY, ffi::SQLITE_NOTADB]
+                .map(|code| database(failure(code)).to_string())
+                .to_vec();
+        for (said, advice) in said.iter().zip(["make room", "belong to this user", "restore", "end it", "restore"]) {
+            assert!(said.contains(advice), "{said}");
+        }
+    }
+}
