@@ -44,6 +44,9 @@ pub struct Plan {
     pub config: Config,
     /// Where SQLite keeps the rows; they are in memory where no directory is named.
     pub directory: Option<PathBuf>,
+    /// What its clock shows at first.
+    pub clock: FakeClock,
+    memory: MemoryStore,
 }
 
 impl Default for Plan {
@@ -52,7 +55,7 @@ impl Default for Plan {
         (settings.agent_velocity.other_count, settings.agent_velocity.tool_count) = (1_000_000, 1_000_000);
         let mut config = Config::default();
         (config.limits.gate_per_minute, config.limits.verify_per_minute) = (1_000_000, 1_000_000);
-        Self { settings, config, directory: None }
+        Self { settings, config, directory: None, clock: FakeClock::default(), memory: MemoryStore::new() }
     }
 }
 
@@ -94,7 +97,7 @@ impl Site {
     pub async fn with(change: impl FnOnce(&mut Plan)) -> Self {
         let mut plan = Plan::default();
         change(&mut plan);
-        let (clock, fault, seed) = (FakeClock::default(), FaultSwitch::default(), [7; 32]);
+        let (clock, fault, seed) = (plan.clock, FaultSwitch::default(), [7; 32]);
         let mut settings = svc_store::Settings::default();
         settings.timers = false;
         let base_url = BaseUrl::parse(BASE_URL).expect("a base address");
@@ -111,7 +114,7 @@ impl Site {
             memory = None;
             server = Server::new(listener, &plan.config, &base_url, gate.clone()).expect("a server");
         } else {
-            let store = MemoryStore::new();
+            let store = plan.memory;
             let shaky = Shaky { inner: store.clone(), fault: fault.clone() };
             let signer = DalekSigner::new(&Secret::new(seed), BASE_URL);
             let mut keys = PublicKeys::default();
@@ -130,6 +133,16 @@ impl Site {
         }));
         let dice = Mutex::new(Dice::new(0));
         Self { address, gate, fault, clock, memory, workspace, dice, stop: Some(stop), done }
+    }
+
+    /// One more server over the same memory, whose clock is ahead or behind.
+    ///
+    /// # Panics
+    /// Where the rows are not in memory.
+    pub async fn node(&self, ahead: Span) -> Self {
+        let memory = self.memory.clone().expect("rows in memory");
+        let clock = FakeClock::new(self.clock.now().plus(ahead));
+        Self::with(|plan| (plan.memory, plan.clock) = (memory, clock)).await
     }
 
     /// A new connection.
@@ -217,7 +230,7 @@ impl Site {
         self.gate.tick().expect("timers run");
     }
 
-    /// Puts the clock somewhere else without a timer, also back.
+    /// Lets time go by without a timer.
     pub fn shift(&self, span: Span) {
         self.clock.advance(span);
     }
