@@ -280,6 +280,19 @@ fn a_put_over_an_unseen_row_is_stopped() {
     }));
 }
 
+/// A row that is known to be absent from an older moment makes no bug of a rule: the commit conflicts, and on the rows as
+/// they are now the rule permits.
+#[test]
+fn rows_of_two_moments_conflict_and_are_decided_again() {
+    let mut store = MemoryStore::new();
+    let _ = drive(&mut store, turn(vec![add_one(1)], Rows::default()));
+    let mut rows = Rows::default();
+    rows.insert(Roster::key(at(1)), Stamp::ABSENT, None);
+    let yes = toy(|scope| Ok(Said { permits: true, number: u128::from(scope.get::<Roster>(at(1))?.is_some()) }));
+    let run = drive(&mut store, turn(vec![yes], rows));
+    assert_eq!(numbers(&run), [1]);
+}
+
 /// A rule that halts for rows and names none is told that it is broken, and its neighbours do not notice.
 #[test]
 fn a_rule_that_asks_for_nothing_is_refused() {
