@@ -79,7 +79,7 @@ fn compare(rounds: &[(u16, Vec<Move>)]) {
     cast.hear(opening.answers[0].as_ref().unwrap());
     let workspace = cast.workspace.unwrap();
     for agent in 0..2 {
-        let made = play::register(workspace, agent, 1_000 + agent as u64);
+        let made = play::register(workspace, agent, 1_000_000 + agent as u64);
         let answers = singly.turn(seed(1 + agent), vec![made.clone().into()]).answers;
         let _ = batched.turn(seed(1 + agent), vec![made.into()]);
         cast.hear(answers[0].as_ref().unwrap());

@@ -16,7 +16,7 @@ use crate::store::{Key, Range, Record, Row, Stamp, Store};
 use crate::value::Timestamp;
 use crate::value::digest::Digest;
 use crate::value::id::{ActionId, AgentId, WorkspaceId};
-use crate::value::link::{Index, Order};
+use crate::value::link::{Index, Order, instant_order};
 
 /// What an audit counted, and every fault it found.
 #[derive(Clone, Debug, Default)]
@@ -401,6 +401,16 @@ fn check_velocity(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
             line.push(at);
         }
     }
+}
+
+/// The rows whose timer was due before `now`.
+#[must_use]
+pub fn overdue(rows: &[(Key, Stamp, Record)], now: Timestamp) -> Vec<Key> {
+    let due = |record: &Record| {
+        let wake = record.links().into_iter().find(|link| link.index == Index::Wake);
+        wake.is_some_and(|link| matches!(link.order, Order::At(at) if at < instant_order(now)))
+    };
+    rows.iter().filter(|(_, _, record)| due(record)).map(|(key, ..)| *key).collect()
 }
 
 /// The actions whose approval and state contradict each other.

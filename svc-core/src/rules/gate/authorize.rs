@@ -42,6 +42,12 @@ impl Authorize {
         Self { caller, request: Arc::new(request), salt, digest, committed }
     }
 
+    /// What is asked.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
     /// Who asks.
     #[must_use]
     pub const fn caller(&self) -> &Caller {
