@@ -4,6 +4,30 @@
 //! [`sqlite`] keeps the rows of [`svc_core::store`] in one file; [`Backend`] is what another database has to offer to take its
 //! place.
 //!
+//! ```no_run
+//! use svc_core::{Amount, Decision, OutcomeStatus, Request};
+//! use svc_store::{AgentKey, Gate};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let key = "ask_the-agents-own-key";
+//! # let pay = |_receipt: &str| Ok::<i64, std::io::Error>(49_00);
+//! let gate = Gate::open("svc-data", "https://gate.example.com")?; // SQLite, lanes, timers, system clock, keys
+//! let agent = gate.agent(AgentKey::parse(key)?)?;
+//! let merchant = ("Example Tools".parse()?, "tools.example.com".parse()?);
+//! let request = Request::payment("Renew the design tool", Amount::new(49_00)?, "EUR".parse()?, merchant)?;
+//! match agent.authorize(request)?.decision() {
+//!     Decision::Allow(allowed) => {
+//!         let paid = pay(allowed.receipt())?;
+//!         agent.settle(allowed.id(), OutcomeStatus::Completed, Some(paid))?;
+//!     }
+//!     Decision::Ask(asked) => println!("a person decides at {}", asked.url()),
+//!     Decision::Deny(denied) => println!("no: {}", denied.why()),
+//!     Decision::Past(past) => println!("it is done already: {:?}", past.status()),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! **Invariant:** this crate knows no rule of the gate: it stores, batches, seals and wakes.
 
 mod backend;

@@ -23,6 +23,14 @@ pub struct NewKey {
     pub prefix: Box<str>,
 }
 
+impl NewKey {
+    /// What is kept of the key with this text: `ask_` and at least 128 random bits, which the caller has drawn.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self { digest: Digest::of(text), prefix: text.chars().take(12).collect::<String>().into() }
+    }
+}
+
 /// Makes a key.
 #[derive(Clone, Debug)]
 pub struct CreateKey {
