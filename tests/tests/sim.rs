@@ -23,7 +23,8 @@ use svc_core::state::gate::receipt::DalekSigner;
 use svc_core::state::gate::{Action, Code, Verb};
 use svc_core::store::{Clock, MemoryStore, Row};
 use svc_core::testing::fault::{FaultError, Faulty, Odds};
-use svc_core::testing::{Dice, FakeClock, audit};
+use svc_core::testing::world::{payment, terms};
+use svc_core::testing::{Dice, FakeClock, World, audit};
 use svc_core::value::Span;
 use svc_core::value::id::{ActionId, AgentId};
 use svc_core::value::secret::Secret;
@@ -328,4 +329,32 @@ fn a_seed_is_a_history() {
     };
     assert_eq!(rows(1), rows(1));
     assert_ne!(rows(1).0, rows(2).0);
+}
+
+/// A node whose clock is already in the next hour frees nothing of this one for a node that is still in it.
+#[test]
+fn a_clock_ahead_frees_no_limit() {
+    let mut world = World::new();
+    let hourly = |name: &str, host: &str| {
+        terms(&format!(
+            r#"{{"name":"{name}","actions":["payment"],"limits":{{"currency":"EUR","perPeriod":{{"amount":1000,"period":"hour"}}}},
+                "merchants":{{"allow":["{host}"]}}}}"#
+        ))
+    };
+    let caller =
+        world.agent().with_mandate(hourly("A", "a.example.com")).with_mandate(hourly("B", "b.example.org")).register();
+    // Two seconds before ten o'clock here, two seconds past it there.
+    let here = world.clock().clone();
+    here.set(svc_core::value::Timestamp::parse("2026-10-01T09:59:58Z").unwrap());
+    let there = FakeClock::new(here.now().plus(Span::millis(SKEW_MS)));
+    let signer = Arc::clone(world.engine().signer());
+    let mut ahead = Engine::new(world.engine().store().clone(), there, Seed::new([9; 32]), signer);
+
+    assert_eq!(world.authorize(&caller, payment(1_000, "EUR", "b.example.org")).verb(), Verb::Allow);
+    let other = world.command(&caller, payment(10, "EUR", "a.example.com"));
+    assert_eq!(ahead.execute(other).unwrap().verb(), Verb::Allow);
+    let again = world.authorize(&caller, payment(999, "EUR", "b.example.org"));
+    assert_eq!(again.verb(), Verb::Deny, "the hour of B is full");
+    assert!(again.reasons().iter().any(|it| it.code == Code::OverPeriodLimit));
+    world.audit();
 }

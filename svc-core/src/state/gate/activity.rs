@@ -4,10 +4,10 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::block::{Block, BlockId, BlockOwner, SEALED};
-use crate::value::Timestamp;
 use crate::value::id::{AgentId, MandateId};
 use crate::value::link::{Link, Linked};
 use crate::value::period::{Period, Zone};
+use crate::value::{Span, Timestamp};
 
 /// An agent's recent past.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct Activity {
 
 /// How many denials are kept: as many as the probing rule looks back on.
 pub const DENIALS_KEPT: usize = 60;
+
+/// More than the clocks of two nodes may ever be apart: one that is further off than a few seconds is not ready.
+const CLOCKS_APART_MAX: Span = Span::minutes(1);
 
 impl Linked for Activity {
     fn links(&self) -> Vec<Link> {
@@ -73,9 +76,11 @@ impl Activity {
         })
     }
 
-    /// Stores `tally` in place of the one it follows, and lets go of periods that have ended.
+    /// Stores `tally` in place of the one it follows, and lets go of periods that have ended on every node's clock: by the
+    /// clock of another node a period may still run, and what it holds must not be forgotten.
     pub fn keep(&mut self, tally: Tally, now: Timestamp) {
-        self.tallies.retain(|it| now < it.until && (it.mandate, it.period) != (tally.mandate, tally.period));
+        let ended = |it: &Tally| now >= it.until.plus(CLOCKS_APART_MAX);
+        self.tallies.retain(|it| !ended(it) && (it.mandate, it.period) != (tally.mandate, tally.period));
         self.tallies.push(tally);
     }
 
