@@ -1,0 +1,315 @@
+//! The test kit finds what it is for: each promise that a store breaks, and each row that cannot be.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use svc_core::state::evidence::Entry;
+use svc_core::state::gate::{Action, Activity, Agent, OutcomeStatus, State};
+use svc_core::store::memory::Never;
+use svc_core::store::{
+    Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Record, Row, Stamp, Store, Write,
+};
+use svc_core::testing::world::{charge, payment, terms};
+use svc_core::testing::{World, audit, contract};
+use svc_core::value::Span;
+use svc_core::value::link::Order;
+
+/// How a store fails to be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flaw {
+    /// An absent row is not answered.
+    SilentAbsence,
+    /// Every row is under stamp 1.
+    OneStamp,
+    /// Rows that are only read are not checked.
+    ReadsUnchecked,
+    /// An absent row is not checked.
+    AbsenceUnchecked,
+    /// A conflict names the rows without what they are now.
+    StaleConflict,
+    /// A commit that conflicts writes what it can.
+    HalfCommits,
+    /// What a row is no more found by stays.
+    KeepsLinks,
+    /// A new link is not made.
+    MakesNoLinks,
+    /// Orders are cut to 64 bits.
+    ShortOrders,
+    /// Pages begin anew.
+    IgnoresAfter,
+    /// Reading is always from the beginning.
+    IgnoresDirection,
+    /// A page is as long as it likes.
+    IgnoresLimit,
+    /// The end of a stretch is in it.
+    ClosedStretch,
+    /// Rows are not in order.
+    Unsorted,
+    /// Every prefix is one list.
+    OnePrefix,
+    /// Bodies lose what is not ASCII.
+    LosesText,
+}
+
+const FLAWS: [Flaw; 16] = [
+    Flaw::SilentAbsence,
+    Flaw::OneStamp,
+    Flaw::ReadsUnchecked,
+    Flaw::AbsenceUnchecked,
+    Flaw::StaleConflict,
+    Flaw::HalfCommits,
+    Flaw::KeepsLinks,
+    Flaw::MakesNoLinks,
+    Flaw::ShortOrders,
+    Flaw::IgnoresAfter,
+    Flaw::IgnoresDirection,
+    Flaw::IgnoresLimit,
+    Flaw::ClosedStretch,
+    Flaw::Unsorted,
+    Flaw::OnePrefix,
+    Flaw::LosesText,
+];
+
+struct Flawed(MemoryStore, Flaw);
+
+impl Flawed {
+    fn is(&self, flaw: Flaw) -> bool {
+        self.1 == flaw
+    }
+
+    fn answer(&self, mut row: Loaded) -> Loaded {
+        if self.is(Flaw::OneStamp) && row.record.is_some() {
+            row.stamp = Stamp(1);
+        }
+        row
+    }
+
+    fn change(&self, write: &Write) -> Write {
+        let mut write = write.clone();
+        if self.is(Flaw::KeepsLinks) {
+            write.unlink.clear();
+        }
+        if self.is(Flaw::MakesNoLinks) {
+            write.link.clear();
+        }
+        for link in write.link.iter_mut().chain(&mut write.unlink) {
+            if self.is(Flaw::OnePrefix) {
+                link.prefix = 0;
+            }
+            if let (true, Order::At(order)) = (self.is(Flaw::ShortOrders), link.order) {
+                link.order = Order::At(order & u128::from(u64::MAX));
+            }
+        }
+        if let (true, Some(Record::Payload(payload))) = (self.is(Flaw::LosesText), &write.record) {
+            let ascii = payload.tool_input.as_ref().map(|it| it.replace('ä', "a").into());
+            write.record = Some(Record::Payload(Arc::new(svc_core::state::gate::Payload {
+                tool_input: ascii,
+                ..svc_core::state::gate::Payload::clone(payload)
+            })));
+        }
+        write
+    }
+}
+
+impl Store for Flawed {
+    type Error = Never;
+
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, Never> {
+        let rows = self.0.load(keys)?.into_iter().filter(|row| !self.is(Flaw::SilentAbsence) || row.record.is_some());
+        Ok(rows.map(|row| self.answer(row)).collect())
+    }
+
+    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<Never>> {
+        let written = |key: &Key| commit.writes.iter().any(|write| write.key == *key);
+        let mut checks = commit.checks.clone();
+        if self.is(Flaw::ReadsUnchecked) {
+            checks.retain(|(key, _)| written(key));
+        }
+        if self.is(Flaw::AbsenceUnchecked) {
+            checks.retain(|(_, stamp)| *stamp != Stamp::ABSENT);
+        }
+        if self.is(Flaw::OneStamp) {
+            checks.clear();
+        }
+        let writes: Vec<Write> = commit.writes.iter().map(|write| self.change(write)).collect();
+        match self.0.commit(&Commit { checks, writes: writes.clone() })? {
+            Committed::Applied(stamp) => Ok(Committed::Applied(if self.is(Flaw::OneStamp) { Stamp(1) } else { stamp })),
+            Committed::Conflict(mut moved) => {
+                if self.is(Flaw::HalfCommits) {
+                    let _ = self.0.commit(&Commit { checks: Vec::new(), writes })?;
+                }
+                if self.is(Flaw::StaleConflict) {
+                    moved.iter_mut().for_each(|row| row.record = None);
+                }
+                Ok(Committed::Conflict(moved))
+            }
+        }
+    }
+
+    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Never> {
+        let mut range = range.clone();
+        if self.is(Flaw::IgnoresAfter) {
+            range.after = None;
+        }
+        if self.is(Flaw::IgnoresDirection) {
+            range.newest_first = false;
+        }
+        if self.is(Flaw::IgnoresLimit) {
+            range.limit = usize::MAX;
+        }
+        if self.is(Flaw::ClosedStretch) {
+            range.until = range.until.saturating_add(1);
+        }
+        if self.is(Flaw::OnePrefix) {
+            range.prefix = 0;
+        }
+        let mut found = self.0.scan(&range)?;
+        if self.is(Flaw::Unsorted) {
+            found.sort_by_key(|it| it.row.key);
+        }
+        for it in &mut found {
+            it.row = self.answer(it.row.clone());
+        }
+        Ok(found)
+    }
+}
+
+/// The suite tells each flaw by the promise that it breaks.
+#[test]
+fn the_suite_finds_each_flaw() {
+    for flaw in FLAWS {
+        let run = catch_unwind(AssertUnwindSafe(|| contract::suite(|| Flawed(MemoryStore::new(), flaw))));
+        let told = run.expect_err(&format!("{flaw:?} passes the suite"));
+        let told = told.downcast_ref::<String>().cloned().unwrap_or_default();
+        assert!(told.starts_with("broken promise: "), "{flaw:?}: {told}");
+    }
+}
+
+/// A session that trusts what it saw before others wrote is found by the suite for many sessions.
+#[test]
+fn the_suite_finds_sessions_that_do_not_see_one_another() {
+    let apart = catch_unwind(AssertUnwindSafe(|| contract::sessions(MemoryStore::new)));
+    assert!(apart.is_err(), "stores of their own pass for sessions of one");
+    let store = MemoryStore::new();
+    let stale = || Flawed(store.clone(), Flaw::ReadsUnchecked);
+    assert!(catch_unwind(AssertUnwindSafe(|| contract::sessions(stale))).is_err());
+}
+
+/// A small history whose books are right.
+fn history() -> (World, Vec<(Key, Stamp, Record)>) {
+    let mut world = World::new();
+    let office = terms(
+        r#"{"name":"Office","actions":["payment"],"limits":{"currency":"EUR","perPeriod":{"amount":9000,"period":"year"},
+            "count":{"max":4,"period":"year"}}}"#,
+    );
+    let agent = world.agent().with_mandate(office).register();
+    let first = world.authorize(&agent, payment(1_000, "EUR", "a.example.com"));
+    let receipt = first.receipt().unwrap().to_owned();
+    assert!(world.verify(&receipt, Some(charge(1_000, "EUR", "a.example.com"))).is_valid());
+    world.settle(&agent, first.id(), OutcomeStatus::Completed, Some(900));
+    world.authorize(&agent, payment(2_000, "EUR", "b.example.com"));
+    world.freeze(agent.agent);
+    world.advance(Span::minutes(1));
+    world.audit();
+    let rows = world.rows();
+    (world, rows)
+}
+
+fn change<R: Row + Clone>(rows: &mut [(Key, Stamp, Record)], pick: impl Fn(&R) -> bool, change: impl Fn(&mut R)) {
+    let found = rows.iter_mut().find(|(_, _, record)| R::peel(record).is_some_and(|row| pick(row)));
+    let (_, _, record) = found.expect("there is such a row");
+    let mut row = R::peel(record).map(|it| R::clone(it)).unwrap();
+    change(&mut row);
+    *record = R::wrap(Arc::new(row));
+}
+
+/// The auditor finds every row that was tampered with, and each for its own reason.
+#[test]
+fn the_auditor_finds_what_cannot_be() {
+    type Rows = Vec<(Key, Stamp, Record)>;
+    let is = |kind: &'static str| move |it: &Entry| &*it.kind == kind;
+    let used = |it: &Action| it.allowed().is_some_and(|it| it.consumed.is_some());
+    let tamperings: Vec<(&str, Box<dyn Fn(&mut Rows)>)> = vec![
+        ("the hash of", Box::new(move |rows| change(rows, is("action.settled"), |it| it.data = "{}".into()))),
+        (
+            "expected at",
+            Box::new(move |rows| change(rows, is("action.settled"), |it| it.place.as_mut().unwrap().seq += 40)),
+        ),
+        ("the chain says", Box::new(|rows| rows.retain(|it| !matches!(it.0, Key::Chain(_))))),
+        (
+            "records of receipt.consumed",
+            Box::new(move |rows| {
+                change(rows, used, |it| {
+                    if let State::Allowed(allowed) = &mut it.state {
+                        allowed.consumed = None;
+                    }
+                })
+            }),
+        ),
+        (
+            "posted",
+            Box::new(move |rows| {
+                change(rows, used, |it| {
+                    if let State::Allowed(allowed) = &mut it.state {
+                        allowed.outcome.as_mut().unwrap().posted = Some(0);
+                    }
+                })
+            }),
+        ),
+        ("the tally of", Box::new(|rows| change::<Activity>(rows, |_| true, |it| it.tallies[0].spent += 1))),
+        (
+            "pass the limit",
+            Box::new(|rows| {
+                change::<Action>(
+                    rows,
+                    |_| true,
+                    |it| {
+                        it.reservation.as_mut().unwrap().amount.as_mut().unwrap().0 = 100_000;
+                        if let State::Allowed(allowed) = &mut it.state {
+                            allowed.outcome = None;
+                        }
+                    },
+                )
+            }),
+        ),
+        ("stopped 0 times", Box::new(|rows| change::<Agent>(rows, |_| true, |it| it.stops.clear()))),
+        (
+            "behind the stop",
+            Box::new(move |rows| {
+                // The allow moves behind everything else.
+                change(rows, is("action.allowed"), |it| it.place.as_mut().unwrap().seq = 999);
+            }),
+        ),
+        (
+            "no record of its decision",
+            Box::new(|rows| {
+                rows.retain(|it| !matches!(&it.2, Record::Entry(entry) if &*entry.kind == "action.allowed"))
+            }),
+        ),
+    ];
+    for (expected, tamper) in tamperings {
+        let (_, mut rows) = history();
+        tamper(&mut rows);
+        let faults = audit::audit(&rows).faults;
+        assert!(faults.iter().any(|it| it.contains(expected)), "`{expected}` is not among {faults:#?}");
+    }
+}
+
+/// A row that its lists do not show is found, and so is a timer that is overdue.
+#[test]
+fn the_auditor_finds_lost_entries_of_lists() {
+    let (mut world, mut rows) = history();
+    assert!(audit::audit_lists(world.engine().store(), &rows).is_empty());
+    let now = world.now();
+    assert!(audit::overdue(&rows, now).is_empty());
+    change::<Agent>(&mut rows, |_| true, |it| it.following = Some(now));
+    assert!(!audit::audit_lists(world.engine().store(), &rows).is_empty());
+    assert_eq!(audit::overdue(&rows, now.plus(Span::seconds(1))).len(), 1);
+}
