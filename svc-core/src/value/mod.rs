@@ -19,6 +19,7 @@ pub mod seed;
 pub(crate) mod stored;
 pub mod text;
 pub mod time;
+pub mod verbatim;
 
 pub use currency::Currency;
 pub use id::Id;

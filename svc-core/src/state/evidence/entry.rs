@@ -11,6 +11,7 @@ use crate::value::canonical::Object;
 use crate::value::digest::Digest;
 use crate::value::id::{ActionId, AgentId, EvidenceId, KeyId, MandateId, PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked, Order, shard};
+use crate::value::verbatim::Verbatim;
 use crate::value::{Id, Timestamp};
 
 /// A ledger record.
@@ -26,11 +27,11 @@ pub struct Entry {
     /// What kind of thing happened, such as `action.allowed`.
     pub kind: Box<str>,
     /// Who did it, canonical JSON.
-    pub actor: Box<str>,
+    pub actor: Verbatim,
     /// The id of what it happened to.
     pub subject: Box<str>,
     /// What is told of it, canonical JSON.
-    pub data: Box<str>,
+    pub data: Verbatim,
     /// Its place, once it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
