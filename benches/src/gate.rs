@@ -23,9 +23,9 @@ pub const PER_ACTION: i64 = 50_000;
 /// Above it a person is asked, in minor units.
 pub const ASK_ABOVE: i64 = 20_000;
 /// The most a day may see, in minor units.
-pub const PER_DAY: i64 = 100_000_000;
+pub const PER_DAY: i64 = 1_000_000_000_000;
 /// The most actions a day may see.
-pub const COUNT: u32 = 1_000_000;
+pub const COUNT: u32 = 1_000_000_000;
 /// The velocity line that the past stays below.
 pub const VELOCITY: u32 = 60;
 
@@ -35,15 +35,15 @@ pub fn merchant(mandate: usize, merchant: usize) -> String {
     format!("shop-{merchant}.market-{mandate}.com")
 }
 
-/// One mandate as the interface writes it.
+/// One mandate as the interface writes it. Without `ask_above`, nobody is asked about many small payments to one payee.
 #[must_use]
-pub fn mandate_json(number: usize) -> String {
+pub fn mandate_json(number: usize, ask_above: Option<i64>) -> String {
     let allow: Vec<String> = (0..MERCHANTS).map(|it| merchant(number, it)).collect();
     serde_json::json!({
         "name": format!("Market {number}"),
         "actions": ["payment"],
         "limits": {
-            "currency": "EUR", "perAction": PER_ACTION, "askAbove": ASK_ABOVE,
+            "currency": "EUR", "perAction": PER_ACTION, "askAbove": ask_above,
             "perPeriod": { "amount": PER_DAY, "period": "day" }, "count": { "max": COUNT, "period": "day" },
         },
         "merchants": { "allow": allow },
@@ -56,7 +56,7 @@ pub fn mandate_json(number: usize) -> String {
 pub fn register(world: &mut World) -> Caller {
     let mut agent = world.agent();
     for number in 0..MANDATES {
-        agent = agent.with_mandate(terms(&mandate_json(number)));
+        agent = agent.with_mandate(terms(&mandate_json(number, Some(ASK_ABOVE))));
     }
     agent.register()
 }

@@ -52,7 +52,7 @@ impl<S: Store> Lane<S> {
     /// One is refused, or the store fails.
     pub fn grow_to(&mut self, agents: usize) -> Result<(), Fault> {
         let mandates: Vec<Content> =
-            (0..MANDATES).map(|it| Content::Whole(Box::new(terms(&mandate_json(it))))).collect();
+            (0..MANDATES).map(|it| Content::Whole(Box::new(terms(&mandate_json(it, None))))).collect();
         while self.callers.len() < agents {
             let count = REGISTERED_AT_ONCE.min(agents - self.callers.len());
             let mut commands = Vec::with_capacity(count);

@@ -215,7 +215,8 @@ fn register(gate: &Gate, agents: usize) -> Result<(), Fault> {
     let label = |text: &str| Label::parse(text).map_err(|it| format!("{it:?}"));
     let owner = Email::parse("owner@example.com").map_err(|it| format!("{it:?}"))?;
     let workspace = gate.execute(CreateWorkspace { name: label("Bench")?, owner, settings: roomy() })?.id;
-    let mandates: Vec<Content> = (0..MANDATES).map(|it| Content::Whole(Box::new(terms(&mandate_json(it))))).collect();
+    let mandates: Vec<Content> =
+        (0..MANDATES).map(|it| Content::Whole(Box::new(terms(&mandate_json(it, None))))).collect();
     let mut waiting = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     for number in 0..agents {
