@@ -180,7 +180,8 @@ impl<D: Decide> Turn<D> {
             Ok(reply) if D::permits(&reply) && self.found_absent(&run) => Err(Refusal::internal()),
             Ok(reply) => Ok(reply),
         };
-        self.unsound = self.unsound.or(run.broken.then_some("a rule put a row it had not read over one that exists"));
+        self.unsound =
+            self.unsound.or_else(|| run.broken.then_some("a rule put a row it had not read over one that exists"));
         self.read.extend(run.read);
         if answer.is_ok() {
             self.staged.extend(run.puts);
@@ -198,7 +199,7 @@ impl<D: Decide> Turn<D> {
             gone && !run.puts.iter().any(|(put, _)| put == key)
         };
         let found = run.read.iter().any(absent);
-        self.unsound = self.unsound.or(found.then_some("a permitting decision rests on an absent row"));
+        self.unsound = self.unsound.or_else(|| found.then_some("a permitting decision rests on an absent row"));
         found
     }
 
