@@ -52,3 +52,8 @@ pub use feed::{Change, Changes};
 pub use gate::{AgentHandle, AgentKey, Gate, Settings};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+
+/// The README's Rust is compiled, and run where it can be.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}

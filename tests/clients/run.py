@@ -4,6 +4,7 @@ Each `*.py` beside this file may hold functions whose names begin with `test_`; 
 environment as SVC_DEV_JSON. The binary is SVC_BIN, else `target/debug/svc`.
 """
 
+import contextlib
 import importlib.util
 import os
 import pathlib
@@ -26,12 +27,18 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def first_line(server):
-    """What the server prints once it accepts requests; a server that prints nothing in time is ended."""
+def printed(server, last):
+    """What the server prints once it accepts requests, up to the line with `last`; a server that does not get there in
+    time is ended, and then nothing was printed."""
     timer = threading.Timer(START_SECONDS, server.kill)
     timer.start()
+    text = ""
     try:
-        return server.stdout.readline()
+        for line in server.stdout:
+            text += line
+            if last in line:
+                return text
+        return ""
     finally:
         timer.cancel()
 
@@ -58,19 +65,20 @@ def run_all():
     return passed, failed
 
 
-def main():
+@contextlib.contextmanager
+def serving(*flags, last="\n"):
+    """A server of its own on a fresh data directory: what it prints, up to the line with `last`, and its end when the work
+    is done."""
     binary = os.environ.get("SVC_BIN") or str(HERE.parent.parent / "target" / "debug" / "svc")
     with tempfile.TemporaryDirectory() as data, tempfile.TemporaryFile("w+") as log:
-        command = [binary, "dev", "--listen", f"127.0.0.1:{free_port()}", "--data", data, "--json"]
+        command = [binary, "dev", "--listen", f"127.0.0.1:{free_port()}", "--data", data, *flags]
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
         try:
-            line = first_line(server)
-            if not line:
+            text = printed(server, last)
+            if not text:
                 log.seek(0)
-                print(f"{' '.join(command)} printed nothing and ended with {server.wait()}:\n{log.read()}")
-                return 1
-            os.environ["SVC_DEV_JSON"] = line
-            passed, failed = run_all()
+                sys.exit(f"{' '.join(command)} printed nothing and ended with {server.wait()}:\n{log.read()}")
+            yield text
         finally:
             server.send_signal(signal.SIGTERM)
             try:
@@ -78,6 +86,12 @@ def main():
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
+
+
+def main():
+    with serving("--json") as line:
+        os.environ["SVC_DEV_JSON"] = line
+        passed, failed = run_all()
     print(f"client checks: {passed} passed; {failed} failed")
     return 0 if failed == 0 and passed > 0 else 1
 

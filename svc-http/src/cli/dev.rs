@@ -40,10 +40,13 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
         if wish.json {
             return print_json(&home.as_json(base_url.as_str()));
         }
+        let variables =
+            home.variables(&here).map(|line| format!("In another shell, for what comes next:\n\n  {line}\n\n"));
         print(&format!(
-            "svc is ready at {here}\n\n{}\nAsk before you act:\n\n  {}\n\nThe interface is described at {here}/docs. Ctrl-C stops the server; the next start keeps all of it.\n",
+            "svc is ready at {here}\n\n{}\nAsk before you act:\n\n  {}\n\n{}The interface is described at {here}/docs. Ctrl-C stops the server; the next start keeps all of it.\n",
             home.as_text(),
             home.request(&here),
+            variables.unwrap_or_default(),
         ))
     })
 }

@@ -73,12 +73,21 @@ impl Home {
     /// A request that works when it is pasted into a shell, on one line.
     pub(crate) fn request(&self, base_url: &str) -> String {
         let key = self.keys.as_ref().map_or(KEY_VARIABLE, |keys| keys.agent.expose());
-        let url = format!("{base_url}/v1/actions/authorize");
-        let is_plain = url.chars().all(|it| it.is_ascii_alphanumeric() || "/:.-_".contains(it));
-        // Shells read brackets and more in a way of their own.
-        let url = if is_plain { url } else { format!("'{}'", url.replace('\'', "%27")) };
+        let url = quoted(format!("{base_url}/v1/actions/authorize"));
         format!("curl -sS {url} -H \"authorization: Bearer {key}\" -d '{REQUEST}'")
     }
+
+    /// A line that gives a shell what further requests need, where the key is known.
+    pub(crate) fn variables(&self, base_url: &str) -> Option<String> {
+        let key = self.keys.as_ref()?.agent.expose();
+        Some(format!("export SVC_URL={} SVC_AGENT_KEY={key}", quoted(base_url.to_owned())))
+    }
+}
+
+/// A URL as a word of a shell: shells read brackets and more in a way of their own.
+fn quoted(url: String) -> String {
+    let is_plain = url.chars().all(|it| it.is_ascii_alphanumeric() || "/:.-_".contains(it));
+    if is_plain { url } else { format!("'{}'", url.replace('\'', "%27")) }
 }
 
 #[cfg(test)]
@@ -104,6 +113,12 @@ mod tests {
         assert!(serde_json::from_str::<Value>(REQUEST).is_ok_and(|it| it["type"] == "payment"));
         let secret = |text: &str| Secret::new(text.to_owned());
         let keys = Some(Keys { agent: secret("ask_a"), inference: secret("ask_i"), admin: secret("ask_d") });
-        assert!(Home { workspace, agent, keys }.request("http://localhost").contains("Bearer ask_a\""));
+        assert_eq!(home.variables("http://localhost"), None);
+        let home = Home { workspace, agent, keys };
+        assert!(home.request("http://localhost").contains("Bearer ask_a\""));
+        assert_eq!(
+            home.variables("http://[::1]:1").unwrap_or_default(),
+            "export SVC_URL='http://[::1]:1' SVC_AGENT_KEY=ask_a"
+        );
     }
 }

@@ -20,6 +20,17 @@ fn the_printed_request_works_when_it_is_pasted() {
             break line;
         }
     };
+    let variables = loop {
+        let line = dev.line();
+        if line.trim_start().starts_with("export ") {
+            break line;
+        }
+    };
+    let unknown =
+        format!("{}; curl -sS $SVC_URL/v1/actions/none -H \"authorization: Bearer $SVC_AGENT_KEY\"", variables.trim());
+    let output = Command::new("sh").args(["-c", &unknown]).env("no_proxy", "*").output().unwrap();
+    let refused: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(refused["error"]["type"], json!("not_found"), "the variables name the server and the key: {refused}");
     let output = Command::new("sh").args(["-c", request.trim()]).env("no_proxy", "*").output().unwrap();
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&answer["decision"], &answer["status"]), (&json!("allow"), &json!("allowed")), "{answer}");
