@@ -11,6 +11,7 @@ pub mod client;
 pub mod explore;
 pub mod interface;
 pub mod play;
+pub mod program;
 pub mod requests;
 pub mod site;
 pub mod source;

@@ -355,45 +355,39 @@ async fn members_and_many_faults_at_once() {
     bench.end().await;
 }
 
+/// Texts that are no JSON, one a line.
+const NO_JSON: &str = r#"{
+}
+{]
+nul
+'a'
+{'a':1}
+{"a":1,}
+{"a":01}
+{"a":+1}
+{"a":.5}
+{"a":NaN}
+{"a":1e400}
+{"a":1}{}
+{"a":1} x
+{"a":"\x"}
+{"a":"\ud800"}
+{"a":"\udc00\ud800"}
+{"type":"payment","type":"payment"}
+{"a":{"b":1,"b":1}}
+{"a":1,"\u0061":2}"#;
+
 /// What is no JSON, or JSON that readers could take for different things, is told so before anything in it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn json_that_is_none() {
     let mut bench = Bench::start().await;
     let good = payment(1).to_string();
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    let wrapped = |inner: &str| good.replacen('{', &format!(r#"{{"x":{inner},"#), 1);
-    let mut bad: Vec<Vec<u8>> = [
-        "",
-        " ",
-        "{",
-        "}",
-        "{]",
-        "nul",
-        "'a'",
-        "{'a':1}",
-        "{\"a\":1,}",
-        "{\"a\":01}",
-        "{\"a\":+1}",
-        "{\"a\":.5}",
-        "{\"a\":NaN}",
-        "{\"a\":1e400}",
-        "{\"a\":1}{}",
-        "{\"a\":1} x",
-        "// x\n{}",
-        "{\"a\":\"\n\"}",
-        "{\"a\":\"\\x\"}",
-        "{\"a\":\"\\ud800\"}",
-        "{\"a\":\"\\udc00\\ud800\"}",
-        "{\"type\":\"payment\",\"type\":\"payment\"}",
-        "{\"a\":{\"b\":1,\"b\":1}}",
-        "{\"a\":1,\"\\u0061\":2}",
-        "\u{feff}{}",
-    ]
-    .map(|it| it.as_bytes().to_vec())
-    .to_vec();
-    bad.extend(
-        [wrapped(&nested(10_000)), nested(10_000), "[".repeat(10_000), wrapped(&nested(64))].map(String::into_bytes),
-    );
+    let wrapped = |inner: &str| good.replacen(r"{", &format!(r#"{{"x":{inner},"#), 1);
+    let mut bad: Vec<Vec<u8>> = NO_JSON.lines().map(|it| it.as_bytes().to_vec()).collect();
+    bad.extend(["", " ", "// x\n{}", "{\"a\":\"\n\"}", "\u{feff}{}"].map(|it| it.as_bytes().to_vec()));
+    bad.extend([nested(10_000), "[".repeat(10_000)].map(String::into_bytes));
+    bad.extend([wrapped(&nested(10_000)), wrapped(&nested(64))].map(String::into_bytes));
     bad.extend([b"{\"a\":\"\xff\"}".to_vec(), b"\xff\xfe{\x00}\x00".to_vec(), b"{\"a\":\"\xed\xa0\x80\"}".to_vec()]);
     bad.extend([b"{\"a\":\"\xc0\xaf\"}".to_vec(), b"{\"a\":\"\x00\"}".to_vec(), b"\x00".to_vec()]);
     let id = text(&bench.before["id"]).to_owned();

@@ -1,0 +1,339 @@
+//! The table of routes, walked: every credential that is wrong for a route, every path that is none, what no answer lacks,
+//! and every refusal that a route declares, brought about.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use svc_core::refusal::Kind;
+use svc_core::rules::people::register_agent::RemoveAgent;
+use svc_core::state::people::KeyScope;
+use svc_http::routes::{Auth, Limit, Op, ROUTES, Route};
+use svc_tests::client::{Client, Got, bearer};
+use svc_tests::requests::{OFFICE, charge, payment, text};
+use svc_tests::site::{Agent, Fault, Site};
+
+/// What no test brings about, with why. It may only get shorter.
+const OUT_OF_REACH: &[(Op, Kind, &str)] = &[
+    (Op::ReadAction, Kind::Internal, "reading needs no commit, and a row that cannot be read is `not_ready`"),
+    (Op::Keys, Kind::Internal, "the answer is made at the start"),
+    (Op::Keys, Kind::NotReady, "the answer is made at the start"),
+    (Op::Health, Kind::Internal, "the answer is a constant"),
+    (Op::Health, Kind::NotReady, "the answer is a constant"),
+    (Op::Ready, Kind::Internal, "whatever fails is `not_ready`"),
+    (Op::OpenApi, Kind::Internal, "the answer is made at the start"),
+    (Op::OpenApi, Kind::NotReady, "the answer is made at the start"),
+    (Op::Docs, Kind::Internal, "the answer is made at the start"),
+    (Op::Docs, Kind::NotReady, "the answer is made at the start"),
+    (Op::DocsErrors, Kind::Internal, "the answer is made at the start"),
+    (Op::DocsErrors, Kind::NotReady, "the answer is made at the start"),
+    (Op::Verify, Kind::Internal, "a commit of unknown outcome is told as `VerifyUnknown`, of the same type and status"),
+];
+
+/// A route's path with the id of an action in it.
+fn path(route: &Route, id: &str) -> String {
+    route.path.replace("{id}", id)
+}
+
+/// Every wrong credential on every route that takes one is refused as its kind says, whatever the body, with its headers;
+/// a route that takes none reads none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_route_refuses_every_wrong_credential() {
+    let site = Site::start().await;
+    let agent = site.agent(&[OFFICE]);
+    let mut client = site.client().await;
+    let action = client.authorize(&agent.key, &payment(100)).await.ok();
+    let (inference, admin) = (bearer(&site.key(KeyScope::Inference)), bearer(&site.key(KeyScope::Admin)));
+    let made = |prefix: &str| bearer(&format!("{prefix}_{}", "A".repeat(43)));
+    let (unknown, ims, art, aat) = (made("ask"), made("ims"), made("art"), made("aat"));
+    let basic = format!("Basic {}", agent.key);
+    let wrong: [(&[(&str, &str)], Kind); 11] = [
+        (&[], Kind::Unauthenticated),
+        (&[("authorization", "Bearer")], Kind::Unauthenticated),
+        (&[("authorization", &basic)], Kind::Unauthenticated),
+        (&[("authorization", &ims)], Kind::Unauthenticated),
+        (&[("authorization", &art)], Kind::Unauthenticated),
+        (&[("x-api-key", &agent.key)], Kind::Unauthenticated),
+        (&[("cookie", "sid=1; __Host-sid=1")], Kind::Unauthenticated),
+        (&[("authorization", &unknown)], Kind::InvalidApiKey),
+        (&[("authorization", &aat)], Kind::InvalidApiKey),
+        (&[("authorization", &inference)], Kind::AgentKeyRequired),
+        (&[("authorization", &admin)], Kind::AgentKeyRequired),
+    ];
+    for route in ROUTES {
+        for (headers, kind) in wrong {
+            let path = path(route, text(&action["id"]));
+            let got = client.ask(route.method.as_str(), &path, headers, b"{").await;
+            match route.auth {
+                Auth::Agent => {
+                    let row = kind.row();
+                    assert_eq!((got.status, got.kind().as_str()), (row.status, row.type_), "{path} {headers:?}");
+                }
+                Auth::Open => assert!(![401, 403].contains(&got.status), "{path} {headers:?}"),
+                Auth::Workspace | Auth::WorkspaceAdmin | Auth::Token => {
+                    panic!("{path} takes a credential that this test does not know yet")
+                }
+            }
+        }
+    }
+    site.audit();
+    site.stop().await;
+}
+
+/// A path that is none is told the nearest, and one that has other methods is told those; every answer carries what every
+/// answer carries, which the client looks at.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_path_answers_other_methods_and_near_misses() {
+    let site = Site::start().await;
+    let agent = site.agent(&[OFFICE]);
+    let mut client = site.client().await;
+    let action = client.authorize(&agent.key, &payment(100)).await.ok();
+    let id = text(&action["id"]);
+    let key = bearer(&agent.key);
+    let paths: BTreeSet<String> = ROUTES.iter().map(|it| path(it, id)).collect();
+    for place in &paths {
+        let served: Vec<&str> =
+            ROUTES.iter().filter(|it| path(it, id) == *place).map(|it| it.method.as_str()).collect();
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"] {
+            if served.contains(&method) {
+                continue;
+            }
+            let got = client.ask(method, place, &[("authorization", &key)], b"").await;
+            assert_eq!((got.status, got.kind().as_str()), (405, "method_not_allowed"), "{method} {place}");
+            let mut allow: Vec<&str> = got.header("allow").unwrap().split(", ").collect();
+            allow.retain(|it| *it != "HEAD");
+            assert_eq!(allow, served, "{method} {place}");
+            assert_eq!(got.header("access-control-allow-origin"), None);
+        }
+        let head = client.ask("HEAD", place, &[("authorization", &key)], b"").await;
+        assert_eq!(head.status, if served.contains(&"GET") { 200 } else { 405 }, "HEAD {place}");
+        assert!(head.body.is_empty());
+        let miss = format!("{place}x");
+        let got = client.ask(served[0], &miss, &[("authorization", &key)], b"").await;
+        if svc_tests::interface::template(&miss).is_none() {
+            assert_eq!((got.status, got.kind().as_str()), (404, "route_not_found"), "{miss}");
+            let meant = got.json()["error"]["didYouMean"].as_str().unwrap().to_owned();
+            assert!(
+                meant.starts_with(served[0]) && ROUTES.iter().any(|it| meant.ends_with(it.path)),
+                "{miss}: {meant}"
+            );
+        }
+    }
+    // Later routes are not there yet.
+    for (method, later) in [
+        ("POST", "/v1/chat/completions"),
+        ("GET", "/v1/admin/agents"),
+        ("POST", "/mcp"),
+        ("GET", "/api/me"),
+        ("GET", "/"),
+    ] {
+        let got = client.ask(method, later, &[("authorization", &key)], b"{}").await;
+        assert_eq!((got.status, got.kind().as_str()), (404, "route_not_found"), "{later}");
+    }
+    site.stop().await;
+}
+
+/// The pages and documents that need nobody are there, and `error.docs` points into one of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn open_routes_answer() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    for route in ROUTES.iter().filter(|it| it.auth == Auth::Open && it.method == "GET") {
+        let got = client.ask("GET", route.path, &[], b"").await;
+        assert_eq!(got.status, 200, "{}", route.path);
+        assert!(!got.body.is_empty());
+    }
+    let served: Value = client.ask("GET", "/openapi.json", &[], b"").await.ok();
+    assert_eq!(served, *svc_tests::interface::document());
+    let page = client.ask("GET", "/docs/errors", &[], b"").await.text();
+    for kind in Kind::ALL {
+        assert!(page.contains(&format!("id=\"{}\"", kind.row().type_)), "{kind:?} has no place on the page");
+    }
+    site.stop().await;
+}
+
+/// A site on which every refusal can be brought about.
+struct Stage {
+    site: Site,
+    client: Client,
+    agent: Agent,
+    gone: Agent,
+    inference: String,
+    id: String,
+    settled: String,
+    denied: String,
+    receipt: Value,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let site = Site::start().await;
+        let (agent, gone) = (site.agent(&[OFFICE]), site.agent(&[OFFICE]));
+        let mut client = site.client().await;
+        let first = client.authorize_once(&agent.key, "stage", &payment(4_900)).await.ok();
+        let second = client.authorize(&agent.key, &payment(4_800)).await.ok();
+        let denied = client.authorize(&agent.key, &payment(50_001)).await.ok();
+        let settled = text(&second["id"]).to_owned();
+        client.settle(&agent.key, &settled, &json!({ "status": "completed" })).await.ok();
+        site.gate.execute(RemoveAgent { workspace: site.workspace(), agent: gone.id }).unwrap();
+        let inference = site.key(KeyScope::Inference);
+        let (id, receipt) = (text(&first["id"]).to_owned(), first["receipt"].clone());
+        let denied = text(&denied["id"]).to_owned();
+        Self { site, client, agent, gone, inference, id, settled, denied, receipt }
+    }
+
+    /// A body that the route does its work for.
+    fn good(&self, op: Op) -> String {
+        match op {
+            Op::Authorize => payment(100).to_string(),
+            Op::RegisterCallback => json!({ "url": "https://hooks.example.com/cb" }).to_string(),
+            Op::Settle => json!({ "status": "completed" }).to_string(),
+            Op::Verify => charge(&self.receipt, 4_900).to_string(),
+            Op::ReadAction | Op::Keys | Op::Health | Op::Ready | Op::OpenApi | Op::Docs | Op::DocsErrors => {
+                String::new()
+            }
+        }
+    }
+
+    async fn send(&mut self, route: &Route, id: &str, key: &str, more: &[(&str, &str)], body: &[u8]) -> Got {
+        let authorization = bearer(key);
+        let mut headers = vec![];
+        if route.auth == Auth::Agent {
+            headers.push(("authorization", authorization.as_str()));
+        }
+        headers.extend(more.iter().copied());
+        self.client.ask(route.method.as_str(), &path(route, id), &headers, body).await
+    }
+
+    /// Has the store fail while a good request is answered.
+    async fn failing(&mut self, route: &Route, fault: Fault) -> Got {
+        let (id, key, body) = (self.id.clone(), self.agent.key.clone(), self.good(route.op));
+        self.site.fault.set(fault);
+        let got = self.send(route, &id, &key, &[], body.as_bytes()).await;
+        self.site.fault.set(Fault::None);
+        got
+    }
+
+    /// Brings a refusal about, where this test knows how.
+    async fn provoke(&mut self, route: &Route, kind: Kind) -> Option<Got> {
+        let (id, key, good) = (self.id.clone(), self.agent.key.clone(), self.good(route.op));
+        let never = format!("act_{}", "0".repeat(26));
+        let unknown = format!("ask_{}", "A".repeat(43));
+        let (gone, inference) = (self.gone.key.clone(), self.inference.clone());
+        let (settled, denied) = (self.settled.clone(), self.denied.clone());
+        let body = good.as_bytes();
+        let large = vec![b' '; 1024 * 1024 + 1];
+        Some(match kind {
+            Kind::InvalidJson => self.send(route, &id, &key, &[], b"{").await,
+            Kind::InvalidRequest => self.send(route, &id, &key, &[("content-encoding", "gzip")], body).await,
+            Kind::BodyTooLarge => self.send(route, &id, &key, &[], &large).await,
+            Kind::Unauthenticated => self.send(route, &id, "", &[], body).await,
+            Kind::InvalidApiKey => self.send(route, &id, &unknown, &[], body).await,
+            Kind::AgentKeyRequired => self.send(route, &id, &inference, &[], body).await,
+            Kind::AgentNotFound => self.send(route, &id, &gone, &[], body).await,
+            Kind::NotFound => self.send(route, &never, &key, &[], body).await,
+            Kind::IdempotencyConflict => self.send(route, &id, &key, &[("idempotency-key", "stage")], body).await,
+            Kind::InvalidStatus => self.send(route, &id, &key, &[], b"{}").await,
+            Kind::InvalidAmount => self.send(route, &id, &key, &[], br#"{"status":"completed","amount":-1}"#).await,
+            Kind::NotAllowed => self.send(route, &denied, &key, &[], body).await,
+            Kind::AlreadySettled => self.send(route, &settled, &key, &[], body).await,
+            Kind::RateLimited => return Some(out_of_rate(route).await),
+            Kind::NotReady if matches!(route.op, Op::ReadAction | Op::Ready) => self.failing(route, Fault::Load).await,
+            Kind::NotReady => self.failing(route, Fault::Unavailable).await,
+            Kind::Internal | Kind::VerifyUnknown => self.failing(route, Fault::UnknownLost).await,
+            _ => return None,
+        })
+    }
+}
+
+/// The answer to the request that is one too many.
+async fn out_of_rate(route: &Route) -> Got {
+    let site =
+        Site::with(|plan| (plan.config.limits.gate_per_minute, plan.config.limits.verify_per_minute) = (1, 1)).await;
+    let agent = site.agent(&[OFFICE]);
+    let mut client = site.client().await;
+    let never = format!("act_{}", "0".repeat(26));
+    let headers = [("authorization", &*bearer(&agent.key))];
+    let first = client.ask(route.method.as_str(), &path(route, &never), &headers, b"{}").await;
+    assert_ne!(first.status, 429);
+    let got = client.ask(route.method.as_str(), &path(route, &never), &headers, b"{}").await;
+    assert_eq!((got.header("ratelimit-limit"), got.header("ratelimit-remaining")), (Some("1"), Some("0")));
+    assert!((1..=60).contains(&got.header("retry-after").unwrap().parse::<u32>().unwrap()));
+    site.stop().await;
+    got
+}
+
+/// Every refusal that a route declares can be brought about; what cannot is listed with why, and the list only shrinks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_declared_refusal_is_reachable() {
+    let mut unseen = Vec::new();
+    let mut reached_all_the_same = Vec::new();
+    for route in ROUTES {
+        let mut stage = Stage::set().await;
+        for kind in route.kinds() {
+            if OUT_OF_REACH.iter().any(|(op, out, _)| (*op, *out) == (route.op, kind)) {
+                reached_all_the_same.extend(is_reached(&mut stage, route, kind).await.then_some((route.op, kind)));
+            } else if !is_reached(&mut stage, route, kind).await {
+                unseen.push((route.op, kind));
+            }
+        }
+        stage.site.stop().await;
+    }
+    assert!(unseen.is_empty(), "declared and never brought about: {unseen:?}");
+    // `VerifyUnknown` and `Internal` look alike from outside.
+    reached_all_the_same.retain(|it| *it != (Op::Verify, Kind::Internal));
+    assert!(reached_all_the_same.is_empty(), "take these off the list: {reached_all_the_same:?}");
+}
+
+async fn is_reached(stage: &mut Stage, route: &Route, kind: Kind) -> bool {
+    let row = kind.row();
+    let got = stage.provoke(route, kind).await;
+    got.is_some_and(|it| it.status == row.status && it.status >= 400 && is_type(&it, row.type_, row.fix))
+}
+
+fn is_type(got: &Got, type_: &str, fix: Option<&str>) -> bool {
+    got.kind() == type_ && got.json()["error"]["fix"].as_str() == fix
+}
+
+/// A store that does not answer gives no decision and no verdict: `not_ready` where nothing happened, `internal` where that
+/// is not known. Nothing is lost by it, and nothing is gained.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_fails_allows_nothing() {
+    let mut stage = Stage::set().await;
+    let authorize = ROUTES.iter().find(|it| it.op == Op::Authorize).unwrap();
+    let verify = ROUTES.iter().find(|it| it.op == Op::Verify).unwrap();
+    for (fault, status) in [(Fault::Unavailable, 503), (Fault::UnknownLost, 500)] {
+        for route in [authorize, verify] {
+            let got = stage.failing(route, fault).await;
+            assert_eq!(got.status, status, "{}", got.text());
+        }
+    }
+    // The commit happened and nobody was told: the same key tells.
+    stage.site.fault.set(Fault::UnknownApplied);
+    let body = charge(&stage.receipt, 4_900);
+    let got = stage.client.verify_once("sixteen-characters", &body).await;
+    assert_eq!(got.status, 500);
+    assert!(text(&got.json()["error"]["fix"]).contains("idempotency-key"));
+    stage.site.fault.set(Fault::None);
+    let again = stage.client.verify_once("sixteen-characters", &body).await;
+    assert_eq!((again.header("idempotent-replayed"), &again.ok()["valid"]), (Some("true"), &json!(true)));
+    assert_eq!(stage.client.verify(&body).await.ok()["reason"], json!("already_consumed"));
+    let report = stage.site.audit();
+    assert_eq!((report.actions, report.consumed), (3, 1));
+    stage.site.stop().await;
+}
+
+/// Routes that count against a rate are the gate's.
+#[test]
+fn the_gates_routes_have_rates() {
+    for route in ROUTES {
+        let limited = route.path.starts_with("/v1/actions") || route.path == "/v1/verify";
+        assert_eq!(route.limit != Limit::Unlimited, limited, "{}", route.path);
+    }
+}
