@@ -277,6 +277,8 @@ pub enum Fault {
     UnknownApplied = 3,
     /// It did not take the commit and nobody knows.
     UnknownLost = 4,
+    /// It took the commit, nobody knows, and from then on it reads nothing.
+    UnknownDeaf = 5,
 }
 
 impl FaultSwitch {
@@ -327,6 +329,10 @@ impl Store for Shaky {
             return Err(CommitError::Unknown(Told));
         }
         let done = self.inner.commit(commit).map_err(|_| CommitError::Rejected(Told))?;
+        if self.fault.is(Fault::UnknownDeaf) {
+            self.fault.set(Fault::Load);
+            return Err(CommitError::Unknown(Told));
+        }
         if self.fault.is(Fault::UnknownApplied) {
             return Err(CommitError::Unknown(Told));
         }

@@ -314,8 +314,12 @@ async fn a_store_that_fails_allows_nothing() {
             assert_eq!(got.status, status, "{}", got.text());
         }
     }
-    // The commit happened and nobody was told: the same key tells.
-    stage.site.fault.set(Fault::UnknownApplied);
+    // Where the store tells afterwards that the commit happened, the answer is what it would have been.
+    let got = stage.failing(authorize, Fault::UnknownApplied).await;
+    let read = stage.client.read_action(&stage.agent.key, text(&got.ok()["id"])).await;
+    assert_eq!(read.ok(), got.ok());
+    // Where it tells nothing, nobody knows; the same key tells once it answers again.
+    stage.site.fault.set(Fault::UnknownDeaf);
     let body = charge(&stage.receipt, 4_900);
     let got = stage.client.verify_once("sixteen-characters", &body).await;
     assert_eq!(got.status, 500);
@@ -325,7 +329,7 @@ async fn a_store_that_fails_allows_nothing() {
     assert_eq!((again.header("idempotent-replayed"), &again.ok()["valid"]), (Some("true"), &json!(true)));
     assert_eq!(stage.client.verify(&body).await.ok()["reason"], json!("already_consumed"));
     let report = stage.site.audit();
-    assert_eq!((report.actions, report.consumed), (3, 1));
+    assert_eq!((report.actions, report.consumed), (4, 1));
     stage.site.stop().await;
 }
 
