@@ -153,7 +153,7 @@ const BLOCK: [&str; 2] = [
 ];
 const PAYEE: [&str; 2] = [
     r#"{"id":"ffffffffffffffffffffffffffffffff","at":[1790847000000,5],"amounts":[4900,0],
-        "sealed":4294967295,"tail":18446744073709551615,"sum":9223372036854775807}"#,
+        "sealed":4294967295,"first":0,"tail":18446744073709551615,"sum":9223372036854775807}"#,
     r#"{"id":"00000000000000000000000000000000","at":[],"amounts":[],"sum":0}"#,
 ];
 const ACTION: [&str; 2] = [
@@ -205,10 +205,10 @@ const CLIENT_SESSION: [&str; 2] = [
 ];
 const ENTRY: [&str; 2] = [
     r#"{"id":"evd_01K6FN0001000000000000000E","w":"wsp_01K6FN0001000000000000000A","at":1790847000000,"kind":"action.allowed",
-        "actor":"{\"id\":\"agt_01K6FN0001000000000000000A\",\"kind\":\"agent\"}","subject":"act_01K6FN0001000000000000000A","data":"{\"amount\":4900}",
+        "actor":{"id":"agt_01K6FN0001000000000000000A","kind":"agent"},"subject":"act_01K6FN0001000000000000000A","data":{"amount":4900},
         "place":{"seq":18446744073709551615,"prev":"0000000000000000000000000000000000000000000000000000000000000000",
         "hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}}"#,
-    r#"{"id":"evd_01K6FN0001000000000000000F","w":"wsp_01K6FN0001000000000000000A","at":0,"kind":"agent.frozen","actor":"{}","subject":"","data":"{}"}"#,
+    r#"{"id":"evd_01K6FN0001000000000000000F","w":"wsp_01K6FN0001000000000000000A","at":0,"kind":"agent.frozen","actor":{},"subject":"","data":{}}"#,
 ];
 const CHAIN: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000A","size":18446744073709551615,"head":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#,
