@@ -120,6 +120,8 @@ impl Shared {
 struct Node {
     queue: VecDeque<(usize, Command)>,
     rows: Rows,
+    /// What it believes in after a failure.
+    first: Rows,
     turn: Option<(usize, Command, Turn<Command>)>,
     next: Next,
     waits: bool,
@@ -133,19 +135,28 @@ enum Next {
 }
 
 impl Node {
-    fn new(commands: impl IntoIterator<Item = (usize, Command)>, rows: Rows) -> Self {
-        Self { queue: commands.into_iter().collect(), rows, turn: None, next: Next::Nothing, waits: false }
+    fn new(commands: impl IntoIterator<Item = (usize, Command)>, rows: &Rows, locks: bool) -> Self {
+        let first = if locks { rows.clone() } else { Rows::new(1_024) };
+        Self {
+            queue: commands.into_iter().collect(),
+            rows: rows.clone(),
+            first,
+            turn: None,
+            next: Next::Nothing,
+            waits: false,
+        }
     }
 
     fn is_done(&self) -> bool {
         self.queue.is_empty() && self.turn.is_none()
     }
 
-    /// The command that the next step is for comes back to the queue, as a client's retry; what was known is forgotten.
+    /// The command that the next step is for comes back to the queue, as a client's retry. Over memory what was known is
+    /// forgotten; over locks the node believes in the beginning again, since orders of loads would hide those of locks.
     fn fail(&mut self) {
         self.next = Next::Nothing;
         let (number, command, _) = self.turn.take().unwrap();
-        self.rows = Rows::new(1_024);
+        self.rows = self.first.clone();
         self.queue.push_front((number, command));
     }
 
@@ -178,7 +189,8 @@ impl Run {
     fn new(scene: &Scene, shared: Shared, commands: &[&Command], faults: usize) -> Self {
         let mut numbered: Vec<(usize, Command)> = commands.iter().map(|it| (*it).clone()).enumerate().collect();
         let last = numbered.pop();
-        let nodes = [Node::new(numbered, scene.cache.clone()), Node::new(last, scene.cache.clone())];
+        let locks = matches!(shared, Shared::Locks(_));
+        let nodes = [Node::new(numbered, &scene.cache, locks), Node::new(last, &scene.cache, locks)];
         let answers = vec![None; commands.len()];
         let mut run = Self { shared, nodes, now: scene.now, turns: 0, answers, faults_left: faults, unknown: false };
         run.prepare(0);
@@ -187,7 +199,7 @@ impl Run {
     }
 
     /// Goes on until every command is answered, as the explorer chooses.
-    fn to_the_end(&mut self, explorer: &mut Explorer) {
+    fn finish(&mut self, explorer: &mut Explorer) {
         let mut steps = 0;
         while self.nodes.iter().any(|node| !node.is_done()) {
             steps += 1;
@@ -442,7 +454,7 @@ fn explore(scene: &Scene, names: &[&'static str], locks: bool, faults: usize) ->
     let shared = if locks { &scene.locks } else { &scene.memory };
     Explorer::all(|explorer| {
         let mut run = Run::new(scene, shared.fork(), &commands, faults);
-        run.to_the_end(explorer);
+        run.finish(explorer);
         let rows = run.shared.dump();
         let mut report = audit::audit(&rows);
         report.faults.extend(audit::audit_approvals(&rows));

@@ -202,8 +202,11 @@ fn the_suite_finds_sessions_that_do_not_see_one_another() {
     assert!(catch_unwind(AssertUnwindSafe(|| contract::sessions(stale))).is_err());
 }
 
+type Rows = Vec<(Key, Stamp, Record)>;
+type Tampering = Box<dyn Fn(&mut Rows)>;
+
 /// A small history whose books are right.
-fn history() -> (World, Vec<(Key, Stamp, Record)>) {
+fn history() -> (World, Rows) {
     let mut world = World::new();
     let office = terms(
         r#"{"name":"Office","actions":["payment"],"limits":{"currency":"EUR","perPeriod":{"amount":9000,"period":"year"},
@@ -233,10 +236,9 @@ fn change<R: Row + Clone>(rows: &mut [(Key, Stamp, Record)], pick: impl Fn(&R) -
 /// The auditor finds every row that was tampered with, and each for its own reason.
 #[test]
 fn the_auditor_finds_what_cannot_be() {
-    type Rows = Vec<(Key, Stamp, Record)>;
     let is = |kind: &'static str| move |it: &Entry| &*it.kind == kind;
     let used = |it: &Action| it.allowed().is_some_and(|it| it.consumed.is_some());
-    let tamperings: Vec<(&str, Box<dyn Fn(&mut Rows)>)> = vec![
+    let tamperings: Vec<(&str, Tampering)> = vec![
         ("the hash of", Box::new(move |rows| change(rows, is("action.settled"), |it| it.data = "{}".into()))),
         (
             "expected at",
