@@ -131,7 +131,9 @@ impl Site {
         let done = tokio::spawn(server.run(async {
             let _ = stopped.await;
         }));
-        let dice = Mutex::new(Dice::new(0));
+        // Servers over one memory do not draw the same keys.
+        let seed = Digest::of(workspace.to_string()).as_bytes().first_chunk().copied().unwrap_or_default();
+        let dice = Mutex::new(Dice::new(u64::from_be_bytes(seed)));
         Self { address, gate, fault, clock, memory, workspace, dice, stop: Some(stop), done }
     }
 

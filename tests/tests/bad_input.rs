@@ -499,7 +499,8 @@ async fn credentials() {
     let (ims, art, sil, whsec, aat) = (other("ims"), other("art"), other("sil"), other("whsec"), other("aat"));
     let (basic, bare, tail) = (format!("Basic {key}"), key.clone(), format!("{good}x"));
     let (unknown, upper) = (other("ask"), format!("Bearer {}", key.to_uppercase()));
-    let cases: Vec<(Vec<(&str, &str)>, u16, &str, Vec<&str>)> = vec![
+    type Case<'a> = (Vec<(&'a str, &'a str)>, u16, &'a str, Vec<&'a str>);
+    let cases: Vec<Case<'_>> = vec![
         (vec![], 401, "unauthenticated", vec![]),
         (vec![("authorization", "")], 401, "unauthenticated", vec![]),
         (vec![("authorization", "Bearer")], 401, "unauthenticated", vec![]),

@@ -333,6 +333,45 @@ async fn a_store_that_fails_allows_nothing() {
     stage.site.stop().await;
 }
 
+/// Of several things that are wrong with one request the first in the contract's order is told: route, credential, rate,
+/// size, JSON, fields, object, state.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refusals_come_in_their_order() {
+    let site = Site::with(|plan| plan.config.limits.gate_per_minute = 9).await;
+    let agent = site.agent(&[OFFICE]);
+    let mut client = site.client().await;
+    let action = client.authorize(&agent.key, &payment(100)).await.ok();
+    let settled = format!("/v1/actions/{}/settle", text(&action["id"]));
+    client.settle(&agent.key, text(&action["id"]), &json!({ "status": "completed" })).await.ok();
+    let never = format!("/v1/actions/act_{}/settle", "0".repeat(26));
+    let large = vec![b'{'; 1024 * 1024 + 1];
+    let key = bearer(&agent.key);
+    let good: &[(&str, &str)] = &[("authorization", &key)];
+    let squeezed: &[(&str, &str)] = &[("authorization", &key), ("content-encoding", "gzip")];
+    let steps: [(&str, &str, &[(&str, &str)], &[u8], &str); 10] = [
+        ("POST", "/v1/actions/a/b/settle", &[], &large, "route_not_found"),
+        ("PUT", &never, &[], &large, "method_not_allowed"),
+        ("POST", &never, &[], &large, "unauthenticated"),
+        ("POST", &never, squeezed, &large, "body_too_large"),
+        ("POST", &never, squeezed, b"{", "invalid_request"),
+        ("POST", &never, good, b"{", "invalid_json"),
+        ("POST", &never, good, br#"{"status":"x","amount":-1}"#, "invalid_status"),
+        ("POST", &never, good, br#"{"status":"failed","amount":-1}"#, "invalid_amount"),
+        ("POST", &never, good, br#"{"status":"failed"}"#, "not_found"),
+        ("POST", &settled, good, br#"{"status":"failed"}"#, "already_settled"),
+    ];
+    for (method, path, headers, body, kind) in steps {
+        assert_eq!(client.ask(method, path, headers, body).await.kind(), kind, "{method} {path}");
+    }
+    // The agent's rate is used up by now, and that is told before anything of the body.
+    assert_eq!(client.ask("POST", &never, good, &large).await.kind(), "rate_limited");
+    assert_eq!(client.ask("POST", &never, &[], &large).await.kind(), "unauthenticated");
+    // No other agent is told of it.
+    let other = site.agent(&[OFFICE]);
+    client.authorize(&other.key, &payment(100)).await.ok();
+    site.stop().await;
+}
+
 /// Routes that count against a rate are the gate's.
 #[test]
 fn the_gates_routes_have_rates() {

@@ -70,6 +70,48 @@ async fn an_allow_says_what_was_asked_and_carries_a_receipt() {
     site.stop().await;
 }
 
+/// What a digest leaves out of its text it names by a digest of its own: tool and details as sent. The input of a tool is
+/// kept from the answer, and the salt from the receipt.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_digest_covers_tool_and_details_as_sent() {
+    let site = Site::start().await;
+    let agent = site.agent(&[CRM]);
+    let mut client = site.client().await;
+    let tool = json!({ "input": { "path": "." }, "name": "ls", "zone": 1 });
+    let details = json!({ "a": 1, "b": "x" });
+    let asked = json!({ "type": "tool.call", "summary": " List files ", "tool": tool, "details": details });
+    let decision = client.authorize(&agent.key, &asked).await.ok();
+    let hash = |value: &Value| format!("sha256:{}", hex::encode(Sha256::digest(value.to_string())));
+    let digested = json!({
+        "agentId": decision["agentId"], "type": "tool.call", "summary": "List files", "toolDigest": hash(&tool),
+        "detailsDigest": hash(&details), "salt": decision["digestSalt"],
+    });
+    assert_eq!(text(&decision["actionDigest"]), hash(&digested));
+    assert_eq!((&decision["tool"], &decision["details"]), (&json!({ "name": "ls" }), &details));
+    assert_eq!(decision["signals"], json!(["provenance_undeclared"]));
+    assert!(!text(&decision["receipt"]).contains(text(&decision["digestSalt"])));
+    site.stop().await;
+}
+
+/// A session is the agent's who named it first; another agent that names it is denied, and that one alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_belongs_to_who_named_it_first() {
+    let site = Site::start().await;
+    let (first, second) = (site.agent(&[CRM]), site.agent(&[CRM]));
+    let mut client = site.client().await;
+    let asked = with(update(), "session", json!({ "id": "session-1" }));
+    for (agent, expected) in [(&first, "allow"), (&second, "deny"), (&first, "allow")] {
+        let decision = client.authorize(&agent.key, &asked).await.ok();
+        assert_eq!(text(&decision["decision"]), expected, "{decision}");
+        assert_eq!(codes(&decision).contains(&"session_conflict"), expected == "deny");
+        assert_eq!(decision["session"], json!({ "id": "session-1" }));
+    }
+    site.advance(Span::hours(25));
+    assert_eq!(text(&client.authorize(&second.key, &asked).await.ok()["decision"]), "allow");
+    site.audit();
+    site.stop().await;
+}
+
 /// A deny gives every reason with its numbers and no receipt; an ask gives the approval that a person is to decide.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deny_gives_reasons_and_an_ask_its_approval() {
@@ -454,11 +496,17 @@ async fn the_actions_of_others_are_not_found() {
     let (agent, other) = (site.agent(&[OFFICE]), site.agent(&[OFFICE]));
     let mut client = site.client().await;
     let mine = allowed(&mut client, &agent, 1_000).await;
+    // A workspace of its own over the same rows.
+    let elsewhere = site.node(Span::seconds(0)).await;
+    let stranger = elsewhere.agent(&[OFFICE]);
+    let theirs = allowed(&mut client, &stranger, 1_000).await;
     let never = format!("act_{}", "0".repeat(26));
     let wrong = text(&mine["id"]).replace("act_", "agt_");
     let long = format!("act_{}", "7".repeat(300));
     for (key, id) in [
         (&other.key, text(&mine["id"])),
+        (&stranger.key, text(&mine["id"])),
+        (&agent.key, text(&theirs["id"])),
         (&agent.key, &never),
         (&agent.key, &wrong),
         (&agent.key, &long),
@@ -475,6 +523,7 @@ async fn the_actions_of_others_are_not_found() {
         }
     }
     assert_eq!(text(&client.read_action(&agent.key, text(&mine["id"])).await.ok()["status"]), "allowed");
+    elsewhere.stop().await;
     site.audit();
     site.stop().await;
 }
