@@ -56,7 +56,7 @@ fn server() {
         &[
             "listens on a free port: true",
             "over HTTP: HTTP/1.1 200 OK",
-            "over HTTP: \"payment\" is \"allow\"",
+            "over HTTP: payment is allow",
             "in process: allowed, the same receipt: true",
             "stopped",
         ],

@@ -72,7 +72,11 @@ def serving(*flags, last="\n"):
     binary = os.environ.get("SVC_BIN") or str(HERE.parent.parent / "target" / "debug" / "svc")
     with tempfile.TemporaryDirectory() as data, tempfile.TemporaryFile("w+") as log:
         command = [binary, "dev", "--listen", f"127.0.0.1:{free_port()}", "--data", data, *flags]
-        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
+        # The server takes each SVC_ name for a setting, and refuses those that are none.
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+        server = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, env=plain
+        )
         try:
             text = printed(server, last)
             if not text:

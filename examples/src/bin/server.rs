@@ -46,17 +46,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (head, body) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
     println!("over HTTP: {}", head.lines().next().unwrap_or_default());
     let decision = serde_json::from_str::<serde_json::Value>(body)?;
-    println!("over HTTP: {} is {}", decision["type"], decision["decision"]);
+    let told = |name| decision.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+    println!("over HTTP: {} is {}", told("type"), told("decision"));
 
     // The same store, without a socket between.
     let agent = gate.agent(AgentKey::parse(KEY)?)?;
-    let id = decision["id"].as_str().ok_or("no id")?.parse()?;
+    let id = told("id").parse()?;
     let same = spawn_blocking(move || agent.get(id)).await??;
-    println!(
-        "in process: {}, the same receipt: {}",
-        same.status().as_str(),
-        decision["receipt"] == same.receipt().unwrap_or_default()
-    );
+    println!("in process: {}, the same receipt: {}", same.status().as_str(), same.receipt() == Some(told("receipt")));
 
     let _ = stop.send(());
     serving.await?;
