@@ -103,11 +103,20 @@ impl<'a> Fields<'a> {
         self.faults.is_empty()
     }
 
-    /// What was read, if all of it is sound.
+    /// What was read, if all of it is sound. A number beyond ±(2^53 − 1) is a fault wherever it stands, also in a member
+    /// that nobody reads: digests would take it for its neighbour.
     ///
     /// # Errors
     /// `invalid_request` with every fault.
-    pub fn finish<T>(self, made: Option<T>) -> Result<T, Refusal> {
+    pub fn finish<T>(mut self, made: Option<T>) -> Result<T, Refusal> {
+        for (name, value) in self.object.as_object().unwrap_or_default() {
+            let path = self.at(name);
+            let is_told = |it: &FieldError| it.field.as_deref().is_some_and(|field| is_within(field, &path));
+            if value.has_unsafe_number() && !self.faults.iter().any(is_told) {
+                let place = unsafe_number(value, path);
+                self.note(FieldError::invalid(place, Invalid::new("must be within 2^53 − 1 of zero")));
+            }
+        }
         match made {
             Some(made) if self.faults.is_empty() => Ok(made),
             _ if self.faults.is_empty() => Err(Refusal::internal()),
@@ -134,6 +143,30 @@ impl<'a> Fields<'a> {
 
     fn at(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+}
+
+/// Whether a dotted path is `outer` or leads into it.
+fn is_within(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The path of the first number in `value` that is too large, where there is one.
+fn unsafe_number(value: &Json, path: String) -> String {
+    let inner = match value {
+        Json::Object(members) => members.iter().find(|(_, it)| it.has_unsafe_number()),
+        Json::List(items) => {
+            let found = items.iter().position(Json::has_unsafe_number);
+            return match found.and_then(|place| Some((place, items.get(place)?))) {
+                Some((place, item)) => unsafe_number(item, format!("{path}.{place}")),
+                None => path,
+            };
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => None,
+    };
+    match inner {
+        Some((name, it)) => unsafe_number(it, format!("{path}.{name}")),
+        None => path,
     }
 }
 

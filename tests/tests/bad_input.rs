@@ -319,6 +319,8 @@ async fn members_and_many_faults_at_once() {
         bench.field(&with(tool.clone(), "tool", sent), &[field]).await;
     }
     let share = with(update(), "type", json!("data.share"));
+    let shared = json!({ "recipient": "crm.example.com", "fields": ["name"] });
+    let share_good = with(share.clone(), "data", shared);
     for (sent, fields) in [
         (json!({}), &["data.fields", "data.recipient"][..]),
         (json!({ "recipient": "a@b@c", "fields": ["name"] }), &["data.recipient"]),
@@ -329,6 +331,14 @@ async fn members_and_many_faults_at_once() {
         (json!({ "recipient": "crm.example.com", "fields": ["name"], "purpose": "" }), &["data.purpose"]),
     ] {
         bench.field(&with(share.clone(), "data", sent), fields).await;
+    }
+    let big = json!(9_007_199_254_740_992_i64);
+    for (member, sent, field) in [
+        ("data", json!({ "recipient": "crm.example.com", "fields": ["name"], "rows": big }), "data.rows"),
+        ("unread", json!({ "a": [1, { "b": big }] }), "unread.a.1.b"),
+        ("unread", json!(-9_007_199_254_740_992_i64), "unread"),
+    ] {
+        bench.field(&with(share_good.clone(), member, sent), &[field]).await;
     }
     let all = json!({
         "type": "pay", "summary": "", "session": { "id": "" }, "idempotencyKey": "", "details": 1, "tool": [],
