@@ -179,9 +179,9 @@ fn cargo_run_means_the_server() {
     let default = list(&metadata, "workspace_default_members");
     let packages =
         list(&metadata, "packages").into_iter().filter(|it| it.get("id").is_some_and(|id| default.contains(id)));
-    let targets: Vec<Value> = packages.flat_map(|package| list(&package, "targets")).collect();
-    let programs = targets.iter().filter(|target| list(target, "kind").iter().any(|kind| kind == "bin"));
-    assert_eq!(programs.map(|program| text(program, "name")).collect::<Vec<_>>(), ["svc"]);
+    let meant: Vec<String> =
+        packages.filter_map(|it| it.get("default_run").and_then(Value::as_str).map(str::to_owned)).collect();
+    assert_eq!(meant, ["svc"], "among several programs the one that a package names as its default is run");
 }
 
 /// Whether an SPDX expression can be met with the admitted licences. An empty one cannot.
