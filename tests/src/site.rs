@@ -13,11 +13,12 @@ use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
 use svc_core::rules::people::settings::ChangeSettings;
+use svc_core::state::evidence::Entry;
 use svc_core::state::gate::Tier;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKeys};
 use svc_core::state::people::{Credential, KeyScope, Settings, Workspace};
 use svc_core::store::{
-    Clock as _, Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Record, Stamp, Store,
+    Clock as _, Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Record, Row as _, Stamp, Store,
 };
 use svc_core::testing::audit::{Report, audit, audit_approvals, audit_lists};
 use svc_core::testing::world::{BASE_URL, terms};
@@ -235,6 +236,19 @@ impl Site {
     /// Lets time go by without a timer.
     pub fn shift(&self, span: Span) {
         self.clock.advance(span);
+    }
+
+    /// The ledger of the workspace as it stands, in its order.
+    ///
+    /// # Panics
+    /// Where the rows are not in memory.
+    pub fn ledger(&self) -> Vec<Arc<Entry>> {
+        self.gate.tick().expect("the ledger takes its places");
+        let rows = self.memory.as_ref().expect("rows in memory").dump();
+        let entries = rows.iter().filter_map(|(.., record)| Entry::peel(record));
+        let mut entries: Vec<Arc<Entry>> = entries.filter(|it| it.workspace == self.workspace).cloned().collect();
+        entries.sort_by_key(|it| it.place.as_ref().map(|place| place.seq));
+        entries
     }
 
     /// Reads every row of a store in memory, and ends the test where something cannot be.
