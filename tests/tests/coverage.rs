@@ -348,7 +348,8 @@ async fn refusals_come_in_their_order() {
     let key = bearer(&agent.key);
     let good: &[(&str, &str)] = &[("authorization", &key)];
     let squeezed: &[(&str, &str)] = &[("authorization", &key), ("content-encoding", "gzip")];
-    let steps: [(&str, &str, &[(&str, &str)], &[u8], &str); 10] = [
+    type Step<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a [u8], &'a str);
+    let steps: [Step<'_>; 10] = [
         ("POST", "/v1/actions/a/b/settle", &[], &large, "route_not_found"),
         ("PUT", &never, &[], &large, "method_not_allowed"),
         ("POST", &never, &[], &large, "unauthenticated"),
