@@ -72,6 +72,26 @@ fn the_chain_holds() {
     }
 }
 
+/// A lapse is recorded with the whole allowed amount as posted, also where a mandate limits the count alone; of an action
+/// that pays nothing no amount is told.
+#[test]
+fn a_lapse_tells_what_it_posts() {
+    let count = r#"{"name":"C","actions":["payment","crm.read"],
+        "limits":{"currency":"EUR","perAction":10000,"count":{"max":9,"period":"year"}}}"#;
+    let (mut world, agent) = calm(&[count]);
+    let paid = world.authorize(&agent, payment(300, "EUR", "a.example")).id();
+    let read = world.authorize(&agent, request("crm.read")).id();
+    world.advance(Span::hours(25));
+    let mut told = |action: svc_core::value::id::ActionId| {
+        let all = entries(&mut world);
+        let lapse = all.iter().find(|it| &*it.kind == "action.lapsed" && *it.subject == *action.to_string());
+        let data = Json::parse(lapse.expect("a lapse").data.as_bytes()).unwrap();
+        ["posted", "released"].map(|name| data.get(name).and_then(Json::as_int))
+    };
+    assert_eq!(told(paid), [Some(300), Some(0)]);
+    assert_eq!(told(read), [None, None]);
+}
+
 /// What a person may want erased enters a record as a salted commitment: neither summary nor reason stands in one.
 #[test]
 fn personal_data_is_committed() {

@@ -115,6 +115,18 @@ fn every_field_has_to_be_allowed() {
     assert_eq!((answer.verb(), fields), (Verb::Ask, vec!["age".to_owned(), "ssn".to_owned()]));
 }
 
+/// However many names one request holds, the reasons that are kept of it stay few: it is refused all the same.
+#[test]
+fn the_fields_that_are_told_are_bounded() {
+    let (mut world, agent) = calm(&[r#"{"name":"F","actions":["crm.share"],"fields":{"allow":["name"]}}"#]);
+    let mut asked = request("crm.share");
+    let names: Vec<Box<str>> = (0..3_000).map(|it| format!("f{it}").into()).collect();
+    asked.details = Some(svc_core::state::gate::Details { canonical: "{}".into(), names });
+    let answer = world.authorize(&agent, asked);
+    assert_eq!((answer.verb(), answer.reasons().len()), (Verb::Ask, 100));
+    assert_eq!(answer.reasons()[99].field.as_deref(), Some("f99"));
+}
+
 /// A mandate without a currency covers nothing that pays, whatever its type.
 #[test]
 fn a_mandate_without_currency_covers_no_payment() {

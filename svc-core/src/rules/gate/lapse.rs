@@ -32,7 +32,12 @@ pub fn lapse(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
     let mut activity = Activity::clone(&stored);
     posting::post(&mut activity, held, spent);
     let status = lapsed.status(&agent, workspace.hold.is_some(), now);
-    let more = [("outcome", "\"lapsed\"".to_owned()), ("posted", spent.to_string()), ("released", "0".to_owned())];
+    let mut more = vec![("outcome", "\"lapsed\"".to_owned())];
+    if let Some(payment) = &lapsed.payment {
+        // The ledger tells what was posted, also where the mandate has no sum that it was posted to.
+        more.push(("posted", payment.amount.to_string()));
+        more.push(("released", "0".to_owned()));
+    }
     let verb = lapsed.verb(status);
     let record =
         ActionRecord { kind: "action.lapsed", actor: Actor::Timer, action: &lapsed, agent: &agent, verb, status };

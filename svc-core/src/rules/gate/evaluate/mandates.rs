@@ -114,6 +114,10 @@ fn refusals_of(facts: &Facts<'_>, mandate: &Mandate) -> Vec<Reason> {
     said
 }
 
+/// Names that one mandate's refusal tells: as many as `data.fields` may hold. `details` can hold thousands, and each reason
+/// is stored and answered.
+const FIELDS_TOLD_MAX: usize = 100;
+
 fn fields(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
     let Some(allowed) = &mandate.fields else { return };
     let reason = || Reason::new(Code::FieldNotAllowed, facts.outside()).by(mandate.id.mandate);
@@ -126,7 +130,8 @@ fn fields(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
     if names.is_empty() {
         said.push(reason());
     }
-    said.extend(names.into_iter().filter(|name| !is_allowed(name)).map(|name| reason().about(name)));
+    let refused = names.into_iter().filter(|name| !is_allowed(name)).take(FIELDS_TOLD_MAX);
+    said.extend(refused.map(|name| reason().about(name)));
 }
 
 fn tools(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
