@@ -6,7 +6,7 @@ use std::error::Error;
 
 use svc_core::command::Operation;
 use svc_core::engine::Failure;
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::callback::RegisterCallback;
@@ -55,17 +55,27 @@ impl GateService {
         Self { gate, keys, jwks, outbound }
     }
 
-    async fn submit<O: Operation>(&self, operation: O) -> Result<O::Answer, Refusal>
+    async fn submit<O: Operation>(&self, known: &Known, operation: O) -> Result<O::Answer, Refusal>
     where
         O::Answer: Send,
     {
-        self.gate.submit(operation).await.map_err(refusal)
+        self.gate.submit(operation).await.map_err(|failure| self.told(known, failure))
+    }
+
+    /// What a known caller is told of a failure. One whose key has ended is known no longer: from now on it counts against
+    /// its address and uses up no agent's rate.
+    fn told(&self, known: &Known, failure: Failure<StoreError>) -> Refusal {
+        let told = refusal(failure);
+        if told.kind() == Kind::InvalidApiKey {
+            self.gate.forget_binding(&known.digest);
+        }
+        told
     }
 
     /// A fault of a request by a key that memory knows: a key that was revoked since is told that, not the fault.
     fn fault(&self, known: &Known, fault: Refusal) -> Refusal {
         let checked = self.gate.read(|scope| check_key(scope, &known.digest));
-        checked.err().map_or(fault, refusal)
+        checked.err().map_or(fault, |failure| self.told(known, failure))
     }
 
     fn action_id(&self, known: &Known, call: &Call) -> Result<ActionId, Refusal> {
@@ -123,14 +133,17 @@ impl Service for GateService {
         let request = action_request::read(&call.headers, &call.body).map_err(|fault| self.fault(&known, fault))?;
         // Without entropy there is no salt that hides what was asked, so there is no decision.
         let salt = self.gate.fresh_salt().map_err(refusal)?;
-        let decided = self.submit(Authorize::new(known.caller, request, salt)).await?;
+        let decided = self.submit(&known, Authorize::new(known.caller, request, salt)).await?;
         let answer = Answer::json(decision::write(&decided)?);
         Ok(if decided.is_replay() { answer.replayed() } else { answer })
     }
 
     async fn read_action(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
         let id = self.action_id(&known, &call)?;
-        let view = self.gate.read(|scope| get_action(scope, &known.caller, id)).map_err(refusal)?;
+        let view = self
+            .gate
+            .read(|scope| get_action(scope, &known.caller, id))
+            .map_err(|failure| self.told(&known, failure))?;
         let decided = svc_core::answer::Decided::of(view, &**self.gate.signer());
         Ok(Answer::json(decision::write(&decided)?))
     }
@@ -138,14 +151,14 @@ impl Service for GateService {
     async fn register_callback(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
         let url = callback::read(&call.body, &self.outbound).map_err(|fault| self.fault(&known, fault))?;
         let action = self.action_id(&known, &call)?;
-        let callback = self.submit(RegisterCallback { caller: known.caller, action, url }).await?;
+        let callback = self.submit(&known, RegisterCallback { caller: known.caller, action, url }).await?;
         Ok(Answer::json(callback::write(action, &callback)?))
     }
 
     async fn settle(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
         let (status, amount) = settlement::read(&call.body).map_err(|fault| self.fault(&known, fault))?;
         let action = self.action_id(&known, &call)?;
-        let decided = self.submit(Settle { caller: known.caller, action, status, amount }).await?;
+        let decided = self.submit(&known, Settle { caller: known.caller, action, status, amount }).await?;
         Ok(Answer::json(decision::write(&decided)?))
     }
 

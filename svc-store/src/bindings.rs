@@ -26,4 +26,9 @@ impl Bindings {
         }
         kept.insert(digest, binding);
     }
+
+    /// Forgets one key: the next time it is shown, it is looked for.
+    pub(crate) fn forget(&self, digest: &Digest) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(digest);
+    }
 }

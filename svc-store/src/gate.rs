@@ -189,6 +189,11 @@ impl Gate {
         self.core().bindings.get(digest)
     }
 
+    /// Forgets what the key with this digest stands for, once it turned out not to be in force: its bearer is a stranger then.
+    pub fn forget_binding(&self, digest: &Digest) {
+        self.core().bindings.forget(digest);
+    }
+
     /// A handle for the agent that holds `key`. Whether the key is in force is checked in every decision.
     ///
     /// # Errors

@@ -333,6 +333,24 @@ async fn a_store_that_fails_allows_nothing() {
     stage.site.stop().await;
 }
 
+/// Whoever holds a key that was revoked cannot use up its agent's rate: what it sends counts against its address.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revoked_key_uses_up_no_agents_rate() {
+    let site = Site::with(|plan| plan.config.limits.gate_per_minute = 5).await;
+    let agent = site.agent(&[OFFICE]);
+    let leaked = site.key(svc_core::state::people::KeyScope::Agent(agent.id));
+    let mut client = site.client().await;
+    client.authorize(&agent.key, &payment(100)).await.ok();
+    client.authorize(&leaked, &payment(101)).await.ok();
+    site.revoke(&leaked);
+    for _ in 0..9 {
+        client.authorize(&leaked, &payment(100)).await;
+    }
+    assert_eq!(client.authorize(&leaked, &payment(100)).await.kind(), "rate_limited");
+    client.authorize(&agent.key, &payment(102)).await.ok();
+    site.stop().await;
+}
+
 /// Of several things that are wrong with one request the first in the contract's order is told: route, credential, rate,
 /// size, JSON, fields, object, state.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,6 +22,9 @@ const DETAILS_BYTES_MAX: usize = 16 * 1024;
 /// Bytes of `tool.input`, as RFC 8785 writes them.
 const INPUT_BYTES_MAX: usize = 64 * 1024;
 
+/// What is said of a number that a double does not hold exactly.
+const UNSAFE_NUMBER: &str = "must hold no number beyond 2^53 − 1";
+
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Reads an action request. The key may come in the body or in the header; where both are there, they agree.
@@ -47,6 +50,7 @@ pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, Refusal> {
     let provenance = fields.each("provenance", PROVENANCE_MAX, declared).unwrap_or_default();
     let session = fields.nested("session", |it| it.required("id", |id| SessionId::parse(text(id)?)));
     let key = key(&mut fields, in_header);
+    numbers(&mut fields);
     if let Some(kind) = &kind {
         requirements(&mut fields, kind, tool.as_ref());
     }
@@ -71,6 +75,19 @@ fn requirements(fields: &mut Fields<'_>, kind: &ActionKind, tool: Option<&ToolRe
     let unnamed = tool.is_some_and(|it| it.tool.name.is_none()) || fields.raw("tool").is_none();
     if kind.needs_tool_name() && unnamed {
         fields.note(FieldError::missing("tool.name"));
+    }
+}
+
+/// Notes each member that holds a number which readers round differently, unless a fault in it is told already: it could
+/// differ without a digest or an idempotency key seeing it.
+fn numbers(fields: &mut Fields<'_>) {
+    let members = fields.object.as_object().unwrap_or_default();
+    for (name, _) in members.iter().filter(|(_, value)| value.has_unsafe_number()) {
+        let within =
+            |path: &str| path.strip_prefix(name.as_str()).is_some_and(|it| it.is_empty() || it.starts_with('.'));
+        if !fields.faults.iter().filter_map(|it| it.field.as_deref()).any(within) {
+            fields.fault(name, Invalid::new(UNSAFE_NUMBER));
+        }
     }
 }
 
@@ -145,7 +162,7 @@ fn object_of(value: &Json, max: usize) -> Result<Box<str>, Invalid> {
         return Err(Invalid::new("must be an object"));
     }
     if value.has_unsafe_number() {
-        return Err(Invalid::new("must hold no number beyond 2^53 − 1"));
+        return Err(Invalid::new(UNSAFE_NUMBER));
     }
     let text = canonical(value);
     if text.len() > max { Err(Invalid::new(format!("must be at most {max} bytes"))) } else { Ok(text.into()) }

@@ -4,6 +4,7 @@ use http::{HeaderMap, HeaderName};
 use serde::Serialize;
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::verify::{Charge, Fault, Verdict};
+use svc_core::state::gate::receipt::RECEIPT_BYTES_MAX;
 use svc_core::state::gate::verify_key::VerifyKey;
 use svc_core::value::canonical::canonical;
 use svc_core::value::digest::Digest;
@@ -29,7 +30,7 @@ pub struct Asked {
     pub kind: Option<Box<str>>,
     /// The digest of the asker's idempotency key.
     pub key: Option<Digest>,
-    /// The digest of the body, RFC 8785.
+    /// The digest of the body, RFC 8785, where a key was sent that it goes with.
     pub body: Digest,
 }
 
@@ -52,8 +53,10 @@ pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Asked, Refusal> {
         let made = sent.and_then(|it| VerifyKey::new(it, receipt.as_deref().unwrap_or_default()));
         made.map_err(|why| fields.note(FieldError::invalid("idempotency-key", why))).ok()
     });
-    let body = Digest::of(canonical(&json));
     let key = key.map(|it| it.digest());
+    // Only beside a key is the body looked at again, and a text too long for a receipt is not hashed at all.
+    let hashed = key.is_some() && receipt.as_ref().is_some_and(|it| it.len() <= RECEIPT_BYTES_MAX);
+    let body = Digest::of(if hashed { canonical(&json) } else { String::new() });
     fields.finish(receipt.map(|receipt| Asked { receipt, charge, kind, key, body }))
 }
 
