@@ -142,11 +142,10 @@ async fn numbers_beyond_doubles() {
     let mut bench = Bench::start().await;
     for sent in [json!(9_007_199_254_740_992_i64), json!(-9_007_199_254_740_992_i64), json!(u64::MAX), json!([1e300])] {
         let data = json!({ "recipient": "partner.example", "fields": ["name"], "rows": sent });
-        bench.field(&with(payment(1), "data", data), &["data"]).await;
-        let tool = |tool: Value| with(payment(1), "tool", tool);
-        bench.field(&tool(json!({ "name": "t", "limit": sent })), &["tool"]).await;
-        bench.field(&tool(json!({ "name": "t", "input": { "n": sent } })), &["tool.input"]).await;
-        bench.field(&with(payment(1), "details", json!({ "n": sent })), &["details"]).await;
+        for (name, value) in [("data", &data), ("tool", &json!({ "limit": sent })), ("details", &json!({ "n": sent }))]
+        {
+            bench.field(&with(payment(1), name, value.clone()), &[name]).await;
+        }
         bench.field(&with(payment(1), "further", json!({ "n": sent })), &["further"]).await;
     }
     bench.good(&with(payment(1), "further", json!(9_007_199_254_740_991_i64))).await;
