@@ -189,3 +189,29 @@ fn key(fields: &mut Fields<'_>, in_header: Option<&http::HeaderValue>) -> Option
     }
     in_body.or(in_header)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    fn faults(more: &str) -> Vec<String> {
+        let body = format!(r#"{{"type":"crm.read","summary":"Read","further":9007199254740991,{more}}}"#);
+        let refusal = read(&HeaderMap::new(), body.as_bytes()).unwrap_err();
+        refusal.errors().iter().filter_map(|it| it.field.as_deref().map(str::to_owned)).collect()
+    }
+
+    /// A number that readers round differently is a fault once, wherever it stands: bodies that differ in it would be one and
+    /// the same to an idempotency key and to a digest.
+    #[test]
+    fn numbers_beyond_doubles_are_faults() {
+        for sent in ["9007199254740992", "-9007199254740992", "18446744073709551615", "[1e300]"] {
+            let data = format!(r#""data":{{"recipient":"partner.example","fields":["name"],"rows":{sent}}}"#);
+            assert_eq!(faults(&data), ["data"]);
+            assert_eq!(faults(&format!(r#""tool":{{"name":"t","limit":{sent}}}"#)), ["tool"]);
+            assert_eq!(faults(&format!(r#""tool":{{"name":"t","input":{{"n":{sent}}}}}"#)), ["tool.input"]);
+            assert_eq!(faults(&format!(r#""details":{{"n":{sent}}}"#)), ["details"]);
+            assert_eq!(faults(&format!(r#""another":{{"n":{sent}}}"#)), ["another"]);
+        }
+    }
+}
