@@ -109,12 +109,19 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// `invalid_request` with every fault.
     pub fn finish<T>(mut self, made: Option<T>) -> Result<T, Refusal> {
+        let mut named = 0;
         for (name, value) in self.object.as_object().unwrap_or_default() {
             let path = self.at(name);
             let is_told = |it: &FieldError| it.field.as_deref().is_some_and(|field| is_within(field, &path));
             if value.has_unsafe_number() && !self.faults.iter().any(is_told) {
                 let place = unsafe_number(value, path);
                 self.note(FieldError::invalid(place, Invalid::new("must be within 2^53 − 1 of zero")));
+                named += 1;
+            }
+            // A body has room for a hundred thousand members: enough of them are named, and what is told stays in
+            // proportion to what was sent.
+            if named == NUMBERS_NAMED_MAX {
+                break;
             }
         }
         match made {
@@ -145,6 +152,9 @@ impl<'a> Fields<'a> {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 }
+
+/// Members that are named because of a number in them.
+const NUMBERS_NAMED_MAX: usize = 20;
 
 /// Whether a dotted path is `outer` or leads into it.
 fn is_within(path: &str, outer: &str) -> bool {
@@ -221,6 +231,15 @@ mod tests {
         let refusal = fields.finish(Some(())).unwrap_err();
         let paths: Vec<_> = faults(&refusal).iter().map(|it| it.0.unwrap()).collect();
         assert_eq!(paths, ["a", "b", "c.d", "e.1.f", "e.2"]);
+    }
+
+    /// However many members hold a number that is too large, a few of them are named.
+    #[test]
+    fn the_numbers_that_are_named_are_few() {
+        let members: Vec<String> = (0..80_000).map(|it| format!("\"m{it}\":1e99")).collect();
+        let body = parse(format!("{{{}}}", members.join(",")).as_bytes()).unwrap();
+        let refusal = Fields::of(&body).unwrap().finish(Some(())).unwrap_err();
+        assert_eq!(refusal.errors().len(), NUMBERS_NAMED_MAX);
     }
 
     /// What is no object is one fault of the whole body; `null` members count as not sent.

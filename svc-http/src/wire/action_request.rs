@@ -22,9 +22,6 @@ const DETAILS_BYTES_MAX: usize = 16 * 1024;
 /// Bytes of `tool.input`, as RFC 8785 writes them.
 const INPUT_BYTES_MAX: usize = 64 * 1024;
 
-/// What is said of a number that a double does not hold exactly.
-const UNSAFE_NUMBER: &str = "must hold no number beyond 2^53 − 1";
-
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Reads an action request. The key may come in the body or in the header; where both are there, they agree.
@@ -50,7 +47,6 @@ pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, Refusal> {
     let provenance = fields.each("provenance", PROVENANCE_MAX, declared).unwrap_or_default();
     let session = fields.nested("session", |it| it.required("id", |id| SessionId::parse(text(id)?)));
     let key = key(&mut fields, in_header);
-    numbers(&mut fields);
     if let Some(kind) = &kind {
         requirements(&mut fields, kind, tool.as_ref());
     }
@@ -75,19 +71,6 @@ fn requirements(fields: &mut Fields<'_>, kind: &ActionKind, tool: Option<&ToolRe
     let unnamed = tool.is_some_and(|it| it.tool.name.is_none()) || fields.raw("tool").is_none();
     if kind.needs_tool_name() && unnamed {
         fields.note(FieldError::missing("tool.name"));
-    }
-}
-
-/// Notes each member that holds a number which readers round differently, unless a fault in it is told already: it could
-/// differ without a digest or an idempotency key seeing it.
-fn numbers(fields: &mut Fields<'_>) {
-    let members = fields.object.as_object().unwrap_or_default();
-    for (name, _) in members.iter().filter(|(_, value)| value.has_unsafe_number()) {
-        let within =
-            |path: &str| path.strip_prefix(name.as_str()).is_some_and(|it| it.is_empty() || it.starts_with('.'));
-        if !fields.faults.iter().filter_map(|it| it.field.as_deref()).any(within) {
-            fields.fault(name, Invalid::new(UNSAFE_NUMBER));
-        }
     }
 }
 
@@ -162,7 +145,7 @@ fn object_of(value: &Json, max: usize) -> Result<Box<str>, Invalid> {
         return Err(Invalid::new("must be an object"));
     }
     if value.has_unsafe_number() {
-        return Err(Invalid::new(UNSAFE_NUMBER));
+        return Err(Invalid::new("must hold no number beyond 2^53 − 1"));
     }
     let text = canonical(value);
     if text.len() > max { Err(Invalid::new(format!("must be at most {max} bytes"))) } else { Ok(text.into()) }
@@ -188,30 +171,4 @@ fn key(fields: &mut Fields<'_>, in_header: Option<&http::HeaderValue>) -> Option
         fields.fault("idempotencyKey", Invalid::new("must be what the header `idempotency-key` says"));
     }
     in_body.or(in_header)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
-    use super::*;
-
-    fn faults(more: &str) -> Vec<String> {
-        let body = format!(r#"{{"type":"crm.read","summary":"Read","further":9007199254740991,{more}}}"#);
-        let refusal = read(&HeaderMap::new(), body.as_bytes()).unwrap_err();
-        refusal.errors().iter().filter_map(|it| it.field.as_deref().map(str::to_owned)).collect()
-    }
-
-    /// A number that readers round differently is a fault once, wherever it stands: bodies that differ in it would be one and
-    /// the same to an idempotency key and to a digest.
-    #[test]
-    fn numbers_beyond_doubles_are_faults() {
-        for sent in ["9007199254740992", "-9007199254740992", "18446744073709551615", "[1e300]"] {
-            let data = format!(r#""data":{{"recipient":"partner.example","fields":["name"],"rows":{sent}}}"#);
-            assert_eq!(faults(&data), ["data"]);
-            assert_eq!(faults(&format!(r#""tool":{{"name":"t","limit":{sent}}}"#)), ["tool"]);
-            assert_eq!(faults(&format!(r#""tool":{{"name":"t","input":{{"n":{sent}}}}}"#)), ["tool.input"]);
-            assert_eq!(faults(&format!(r#""details":{{"n":{sent}}}"#)), ["details"]);
-            assert_eq!(faults(&format!(r#""another":{{"n":{sent}}}"#)), ["another"]);
-        }
-    }
 }
