@@ -338,7 +338,7 @@ async fn a_store_that_fails_allows_nothing() {
 async fn a_revoked_key_uses_up_no_agents_rate() {
     let site = Site::with(|plan| plan.config.limits.gate_per_minute = 5).await;
     let agent = site.agent(&[OFFICE]);
-    let leaked = site.key(svc_core::state::people::KeyScope::Agent(agent.id));
+    let leaked = site.key(KeyScope::Agent(agent.id));
     let mut client = site.client().await;
     client.authorize(&agent.key, &payment(100)).await.ok();
     client.authorize(&leaked, &payment(101)).await.ok();
