@@ -176,7 +176,7 @@ fn decision() -> Value {
             "actionDigest": digest(),
             "digestSalt": { "type": "string" },
             "provenance": decision_provenance(),
-            "receipt": { "type": "string", "description": "A compact JWS for the party that is charged; single use." },
+            "receipt": { "type": "string", "description": "A compact JWS for the party that is charged. It is for one charge; a further charge, as of a subscription or after a deposit, takes an action of its own." },
             "receiptExpiresAt": time(),
             "consumedAt": time(),
             "consumedAmount": amount(1),

@@ -208,6 +208,34 @@ mod tests {
         assert!(a < b && a.to_string() < b.to_string());
     }
 
+    /// Every kind of id has the prefix that the interface gives it.
+    #[test]
+    fn each_kind_has_its_prefix() {
+        fn of<I: Id>() -> String {
+            I::from_bits(0).to_string()
+        }
+        let made = [
+            (of::<AccountId>(), "usr_"),
+            (of::<ActionId>(), "act_"),
+            (of::<AgentId>(), "agt_"),
+            (of::<ApprovalId>(), "apv_"),
+            (of::<CallbackId>(), "cbk_"),
+            (of::<DeliveryId>(), "dlv_"),
+            (of::<EvidenceId>(), "evd_"),
+            (of::<HoldId>(), "hld_"),
+            (of::<KeyId>(), "key_"),
+            (of::<MandateId>(), "mnd_"),
+            (of::<PrincipalId>(), "prp_"),
+            (of::<ReceiptId>(), "rcp_"),
+            (of::<TeamId>(), "team_"),
+            (of::<TokenId>(), "stk_"),
+            (of::<WorkspaceId>(), "wsp_"),
+        ];
+        for (text, prefix) in made {
+            assert_eq!(text, format!("{prefix}{}", "0".repeat(26)));
+        }
+    }
+
     /// A prefix of another kind, lower case, a short text and an overflowing first digit are refused.
     #[test]
     fn what_is_no_id_is_refused() {

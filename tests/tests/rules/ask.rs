@@ -179,3 +179,75 @@ fn an_approval_expires_into_a_deny() {
     assert_eq!((at, by), (world.now(), DecidedBy::Expiry));
     assert!(matches!(read.view().approval.as_ref().unwrap().state, ApprovalState::Expired { .. }));
 }
+
+/// What counts towards a split and a duplicate: what was allowed, waits or was done, and what was charged whatever is said
+/// of it; not what was denied, has expired or was called off unused.
+#[test]
+fn what_came_to_nothing_is_not_looked_at() {
+    let mut settings = fast();
+    settings.approval_hours = 1;
+    let (mut world, agent) = super::with(settings, &[ASKS]);
+    let again = |world: &mut World, minor, domain| codes(&world.authorize(&agent, payment(minor, "EUR", domain)));
+    let both = |said: &[Code]| (said.contains(&Code::PossibleDuplicate), said.contains(&Code::SplitPayments));
+    assert_eq!(again(&mut world, 6_000, "waits.example"), [Code::AboveAskThreshold]);
+    assert_eq!(both(&again(&mut world, 6_000, "waits.example")), (true, true));
+    assert_eq!(again(&mut world, 1, "waits.example"), [Code::SplitPayments]);
+    assert_eq!(again(&mut world, 10_001, "denied.example"), [Code::OverLimit]);
+    assert_eq!(again(&mut world, 10_001, "denied.example"), [Code::OverLimit]);
+    assert_eq!(again(&mut world, 1, "denied.example"), []);
+    assert_eq!(again(&mut world, 6_000, "expires.example"), [Code::AboveAskThreshold]);
+    let shops = [
+        ("done.example", OutcomeStatus::Completed, false, (true, true)),
+        ("charged.example", OutcomeStatus::Failed, true, (true, true)),
+        ("failed.example", OutcomeStatus::Failed, false, (false, false)),
+        ("cancelled.example", OutcomeStatus::Cancelled, false, (false, false)),
+    ];
+    for (shop, status, is_charged, looked_at) in shops {
+        let allowed = world.authorize(&agent, payment(3_000, "EUR", shop));
+        if is_charged {
+            let bill = svc_core::testing::world::charge(3_000, "EUR", shop);
+            assert!(world.verify(allowed.receipt().unwrap(), Some(bill)).is_valid());
+        }
+        world.settle(&agent, allowed.id(), status, None);
+        assert_eq!(both(&again(&mut world, 3_000, shop)), looked_at, "{shop}");
+    }
+    world.advance(Span::hours(1));
+    assert_eq!(again(&mut world, 4_000, "expires.example"), []);
+}
+
+/// How long an approval waits is the setting's.
+#[test]
+fn an_approval_waits_as_long_as_the_settings_say() {
+    let mut settings = fast();
+    settings.approval_hours = 2;
+    let (mut world, agent) = super::with(settings, &[]);
+    let asked = world.authorize(&agent, request("crm.read"));
+    assert_eq!(asked.view().approval.as_ref().unwrap().expires_at, world.now().plus(Span::hours(2)));
+    world.advance(Span::millis(2 * 3_600_000 - 1));
+    assert_eq!(world.read(&agent, asked.id()).status(), Status::Pending);
+    world.advance(Span::millis(1));
+    assert_eq!(world.read(&agent, asked.id()).status(), Status::Expired);
+}
+
+/// Where the agent acts for somebody who cannot sign in, nobody at the keyboard may be asked.
+#[test]
+fn a_principal_without_a_sign_in_is_not_asked() {
+    use svc_core::rules::people::keys::NewKey;
+    use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
+    use svc_core::value::text::{Email, Label};
+
+    let mut world = World::with(fast());
+    let made = RegisterAgent {
+        workspace: world.workspace(),
+        name: Label::parse("Robot").unwrap(),
+        principal: ActsFor::Newcomer(Email::parse("nobody@example.com").unwrap()),
+        tier: Tier::Standard,
+        mandates: Vec::new(),
+        key: NewKey::of("ask_of_a_test"),
+    };
+    let made = world.run(made).unwrap();
+    let agent = svc_core::rules::gate::Caller::of(&made.binding).unwrap();
+    let asked = world.authorize(&agent, request("crm.read"));
+    let view = asked.view();
+    assert_eq!((view.approval.as_ref().unwrap().needed, view.client_may_ask), (1, false));
+}

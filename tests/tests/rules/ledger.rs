@@ -106,3 +106,85 @@ fn personal_data_is_committed() {
     let made = svc_core::state::gate::commitment(&allowed.action().salt, "summary", "Pay for what was ordered");
     assert!(made.contains(&told));
 }
+
+/// What a record is about, in one line: its kind, who did it, to what kind of thing, and the members of its data.
+fn line(entry: &Entry) -> String {
+    let [actor, data]: [serde_json::Value; 2] =
+        [&entry.actor, &entry.data].map(|it| serde_json::from_str(&it.to_string()).unwrap());
+    let members: Vec<&str> = data.as_object().unwrap().keys().map(String::as_str).collect();
+    let subject = entry.subject.split('_').next().unwrap();
+    format!("{} by {} on {subject}: {}", entry.kind, actor["kind"].as_str().unwrap(), members.join(" "))
+}
+
+/// Each kind of record names who did it and to what, and holds the members that the contract gives it.
+#[test]
+fn records_hold_the_members_of_their_kind() {
+    let month = r#"{"name":"M","actions":["payment"],"limits":{"currency":"EUR","perPeriod":{"amount":10000,"period":"month"}}}"#;
+    let (mut world, agent) = calm(&[month]);
+    let used = world.authorize(&agent, payment(100, "EUR", "a.example"));
+    let asked = world.authorize(&agent, request("crm.read"));
+    world.authorize(&agent, payment(10_001, "EUR", "a.example"));
+    world.verify(used.receipt().unwrap(), Some(charge(60, "EUR", "a.example")));
+    world.settle(&agent, used.id(), OutcomeStatus::Completed, Some(60));
+    let lapsing = world.authorize(&agent, payment(200, "EUR", "b.example")).id();
+    world.advance(Span::hours(25));
+    world.settle(&agent, lapsing, OutcomeStatus::Failed, None);
+    let over = world.authorize(&agent, payment(300, "EUR", "c.example")).id();
+    world.authorize(&agent, payment(400, "EUR", "d.example"));
+    world.settle(&agent, over, OutcomeStatus::Completed, Some(301));
+    let row: std::sync::Arc<svc_core::state::gate::Agent> = world.row(agent.agent);
+    let (workspace, credential) = (agent.workspace, row.keys[0].credential);
+    world.run(svc_core::rules::people::keys::RevokeKey { workspace, credential }).unwrap();
+    world.advance(Span::seconds(1));
+    let entries = entries(&mut world);
+    let told: Vec<String> = entries.iter().map(line).filter(|it| !it.starts_with('m')).collect();
+    let of_payment = "agentId amount codes currency decision digest domain epoch mandateId mandateVersion";
+    let paid = format!("{of_payment} receiptId signals status summary type");
+    let later = format!("{of_payment} outcome posted receiptId released signals status type");
+    let late = later.replacen("mandateId", "late mandateId", 1);
+    let settled = format!("action.settled by agent on act: {later}");
+    assert_eq!(
+        told,
+        [
+            "agent.created by policy on agt: agentId epoch name".to_owned(),
+            "key.created by policy on key: agentId prefix principalId scope".to_owned(),
+            format!("action.allowed by agent on act: {paid}"),
+            "action.asked by agent on act: agentId approvalId codes decision digest epoch signals status summary type"
+                .to_owned(),
+            "action.denied by agent on act: agentId amount codes currency decision digest domain epoch signals status \
+             summary type"
+                .to_owned(),
+            "receipt.consumed by integration on act: agentId amount currency domain receiptId".to_owned(),
+            settled.clone(),
+            format!("action.allowed by agent on act: {paid}"),
+            "action.expired by timer on act: agentId approvalId codes decision digest epoch signals status type"
+                .to_owned(),
+            format!("action.lapsed by timer on act: {later}"),
+            format!("action.settled by agent on act: {late}"),
+            format!("action.allowed by agent on act: {paid}"),
+            format!("action.allowed by agent on act: {paid}"),
+            settled,
+            "incident.over_settlement by policy on act: agentId allowedAmount currency settledAmount".to_owned(),
+            "agent.frozen by policy on agt: agentId epoch reason".to_owned(),
+            "key.revoked by policy on key: prefix".to_owned(),
+            format!("action.revoked by policy on act: {of_payment} receiptId signals status type"),
+        ]
+    );
+    let find = |kind: &str| entries.iter().find(|it| &*it.kind == kind).unwrap();
+    let data = |kind: &str| serde_json::from_str::<serde_json::Value>(&find(kind).data.to_string()).unwrap();
+    let digest = format!("sha256:{}", used.action().digest);
+    for kind in ["action.allowed", "action.settled"] {
+        assert_eq!((&*find(kind).subject, &data(kind)["digest"]), (&*used.id().to_string(), &digest.clone().into()));
+    }
+    assert_eq!(find("action.expired").subject, asked.id().to_string().into());
+    let incident = data("incident.over_settlement");
+    assert_eq!((incident["allowedAmount"].as_i64(), incident["settledAmount"].as_i64()), (Some(300), Some(301)));
+    assert_eq!(data("receipt.consumed")["amount"].as_i64(), Some(60));
+    let actor: serde_json::Value = serde_json::from_str(&find("action.allowed").actor.to_string()).unwrap();
+    assert_eq!(actor, serde_json::json!({ "kind": "agent", "id": agent.agent.to_string() }));
+    let entry = find("action.asked");
+    let place = entry.place.as_ref().unwrap();
+    let whole: serde_json::Value = serde_json::from_str(&entry.hashed_text(place.seq, &place.prev)).unwrap();
+    let members: Vec<&str> = whole.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(members, ["actor", "at", "data", "id", "kind", "prevHash", "seq", "subject"]);
+}

@@ -1,6 +1,7 @@
 //! Limits per action, per period and per count; reservations and what they become.
 
-use svc_core::state::gate::{Activity, Code, OutcomeStatus, Verb};
+use svc_core::rules::gate::verify::Fault;
+use svc_core::state::gate::{Activity, Code, OutcomeStatus, Request, Status, Verb};
 use svc_core::testing::world::{World, payment, request};
 use svc_core::value::Span;
 use svc_core::value::period::{Period, Zone};
@@ -172,4 +173,68 @@ fn a_template_holds() {
     assert_eq!(ask(&mut world, &agent, payment(20_000, "EUR", "a.example")).0, Verb::Allow);
     assert_eq!(ask(&mut world, &agent, payment(20_001, "EUR", "b.example")).1, [Code::AboveAskThreshold]);
     assert_eq!(ask(&mut world, &agent, payment(50_001, "EUR", "c.example")).1, [Code::OverLimit]);
+}
+
+/// Whatever its type, an action that pays is held to everything that payments are held to.
+#[test]
+fn whatever_pays_is_a_payment() {
+    let shop = r#"{"name":"Shop","actions":["crm.*"],"limits":{"currency":"EUR","perAction":1000,"askAbove":500},"merchants":{"allow":["shop.example"]}}"#;
+    let (mut world, agent) = calm(&[shop]);
+    let order = |minor, domain| Request { payment: payment(minor, "EUR", domain).payment, ..request("crm.order") };
+    assert_eq!(ask(&mut world, &agent, order(1_001, "shop.example")), (Verb::Deny, vec![Code::OverLimit]));
+    assert_eq!(ask(&mut world, &agent, order(10, "other.example")), (Verb::Ask, vec![Code::MerchantNotAllowed]));
+    let allowed = world.authorize(&agent, order(100, "shop.example"));
+    assert_eq!(allowed.verb(), Verb::Allow);
+    let receipt = allowed.receipt().unwrap();
+    assert_eq!(world.verify(receipt, None).fault, Some(Fault::ChargeRequired));
+    assert_eq!(ask(&mut world, &agent, order(100, "shop.example")), (Verb::Ask, vec![Code::PossibleDuplicate]));
+    let large = ask(&mut world, &agent, order(501, "shop.example"));
+    assert_eq!(large, (Verb::Ask, vec![Code::AboveAskThreshold, Code::SplitPayments]));
+}
+
+/// Amounts speak of actions that pay, a count of all that the mandate covers.
+#[test]
+fn amounts_speak_of_payments_and_a_count_of_all() {
+    let both = r#"{"name":"B","actions":["payment","crm.read"],"limits":{"currency":"EUR","perAction":100,"askAbove":50,"perPeriod":{"amount":100,"period":"month"},"count":{"max":3,"period":"month"}}}"#;
+    let (mut world, agent) = calm(&[both]);
+    assert_eq!(ask(&mut world, &agent, payment(50, "EUR", "a.example")).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow);
+    assert_eq!(tally(&mut world, agent.agent), (50, 0, 2));
+    assert_eq!(ask(&mut world, &agent, payment(50, "EUR", "b.example")).0, Verb::Allow);
+    assert_eq!(ask(&mut world, &agent, request("crm.read")), (Verb::Deny, vec![Code::OverCountLimit]));
+    let (_, said) = ask(&mut world, &agent, payment(1, "EUR", "c.example"));
+    assert_eq!(said, [Code::OverPeriodLimit, Code::OverCountLimit]);
+}
+
+/// Sums are a mandate's, whatever its version: the next one goes on where the last one stands, and decisions name theirs.
+#[test]
+fn a_new_version_goes_on_with_the_sums() {
+    let (mut world, agent) = calm(&[DAY]);
+    let first = world.authorize(&agent, payment(6_000, "EUR", "a.example")).action().mandate.unwrap();
+    let mut mandate = svc_core::state::gate::Mandate::clone(&world.row(first));
+    mandate.id.version = 2;
+    world.overwrite(mandate);
+    let mut row = svc_core::state::gate::Agent::clone(&world.row(agent.agent));
+    row.mandates[0].version = 2;
+    world.overwrite(row);
+    let over = world.authorize(&agent, payment(4_001, "EUR", "b.example"));
+    assert_eq!((only(&over).code, only(&over).used), (Code::OverPeriodLimit, Some(6_000)));
+    let second = world.authorize(&agent, payment(4_000, "EUR", "b.example")).action().mandate.unwrap();
+    assert_eq!((second.mandate, second.version), (first.mandate, 2));
+}
+
+/// What reserved nothing lapses by the clock alone: no timer runs for it and nothing is recorded.
+#[test]
+fn what_reserved_nothing_lapses_by_itself() {
+    let (mut world, agent) = calm(&[r#"{"name":"Crm","actions":["crm.read"]}"#]);
+    let allowed = world.authorize(&agent, request("crm.read"));
+    let due = Span::minutes(24 * 60 + 15);
+    world.clock().set(world.now().plus(due));
+    let lapsed = world.read(&agent, allowed.id());
+    assert_eq!((lapsed.status(), lapsed.verb()), (Status::Lapsed, Verb::Allow));
+    world.advance(Span::hours(24));
+    assert_eq!(world.read(&agent, allowed.id()).action(), allowed.action(), "nothing was written");
+    assert!(!world.dump().contains("action.lapsed"));
+    let late = world.settle(&agent, allowed.id(), OutcomeStatus::Completed, None);
+    assert!(late.action().allowed().unwrap().outcome.as_ref().unwrap().late);
 }

@@ -21,7 +21,7 @@ use svc_core::answer::Decided;
 use svc_core::rules::gate::Caller;
 use svc_core::state::gate::{Code, Effect, Request, Status, Verb};
 use svc_core::state::people::Settings;
-use svc_core::testing::world::{World, terms};
+use svc_core::testing::world::{World, request, terms};
 
 /// The codes of an answer's reasons, in their order.
 fn codes(answer: &Decided) -> Vec<Code> {
@@ -91,4 +91,23 @@ fn a_plain_allow_has_no_reason() {
     assert_eq!((answer.verb(), answer.status()), (Verb::Allow, Status::Allowed));
     assert!(answer.reasons().is_empty() && answer.receipt().is_some());
     assert_eq!(answer.action().mandate.unwrap().version, 1);
+}
+
+/// The newest callback is the action's one: another registration takes the place of the one before.
+#[test]
+fn an_action_has_one_callback() {
+    use svc_core::rules::gate::callback::RegisterCallback;
+    use svc_core::value::text::UrlText;
+
+    let (mut world, agent) = calm(&[PAY]);
+    let action = world.authorize(&agent, request("crm.read")).id();
+    let mut register = |url| {
+        let url = UrlText::parse(url).unwrap();
+        world.run(RegisterCallback { caller: agent, action, url }).unwrap()
+    };
+    let first = register("https://hooks.example.com/a");
+    let second = register("https://hooks.example.com/b");
+    assert_ne!(first.id, second.id);
+    let row: std::sync::Arc<svc_core::state::gate::Action> = world.row(action);
+    assert_eq!(row.callback.as_deref(), Some(&second));
 }

@@ -175,3 +175,40 @@ fn what_cannot_be_evaluated_is_denied() {
     assert_eq!(answer.reasons()[0].code, Code::EvaluationError);
     assert_eq!(answer.reasons()[0].effect, Effect::Deny);
 }
+
+/// What `data` shares is held to the allowed fields, and `details` beside it is not looked at.
+#[test]
+fn every_shared_field_has_to_be_allowed() {
+    use svc_core::state::gate::{DataShare, Details};
+    use svc_core::value::text::Label;
+
+    let (mut world, agent) = calm(&[r#"{"name":"F","actions":["data.share"],"fields":{"allow":["name","city"]}}"#]);
+    let share = |names: &[&str]| {
+        let mut asked = request("data.share");
+        let fields = names.iter().map(|it| Label::parse(it).unwrap()).collect();
+        asked.data = Some((DataShare { recipient: "crm.example.com".into(), fields, purpose: None }, "{}".into()));
+        asked.details = Some(Details { canonical: r#"{"age":1}"#.into(), names: vec!["age".into()] });
+        asked
+    };
+    assert_eq!(ask(&mut world, &agent, share(&["name", "city"])).0, Verb::Allow);
+    let answer = world.authorize(&agent, share(&["name", "ssn"]));
+    assert_eq!((answer.verb(), only(&answer).code), (Verb::Ask, Code::FieldNotAllowed));
+    assert_eq!(only(&answer).field.as_deref(), Some("ssn"));
+}
+
+/// The asking threshold and what a duplicate brings about are those of the mandate charged, not of the others beside it.
+#[test]
+fn thresholds_are_those_of_the_mandate_charged() {
+    let asks = |mandate: &str| mandate.replace("\"perAction\":10000", "\"perAction\":10000,\"askAbove\":100");
+    let records = |mandate: &str| mandate.replace("\"limits\"", "\"duplicates\":\"record\",\"limits\"");
+    let (narrow, wide) = ("shop.example.com", "other.example");
+    let (mut world, agent) = calm(&[&asks(EXACT), &records(WIDE)]);
+    let asked = (Verb::Ask, vec![Code::AboveAskThreshold]);
+    assert_eq!(ask(&mut world, &agent, payment(200, "EUR", narrow)), asked);
+    assert_eq!(ask(&mut world, &agent, payment(200, "EUR", wide)), (Verb::Allow, vec![]));
+    assert_eq!(ask(&mut world, &agent, payment(200, "EUR", wide)).0, Verb::Allow, "noted only");
+    let (mut world, agent) = calm(&[&records(EXACT), &asks(WIDE)]);
+    assert_eq!(ask(&mut world, &agent, payment(200, "EUR", narrow)), (Verb::Allow, vec![]));
+    assert_eq!(ask(&mut world, &agent, payment(200, "EUR", narrow)).0, Verb::Allow, "noted only");
+    assert_eq!(ask(&mut world, &agent, payment(200, "EUR", wide)), asked);
+}

@@ -121,3 +121,14 @@ fn a_session_belongs_to_who_named_it_first() {
     assert_eq!(ask(&mut world, &second, call()).0, Verb::Allow);
     assert_eq!(ask(&mut world, &first, call()).0, Verb::Deny);
 }
+
+/// Whatever pays is a sink, whatever its type.
+#[test]
+fn whatever_pays_is_a_sink() {
+    let pays = r#"{"name":"P","actions":["refund","transfer","crm.*"],"limits":{"currency":"EUR","perAction":10000}}"#;
+    let (mut world, agent) = calm(&[pays]);
+    for (kind, shop) in [("refund", "a.example"), ("transfer", "b.example"), ("crm.order", "c.example")] {
+        let asked = Request { payment: payment(100, "EUR", shop).payment, ..request(kind) };
+        assert_eq!(ask(&mut world, &agent, from(asked, &["web"])).1, [Code::UntrustedProvenance], "{kind}");
+    }
+}

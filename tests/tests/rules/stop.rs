@@ -106,3 +106,27 @@ fn keys_and_agents_end() {
     let refused = world.try_authorize(&other, payment(1, "EUR", "a.example")).unwrap_err();
     assert_eq!((refused.kind(), refused.agent_id()), (Kind::AgentNotFound, Some(&*other.agent.to_string())));
 }
+
+/// A key that ends by itself is no key from that instant on.
+#[test]
+fn a_key_ends_by_itself() {
+    use svc_core::rules::gate::Caller;
+    use svc_core::rules::people::keys::{CreateKey, NewKey};
+
+    let (mut world, agent) = calm(&[PAY]);
+    let made = CreateKey {
+        workspace: agent.workspace,
+        scope: KeyScope::Agent(agent.agent),
+        principal: None,
+        label: None,
+        expires_at: Some(world.now().plus(Span::hours(1))),
+        key: NewKey::of("ask_for_an_hour"),
+    };
+    let brief = Caller::of(&world.run(made).unwrap()).unwrap();
+    world.advance(Span::millis(3_600_000 - 1));
+    assert_eq!(ask(&mut world, &brief, payment(1, "EUR", "a.example")).0, Verb::Allow);
+    world.advance(Span::millis(1));
+    let refused = world.try_authorize(&brief, payment(1, "EUR", "b.example")).unwrap_err();
+    assert_eq!(refused.kind(), Kind::InvalidApiKey);
+    assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "b.example")).0, Verb::Allow);
+}

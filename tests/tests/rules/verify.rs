@@ -101,3 +101,18 @@ fn a_failed_verification_writes_nothing() {
     world.verify(allowed.receipt().unwrap(), None);
     assert_eq!(world.dump(), before);
 }
+
+/// How long a receipt lives is the setting's.
+#[test]
+fn a_receipt_lives_as_long_as_the_settings_say() {
+    let mut settings = super::fast();
+    settings.receipt_minutes = 1;
+    let (mut world, agent) = super::with(settings, &[PAY]);
+    let allowed = world.authorize(&agent, payment(100, "EUR", "shop.example"));
+    let bill = || Some(charge(100, "EUR", "shop.example"));
+    world.advance(Span::minutes(1));
+    assert_eq!(world.verify(allowed.receipt().unwrap(), bill()).fault, Some(Fault::Expired));
+    let second = world.authorize(&agent, payment(101, "EUR", "shop.example"));
+    world.advance(Span::seconds(59));
+    assert!(world.verify(second.receipt().unwrap(), Some(charge(101, "EUR", "shop.example"))).is_valid());
+}

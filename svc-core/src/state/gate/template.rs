@@ -118,4 +118,22 @@ mod tests {
         let yen = Template::find("office-supplies").unwrap().terms(Currency::parse("JPY").unwrap()).unwrap();
         assert_eq!(yen.limits().per_action, Some(250));
     }
+
+    /// The two templates of a first start say what the contract's table says.
+    #[test]
+    fn a_first_starts_templates_have_the_contents_of_the_table() {
+        let euro = Currency::parse("EUR").unwrap();
+        let terms = |name: &str| serde_json::to_value(Template::find(name).unwrap().terms(euro).unwrap()).unwrap();
+        let limits = serde_json::json!({
+            "currency": "EUR", "perAction": 50_000, "perPeriod": { "amount": 200_000, "period": "month" },
+            "askAbove": 20_000, "onLimit": "deny",
+        });
+        let expected = serde_json::json!({
+            "name": "saas-subscriptions", "actions": ["payment"], "limits": limits, "duplicates": "ask",
+        });
+        assert_eq!(terms("saas-subscriptions"), expected);
+        let actions = ["tool.call", "mcp.call", "file.write", "code.execute"];
+        let expected = serde_json::json!({ "name": "coding-agent", "actions": actions, "duplicates": "ask" });
+        assert_eq!(terms("coding-agent"), expected);
+    }
 }

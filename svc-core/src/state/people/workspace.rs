@@ -250,3 +250,51 @@ pub enum OnUndeclared {
     /// It is denied.
     Deny,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A workspace begins with the settings of the contract's table.
+    #[test]
+    fn a_workspace_begins_with_the_defaults() {
+        let settings = Settings::default();
+        let velocity = &settings.agent_velocity;
+        assert_eq!((velocity.tool_count, velocity.other_count, velocity.minutes), (200, 10, 10));
+        assert_eq!((settings.timezone.as_str(), settings.currency.as_str()), ("UTC", "EUR"));
+        assert_eq!(settings.outside_mandate, Outside::Ask);
+        let provenance = &settings.provenance;
+        assert_eq!((provenance.mismatch, provenance.undeclared), (OnMismatch::Deny, OnUndeclared::Record));
+        assert_eq!(provenance.window_minutes, 60);
+        assert_eq!((settings.approval_hours, settings.receipt_minutes, settings.max_waiting), (24, 15, 100));
+        assert!(settings.second_person_above.is_empty());
+        assert_eq!(settings.faults(), vec![]);
+    }
+
+    /// The first and last value of each number's range are in it, and their neighbours are not.
+    #[test]
+    fn each_number_has_its_bounds() {
+        type Set = fn(&mut Settings, u32);
+        fn short(value: u32) -> u16 {
+            u16::try_from(value).unwrap_or(u16::MAX)
+        }
+        let bounds: [(&str, u32, u32, Set); 7] = [
+            ("agentVelocity.toolVelocityCount", 1, 1_000_000, |it, to| it.agent_velocity.tool_count = to),
+            ("agentVelocity.velocityCount", 1, 1_000_000, |it, to| it.agent_velocity.other_count = to),
+            ("agentVelocity.velocityMinutes", 1, 1_440, |it, to| it.agent_velocity.minutes = short(to)),
+            ("provenance.windowMinutes", 5, 1_440, |it, to| it.provenance.window_minutes = short(to)),
+            ("approvalHours", 1, 168, |it, to| it.approval_hours = short(to)),
+            ("receiptMinutes", 1, 1_440, |it, to| it.receipt_minutes = short(to)),
+            ("maxWaiting", 1, 1_000, |it, to| it.max_waiting = short(to)),
+        ];
+        for (name, min, max, set) in bounds {
+            for (value, is_fault) in [(min - 1, true), (min, false), (max, false), (max + 1, true)] {
+                let mut settings = Settings::default();
+                set(&mut settings, value);
+                let faults: Vec<&str> = settings.faults().into_iter().map(|(field, _)| field).collect();
+                let expected: &[&str] = if is_fault { &[name] } else { &[] };
+                assert_eq!(faults, expected, "{name} of {value}");
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Promises of the interface that are too small for a story of their own, over a real socket.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use serde_json::{Value, json};
+use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::value::text::Note;
+use svc_tests::client::bearer;
+use svc_tests::requests::{CRM, OFFICE, WIDE, charge, payment, text, update, with};
+use svc_tests::site::{Fault, Site};
+
+const AUTHORIZE: &str = "/v1/actions/authorize";
+
+/// Two bodies are one request where RFC 8785 writes them alike: spaces, order and the spelling of characters do not count,
+/// every value does, also one that is normalised and one that nobody reads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_are_compared_as_sent() {
+    let site = Site::start().await;
+    let agent = site.agent(&[OFFICE]);
+    let mut client = site.client().await;
+    let key = bearer(&agent.key);
+    let headers = [("authorization", key.as_str()), ("idempotency-key", "order-1")];
+    let body = r#"{"type":"payment","summary":"Pay","more":1,"payment":{"amount":100,"currency":"EUR","merchant":{"name":"Shop","domain":"shop.example.com"}}}"#;
+    let first = client.ask("POST", AUTHORIZE, &headers, body.as_bytes()).await.ok();
+    assert_eq!(text(&first["status"]), "allowed");
+    let spelled = r#" {"payment": {"merchant":{"domain":"shop.example.com","name":"\u0053hop"},"currency":"EUR","amount":100},
+        "more":1.0, "summary":"Pay", "idempotencyKey":"order-1", "type":"payment"}"#;
+    let again = client.ask("POST", AUTHORIZE, &headers, spelled.as_bytes()).await;
+    assert_eq!((again.header("idempotent-replayed"), again.ok()), (Some("true"), first));
+    let others =
+        [("EUR", "eur"), ("\"more\":1", "\"more\":2"), ("shop.example.com", "SHOP.example.com"), ("100", "101")];
+    for (from, to) in others {
+        let got = client.ask("POST", AUTHORIZE, &headers, body.replace(from, to).as_bytes()).await;
+        assert_eq!((got.status, got.kind().as_str()), (409, "idempotency_conflict"), "{to}");
+    }
+    assert_eq!(site.audit().actions, 1);
+    site.stop().await;
+}
+
+/// A key of idempotency is free after an answer that decided nothing, whether it was the client's fault or the server's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_uses_no_key_up() {
+    let site = Site::start().await;
+    let agent = site.agent(&[WIDE]);
+    let mut client = site.client().await;
+    let bad = client.authorize_once(&agent.key, "order-1", &payment(0)).await;
+    assert_eq!(bad.status, 400);
+    for (fault, status) in [(Fault::Unavailable, 503), (Fault::UnknownLost, 500)] {
+        site.fault.set(fault);
+        assert_eq!(client.authorize_once(&agent.key, "order-1", &payment(1)).await.status, status);
+    }
+    site.fault.set(Fault::None);
+    let good = client.authorize_once(&agent.key, "order-1", &payment(2)).await;
+    assert_eq!((good.header("idempotent-replayed"), text(&good.ok()["status"])), (None, "allowed"));
+    assert_eq!(site.audit().actions, 1);
+    site.stop().await;
+}
+
+/// A stopped agent can still read, settle and name a callback for what it asked before; asking alone is denied.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_agent_may_read_settle_and_be_called_back() {
+    let site = Site::start().await;
+    let agent = site.agent(&[WIDE]);
+    let mut client = site.client().await;
+    let before = client.authorize(&agent.key, &payment(100)).await.ok();
+    let id = text(&before["id"]);
+    let reason = Note::parse("a test stops it").unwrap();
+    site.gate.execute(FreezeAgent { workspace: site.workspace(), agent: agent.id, by: None, reason }).unwrap();
+    assert_eq!(text(&client.authorize(&agent.key, &payment(1)).await.ok()["decision"]), "deny");
+    assert_eq!(text(&client.read_action(&agent.key, id).await.ok()["status"]), "revoked");
+    let url = json!({ "url": "https://hooks.example.com/cb" });
+    let callback = client.post(&format!("/v1/actions/{id}/callback"), &agent.key, &url).await.ok();
+    assert_eq!(callback["actionId"], before["id"]);
+    let settled = client.settle(&agent.key, id, &json!({ "status": "failed" })).await.ok();
+    assert_eq!((text(&settled["status"]), text(&settled["decision"])), ("failed", "deny"));
+    site.stop().await;
+}
+
+/// The last value that each bound lets through is let through.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bounds_take_their_last_value() {
+    let site = Site::start().await;
+    let agent = site.agent(&[WIDE, CRM]);
+    let mut client = site.client().await;
+    let share = with(update(), "type", json!("data.share"));
+    let data = |names: usize| json!({ "recipient": "ana@example.com", "fields": vec!["f"; names] });
+    let tool = with(update(), "type", json!("tool.call"));
+    // `{"a":""}` is eight bytes.
+    let sized = |bytes: usize| json!({ "a": "x".repeat(bytes - 8) });
+    let detail = json!({ "source": "s".repeat(64), "detail": "d".repeat(500) });
+    let largest = json!({ "a": [9_007_199_254_740_991_i64, -9_007_199_254_740_991_i64, 0.5] });
+    let good = [
+        with(update(), "provenance", json!(vec![detail; 50])),
+        with(update(), "session", json!({ "id": "~".repeat(128) })),
+        with(update(), "session", json!({ "id": "!" })),
+        with(update(), "idempotencyKey", json!("k")),
+        with(update(), "details", sized(16 * 1024)),
+        with(update(), "details", largest),
+        with(share.clone(), "data", data(1)),
+        with(share, "data", data(100)),
+        with(tool.clone(), "tool", json!({ "name": "ls", "input": sized(64 * 1024) })),
+        with(tool, "tool", json!({ "name": "ls", "server": "fs", "inputBytes": 0 })),
+    ];
+    for body in good {
+        let decision = client.authorize(&agent.key, &body).await.ok();
+        assert_eq!(decision["type"], body["type"]);
+    }
+    let long = with(update(), "details", sized(16 * 1024 + 1));
+    assert_eq!(client.authorize(&agent.key, &long).await.fields(), ["details"]);
+    site.stop().await;
+}
+
+/// What makes a decision's digest hard to guess is 16 random bytes, which differ from one like action to the next.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_salt_is_sixteen_random_bytes() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+    let site = Site::start().await;
+    let agent = site.agent(&[CRM]);
+    let mut client = site.client().await;
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..8 {
+        let decision: Value = client.authorize(&agent.key, &update()).await.ok();
+        let (salt, receipt) = (text(&decision["digestSalt"]), text(&decision["receipt"]));
+        assert_eq!(URL_SAFE_NO_PAD.decode(salt).unwrap().len(), 16);
+        let claims = URL_SAFE_NO_PAD.decode(receipt.split('.').nth(1).unwrap()).unwrap();
+        assert!(!String::from_utf8(claims).unwrap().contains(salt));
+        assert!(seen.insert(salt.to_owned()));
+    }
+    site.stop().await;
+}
+
+/// The documents say that a receipt is for one charge, and what to do for a further one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_documents_say_one_charge_a_receipt() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let told = "a further charge, as of a subscription or after a deposit, takes an action of its own";
+    let document: Value = client.ask("GET", "/openapi.json", &[], b"").await.ok();
+    let receipt = &document["components"]["schemas"]["Decision"]["properties"]["receipt"];
+    assert!(text(&receipt["description"]).contains(told), "{receipt}");
+    assert!(client.ask("GET", "/docs", &[], b"").await.text().contains(told));
+    site.stop().await;
+}
+
+/// There is no way to look at a receipt without using it up: what asks for one is not read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_verification_is_never_a_rehearsal() {
+    let site = Site::start().await;
+    let agent = site.agent(&[WIDE]);
+    let mut client = site.client().await;
+    let decision = client.authorize(&agent.key, &payment(100)).await.ok();
+    let mut bill = charge(&decision["receipt"], 100);
+    bill["dryRun"] = json!(true);
+    let headers = [("x-svc-dry-run", "true")];
+    let got = client.ask("POST", "/v1/verify?dryRun=true", &headers, bill.to_string().as_bytes()).await.ok();
+    assert_eq!((&got["valid"], &got["consumed"]), (&json!(true), &json!(true)));
+    assert_eq!(client.verify(&bill).await.ok()["reason"], json!("already_consumed"));
+    site.stop().await;
+}
