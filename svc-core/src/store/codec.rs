@@ -45,9 +45,11 @@ pub struct TooNew {
     pub known: u16,
 }
 
-pub(super) fn write_body<R: Serialize>(table: Table, row: &R) -> Result<Encoded, Undecodable> {
-    let mut body = Vec::with_capacity(512);
+pub(super) fn write_body<R: Row + Serialize>(table: Table, row: &R) -> Result<Encoded, Undecodable> {
+    let mut body = Vec::with_capacity(1_024);
     serde_json::to_writer(&mut body, row).map_err(|source| Undecodable::Body { table: table.name(), source })?;
+    // White space after a JSON value is part of no value.
+    body.resize(body.len().saturating_add(row.room()), b' ');
     Ok(Encoded { format: table.format(), body })
 }
 

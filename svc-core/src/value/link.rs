@@ -106,6 +106,11 @@ pub fn instant_order(at: Timestamp) -> u128 {
 pub trait Linked {
     /// The row's links, from the row alone.
     fn links(&self) -> Vec<Link>;
+
+    /// Bytes that the row is sure to need later: a store leaves room for them, so that the row grows in its place.
+    fn room(&self) -> usize {
+        0
+    }
 }
 
 /// What a row's id gives to be a key.

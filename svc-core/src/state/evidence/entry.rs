@@ -48,6 +48,9 @@ pub struct Place {
     pub hash: Digest,
 }
 
+/// What a place takes in a record's body, with a `seq` of seven digits: every record gets one within a second.
+const PLACE_BYTES: usize = r#","place":{"seq":,"prev":"","hash":""}"#.len() + 7 + 2 * 64;
+
 impl Linked for Entry {
     fn links(&self) -> Vec<Link> {
         vec![match &self.place {
@@ -56,6 +59,10 @@ impl Linked for Entry {
                 Link { index: Index::LedgerOf, prefix: self.workspace.bits(), order: Order::At(place.seq.into()) }
             }
         }]
+    }
+
+    fn room(&self) -> usize {
+        if self.place.is_none() { PLACE_BYTES } else { 0 }
     }
 }
 
