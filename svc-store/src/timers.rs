@@ -68,23 +68,28 @@ fn wake(core: &Core, shard: u128) -> Result<(), Failure<StoreError>> {
         range.after = Some((last.order, last.row.key));
         let mut commands = Vec::with_capacity(due.len());
         for found in &due {
+            let mut done = true;
             for range in followed_by(found) {
-                follow(core, range)?;
+                done &= follow(core, range)?;
             }
-            commands.push(Wake(found.row.key).into());
+            // A stop of which something is still to be done stays due.
+            if done {
+                commands.push(Wake(found.row.key).into());
+            }
         }
         run(core, commands)?;
     }
     Ok(())
 }
 
-/// Does what follows a stop for the rows of a range, before the agent itself is done with.
-fn follow(core: &Core, mut range: Range) -> Result<(), Failure<StoreError>> {
+/// Does what follows a stop for the rows of a range, before the agent itself is done with; whether all of it was.
+fn follow(core: &Core, mut range: Range) -> Result<bool, Failure<StoreError>> {
+    let mut done = true;
     loop {
         let page = scan(core, &range)?;
-        let Some(last) = page.last() else { return Ok(()) };
+        let Some(last) = page.last() else { return Ok(done) };
         range.after = Some((last.order, last.row.key));
-        run(core, following(&page))?;
+        done &= run(core, following(&page))?;
     }
 }
 

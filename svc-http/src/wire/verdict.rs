@@ -4,6 +4,7 @@ use http::{HeaderMap, HeaderName};
 use serde::Serialize;
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::verify::{Charge, Fault, Verdict};
+use svc_core::state::gate::ActionKind;
 use svc_core::state::gate::receipt::RECEIPT_BYTES_MAX;
 use svc_core::state::gate::verify_key::VerifyKey;
 use svc_core::value::canonical::canonical;
@@ -13,9 +14,6 @@ use svc_core::value::{Amount, Currency, Invalid};
 
 use super::{Fields, integer, parse, text};
 use crate::headers::single;
-
-/// The longest `type` that is looked at, in bytes: longer than any there is.
-const TYPE_BYTES_MAX: usize = 128;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -44,9 +42,9 @@ pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Asked, Refusal> {
     let mut fields = Fields::of(&json)?;
     let receipt = fields.required("receipt", |it| text(it).map(str::to_owned));
     let charge = fields.nested("charge", charge);
-    let kind = fields.optional("type", |it| match text(it)? {
-        kind if kind.is_empty() || kind.len() > TYPE_BYTES_MAX => Err(Invalid::new("must be an action type")),
-        kind => Ok(kind.into()),
+    let kind = fields.optional("type", |it| {
+        let kind = ActionKind::parse(text(it)?).map_err(|unknown| unknown.message)?;
+        Ok(kind.as_str().into())
     });
     let key = sent_key.and_then(|value| {
         let sent = std::str::from_utf8(value.as_bytes()).map_err(|_| Invalid::new("must be UTF-8"));

@@ -41,12 +41,10 @@ pub fn freeze_agent(scope: &mut Scope<'_>, asked: &FreezeAgent) -> Result<Arc<Ag
     if !agent.is_active() {
         return Ok(agent);
     }
-    let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
-    scope.put(Roster { epoch: roster.epoch.saturating_add(1), ..Roster::clone(&roster) });
     let by = asked.by.map_or(FrozenBy::Policy, FrozenBy::Person);
     let actor = asked.by.map_or(Actor::Policy, Actor::Person);
     let frozen = Frozen { at: scope.now(), by, reason: asked.reason.clone(), incident: None };
-    Ok(freeze(scope, &agent, frozen, actor))
+    freeze(scope, &agent, frozen, actor)
 }
 
 /// An agent of this workspace that was not removed.
@@ -59,11 +57,13 @@ pub fn own_agent(scope: &mut Scope<'_>, workspace: WorkspaceId, id: AgentId) -> 
     found.ok_or_else(|| Refusal::not_found().into())
 }
 
-/// Stops an active agent and records it.
-pub(super) fn freeze(scope: &mut Scope<'_>, agent: &Agent, frozen: Frozen, actor: Actor) -> Arc<Agent> {
+/// Stops an active agent, records it, and tells whoever selects agents that their standing has changed.
+pub(super) fn freeze(scope: &mut Scope<'_>, agent: &Agent, frozen: Frozen, actor: Actor) -> Result<Arc<Agent>, Halt> {
     if !agent.is_active() {
-        return Arc::new(agent.clone());
+        return Ok(Arc::new(agent.clone()));
     }
+    let roster = scope.get::<Roster>(agent.workspace)?.ok_or_else(Refusal::internal)?;
+    scope.put(Roster { epoch: roster.epoch.saturating_add(1), ..Roster::clone(&roster) });
     let reason = crate::state::gate::commitment(&scope.draw(), "reason", frozen.reason.as_str());
     let stopped = agent.clone().freeze(frozen);
     let data = Object::new()
@@ -73,7 +73,7 @@ pub(super) fn freeze(scope: &mut Scope<'_>, agent: &Agent, frozen: Frozen, actor
         .finish();
     scope.append(agent.workspace, Fact { kind: "agent.frozen", actor, subject: Subject::Agent(agent.id), data });
     scope.put(stopped.clone());
-    Arc::new(stopped)
+    Ok(Arc::new(stopped))
 }
 
 /// Ends one approval of an agent that was stopped after it was asked: deny, by the freeze.

@@ -67,7 +67,7 @@ pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
         action.incident = Some(Incident { allowed: payment.amount, settled, evidence });
         let reason = Note::parse("settled above the allowed amount").map_err(|_| Refusal::internal())?;
         let frozen = Frozen { at: now, by: FrozenBy::Policy, reason, incident: Some(evidence) };
-        freeze::freeze(scope, &agent, frozen, Actor::Policy);
+        freeze::freeze(scope, &agent, frozen, Actor::Policy)?;
     }
     scope.put(action.clone());
     view(scope, Arc::new(action))
