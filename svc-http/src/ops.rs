@@ -16,11 +16,11 @@ use svc_core::rules::read::{check_key, get_action};
 use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gate::receipt::{KeyFault, PublicKeys, jwks_json, parse};
 use svc_core::state::people::Binding;
-use svc_core::store::{CommitError, Range};
-use svc_core::value::Id;
+use svc_core::store::{CommitError, Key, Range, Record};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
 use svc_core::value::link::Index;
+use svc_core::value::{Id, Span, Timestamp};
 use svc_store::{Gate, StoreError};
 
 use crate::answer::Answer;
@@ -30,6 +30,11 @@ use crate::wire::{action_request, callback, decision, settlement, verdict};
 
 /// How long the key set may be kept by caches.
 const JWKS_CACHE: &str = "max-age=300";
+
+/// How far a node's clock may be behind the newest record of the store.
+const CLOCK_SLACK: Span = Span::seconds(5);
+/// Workspaces whose newest record is looked at.
+const WORKSPACES_LOOKED_AT: usize = 64;
 
 /// The gate as a [`Service`].
 #[derive(Debug)]
@@ -53,6 +58,22 @@ impl GateService {
     pub fn new(gate: Gate, keys: PublicKeys, outbound: Outbound) -> Self {
         let jwks = jwks_json(&keys);
         Self { gate, keys, jwks, outbound }
+    }
+
+    /// Whether the store answers and this node's clock is not behind what it has seen, by more than nodes may differ: what
+    /// such a node decides would count towards windows and periods that are over.
+    fn clock_is_right(&self) -> Result<bool, Failure<StoreError>> {
+        let mut newest = Timestamp::default();
+        for workspace in self.gate.scan(&Range::all(Index::Workspaces, 0, WORKSPACES_LOOKED_AT))? {
+            let Key::Workspace(id) = workspace.row.key else { continue };
+            let last = Range { newest_first: true, ..Range::all(Index::LedgerOf, id.bits(), 1) };
+            for found in self.gate.scan(&last)? {
+                if let Some(Record::Entry(entry)) = &found.row.record {
+                    newest = newest.max(entry.at);
+                }
+            }
+        }
+        Ok(self.gate.now() >= newest.minus(CLOCK_SLACK))
     }
 
     async fn submit<O: Operation>(&self, known: &Known, operation: O) -> Result<O::Answer, Refusal>
@@ -126,7 +147,7 @@ impl Service for GateService {
     }
 
     async fn is_ready(&self) -> bool {
-        self.gate.scan(&Range::all(Index::Workspaces, 0, 1)).is_ok()
+        self.clock_is_right().is_ok_and(|right| right)
     }
 
     async fn authorize(&self, known: Known, call: Call) -> Result<Answer, Refusal> {

@@ -9,6 +9,7 @@
 
 use serde_json::{Value, json};
 use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::value::Span;
 use svc_core::value::text::Note;
 use svc_tests::client::bearer;
 use svc_tests::requests::{CRM, OFFICE, WIDE, charge, payment, text, update, with};
@@ -162,5 +163,22 @@ async fn a_verification_is_never_a_rehearsal() {
     let got = client.ask("POST", "/v1/verify?dryRun=true", &headers, bill.to_string().as_bytes()).await.ok();
     assert_eq!((&got["valid"], &got["consumed"]), (&json!(true), &json!(true)));
     assert_eq!(client.verify(&bill).await.ok()["reason"], json!("already_consumed"));
+    site.stop().await;
+}
+
+/// A node is ready while its store answers and its clock is not behind the newest record by more than five seconds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_is_ready_by_store_and_clock() {
+    let site = Site::start().await;
+    site.advance(Span::seconds(1));
+    let (near, far) = (site.node(Span::seconds(-5)).await, site.node(Span::seconds(-6)).await);
+    for (node, status) in [(&site, 200), (&near, 200), (&far, 503)] {
+        let got = node.client().await.ask("GET", "/readyz", &[], b"").await;
+        assert_eq!(got.status, status);
+        let alive = node.client().await.ask("GET", "/healthz", &[], b"").await;
+        assert_eq!(alive.status, 200, "a node that is not ready is alive");
+    }
+    near.stop().await;
+    far.stop().await;
     site.stop().await;
 }
