@@ -1,6 +1,8 @@
 //! What a lane costs: authorizations over SQLite by batch size and number of agents, beside bare SQLite writing the same
 //! rows in transactions of the same size; and how many bytes an action takes once its ledger entry has its place.
 //!
+//! `--only 1000x32` measures that number of agents and that size of batch alone, for a profiler.
+//!
 //! Requests are read and hashed before the clock runs and receipts are signed after it: both happen off the lane.
 
 use std::cell::RefCell;
@@ -29,23 +31,46 @@ fn main() -> Result<(), Fault> {
     let columns =
         ["agents", "batch", "key", "svc cpu us", "bare cpu us", "by bare", "svc wall us", "bare wall us", "actions/s"];
     let mut report = Report::new("commit", &columns);
+    let only = only()?;
     for agents in [8, 1_000] {
+        if only.is_some_and(|it| it.0 != agents) {
+            continue;
+        }
         let mut bench = Bench::open(agents)?;
         let before = bench.bytes()?;
         let mut actions = 0;
         for (batch, batches) in BATCHES {
+            if only.is_some_and(|it| it.1 != batch) {
+                continue;
+            }
             actions += bench.contest(&mut report, batch, batches)?;
         }
         let placing = bench.sequence(actions)?;
         report.figure(format!("{agents}.sequence_ns"), placing);
         let bytes = (bench.bytes()? - before) / count(actions);
         report.at_most(format!("{agents}.bytes_per_action"), bytes, BAR_BYTES);
+        if only.is_some() {
+            continue;
+        }
         bench.lane.keyed = true;
         actions = bench.contest(&mut report, 32, 60)?;
         bench.sequence(actions)?;
     }
     report.print();
     Ok(())
+}
+
+/// The agents and the batch of `--only`.
+fn only() -> Result<Option<(usize, usize)>, Fault> {
+    let mut arguments = std::env::args().skip(1);
+    match (arguments.next().as_deref(), arguments.next()) {
+        (None, _) => Ok(None),
+        (Some("--only"), Some(value)) => {
+            let (agents, batch) = value.split_once('x').ok_or("`--only` takes agents x batch")?;
+            Ok(Some((agents.parse()?, batch.parse()?)))
+        }
+        (Some(other), _) => Err(format!("unknown argument `{other}`").into()),
+    }
 }
 
 struct Bench {

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use svc_benches::Fault;
-use svc_benches::gate::{MANDATES, MERCHANTS, merchant};
+use svc_benches::asks::{Authorize, post};
 use svc_benches::load::{Load, Shared, Slice, Source};
 use svc_benches::measure::{count, median, nanos};
 use svc_benches::report::{Report, micros};
-use svc_benches::server::{Kind, Process, SAMPLE, agent_key, serve_if_asked};
+use svc_benches::server::{Kind, Process, SAMPLE, serve_if_asked};
 use svc_core::state::gate::receipt::parse;
 
 const AGENTS: usize = 1_000;
@@ -59,7 +59,7 @@ impl Options {
 
 async fn compare(options: &Options) -> Result<(), Fault> {
     let directory = tempfile::tempdir()?;
-    let asked = Rc::new(RefCell::new(Authorize::new(options.keyed)));
+    let asked = Rc::new(RefCell::new(Authorize::new(AGENTS, options.keyed)));
     let mut memory = Process::start(Kind::Memory, directory.path(), AGENTS)?;
     let mut sqlite = Process::start(Kind::Sqlite, &directory.path().join("data"), AGENTS)?;
     sample(&mut memory, directory.path(), &asked).await?;
@@ -191,53 +191,6 @@ fn appends(directory: &Path) -> Result<Vec<f64>, Fault> {
     Ok(taken)
 }
 
-/// Payments of all agents to all merchants, in turn.
-struct Authorize {
-    asked: usize,
-    keyed: bool,
-    sample: Option<Vec<u8>>,
-    /// The receipts of the answers, where they are kept.
-    receipts: Option<Vec<String>>,
-}
-
-impl Authorize {
-    const fn new(keyed: bool) -> Self {
-        Self { asked: 0, keyed, sample: None, receipts: None }
-    }
-}
-
-impl Source for Authorize {
-    fn next(&mut self, into: &mut Vec<u8>) -> bool {
-        self.asked += 1;
-        let (asked, agent) = (self.asked, self.asked * 619 % AGENTS);
-        let merchant = merchant(asked / 7 % MANDATES, asked / 3 % MERCHANTS);
-        let body = format!(
-            "{{\"type\":\"payment\",\"summary\":\"Order number {asked} of office supplies\",\
-             \"payment\":{{\"amount\":{},\"currency\":\"EUR\",\
-             \"merchant\":{{\"name\":\"Office shop\",\"domain\":\"{merchant}\"}}}}}}",
-            101 + asked % 300
-        );
-        let mut headers = format!("authorization: Bearer {}\r\n", agent_key(agent));
-        if self.keyed {
-            // Keys as clients make them: in no order.
-            let scattered = (asked as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            headers.push_str(&format!("idempotency-key: order-{scattered:016x}\r\n"));
-        }
-        post(into, "/v1/actions/authorize", &headers, &body);
-        true
-    }
-
-    fn answered(&mut self, body: &[u8]) {
-        if self.sample.is_none() {
-            self.sample = Some(body.to_vec());
-        }
-        let Some(receipts) = &mut self.receipts else { return };
-        let text = String::from_utf8_lossy(body);
-        let Some(receipt) = member(&text, "\"receipt\":\"") else { return };
-        receipts.push(receipt.to_owned());
-    }
-}
-
 /// What a merchant asks who is shown a receipt: whether it is good for what it charges, which the receipt says itself.
 fn question(receipt: &str) -> Result<String, Fault> {
     let parsed = parse(receipt).map_err(|_| "no receipt")?;
@@ -271,18 +224,4 @@ impl Source for Verify {
     fn answered(&mut self, body: &[u8]) {
         self.valid += usize::from(String::from_utf8_lossy(body).contains("\"valid\":true"));
     }
-}
-
-fn post(into: &mut Vec<u8>, path: &str, headers: &str, body: &str) {
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:8080\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\r\n",
-        body.len()
-    );
-    into.extend_from_slice(head.as_bytes());
-    into.extend_from_slice(body.as_bytes());
-}
-
-/// The text behind `name` up to the next quotation mark.
-fn member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    text.split_once(name)?.1.split('"').next()
 }
