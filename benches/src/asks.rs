@@ -33,7 +33,7 @@ impl Source for Authorize {
             "{{\"type\":\"payment\",\"summary\":\"Order number {asked} of office supplies\",\
              \"payment\":{{\"amount\":{},\"currency\":\"EUR\",\
              \"merchant\":{{\"name\":\"Office shop\",\"domain\":\"{merchant}\"}}}}}}",
-            101 + asked % 300
+            101 + asked % 30_011
         );
         let mut headers = format!("authorization: Bearer {}\r\n", agent_key(agent));
         if self.keyed {

@@ -89,7 +89,7 @@ impl<S: Store> Lane<S> {
             // 619 is prime: every agent has its turn, and neighbours in time are none in the store.
             let Some(caller) = self.callers.get(asked * 619 % active.max(1)).copied() else { break };
             let merchant = merchant(asked / 7 % MANDATES, asked / 3 % MERCHANTS);
-            let mut request = payment(101 + i64::try_from(asked % 300).unwrap_or(0), "EUR", &merchant);
+            let mut request = payment(101 + i64::try_from(asked % 30_011).unwrap_or(0), "EUR", &merchant);
             if self.keyed {
                 request = request.keyed(key(&format!("order-{:x}", Digest::of(asked.to_string()).bits())));
             }

@@ -47,6 +47,7 @@ impl Pool {
         let conn = Connection::open_with_flags(&self.path, flags).map_err(database)?;
         conn.busy_timeout(super::BUSY).map_err(database)?;
         conn.set_prepared_statement_cache_capacity(super::STATEMENTS_KEPT);
+        super::plan_once(&conn)?;
         conn.execute_batch(CACHE).map_err(database)?;
         Ok(conn)
     }
