@@ -196,7 +196,7 @@ impl<D: Decide> Turn<D> {
         let absent = |key: &Key| {
             let staged = self.staged.get(key).map(Option::is_none);
             let gone = staged.unwrap_or_else(|| self.rows.get(key).is_some_and(|(_, row)| row.is_none()));
-            gone && !run.puts.iter().any(|(put, _)| put == key)
+            gone && !run.puts.contains_key(key)
         };
         let found = run.read.iter().any(absent);
         self.unsound = self.unsound.or_else(|| found.then_some("a permitting decision rests on an absent row"));

@@ -1,6 +1,6 @@
 //! One command's view: committed rows, under what earlier commands of the turn staged, under its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::rows::Rows;
@@ -42,8 +42,8 @@ pub struct Scope<'turn> {
 /// What one run of a rule left.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    pub(super) puts: Vec<(Key, Option<Record>)>,
-    pub(super) read: Vec<Key>,
+    pub(super) puts: BTreeMap<Key, Option<Record>>,
+    pub(super) read: BTreeSet<Key>,
     pub(super) missing: Vec<Key>,
     pub(super) broken: bool,
 }
@@ -94,9 +94,7 @@ impl<'turn> Scope<'turn> {
             return Err(Halt::Load);
         };
         let row = found.and_then(R::peel).map(Arc::clone);
-        if !self.run.read.contains(&key) {
-            self.run.read.push(key);
-        }
+        self.run.read.insert(key);
         Ok(row)
     }
 
@@ -144,20 +142,20 @@ impl<'turn> Scope<'turn> {
     }
 
     fn stage(&mut self, key: Key, record: Option<Record>) {
-        if let Some(own) = self.run.puts.iter_mut().find(|(put, _)| *put == key) {
-            own.1 = record;
+        if let Some(own) = self.run.puts.get_mut(&key) {
+            *own = record;
             return;
         }
         let unseen = !self.run.read.contains(&key);
         if unseen && self.find(&key).is_some_and(|row| row.is_some()) {
             self.run.broken = true;
         }
-        self.run.puts.push((key, record));
+        self.run.puts.insert(key, record);
     }
 
     /// What is known of `key`: `None` where nothing is, `Some(None)` where there is no row.
     fn find(&self, key: &Key) -> Option<Option<&Record>> {
-        if let Some((_, record)) = self.run.puts.iter().find(|(put, _)| put == key) {
+        if let Some(record) = self.run.puts.get(key) {
             return Some(record.as_ref());
         }
         if let Some(record) = self.staged.get(key) {
