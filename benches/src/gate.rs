@@ -29,10 +29,10 @@ pub const COUNT: u32 = 1_000_000_000;
 /// The velocity line that the past stays below.
 pub const VELOCITY: u32 = 60;
 
-/// A merchant that the agents' mandate of this number names.
+/// A merchant that the agents' mandate of this number names; each is a payee of its own.
 #[must_use]
 pub fn merchant(mandate: usize, merchant: usize) -> String {
-    format!("shop-{merchant}.market-{mandate}.com")
+    format!("shop-{merchant}-of-{mandate}.com")
 }
 
 /// One mandate as the interface writes it. Without `ask_above`, nobody is asked about many small payments to one payee.
@@ -100,7 +100,8 @@ impl Standing {
                 count: 12,
             });
         }
-        let mut payee = Payee::none(Payee::id_of(agent.id, "market-2.com", svc_core::value::currency::Currency::EUR));
+        let mut payee =
+            Payee::none(Payee::id_of(agent.id, &merchant(2, MERCHANTS - 1), svc_core::value::currency::Currency::EUR));
         for hour in (1..=6).rev() {
             let _ = payee.push(now.minus(Span::hours(hour)), 100);
         }

@@ -19,6 +19,8 @@ use crate::gate::{MANDATES, MERCHANTS, mandate_json, merchant};
 
 /// Agents that are registered in one commit.
 const REGISTERED_AT_ONCE: usize = 64;
+/// Between two actions of one agent.
+const MILLIS_BETWEEN: usize = 6_000;
 
 /// A workspace whose agents are asked for in turn.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ pub struct Lane<S> {
     pub world: World<S>,
     callers: Vec<Caller>,
     asked: u64,
+    active: usize,
     /// Whether every request carries an idempotency key.
     pub keyed: bool,
 }
@@ -43,7 +46,7 @@ pub fn roomy() -> Settings {
 impl<S: Store> Lane<S> {
     /// A workspace over an empty store, without agents.
     pub fn over(store: S) -> Self {
-        Self { world: World::over(store, roomy()), callers: Vec::new(), asked: 0, keyed: false }
+        Self { world: World::over(store, roomy()), callers: Vec::new(), asked: 0, active: 1, keyed: false }
     }
 
     /// Registers agents until there are so many.
@@ -83,6 +86,7 @@ impl<S: Store> Lane<S> {
     /// The same from the first `active` agents alone.
     pub fn commands_of(&mut self, active: usize, count: usize) -> Vec<Command> {
         let mut commands = Vec::with_capacity(count);
+        self.active = active.max(1);
         for _ in 0..count {
             self.asked += 1;
             let asked = usize::try_from(self.asked).unwrap_or(0);
@@ -98,12 +102,13 @@ impl<S: Store> Lane<S> {
         commands
     }
 
-    /// Decides one batch and makes it durable; time goes by as it would at some ten thousand decisions a second.
+    /// Decides one batch and makes it durable. Time goes by so that an agent does a hundred things in ten minutes: ten times
+    /// what the velocity line lets pass where nothing else is set.
     ///
     /// # Errors
     /// The store fails, or something is not allowed.
     pub fn decide(&mut self, commands: Vec<Command>) -> Result<(), Fault> {
-        let millis = i64::try_from(commands.len() / 16).unwrap_or(0).max(1);
+        let millis = i64::try_from(commands.len() * MILLIS_BETWEEN / self.active)?;
         self.world.clock().advance(Span::millis(millis));
         for reply in self.world.engine().execute_batch(commands)? {
             match reply? {
