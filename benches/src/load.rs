@@ -84,6 +84,7 @@ impl Load {
     /// A connection breaks, or what comes is no answer.
     pub async fn run(&mut self, source: &Shared, span: Duration) -> Result<Slice, Fault> {
         let started = Instant::now();
+        #[expect(clippy::disallowed_methods, reason = "one thread that is no server: sources need no locks")]
         let ask = |it: Connection| spawn_local(it.ask(Rc::clone(source), started + span));
         let tasks: Vec<_> = self.connections.drain(..).map(ask).collect();
         let mut whole = Slice::default();

@@ -155,18 +155,25 @@ pub fn serve_if_asked() -> Result<bool, Fault> {
         Kind::Bare => None,
         Kind::Memory | Kind::Sqlite => Some(open(kind, &directory, agents)?),
     };
-    std::thread::spawn(move || tell(port));
+    let (asks, gone) = tokio::sync::oneshot::channel::<()>();
+    std::thread::spawn(move || tell(port, asks));
     runtime.block_on(async move {
-        match gate {
-            None => bare(listener, &directory).await,
-            Some((gate, keys)) => serve(listener, gate, keys).await,
+        let served = async move {
+            match gate {
+                None => bare(listener, &directory).await,
+                Some((gate, keys)) => serve(listener, gate, keys).await,
+            }
+        };
+        tokio::select! {
+            ended = served => ended,
+            _ = gone => Ok(()),
         }
     })?;
     Ok(true)
 }
 
-/// Answers each line with what was used; ends the process with the one that started it.
-fn tell(port: u16) {
+/// Answers each line with what was used. `asks` is dropped with the process that started this one.
+fn tell(port: u16, asks: tokio::sync::oneshot::Sender<()>) {
     println!("{}", json!({ "port": port }));
     for line in std::io::stdin().lines() {
         if line.is_err() {
@@ -175,7 +182,7 @@ fn tell(port: u16) {
         let cpu = u64::try_from(cpu_time().as_nanos()).unwrap_or(u64::MAX);
         println!("{}", json!({ "cpu": cpu, "memory": memory() }));
     }
-    std::process::exit(0);
+    drop(asks);
 }
 
 /// The memory that this process holds, in bytes; 0 where the system does not tell.
