@@ -563,6 +563,8 @@ async fn questions_about_receipts() {
         (with(good.clone(), "charge.merchant.domain", json!(1)), &["charge.merchant.domain"]),
         (with(good.clone(), "type", json!(1)), &["type"]),
         (with(good.clone(), "type", json!("")), &["type"]),
+        (with(good.clone(), "type", json!("PAY!")), &["type"]),
+        (with(good.clone(), "type", json!("pay")), &["type"]),
         (json!([]), &["null"]),
     ] {
         let got = bench.client.verify(&body).await;

@@ -130,3 +130,22 @@ fn a_key_ends_by_itself() {
     assert_eq!(refused.kind(), Kind::InvalidApiKey);
     assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "b.example")).0, Verb::Allow);
 }
+
+/// Every stop is seen by whoever has selected agents meanwhile: the roster's epoch grows, at an incident's stop too, and
+/// stopping a stopped agent changes nothing.
+#[test]
+fn every_stop_is_seen_by_the_roster() {
+    let (mut world, agent) = calm(&[PAY]);
+    let other = world.agent().with_mandate(svc_core::testing::world::terms(PAY)).register();
+    let epoch = |world: &mut svc_core::testing::world::World| {
+        world.row::<svc_core::state::people::Roster>(agent.workspace).epoch
+    };
+    let before = epoch(&mut world);
+    let allowed = world.authorize(&agent, payment(100, "EUR", "a.example")).id();
+    world.settle(&agent, allowed, OutcomeStatus::Completed, Some(101));
+    assert_eq!(epoch(&mut world), before + 1);
+    world.freeze(other.agent);
+    assert_eq!(epoch(&mut world), before + 2);
+    world.freeze(other.agent);
+    assert_eq!(epoch(&mut world), before + 2);
+}
