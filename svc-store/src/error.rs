@@ -96,6 +96,9 @@ pub enum StoreError {
         "the master key does not open what the database has sealed: it is the key of another database, or the row was altered"
     )]
     Sealed,
+    /// A secret was to be kept, and the gate has no key to seal it under.
+    #[error("the gate has no master key to seal secrets under: give it one in its settings")]
+    NoVault,
     /// The operating system gave no random bytes.
     #[error("the operating system gave no random bytes")]
     Entropy(#[source] Cause),

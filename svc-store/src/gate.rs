@@ -18,6 +18,7 @@ use svc_core::turn::{Halt, Rows, Scope, read};
 use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
+use svc_core::value::secret::Secret;
 
 use crate::backend::Backend;
 use crate::bindings::Bindings;
@@ -25,7 +26,7 @@ use crate::error::StoreError;
 use crate::feed::{Changes, Feed};
 use crate::lanes::Lanes;
 use crate::reader::{Bounded, Readers};
-use crate::seal::random;
+use crate::seal::{MasterKey, random};
 use crate::timers::{self, Timers};
 
 /// How a gate is run.
@@ -40,11 +41,13 @@ pub struct Settings {
     pub rows_kept: usize,
     /// Whether a thread of the gate sees to what is due. Without it [`Gate::tick`] does, when it is called.
     pub timers: bool,
+    /// The key that secrets of integrations and of accounts are sealed under. Without one there are none.
+    pub vault: Option<MasterKey>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { queue_max: 4_096, batch_max: 256, rows_kept: 65_536, timers: true }
+        Self { queue_max: 4_096, batch_max: 256, rows_kept: 65_536, timers: true, vault: None }
     }
 }
 
@@ -68,6 +71,7 @@ pub(crate) struct Core {
     signer: Arc<dyn Signer>,
     feed: Arc<Feed>,
     bindings: Bindings,
+    vault: Option<MasterKey>,
 }
 
 impl Gate {
@@ -89,16 +93,21 @@ impl Gate {
     pub fn open_with(
         path: impl AsRef<Path>,
         base_url: &str,
-        master: Option<crate::seal::MasterKey>,
+        master: Option<MasterKey>,
         signer: &crate::keys::SignerFactory,
-        settings: Settings,
+        mut settings: Settings,
     ) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let store = crate::sqlite::SqliteStore::open(path)?;
         let clock = crate::clock::SystemClock::new();
         let mut session = store.writer()?;
-        let signer = crate::keys::receipt_signer(&mut session, path, master, clock.now(), base_url, signer)?;
+        let given = master.clone();
+        let signer = crate::keys::receipt_signer(&mut session, path, given, clock.now(), base_url, signer)?;
         drop(session);
+        settings.vault = match master {
+            Some(master) => Some(master),
+            None => MasterKey::read(path)?,
+        };
         Self::over(store, clock, signer, settings)
     }
 
@@ -117,7 +126,8 @@ impl Gate {
         let readers = Bounded::new(backend);
         let lanes = Lanes::start(readers.backend(), &clock, &feed, &settings)?;
         let readers = Box::new(readers);
-        let core = Arc::new(Core { lanes, readers, clock, signer, feed, bindings: Bindings::default() });
+        let vault = settings.vault;
+        let core = Arc::new(Core { lanes, readers, clock, signer, feed, bindings: Bindings::default(), vault });
         let timers = if settings.timers { Some(Timers::start(Arc::clone(&core))?) } else { None };
         Ok(Self { shared: Arc::new(Shared { core, timers: Mutex::new(timers) }) })
     }
@@ -257,6 +267,27 @@ impl Gate {
     /// The operating system gives none.
     pub fn fresh_salt(&self) -> Result<[u8; 16], Failure<StoreError>> {
         random::<16>().map(|bytes| *bytes).map_err(Failure::Load)
+    }
+
+    /// Seals a secret under the master key for one `purpose`, such as a table and what the row is found by: what is sealed for
+    /// one purpose opens for no other.
+    ///
+    /// # Errors
+    /// The gate has no master key, or the operating system gives no random bytes.
+    pub fn seal(&self, purpose: &str, secret: &[u8]) -> Result<String, Failure<StoreError>> {
+        self.vault().and_then(|it| it.seal(purpose, secret)).map_err(Failure::Load)
+    }
+
+    /// Opens what [`seal`](Self::seal) has sealed for `purpose`.
+    ///
+    /// # Errors
+    /// The gate has no master key, or key, purpose or text is another one.
+    pub fn open_sealed(&self, purpose: &str, sealed: &str) -> Result<Secret<Vec<u8>>, Failure<StoreError>> {
+        self.vault().and_then(|it| it.open(purpose, sealed)).map_err(Failure::Load)
+    }
+
+    fn vault(&self) -> Result<&MasterKey, StoreError> {
+        self.core().vault.as_ref().ok_or(StoreError::NoVault)
     }
 
     /// Takes no more operations, does those that are queued, and ends the gate's threads. The last clone does so itself when

@@ -26,15 +26,15 @@ pub const MASTER_KEY: &str = "master.key";
 const VERSION: &str = "x1.";
 const NONCE_BYTES: usize = 24;
 
-/// The key that every other secret is sealed under: 32 bytes.
-#[derive(Debug)]
-pub struct MasterKey(Secret<[u8; 32]>);
+/// The key that every other secret is sealed under: 32 bytes. Clones are one key in one place of memory.
+#[derive(Clone)]
+pub struct MasterKey(Arc<Secret<[u8; 32]>>);
 
 impl MasterKey {
     /// The key over these bytes.
     #[must_use]
-    pub const fn new(bytes: Secret<[u8; 32]>) -> Self {
-        Self(bytes)
+    pub fn new(bytes: Secret<[u8; 32]>) -> Self {
+        Self(Arc::new(bytes))
     }
 
     /// Reads 32 bytes in base64url or hexadecimal, as `SVC_MASTER_KEY` and the key's file have them.
@@ -48,7 +48,7 @@ impl MasterKey {
             _ => URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| StoreError::MasterKeyMalformed)?,
         });
         let key = <[u8; 32]>::try_from(bytes.as_slice()).map_err(|_| StoreError::MasterKeyMalformed)?;
-        Ok(Self(Secret::new(key)))
+        Ok(Self::new(Secret::new(key)))
     }
 
     /// Reads the key of a data directory; `None` where there is none.
@@ -83,7 +83,7 @@ impl MasterKey {
             fs::File::open(directory)?.sync_all()
         });
         match written {
-            Ok(()) => Ok(Self(Secret::new(*key))),
+            Ok(()) => Ok(Self::new(Secret::new(*key))),
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
                 Self::read(directory)?.ok_or(StoreError::MasterKeyMissing { path })
             }
@@ -120,6 +120,12 @@ impl MasterKey {
 
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new(self.0.expose().into())
+    }
+}
+
+impl std::fmt::Debug for MasterKey {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("MasterKey(…)")
     }
 }
 

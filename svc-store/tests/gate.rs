@@ -438,3 +438,20 @@ fn a_gate_is_send_and_sync() {
     drop(gate);
     assert!(pollster::block_on(future).is_ok(), "an answer outlives the handle that asked");
 }
+
+/// What a gate has sealed opens for the same purpose, after a restart too, and for no other; a gate without a master key
+/// keeps no secret.
+#[test]
+fn a_secret_is_sealed_for_one_purpose() {
+    let directory = tempfile::tempdir().unwrap();
+    let gate = Gate::open(directory.path(), "https://gate.example.com").unwrap();
+    let sealed = gate.seal("integration/int_1", b"whsec_a").unwrap();
+    assert!(!sealed.contains("whsec_a"));
+    drop(gate);
+    let gate = Gate::open(directory.path(), "https://gate.example.com").unwrap();
+    assert_eq!(gate.open_sealed("integration/int_1", &sealed).unwrap().expose(), b"whsec_a");
+    assert!(matches!(gate.open_sealed("integration/int_2", &sealed), Err(Failure::Load(StoreError::Sealed))));
+    let keyless = setup(0, manual(), |_| None).gate;
+    assert!(matches!(keyless.seal("integration/int_1", b"it"), Err(Failure::Load(StoreError::NoVault))));
+    assert!(matches!(keyless.open_sealed("integration/int_1", &sealed), Err(Failure::Load(StoreError::NoVault))));
+}

@@ -30,6 +30,7 @@ use svc_core::value::text::{Email, Label};
 use svc_core::value::{Span, Timestamp};
 use svc_http::Server;
 use svc_http::config::{BaseUrl, Config};
+use svc_store::seal::MasterKey;
 use svc_store::{Backend, Gate, SqliteStore};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -101,6 +102,7 @@ impl Site {
         let (clock, fault, seed) = (plan.clock, FaultSwitch::default(), [7; 32]);
         let mut settings = svc_store::Settings::default();
         settings.timers = false;
+        settings.vault = Some(MasterKey::new(Secret::new([8; 32])));
         let base_url = BaseUrl::parse(BASE_URL).expect("a base address");
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let (gate, server, memory);

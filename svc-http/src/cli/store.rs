@@ -73,8 +73,13 @@ pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpos
         Missing::Refuse => SqliteStore::existing(directory),
     }?;
     let master = config.master_key.as_ref().map(|key| MasterKey::parse(key.expose())).transpose()?;
-    let signer = receipt_signer(&mut store.writer()?, &config.data, master, clock::now(), base_url.as_str(), &signer)?;
+    let (now, issuer) = (clock::now(), base_url.as_str());
+    let signer = receipt_signer(&mut store.writer()?, &config.data, master.clone(), now, issuer, &signer)?;
     let mut settings = Settings::default();
+    settings.vault = match master {
+        Some(master) => Some(master),
+        None => MasterKey::read(&config.data)?,
+    };
     settings.timers = purpose == Use::Server;
     Ok(Gate::over(store, SystemClock::new(), signer, settings)?)
 }
