@@ -147,6 +147,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Chain(_)
         | Key::ClientSession(_)
         | Key::Credential(_)
+        | Key::Disclosure(_)
         | Key::Entry(_)
         | Key::Mandate(_)
         | Key::Payee(_)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::codec::{Encoded, Undecodable, read_body, write_body};
-use crate::state::evidence::{Chain, Entry};
+use crate::state::evidence::{Chain, Disclosure, Entry};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Mandate, Payee, Payload, Replay,
 };
@@ -200,6 +200,8 @@ records! {
     ClientSession(SessionKey) by id, "client_session" [];
     /// A ledger record.
     Entry(EvidenceId) by id, "entry" [Unplaced, LedgerOf];
+    /// The personal texts that a ledger record commits to.
+    Disclosure(EvidenceId) by entry, "disclosure" [PersonalOf, PersonalBy];
     /// The ledger's head, a workspace.
     Chain(WorkspaceId) by workspace, "chain" [];
 }

@@ -81,6 +81,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Replay => REPLAY,
         Table::ClientSession => CLIENT_SESSION,
         Table::Entry => ENTRY,
+        Table::Disclosure => DISCLOSURE,
         Table::Chain => CHAIN,
     }
 }
@@ -209,6 +210,11 @@ const ENTRY: [&str; 2] = [
         "place":{"seq":18446744073709551615,"prev":"0000000000000000000000000000000000000000000000000000000000000000",
         "hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}}"#,
     r#"{"id":"evd_01K6FN0001000000000000000F","w":"wsp_01K6FN0001000000000000000A","at":0,"kind":"agent.frozen","actor":{},"subject":"","data":{}}"#,
+];
+const DISCLOSURE: [&str; 2] = [
+    r#"{"entry":"evd_01K6FN0001000000000000000E","w":"wsp_01K6FN0001000000000000000A","subject":"agt_01K6FN0001000000000000000A",
+        "by":"prp_01K6FN0001000000000000000P","salt":"AAECAwQFBgcICQoLDA0ODw","texts":[["reason","line one\nline \"two\""],["new.name","Käse"]]}"#,
+    r#"{"entry":"evd_01K6FN0001000000000000000F","w":"wsp_01K6FN0001000000000000000A","subject":"","salt":"AAAAAAAAAAAAAAAAAAAAAA","texts":[]}"#,
 ];
 const CHAIN: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000A","size":18446744073709551615,"head":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::rows::Rows;
 use crate::refusal::Refusal;
-use crate::state::evidence::{Entry, Fact};
+use crate::state::evidence::{Disclosure, Entry, Fact};
 use crate::store::{Key, Record, Row};
 use crate::value::id::{EvidenceId, WorkspaceId, ulid_bits};
 use crate::value::seed::Seed;
@@ -111,10 +111,32 @@ impl<'turn> Scope<'turn> {
 
     /// Writes a ledger record in this very commit. Records of one commit sort in the order of their writing.
     pub fn append(&mut self, workspace: WorkspaceId, fact: Fact) -> EvidenceId {
+        let id = self.next_entry();
+        self.put_entry(id, workspace, fact);
+        id
+    }
+
+    /// As [`append`](Self::append), with personal texts (names, e-mail, reasons, notes, summaries): each enters the record's
+    /// `data` as a salted commitment under its dotted member, and the row that can show it, or be erased, is written beside.
+    pub fn append_with(&mut self, workspace: WorkspaceId, fact: Fact, texts: &[(&str, &str)]) -> EvidenceId {
+        let id = self.next_entry();
+        let salt = self.draw();
+        let (disclosure, fact) = Disclosure::of(id, workspace, fact, salt, texts);
+        if !texts.is_empty() {
+            self.put(disclosure);
+        }
+        self.put_entry(id, workspace, fact);
+        id
+    }
+
+    fn next_entry(&mut self) -> EvidenceId {
         let drawn = u128::from_be_bytes(self.draw());
         let place = (u128::from(self.command & 0xffff) << 64) | (u128::from(self.entries & 0xff) << 56);
-        let id = EvidenceId::from_bits(ulid_bits(self.now, place | (drawn & ((1 << 56) - 1))));
         self.entries = self.entries.saturating_add(1);
+        EvidenceId::from_bits(ulid_bits(self.now, place | (drawn & ((1 << 56) - 1))))
+    }
+
+    fn put_entry(&mut self, id: EvidenceId, workspace: WorkspaceId, fact: Fact) {
         self.put(Entry {
             id,
             workspace,
@@ -125,7 +147,6 @@ impl<'turn> Scope<'turn> {
             data: fact.data.into(),
             place: None,
         });
-        id
     }
 
     /// A new id: from the instant, the turn's seed and the command's number, so that a second run gets the same.

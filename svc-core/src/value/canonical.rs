@@ -105,6 +105,47 @@ impl<'name> Object<'name> {
     }
 }
 
+/// A canonical object with one more member, or with one replaced. `path` is dotted: every part before the last names an
+/// object, made where there is none. Names are those of svc's own records: without a dot and without an escape.
+#[must_use]
+pub fn with_member(object: &str, path: &str, canonical: &str) -> String {
+    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+    let members = members(object);
+    let inner = members.iter().find(|(it, _)| *it == name).map_or("{}", |(_, value)| value);
+    let value = match rest {
+        Some(rest) => with_member(inner, rest, canonical),
+        None => canonical.to_owned(),
+    };
+    let others = members.iter().filter(|(it, _)| *it != name);
+    others.fold(Object::new(), |object, (name, value)| object.raw(name, value)).raw(name, &value).finish()
+}
+
+/// The members of a canonical object, as written: names between their quotes, values whole.
+fn members(object: &str) -> Vec<(&str, &str)> {
+    let (mut out, mut from, mut colon) = (Vec::new(), 1, None);
+    let (mut depth, mut text, mut escaped) = (0_usize, false, false);
+    for (at, byte) in object.bytes().enumerate() {
+        if text {
+            (text, escaped) = (escaped || byte != b'"', !escaped && byte == b'\\');
+            continue;
+        }
+        let ends = depth == 1 && matches!(byte, b',' | b'}');
+        match byte {
+            b'"' => text = true,
+            b'{' | b'[' => depth = depth.saturating_add(1),
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b':' if depth == 1 => colon = colon.or(Some(at)),
+            _ => {}
+        }
+        if ends && let Some(middle) = colon.take() {
+            let name = object.get(from..middle).and_then(|it| it.strip_prefix('"')?.strip_suffix('"'));
+            out.extend(name.zip(object.get(middle.saturating_add(1)..at)));
+            from = at.saturating_add(1);
+        }
+    }
+    out
+}
+
 fn write_value(out: &mut String, json: &Json) {
     match json {
         Json::Null => out.push_str("null"),
@@ -354,6 +395,20 @@ mod tests {
         );
         assert_eq!(form(&built), built);
         assert_eq!(Object::new().finish(), "{}");
+    }
+
+    /// A member finds its place whatever the others hold, and replaces one of its name.
+    #[test]
+    fn a_member_can_be_put_into_a_finished_object() {
+        let object = r#"{"a":{"b":[1,{"c":"}\","}],"k":"x:y"},"t":"\\","z":null}"#;
+        assert_eq!(with_member("{}", "m", "1"), r#"{"m":1}"#);
+        assert_eq!(
+            with_member(object, "m", "[1,2]"),
+            r#"{"a":{"b":[1,{"c":"}\","}],"k":"x:y"},"m":[1,2],"t":"\\","z":null}"#
+        );
+        assert_eq!(with_member(object, "a", "0"), r#"{"a":0,"t":"\\","z":null}"#);
+        assert_eq!(with_member(r#"{"a":{"b":1}}"#, "a.c", "2"), r#"{"a":{"b":1,"c":2}}"#);
+        assert_eq!(with_member("{}", "a.b", "2"), r#"{"a":{"b":2}}"#);
     }
     const SAFE: i64 = super::super::json::SAFE_INTEGER_MAX;
 

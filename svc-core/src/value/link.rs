@@ -18,6 +18,10 @@ pub enum Index {
     KeysOf,
     /// Placed ledger records of a workspace, by `seq`.
     LedgerOf,
+    /// Personal texts that a person's records disclose, by the record's id.
+    PersonalBy,
+    /// Personal texts disclosed about one thing, by the record's id.
+    PersonalOf,
     /// Workspaces, by id, under prefix 0.
     Workspaces,
     /// Ledger records that have no place yet, of a shard, by the stamp of the commit that wrote them.
@@ -30,11 +34,13 @@ pub enum Index {
 
 impl Index {
     /// Every index, in a fixed order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::ActionsOf,
         Self::AgentsOf,
         Self::KeysOf,
         Self::LedgerOf,
+        Self::PersonalBy,
+        Self::PersonalOf,
         Self::Workspaces,
         Self::Unplaced,
         Self::WaitingOf,
@@ -49,6 +55,8 @@ impl Index {
             Self::AgentsOf => "agents_of",
             Self::KeysOf => "keys_of",
             Self::LedgerOf => "ledger_of",
+            Self::PersonalBy => "personal_by",
+            Self::PersonalOf => "personal_of",
             Self::Workspaces => "workspaces",
             Self::Unplaced => "unplaced",
             Self::WaitingOf => "waiting_of",

@@ -26,4 +26,7 @@ CREATE TABLE "client_session" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL,
 CREATE TABLE "entry" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, unplaced_p, unplaced_o, ledger_of_p, ledger_of_o);
 CREATE INDEX "entry_unplaced" ON "entry" (unplaced_p, unplaced_o) WHERE unplaced_p IS NOT NULL;
 CREATE INDEX "entry_ledger_of" ON "entry" (ledger_of_p, ledger_of_o) WHERE ledger_of_p IS NOT NULL;
+CREATE TABLE "disclosure" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, personal_of_p, personal_of_o, personal_by_p, personal_by_o);
+CREATE INDEX "disclosure_personal_of" ON "disclosure" (personal_of_p, personal_of_o) WHERE personal_of_p IS NOT NULL;
+CREATE INDEX "disclosure_personal_by" ON "disclosure" (personal_by_p, personal_by_o) WHERE personal_by_p IS NOT NULL;
 CREATE TABLE "chain" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);

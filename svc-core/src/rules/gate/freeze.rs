@@ -64,14 +64,11 @@ pub(super) fn freeze(scope: &mut Scope<'_>, agent: &Agent, frozen: Frozen, actor
     }
     let roster = scope.get::<Roster>(agent.workspace)?.ok_or_else(Refusal::internal)?;
     scope.put(Roster { epoch: roster.epoch.saturating_add(1), ..Roster::clone(&roster) });
-    let reason = crate::state::gate::commitment(&scope.draw(), "reason", frozen.reason.as_str());
+    let reason = frozen.reason.clone();
     let stopped = agent.clone().freeze(frozen);
-    let data = Object::new()
-        .text("agentId", &agent.id.to_string())
-        .raw("reason", &reason)
-        .int("epoch", stopped.epoch.into())
-        .finish();
-    scope.append(agent.workspace, Fact { kind: "agent.frozen", actor, subject: Subject::Agent(agent.id), data });
+    let data = Object::new().text("agentId", &agent.id.to_string()).int("epoch", stopped.epoch.into()).finish();
+    let fact = Fact { kind: "agent.frozen", actor, subject: Subject::Agent(agent.id), data };
+    scope.append_with(agent.workspace, fact, &[("reason", reason.as_str())]);
     scope.put(stopped.clone());
     Ok(Arc::new(stopped))
 }

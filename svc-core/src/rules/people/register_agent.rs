@@ -7,7 +7,7 @@ use super::mandates::{Content, grant_new};
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::own_agent;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Activity, Agent, AgentKey, Standing, Tier, commitment};
+use crate::state::gate::{Activity, Agent, AgentKey, Standing, Tier};
 use crate::state::people::{Binding, Credential, KeyScope, Principal, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -86,9 +86,9 @@ pub fn register_agent(scope: &mut Scope<'_>, asked: &RegisterAgent) -> Result<Re
         created_at: now,
         following: None,
     };
-    let data = Object::new().text("agentId", &id.to_string()).int("epoch", 0);
-    let data = data.raw("name", &commitment(&scope.draw(), "name", asked.name.as_str())).finish();
-    scope.append(workspace.id, Fact { kind: "agent.created", actor: Actor::Policy, subject: Subject::Agent(id), data });
+    let data = Object::new().text("agentId", &id.to_string()).int("epoch", 0).finish();
+    let fact = Fact { kind: "agent.created", actor: Actor::Policy, subject: Subject::Agent(id), data };
+    scope.append_with(workspace.id, fact, &[("name", asked.name.as_str())]);
     for content in &asked.mandates {
         let grant = grant_new(scope, id, &workspace, content)?;
         agent.mandates.push(grant);

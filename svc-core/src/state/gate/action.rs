@@ -551,16 +551,16 @@ pub fn salt_text(salt: &[u8; 16]) -> String {
 }
 
 /// A salt in storage.
-mod salt_serde {
+pub(crate) mod salt_serde {
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(salt: &[u8; 16], to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(salt: &[u8; 16], to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&super::salt_text(salt))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 16], D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 16], D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
         let bytes = URL_SAFE_NO_PAD.decode(text.as_bytes()).map_err(serde::de::Error::custom)?;
         bytes.try_into().map_err(|_| serde::de::Error::custom("not 16 bytes"))

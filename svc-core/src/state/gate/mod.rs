@@ -16,6 +16,7 @@ mod request;
 mod template;
 pub mod verify_key;
 
+pub(crate) use action::salt_serde;
 pub use action::{
     Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, Origin, Outcome,
     OutcomeStatus, Payment, Reservation, State, Status, Tool, Verb, salt_text,
