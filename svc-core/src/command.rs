@@ -142,12 +142,14 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         Key::Action(id) => lapse::lapse(scope, id),
         Key::Agent(id) => freeze::followed(scope, id),
         Key::Approval(id) => expire::expire(scope, id),
-        Key::Activity(_)
+        Key::Account(_)
+        | Key::Activity(_)
         | Key::Block(_)
         | Key::Chain(_)
         | Key::ClientSession(_)
         | Key::Credential(_)
         | Key::Disclosure(_)
+        | Key::EmailUse(_)
         | Key::Entry(_)
         | Key::Mandate(_)
         | Key::Payee(_)
@@ -155,6 +157,8 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Principal(_)
         | Key::Replay(_)
         | Key::Roster(_)
+        | Key::ServiceToken(_)
+        | Key::Session(_)
         | Key::SigningKey(_)
         | Key::Workspace(_) => Ok(()),
     }

@@ -102,6 +102,30 @@ impl Refusal {
         Self::plain(Kind::MissingScope)
     }
 
+    /// 403: the credential lacks this scope.
+    #[must_use]
+    pub fn missing_scope_named(scope: &str) -> Self {
+        Self { message: format!("the token lacks the scope `{scope}`").into(), ..Self::plain(Kind::MissingScope) }
+    }
+
+    /// 401: the service token is unknown, revoked or not for this address.
+    #[must_use]
+    pub fn invalid_token() -> Self {
+        Self::plain(Kind::InvalidToken)
+    }
+
+    /// 401: the service token's time is up.
+    #[must_use]
+    pub fn token_expired() -> Self {
+        Self::plain(Kind::TokenExpired)
+    }
+
+    /// 403: a console write without its header, or from another origin.
+    #[must_use]
+    pub fn csrf() -> Self {
+        Self::plain(Kind::Csrf)
+    }
+
     /// 404: no such object for this caller.
     #[must_use]
     pub fn not_found() -> Self {

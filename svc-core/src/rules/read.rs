@@ -103,7 +103,7 @@ pub fn view(scope: &mut Scope<'_>, action: Arc<Action>) -> Result<View, Halt> {
     };
     let client_may_ask = match &approval {
         Some(approval) if approval.needed == 1 => {
-            scope.get::<Principal>(action.principal)?.is_some_and(|it| it.signs_in)
+            scope.get::<Principal>(action.principal)?.is_some_and(|it| it.signs_in())
         }
         _ => false,
     };

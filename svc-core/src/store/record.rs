@@ -8,9 +8,13 @@ use crate::state::evidence::{Chain, Disclosure, Entry};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Mandate, Payee, Payload, Replay,
 };
-use crate::state::people::{Credential, Principal, Roster, SigningKey, SigningUse, Workspace};
-use crate::value::digest::{CredentialId, PayeeId, ReplayId, SessionKey};
-use crate::value::id::{ActionId, AgentId, ApprovalId, EvidenceId, MandateVersionId, PrincipalId, WorkspaceId};
+use crate::state::people::{
+    Account, Credential, EmailUse, Principal, Roster, ServiceToken, Session, SigningKey, SigningUse, Workspace,
+};
+use crate::value::digest::{CredentialId, EmailUseId, PayeeId, ReplayId, SessionDigest, SessionKey};
+use crate::value::id::{
+    AccountId, ActionId, AgentId, ApprovalId, EvidenceId, MandateVersionId, PrincipalId, WorkspaceId,
+};
 use crate::value::link::{Index, Link, Linked, RowId};
 
 /// A key's bytes as a store keeps them: 16, or 20 where a number follows. Their order is the keys' order within a table.
@@ -173,7 +177,15 @@ records! {
     /// Guard of everything that a selector of agents can see.
     Roster(WorkspaceId) by workspace, "roster" [];
     /// A person or service that agents act for.
-    Principal(PrincipalId) by id, "principal" [];
+    Principal(PrincipalId) by id, "principal" [PrincipalsOf];
+    /// Who uses an e-mail address.
+    EmailUse(EmailUseId) by id, "email_use" [];
+    /// Who signs in.
+    Account(AccountId) by id, "account" [];
+    /// A signed-in session.
+    Session(SessionDigest) by id, "session" [SessionsOf];
+    /// What a machine shows to administer agents.
+    ServiceToken(CredentialId) by id, "service_token" [TokensOf];
     /// What a secret's digest stands for.
     Credential(CredentialId) by id, "credential" [KeysOf];
     /// A signing key, sealed.

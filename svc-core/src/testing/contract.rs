@@ -73,7 +73,7 @@ fn absence_is_an_answer<S: Store>(store: &mut S) {
     same(promise, &answers.iter().map(|row| row.key).collect::<Vec<_>>(), &asked);
     holds(promise, answers.iter().all(|row| row.stamp == Stamp::ABSENT && row.record.is_none()), &answers);
     holds(promise, load(store, &[]).is_empty(), &"an answer to no question");
-    for index in Index::ALL {
+    for &index in Index::ALL {
         same(promise, &scan(store, &Range::all(index, 0, 10)), &Vec::new());
     }
 }

@@ -68,6 +68,10 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Workspace => WORKSPACE,
         Table::Roster => ROSTER,
         Table::Principal => PRINCIPAL,
+        Table::EmailUse => EMAIL_USE,
+        Table::Account => ACCOUNT,
+        Table::Session => SESSION,
+        Table::ServiceToken => SERVICE_TOKEN,
         Table::Credential => CREDENTIAL,
         Table::SigningKey => SIGNING_KEY,
         Table::Agent => AGENT,
@@ -100,9 +104,29 @@ const ROSTER: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","epoch":0,"agents":0}"#,
 ];
 const PRINCIPAL: [&str; 2] = [
-    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","signs_in":true,"created_at":1790847000000}"#,
+    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","name":"Ana","member":{"role":"owner","state":"active","account":"usr_01K6FN0001000000000000000B","teams":["team_01K6FN0001000000000000000T"],"raised":["prp_01K6FN0001000000000000000P",1790847000000]},"created_at":1790847000000}"#,
     r#"{"id":"prp_01K6FN0001000000000000000Q","workspace":"wsp_01K6FN0001000000000000000B","email":"a@b","created_at":0}"#,
 ];
+const EMAIL_USE: [&str; 2] = [
+    r#"{"id":"0000000000000000000000000000000a","account":"usr_01K6FN0001000000000000000B","principal":"prp_01K6FN0001000000000000000P"}"#,
+    r#"{"id":"0000000000000000000000000000000b"}"#,
+];
+
+const ACCOUNT: [&str; 2] = [
+    r#"{"id":"usr_01K6FN0001000000000000000B","email":"ana@example.com","name":"Ana","password":"$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaA","second_factor":{"sealed":"v1.AAAA","last_step":59694900,"recovery":["00000000000000000000000000000000000000000000000000000000000000aa"]},"memberships":[{"workspace":"wsp_01K6FN0001000000000000000A","principal":"prp_01K6FN0001000000000000000P"}],"epoch":3,"created_at":1790847000000,"signed_in_at":1790847000000}"#,
+    r#"{"id":"usr_01K6FN0001000000000000000C","email":"b@example.com","memberships":[],"epoch":0,"created_at":0}"#,
+];
+
+const SESSION: [&str; 2] = [
+    r#"{"id":"0000000000000000000000000000000a","digest":"00000000000000000000000000000000000000000000000000000000000000aa","session":"ses_01K6FN0001000000000000000S","account":"usr_01K6FN0001000000000000000B","epoch":3,"proof":{"sso":"wsp_01K6FN0001000000000000000A"},"must_enroll":true,"created_at":1790847000000,"seen_at":1790847000000,"ended_at":1790847000000}"#,
+    r#"{"id":"0000000000000000000000000000000b","digest":"00000000000000000000000000000000000000000000000000000000000000bb","session":"ses_01K6FN0001000000000000000T","account":"usr_01K6FN0001000000000000000B","epoch":0,"proof":"password","created_at":0,"seen_at":0}"#,
+];
+
+const SERVICE_TOKEN: [&str; 2] = [
+    r#"{"id":"0000000000000000000000000000000a","digest":"00000000000000000000000000000000000000000000000000000000000000aa","token":"stk_01K6FN0001000000000000000K","workspace":"wsp_01K6FN0001000000000000000A","name":"ci","scopes":["agents:read","agents:write","agents:freeze","approvals:read","evidence:read"],"ip_allow":["192.0.2.0/24","2001:db8::/32"],"created_by":"prp_01K6FN0001000000000000000P","created_at":1790847000000,"expires_at":1798623000000,"revoked_at":1790847000000}"#,
+    r#"{"id":"0000000000000000000000000000000b","digest":"00000000000000000000000000000000000000000000000000000000000000bb","token":"stk_01K6FN0001000000000000000M","workspace":"wsp_01K6FN0001000000000000000A","name":"x","scopes":["agents:read"],"created_at":0,"expires_at":1}"#,
+];
+
 const CREDENTIAL: [&str; 2] = [
     r#"{"id":"9f86d081884c7d659a2feaa0c55ad015","digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         "binding":{"key":"key_01K6FN0001000000000000000K","workspace":"wsp_01K6FN0001000000000000000A",

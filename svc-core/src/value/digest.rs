@@ -118,10 +118,14 @@ digest_ids! {
     BlockOwner "line";
     /// A credential's row: named by the digest of the whole key.
     CredentialId "credential";
+    /// Who uses an e-mail address: an account, or a principal of one workspace.
+    EmailUseId "email";
     /// Payments of one agent to one registrable domain in one currency.
     PayeeId "payee";
     /// An agent's idempotency key.
     ReplayId "replay";
     /// A client's session id in a workspace.
     SessionKey "session";
+    /// A signed-in session's row: named by the digest of its cookie.
+    SessionDigest "sign-in";
 }

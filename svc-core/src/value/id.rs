@@ -160,6 +160,18 @@ ids! {
     DeliveryId "dlv_";
     /// A team.
     TeamId "team_";
+    /// An application: what a member asks for that their role cannot do.
+    ApplicationId "app_";
+    /// A connection of an agent through OAuth.
+    ConnectionId "con_";
+    /// A drill.
+    DrillId "drl_";
+    /// An integration with something outside.
+    IntegrationId "int_";
+    /// A suggested rule.
+    RuleId "sug_";
+    /// A signed-in session.
+    SessionId "ses_";
 }
 
 impl From<ActionId> for ReceiptId {
@@ -228,6 +240,12 @@ mod tests {
             (of::<PrincipalId>(), "prp_"),
             (of::<ReceiptId>(), "rcp_"),
             (of::<TeamId>(), "team_"),
+            (of::<ApplicationId>(), "app_"),
+            (of::<ConnectionId>(), "con_"),
+            (of::<DrillId>(), "drl_"),
+            (of::<IntegrationId>(), "int_"),
+            (of::<RuleId>(), "sug_"),
+            (of::<SessionId>(), "ses_"),
             (of::<TokenId>(), "stk_"),
             (of::<WorkspaceId>(), "wsp_"),
         ];

@@ -16,6 +16,12 @@ pub enum Index {
     AgentsOf,
     /// Keys of a workspace, by id.
     KeysOf,
+    /// Principals of a workspace, by id.
+    PrincipalsOf,
+    /// Sessions of an account, by id.
+    SessionsOf,
+    /// Service tokens of a workspace, by id.
+    TokensOf,
     /// Placed ledger records of a workspace, by `seq`.
     LedgerOf,
     /// Personal texts that a person's records disclose, by the record's id.
@@ -34,10 +40,13 @@ pub enum Index {
 
 impl Index {
     /// Every index, in a fixed order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: &'static [Self] = &[
         Self::ActionsOf,
         Self::AgentsOf,
         Self::KeysOf,
+        Self::PrincipalsOf,
+        Self::SessionsOf,
+        Self::TokensOf,
         Self::LedgerOf,
         Self::PersonalBy,
         Self::PersonalOf,
@@ -54,6 +63,9 @@ impl Index {
             Self::ActionsOf => "actions_of",
             Self::AgentsOf => "agents_of",
             Self::KeysOf => "keys_of",
+            Self::PrincipalsOf => "principals_of",
+            Self::SessionsOf => "sessions_of",
+            Self::TokensOf => "tokens_of",
             Self::LedgerOf => "ledger_of",
             Self::PersonalBy => "personal_by",
             Self::PersonalOf => "personal_of",

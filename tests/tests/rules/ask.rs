@@ -240,7 +240,7 @@ fn a_principal_without_a_sign_in_is_not_asked() {
     let made = RegisterAgent {
         workspace: world.workspace(),
         name: Label::parse("Robot").unwrap(),
-        principal: ActsFor::Newcomer(Email::parse("nobody@example.com").unwrap()),
+        principal: ActsFor::Email(Email::parse("nobody@example.com").unwrap()),
         tier: Tier::Standard,
         mandates: Vec::new(),
         key: NewKey::of("ask_of_a_test"),

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::accounts::{account_for, join, principal_for};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::evidence::{Actor, Chain, Fact, Subject};
-use crate::state::people::{Principal, Roster, Settings, Workspace};
+use crate::state::people::{Member, MemberState, Role, Roster, Settings, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::WorkspaceId;
@@ -33,8 +34,11 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
     }
     let id: WorkspaceId = scope.fresh();
     let now = scope.now();
-    let owner =
-        Principal { id: scope.fresh(), workspace: id, email: asked.owner.clone(), signs_in: true, created_at: now };
+    let account = account_for(scope, &asked.owner)?;
+    let principal = principal_for(scope, id, &asked.owner, None)?;
+    let member =
+        Member { role: Role::Owner, state: MemberState::Active, account: account.id, teams: Vec::new(), raised: None };
+    let owner = join(scope, &account, &principal, member);
     let workspace = Workspace {
         id,
         name: asked.name.clone(),
@@ -48,6 +52,5 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
     scope.put(Chain::empty(id));
     let data = Object::new().text("principalId", &owner.id.to_string()).text("role", "owner").finish();
     scope.append(id, Fact { kind: "member.created", actor: Actor::Policy, subject: Subject::Workspace(id), data });
-    scope.put(owner);
     Ok(Arc::new(workspace))
 }

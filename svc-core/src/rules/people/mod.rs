@@ -1,5 +1,7 @@
 //! Workspaces, agents, keys, mandates and settings: who may ask, and under which rules.
 
+pub mod accounts;
+pub mod by;
 pub mod create_workspace;
 pub mod keys;
 pub mod mandates;

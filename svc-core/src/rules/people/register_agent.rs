@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::accounts::principal_for;
 use super::keys::{CreateKey, NewKey, keep};
 use super::mandates::{Content, grant_new};
 use crate::refusal::Refusal;
@@ -39,8 +40,8 @@ pub enum ActsFor {
     Owner,
     /// This principal of the workspace.
     Principal(PrincipalId),
-    /// Somebody new, without a sign-in.
-    Newcomer(Email),
+    /// Whoever has this address in the workspace, or somebody new without a sign-in.
+    Email(Email),
 }
 
 /// An agent that was made.
@@ -122,11 +123,7 @@ fn principal(scope: &mut Scope<'_>, workspace: &Workspace, asked: &ActsFor) -> R
                 known.ok_or_else(|| Refusal::invalid_field("principalId", "names no principal of this workspace"))?;
             Ok(known.id)
         }
-        ActsFor::Newcomer(email) => {
-            let (id, created_at) = (scope.fresh(), scope.now());
-            scope.put(Principal { id, workspace: workspace.id, email: email.clone(), signs_in: false, created_at });
-            Ok(id)
-        }
+        ActsFor::Email(email) => Ok(principal_for(scope, workspace.id, email, None)?.id),
     }
 }
 

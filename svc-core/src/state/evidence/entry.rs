@@ -9,8 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::canonical::Object;
 use crate::value::digest::Digest;
-use crate::value::id::{ActionId, AgentId, EvidenceId, KeyId, MandateId, PrincipalId, WorkspaceId};
+use crate::value::id::{
+    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, ConnectionId, DeliveryId, DrillId, EvidenceId, HoldId,
+    IntegrationId, KeyId, MandateId, PrincipalId, SessionId, TeamId, TokenId, WorkspaceId,
+};
 use crate::value::link::{Index, Link, Linked, Order, shard};
+use crate::value::text::Label;
 use crate::value::verbatim::Verbatim;
 use crate::value::{Id, Timestamp};
 
@@ -106,6 +110,17 @@ pub enum Actor {
     Timer,
     /// A party without a credential: whoever presents a receipt.
     Stranger,
+    /// A service token.
+    Token {
+        /// Its id.
+        id: TokenId,
+        /// Its name: the ledger has it as `token:<name>`.
+        name: Label,
+    },
+    /// A drill.
+    Drill(DrillId),
+    /// Something outside that this workspace is connected with.
+    Integration(IntegrationId),
 }
 
 impl Actor {
@@ -119,40 +134,70 @@ impl Actor {
             Self::Policy => ("policy", None),
             Self::Timer => ("timer", None),
             Self::Stranger => ("integration", None),
+            Self::Token { id, .. } => ("token", Some(id.to_string())),
+            Self::Drill(id) => ("drill", Some(id.to_string())),
+            Self::Integration(id) => ("integration", Some(id.to_string())),
         };
         let mut object = Object::new().text("kind", kind);
         if let Some(id) = id {
             object = object.text("id", &id);
         }
+        if let Self::Token { name, .. } = self {
+            object = object.text("name", &format!("token:{name}"));
+        }
         object.finish()
     }
 }
 
-/// What a record is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// An action.
-    Action(ActionId),
-    /// An agent.
-    Agent(AgentId),
-    /// A key.
-    Key(KeyId),
-    /// A mandate.
-    Mandate(MandateId),
-    /// The workspace itself.
-    Workspace(WorkspaceId),
+macro_rules! subjects {
+    ($($(#[$doc:meta])* $name:ident($id:ty);)*) => {
+        /// What a record is about.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Subject { $($(#[$doc])* $name($id),)* }
+
+        impl fmt::Display for Subject {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self { $(Self::$name(id) => id.fmt(out),)* }
+            }
+        }
+    };
 }
 
-impl fmt::Display for Subject {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Action(id) => id.fmt(out),
-            Self::Agent(id) => id.fmt(out),
-            Self::Key(id) => id.fmt(out),
-            Self::Mandate(id) => id.fmt(out),
-            Self::Workspace(id) => id.fmt(out),
-        }
-    }
+subjects! {
+    /// An account.
+    Account(AccountId);
+    /// An action.
+    Action(ActionId);
+    /// An agent.
+    Agent(AgentId);
+    /// An application.
+    Application(ApplicationId);
+    /// What a person is asked.
+    Approval(ApprovalId);
+    /// A connection.
+    Connection(ConnectionId);
+    /// A delivery.
+    Delivery(DeliveryId);
+    /// A drill.
+    Drill(DrillId);
+    /// A hold.
+    Hold(HoldId);
+    /// An integration.
+    Integration(IntegrationId);
+    /// A key.
+    Key(KeyId);
+    /// A mandate.
+    Mandate(MandateId);
+    /// A principal.
+    Principal(PrincipalId);
+    /// A session.
+    Session(SessionId);
+    /// A team.
+    Team(TeamId);
+    /// A service token.
+    Token(TokenId);
+    /// The workspace itself.
+    Workspace(WorkspaceId);
 }
 
 /// What a rule tells the ledger; the turn adds id, instant and workspace.

@@ -9,7 +9,7 @@ use crate::value::currency::Currency;
 use crate::value::id::{HoldId, PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::period::Zone;
-use crate::value::text::{Email, Label, Note};
+use crate::value::text::{Label, Note};
 use crate::value::{Invalid, Span, Timestamp};
 
 /// A workspace.
@@ -45,28 +45,6 @@ pub struct Hold {
     pub at: Timestamp,
     /// Why.
     pub reason: Note,
-}
-
-/// A person or service that agents act for, in one workspace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Principal {
-    /// Its id.
-    pub id: PrincipalId,
-    /// The workspace it belongs to.
-    pub workspace: WorkspaceId,
-    /// Where it is reached.
-    pub email: Email,
-    /// Whether it can sign in, and so decide what its agents ask.
-    #[serde(default)]
-    pub signs_in: bool,
-    /// When it was made.
-    pub created_at: Timestamp,
-}
-
-impl Linked for Principal {
-    fn links(&self) -> Vec<Link> {
-        Vec::new()
-    }
 }
 
 /// The guard row of everything that a selector of agents can see: each such change adds one to `epoch`.

@@ -1,0 +1,266 @@
+//! On whose behalf an administrative command runs, and whether they may. It is looked up in the command's own commit, so a
+//! session, token, key or role that ended a moment ago decides nothing.
+
+use core::net::IpAddr;
+use std::sync::Arc;
+
+use crate::refusal::Refusal;
+use crate::state::evidence::Actor;
+use crate::state::gate::Agent;
+use crate::state::people::{
+    Account, Credential, KeyScope, MemberState, Principal, Proof, Reach, Right, Role, ServiceToken, Session, TokenScope,
+};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
+use crate::value::digest::{CredentialId, Digest, SessionDigest};
+use crate::value::id::{AccountId, KeyId, PrincipalId, SessionId, TokenId, WorkspaceId};
+use crate::value::text::Label;
+
+/// Who acts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The program that runs the gate, or its operator's shell: may do all.
+    Program,
+    /// A signed-in person.
+    Person(Person),
+    /// A machine with a service token.
+    Token(TokenCaller),
+    /// A workspace key with admin scope.
+    Key(KeyCaller),
+}
+
+/// A signed-in person in one workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// Who they are in it.
+    pub principal: PrincipalId,
+    /// Who signed in.
+    pub account: AccountId,
+    /// The session's row.
+    pub session: SessionDigest,
+}
+
+/// A service token and where it was shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenCaller {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// The token.
+    pub token: TokenId,
+    /// Its row.
+    pub row: CredentialId,
+    /// What people call it.
+    pub name: Label,
+    /// The address it came from.
+    pub address: IpAddr,
+}
+
+/// A workspace key that is no agent's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyCaller {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// The key.
+    pub key: KeyId,
+    /// Its row.
+    pub row: CredentialId,
+    /// Whose traffic it counts for.
+    pub principal: PrincipalId,
+}
+
+/// A session in force, whatever the workspace.
+#[derive(Clone, Debug)]
+pub struct SignedIn {
+    /// The session's row.
+    pub row: Arc<Session>,
+    /// Who signed in.
+    pub account: Arc<Account>,
+}
+
+impl SignedIn {
+    /// The session's id.
+    #[must_use]
+    pub fn session(&self) -> SessionId {
+        self.row.session
+    }
+
+    /// When it ends if it is not used.
+    #[must_use]
+    pub fn expires_at(&self) -> Timestamp {
+        self.row.expires_at()
+    }
+}
+
+impl By {
+    /// Who the ledger names.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        match self {
+            Self::Program => Actor::Policy,
+            Self::Person(person) => Actor::Person(person.principal),
+            Self::Token(token) => Actor::Token { id: token.token, name: token.name.clone() },
+            Self::Key(key) => Actor::Key(key.key),
+        }
+    }
+
+    /// The person, where it is one.
+    #[must_use]
+    pub const fn principal(&self) -> Option<PrincipalId> {
+        match self {
+            Self::Person(person) => Some(person.principal),
+            Self::Program | Self::Token(_) | Self::Key(_) => None,
+        }
+    }
+}
+
+/// Whether `by` may do this in `workspace`, and how far.
+///
+/// # Errors
+/// `unauthenticated` where a session has ended, `invalid_token` and `token_expired` for a token, `invalid_api_key` for a key
+/// that is not in force; `forbidden` and `missing_scope` where the right is another's; `not_found` for another workspace.
+pub fn entitled(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, right: Right) -> Result<Reach, Halt> {
+    match by {
+        By::Program => Ok(Reach::All),
+        By::Person(person) => {
+            let role = member(scope, person)?.1;
+            in_workspace(person.workspace, workspace)?;
+            match role.reach(right) {
+                Reach::No => Err(Refusal::forbidden(denied(role)).into()),
+                reach => Ok(reach),
+            }
+        }
+        By::Token(token) => {
+            let row = scope.get::<ServiceToken>(token.row)?.ok_or_else(Refusal::invalid_token)?;
+            let row = token_in_force(&row, token.address, scope.now()).map(|()| row)?;
+            in_workspace(row.workspace, workspace)?;
+            match right.token_scope() {
+                Some(needed) if row.scopes.contains(&needed) => Ok(Reach::All),
+                needed => Err(lacking(needed).into()),
+            }
+        }
+        By::Key(key) => {
+            let row = scope.get::<Credential>(key.row)?.filter(|it| it.is_live(scope.now()));
+            let row = row.ok_or_else(Refusal::invalid_api_key)?;
+            in_workspace(row.binding.workspace, workspace)?;
+            if row.binding.scope == KeyScope::Admin && right.of_admin_key() {
+                Ok(Reach::All)
+            } else {
+                Err(Refusal::missing_scope().into())
+            }
+        }
+    }
+}
+
+/// The member that a person is, and their role now.
+///
+/// # Errors
+/// `unauthenticated` where the session has ended, `not_found` where they are no member of that workspace, `forbidden` where
+/// the session is not good there.
+pub fn member(scope: &mut Scope<'_>, person: &Person) -> Result<(Arc<Principal>, Role), Halt> {
+    scope.want(&[Session::key(person.session), Account::key(person.account), Principal::key(person.principal)])?;
+    let session = scope.get::<Session>(person.session)?.ok_or_else(Refusal::unauthenticated)?;
+    let signed_in = session_in_force(scope, &session)?;
+    let is_theirs = signed_in.account.principal_in(person.workspace) == Some(person.principal);
+    let principal =
+        scope.get::<Principal>(person.principal)?.filter(|it| is_theirs && it.workspace == person.workspace);
+    let principal = principal.ok_or_else(Refusal::not_found)?;
+    let account = signed_in.account.id;
+    let role = principal.membership().filter(|it| it.account == account && it.state == MemberState::Active);
+    let role = role.ok_or_else(Refusal::not_found)?.role;
+    if signed_in.row.must_enroll {
+        return Err(Refusal::forbidden("this session may only set up the second factor").into());
+    }
+    if let Proof::Sso(workspace) = signed_in.row.proof
+        && workspace != person.workspace
+    {
+        return Err(Refusal::forbidden("this session was made for another workspace").into());
+    }
+    Ok((principal, role))
+}
+
+/// The person that a session is in `workspace`.
+///
+/// # Errors
+/// As [`member`].
+pub fn person_in(scope: &mut Scope<'_>, signed_in: &SignedIn, workspace: WorkspaceId) -> Result<(Person, Role), Halt> {
+    let principal = signed_in.account.principal_in(workspace).ok_or_else(Refusal::not_found)?;
+    let person = Person { workspace, principal, account: signed_in.account.id, session: signed_in.row.id };
+    let (_, role) = member(scope, &person)?;
+    Ok((person, role))
+}
+
+/// The session that a cookie with this digest stands for.
+///
+/// # Errors
+/// `unauthenticated` where there is none in force.
+pub fn signed_in(scope: &mut Scope<'_>, digest: &Digest) -> Result<SignedIn, Halt> {
+    let found = scope.get::<Session>(Session::id_of(digest))?.filter(|it| it.digest == *digest);
+    let session = found.ok_or_else(Refusal::unauthenticated)?;
+    session_in_force(scope, &session)
+}
+
+fn session_in_force(scope: &mut Scope<'_>, session: &Arc<Session>) -> Result<SignedIn, Halt> {
+    if !session.is_live(scope.now()) {
+        return Err(Refusal::unauthenticated().into());
+    }
+    let account = scope.get::<Account>(session.account)?.filter(|it| it.epoch == session.epoch);
+    let account = account.ok_or_else(Refusal::unauthenticated)?;
+    Ok(SignedIn { row: Arc::clone(session), account })
+}
+
+/// The token with this digest, shown from `address`.
+///
+/// # Errors
+/// `invalid_token` where there is none in force for that address, `token_expired` where its time is up.
+pub fn check_token(scope: &mut Scope<'_>, digest: &Digest, address: IpAddr) -> Result<Arc<ServiceToken>, Halt> {
+    let found = scope.get::<ServiceToken>(ServiceToken::id_of(digest))?.filter(|it| it.digest == *digest);
+    let token = found.ok_or_else(Refusal::invalid_token)?;
+    token_in_force(&token, address, scope.now())?;
+    Ok(token)
+}
+
+fn token_in_force(token: &ServiceToken, address: IpAddr, now: Timestamp) -> Result<(), Refusal> {
+    if token.revoked_at.is_some() || !token.admits(address) {
+        return Err(Refusal::invalid_token());
+    }
+    if now >= token.expires_at {
+        return Err(Refusal::token_expired());
+    }
+    Ok(())
+}
+
+/// Whether a person is an agent's principal or sponsor.
+#[must_use]
+pub fn owns(principal: PrincipalId, agent: &Agent) -> bool {
+    agent.principal == principal || agent.sponsor == Some(principal)
+}
+
+/// That a right that reaches to one's own agents reaches to this one.
+///
+/// # Errors
+/// `not_found` where it does not: what one may not read is not there.
+pub fn reaches(by: &By, reach: Reach, agent: &Agent) -> Result<(), Refusal> {
+    match reach {
+        Reach::All => Ok(()),
+        Reach::Own if by.principal().is_some_and(|it| owns(it, agent)) => Ok(()),
+        Reach::Own | Reach::No => Err(Refusal::not_found()),
+    }
+}
+
+fn in_workspace(own: WorkspaceId, asked: WorkspaceId) -> Result<(), Refusal> {
+    if own == asked { Ok(()) } else { Err(Refusal::not_found()) }
+}
+
+fn denied(role: Role) -> String {
+    format!("a workspace's {} may not do that", role.as_str())
+}
+
+fn lacking(needed: Option<TokenScope>) -> Refusal {
+    match needed {
+        Some(needed) => Refusal::missing_scope_named(needed.as_str()),
+        None => Refusal::missing_scope(),
+    }
+}

@@ -1,0 +1,141 @@
+//! Accounts and sessions: who signs in, with what proof, and for how long.
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::digest::{Digest, SessionDigest};
+use crate::value::id::{AccountId, PrincipalId, SessionId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked};
+use crate::value::text::{Email, Label};
+use crate::value::{Id, Span, Timestamp};
+
+/// Who signs in. An account is linked to at most one principal in each workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// Its id.
+    pub id: AccountId,
+    /// What it signs in with.
+    pub email: Email,
+    /// What people call its holder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Label>,
+    /// The password's Argon2id hash in PHC form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Box<str>>,
+    /// The second factor, once it was confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_factor: Option<SecondFactor>,
+    /// The principals it is, oldest first.
+    pub memberships: Vec<Membership>,
+    /// Grows by one when every session is to end: what was signed in under an older one is void.
+    pub epoch: u32,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it first signed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_in_at: Option<Timestamp>,
+}
+
+/// One workspace of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Membership {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// Who the account is there.
+    pub principal: PrincipalId,
+}
+
+/// A time-based one-time password (RFC 6238) and what stands in for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondFactor {
+    /// The shared secret, sealed.
+    pub sealed: Box<str>,
+    /// The last time step that was accepted: no code counts twice.
+    pub last_step: u64,
+    /// Digests of recovery codes that were not used yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovery: Vec<Digest>,
+}
+
+impl Account {
+    /// Who the account is in `workspace`.
+    #[must_use]
+    pub fn principal_in(&self, workspace: WorkspaceId) -> Option<PrincipalId> {
+        self.memberships.iter().find(|it| it.workspace == workspace).map(|it| it.principal)
+    }
+}
+
+impl Linked for Account {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// How long a session lasts at most.
+pub const SESSION_LIFE: Span = Span::hours(7 * 24);
+/// How long a session lasts without a request.
+pub const SESSION_IDLE: Span = Span::hours(12);
+
+/// A signed-in session, by the digest of its cookie.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// The first half of the digest.
+    pub id: SessionDigest,
+    /// The whole digest.
+    pub digest: Digest,
+    /// What people see of it.
+    pub session: SessionId,
+    /// Whose.
+    pub account: AccountId,
+    /// The account's epoch it was made under.
+    pub epoch: u32,
+    /// How it was made.
+    pub proof: Proof,
+    /// Whether the second factor has to be set up before anything else.
+    #[serde(default)]
+    pub must_enroll: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last used, as far as that was written.
+    pub seen_at: Timestamp,
+    /// When it was ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// How a session was made. It is good only where this proof counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// E-mail and password: good in every workspace that does not require single sign-on.
+    Password,
+    /// A one-time link: good in the same.
+    Link,
+    /// A workspace's identity provider: good in that workspace alone.
+    Sso(WorkspaceId),
+}
+
+impl Session {
+    /// The row of the session with this cookie's digest.
+    #[must_use]
+    pub fn id_of(digest: &Digest) -> SessionDigest {
+        SessionDigest::of(&[digest.as_bytes()])
+    }
+
+    /// When it ends by itself if nobody uses it.
+    #[must_use]
+    pub fn expires_at(&self) -> Timestamp {
+        self.created_at.plus(SESSION_LIFE).min(self.seen_at.plus(SESSION_IDLE))
+    }
+
+    /// Whether it is in force, as far as this row tells.
+    #[must_use]
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.ended_at.is_none() && now < self.expires_at()
+    }
+}
+
+impl Linked for Session {
+    fn links(&self) -> Vec<Link> {
+        vec![Link::by_id(Index::SessionsOf, self.account.bits(), self.session)]
+    }
+}

@@ -1,0 +1,111 @@
+//! Who agents act for, in one workspace, and what they may do there if they can sign in.
+
+use serde::{Deserialize, Serialize};
+
+use super::role::Role;
+use crate::value::digest::EmailUseId;
+use crate::value::id::{AccountId, PrincipalId, TeamId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked};
+use crate::value::text::{Email, Label};
+use crate::value::{Id, Timestamp};
+
+/// A person or service that agents act for, in one workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Principal {
+    /// Its id.
+    pub id: PrincipalId,
+    /// The workspace it belongs to.
+    pub workspace: WorkspaceId,
+    /// Where it is reached.
+    pub email: Email,
+    /// What people call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Label>,
+    /// What makes it a member; absent where it has no sign-in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<Member>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// A principal's sign-in to its workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// What they may do.
+    pub role: Role,
+    /// Where the membership stands.
+    pub state: MemberState,
+    /// The account that signs in.
+    pub account: AccountId,
+    /// The teams they are in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub teams: Vec<TeamId>,
+    /// Who last invited them, gave them a sign-in link or changed their role, and when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised: Option<(PrincipalId, Timestamp)>,
+}
+
+/// Where a membership stands (CONTRACT part 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemberState {
+    /// Has never signed in.
+    Invited,
+    /// Signs in.
+    Active,
+    /// Was removed.
+    Disabled,
+}
+
+impl Principal {
+    /// Its membership, unless that was ended.
+    #[must_use]
+    pub fn membership(&self) -> Option<&Member> {
+        self.member.as_ref().filter(|it| it.state != MemberState::Disabled)
+    }
+
+    /// Whether it can sign in, and so decide what its agents ask.
+    #[must_use]
+    pub fn signs_in(&self) -> bool {
+        self.membership().is_some()
+    }
+}
+
+impl Linked for Principal {
+    fn links(&self) -> Vec<Link> {
+        vec![Link::by_id(Index::PrincipalsOf, self.workspace.bits(), self.id)]
+    }
+}
+
+/// Who uses an e-mail address. Addresses are one whatever their case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmailUse {
+    /// Its row.
+    pub id: EmailUseId,
+    /// The account that signs in with it, for [`EmailUse::of_account`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<AccountId>,
+    /// The principal of that workspace, for [`EmailUse::of_principal`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<PrincipalId>,
+}
+
+impl EmailUse {
+    /// The row of the account that signs in with `email`.
+    #[must_use]
+    pub fn of_account(email: &Email) -> EmailUseId {
+        EmailUseId::of(&[b"account", email.folded().as_bytes()])
+    }
+
+    /// The row of the principal of `workspace` that has `email`.
+    #[must_use]
+    pub fn of_principal(workspace: WorkspaceId, email: &Email) -> EmailUseId {
+        EmailUseId::of(&[&workspace.bits().to_be_bytes(), email.folded().as_bytes()])
+    }
+}
+
+impl Linked for EmailUse {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
