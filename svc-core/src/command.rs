@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::answer::Decided;
+use crate::rules::edge::deliver::{self, ClaimDelivery, Claimed, FinishDelivery};
 use crate::rules::evidence::sequence::{self, Sequence};
 use crate::rules::gate::authorize::{self, Authorize};
 use crate::rules::gate::callback::{self, RegisterCallback};
@@ -17,8 +18,9 @@ use crate::rules::people::register_agent::{self, RegisterAgent, Registered, Remo
 use crate::rules::people::settings::{self, ChangeSettings};
 use crate::rules::people::signing_key::{self, KeepSigningKey};
 use crate::rules::read::View;
+use crate::state::edge::Job;
 use crate::state::gate::receipt::Signer;
-use crate::state::gate::{Agent, Callback, Mandate, Verb};
+use crate::state::gate::{Agent, Mandate, Verb};
 use crate::state::people::{Binding, SigningKey, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
@@ -55,7 +57,8 @@ macro_rules! commands {
                 match reply {
                     Reply::Action(view) => view.verb() == Verb::Allow,
                     Reply::Verdict(verdict) => verdict.is_valid(),
-                    Reply::Agent(_) | Reply::Binding(_) | Reply::Callback(_) | Reply::Done(()) | Reply::Key(_)
+                    Reply::Agent(_) | Reply::Binding(_) | Reply::Callback(_) | Reply::Claimed(_)
+                    | Reply::Delivery(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
                     | Reply::SigningKey(_) | Reply::Workspace(_) => false,
                 }
@@ -69,6 +72,8 @@ macro_rules! commands {
 commands! {
     /// An agent asks.
     Authorize => authorize::authorize, Action;
+    /// A call to the outside is taken to be tried.
+    ClaimDelivery => deliver::claim, Claimed;
     /// Settings are put in force.
     ChangeSettings => settings::change_settings, Workspace;
     /// A key is made.
@@ -77,6 +82,8 @@ commands! {
     CreateWorkspace => create_workspace::create_workspace, Workspace;
     /// An approval of a stopped agent ends.
     EndApproval => end_approval, Done;
+    /// A try of a call to the outside came to its end.
+    FinishDelivery => deliver::finish, Delivery;
     /// An agent is stopped.
     FreezeAgent => freeze::freeze_agent, Agent;
     /// A mandate is granted.
@@ -115,7 +122,11 @@ pub enum Reply {
     /// A key's binding.
     Binding(Box<Binding>),
     /// A callback that was named.
-    Callback(Callback),
+    Callback(Box<callback::Registered>),
+    /// A call to the outside that is to be tried, if it is.
+    Claimed(Box<Option<Claimed>>),
+    /// A call to the outside as it stands.
+    Delivery(Arc<Job>),
     /// Nothing to tell.
     Done(()),
     /// A key that ended.
@@ -151,6 +162,8 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Disclosure(_)
         | Key::EmailUse(_)
         | Key::Entry(_)
+        | Key::Integration(_)
+        | Key::Job(_)
         | Key::Mandate(_)
         | Key::Payee(_)
         | Key::Payload(_)
@@ -193,16 +206,18 @@ macro_rules! operations {
 
 operations! {
     Authorize => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
+    ClaimDelivery => Option<Claimed>, |Reply::Claimed(it), _| *it;
     ChangeSettings => Arc<Workspace>, |Reply::Workspace(it), _| it;
     CreateKey => Binding, |Reply::Binding(it), _| *it;
     CreateWorkspace => Arc<Workspace>, |Reply::Workspace(it), _| it;
     EndApproval => (), |Reply::Done(()), _| ();
+    FinishDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
     FreezeAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     GrantMandate => Arc<Mandate>, |Reply::Mandate(it), _| it;
     KeepSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     RecordRevoked => (), |Reply::Done(()), _| ();
     RegisterAgent => Registered, |Reply::Registered(it), _| *it;
-    RegisterCallback => Callback, |Reply::Callback(it), _| it;
+    RegisterCallback => callback::Registered, |Reply::Callback(it), _| *it;
     RemoveAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     RevokeKey => KeyId, |Reply::Key(it), _| it;
     RevokeMandate => MandateId, |Reply::MandateEnd(it), _| it;

@@ -94,9 +94,11 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::Settle(it) => Some(it.caller.workspace),
         Command::Sequence(it) => Some(it.workspace),
         Command::ChangeSettings(_)
+        | Command::ClaimDelivery(_)
         | Command::CreateKey(_)
         | Command::CreateWorkspace(_)
         | Command::EndApproval(_)
+        | Command::FinishDelivery(_)
         | Command::FreezeAgent(_)
         | Command::GrantMandate(_)
         | Command::KeepSigningKey(_)

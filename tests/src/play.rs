@@ -252,7 +252,13 @@ impl Cast {
                 let place = self.agents.iter().position(|it| it.agent == made.agent);
                 self.grants.extend(place.map(|place| (place, made.id.mandate)));
             }
-            Reply::Action(_) | Reply::Agent(_) | Reply::Binding(_) | Reply::Callback(_) | Reply::Done(()) => {}
+            Reply::Action(_)
+            | Reply::Agent(_)
+            | Reply::Binding(_)
+            | Reply::Callback(_)
+            | Reply::Claimed(_)
+            | Reply::Delivery(_)
+            | Reply::Done(()) => {}
             Reply::Key(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::SigningKey(_) | Reply::Verdict(_) => {}
         }
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::codec::{Encoded, Undecodable, read_body, write_body};
+use crate::state::edge::{Integration, IntegrationSlot, Job};
 use crate::state::evidence::{Chain, Disclosure, Entry};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Mandate, Payee, Payload, Replay,
@@ -13,7 +14,7 @@ use crate::state::people::{
 };
 use crate::value::digest::{CredentialId, EmailUseId, PayeeId, ReplayId, SessionDigest, SessionKey};
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApprovalId, EvidenceId, MandateVersionId, PrincipalId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApprovalId, DeliveryId, EvidenceId, MandateVersionId, PrincipalId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, RowId};
 
@@ -216,4 +217,8 @@ records! {
     Disclosure(EvidenceId) by entry, "disclosure" [PersonalOf, PersonalBy];
     /// The ledger's head, a workspace.
     Chain(WorkspaceId) by workspace, "chain" [];
+    /// A call to the outside that is to be made, or was.
+    Job(DeliveryId) by id, "job" [Outbox, DeliveriesOf];
+    /// A party outside and the secrets shared with it, sealed.
+    Integration(IntegrationSlot) by slot, "integration" [Wake];
 }

@@ -87,6 +87,8 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Entry => ENTRY,
         Table::Disclosure => DISCLOSURE,
         Table::Chain => CHAIN,
+        Table::Job => JOB,
+        Table::Integration => INTEGRATION,
     }
 }
 
@@ -243,6 +245,26 @@ const DISCLOSURE: [&str; 2] = [
 const CHAIN: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000A","size":18446744073709551615,"head":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#,
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","size":0,"head":"0000000000000000000000000000000000000000000000000000000000000000"}"#,
+];
+
+const JOB: [&str; 2] = [
+    r#"{"id":"dlv_01K6FN0001000000000000000C","workspace":"wsp_01K6FN0001000000000000000A",
+        "work":{"decided":{"callback":"cbk_01K6FN0001000000000000000C","action":"act_01K6FN0001000000000000000A",
+        "verb":"allow","status":"allowed","at":1790847000000}},"url":"https://agent.example.com/hook?a=b","created_at":1790847000000,
+        "state":{"sending":{"since":1790847000000,"until":1790847015000}},"tries":8,"claims":4294967295,
+        "attempts":[{"at":1790847000000,"status":503,"error":"answer","ms":10000},{"at":1790847000001,"ms":0}]}"#,
+    r#"{"id":"dlv_01K6FN0001000000000000000D","workspace":"wsp_01K6FN0001000000000000000A",
+        "work":{"test":{"integration":"int_01K6FN0001000000000000000N"}},"url":"https://a.example","created_at":0,
+        "state":{"waiting":{"due":0}}}"#,
+];
+const INTEGRATION: [&str; 2] = [
+    r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000A","kind":"callbacks"},"id":"int_01K6FN0001000000000000000N",
+        "secrets":[{"sealed":"x1.AAAA","hint":"wxyz","created_at":1790847000000},
+        {"sealed":"x1.BBBB","hint":"abcd","created_at":0,"ends_at":1790933400000}],"enabled":true,
+        "last_event_at":1790847000001,"last_error":"the answer is not 2xx","failing":true,"created_at":0,
+        "created_by":"prp_01K6FN0001000000000000000P"}"#,
+    r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000B","kind":"callbacks"},"id":"int_01K6FN0001000000000000000P",
+        "secrets":[],"enabled":false,"created_at":0}"#,
 ];
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ ids! {
     TokenId "stk_";
     /// A workspace.
     WorkspaceId "wsp_";
-    /// A durable piece of outside work, such as one delivery.
+    /// A durable piece of outside work, such as one delivery; a callback's shares its bits with the callback.
     DeliveryId "dlv_";
     /// A team.
     TeamId "team_";
@@ -183,6 +183,12 @@ impl From<ActionId> for ReceiptId {
 impl From<ReceiptId> for ActionId {
     fn from(receipt: ReceiptId) -> Self {
         Self(receipt.0)
+    }
+}
+
+impl From<CallbackId> for DeliveryId {
+    fn from(callback: CallbackId) -> Self {
+        Self(callback.0)
     }
 }
 

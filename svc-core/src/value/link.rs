@@ -14,6 +14,8 @@ pub enum Index {
     ActionsOf,
     /// Agents of a workspace, by id.
     AgentsOf,
+    /// Calls to the outside of a workspace, by when they were written.
+    DeliveriesOf,
     /// Keys of a workspace, by id.
     KeysOf,
     /// Principals of a workspace, by id.
@@ -28,6 +30,8 @@ pub enum Index {
     PersonalBy,
     /// Personal texts disclosed about one thing, by the record's id.
     PersonalOf,
+    /// Calls to the outside of a shard that are to be made, by when they are due.
+    Outbox,
     /// Workspaces, by id, under prefix 0.
     Workspaces,
     /// Ledger records that have no place yet, of a shard, by the stamp of the commit that wrote them.
@@ -43,11 +47,13 @@ impl Index {
     pub const ALL: &'static [Self] = &[
         Self::ActionsOf,
         Self::AgentsOf,
+        Self::DeliveriesOf,
         Self::KeysOf,
         Self::PrincipalsOf,
         Self::SessionsOf,
         Self::TokensOf,
         Self::LedgerOf,
+        Self::Outbox,
         Self::PersonalBy,
         Self::PersonalOf,
         Self::Workspaces,
@@ -62,11 +68,13 @@ impl Index {
         match self {
             Self::ActionsOf => "actions_of",
             Self::AgentsOf => "agents_of",
+            Self::DeliveriesOf => "deliveries_of",
             Self::KeysOf => "keys_of",
             Self::PrincipalsOf => "principals_of",
             Self::SessionsOf => "sessions_of",
             Self::TokensOf => "tokens_of",
             Self::LedgerOf => "ledger_of",
+            Self::Outbox => "outbox",
             Self::PersonalBy => "personal_by",
             Self::PersonalOf => "personal_of",
             Self::Workspaces => "workspaces",

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use svc_core::refusal::Refusal;
+use svc_core::rules::gate::callback::Registered;
+use svc_core::state::edge::JobState;
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
-use svc_core::state::gate::Callback;
 use svc_core::value::id::ActionId;
 use svc_core::value::text::UrlText;
 
@@ -27,14 +28,15 @@ pub fn read(body: &[u8], guard: &Outbound) -> Result<UrlText, Refusal> {
 ///
 /// # Errors
 /// `internal` where it cannot be written, which its members rule out.
-pub fn write(action: ActionId, callback: &Callback) -> Result<Vec<u8>, Refusal> {
+pub fn write(action: ActionId, registered: &Registered) -> Result<Vec<u8>, Refusal> {
+    let Registered { callback, job } = registered;
     let answer = CallbackAnswer {
         id: callback.id.to_string(),
         action_id: action.to_string(),
         url: callback.url.as_str(),
-        state: "waiting",
+        state: job.as_ref().map_or("waiting", |it| told(&it.state)),
         created_at: callback.created_at.to_string(),
-        attempts: 0,
+        attempts: job.as_ref().map_or(0, |it| it.attempts.len()),
     };
     serde_json::to_vec(&answer).map_err(|_| Refusal::internal())
 }
@@ -47,5 +49,14 @@ struct CallbackAnswer<'a> {
     url: &'a str,
     state: &'static str,
     created_at: String,
-    attempts: u32,
+    attempts: usize,
+}
+
+/// A callback is delivered, given up, or waits for its decision or its next try.
+const fn told(state: &JobState) -> &'static str {
+    match state {
+        JobState::Waiting { .. } | JobState::Sending { .. } | JobState::Replaced { .. } => "waiting",
+        JobState::Delivered { .. } => "delivered",
+        JobState::Failed { .. } => "failed",
+    }
 }

@@ -37,3 +37,8 @@ CREATE TABLE "disclosure" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, for
 CREATE INDEX "disclosure_personal_of" ON "disclosure" (personal_of_p, personal_of_o) WHERE personal_of_p IS NOT NULL;
 CREATE INDEX "disclosure_personal_by" ON "disclosure" (personal_by_p, personal_by_o) WHERE personal_by_p IS NOT NULL;
 CREATE TABLE "chain" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "job" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, outbox_p, outbox_o, deliveries_of_p, deliveries_of_o);
+CREATE INDEX "job_outbox" ON "job" (outbox_p, outbox_o) WHERE outbox_p IS NOT NULL;
+CREATE INDEX "job_deliveries_of" ON "job" (deliveries_of_p, deliveries_of_o) WHERE deliveries_of_p IS NOT NULL;
+CREATE TABLE "integration" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, wake_p, wake_o);
+CREATE INDEX "integration_wake" ON "integration" (wake_p, wake_o) WHERE wake_p IS NOT NULL;

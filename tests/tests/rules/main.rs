@@ -8,6 +8,7 @@
 )]
 
 mod ask;
+mod callbacks;
 mod ledger;
 mod limits;
 mod mandates;
@@ -103,7 +104,7 @@ fn an_action_has_one_callback() {
     let action = world.authorize(&agent, request("crm.read")).id();
     let mut register = |url| {
         let url = UrlText::parse(url).unwrap();
-        world.run(RegisterCallback { caller: agent, action, url }).unwrap()
+        world.run(RegisterCallback { caller: agent, action, url }).unwrap().callback
     };
     let first = register("https://hooks.example.com/a");
     let second = register("https://hooks.example.com/b");

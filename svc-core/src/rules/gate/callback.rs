@@ -1,8 +1,15 @@
 //! The agent names who is called once its action is decided: one address an action, the newest one.
 
-use super::caller::Caller;
+use std::sync::Arc;
+
+use super::caller::{Caller, caller_agent};
+use crate::refusal::Refusal;
+use crate::rules::edge::notify;
 use crate::rules::read::own_action;
-use crate::state::gate::{Action, Callback};
+use crate::state::edge::Job;
+use crate::state::gate::{Action, Callback, Status};
+use crate::state::people::Workspace;
+use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::id::ActionId;
 use crate::value::text::UrlText;
@@ -18,13 +25,33 @@ pub struct RegisterCallback {
     pub url: UrlText,
 }
 
-/// Registers a callback in place of the one before.
+/// A callback as it stands.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    /// The callback.
+    pub callback: Callback,
+    /// The call, once the action is decided.
+    pub job: Option<Arc<Job>>,
+}
+
+/// Registers a callback in place of the one before, which is called no more. An action that is decided already is told at
+/// once.
 ///
 /// # Errors
 /// `not_found`, and those of the caller.
-pub fn register_callback(scope: &mut Scope<'_>, asked: &RegisterCallback) -> Result<Callback, Halt> {
+pub fn register_callback(scope: &mut Scope<'_>, asked: &RegisterCallback) -> Result<Registered, Halt> {
     let action = own_action(scope, &asked.caller, asked.action)?;
+    let mut keys = vec![Workspace::key(action.workspace)];
+    keys.extend(action.callback.iter().map(|it| Job::key(it.id.into())));
+    scope.want(&keys)?;
+    let agent = caller_agent(scope, &asked.caller)?;
+    let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
+    if let Some(before) = &action.callback {
+        notify::replaced(scope, before)?;
+    }
     let callback = Callback { id: scope.fresh(), url: asked.url.clone(), created_at: scope.now() };
     scope.put(Action { callback: Some(Box::new(callback.clone())), ..Action::clone(&action) });
-    Ok(callback)
+    let status = action.status(&agent, workspace.hold.is_some(), scope.now());
+    let job = (status != Status::Pending).then(|| notify::tell(scope, &action, &callback, status));
+    Ok(Registered { callback, job })
 }

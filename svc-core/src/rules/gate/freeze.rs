@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::record::ActionRecord;
 use super::{payee, posting};
 use crate::refusal::Refusal;
+use crate::rules::edge::notify;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, ApprovalState, Code, DecidedBy, Effect, Frozen, FrozenBy, Reason, Standing,
@@ -119,6 +120,7 @@ pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval,
     let (kind, status) = (end.kind, end.status);
     let fact = ActionRecord { kind, actor, action: &action, agent, verb: Verb::Deny, status }.fact(&[]);
     action.evidence = scope.append(agent.workspace, fact);
+    notify::decided(scope, &action)?;
     scope.put(activity);
     scope.put(ended);
     scope.put(action);

@@ -331,7 +331,8 @@ pub struct Incident {
 }
 
 /// How an action reads (CONTRACT part 2, "Decision").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     /// A person has been asked.
     Pending,
@@ -372,7 +373,8 @@ impl Status {
 }
 
 /// What an agent is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verb {
     /// Go on.
     Allow,

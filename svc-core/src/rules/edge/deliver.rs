@@ -1,0 +1,121 @@
+//! Who makes a call to the outside, and what came of it: a job is claimed, tried by the shell, and ended or put off.
+
+use std::sync::Arc;
+
+use crate::refusal::Refusal;
+use crate::state::edge::{
+    Integration, IntegrationKind, IntegrationSlot, Job, JobState, SealedSecret, Tried, Trouble, Work,
+};
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::Object;
+use crate::value::id::DeliveryId;
+
+/// Takes a job to try it.
+#[derive(Clone, Copy, Debug)]
+pub struct ClaimDelivery {
+    /// Which job.
+    pub job: DeliveryId,
+}
+
+/// A job in the hands of whoever is to try it, until its lease ends.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// The job.
+    pub job: Arc<Job>,
+    /// The secrets to sign with, sealed, the newest first.
+    pub secrets: Vec<SealedSecret>,
+}
+
+/// Takes a job that is due; `None` where it is not, or somebody has it.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn claim(scope: &mut Scope<'_>, asked: &ClaimDelivery) -> Result<Option<Claimed>, Halt> {
+    let now = scope.now();
+    let Some(job) = scope.get::<Job>(asked.job)? else { return Ok(None) };
+    let Some(claimed) = Job::clone(&job).claimed(now) else { return Ok(None) };
+    let integration = scope.get::<Integration>(slot(&claimed))?;
+    let secrets = integration.as_ref().map(|it| it.in_force(now)).unwrap_or_default();
+    scope.put(claimed.clone());
+    if let JobState::Failed { .. } = claimed.state {
+        give_up(scope, &claimed, integration.as_deref());
+        return Ok(None);
+    }
+    Ok(Some(Claimed { job: Arc::new(claimed), secrets }))
+}
+
+/// Tells what came of a try.
+#[derive(Clone, Copy, Debug)]
+pub struct FinishDelivery {
+    /// Which job.
+    pub job: DeliveryId,
+    /// The claim that it was tried under: [`Job::claims`].
+    pub claim: u32,
+    /// What came of it.
+    pub tried: Tried,
+}
+
+/// Ends a job, or puts it off to its next try. What comes back after its lease, or after the address was replaced, changes
+/// nothing.
+///
+/// # Errors
+/// `not_found` where there is no such job.
+pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>, Halt> {
+    let now = scope.now();
+    let job = scope.get::<Job>(asked.job)?.ok_or_else(Refusal::not_found)?;
+    if job.claims != asked.claim || !matches!(job.state, JobState::Sending { .. }) {
+        return Ok(job);
+    }
+    let integration = scope.get::<Integration>(slot(&job))?;
+    let [high, low, ..] = scope.draw();
+    let tried = Job::clone(&job).tried(asked.tried, u16::from_be_bytes([high, low]), now);
+    scope.put(tried.clone());
+    if let JobState::Failed { .. } = tried.state {
+        give_up(scope, &tried, integration.as_deref());
+    } else if let Some(integration) = integration {
+        let error = asked.tried.error;
+        scope.put(Integration {
+            last_event_at: Some(now),
+            last_error: error.map(|it| it.as_str().into()),
+            failing: integration.failing && error.is_some(),
+            ..Integration::clone(&integration)
+        });
+    }
+    Ok(Arc::new(tried))
+}
+
+/// Records that a job was given up, in the ledger and on the integration that it went over.
+fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) {
+    let last = job.last().and_then(|it| it.tried.error).unwrap_or(Trouble::Interrupted).as_str();
+    let host = job.host();
+    let (callback, action) = match &job.work {
+        Work::Decided { callback, action, .. } => (callback.to_string(), action.to_string()),
+        // A test has somebody who waits for its outcome.
+        Work::Test { .. } => (String::new(), String::new()),
+    };
+    let mut data = Object::new().text("host", &host).text("error", last).int("tries", job.tries.into());
+    data = data.text("kind", slot(job).kind.as_str());
+    if let Work::Decided { .. } = job.work {
+        data = data.text("actionId", &action).text("callbackId", &callback);
+    }
+    let subject = Subject::Delivery(job.id);
+    let fact = Fact { kind: "delivery.failed", actor: Actor::Timer, subject, data: data.finish() };
+    scope.append(job.workspace, fact);
+    if let Some(integration) = integration {
+        scope.put(Integration {
+            last_event_at: Some(scope.now()),
+            last_error: Some(last.into()),
+            failing: true,
+            ..Integration::clone(integration)
+        });
+    }
+}
+
+/// The integration that a job goes over.
+const fn slot(job: &Job) -> IntegrationSlot {
+    let kind = match job.work {
+        Work::Decided { .. } | Work::Test { .. } => IntegrationKind::Callbacks,
+    };
+    IntegrationSlot { workspace: job.workspace, kind }
+}

@@ -1,0 +1,4 @@
+//! Calls to the outside: what a decision brings about, who makes the calls, what came of them.
+
+pub mod deliver;
+pub mod notify;

@@ -1,0 +1,217 @@
+//! An integration: a party outside that a workspace calls or is called by, and the secrets between them.
+//!
+//! **Invariant:** a secret is here only sealed, and what has ended is not kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::id::{IntegrationId, WorkspaceId};
+use crate::value::link::{Link, Linked, RowId};
+use crate::value::{Id, Invalid, Span, Timestamp};
+
+/// The longest time that two secrets are good side by side, in hours.
+pub const OVERLAP_MAX_HOURS: u16 = 168;
+
+/// Which integration of which workspace: there is one of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct IntegrationSlot {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// The kind.
+    pub kind: IntegrationKind,
+}
+
+impl RowId for IntegrationSlot {
+    fn parts(self) -> (u128, Option<u32>) {
+        (self.workspace.bits(), Some(self.kind.number()))
+    }
+
+    fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> {
+        let kind = IntegrationKind::ALL.iter().copied().find(|it| Some(it.number()) == number)?;
+        Some(Self { workspace: WorkspaceId::from_bits(bits), kind })
+    }
+}
+
+/// What an integration is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntegrationKind {
+    /// Agents are called back once their actions are decided.
+    Callbacks,
+}
+
+impl IntegrationKind {
+    /// Every kind.
+    pub const ALL: &'static [Self] = &[Self::Callbacks];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Callbacks => "callbacks",
+        }
+    }
+
+    /// Reads the word.
+    ///
+    /// # Errors
+    /// [`Invalid`], which names the kinds that there are.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let known = Self::ALL.iter().copied().find(|it| it.as_str() == text);
+        known.ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|it| it.as_str()).collect();
+            Invalid::new(format!("must be one of the kinds that there are: `{}`", names.join("`, `")))
+        })
+    }
+
+    /// The number in a row's key; never given anew.
+    const fn number(self) -> u32 {
+        match self {
+            Self::Callbacks => 1,
+        }
+    }
+}
+
+/// An integration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Integration {
+    /// Where it is found.
+    pub slot: IntegrationSlot,
+    /// Its id.
+    pub id: IntegrationId,
+    /// Its secrets, the newest first: the one in force, and while it rotates the one before.
+    pub secrets: Vec<SealedSecret>,
+    /// Whether it is used.
+    pub enabled: bool,
+    /// When something last happened over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event_at: Option<Timestamp>,
+    /// What went wrong last, until something goes well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<Box<str>>,
+    /// Whether something was given up since anything last went well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failing: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// By whom: the id of a person, a key or a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<Box<str>>,
+}
+
+/// A secret as it is kept: sealed by the shell, which alone can open it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedSecret {
+    /// The sealed text.
+    pub sealed: Box<str>,
+    /// Its last four characters, which people may see.
+    pub hint: Box<str>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends, once another has taken its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<Timestamp>,
+}
+
+impl Linked for Integration {
+    fn links(&self) -> Vec<Link> {
+        let ends = self.secrets.iter().filter_map(|it| it.ends_at).min();
+        ends.map(|at| Link::wake(self.slot.workspace, at)).into_iter().collect()
+    }
+}
+
+impl Integration {
+    /// What its secrets are sealed for, and nothing else opens.
+    #[must_use]
+    pub fn purpose(slot: IntegrationSlot) -> String {
+        format!("integration/{}/{}", slot.workspace, slot.kind.as_str())
+    }
+
+    /// The secrets in force at `now`, the newest first; none while it is not used.
+    #[must_use]
+    pub fn in_force(&self, now: Timestamp) -> Vec<SealedSecret> {
+        let live = self.secrets.iter().filter(|it| self.enabled && it.ends_at.is_none_or(|end| now < end));
+        live.cloned().collect()
+    }
+
+    /// The same with `next` in force and the secret before it good for `overlap` more. One that was ending already ends now:
+    /// two are good at once, never three.
+    #[must_use]
+    pub fn rotated(mut self, next: SealedSecret, overlap: Span, now: Timestamp) -> Self {
+        let before = self.secrets.into_iter().find(|it| it.ends_at.is_none());
+        let before = before.map(|it| SealedSecret { ends_at: Some(now.plus(overlap)), ..it });
+        self.secrets = vec![next];
+        self.secrets.extend(before.filter(|it| it.ends_at.is_some_and(|end| now < end)));
+        self
+    }
+
+    /// The same without the secrets that have ended.
+    #[must_use]
+    pub fn swept(mut self, now: Timestamp) -> Self {
+        self.secrets.retain(|it| it.ends_at.is_none_or(|end| now < end));
+        self
+    }
+
+    /// The word for how it stands.
+    #[must_use]
+    pub const fn state(&self) -> &'static str {
+        match (self.enabled, self.failing) {
+            (false, _) => "off",
+            (true, true) => "failing",
+            (true, false) => "ok",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(hint: &str, at: i64) -> SealedSecret {
+        let created_at = Timestamp::from_millis(at);
+        SealedSecret { sealed: hint.into(), hint: hint.into(), created_at, ends_at: None }
+    }
+
+    fn hints(secrets: &[SealedSecret]) -> Vec<&str> {
+        secrets.iter().map(|it| &*it.hint).collect()
+    }
+
+    fn integration() -> Integration {
+        let slot = IntegrationSlot { workspace: WorkspaceId::from_bits(1), kind: IntegrationKind::Callbacks };
+        Integration {
+            slot,
+            id: IntegrationId::from_bits(2),
+            secrets: vec![secret("one", 0)],
+            enabled: true,
+            last_event_at: None,
+            last_error: None,
+            failing: false,
+            created_at: Timestamp::default(),
+            created_by: None,
+        }
+    }
+
+    /// While a secret rotates two are good, the newer first; then one; a rotation meanwhile ends the oldest at once, and
+    /// without an overlap there is never a second.
+    #[test]
+    fn two_secrets_are_good_while_one_takes_the_place_of_the_other() {
+        let at = Timestamp::from_millis;
+        let rotated = integration().rotated(secret("two", 10), Span::millis(100), at(10));
+        assert_eq!(hints(&rotated.in_force(at(109))), ["two", "one"]);
+        assert_eq!(hints(&rotated.in_force(at(110))), ["two"]);
+        let ends = rotated.links().first().map(|it| it.order);
+        assert_eq!(ends, Some(crate::value::link::Order::At(110)));
+        let swept = rotated.clone().swept(at(110));
+        assert_eq!((hints(&swept.secrets), swept.links()), (vec!["two"], vec![]));
+        let again = rotated.rotated(secret("three", 20), Span::millis(100), at(20));
+        assert_eq!(hints(&again.in_force(at(20))), ["three", "two"]);
+        let hard = again.rotated(secret("four", 30), Span::millis(0), at(30));
+        assert_eq!(hints(&hard.secrets), ["four"]);
+    }
+
+    /// What is not used signs nothing.
+    #[test]
+    fn an_integration_that_is_off_has_no_secret_in_force() {
+        let off = Integration { enabled: false, ..integration() };
+        assert_eq!((off.in_force(Timestamp::default()), off.state()), (vec![], "off"));
+    }
+}

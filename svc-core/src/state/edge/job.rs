@@ -1,0 +1,419 @@
+//! The outbox: calls to the outside that a decision has brought about. Each is a row, written in the deciding commit and
+//! tried afterwards; what came of a try returns as a command.
+//!
+//! **Invariant:** a job that is neither delivered, given up nor replaced is listed in the outbox at the instant from which
+//! somebody may try it. One that is being tried is listed at the end of its lease, so that no crash loses it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::state::gate::{Status, Verb};
+use crate::value::id::{ActionId, CallbackId, DeliveryId, IntegrationId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked, Order, instant_order, shard};
+use crate::value::text::UrlText;
+use crate::value::{Id, Span, Timestamp};
+
+/// How long after the try before it each try comes, give or take a fifth (CONTRACT part 2): eight of them.
+pub const RETRY_AFTER: [Span; 8] = [
+    Span::seconds(0),
+    Span::seconds(5),
+    Span::seconds(30),
+    Span::minutes(5),
+    Span::minutes(30),
+    Span::hours(2),
+    Span::hours(6),
+    Span::hours(12),
+];
+/// How long whoever tries a job has it to itself: longer than a try can last.
+pub const LEASE: Span = Span::seconds(15);
+/// Tries that are remembered of one job; older ones are forgotten.
+const ATTEMPTS_KEPT: usize = 24;
+
+/// One call to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its id; that of a callback's job has the callback's bits.
+    pub id: DeliveryId,
+    /// Whose call it is.
+    pub workspace: WorkspaceId,
+    /// What is told.
+    pub work: Work,
+    /// Who is called.
+    pub url: UrlText,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// Where it stands.
+    pub state: JobState,
+    /// Tries of the present round, the running one included.
+    #[serde(default)]
+    pub tries: u8,
+    /// Tries ever begun: tells one claim from the next.
+    #[serde(default)]
+    pub claims: u32,
+    /// The tries that came to an end, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
+}
+
+/// What a call tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// An action was decided.
+    Decided {
+        /// Who asked to be called.
+        callback: CallbackId,
+        /// The action.
+        action: ActionId,
+        /// What the agent is to do.
+        verb: Verb,
+        /// How the action read.
+        status: Status,
+        /// When it was decided.
+        at: Timestamp,
+    },
+    /// Somebody tries an integration out.
+    Test {
+        /// Which one.
+        integration: IntegrationId,
+    },
+}
+
+/// Where a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// It is to be tried.
+    Waiting {
+        /// Not before.
+        due: Timestamp,
+    },
+    /// Somebody tries it.
+    Sending {
+        /// Since when.
+        since: Timestamp,
+        /// Until when nobody else does.
+        until: Timestamp,
+    },
+    /// It was taken.
+    Delivered {
+        /// When.
+        at: Timestamp,
+    },
+    /// It was given up.
+    Failed {
+        /// When.
+        at: Timestamp,
+    },
+    /// Another address took the place of this one.
+    Replaced {
+        /// When.
+        at: Timestamp,
+    },
+}
+
+impl JobState {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Waiting { .. } => "waiting",
+            Self::Sending { .. } => "sending",
+            Self::Delivered { .. } => "delivered",
+            Self::Failed { .. } => "failed",
+            Self::Replaced { .. } => "replaced",
+        }
+    }
+}
+
+/// A try that came to an end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// When it began.
+    pub at: Timestamp,
+    /// What came of it.
+    #[serde(flatten)]
+    pub tried: Tried,
+}
+
+/// What came of a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tried {
+    /// The status of the answer, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// What was wrong, where something was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Trouble>,
+    /// How long it took, in milliseconds.
+    pub ms: u32,
+}
+
+/// What can be wrong with a try. What the other side wrote is never repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    /// An address of the host may not be called.
+    Address,
+    /// The answer is not 2xx.
+    Answer,
+    /// No connection.
+    Connect,
+    /// This server was stopped meanwhile.
+    Interrupted,
+    /// What answered speaks no HTTP.
+    Protocol,
+    /// The answer leads elsewhere.
+    Redirect,
+    /// The host has no address.
+    Resolve,
+    /// There is no secret to sign with.
+    Secret,
+    /// Ten seconds were over.
+    Timeout,
+    /// The certificate is not trusted, or not of that host.
+    Tls,
+}
+
+impl Trouble {
+    /// A clause for people.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Address => "the host has an address that may not be called",
+            Self::Answer => "the answer is not 2xx",
+            Self::Connect => "no connection could be made",
+            Self::Interrupted => "the server was stopped during this try",
+            Self::Protocol => "the answer is not HTTP",
+            Self::Redirect => "the answer is a redirect, which is not followed",
+            Self::Resolve => "the host has no address",
+            Self::Secret => "there is no secret in force to sign with",
+            Self::Timeout => "there was no answer within 10 seconds",
+            Self::Tls => "the certificate is not trusted or names another host",
+        }
+    }
+}
+
+impl Linked for Job {
+    fn links(&self) -> Vec<Link> {
+        let of = Link {
+            index: Index::DeliveriesOf,
+            prefix: self.workspace.bits(),
+            order: Order::At(instant_order(self.created_at)),
+        };
+        let outbox = self.due().map(|at| Link {
+            index: Index::Outbox,
+            prefix: shard(self.workspace),
+            order: Order::At(instant_order(at)),
+        });
+        [Some(of), outbox].into_iter().flatten().collect()
+    }
+}
+
+impl Job {
+    /// A job that is due at once.
+    #[must_use]
+    pub const fn new(id: DeliveryId, workspace: WorkspaceId, work: Work, url: UrlText, now: Timestamp) -> Self {
+        let state = JobState::Waiting { due: now };
+        Self { id, workspace, work, url, created_at: now, state, tries: 0, claims: 0, attempts: Vec::new() }
+    }
+
+    /// From when on somebody may try it; `None` once it has come to its end.
+    #[must_use]
+    pub const fn due(&self) -> Option<Timestamp> {
+        match self.state {
+            JobState::Waiting { due } => Some(due),
+            JobState::Sending { until, .. } => Some(until),
+            JobState::Delivered { .. } | JobState::Failed { .. } | JobState::Replaced { .. } => None,
+        }
+    }
+
+    /// The job in the hands of whoever tries it now, or given up where its last try never came back; `None` where it is not
+    /// to be tried now.
+    #[must_use]
+    pub fn claimed(mut self, now: Timestamp) -> Option<Self> {
+        self.due().filter(|due| now >= *due)?;
+        if let JobState::Sending { since, until } = self.state {
+            let ms = u32::try_from(until.since(since).as_millis()).unwrap_or(u32::MAX);
+            self.remember(since, Tried { status: None, error: Some(Trouble::Interrupted), ms });
+            if self.is_used_up() {
+                self.state = JobState::Failed { at: now };
+                return Some(self);
+            }
+        }
+        self.tries = self.tries.saturating_add(1);
+        self.claims = self.claims.saturating_add(1);
+        self.state = JobState::Sending { since: now, until: now.plus(LEASE) };
+        Some(self)
+    }
+
+    /// The job after its running try: delivered, to be tried again, or given up. `jitter` of 0 to 65,535 spreads the next try
+    /// over a fifth on both sides.
+    #[must_use]
+    pub fn tried(mut self, tried: Tried, jitter: u16, now: Timestamp) -> Self {
+        let JobState::Sending { since, .. } = self.state else { return self };
+        self.remember(since, tried);
+        self.state = match (tried.error, self.next_after()) {
+            (None, _) => JobState::Delivered { at: now },
+            (Some(_), Some(after)) => JobState::Waiting { due: now.plus(spread(after, jitter)) },
+            (Some(_), None) => JobState::Failed { at: now },
+        };
+        self
+    }
+
+    /// The job with a new round of tries, the first of them at once. What is being tried stays so.
+    #[must_use]
+    pub fn again(mut self, now: Timestamp) -> Self {
+        match self.state {
+            JobState::Waiting { .. } | JobState::Failed { .. } => {
+                self.tries = 0;
+                self.state = JobState::Waiting { due: now };
+            }
+            JobState::Sending { .. } | JobState::Delivered { .. } | JobState::Replaced { .. } => {}
+        }
+        self
+    }
+
+    /// The job with another address in its place, unless it has come to its end.
+    #[must_use]
+    pub fn replaced(mut self, now: Timestamp) -> Self {
+        if self.due().is_some() {
+            self.state = JobState::Replaced { at: now };
+        }
+        self
+    }
+
+    /// What the last try came to.
+    #[must_use]
+    pub fn last(&self) -> Option<&Attempt> {
+        self.attempts.last()
+    }
+
+    /// The host that is called, without what else the URL holds.
+    #[must_use]
+    pub fn host(&self) -> String {
+        let url = url::Url::parse(self.url.as_str()).ok();
+        url.and_then(|it| it.host_str().map(str::to_owned)).unwrap_or_default()
+    }
+
+    fn remember(&mut self, at: Timestamp, tried: Tried) {
+        if self.attempts.len() >= ATTEMPTS_KEPT {
+            self.attempts.remove(0);
+        }
+        self.attempts.push(Attempt { at, tried });
+    }
+
+    /// How long after this try the next one comes, if there is one.
+    fn next_after(&self) -> Option<Span> {
+        let schedule: &[Span] = match self.work {
+            Work::Decided { .. } => &RETRY_AFTER,
+            // Whoever tries something out tries again themselves.
+            Work::Test { .. } => &[],
+        };
+        schedule.get(usize::from(self.tries)).copied()
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.next_after().is_none()
+    }
+}
+
+/// A span, give or take a fifth of it.
+fn spread(span: Span, jitter: u16) -> Span {
+    let ms = span.as_millis();
+    let offset = ms.saturating_mul(2).saturating_mul(jitter.into()).div_euclid(5 * i64::from(u16::MAX));
+    Span::millis(ms.saturating_sub(ms.div_euclid(5)).saturating_add(offset))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    const NO: Tried = Tried { status: Some(503), error: Some(Trouble::Answer), ms: 7 };
+    const YES: Tried = Tried { status: Some(204), error: None, ms: 7 };
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    fn job() -> Job {
+        let work = Work::Decided {
+            callback: CallbackId::from_bits(1),
+            action: ActionId::from_bits(2),
+            verb: Verb::Allow,
+            status: Status::Allowed,
+            at: at(0),
+        };
+        let url = UrlText::parse("https://agent.example.com:8443/hook?secret=1").unwrap();
+        Job::new(DeliveryId::from_bits(1), WorkspaceId::from_bits(3), work, url, at(0))
+    }
+
+    /// Eight tries, each as long after the one before as the schedule says, in the middle of its jitter; then no more.
+    #[test]
+    fn a_job_is_tried_eight_times_on_its_schedule() {
+        let (mut job, mut now, mut waits) = (job(), at(0), Vec::new());
+        while let Some(due) = job.due() {
+            waits.push(due.since(now).as_millis() / 1_000);
+            now = due;
+            assert!(job.clone().claimed(at(now.as_millis() - 1)).is_none(), "it is not tried early");
+            job = job.claimed(now).unwrap().tried(NO, 32_768, now);
+        }
+        assert_eq!(waits, [0, 5, 30, 300, 1_800, 7_200, 21_600, 43_200]);
+        assert_eq!((job.state, job.attempts.len()), (JobState::Failed { at: now }, 8));
+        assert!(job.links().iter().all(|it| it.index != Index::Outbox), "what is given up is not looked at again");
+    }
+
+    /// The jitter spreads a wait over a fifth on both sides and no further.
+    #[test]
+    fn the_jitter_is_a_fifth_on_both_sides() {
+        for (span, low, high) in [(5_000, 4_000, 6_000), (43_200_000, 34_560_000, 51_840_000), (0, 0, 0)] {
+            assert_eq!(spread(Span::millis(span), 0).as_millis(), low);
+            assert_eq!(spread(Span::millis(span), u16::MAX).as_millis(), high);
+        }
+    }
+
+    /// While somebody tries it nobody else does; when that one never came back, the next may, and what was lost is remembered
+    /// as a try. After eight lost ones it is given up.
+    #[test]
+    fn a_try_that_never_came_back_counts() {
+        let mut now = at(0);
+        let mut job = job().claimed(now).unwrap();
+        assert!(job.clone().claimed(at(14_999)).is_none());
+        for lost in 1..8 {
+            now = job.due().unwrap();
+            job = job.claimed(now).unwrap();
+            assert_eq!((job.tries, job.claims, job.attempts.len()), (lost + 1, u32::from(lost) + 1, usize::from(lost)));
+        }
+        let given_up = job.claimed(now.plus(LEASE)).unwrap();
+        assert!(matches!(given_up.state, JobState::Failed { .. }));
+        assert!(given_up.attempts.iter().all(|it| it.tried.error == Some(Trouble::Interrupted)));
+    }
+
+    /// What is delivered or replaced stays so, whatever comes back late; what was given up may be tried again from the first.
+    #[test]
+    fn an_end_is_an_end_unless_somebody_asks_again() {
+        let sent = job().claimed(at(0)).unwrap();
+        let delivered = sent.clone().tried(YES, 0, at(9));
+        assert_eq!(delivered.state, JobState::Delivered { at: at(9) });
+        assert_eq!(delivered.clone().replaced(at(10)).again(at(11)).tried(NO, 0, at(12)), delivered);
+        let replaced = sent.clone().replaced(at(5));
+        assert_eq!((replaced.state, replaced.due()), (JobState::Replaced { at: at(5) }, None));
+        assert_eq!(replaced.clone().tried(YES, 0, at(9)).again(at(10)), replaced);
+        assert_eq!(sent.clone().again(at(5)), sent, "what is being tried is left alone");
+        let failed = Job { tries: 8, state: JobState::Failed { at: at(5) }, ..sent };
+        let again = failed.again(at(6));
+        assert_eq!((again.tries, again.due()), (0, Some(at(6))));
+    }
+
+    /// Of a URL only the host is shown, and no more tries are kept than so many.
+    #[test]
+    fn little_is_shown_and_little_is_kept() {
+        assert_eq!(job().host(), "agent.example.com");
+        let mut job = job();
+        for round in 0..30 {
+            job = job.again(at(round)).claimed(at(round)).unwrap().tried(NO, 0, at(round));
+        }
+        assert_eq!((job.attempts.len(), job.claims), (ATTEMPTS_KEPT, 30));
+        assert_eq!(job.last().map(|it| it.at), Some(at(29)));
+    }
+}
