@@ -310,8 +310,8 @@ fn check_sums(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
         }
         return;
     };
-    let waiting = books.approvals.iter().filter(|it| it.agent == agent.id && it.is_waiting());
-    let current = waiting.filter(|it| it.epoch == agent.epoch).count();
+    let waiting = books.approvals.iter().filter(|it| it.is_waiting()).filter_map(|it| it.asked_action());
+    let current = waiting.filter(|it| it.agent == agent.id && it.epoch == agent.epoch).count();
     if agent.following.is_none() && agent.is_active() && usize::try_from(activity.waiting).ok() != Some(current) {
         faults.push(format!("{}: {} approvals wait, its row says {}", agent.id, current, activity.waiting));
     }
@@ -420,7 +420,8 @@ pub fn audit_approvals(rows: &[(Key, Stamp, Record)]) -> Vec<String> {
     let mut faults = Vec::new();
     let mut seen = BTreeSet::new();
     for approval in &books.approvals {
-        let Some(action) = books.actions.get(&approval.action) else {
+        let Some(asked) = approval.asked_action() else { continue };
+        let Some(action) = books.actions.get(&asked.action) else {
             faults.push(format!("{}: its action is not there", approval.id));
             continue;
         };

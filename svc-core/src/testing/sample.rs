@@ -213,14 +213,14 @@ const PAYLOAD: [&str; 2] = [
     r#"{"action":"act_01K6FN0001000000000000000B"}"#,
 ];
 const APPROVAL: [&str; 2] = [
-    r#"{"id":"apv_01K6FN0001000000000000000V","workspace":"wsp_01K6FN0001000000000000000A","agent":"agt_01K6FN0001000000000000000A",
-        "action":"act_01K6FN0001000000000000000A","actionDigest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-        "exceptions":[{"code":"over_limit","effect":"ask"}],"epoch":4294967295,"createdAt":1790847000000,"expiresAt":1790933400000,"needed":2,
+    r#"{"id":"apv_01K6FN0001000000000000000V","workspace":"wsp_01K6FN0001000000000000000A","subject":{"action":{"agent":"agt_01K6FN0001000000000000000A",
+        "action":"act_01K6FN0001000000000000000A","digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "exceptions":[{"code":"over_limit","effect":"ask"}],"epoch":4294967295}},"createdAt":1790847000000,"expiresAt":1790933400000,"needed":2,
         "approvals":[{"by":"prp_01K6FN0001000000000000000P","at":1790847000000,"note":"fine\nby me"}],
         "state":{"denied":{"at":1790847000001,"by":"prp_01K6FN0001000000000000000P","note":"no"}}}"#,
-    r#"{"id":"apv_01K6FN0001000000000000000W","workspace":"wsp_01K6FN0001000000000000000A","agent":"agt_01K6FN0001000000000000000A",
-        "action":"act_01K6FN0001000000000000000B","actionDigest":"0000000000000000000000000000000000000000000000000000000000000000",
-        "epoch":0,"createdAt":0,"expiresAt":0,"needed":1,"state":"waiting"}"#,
+    r#"{"id":"apv_01K6FN0001000000000000000W","workspace":"wsp_01K6FN0001000000000000000A","subject":{"action":{"agent":"agt_01K6FN0001000000000000000A",
+        "action":"act_01K6FN0001000000000000000B","digest":"0000000000000000000000000000000000000000000000000000000000000000",
+        "epoch":0}},"createdAt":0,"expiresAt":0,"needed":1,"state":"waiting"}"#,
 ];
 const REPLAY: [&str; 2] = [
     r#"{"id":"ffffffffffffffffffffffffffffffff","body":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","action":"act_01K6FN0001000000000000000A"}"#,

@@ -152,6 +152,8 @@ ids! {
     PrincipalId "prp_";
     /// A receipt; it shares its bits with the action that it is for.
     ReceiptId "rcp_";
+    /// A list of agents that were selected together.
+    SelectionId "sel_";
     /// A service token.
     TokenId "stk_";
     /// A workspace.
@@ -245,6 +247,7 @@ mod tests {
             (of::<MandateId>(), "mnd_"),
             (of::<PrincipalId>(), "prp_"),
             (of::<ReceiptId>(), "rcp_"),
+            (of::<SelectionId>(), "sel_"),
             (of::<TeamId>(), "team_"),
             (of::<ApplicationId>(), "app_"),
             (of::<ConnectionId>(), "con_"),

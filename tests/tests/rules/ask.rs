@@ -145,7 +145,8 @@ fn an_ask_makes_an_approval() {
     assert_eq!((asked.status(), asked.receipt()), (Status::Pending, None));
     let approval = asked.view().approval.clone().unwrap();
     assert_eq!(approval.state, ApprovalState::Waiting);
-    assert_eq!((approval.needed, approval.action_digest), (1, asked.action().digest));
+    let about = approval.asked_action().unwrap();
+    assert_eq!((approval.needed, about.digest), (1, asked.action().digest));
     assert_eq!(approval.expires_at, world.now().plus(Span::hours(24)));
     assert!(asked.view().client_may_ask);
     let url = asked.url().unwrap();

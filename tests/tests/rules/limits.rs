@@ -70,7 +70,7 @@ fn asking_over_a_limit_reserves_nothing() {
     assert_eq!((asked.verb(), only(&asked).code), (Verb::Ask, Code::OverPeriodLimit));
     assert!(asked.action().mandate.is_some(), "a person's yes is charged to it");
     let approval = asked.view().approval.clone().unwrap();
-    assert_eq!(approval.exceptions[0].code, Code::OverPeriodLimit);
+    assert_eq!(approval.asked_action().unwrap().exceptions[0].code, Code::OverPeriodLimit);
     assert_eq!(tally(&mut world, agent.agent), (0, 0, 0));
 }
 

@@ -13,8 +13,8 @@ use crate::refusal::Refusal;
 use crate::rules::read::{View, view};
 use crate::state::evidence::Actor;
 use crate::state::gate::{
-    Action, Activity, Agent, Allowed, Approval, ApprovalState, ClientSession, Code, DecidedBy, Effect, Mandate, Origin,
-    Payee, Payload, REPLAY_KEPT, Reason, Replay, Request, State, Verb,
+    Action, Activity, Agent, Allowed, Approval, ApprovalState, ApprovalSubject, AskedAction, ClientSession, Code,
+    DecidedBy, Effect, Mandate, Origin, Payee, Payload, REPLAY_KEPT, Reason, Replay, Request, State, Verb,
 };
 use crate::state::people::{Principal, Workspace};
 use crate::store::Row;
@@ -297,11 +297,13 @@ impl Decided<'_> {
         Approval {
             id: scope.fresh(),
             workspace: action.workspace,
-            agent: action.agent,
-            action: action.id,
-            action_digest: action.digest,
-            exceptions: exceeded.cloned().collect(),
-            epoch: action.epoch,
+            subject: ApprovalSubject::Action(AskedAction {
+                agent: action.agent,
+                action: action.id,
+                digest: action.digest,
+                exceptions: exceeded.cloned().collect(),
+                epoch: action.epoch,
+            }),
             created_at: now,
             expires_at: now.plus(settings.approval_life()),
             needed: settings.persons_needed(action.payment.as_ref().map(|it| (it.currency, it.amount))),

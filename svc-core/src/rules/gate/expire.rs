@@ -2,9 +2,11 @@
 
 use super::freeze::{End, end_approval, end_waiting};
 use crate::refusal::Refusal;
+use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Action, Activity, Agent, Approval, ApprovalState, Code, Effect, Reason, State, Status};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
+use crate::value::canonical::Object;
 use crate::value::id::ApprovalId;
 
 /// Ends a wait whose time is up.
@@ -15,18 +17,31 @@ pub fn expire(scope: &mut Scope<'_>, id: ApprovalId) -> Result<(), Halt> {
     let now = scope.now();
     let due = |it: &std::sync::Arc<Approval>| it.is_waiting() && now >= it.expires_at;
     let Some(approval) = scope.get::<Approval>(id)?.filter(due) else { return Ok(()) };
-    scope.want(&[Agent::key(approval.agent), Activity::key(approval.agent), Action::key(approval.action)])?;
-    let agent = scope.get::<Agent>(approval.agent)?.ok_or_else(Refusal::internal)?;
-    if agent.stopped_since(approval.epoch).is_some_and(|at| at < approval.expires_at) {
-        return end_approval(scope, id);
-    }
     let at = approval.expires_at;
     let ended = Approval::clone(&approval).ended(ApprovalState::Expired { at });
+    let Some(asked) = approval.asked_action() else {
+        let data = Object::new().text("kind", approval.kind().as_str()).finish();
+        let subject = Subject::Approval(id);
+        scope.append(approval.workspace, Fact { kind: "approval.expired", actor: Actor::Timer, subject, data });
+        scope.put(ended);
+        return Ok(());
+    };
+    scope.want(&[Agent::key(asked.agent), Activity::key(asked.agent), Action::key(asked.action)])?;
+    let agent = scope.get::<Agent>(asked.agent)?.ok_or_else(Refusal::internal)?;
+    if agent.stopped_since(asked.epoch).is_some_and(|at| at < approval.expires_at) {
+        return end_approval(scope, id);
+    }
     let reason = Reason::new(Code::ApprovalExpired, Effect::Deny);
     end_waiting(
         scope,
         &agent,
         ended,
-        End { state: State::Expired { at }, reason, kind: "action.expired", status: Status::Expired },
+        End {
+            action: asked.action,
+            state: State::Expired { at },
+            reason,
+            kind: "action.expired",
+            status: Status::Expired,
+        },
     )
 }

@@ -80,20 +80,23 @@ pub(super) fn freeze(scope: &mut Scope<'_>, agent: &Agent, frozen: Frozen, actor
 /// [`Halt::Load`] alone; what no longer waits is left as it is.
 pub fn end_approval(scope: &mut Scope<'_>, id: ApprovalId) -> Result<(), Halt> {
     let Some(approval) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting()) else { return Ok(()) };
-    scope.want(&[Agent::key(approval.agent), Activity::key(approval.agent), Action::key(approval.action)])?;
-    let agent = scope.get::<Agent>(approval.agent)?.ok_or_else(Refusal::internal)?;
-    if agent.epoch == approval.epoch && agent.is_active() {
+    let Some(asked) = approval.asked_action() else { return Ok(()) };
+    scope.want(&[Agent::key(asked.agent), Activity::key(asked.agent), Action::key(asked.action)])?;
+    let agent = scope.get::<Agent>(asked.agent)?.ok_or_else(Refusal::internal)?;
+    if agent.epoch == asked.epoch && agent.is_active() {
         return Ok(());
     }
-    let at = agent.stopped_since(approval.epoch).unwrap_or_else(|| scope.now());
+    let at = agent.stopped_since(asked.epoch).unwrap_or_else(|| scope.now());
     let ended = Approval::clone(&approval).ended(ApprovalState::Denied { at, by: None, note: None });
     let reason = Reason::new(Code::AgentFrozen, Effect::Deny);
     let state = State::Denied { at, by: DecidedBy::Freeze };
-    end_waiting(scope, &agent, ended, End { state, reason, kind: "action.denied", status: Status::Denied })
+    let end = End { action: asked.action, state, reason, kind: "action.denied", status: Status::Denied };
+    end_waiting(scope, &agent, ended, end)
 }
 
 /// How a wait ends without a person's yes.
 pub(super) struct End {
+    pub(super) action: ActionId,
     pub(super) state: State,
     pub(super) reason: Reason,
     pub(super) kind: &'static str,
@@ -103,7 +106,7 @@ pub(super) struct End {
 /// Ends a wait: approval, action, what it reserved, how many wait, and the record, in one commit.
 pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval, end: End) -> Result<(), Halt> {
     let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
-    let action = scope.get::<Action>(ended.action)?.ok_or_else(Refusal::internal)?;
+    let action = scope.get::<Action>(end.action)?.ok_or_else(Refusal::internal)?;
     let mut activity = Activity::clone(&stored);
     activity.waiting = activity.waiting.saturating_sub(1);
     if let Some(held) = &action.reservation {

@@ -1,13 +1,13 @@
-//! What a person is asked: durable, with an id and a link of its own, bound to the action's digest, waiting until
-//! somebody decides, the time is up, or the agent is stopped.
+//! What a person is asked: durable, with an id and a link of its own, waiting until somebody decides, the time is up, or
+//! what it is about has come to nothing.
 
 use serde::{Deserialize, Serialize};
 
 use super::reason::Reason;
 use crate::value::digest::Digest;
-use crate::value::id::{ActionId, AgentId, ApprovalId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, ApprovalId, HoldId, PrincipalId, SelectionId, TokenId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
-use crate::value::text::Note;
+use crate::value::text::{Label, Note};
 use crate::value::{Id, Timestamp};
 
 /// A question to a person.
@@ -18,17 +18,8 @@ pub struct Approval {
     pub id: ApprovalId,
     /// In which workspace.
     pub workspace: WorkspaceId,
-    /// Whose action.
-    pub agent: AgentId,
-    /// Which action.
-    pub action: ActionId,
-    /// What exactly is approved.
-    pub action_digest: Digest,
-    /// Limits that a person would exceed by approving.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exceptions: Vec<Reason>,
-    /// The agent's epoch it was asked under.
-    pub epoch: u32,
+    /// What it is about.
+    pub subject: ApprovalSubject,
     /// When it was asked.
     pub created_at: Timestamp,
     /// Until when it waits.
@@ -40,6 +31,131 @@ pub struct Approval {
     pub approvals: Vec<Consent>,
     /// Where it stands.
     pub state: ApprovalState,
+}
+
+/// What a person is asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalSubject {
+    /// An agent's action.
+    Action(AskedAction),
+    /// A freeze of more agents than the asking token's ceiling admits.
+    Freeze(AskedFreeze),
+    /// The lift of a hold over every agent, by a second owner.
+    HoldLift(AskedLift),
+    /// Somebody's becoming or ceasing to be an owner, by a second owner.
+    Owner(AskedOwner),
+}
+
+/// An action that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedAction {
+    /// Whose action.
+    pub agent: AgentId,
+    /// Which action.
+    pub action: ActionId,
+    /// What exactly is approved.
+    pub digest: Digest,
+    /// Limits that a person would exceed by approving.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exceptions: Vec<Reason>,
+    /// The agent's epoch it was asked under.
+    pub epoch: u32,
+}
+
+/// A freeze that waits for a person. Nothing is frozen and no hold is set meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedFreeze {
+    /// Which list names the members as they were counted.
+    pub selection: SelectionId,
+    /// How many they are.
+    pub count: u32,
+    /// Whether every agent is meant, so that a hold goes with it.
+    #[serde(default)]
+    pub all: bool,
+    /// Why.
+    pub reason: Note,
+    /// Who asks for it.
+    pub by: Requester,
+}
+
+/// A hold's lift that waits for a second owner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedLift {
+    /// Which hold.
+    pub hold: HoldId,
+    /// Whether the agents that it froze are to be restarted.
+    #[serde(default)]
+    pub restart: bool,
+    /// Why.
+    pub reason: Note,
+    /// The first owner.
+    pub by: PrincipalId,
+}
+
+/// A change among owners that waits for a second owner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedOwner {
+    /// Whose standing changes.
+    pub principal: PrincipalId,
+    /// How.
+    pub change: OwnerChange,
+    /// The first owner.
+    pub by: PrincipalId,
+}
+
+/// What becomes of somebody who is made an owner or ceases to be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnerChange {
+    /// Becomes an owner.
+    Make,
+    /// Leaves the workspace.
+    Remove,
+}
+
+/// Who brings a question up, where it is not an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Requester {
+    /// A person.
+    Person(PrincipalId),
+    /// The program that embeds the gate.
+    Program,
+    /// A service token.
+    Token {
+        /// Its id.
+        id: TokenId,
+        /// Its name.
+        name: Label,
+    },
+}
+
+/// The kinds of questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ApprovalKind {
+    /// About an action.
+    Action,
+    /// About a freeze past a ceiling.
+    Freeze,
+    /// About the lift of a hold.
+    HoldLift,
+    /// About an owner.
+    Owner,
+}
+
+impl ApprovalKind {
+    /// Its word in the interface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Action => "action",
+            Self::Freeze => "freeze",
+            Self::HoldLift => "hold_lift",
+            Self::Owner => "owner",
+        }
+    }
 }
 
 /// One person's yes.
@@ -82,6 +198,26 @@ pub enum ApprovalState {
 }
 
 impl Approval {
+    /// What kind of question it is.
+    #[must_use]
+    pub const fn kind(&self) -> ApprovalKind {
+        match &self.subject {
+            ApprovalSubject::Action(_) => ApprovalKind::Action,
+            ApprovalSubject::Freeze(_) => ApprovalKind::Freeze,
+            ApprovalSubject::HoldLift(_) => ApprovalKind::HoldLift,
+            ApprovalSubject::Owner(_) => ApprovalKind::Owner,
+        }
+    }
+
+    /// The action it is about, if it is about one.
+    #[must_use]
+    pub const fn asked_action(&self) -> Option<&AskedAction> {
+        match &self.subject {
+            ApprovalSubject::Action(asked) => Some(asked),
+            ApprovalSubject::Freeze(_) | ApprovalSubject::HoldLift(_) | ApprovalSubject::Owner(_) => None,
+        }
+    }
+
     /// Whether somebody may still decide it, as far as this row tells.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
@@ -101,6 +237,8 @@ impl Linked for Approval {
         if !self.is_waiting() {
             return Vec::new();
         }
-        vec![Link::by_id(Index::WaitingOf, self.agent.bits(), self.id), Link::wake(self.workspace, self.expires_at)]
+        let mut links = vec![Link::wake(self.workspace, self.expires_at)];
+        links.extend(self.asked_action().map(|it| Link::by_id(Index::WaitingOf, it.agent.bits(), self.id)));
+        links
     }
 }

@@ -23,7 +23,10 @@ pub use action::{
 };
 pub use activity::{Activity, DENIALS_KEPT, Line, Nth, Tally};
 pub use agent::{Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Tier};
-pub use approval::{Approval, ApprovalState, Consent};
+pub use approval::{
+    Approval, ApprovalKind, ApprovalState, ApprovalSubject, AskedAction, AskedFreeze, AskedLift, AskedOwner, Consent,
+    OwnerChange, Requester,
+};
 pub use block::{Block, BlockId, BlockOwner, SEALED};
 pub use kind::{ActionKind, ActionPattern};
 pub use mandate::{Count, Duplicates, Fields, Limits, Mandate, Merchants, OnLimit, PerPeriod, Terms, Tools};
