@@ -173,6 +173,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::ServiceToken(_)
         | Key::Session(_)
         | Key::SigningKey(_)
+        | Key::Tile(_)
         | Key::Workspace(_) => Ok(()),
     }
 }

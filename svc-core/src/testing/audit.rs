@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::state::evidence::merkle::{Edge, leaf_hash};
 use crate::state::evidence::{Chain, Entry};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, ApprovalState, DecidedBy, Mandate, OutcomeStatus, Replay, State, Tally,
@@ -187,10 +188,10 @@ fn is_consumed(action: &Action) -> bool {
 }
 
 /// The placed records are numbered from 0 without gaps, each hash is right and names the one before, and the chain's
-/// head is the last of them.
+/// head is the last of them, its root that of the tree over them all.
 fn check_chain(workspace: WorkspaceId, ledger: &[&Entry], chain: Option<&Chain>, faults: &mut Vec<String>) {
     let mut prev = Digest::from_bytes([0; 32]);
-    let mut size = 0;
+    let (mut size, mut edge) = (0, Edge::default());
     for entry in ledger {
         let Some(place) = &entry.place else { continue };
         if place.seq != size || place.prev != prev {
@@ -201,7 +202,11 @@ fn check_chain(workspace: WorkspaceId, ledger: &[&Entry], chain: Option<&Chain>,
             faults.push(format!("{}: the hash of {} is not that of its text", workspace, entry.id));
         }
         prev = place.hash;
+        edge.push(size, leaf_hash(prev.as_bytes()));
         size += 1;
+    }
+    if chain.is_some_and(|it| it.root() != edge.root()) {
+        faults.push(format!("{workspace}: the chain's root is not that of its records"));
     }
     let head = chain.map_or((0, Digest::from_bytes([0; 32])), |it| (it.size, it.head));
     if head != (size, prev) {

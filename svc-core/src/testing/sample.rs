@@ -89,6 +89,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Chain => CHAIN,
         Table::Job => JOB,
         Table::Integration => INTEGRATION,
+        Table::Tile => TILE,
     }
 }
 
@@ -243,8 +244,13 @@ const DISCLOSURE: [&str; 2] = [
     r#"{"entry":"evd_01K6FN0001000000000000000F","w":"wsp_01K6FN0001000000000000000A","subject":"","salt":"AAAAAAAAAAAAAAAAAAAAAA","texts":[]}"#,
 ];
 const CHAIN: [&str; 2] = [
-    r#"{"workspace":"wsp_01K6FN0001000000000000000A","size":18446744073709551615,"head":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}"#,
+    r#"{"workspace":"wsp_01K6FN0001000000000000000A","size":18446744073709551615,"head":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "edge":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","tail":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAD//////////////////////////////////////////w"}"#,
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","size":0,"head":"0000000000000000000000000000000000000000000000000000000000000000"}"#,
+];
+const TILE: [&str; 2] = [
+    r#"{"id":{"w":"wsp_01K6FN0001000000000000000A","level":4,"index":268435455},"hashes":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}"#,
+    r#"{"id":{"w":"wsp_01K6FN0001000000000000000B","level":0,"index":0},"hashes":""}"#,
 ];
 
 const JOB: [&str; 2] = [

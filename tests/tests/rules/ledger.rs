@@ -10,7 +10,7 @@ use svc_core::value::json::Json;
 
 use super::{PAY, calm};
 
-fn entries(world: &mut World) -> Vec<Entry> {
+pub(super) fn entries(world: &mut World) -> Vec<Entry> {
     let rows = world.rows();
     let entries = rows.into_iter().filter_map(|(_, _, record)| match record {
         Record::Entry(entry) => Some(Entry::clone(&entry)),

@@ -15,6 +15,7 @@ mod mandates;
 mod provenance;
 mod settle;
 mod stop;
+mod tree;
 mod velocity;
 mod verify;
 

@@ -1,3 +1,4 @@
 //! The ledger's verbs.
 
+pub mod proof;
 pub mod sequence;

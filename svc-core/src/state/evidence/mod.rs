@@ -3,7 +3,11 @@
 mod chain;
 mod disclosure;
 mod entry;
+pub mod merkle;
+pub mod note;
+mod tile;
 
 pub use chain::Chain;
 pub use disclosure::Disclosure;
 pub use entry::{Actor, Entry, Fact, Place, Subject};
+pub use tile::{TILE_WIDTH, Tile, TileId, filled, root_over};
