@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use crate::answer::Decided;
-use crate::rules::edge::deliver::{self, ClaimDelivery, Claimed, FinishDelivery};
+use crate::rules::edge::deliver::{self, ClaimDelivery, Claimed, FinishDelivery, RetryDelivery};
+use crate::rules::edge::integrations::{
+    self, ChangeIntegration, CreateIntegration, RemoveIntegration, RotateIntegration, TestIntegration, Tested,
+};
 use crate::rules::evidence::sequence::{self, Sequence};
 use crate::rules::gate::authorize::{self, Authorize};
 use crate::rules::gate::callback::{self, RegisterCallback};
@@ -18,7 +21,7 @@ use crate::rules::people::register_agent::{self, RegisterAgent, Registered, Remo
 use crate::rules::people::settings::{self, ChangeSettings};
 use crate::rules::people::signing_key::{self, KeepSigningKey};
 use crate::rules::read::View;
-use crate::state::edge::Job;
+use crate::state::edge::{Integration, Job};
 use crate::state::gate::receipt::Signer;
 use crate::state::gate::{Agent, Mandate, Verb};
 use crate::state::people::{Binding, SigningKey, Workspace};
@@ -58,7 +61,7 @@ macro_rules! commands {
                     Reply::Action(view) => view.verb() == Verb::Allow,
                     Reply::Verdict(verdict) => verdict.is_valid(),
                     Reply::Agent(_) | Reply::Binding(_) | Reply::Callback(_) | Reply::Claimed(_)
-                    | Reply::Delivery(_) | Reply::Done(()) | Reply::Key(_)
+                    | Reply::Delivery(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
                     | Reply::SigningKey(_) | Reply::Workspace(_) => false,
                 }
@@ -74,8 +77,12 @@ commands! {
     Authorize => authorize::authorize, Action;
     /// A call to the outside is taken to be tried.
     ClaimDelivery => deliver::claim, Claimed;
+    /// An integration is used, or not.
+    ChangeIntegration => integrations::change_integration, Integration;
     /// Settings are put in force.
     ChangeSettings => settings::change_settings, Workspace;
+    /// An integration is made.
+    CreateIntegration => integrations::create_integration, Integration;
     /// A key is made.
     CreateKey => keys::create_key, Binding;
     /// A workspace is made.
@@ -98,6 +105,12 @@ commands! {
     RegisterCallback => callback::register_callback, Callback;
     /// An agent is removed.
     RemoveAgent => register_agent::remove_agent, Agent;
+    /// An integration ends.
+    RemoveIntegration => integrations::remove_integration, Done;
+    /// A call to the outside is tried again.
+    RetryDelivery => deliver::retry, Delivery;
+    /// An integration's secret takes turns.
+    RotateIntegration => integrations::rotate_integration, Integration;
     /// A key ends.
     RevokeKey => keys::revoke_key, Key;
     /// A mandate ends.
@@ -106,6 +119,8 @@ commands! {
     Sequence => sequence::sequence, Placed;
     /// An agent says what became of an action.
     Settle => settle::settle, Action;
+    /// An integration is tried out.
+    TestIntegration => integrations::test_integration, Tested;
     /// Somebody shows a receipt.
     Verify => verify::verify, Verdict;
     /// A timer is due.
@@ -129,6 +144,8 @@ pub enum Reply {
     Delivery(Arc<Job>),
     /// Nothing to tell.
     Done(()),
+    /// An integration as it stands.
+    Integration(Arc<Integration>),
     /// A key that ended.
     Key(KeyId),
     /// A mandate that was granted.
@@ -141,6 +158,8 @@ pub enum Reply {
     Registered(Box<Registered>),
     /// A signing key that is kept.
     SigningKey(Arc<SigningKey>),
+    /// An integration and the call that tries it out.
+    Tested(Box<Tested>),
     /// What a receipt is good for.
     Verdict(Verdict),
     /// A workspace as it stands.
@@ -152,6 +171,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
     match due.0 {
         Key::Action(id) => lapse::lapse(scope, id),
         Key::Agent(id) => freeze::followed(scope, id),
+        Key::Integration(slot) => integrations::end_secrets(scope, slot),
         Key::Approval(id) => expire::expire(scope, id),
         Key::Account(_)
         | Key::Activity(_)
@@ -162,7 +182,6 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Disclosure(_)
         | Key::EmailUse(_)
         | Key::Entry(_)
-        | Key::Integration(_)
         | Key::Job(_)
         | Key::Mandate(_)
         | Key::Payee(_)
@@ -208,7 +227,9 @@ macro_rules! operations {
 operations! {
     Authorize => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     ClaimDelivery => Option<Claimed>, |Reply::Claimed(it), _| *it;
+    ChangeIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     ChangeSettings => Arc<Workspace>, |Reply::Workspace(it), _| it;
+    CreateIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     CreateKey => Binding, |Reply::Binding(it), _| *it;
     CreateWorkspace => Arc<Workspace>, |Reply::Workspace(it), _| it;
     EndApproval => (), |Reply::Done(()), _| ();
@@ -220,10 +241,14 @@ operations! {
     RegisterAgent => Registered, |Reply::Registered(it), _| *it;
     RegisterCallback => callback::Registered, |Reply::Callback(it), _| *it;
     RemoveAgent => Arc<Agent>, |Reply::Agent(it), _| it;
+    RemoveIntegration => (), |Reply::Done(()), _| ();
+    RetryDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
+    RotateIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     RevokeKey => KeyId, |Reply::Key(it), _| it;
     RevokeMandate => MandateId, |Reply::MandateEnd(it), _| it;
     Sequence => u64, |Reply::Placed(it), _| it;
     Settle => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
+    TestIntegration => Tested, |Reply::Tested(it), _| *it;
     Verify => Verdict, |Reply::Verdict(it), _| it;
     Wake => (), |Reply::Done(()), _| ();
 }

@@ -93,8 +93,10 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::Authorize(it) => Some(it.caller().workspace),
         Command::Settle(it) => Some(it.caller.workspace),
         Command::Sequence(it) => Some(it.workspace),
-        Command::ChangeSettings(_)
+        Command::ChangeIntegration(_)
+        | Command::ChangeSettings(_)
         | Command::ClaimDelivery(_)
+        | Command::CreateIntegration(_)
         | Command::CreateKey(_)
         | Command::CreateWorkspace(_)
         | Command::EndApproval(_)
@@ -106,8 +108,12 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         | Command::RegisterAgent(_)
         | Command::RegisterCallback(_)
         | Command::RemoveAgent(_)
+        | Command::RemoveIntegration(_)
+        | Command::RetryDelivery(_)
         | Command::RevokeKey(_)
         | Command::RevokeMandate(_)
+        | Command::RotateIntegration(_)
+        | Command::TestIntegration(_)
         | Command::Verify(_)
         | Command::Wake(_) => None,
     }

@@ -258,6 +258,8 @@ impl Cast {
             | Reply::Callback(_)
             | Reply::Claimed(_)
             | Reply::Delivery(_)
+            | Reply::Integration(_)
+            | Reply::Tested(_)
             | Reply::Done(()) => {}
             Reply::Key(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::SigningKey(_) | Reply::Verdict(_) => {}
         }

@@ -9,6 +9,7 @@
 
 mod ask;
 mod callbacks;
+mod integrations;
 mod ledger;
 mod limits;
 mod mandates;

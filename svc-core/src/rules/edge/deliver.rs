@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use crate::refusal::Refusal;
+use crate::rules::people::by::{By, entitled};
 use crate::state::edge::{
     Integration, IntegrationKind, IntegrationSlot, Job, JobState, SealedSecret, Tried, Trouble, Work,
 };
 use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::people::Right;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
-use crate::value::id::DeliveryId;
+use crate::value::id::{DeliveryId, WorkspaceId};
 
 /// Takes a job to try it.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +85,47 @@ pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>,
         });
     }
     Ok(Arc::new(tried))
+}
+
+/// Has a call tried again.
+#[derive(Clone, Debug)]
+pub struct RetryDelivery {
+    /// Who asks.
+    pub by: By,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Which call.
+    pub id: DeliveryId,
+}
+
+/// Has a call that waits or was given up tried at once, and then on the whole schedule. One that is being tried stays so.
+///
+/// # Errors
+/// Those of [`entitled`]; `not_found`, and `not_allowed` where it was delivered or another address took its place.
+pub fn retry(scope: &mut Scope<'_>, asked: &RetryDelivery) -> Result<Arc<Job>, Halt> {
+    let job = owned(scope, &asked.by, asked.workspace, asked.id)?;
+    match job.state {
+        JobState::Delivered { .. } => return Err(Refusal::not_allowed("it was delivered").into()),
+        JobState::Replaced { .. } => return Err(Refusal::not_allowed("another address took its place").into()),
+        JobState::Sending { .. } => return Ok(job),
+        JobState::Waiting { .. } | JobState::Failed { .. } => {}
+    }
+    let again = Job::clone(&job).again(scope.now());
+    let data = Object::new().text("host", &again.host()).finish();
+    let (kind, subject) = ("integration.retried", Subject::Delivery(job.id));
+    scope.append(asked.workspace, Fact { kind, actor: asked.by.actor(), subject, data });
+    scope.put(again.clone());
+    Ok(Arc::new(again))
+}
+
+/// One of a workspace's calls.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn owned(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: DeliveryId) -> Result<Arc<Job>, Halt> {
+    entitled(scope, by, workspace, Right::ManageIntegrations)?;
+    let found = scope.get::<Job>(id)?.filter(|it| it.workspace == workspace);
+    found.ok_or_else(|| Refusal::not_found().into())
 }
 
 /// Records that a job was given up, in the ledger and on the integration that it went over.

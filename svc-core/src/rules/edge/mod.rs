@@ -1,4 +1,5 @@
 //! Calls to the outside: what a decision brings about, who makes the calls, what came of them.
 
 pub mod deliver;
+pub mod integrations;
 pub mod notify;

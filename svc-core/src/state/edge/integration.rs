@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::id::{IntegrationId, WorkspaceId};
+use crate::value::id::{IntegrationId, PrincipalId, WorkspaceId};
 use crate::value::link::{Link, Linked, RowId};
 use crate::value::{Id, Invalid, Span, Timestamp};
 
@@ -93,9 +93,9 @@ pub struct Integration {
     pub failing: bool,
     /// When it was made.
     pub created_at: Timestamp,
-    /// By whom: the id of a person, a key or a token.
+    /// By whom; absent where the operator's shell made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created_by: Option<Box<str>>,
+    pub created_by: Option<PrincipalId>,
 }
 
 /// A secret as it is kept: sealed by the shell, which alone can open it.

@@ -1,0 +1,246 @@
+//! Integrations: made, changed, tried out and removed by owners and admins; their secrets take turns.
+
+use std::sync::Arc;
+
+use crate::refusal::Refusal;
+use crate::rules::people::by::{By, entitled};
+use crate::state::edge::{Integration, IntegrationKind, IntegrationSlot, Job, OVERLAP_MAX_HOURS, SealedSecret, Work};
+use crate::state::evidence::{Fact, Subject};
+use crate::state::people::{Right, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::Object;
+use crate::value::id::{IntegrationId, WorkspaceId};
+use crate::value::text::UrlText;
+use crate::value::{Span, Timestamp};
+
+/// A secret that the shell has drawn or was given, sealed for [`Integration::purpose`].
+#[derive(Clone, Debug)]
+pub struct NewSecret {
+    /// The sealed text.
+    pub sealed: Box<str>,
+    /// The last four characters of the secret.
+    pub hint: Box<str>,
+}
+
+impl NewSecret {
+    fn at(&self, now: Timestamp) -> SealedSecret {
+        SealedSecret { sealed: self.sealed.clone(), hint: self.hint.clone(), created_at: now, ends_at: None }
+    }
+}
+
+/// Makes an integration.
+#[derive(Clone, Debug)]
+pub struct CreateIntegration {
+    /// Who asks.
+    pub by: By,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// What for.
+    pub kind: IntegrationKind,
+    /// Its secret.
+    pub secret: NewSecret,
+}
+
+/// Makes an integration; a workspace has one of a kind.
+///
+/// # Errors
+/// Those of [`entitled`]; `not_found` where there is no such workspace, `invalid_request` naming `kind` where it has one.
+pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> Result<Arc<Integration>, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageIntegrations)?;
+    let slot = IntegrationSlot { workspace: asked.workspace, kind: asked.kind };
+    scope.want(&[Workspace::key(asked.workspace), Integration::key(slot)])?;
+    scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
+    if scope.get::<Integration>(slot)?.is_some() {
+        return Err(Refusal::invalid_field("kind", "names a kind that this workspace has already").into());
+    }
+    let now = scope.now();
+    let made = Integration {
+        slot,
+        id: scope.fresh(),
+        secrets: vec![asked.secret.at(now)],
+        enabled: true,
+        last_event_at: None,
+        last_error: None,
+        failing: false,
+        created_at: now,
+        created_by: asked.by.principal(),
+    };
+    let data = Object::new().text("kind", asked.kind.as_str()).finish();
+    record(scope, &asked.by, "integration.created", &made, data);
+    scope.put(made.clone());
+    Ok(Arc::new(made))
+}
+
+/// Has an integration used, or not.
+#[derive(Clone, Debug)]
+pub struct ChangeIntegration {
+    /// Who asks.
+    pub by: By,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Which integration.
+    pub id: IntegrationId,
+    /// Whether it is used; as it was where nothing is said.
+    pub enabled: Option<bool>,
+}
+
+/// Changes an integration; a change to what it is changes nothing.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> Result<Arc<Integration>, Halt> {
+    let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
+    let enabled = asked.enabled.unwrap_or(before.enabled);
+    if enabled == before.enabled {
+        return Ok(before);
+    }
+    let said = |enabled: bool| Object::new().bool("enabled", enabled).finish();
+    let data = Object::new().raw("old", &said(before.enabled)).raw("new", &said(enabled)).finish();
+    let after = Integration { enabled, ..Integration::clone(&before) };
+    record(scope, &asked.by, "integration.changed", &after, data);
+    scope.put(after.clone());
+    Ok(Arc::new(after))
+}
+
+/// Ends an integration and its secrets.
+#[derive(Clone, Debug)]
+pub struct RemoveIntegration {
+    /// Who asks.
+    pub by: By,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Which integration.
+    pub id: IntegrationId,
+}
+
+/// Removes an integration. What is still to be called over it is tried and given up, unless another takes its place first.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn remove_integration(scope: &mut Scope<'_>, asked: &RemoveIntegration) -> Result<(), Halt> {
+    let removed = owned(scope, &asked.by, asked.workspace, asked.id)?;
+    let data = Object::new().text("kind", removed.slot.kind.as_str()).finish();
+    record(scope, &asked.by, "integration.removed", &removed, data);
+    scope.delete::<Integration>(removed.slot);
+    Ok(())
+}
+
+/// Puts another secret in force.
+#[derive(Clone, Debug)]
+pub struct RotateIntegration {
+    /// Who asks.
+    pub by: By,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Which integration.
+    pub id: IntegrationId,
+    /// The secret.
+    pub secret: NewSecret,
+    /// How long the one before stays good beside it, in hours: 0 to [`OVERLAP_MAX_HOURS`].
+    pub overlap_hours: u16,
+}
+
+/// Puts another secret in force and lets the one before end.
+///
+/// # Errors
+/// Those of [`entitled`], `not_found`, and `invalid_request` where the overlap is too long.
+pub fn rotate_integration(scope: &mut Scope<'_>, asked: &RotateIntegration) -> Result<Arc<Integration>, Halt> {
+    let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
+    if asked.overlap_hours > OVERLAP_MAX_HOURS {
+        let why = format!("must be between 0 and {OVERLAP_MAX_HOURS}");
+        return Err(Refusal::invalid_field("overlapHours", why).into());
+    }
+    let now = scope.now();
+    let overlap = Span::hours(asked.overlap_hours.into());
+    let after = Integration::clone(&before).rotated(asked.secret.at(now), overlap, now);
+    let data = Object::new().text("kind", after.slot.kind.as_str()).int("overlapHours", asked.overlap_hours.into());
+    record(scope, &asked.by, "integration.rotated", &after, data.finish());
+    scope.put(after.clone());
+    Ok(Arc::new(after))
+}
+
+/// Drops the secrets of an integration that have ended.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn end_secrets(scope: &mut Scope<'_>, slot: IntegrationSlot) -> Result<(), Halt> {
+    if let Some(integration) = scope.get::<Integration>(slot)? {
+        scope.put(Integration::clone(&integration).swept(scope.now()));
+    }
+    Ok(())
+}
+
+/// Tries an integration out: one signed call, once.
+#[derive(Clone, Debug)]
+pub struct TestIntegration {
+    /// Who asks.
+    pub by: By,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Which integration.
+    pub id: IntegrationId,
+    /// Who is called, checked by the outbound guard.
+    pub url: UrlText,
+}
+
+/// An integration and the call that tries it out.
+#[derive(Clone, Debug)]
+pub struct Tested {
+    /// The integration.
+    pub integration: Arc<Integration>,
+    /// The call.
+    pub job: Arc<Job>,
+}
+
+/// Has an integration tried out.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn test_integration(scope: &mut Scope<'_>, asked: &TestIntegration) -> Result<Tested, Halt> {
+    let integration = owned(scope, &asked.by, asked.workspace, asked.id)?;
+    let work = Work::Test { integration: integration.id };
+    let job = Job::new(scope.fresh(), asked.workspace, work, asked.url.clone(), scope.now());
+    let host = job.host();
+    let data = Object::new().text("deliveryId", &job.id.to_string()).text("host", &host).finish();
+    record(scope, &asked.by, "integration.tested", &integration, data);
+    scope.put(job.clone());
+    Ok(Tested { integration, job: Arc::new(job) })
+}
+
+/// One of a workspace's integrations.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn owned(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    id: IntegrationId,
+) -> Result<Arc<Integration>, Halt> {
+    let found = all(scope, by, workspace)?.into_iter().find(|it| it.id == id);
+    found.ok_or_else(|| Refusal::not_found().into())
+}
+
+/// A workspace's integrations, the newest first.
+///
+/// # Errors
+/// Those of [`entitled`].
+pub fn all(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<Vec<Arc<Integration>>, Halt> {
+    entitled(scope, by, workspace, Right::ManageIntegrations)?;
+    let slots: Vec<IntegrationSlot> =
+        IntegrationKind::ALL.iter().map(|kind| IntegrationSlot { workspace, kind: *kind }).collect();
+    let keys: Vec<_> = slots.iter().map(|slot| Integration::key(*slot)).collect();
+    scope.want(&keys)?;
+    let mut found = Vec::new();
+    for slot in slots {
+        found.extend(scope.get::<Integration>(slot)?);
+    }
+    found.sort_by_key(|it| core::cmp::Reverse(it.id));
+    Ok(found)
+}
+
+fn record(scope: &mut Scope<'_>, by: &By, kind: &'static str, of: &Integration, data: String) {
+    let fact = Fact { kind, actor: by.actor(), subject: Subject::Integration(of.id), data };
+    scope.append(of.slot.workspace, fact);
+}
