@@ -2,12 +2,14 @@
 //!
 //! Every response leaves through [`Reply::send`], so that no header of the interface can be forgotten on one of them.
 
+use std::convert::Infallible;
 use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{Either, Full};
 use serde::Serialize;
 use svc_core::rate::Standing;
 use svc_core::refusal::Refusal;
@@ -28,13 +30,19 @@ const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-ty
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
+/// A response's body: whole, or a stream that ends when it ends.
+pub type Sent = Either<Full<Bytes>, Stream>;
+/// A body that is written while it is sent. It cannot fail: what goes wrong is told in it, or cuts it.
+pub type Stream = UnsyncBoxBody<Bytes, Infallible>;
+
 /// What a handler answers: a status, a body and the headers that are this answer's own.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Answer {
     status: StatusCode,
     content_type: HeaderValue,
     cache: HeaderValue,
     body: Bytes,
+    stream: Option<Stream>,
     extra: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -42,13 +50,38 @@ impl Answer {
     /// 200 with a JSON text that is kept by no cache.
     #[must_use]
     pub fn json(body: impl Into<Bytes>) -> Self {
-        Self { status: StatusCode::OK, content_type: JSON, cache: NO_STORE, body: body.into(), extra: Vec::new() }
+        Self {
+            status: StatusCode::OK,
+            content_type: JSON,
+            cache: NO_STORE,
+            body: body.into(),
+            stream: None,
+            extra: Vec::new(),
+        }
     }
 
     /// 200 with a page.
     #[must_use]
     pub fn html(body: impl Into<Bytes>) -> Self {
         Self { content_type: HeaderValue::from_static("text/html; charset=utf-8"), ..Self::json(body) }
+    }
+
+    /// 204 with nothing.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::json(Bytes::new()).with_status(StatusCode::NO_CONTENT)
+    }
+
+    /// 200 with a body that is written while it is sent.
+    #[must_use]
+    pub fn stream(content_type: &'static str, stream: Stream) -> Self {
+        Self { content_type: HeaderValue::from_static(content_type), stream: Some(stream), ..Self::json(Bytes::new()) }
+    }
+
+    /// The same as 201.
+    #[must_use]
+    pub fn created(self) -> Self {
+        self.with_status(StatusCode::CREATED)
     }
 
     /// The same with another status.
@@ -88,6 +121,8 @@ pub struct Reply {
     pub trace: Trace,
     /// The envelope of errors.
     pub shape: Shape,
+    /// What a 401 names in `www-authenticate`.
+    pub scheme: &'static str,
     /// Where the caller's rate stands, on routes that have one.
     pub standing: Option<Standing>,
     /// The `allow` header of a 405.
@@ -103,21 +138,26 @@ pub struct Reply {
 impl Reply {
     /// The response for an answer.
     #[must_use]
-    pub fn send(&self, answer: Answer) -> Response<Full<Bytes>> {
-        let Answer { status, content_type, cache, body, extra } = answer;
-        let length = body.len();
-        let mut response = Response::new(Full::new(if self.head { Bytes::new() } else { body }));
+    pub fn send(&self, answer: Answer) -> Response<Sent> {
+        let Answer { status, content_type, cache, body, stream, extra } = answer;
+        let length = if stream.is_none() { Some(body.len()) } else { None };
+        let mut response = Response::new(match stream {
+            Some(stream) if !self.head => Either::Right(stream),
+            _ => Either::Left(Full::new(if self.head { Bytes::new() } else { body })),
+        });
         *response.status_mut() = status;
         let headers = response.headers_mut();
         // What follows and two more: room for twelve is one power of two.
         headers.reserve(12);
-        headers.insert(CONTENT_TYPE, content_type);
+        if status != StatusCode::NO_CONTENT {
+            headers.insert(CONTENT_TYPE, content_type);
+        }
         headers.insert(CACHE_CONTROL, cache);
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(X_REQUEST_ID, self.request_id.clone());
         headers.insert(SVC_VERSION, VERSION);
         headers.insert(TRACEPARENT, self.trace.header());
-        if self.head {
+        if let Some(length) = length.filter(|_| self.head) {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
         if self.close {
@@ -127,14 +167,14 @@ impl Reply {
             insert_standing(headers, standing);
         }
         for (name, value) in extra {
-            headers.insert(name, value);
+            headers.append(name, value);
         }
         response
     }
 
     /// The response for a refusal. `docs` is the address of the page of errors, up to the `#`.
     #[must_use]
-    pub fn refuse(&self, refusal: &Refusal, docs: &str) -> Response<Full<Bytes>> {
+    pub fn refuse(&self, refusal: &Refusal, docs: &str) -> Response<Sent> {
         let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = error_body(refusal, self.shape, self.request_id.to_str().unwrap_or_default(), docs);
         let mut response = self.send(Answer::json(body).with_status(status));
@@ -143,7 +183,7 @@ impl Reply {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(self.scheme));
         }
         if let Some(allow) = &self.allow {
             headers.insert(ALLOW, allow.clone());

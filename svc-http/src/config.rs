@@ -61,6 +61,12 @@ pub struct Limits {
     pub gate_per_minute: u32,
     /// Requests a minute of one address on `/v1/verify`.
     pub verify_per_minute: u32,
+    /// Requests a minute of one key on the routes of workspace keys.
+    pub gateway_per_minute: u32,
+    /// Requests a minute of one service token.
+    pub token_per_minute: u32,
+    /// Requests a minute of one address on the routes of signing in.
+    pub sign_in_per_minute: u32,
     /// Bytes of a request body.
     pub body_bytes: usize,
     /// Connections open at once.
@@ -203,7 +209,15 @@ impl Default for Config {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { gate_per_minute: 600, verify_per_minute: 300, body_bytes: 1 << 20, connections: 10_000 }
+        Self {
+            gate_per_minute: 600,
+            verify_per_minute: 300,
+            gateway_per_minute: 1_200,
+            token_per_minute: 600,
+            sign_in_per_minute: 30,
+            body_bytes: 1 << 20,
+            connections: 10_000,
+        }
     }
 }
 

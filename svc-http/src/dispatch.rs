@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 use std::ops::Range;
+use std::str::FromStr;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Uri};
@@ -24,12 +25,12 @@ pub trait Service: Send + Sync + 'static {
     /// Whom a credential names.
     type Caller: Send;
 
-    /// Whom `credential` names as far as memory knows, without asking the store. `None`: ask [`resolve`](Self::resolve).
-    fn known(&self, auth: Auth, credential: &str) -> Option<Self::Caller>;
+    /// Whom a credential names as far as memory knows, without asking the store. `None`: ask [`resolve`](Self::resolve).
+    fn known(&self, shown: &Shown<'_>) -> Option<Self::Caller>;
 
-    /// Whom `credential` names. It has the right prefix for `auth` and nothing else is known of it.
+    /// Whom a credential names. It has the right form for its route and nothing else is known of it.
     /// Refuses with one of [`Auth::kinds`], or as not ready.
-    fn resolve(&self, auth: Auth, credential: &str) -> impl Future<Output = Result<Self::Caller, Refusal>> + Send;
+    fn resolve(&self, shown: &Shown<'_>) -> impl Future<Output = Result<Self::Caller, Refusal>> + Send;
 
     /// Bits that tell callers with rates of their own apart: an agent's id.
     fn rate_bits(caller: &Self::Caller) -> u128;
@@ -53,6 +54,21 @@ pub trait Service: Send + Sync + 'static {
     fn verify(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
     /// `GET /.well-known/jwks.json`
     fn keys(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+    /// Every route of a family: see `ops/`. `caller` is there wherever the route takes a credential.
+    fn family(&self, caller: Option<Self::Caller>, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+}
+
+/// A credential as it was shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// What the route takes.
+    pub auth: Auth,
+    /// Its text.
+    pub credential: &'a str,
+    /// The client's address.
+    pub address: IpAddr,
+    /// The text in the place of `{wid}`, where the route has one.
+    pub workspace: Option<&'a str>,
 }
 
 /// A request, as far as the transport has read it: routed, admitted and its body whole.
@@ -72,14 +88,29 @@ pub struct Call {
     pub request_id: HeaderValue,
     /// The trace it belongs to.
     pub trace: Trace,
-    pub(crate) id: Option<Range<usize>>,
+    pub(crate) params: Vec<Range<usize>>,
 }
 
 impl Call {
-    /// The text in the place of `{id}`, as sent; empty where the route has none.
+    /// The text in the place of `{name}`, as sent; empty where the route has none.
+    #[must_use]
+    pub fn param(&self, name: &str) -> &str {
+        let place = self.route.params().zip(&self.params).find(|(it, _)| *it == name);
+        place.and_then(|(_, range)| self.uri.path().get(range.clone())).unwrap_or_default()
+    }
+
+    /// The text in the place of `{id}`.
     #[must_use]
     pub fn id(&self) -> &str {
-        self.id.clone().and_then(|it| self.uri.path().get(it)).unwrap_or_default()
+        self.param("id")
+    }
+
+    /// The id in the place of `{name}`.
+    ///
+    /// # Errors
+    /// `not_found`: a text that is no such id names nothing.
+    pub fn param_id<I: FromStr>(&self, name: &str) -> Result<I, Refusal> {
+        self.param(name).parse().map_err(|_| Refusal::not_found())
     }
 }
 
@@ -91,12 +122,12 @@ pub(crate) async fn dispatch<S: Service>(
     call: Call,
 ) -> Result<Answer, Refusal> {
     // A gate route without a caller cannot come here; if it did, it would be refused.
-    let agent = || caller.ok_or_else(Refusal::unauthenticated);
+    let agent = |caller: Option<S::Caller>| caller.ok_or_else(Refusal::unauthenticated);
     match call.route.op {
-        Op::Authorize => service.authorize(agent()?, call).await,
-        Op::ReadAction => service.read_action(agent()?, call).await,
-        Op::RegisterCallback => service.register_callback(agent()?, call).await,
-        Op::Settle => service.settle(agent()?, call).await,
+        Op::Authorize => service.authorize(agent(caller)?, call).await,
+        Op::ReadAction => service.read_action(agent(caller)?, call).await,
+        Op::RegisterCallback => service.register_callback(agent(caller)?, call).await,
+        Op::Settle => service.settle(agent(caller)?, call).await,
         Op::Verify => service.verify(call).await,
         Op::Keys => service.keys(call).await,
         Op::Health => Ok(Answer::json(&br#"{"status":"alive"}"#[..])),
@@ -105,5 +136,6 @@ pub(crate) async fn dispatch<S: Service>(
         Op::OpenApi => Ok(pages.openapi()),
         Op::Docs => Ok(pages.reference()),
         Op::DocsErrors => Ok(pages.errors()),
+        Op::Me(_) => service.family(caller, call).await,
     }
 }

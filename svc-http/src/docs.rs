@@ -15,7 +15,7 @@ use svc_core::refusal::Kind;
 
 use crate::answer::Answer;
 use crate::openapi;
-use crate::routes::{Content, Limit, ROUTES, Route};
+use crate::routes::{self, Content, Limit, Route};
 use crate::schemas;
 
 /// The pages and the OpenAPI document, ready to be sent.
@@ -88,7 +88,7 @@ fn reference() -> String {
         "<h1>svc reference</h1>\n<p>An agent asks <code>POST /v1/actions/authorize</code> before it acts and follows the answer: <code>allow</code> comes with a receipt, <code>deny</code> with reasons, and with <code>approval_required</code> a person has been asked. Afterwards it records what happened.</p>\n<p>Every answer carries <code>x-request-id</code>, <code>svc-version</code> and <code>traceparent</code>. Money is whole minor units, times are RFC 3339 in UTC.</p>\n",
     );
     html.push_str("<table>\n<thead><tr><th scope=\"col\">Route</th><th scope=\"col\">Credential</th><th scope=\"col\">What it does</th></tr></thead>\n<tbody>\n");
-    for route in ROUTES {
+    for route in routes::all() {
         let _ = writeln!(
             html,
             "<tr><td><a href=\"#{}\"><code>{} {}</code></a></td><td>{}</td><td>{}</td></tr>",
@@ -101,7 +101,7 @@ fn reference() -> String {
     }
     html.push_str("</tbody>\n</table>\n");
     let schemas = schemas::all();
-    for route in ROUTES {
+    for route in routes::all() {
         push_route(&mut html, route);
     }
     html.push_str("<h2>Records</h2>\n");
@@ -121,15 +121,24 @@ fn push_route(html: &mut String, route: &Route) {
         route.summary
     );
     let _ = writeln!(html, "<dt>Credential</dt><dd>{}</dd>", route.auth.words());
-    match route.limit {
-        Limit::Unlimited => {}
-        Limit::Gate => html
-            .push_str("<dt>Rate</dt><dd>per agent; the headers <code>ratelimit-*</code> say how much is left</dd>\n"),
-        Limit::Verify => html
-            .push_str("<dt>Rate</dt><dd>per address; the headers <code>ratelimit-*</code> say how much is left</dd>\n"),
+    let counted = match route.limit {
+        Limit::Unlimited => None,
+        Limit::Gate => Some("agent"),
+        Limit::Key => Some("key"),
+        Limit::Token => Some("token"),
+        Limit::Verify | Limit::SignIn => Some("address"),
+    };
+    if let Some(counted) = counted {
+        let _ = writeln!(
+            html,
+            "<dt>Rate</dt><dd>per {counted}; the headers <code>ratelimit-*</code> say how much is left</dd>"
+        );
     }
     if let Some(request) = route.request {
         let _ = writeln!(html, "<dt>Body</dt><dd><a href=\"#{request}\">{request}</a></dd>");
+    }
+    for name in route.query {
+        let _ = writeln!(html, "<dt>Query</dt><dd><code>{name}</code>, optional</dd>");
     }
     for header in route.headers {
         let _ = writeln!(html, "<dt>Header</dt><dd><code>{header}</code>, optional</dd>");
@@ -141,6 +150,12 @@ fn push_route(html: &mut String, route: &Route) {
         }
         Content::Html => {
             let _ = writeln!(html, "<dt>{}</dt><dd>a page</dd>", statuses.join(", "));
+        }
+        Content::Events => {
+            let _ = writeln!(html, "<dt>{}</dt><dd>server-sent events</dd>", statuses.join(", "));
+        }
+        Content::Empty => {
+            let _ = writeln!(html, "<dt>{}</dt><dd>nothing</dd>", statuses.join(", "));
         }
     }
     for kind in route.kinds() {
@@ -220,8 +235,7 @@ fn errors() -> String {
             html.push_str("</dd>\n");
         }
         html.push_str("</dl>\n");
-        let routes: Vec<String> = ROUTES
-            .iter()
+        let routes: Vec<String> = routes::all()
             .filter(|it| it.kinds().any(|it| it.row().type_ == type_))
             .map(|it| format!("<code>{} {}</code>", it.method, it.path))
             .collect();
@@ -271,7 +285,7 @@ mod tests {
         for target in html.split("href=\"#").skip(1).filter_map(|it| it.split('"').next()) {
             assert!(html.contains(&format!("id=\"{target}\"")), "{target}");
         }
-        for route in ROUTES {
+        for route in routes::all() {
             assert!(html.contains(&format!("{} {}", route.method, route.path)), "{route:?}");
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** a credential that the route does not take is not read, so it can neither help nor harm.
 
-use http::header::{AUTHORIZATION, CONTENT_ENCODING};
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::refusal::{FieldError, Refusal};
 
@@ -53,15 +53,20 @@ pub fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'
 ///
 /// # Errors
 /// 400 where a header came twice or two headers differ; 401 where nothing of the right kind was sent.
-pub fn credential(auth: Auth, headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+pub fn credential<'a>(auth: Auth, headers: &'a HeaderMap, site: &Site) -> Result<Option<&'a str>, Refusal> {
     let (key_header, prefixes): (bool, &[&str]) = match auth {
         Auth::Open => return Ok(None),
+        Auth::Session | Auth::Member(_) => return site.session(headers).ok_or_else(Refusal::unauthenticated).map(Some),
         Auth::Agent => (false, &["ask_", "aat_"]),
         Auth::Workspace | Auth::WorkspaceAdmin => (true, &["ask_", "aat_"]),
-        Auth::Token => (false, &["ims_"]),
+        Auth::Token(_) => (false, &["ims_"]),
     };
     let bearer = single(headers, &AUTHORIZATION)?.and_then(bearer);
-    let key = if auth == Auth::Token { None } else { single(headers, &X_API_KEY)?.and_then(|it| it.to_str().ok()) };
+    let key = if matches!(auth, Auth::Token(_)) {
+        None
+    } else {
+        single(headers, &X_API_KEY)?.and_then(|it| it.to_str().ok())
+    };
     // Two keys that differ are a mix-up of the client's, even where one of the headers would not be read.
     if let (Some(bearer), Some(key)) = (bearer, key)
         && bearer != key
@@ -72,6 +77,138 @@ pub fn credential(auth: Auth, headers: &HeaderMap) -> Result<Option<&str>, Refus
     match sent.filter(|it| prefixes.iter().any(|prefix| it.starts_with(prefix))) {
         Some(credential) => Ok(Some(credential)),
         None => Err(Refusal::unauthenticated()),
+    }
+}
+
+/// The deployment as its own pages see it: what cookies, origins and hosts are compared with.
+#[derive(Clone, Debug)]
+pub struct Site {
+    origin: String,
+    host: String,
+    port: String,
+    is_loopback: bool,
+    is_https: bool,
+}
+
+/// The cookie of a session on https.
+pub const HOST_COOKIE: &str = "__Host-sid";
+/// The cookie of a session on a local http server.
+pub const LOCAL_COOKIE: &str = "sid";
+/// The header that a console write carries.
+pub const X_SVC_CSRF: HeaderName = HeaderName::from_static("x-svc-csrf");
+/// Names by which a loopback server is reached besides its own.
+const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+impl Site {
+    /// The deployment that is reached at `base_url`, which is http or https.
+    #[must_use]
+    pub fn of(base_url: &str) -> Self {
+        let (scheme, rest) = base_url.split_once("://").unwrap_or(("http", base_url));
+        let authority = rest.split('/').next().unwrap_or_default().to_ascii_lowercase();
+        let is_https = scheme.eq_ignore_ascii_case("https");
+        let (host, port) = split_port(&authority);
+        let port = port.unwrap_or(if is_https { "443" } else { "80" }).to_owned();
+        let is_loopback = LOOPBACK_HOSTS.contains(&host) || host.starts_with("127.");
+        Self {
+            origin: format!("{}://{authority}", scheme.to_ascii_lowercase()),
+            host: host.to_owned(),
+            port,
+            is_loopback,
+            is_https,
+        }
+    }
+
+    /// The name of the session's cookie as this deployment sets it.
+    #[must_use]
+    pub const fn cookie_name(&self) -> &'static str {
+        if self.is_https { HOST_COOKIE } else { LOCAL_COOKIE }
+    }
+
+    /// The `set-cookie` value that gives a browser `sid`, or takes it away where it is empty.
+    #[must_use]
+    pub fn set_cookie(&self, sid: &str, seconds: i64) -> String {
+        let secure = if self.is_https { "; Secure" } else { "" };
+        format!("{}={sid}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}", self.cookie_name())
+    }
+
+    /// The session's cookie, where exactly one was sent: `__Host-sid`, or on a local http server either name.
+    #[must_use]
+    pub fn session<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let mut found = None;
+        for line in headers.get_all(COOKIE) {
+            for pair in line.to_str().ok()?.split(';') {
+                let Some((name, value)) = pair.trim().split_once('=') else { continue };
+                let counts = name == HOST_COOKIE || (name == LOCAL_COOKIE && !self.is_https);
+                match found {
+                    _ if !counts || value.is_empty() => {}
+                    Some(other) if other != value => return None,
+                    _ => found = Some(value),
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether the request was sent to this deployment's own host (CONTRACT part 10).
+    #[must_use]
+    pub fn is_own_host(&self, headers: &HeaderMap, authority: Option<&str>) -> bool {
+        let host = match authority {
+            Some(authority) => Some(authority),
+            None => single(headers, &HOST).ok().flatten().and_then(|it| it.to_str().ok()),
+        };
+        host.is_some_and(|it| self.is_own(it, if self.is_https { "443" } else { "80" }))
+    }
+
+    /// Whether a write came from this deployment's own pages: the header is there, and any origin sent is its own.
+    #[must_use]
+    pub fn is_own_write(&self, headers: &HeaderMap) -> bool {
+        let marked = matches!(single(headers, &X_SVC_CSRF), Ok(Some(value)) if value.as_bytes() == b"1");
+        let origin = match single(headers, &ORIGIN) {
+            Ok(None) => true,
+            Ok(Some(origin)) => origin.to_str().is_ok_and(|it| self.is_own_origin(it)),
+            Err(_) => false,
+        };
+        marked && origin
+    }
+
+    fn is_own_origin(&self, origin: &str) -> bool {
+        if origin.eq_ignore_ascii_case(&self.origin) {
+            return true;
+        }
+        match origin.split_once("://") {
+            Some(("http", host)) if !self.is_https => self.is_own(host, "80"),
+            _ => false,
+        }
+    }
+
+    fn is_own(&self, authority: &str, default_port: &str) -> bool {
+        let authority = authority.to_ascii_lowercase();
+        let (host, port) = split_port(&authority);
+        let named = host == self.host || (self.is_loopback && LOOPBACK_HOSTS.contains(&host));
+        named && port.unwrap_or(default_port) == self.port
+    }
+}
+
+/// Host and port of an authority; an IPv6 address keeps its brackets.
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|it| it.is_ascii_digit()) => (host, Some(port)),
+        _ => (authority, None),
+    }
+}
+
+/// Checks that a body of the console's interface says that it is JSON: a form of another site cannot.
+///
+/// # Errors
+/// The fault, with the header as field.
+pub fn body_is_json(headers: &HeaderMap) -> Result<(), FieldError> {
+    let essence = |value: &HeaderValue| {
+        let text = value.to_str().unwrap_or_default();
+        text.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+    };
+    match single(headers, &CONTENT_TYPE) {
+        Ok(Some(value)) if essence(value) => Ok(()),
+        _ => Err(FieldError::new(CONTENT_TYPE.as_str(), "must be `application/json`")),
     }
 }
 
@@ -98,8 +235,11 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use svc_core::refusal::Kind;
+    use svc_core::state::people::TokenScope;
 
     use super::*;
+
+    const TOKEN: Auth = Auth::Token(TokenScope::AgentsRead);
 
     fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
         lines
@@ -135,7 +275,9 @@ mod tests {
     fn one_kind_of_credential_is_read() {
         let of = |auth, lines: &[(&'static str, &str)]| {
             let headers = headers(lines);
-            credential(auth, &headers).map(|it| it.map(str::to_owned)).map_err(|it| it.kind())
+            credential(auth, &headers, &Site::of("http://127.0.0.1:8080"))
+                .map(|it| it.map(str::to_owned))
+                .map_err(|it| it.kind())
         };
         let some = |text: &str| Ok(Some(text.to_owned()));
         assert_eq!(of(Auth::Open, &[("authorization", "Bearer ask_1"), ("authorization", "x")]), Ok(None));
@@ -144,7 +286,7 @@ mod tests {
         assert_eq!(of(Auth::Agent, &[("authorization", "Bearer ask_1"), ("x-api-key", "ask_1")]), some("ask_1"));
         assert_eq!(of(Auth::Workspace, &[("x-api-key", "ask_2")]), some("ask_2"));
         assert_eq!(of(Auth::WorkspaceAdmin, &[("authorization", "Bearer ask_2")]), some("ask_2"));
-        assert_eq!(of(Auth::Token, &[("authorization", "Bearer ims_3"), ("x-api-key", "ask_2")]), some("ims_3"));
+        assert_eq!(of(TOKEN, &[("authorization", "Bearer ims_3"), ("x-api-key", "ask_2")]), some("ims_3"));
         for (auth, lines) in [
             (Auth::Agent, &[][..]),
             (Auth::Agent, &[("x-api-key", "ask_1")]),
@@ -152,7 +294,7 @@ mod tests {
             (Auth::Agent, &[("authorization", "Basic ask_1")]),
             (Auth::Agent, &[("authorization", "ask_1")]),
             (Auth::Agent, &[("authorization", "Bearer")]),
-            (Auth::Token, &[("authorization", "Bearer ask_1")]),
+            (TOKEN, &[("authorization", "Bearer ask_1")]),
             (Auth::Workspace, &[("x-api-key", "ims_1")]),
         ] {
             assert_eq!(of(auth, lines), Err(Kind::Unauthenticated), "{auth:?} {lines:?}");
@@ -164,7 +306,7 @@ mod tests {
     fn doubled_and_differing_headers_are_faults() {
         let field = |lines: &[(&'static str, &str)]| {
             let headers = headers(lines);
-            let refusal = credential(Auth::Agent, &headers).unwrap_err();
+            let refusal = credential(Auth::Agent, &headers, &Site::of("http://127.0.0.1")).unwrap_err();
             assert_eq!(refusal.kind(), Kind::InvalidRequest);
             refusal.errors().iter().find_map(|it| it.field.as_deref().map(str::to_owned)).unwrap()
         };
@@ -185,5 +327,60 @@ mod tests {
             );
         }
         assert!(body_is_plain(&headers(&[("content-encoding", "identity"), ("content-encoding", "gzip")])).is_err());
+    }
+
+    /// A session's cookie is read under the name that counts here, and only where one was sent.
+    #[test]
+    fn one_session_cookie_is_read() {
+        let of = |base: &str, cookies: &[&str]| {
+            let lines: Vec<(&'static str, &str)> = cookies.iter().map(|it| ("cookie", *it)).collect();
+            Site::of(base).session(&headers(&lines)).map(str::to_owned)
+        };
+        let (local, https) = ("http://127.0.0.1:8080", "https://gate.example.com");
+        assert_eq!(of(local, &["a=1; sid=x"]).as_deref(), Some("x"));
+        assert_eq!(of(local, &["__Host-sid=x"]).as_deref(), Some("x"));
+        assert_eq!(of(https, &["__Host-sid=x; sid=y"]).as_deref(), Some("x"));
+        assert_eq!(of(https, &["sid=y"]), None);
+        assert_eq!(of(local, &["sid=x; sid=y"]), None);
+        assert_eq!(of(local, &["sid="]), None);
+        assert_eq!(of(local, &[]), None);
+    }
+
+    /// Hosts and origins count by name and port; a loopback server has several names.
+    #[test]
+    fn hosts_and_origins_are_the_deployments_own() {
+        let local = Site::of("http://127.0.0.1:8080");
+        let https = Site::of("https://Gate.example.com");
+        let host = |site: &Site, host: &str| site.is_own_host(&headers(&[("host", host)]), None);
+        for own in ["127.0.0.1:8080", "localhost:8080", "[::1]:8080", "LOCALHOST:8080"] {
+            assert!(host(&local, own), "{own}");
+        }
+        for other in ["127.0.0.1", "127.0.0.1:8081", "evil.example:8080", "", "localhost:8080.evil.example"] {
+            assert!(!host(&local, other), "{other}");
+        }
+        assert!(host(&https, "gate.example.com") && host(&https, "gate.example.com:443"));
+        assert!(!host(&https, "localhost") && !host(&https, "gate.example.com.evil.example"));
+        assert!(
+            !https.is_own_host(&HeaderMap::new(), None)
+                && https.is_own_host(&HeaderMap::new(), Some("gate.example.com"))
+        );
+        let write = |site: &Site, origin: Option<&str>, mark: Option<&str>| {
+            let mut lines = Vec::new();
+            lines.extend(origin.map(|it| ("origin", it)));
+            lines.extend(mark.map(|it| ("x-svc-csrf", it)));
+            site.is_own_write(&headers(&lines))
+        };
+        assert!(write(&https, None, Some("1")) && write(&https, Some("https://gate.example.com"), Some("1")));
+        assert!(write(&local, Some("http://localhost:8080"), Some("1")));
+        for (origin, mark) in [
+            (None, None),
+            (None, Some("0")),
+            (Some("null"), Some("1")),
+            (Some("http://gate.example.com"), Some("1")),
+            (Some("https://gate.example.com.evil.example"), Some("1")),
+            (Some("https://gate.example.com:444"), Some("1")),
+        ] {
+            assert!(!write(&https, origin, mark), "{origin:?} {mark:?}");
+        }
     }
 }

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::routes::{Auth, Content, Limit, NOWHERE, ROUTES, Route, Shape};
+use crate::routes::{self, Auth, Content, Limit, NOWHERE, Route, Shape};
 use crate::schemas::{self, reference};
 
 /// The document. `docs/openapi.json` in the repository is a copy, which a test keeps equal.
 #[must_use]
 pub fn document() -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for route in ROUTES {
+    for route in routes::all() {
         let item = paths.entry(route.path).or_insert_with(|| json!({}));
         if let Some(item) = item.as_object_mut() {
             item.insert(route.method.as_str().to_ascii_lowercase(), operation(route));
@@ -61,17 +61,23 @@ fn operation(route: &Route) -> Value {
     Value::Object(operation)
 }
 
-/// The variant's name, as clients of generated code expect it: `readAction`.
+/// The variant's name, as clients of generated code expect it: `readAction`, of a family `agentsList`.
 fn operation_id(route: &Route) -> String {
-    let name = format!("{:?}", route.op);
+    let name: String = format!("{:?}", route.op).chars().filter(|it| it.is_ascii_alphanumeric()).collect();
     let mut letters = name.chars();
     letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect()
 }
 
 fn parameters(route: &Route) -> Vec<Value> {
     let mut parameters = Vec::new();
-    if route.path.contains("{id}") {
-        parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }));
+    for name in route.params() {
+        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
+    }
+    for name in route.query {
+        parameters.push(json!({ "name": name, "in": "query", "required": false, "schema": { "type": "string" } }));
+    }
+    if route.is_console() && route.is_write() {
+        parameters.push(json!({ "name": "x-svc-csrf", "in": "header", "required": true, "schema": { "const": "1" } }));
     }
     for header in route.headers {
         let schema = schemas::key(
@@ -89,6 +95,8 @@ fn responses(route: &Route) -> Map<String, Value> {
         let content = match route.content {
             Content::Json(schema) => json!({ "application/json": { "schema": reference(schema) } }),
             Content::Html => json!({ "text/html": { "schema": { "type": "string" } } }),
+            Content::Events => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
+            Content::Empty => json!({}),
         };
         let mut headers = every_header(route);
         if !route.headers.is_empty() {
@@ -169,6 +177,7 @@ fn security_schemes() -> Value {
         "agentKey": { "type": "http", "scheme": "bearer", "bearerFormat": "ask_", "description": "An agent's own key." },
         "workspaceKey": { "type": "http", "scheme": "bearer", "bearerFormat": "ask_", "description": "A key of a workspace; also as x-api-key." },
         "workspaceKeyHeader": { "type": "apiKey", "in": "header", "name": "x-api-key" },
+        "session": { "type": "apiKey", "in": "cookie", "name": "__Host-sid", "description": "A signed-in person's session; `sid` on a local http server." },
         "serviceToken": { "type": "http", "scheme": "bearer", "bearerFormat": "ims_", "description": "A machine's token." },
     })
 }
@@ -178,7 +187,8 @@ fn security(auth: Auth) -> Value {
         Auth::Open => json!([]),
         Auth::Agent => json!([{ "agentKey": [] }]),
         Auth::Workspace | Auth::WorkspaceAdmin => json!([{ "workspaceKey": [] }, { "workspaceKeyHeader": [] }]),
-        Auth::Token => json!([{ "serviceToken": [] }]),
+        Auth::Token(scope) => json!([{ "serviceToken": [scope.as_str()] }]),
+        Auth::Session | Auth::Member(_) => json!([{ "session": [] }]),
     }
 }
 
@@ -229,7 +239,7 @@ mod tests {
     #[test]
     fn operations_follow_the_table() {
         let document = document();
-        for route in ROUTES {
+        for route in routes::all() {
             let pointer =
                 format!("/paths/{}/{}", route.path.replace('/', "~1"), route.method.as_str().to_ascii_lowercase());
             let responses = document.pointer(&pointer).unwrap().get("responses").unwrap().as_object().unwrap();

@@ -1,35 +1,33 @@
-//! The gate behind the routes: each reads its wire form, runs one operation and writes the answer.
+//! What stands behind the routes: each reads its wire form, runs one operation and writes the answer.
 //!
 //! **Invariant:** no rule is decided here. Whatever stops an operation is a refusal, and its cause is logged, not told.
+
+mod gate;
+mod me;
 
 use std::error::Error;
 
 use svc_core::command::Operation;
 use svc_core::engine::Failure;
-use svc_core::refusal::{Kind, Refusal};
-use svc_core::rules::gate::Caller;
-use svc_core::rules::gate::authorize::Authorize;
-use svc_core::rules::gate::callback::RegisterCallback;
-use svc_core::rules::gate::settle::Settle;
-use svc_core::rules::gate::verify::{Fault, Verdict, Verify};
-use svc_core::rules::read::{check_key, get_action};
+use svc_core::refusal::Refusal;
+use svc_core::rules::gate::Caller as AgentCaller;
+use svc_core::rules::people::by::{By, KeyCaller, Person, SignedIn, TokenCaller, check_token, person_in, signed_in};
+use svc_core::rules::read::check_key;
 use svc_core::state::edge::outbound::Outbound;
-use svc_core::state::gate::receipt::{KeyFault, PublicKeys, jwks_json, parse};
-use svc_core::state::people::Binding;
+use svc_core::state::gate::receipt::{PublicKeys, jwks_json};
+use svc_core::state::people::{Binding, Credential, KeyScope, Reach, Right, Role};
 use svc_core::store::{CommitError, Key, Range, Record};
+use svc_core::turn::{Halt, Scope};
 use svc_core::value::digest::Digest;
-use svc_core::value::id::ActionId;
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
 use svc_core::value::{Id, Span, Timestamp};
 use svc_store::{Gate, StoreError};
 
+pub use self::gate::Known;
 use crate::answer::Answer;
-use crate::dispatch::{Call, Service};
-use crate::routes::Auth;
-use crate::wire::{action_request, callback, decision, settlement, verdict};
-
-/// How long the key set may be kept by caches.
-const JWKS_CACHE: &str = "max-age=300";
+use crate::dispatch::{Call, Service, Shown};
+use crate::routes::{Auth, Op};
 
 /// How far a node's clock may be behind the newest record of the store.
 const CLOCK_SLACK: Span = Span::seconds(5);
@@ -39,25 +37,109 @@ const WORKSPACES_LOOKED_AT: usize = 64;
 /// The gate as a [`Service`].
 #[derive(Debug)]
 pub struct GateService {
-    gate: Gate,
+    /// The gate.
+    pub gate: Gate,
     keys: PublicKeys,
     jwks: String,
     outbound: Outbound,
+    /// The address that links are made with, without a slash at its end.
+    pub base_url: String,
 }
 
-/// Who calls: an agent, by the key with this digest.
+/// Who calls, by the one credential that the route takes.
+#[derive(Debug)]
+pub enum Caller {
+    /// An agent.
+    Agent(Known),
+    /// A workspace key.
+    Key(KeyCaller),
+    /// A service token.
+    Token(TokenCaller),
+    /// A signed-in person, in no workspace.
+    Session(Box<SignedIn>),
+    /// A signed-in person in the workspace of the path.
+    Member(Member),
+}
+
+/// A signed-in person in the workspace of the path, with the right of the route.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
-    caller: Caller,
-    digest: Digest,
+pub struct Member {
+    /// Who, as commands name them.
+    pub person: Person,
+    /// Their role when the request came.
+    pub role: Role,
+    /// How far the route's right reached then.
+    pub reach: Reach,
+}
+
+impl Caller {
+    fn agent(self) -> Result<Known, Refusal> {
+        if let Self::Agent(it) = self { Ok(it) } else { Err(Refusal::unauthenticated()) }
+    }
+
+    /// On whose behalf commands run, and in which workspace.
+    ///
+    /// # Errors
+    /// `unauthenticated` for a caller that administers nothing.
+    pub fn by(&self) -> Result<(By, WorkspaceId), Refusal> {
+        match self {
+            Self::Key(it) => Ok((By::Key(*it), it.workspace)),
+            Self::Token(it) => Ok((By::Token(it.clone()), it.workspace)),
+            Self::Member(it) => Ok((By::Person(it.person), it.person.workspace)),
+            Self::Agent(_) | Self::Session(_) => Err(Refusal::unauthenticated()),
+        }
+    }
+
+    /// The member.
+    ///
+    /// # Errors
+    /// `unauthenticated` for any other caller.
+    pub fn member(&self) -> Result<Member, Refusal> {
+        if let Self::Member(it) = self { Ok(*it) } else { Err(Refusal::unauthenticated()) }
+    }
+
+    /// The signed-in person.
+    ///
+    /// # Errors
+    /// `unauthenticated` for any other caller.
+    pub fn session(&self) -> Result<&SignedIn, Refusal> {
+        if let Self::Session(it) = self { Ok(it) } else { Err(Refusal::unauthenticated()) }
+    }
 }
 
 impl GateService {
     /// The gate, the keys that its receipts are checked with, and what callbacks may name.
     #[must_use]
-    pub fn new(gate: Gate, keys: PublicKeys, outbound: Outbound) -> Self {
+    pub fn new(gate: Gate, keys: PublicKeys, outbound: Outbound, base_url: &str) -> Self {
         let jwks = jwks_json(&keys);
-        Self { gate, keys, jwks, outbound }
+        Self { gate, keys, jwks, outbound, base_url: base_url.to_owned() }
+    }
+
+    /// Runs an administrative operation.
+    ///
+    /// # Errors
+    /// What the operation is refused with, or what is told where it fails.
+    pub async fn run<O: Operation>(&self, operation: O) -> Result<O::Answer, Refusal>
+    where
+        O::Answer: Send,
+    {
+        self.gate.submit(operation).await.map_err(refusal)
+    }
+
+    /// Runs a rule that only reads.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn read<T>(&self, rule: impl Fn(&mut Scope<'_>) -> Result<T, Halt>) -> Result<T, Refusal> {
+        self.gate.read(rule).map_err(refusal)
+    }
+
+    /// Rows of one index.
+    ///
+    /// # Errors
+    /// `not_ready` where the store does not answer.
+    pub fn scan(&self, range: &Range) -> Result<Vec<svc_core::store::Found>, Refusal> {
+        self.gate.scan(range).map_err(refusal)
     }
 
     /// Whether the store answers and this node's clock is not behind what it has seen, by more than nodes may differ: what
@@ -75,139 +157,140 @@ impl GateService {
         }
         Ok(self.gate.now() >= newest.minus(CLOCK_SLACK))
     }
-
-    async fn submit<O: Operation>(&self, known: &Known, operation: O) -> Result<O::Answer, Refusal>
-    where
-        O::Answer: Send,
-    {
-        self.gate.submit(operation).await.map_err(|failure| self.told(known, failure))
-    }
-
-    /// What a known caller is told of a failure. One whose key has ended is known no longer: from now on it counts against
-    /// its address and uses up no agent's rate.
-    fn told(&self, known: &Known, failure: Failure<StoreError>) -> Refusal {
-        let told = refusal(failure);
-        if told.kind() == Kind::InvalidApiKey {
-            self.gate.forget_binding(&known.digest);
-        }
-        told
-    }
-
-    /// A fault of a request by a key that memory knows: a key that was revoked since is told that, not the fault.
-    fn fault(&self, known: &Known, fault: Refusal) -> Refusal {
-        let checked = self.gate.read(|scope| check_key(scope, &known.digest));
-        checked.err().map_or(fault, |failure| self.told(known, failure))
-    }
-
-    fn action_id(&self, known: &Known, call: &Call) -> Result<ActionId, Refusal> {
-        ActionId::parse(call.id()).map_err(|_| self.fault(known, Refusal::not_found()))
-    }
-
-    /// What the text alone tells of a receipt: a question to the gate, or why it is no good.
-    fn look_at(&self, asked: verdict::Asked) -> Result<Verify, Fault> {
-        let parsed = parse(&asked.receipt).map_err(|_| Fault::Malformed)?;
-        self.keys.verify(&parsed).map_err(|fault| match fault {
-            KeyFault::Unknown => Fault::UnknownKey,
-            KeyFault::BadSignature => Fault::BadSignature,
-        })?;
-        let claims = parsed.claims();
-        if claims.issuer != self.gate.signer().issuer() {
-            return Err(Fault::WrongIssuer);
-        }
-        let digest = claims.digest.strip_prefix("sha256:").and_then(|hex| Digest::parse(hex).ok());
-        Ok(Verify {
-            receipt: claims.receipt,
-            digest: digest.ok_or(Fault::Malformed)?,
-            charge: asked.charge,
-            kind: asked.kind,
-            key: asked.key,
-            body: asked.body,
-        })
-    }
 }
 
 impl Service for GateService {
-    type Caller = Known;
+    type Caller = Caller;
 
-    fn known(&self, auth: Auth, credential: &str) -> Option<Known> {
-        let digest = Digest::of(credential);
-        self.gate.known_binding(&digest).and_then(|binding| known(auth, &binding, digest).ok())
+    fn known(&self, shown: &Shown<'_>) -> Option<Caller> {
+        if shown.auth != Auth::Agent {
+            return None;
+        }
+        let digest = Digest::of(shown.credential);
+        let binding = self.gate.known_binding(&digest)?;
+        Some(Caller::Agent(Known { caller: AgentCaller::of(&binding).ok()?, digest }))
     }
 
-    async fn resolve(&self, auth: Auth, credential: &str) -> Result<Known, Refusal> {
-        let digest = Digest::of(credential);
-        let binding = self.gate.read(|scope| check_key(scope, &digest)).map_err(refusal)?;
-        // Remembered only now, so that a stranger's guesses fill no memory.
-        self.gate.binding(&digest).map_err(refusal)?;
-        known(auth, &binding, digest)
+    async fn resolve(&self, shown: &Shown<'_>) -> Result<Caller, Refusal> {
+        let digest = Digest::of(shown.credential);
+        match shown.auth {
+            Auth::Open => Err(Refusal::unauthenticated()),
+            Auth::Agent => {
+                let binding = self.read(|scope| check_key(scope, &digest))?;
+                // Remembered only now, so that a stranger's guesses fill no memory.
+                self.gate.binding(&digest).map_err(refusal)?;
+                Ok(Caller::Agent(Known { caller: AgentCaller::of(&binding)?, digest }))
+            }
+            Auth::Workspace | Auth::WorkspaceAdmin => {
+                let binding = self.read(|scope| check_key(scope, &digest))?;
+                if shown.auth == Auth::WorkspaceAdmin && binding.scope != KeyScope::Admin {
+                    return Err(Refusal::missing_scope());
+                }
+                Ok(Caller::Key(key_caller(&binding, &digest)))
+            }
+            Auth::Token(needed) => {
+                let token = self.read(|scope| check_token(scope, &digest, shown.address))?;
+                if !token.scopes.contains(&needed) {
+                    return Err(Refusal::missing_scope_named(needed.as_str()));
+                }
+                Ok(Caller::Token(TokenCaller {
+                    workspace: token.workspace,
+                    token: token.token,
+                    row: token.id,
+                    name: token.name.clone(),
+                    address: shown.address,
+                }))
+            }
+            Auth::Session => Ok(Caller::Session(Box::new(self.read(|scope| signed_in(scope, &digest))?))),
+            Auth::Member(right) => self.member(&digest, shown.workspace, right).map(Caller::Member),
+        }
     }
 
-    fn rate_bits(caller: &Known) -> u128 {
-        caller.caller.agent.bits()
+    fn rate_bits(caller: &Caller) -> u128 {
+        match caller {
+            Caller::Agent(it) => it.caller.agent.bits(),
+            Caller::Key(it) => it.key.bits(),
+            Caller::Token(it) => it.token.bits(),
+            Caller::Session(it) => it.account.id.bits(),
+            Caller::Member(it) => it.person.account.bits(),
+        }
     }
 
     async fn is_ready(&self) -> bool {
         self.clock_is_right().is_ok_and(|right| right)
     }
 
-    async fn authorize(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
-        let request = action_request::read(&call.headers, &call.body).map_err(|fault| self.fault(&known, fault))?;
-        // Without entropy there is no salt that hides what was asked, so there is no decision.
-        let salt = self.gate.fresh_salt().map_err(refusal)?;
-        let decided = self.submit(&known, Authorize::new(known.caller, request, salt)).await?;
-        let answer = Answer::json(decision::write(&decided)?);
-        Ok(if decided.is_replay() { answer.replayed() } else { answer })
+    async fn authorize(&self, caller: Caller, call: Call) -> Result<Answer, Refusal> {
+        self.agent_authorize(caller.agent()?, call).await
     }
 
-    async fn read_action(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
-        let id = self.action_id(&known, &call)?;
-        let view = self
-            .gate
-            .read(|scope| get_action(scope, &known.caller, id))
-            .map_err(|failure| self.told(&known, failure))?;
-        let decided = svc_core::answer::Decided::of(view, &**self.gate.signer());
-        Ok(Answer::json(decision::write(&decided)?))
+    async fn read_action(&self, caller: Caller, call: Call) -> Result<Answer, Refusal> {
+        self.agent_read_action(caller.agent()?, call).await
     }
 
-    async fn register_callback(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
-        let url = callback::read(&call.body, &self.outbound).map_err(|fault| self.fault(&known, fault))?;
-        let action = self.action_id(&known, &call)?;
-        let callback = self.submit(&known, RegisterCallback { caller: known.caller, action, url }).await?;
-        Ok(Answer::json(callback::write(action, &callback)?))
+    async fn register_callback(&self, caller: Caller, call: Call) -> Result<Answer, Refusal> {
+        self.agent_register_callback(caller.agent()?, call).await
     }
 
-    async fn settle(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
-        let (status, amount) = settlement::read(&call.body).map_err(|fault| self.fault(&known, fault))?;
-        let action = self.action_id(&known, &call)?;
-        let decided = self.submit(&known, Settle { caller: known.caller, action, status, amount }).await?;
-        Ok(Answer::json(decision::write(&decided)?))
+    async fn settle(&self, caller: Caller, call: Call) -> Result<Answer, Refusal> {
+        self.agent_settle(caller.agent()?, call).await
     }
 
     async fn verify(&self, call: Call) -> Result<Answer, Refusal> {
-        let asked = verdict::read(&call.headers, &call.body)?;
-        let verdict = match self.look_at(asked) {
-            Ok(question) => self.gate.submit(question).await.map_err(unsure)?,
-            Err(fault) => Verdict::no(fault),
-        };
-        let answer = Answer::json(verdict::write(&verdict)?);
-        Ok(if verdict.replayed { answer.replayed() } else { answer })
+        self.verify_receipt(call).await
     }
 
-    async fn keys(&self, _call: Call) -> Result<Answer, Refusal> {
-        Ok(Answer::json(self.jwks.clone()).cached(JWKS_CACHE))
+    async fn keys(&self, call: Call) -> Result<Answer, Refusal> {
+        self.public_keys(call).await
+    }
+
+    async fn family(&self, caller: Option<Caller>, call: Call) -> Result<Answer, Refusal> {
+        // A route that takes a credential has its caller here; if it had none, it would be refused.
+        let known = caller.ok_or_else(Refusal::unauthenticated);
+        match call.route.op {
+            Op::Me(op) => me::answer(self, op, &known?, &call).await,
+            Op::Authorize
+            | Op::ReadAction
+            | Op::RegisterCallback
+            | Op::Settle
+            | Op::Verify
+            | Op::Keys
+            | Op::Health
+            | Op::Ready
+            | Op::OpenApi
+            | Op::Docs
+            | Op::DocsErrors => Err(Refusal::internal()),
+        }
     }
 }
 
-/// Whom a binding names on a route of this kind.
-fn known(auth: Auth, binding: &Binding, digest: Digest) -> Result<Known, Refusal> {
-    match auth {
-        Auth::Agent => Ok(Known { caller: Caller::of(binding)?, digest }),
-        Auth::Open | Auth::Workspace | Auth::WorkspaceAdmin | Auth::Token => Err(Refusal::unauthenticated()),
+impl GateService {
+    fn member(&self, digest: &Digest, workspace: Option<&str>, right: Right) -> Result<Member, Refusal> {
+        let workspace = WorkspaceId::parse(workspace.unwrap_or_default());
+        self.read(|scope| {
+            // Whoever is not signed in learns nothing of workspaces.
+            let signed_in = signed_in(scope, digest)?;
+            let workspace = workspace.clone().map_err(|_| Refusal::not_found())?;
+            let (person, role) = person_in(scope, &signed_in, workspace)?;
+            match role.reach(right) {
+                Reach::No => Err(Refusal::forbidden(format!("a workspace's {} may not do that", role.as_str())).into()),
+                reach => Ok(Member { person, role, reach }),
+            }
+        })
+    }
+}
+
+fn key_caller(binding: &Binding, digest: &Digest) -> KeyCaller {
+    KeyCaller {
+        workspace: binding.workspace,
+        key: binding.key,
+        row: Credential::id_of(digest),
+        principal: binding.principal,
     }
 }
 
 /// What a caller is told of a failure; its cause is logged.
-fn refusal(failure: Failure<StoreError>) -> Refusal {
+pub(crate) fn refusal(failure: Failure<StoreError>) -> Refusal {
     let told = match &failure {
         Failure::Refused(refusal) => return refusal.clone(),
         Failure::Load(_) | Failure::Contended | Failure::Commit(CommitError::Unavailable(_)) => Refusal::not_ready(),
@@ -217,17 +300,8 @@ fn refusal(failure: Failure<StoreError>) -> Refusal {
     told
 }
 
-/// The same for verify, where an unknown outcome has its own advice: the receipt may be spent.
-fn unsure(failure: Failure<StoreError>) -> Refusal {
-    if matches!(failure, Failure::Commit(CommitError::Unknown(_))) {
-        log(&failure);
-        return Refusal::verify_unknown();
-    }
-    refusal(failure)
-}
-
 /// Logs a failure with everything that led to it.
-fn log(failure: &Failure<StoreError>) {
+pub(crate) fn log(failure: &Failure<StoreError>) {
     let mut chain = failure.to_string();
     let mut cause = failure.source();
     while let Some(error) = cause {

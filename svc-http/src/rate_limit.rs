@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use svc_core::rate::{Bucket, Standing};
 
+use crate::config::Limits;
 use crate::routes::Limit;
 
 /// Requests a minute of each rate class.
@@ -19,6 +20,32 @@ pub struct Rates {
     pub gate: u32,
     /// `limits.verifyPerMinute`.
     pub verify: u32,
+    /// `limits.gatewayPerMinute`.
+    pub key: u32,
+    /// `limits.tokenPerMinute`.
+    pub token: u32,
+    /// `limits.signInPerMinute`.
+    pub sign_in: u32,
+}
+
+impl Rates {
+    /// What the configuration says.
+    #[must_use]
+    pub const fn of(limits: &Limits) -> Self {
+        Self {
+            gate: limits.gate_per_minute,
+            verify: limits.verify_per_minute,
+            key: limits.gateway_per_minute,
+            token: limits.token_per_minute,
+            sign_in: limits.sign_in_per_minute,
+        }
+    }
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Self::of(&Limits::default())
+    }
 }
 
 /// What a bucket is for.
@@ -92,6 +119,9 @@ impl RateLimiter {
             Limit::Unlimited => None,
             Limit::Gate => Some(self.rates.gate),
             Limit::Verify => Some(self.rates.verify),
+            Limit::Key => Some(self.rates.key),
+            Limit::Token => Some(self.rates.token),
+            Limit::SignIn => Some(self.rates.sign_in),
         }
     }
 
@@ -110,7 +140,7 @@ impl RateLimiter {
 mod tests {
     use super::*;
 
-    const RATES: Rates = Rates { gate: 2, verify: 1 };
+    const RATES: Rates = Rates { gate: 2, verify: 1, key: 1, token: 1, sign_in: 1 };
 
     /// Callers and classes have buckets of their own.
     #[test]

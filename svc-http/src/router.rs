@@ -5,7 +5,7 @@ use std::ops::Range;
 use http::{HeaderValue, Method};
 use svc_core::refusal::Refusal;
 
-use crate::routes::{ROUTES, Route};
+use crate::routes::{self, Route};
 
 /// The route table, ready for matching.
 #[derive(Debug)]
@@ -18,8 +18,8 @@ pub struct Router {
 pub struct Matched {
     /// The row of the table.
     pub route: &'static Route,
-    /// Where in the path the `{id}` stands.
-    pub id: Option<Range<usize>>,
+    /// Where in the path the ids stand, in the order of [`Route::params`].
+    pub params: Vec<Range<usize>>,
     /// Whether HEAD was asked where GET is served.
     pub head: bool,
 }
@@ -54,19 +54,19 @@ const NEAREST_PATH_MAX: usize = 200;
 const NO_ID_COST: usize = 3;
 
 impl Router {
-    /// A router over [`ROUTES`].
+    /// A router over [`routes::all`].
     ///
     /// # Errors
     /// [`AmbiguousRoute`] where two rows overlap: a bug that a test finds.
     pub fn new() -> Result<Self, AmbiguousRoute> {
         let mut paths = matchit::Router::new();
         let mut known: Vec<&str> = Vec::new();
-        for path in ROUTES.iter().map(|it| it.path) {
+        for path in routes::all().map(|it| it.path) {
             if known.contains(&path) {
                 continue;
             }
             known.push(path);
-            let routes: Vec<&Route> = ROUTES.iter().filter(|it| it.path == path).collect();
+            let routes: Vec<&Route> = routes::all().filter(|it| it.path == path).collect();
             let mut methods: Vec<&str> = Vec::new();
             for route in &routes {
                 methods.push(route.method.as_str());
@@ -97,12 +97,13 @@ impl Router {
                 allow: Some(found.value.allow.clone()),
             }));
         };
-        // The parameter is a part of `path`, so its distance from the start is its place.
-        let id = found.params.iter().next().map(|(_, value)| {
+        // A parameter is a part of `path`, so its distance from the start is its place.
+        let place = |value: &str| {
             let start = (value.as_ptr() as usize).saturating_sub(path.as_ptr() as usize);
             start..start.saturating_add(value.len())
-        });
-        Ok(Matched { route, id, head })
+        };
+        let params = found.params.iter().map(|(_, value)| place(value)).collect();
+        Ok(Matched { route, params, head })
     }
 }
 
@@ -112,7 +113,7 @@ fn nearest(method: &Method, path: &str) -> Option<String> {
     if path.len() > NEAREST_PATH_MAX {
         return None;
     }
-    let route = ROUTES.iter().min_by_key(|it| (distance(path, it.path), it.method != *method))?;
+    let route = routes::all().min_by_key(|it| (distance(path, it.path), it.method != *method))?;
     // More than a third of the path changed is another path.
     (distance(path, route.path) <= (path.len() / 3).max(2)).then(|| format!("{} {}", route.method, route.path))
 }
@@ -123,8 +124,8 @@ fn distance(path: &str, template: &str) -> usize {
     let mut total = 0_usize;
     for wanted in template.split('/') {
         let edits = match segments.next() {
-            Some(sent) if wanted == "{id}" && sent.contains('_') => 0,
-            Some(_) if wanted == "{id}" => NO_ID_COST,
+            Some(sent) if wanted.starts_with("{") && sent.contains('_') => 0,
+            Some(_) if wanted.starts_with("{") => NO_ID_COST,
             Some(sent) => strsim::damerau_levenshtein(sent, wanted),
             None => wanted.len().saturating_add(1),
         };
@@ -148,11 +149,12 @@ mod tests {
     /// Every row is found by its method and path, with its id where it has one, and GET by HEAD too.
     #[test]
     fn every_row_is_found() {
-        for route in ROUTES {
-            let path = route.path.replace("{id}", "act_1");
+        for route in routes::all() {
+            let path = route.path.replace("{", "x_").replace("}", "");
             let found = router().find(&route.method, &path).unwrap();
             assert_eq!(found.route.op, route.op);
-            assert_eq!(found.id.map(|it| path[it].to_owned()), route.path.contains("{id}").then(|| "act_1".to_owned()));
+            let params: Vec<String> = found.params.into_iter().map(|it| path[it].to_owned()).collect();
+            assert_eq!(params, route.params().map(|it| format!("x_{it}")).collect::<Vec<_>>());
             let head = router().find(&Method::HEAD, &path);
             assert_eq!(head.is_ok_and(|it| it.head && it.route.op == route.op), route.method == Method::GET);
         }

@@ -4,10 +4,16 @@
 //!
 //! **Invariant:** a route that is not in the table does not exist. Adding one is a row here and an arm in `dispatch.rs`.
 
+mod gate;
+mod me;
+
 use http::Method;
 use svc_core::refusal::Kind;
+use svc_core::state::people::{Right, TokenScope};
 
-/// What a route does; `dispatch.rs` has one arm for each.
+pub use me::MeOp;
+
+/// What a route does; `dispatch.rs` has one arm for each, and for the routes of a family `ops/` has its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Op {
     /// Asks whether an action may be done.
@@ -32,6 +38,8 @@ pub enum Op {
     Docs,
     /// The types of errors for people: what `error.docs` points to.
     DocsErrors,
+    /// A person's own account and sessions.
+    Me(MeOp),
 }
 
 /// Who may call a route. Exactly one kind of credential is read; any other is treated as not sent.
@@ -45,8 +53,12 @@ pub enum Auth {
     Workspace,
     /// A workspace key with admin scope, sent in the same ways.
     WorkspaceAdmin,
-    /// A service token, `ims_…`, as `authorization: Bearer`.
-    Token,
+    /// A service token, `ims_…`, with this scope, as `authorization: Bearer`.
+    Token(TokenScope),
+    /// A signed-in person, by the session's cookie, in no workspace.
+    Session,
+    /// A signed-in person who has this right in the workspace that `{wid}` names.
+    Member(Right),
 }
 
 /// Which rate a route counts against.
@@ -58,6 +70,12 @@ pub enum Limit {
     Gate,
     /// `limits.verifyPerMinute`, per address.
     Verify,
+    /// `limits.gatewayPerMinute`, per key; what fails before a key is known counts per address.
+    Key,
+    /// `limits.tokenPerMinute`, per token; what fails before a token is known counts per address.
+    Token,
+    /// `limits.signInPerMinute`, per address.
+    SignIn,
 }
 
 /// The envelope of errors.
@@ -83,6 +101,10 @@ pub enum Content {
     Json(&'static str),
     /// A page.
     Html,
+    /// Server-sent events.
+    Events,
+    /// Nothing: 204.
+    Empty,
 }
 
 /// One route.
@@ -92,7 +114,7 @@ pub struct Route {
     pub op: Op,
     /// Its method; HEAD is answered wherever it is GET.
     pub method: Method,
-    /// Its path, with `{id}` where an id stands.
+    /// Its path, with names in braces where ids stand.
     pub path: &'static str,
     /// Whose credential is read.
     pub auth: Auth,
@@ -112,6 +134,8 @@ pub struct Route {
     pub refusals: &'static [Kind],
     /// The request headers that mean something here beyond those of every route.
     pub headers: &'static [&'static str],
+    /// The query parameters that mean something here.
+    pub query: &'static [&'static str],
     /// One line for people.
     pub summary: &'static str,
 }
@@ -122,6 +146,24 @@ pub const EVERYWHERE: &[Kind] = &[Kind::InvalidRequest, Kind::BodyTooLarge, Kind
 pub const NOWHERE: &[Kind] = &[Kind::RouteNotFound, Kind::MethodNotAllowed];
 
 impl Route {
+    /// Whether it belongs to the console's interface: answered to the deployment's own host alone, and writes need to come
+    /// from its own pages (SPEC part 5).
+    #[must_use]
+    pub fn is_console(&self) -> bool {
+        self.path.starts_with("/api/")
+    }
+
+    /// Whether it changes something.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        self.method != Method::GET
+    }
+
+    /// The names in braces, in order.
+    pub fn params(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.path.split('/').filter_map(|it| it.strip_prefix("{")?.strip_suffix("}"))
+    }
+
     /// Everything that this route may refuse with, in the table's order and without repetition.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         Kind::ALL.iter().copied().filter(|kind| self.may_refuse(*kind))
@@ -131,6 +173,8 @@ impl Route {
     #[must_use]
     pub fn may_refuse(&self, kind: Kind) -> bool {
         EVERYWHERE.contains(&kind)
+            || (self.is_console() && kind == Kind::Forbidden)
+            || (self.is_console() && self.is_write() && kind == Kind::Csrf)
             || self.refusals.contains(&kind)
             || (self.request.is_some() && kind == Kind::InvalidJson)
             || (self.limit != Limit::Unlimited && kind == Kind::RateLimited)
@@ -147,7 +191,9 @@ impl Auth {
             Self::Agent => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::AgentKeyRequired, Kind::AgentNotFound],
             Self::Workspace => &[Kind::Unauthenticated, Kind::InvalidApiKey],
             Self::WorkspaceAdmin => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::MissingScope],
-            Self::Token => &[Kind::Unauthenticated, Kind::InvalidToken, Kind::TokenExpired, Kind::MissingScope],
+            Self::Token(_) => &[Kind::Unauthenticated, Kind::InvalidToken, Kind::TokenExpired, Kind::MissingScope],
+            Self::Session => &[Kind::Unauthenticated],
+            Self::Member(_) => &[Kind::Unauthenticated, Kind::Forbidden, Kind::NotFound],
         }
     }
 
@@ -159,108 +205,30 @@ impl Auth {
             Self::Agent => "agent key",
             Self::Workspace => "workspace key",
             Self::WorkspaceAdmin => "workspace key with admin scope",
-            Self::Token => "service token",
+            Self::Token(TokenScope::AgentsRead) => "service token, `agents:read`",
+            Self::Token(TokenScope::AgentsWrite) => "service token, `agents:write`",
+            Self::Token(TokenScope::AgentsFreeze) => "service token, `agents:freeze`",
+            Self::Token(TokenScope::ApprovalsRead) => "service token, `approvals:read`",
+            Self::Token(TokenScope::EvidenceRead) => "service token, `evidence:read`",
+            Self::Session => "session",
+            Self::Member(_) => "session of a member",
         }
     }
 }
 
-/// Every route of this server.
-pub const ROUTES: &[Route] = &[
-    Route {
-        op: Op::Authorize,
-        method: Method::POST,
-        path: "/v1/actions/authorize",
-        request: Some("ActionRequest"),
-        content: Content::Json("Decision"),
-        refusals: &[Kind::IdempotencyConflict],
-        headers: &["idempotency-key"],
-        summary: "Ask before an action; the answer is allow, deny or approval_required",
-        ..GATE
-    },
-    Route {
-        op: Op::ReadAction,
-        method: Method::GET,
-        path: "/v1/actions/{id}",
-        content: Content::Json("Decision"),
-        refusals: &[Kind::NotFound],
-        summary: "Read an action as it now stands",
-        ..GATE
-    },
-    Route {
-        op: Op::RegisterCallback,
-        method: Method::POST,
-        path: "/v1/actions/{id}/callback",
-        request: Some("CallbackRegistration"),
-        content: Content::Json("Callback"),
-        refusals: &[Kind::NotFound],
-        summary: "Register the one https URL that is called once the action is decided",
-        ..GATE
-    },
-    Route {
-        op: Op::Settle,
-        method: Method::POST,
-        path: "/v1/actions/{id}/settle",
-        request: Some("Outcome"),
-        content: Content::Json("Decision"),
-        refusals: &[Kind::NotFound, Kind::InvalidStatus, Kind::InvalidAmount, Kind::NotAllowed, Kind::AlreadySettled],
-        summary: "Record what happened after an allowed action",
-        ..GATE
-    },
-    Route {
-        op: Op::Verify,
-        method: Method::POST,
-        path: "/v1/verify",
-        limit: Limit::Verify,
-        request: Some("VerifyRequest"),
-        content: Content::Json("Verdict"),
-        refusals: &[Kind::VerifyUnknown],
-        headers: &["idempotency-key"],
-        summary: "Verify a receipt without a key; verifying a genuine one consumes it",
-        ..OPEN
-    },
-    Route {
-        op: Op::Keys,
-        path: "/.well-known/jwks.json",
-        content: Content::Json("Jwks"),
-        summary: "The public keys that receipts are signed with",
-        ..OPEN
-    },
-    Route {
-        op: Op::Health,
-        path: "/healthz",
-        content: Content::Json("Health"),
-        summary: "Whether the process is alive",
-        ..OPEN
-    },
-    Route {
-        op: Op::Ready,
-        path: "/readyz",
-        content: Content::Json("Health"),
-        summary: "Whether this server can decide",
-        ..OPEN
-    },
-    Route {
-        op: Op::OpenApi,
-        path: "/openapi.json",
-        content: Content::Json("OpenApi"),
-        summary: "This interface as OpenAPI 3.1",
-        ..OPEN
-    },
-    Route { op: Op::Docs, path: "/docs", content: Content::Html, summary: "This interface for people", ..OPEN },
-    Route {
-        op: Op::DocsErrors,
-        path: "/docs/errors",
-        content: Content::Html,
-        summary: "Every type of error and what to do about it",
-        ..OPEN
-    },
-];
+/// The rows, one table a family of routes.
+pub const TABLES: &[&[Route]] = &[gate::ROUTES, me::ROUTES];
 
-/// What the gate's routes have in common.
-const GATE: Route = Route { auth: Auth::Agent, limit: Limit::Gate, ..OPEN };
+/// Every route of this server, in the order of documentation.
+pub fn all() -> impl Iterator<Item = &'static Route> + Clone {
+    TABLES.iter().copied().flatten()
+}
+
+/// The routes of the gate and those that need nobody.
+pub const GATE: &[Route] = gate::ROUTES;
 
 /// What most routes have in common.
-const OPEN: Route = Route {
+pub const OPEN: Route = Route {
     op: Op::Health,
     method: Method::GET,
     path: "/",
@@ -273,8 +241,15 @@ const OPEN: Route = Route {
     success: &[200],
     refusals: &[],
     headers: &[],
+    query: &[],
     summary: "",
 };
+
+/// What the parts of a list are asked for with.
+pub const PAGE: &[&str] = &["limit", "cursor"];
+
+/// What the console's reads have in common.
+pub const CONSOLE: Route = Route { auth: Auth::Session, ..OPEN };
 
 #[cfg(test)]
 mod tests {
@@ -285,19 +260,25 @@ mod tests {
     /// No two rows answer the same method and path or do the same thing, and each says what it is for.
     #[test]
     fn rows_are_unambiguous_and_complete() {
-        let pairs: BTreeSet<_> = ROUTES.iter().map(|it| (it.method.as_str(), it.path)).collect();
-        let ops: BTreeSet<_> = ROUTES.iter().map(|it| it.op).collect();
-        assert_eq!((pairs.len(), ops.len()), (ROUTES.len(), ROUTES.len()));
-        for route in ROUTES {
+        let pairs: BTreeSet<_> = all().map(|it| (it.method.as_str(), it.path)).collect();
+        let ops: BTreeSet<_> = all().map(|it| it.op).collect();
+        assert_eq!((pairs.len(), ops.len()), (all().count(), all().count()));
+        for route in all() {
             assert!(route.path.starts_with('/') && !route.summary.is_empty() && !route.success.is_empty(), "{route:?}");
-            assert_eq!(route.request.is_some(), route.method == Method::POST, "{route:?}");
+            assert!(route.request.is_none() || route.is_write(), "{route:?}");
+            let member = matches!(route.auth, Auth::Member(_));
+            assert_eq!(member, route.path.starts_with("/api/w/{wid}"), "{route:?}");
+            assert_eq!(
+                member || route.auth == Auth::Session || route.path.starts_with("/api/sign-in"),
+                route.is_console()
+            );
         }
     }
 
     /// A route answers what its caller, its rate and its body bring along, and nothing of another kind.
     #[test]
     fn refusals_follow_from_the_row() {
-        let settle = ROUTES.iter().find(|it| it.op == Op::Settle);
+        let settle = all().find(|it| it.op == Op::Settle);
         let kinds: Vec<Kind> = settle.map(|it| it.kinds().collect()).unwrap_or_default();
         for kind in
             [Kind::InvalidJson, Kind::RateLimited, Kind::AgentKeyRequired, Kind::AlreadySettled, Kind::BodyTooLarge]
@@ -307,7 +288,7 @@ mod tests {
         for kind in [Kind::IdempotencyConflict, Kind::InvalidToken, Kind::RouteNotFound] {
             assert!(!kinds.contains(&kind), "{kind:?}");
         }
-        let health = ROUTES.iter().find(|it| it.op == Op::Health);
+        let health = all().find(|it| it.op == Op::Health);
         assert!(health.is_some_and(|it| !it.may_refuse(Kind::RateLimited) && !it.may_refuse(Kind::Unauthenticated)));
     }
 }

@@ -25,6 +25,7 @@ pub(crate) fn all() -> Map<String, Value> {
         ("Callback", callback()),
         ("Verdict", verdict()),
         ("Jwks", jwks()),
+        ("Me", me()),
         ("Health", health()),
         ("Error", error()),
         ("OpenApi", open_api()),
@@ -302,6 +303,22 @@ fn verdict() -> Value {
             "merchant": merchant(),
             "expiresAt": time(),
             "consumedAt": time(),
+        },
+    })
+}
+
+fn me() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "email", "twoFactor", "session", "workspaces"],
+        "properties": {
+            "id": id("usr_"),
+            "principalId": { "type": ["string", "null"] },
+            "name": { "type": ["string", "null"] },
+            "email": { "type": "string" },
+            "twoFactor": { "type": "boolean" },
+            "session": { "type": "object" },
+            "workspaces": { "type": "array", "items": { "type": "object", "required": ["id", "name", "role", "principalId"] } },
         },
     })
 }

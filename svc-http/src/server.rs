@@ -60,7 +60,7 @@ impl Server {
         let listener = net::TcpListener::from_std(listener)?;
         let outbound =
             Outbound { allow_private_loopback: config.allow_private_callbacks, own_host: base_url.authority().into() };
-        let service = GateService::new(gate.clone(), keys, outbound);
+        let service = GateService::new(gate.clone(), keys, outbound, base_url.as_str());
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
         Ok(Self { listener, shell: Arc::new(shell), gate })
     }

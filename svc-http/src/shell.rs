@@ -13,17 +13,16 @@ use http::header::EXPECT;
 use http::request::Parts;
 use http::{Request, Response, Version};
 use http_body::Body;
-use http_body_util::Full;
 use ipnet::IpNet;
 use svc_core::refusal::{FieldError, Kind, Refusal};
 
 use crate::address::{self, RateAddress};
-use crate::answer::{Answer, Reply};
+use crate::answer::{Answer, Reply, Sent};
 use crate::body::{self, BodyFault, DRAIN_MAX};
 use crate::config::{BaseUrl, Config};
-use crate::dispatch::{Call, Service, dispatch};
+use crate::dispatch::{Call, Service, Shown, dispatch};
 use crate::docs::Pages;
-use crate::headers;
+use crate::headers::{self, Site};
 use crate::log::{self, RequestLine};
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
@@ -60,7 +59,7 @@ impl Settings {
         let Config { limits, timeouts, trusted_proxies, .. } = config;
         Self {
             base_url: base_url.as_str().to_owned(),
-            rates: Rates { gate: limits.gate_per_minute, verify: limits.verify_per_minute },
+            rates: Rates::of(limits),
             body_bytes_max: limits.body_bytes,
             connections_max: limits.connections,
             header_time: timeouts.header,
@@ -76,7 +75,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             base_url: "http://127.0.0.1:8080".to_owned(),
-            rates: Rates { gate: 600, verify: 300 },
+            rates: Rates::default(),
             body_bytes_max: 1024 * 1024,
             connections_max: 10_000,
             header_time: Duration::from_secs(10),
@@ -93,6 +92,7 @@ impl Default for Settings {
 pub struct Shell<S> {
     service: S,
     settings: Settings,
+    site: Site,
     router: Router,
     limiter: RateLimiter,
     pages: Pages,
@@ -112,6 +112,7 @@ impl<S: Service> Shell<S> {
             limiter: RateLimiter::new(settings.rates),
             pages: Pages::new(),
             docs: format!("{}/docs/errors", settings.base_url),
+            site: Site::of(&settings.base_url),
             settings,
         })
     }
@@ -129,11 +130,7 @@ impl<S: Service> Shell<S> {
     }
 
     /// Answers one request of a client at `peer`. Never fails and never panics: what goes wrong is the answer.
-    pub async fn answer<B: Body<Data = Bytes> + Unpin>(
-        &self,
-        peer: IpAddr,
-        request: Request<B>,
-    ) -> Response<Full<Bytes>> {
+    pub async fn answer<B: Body<Data = Bytes> + Unpin>(&self, peer: IpAddr, request: Request<B>) -> Response<Sent> {
         let (parts, mut body) = request.into_parts();
         let method = parts.method.clone();
         let wire = Wire { http2: parts.version >= Version::HTTP_2, waits: parts.headers.contains_key(EXPECT) };
@@ -142,6 +139,7 @@ impl<S: Service> Shell<S> {
             request_id: headers::request_id(&parts.headers),
             trace: Trace::of(&parts.headers),
             shape: Shape::Plain,
+            scheme: "Bearer",
             standing: None,
             allow: None,
             head: parts.method == http::Method::HEAD,
@@ -179,12 +177,21 @@ impl<S: Service> Shell<S> {
         reply: &mut Reply,
     ) -> Result<Answer, Refusal> {
         let address = address::client(peer, &parts.headers, &self.settings.trusted_proxies);
-        let Matched { route, id, .. } = self.find(&parts, address, reply)?;
+        let Matched { route, params, .. } = self.find(&parts, address, reply)?;
         reply.shape = route.shape;
         reply.route = Some(route.path);
-        let caller = self.admit(route, &parts, address, reply).await?;
+        if route.is_console() {
+            reply.scheme = "Session";
+            self.is_from_console(route, &parts)?;
+        }
+        let workspace = route.params().zip(&params).find(|(name, _)| *name == "wid");
+        let workspace = workspace.and_then(|(_, place)| parts.uri.path().get(place.clone()));
+        let caller = self.admit(route, &parts, address, workspace, reply).await?;
         let body = self.body(route, wire, body, reply).await?;
         headers::body_is_plain(&parts.headers).map_err(|it| Refusal::invalid_request(vec![it]))?;
+        if route.is_console() && route.is_write() && !body.is_empty() {
+            headers::body_is_json(&parts.headers).map_err(|it| Refusal::invalid_request(vec![it]))?;
+        }
         let call = Call {
             route,
             uri: parts.uri,
@@ -193,7 +200,7 @@ impl<S: Service> Shell<S> {
             address,
             request_id: reply.request_id.clone(),
             trace: reply.trace,
-            id,
+            params,
         };
         let answer = dispatch(&self.service, &self.pages, caller, call).await;
         if let Err(refusal) = &answer {
@@ -221,6 +228,18 @@ impl<S: Service> Shell<S> {
         })
     }
 
+    /// Whether a request of the console's interface came to this deployment's own host and, where it writes, from its own
+    /// pages.
+    fn is_from_console(&self, route: &'static Route, parts: &Parts) -> Result<(), Refusal> {
+        if !self.site.is_own_host(&parts.headers, parts.uri.authority().map(|it| it.as_str())) {
+            return Err(Refusal::forbidden("the console is answered at the deployment's own address alone"));
+        }
+        if route.is_write() && !self.site.is_own_write(&parts.headers) {
+            return Err(Refusal::csrf());
+        }
+        Ok(())
+    }
+
     /// Credential, then rate. Whatever fails before a caller is known counts against the address, and an address that
     /// has used up its rate so cannot make the store look for more keys.
     async fn admit(
@@ -228,12 +247,14 @@ impl<S: Service> Shell<S> {
         route: &'static Route,
         parts: &Parts,
         address: IpAddr,
+        workspace: Option<&str>,
         reply: &mut Reply,
     ) -> Result<Option<S::Caller>, Refusal> {
         let by_address = Subject::Address(RateAddress::from(address).0);
-        let caller = match headers::credential(route.auth, &parts.headers) {
+        let shown = |credential| Shown { auth: route.auth, credential, address, workspace };
+        let caller = match headers::credential(route.auth, &parts.headers, &self.site) {
             Ok(None) => None,
-            Ok(Some(credential)) => match self.service.known(route.auth, credential) {
+            Ok(Some(credential)) => match self.service.known(&shown(credential)) {
                 Some(caller) => Some(caller),
                 None => {
                     reply.standing = self.limiter.look(route.limit, by_address, reply.started);
@@ -243,7 +264,7 @@ impl<S: Service> Shell<S> {
                             .err()
                             .unwrap_or_else(|| Refusal::rate_limited(1)));
                     }
-                    match self.service.resolve(route.auth, credential).await {
+                    match self.service.resolve(&shown(credential)).await {
                         Ok(caller) => Some(caller),
                         Err(refusal) => return Err(self.unadmitted(route, refusal, by_address, reply)),
                     }

@@ -5,6 +5,8 @@
 pub mod action_request;
 pub mod callback;
 pub mod decision;
+pub mod me;
+pub mod page;
 pub mod settlement;
 pub mod verdict;
 
@@ -101,6 +103,22 @@ impl<'a> Fields<'a> {
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.faults.is_empty()
+    }
+
+    /// Notes every member that is none of `known`: what carries policy must not be passed over.
+    pub fn only(&mut self, known: &[&str]) {
+        for (name, _) in self.object.as_object().unwrap_or_default() {
+            if !known.contains(&name.as_str()) {
+                let path = self.at(name);
+                self.note(FieldError::new(path, "is not known here"));
+            }
+        }
+    }
+
+    /// What was read and every fault, for a refusal of a type of its own.
+    #[must_use]
+    pub fn into_faults(self) -> Vec<FieldError> {
+        self.faults
     }
 
     /// What was read, if all of it is sound. A number beyond ±(2^53 − 1) is a fault wherever it stands, also in a member

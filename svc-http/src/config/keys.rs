@@ -84,6 +84,23 @@ pub const KEYS: &[Key] = &[
         config.limits.verify_per_minute = given.within(1, 1_000_000)?;
         Ok(())
     }),
+    key(
+        "limits.gatewayPerMinute",
+        "1200",
+        "requests a minute of one workspace key on the routes that take one",
+        |config, given| {
+            config.limits.gateway_per_minute = given.within(1, 1_000_000)?;
+            Ok(())
+        },
+    ),
+    key("limits.tokenPerMinute", "600", "requests a minute of one service token", |config, given| {
+        config.limits.token_per_minute = given.within(1, 1_000_000)?;
+        Ok(())
+    }),
+    key("limits.signInPerMinute", "30", "requests a minute of one address for signing in", |config, given| {
+        config.limits.sign_in_per_minute = given.within(1, 1_000_000)?;
+        Ok(())
+    }),
     key("limits.bodyBytes", "1048576", "bytes of a request body", |config, given| {
         config.limits.body_bytes = given.within(1_024, 33_554_432)?;
         Ok(())

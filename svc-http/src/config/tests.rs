@@ -77,7 +77,8 @@ fn every_key_has_its_name_in_the_environment() {
     assert_eq!(
         names.join(" "),
         "SVC_LISTEN SVC_BASE_URL SVC_DATA SVC_STORE_URL SVC_MASTER_KEY SVC_TRUSTED_PROXIES SVC_LIMITS_GATE_PER_MINUTE \
-         SVC_LIMITS_VERIFY_PER_MINUTE SVC_LIMITS_BODY_BYTES SVC_LIMITS_CONNECTIONS SVC_TIMEOUTS_HEADER_MS \
+         SVC_LIMITS_VERIFY_PER_MINUTE SVC_LIMITS_GATEWAY_PER_MINUTE \
+         SVC_LIMITS_TOKEN_PER_MINUTE SVC_LIMITS_SIGN_IN_PER_MINUTE SVC_LIMITS_BODY_BYTES SVC_LIMITS_CONNECTIONS SVC_TIMEOUTS_HEADER_MS \
          SVC_TIMEOUTS_BODY_MS SVC_TIMEOUTS_DRAIN_MS SVC_LOG_LEVEL SVC_LOG_FORMAT"
     );
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -112,7 +113,10 @@ fn every_key_has_its_name_in_the_environment() {
     );
     assert_eq!(config.master_key.as_ref().unwrap().expose(), key);
     assert_eq!(format!("{:?}", config.trusted_proxies), "[10.0.0.0/8, ::1/128]");
-    assert_eq!(config.limits, Limits { gate_per_minute: 1, verify_per_minute: 2, body_bytes: 4096, connections: 3 });
+    assert_eq!(
+        config.limits,
+        Limits { gate_per_minute: 1, verify_per_minute: 2, body_bytes: 4096, connections: 3, ..Limits::default() }
+    );
     let millis = |it: Duration| it.as_millis();
     let timeouts = config.timeouts;
     assert_eq!((millis(timeouts.header), millis(timeouts.body), millis(timeouts.drain)), (100, 200, 300));

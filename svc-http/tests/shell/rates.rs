@@ -6,7 +6,7 @@ use crate::server::{AGENT, Got, Server};
 
 async fn slow() -> Server {
     Server::with(|it| {
-        it.rates = Rates { gate: 3, verify: 2 };
+        it.rates = Rates { gate: 3, verify: 2, ..Rates::default() };
         it.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
     })
     .await

@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_http::answer::Answer;
-use svc_http::dispatch::{Call, Service};
-use svc_http::routes::Auth;
+use svc_http::dispatch::{Call, Service, Shown};
 use svc_http::serve::serve;
 use svc_http::shell::{Settings, Shell};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -59,12 +58,12 @@ impl Turnstile {
 impl Service for Gate {
     type Caller = u128;
 
-    fn known(&self, _auth: Auth, credential: &str) -> Option<u128> {
-        credential.strip_prefix("ask_known").and_then(|it| it.parse().ok())
+    fn known(&self, shown: &Shown<'_>) -> Option<u128> {
+        shown.credential.strip_prefix("ask_known").and_then(|it| it.parse().ok())
     }
 
-    async fn resolve(&self, _auth: Auth, credential: &str) -> Result<u128, Refusal> {
-        match credential {
+    async fn resolve(&self, shown: &Shown<'_>) -> Result<u128, Refusal> {
+        match shown.credential {
             "ask_inference" => Err(Refusal::agent_key_required()),
             "ask_removed" => Err(Refusal::agent_not_found("agt_1")),
             other => {
@@ -113,6 +112,10 @@ impl Service for Gate {
 
     async fn keys(&self, _call: Call) -> Result<Answer, Refusal> {
         Ok(Answer::json(r#"{"keys":[]}"#).cached("max-age=300"))
+    }
+
+    async fn family(&self, caller: Option<u128>, call: Call) -> Result<Answer, Refusal> {
+        Ok(Answer::json(json!({ "caller": caller.map(|it| it.to_string()), "path": call.route.path }).to_string()))
     }
 }
 

@@ -8,7 +8,8 @@ use crate::refusal::Refusal;
 use crate::state::evidence::Actor;
 use crate::state::gate::Agent;
 use crate::state::people::{
-    Account, Credential, KeyScope, MemberState, Principal, Proof, Reach, Right, Role, ServiceToken, Session, TokenScope,
+    Account, Credential, KeyScope, MemberState, Principal, Proof, Reach, Right, Role, ServiceToken, Session,
+    TokenScope, Workspace,
 };
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -179,6 +180,36 @@ pub fn member(scope: &mut Scope<'_>, person: &Person) -> Result<(Arc<Principal>,
         return Err(Refusal::forbidden("this session was made for another workspace").into());
     }
     Ok((principal, role))
+}
+
+/// A workspace that a signed-in person belongs to, and who they are there.
+#[derive(Clone, Debug)]
+pub struct InWorkspace {
+    /// The workspace.
+    pub workspace: Arc<Workspace>,
+    /// Who they are in it.
+    pub principal: Arc<Principal>,
+    /// What they may do there.
+    pub role: Role,
+}
+
+/// The workspaces that a signed-in person belongs to, oldest membership first.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn workspaces_of(scope: &mut Scope<'_>, signed_in: &SignedIn) -> Result<Vec<InWorkspace>, Halt> {
+    let mut found = Vec::new();
+    let memberships = &signed_in.account.memberships;
+    let keys: Vec<_> =
+        memberships.iter().flat_map(|it| [Workspace::key(it.workspace), Principal::key(it.principal)]).collect();
+    scope.want(&keys)?;
+    for it in memberships {
+        let Some(workspace) = scope.get::<Workspace>(it.workspace)? else { continue };
+        let Some(principal) = scope.get::<Principal>(it.principal)? else { continue };
+        let Some(role) = principal.membership().map(|it| it.role) else { continue };
+        found.push(InWorkspace { workspace, principal, role });
+    }
+    Ok(found)
 }
 
 /// The person that a session is in `workspace`.

@@ -5,9 +5,10 @@ use std::sync::OnceLock;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use svc_http::address::{RateAddress, client};
+use svc_http::headers::Site;
 use svc_http::headers::{body_is_plain, credential, request_id};
 use svc_http::router::Router;
-use svc_http::routes::ROUTES;
+use svc_http::routes;
 use svc_http::trace::{TRACEPARENT, Trace};
 
 use super::inputs;
@@ -56,9 +57,14 @@ pub fn headers(data: &[u8]) {
     }
     let id = request_id(&headers);
     assert!((1..=128).contains(&id.len()) && id.to_str().is_ok(), "{id:?}");
-    for route in ROUTES {
-        match credential(route.auth, &headers) {
-            Ok(found) => assert!(found.is_none_or(|it| it.len() > 3 && it.as_bytes()[3] == b'_'), "{found:?}"),
+    let site = Site::of("http://127.0.0.1:8080");
+    let _ = (site.is_own_host(&headers, None), site.is_own_write(&headers));
+    for route in routes::all() {
+        let is_session = route.is_console();
+        match credential(route.auth, &headers, &site) {
+            Ok(found) => {
+                assert!(found.is_none_or(|it| is_session || it.len() > 3 && it.as_bytes()[3] == b'_'), "{found:?}")
+            }
             Err(refusal) => assert!(matches!(refusal.status(), 400 | 401), "{refusal:?}"),
         }
     }
@@ -89,7 +95,9 @@ pub fn route(data: &[u8]) {
     let Some((method, path)) = std::str::from_utf8(data).ok().and_then(|it| it.split_once(' ')) else { return };
     let Ok(method) = Method::from_bytes(method.as_bytes()) else { return };
     match router.find(&method, path) {
-        Ok(found) => assert!(found.id.is_none_or(|it| path.get(it).is_some_and(|id| !id.is_empty())), "{path}"),
+        Ok(found) => {
+            assert!(found.params.into_iter().all(|it| path.get(it).is_some_and(|id| !id.is_empty())), "{path}")
+        }
         Err(unmatched) => {
             let (status, allow) = (unmatched.refusal.status(), unmatched.allow.is_some());
             assert!(matches!((status, allow), (404, false) | (405, true)), "{method} {path}");
@@ -101,7 +109,7 @@ pub fn route(data: &[u8]) {
 #[must_use]
 pub fn route_seeds() -> Vec<Vec<u8>> {
     let routes =
-        ROUTES.iter().map(|it| format!("{} {}", it.method, it.path.replace("{id}", "act_01K6FN0001000000000000000A")));
+        routes::all().map(|it| format!("{} {}", it.method, it.path.replace("{id}", "act_01K6FN0001000000000000000A")));
     let misses = ["GET /v1/action/x", "DELETE /v1/verify", "POST /v1/actions//settle", "GET /", "OPTIONS *"];
     routes.chain(misses.map(str::to_owned)).map(String::into_bytes).collect()
 }

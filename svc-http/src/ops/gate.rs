@@ -1,0 +1,138 @@
+//! The gate's own routes: an agent asks, reads, settles; a stranger verifies.
+
+use svc_core::command::Operation;
+use svc_core::engine::Failure;
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::authorize::Authorize;
+use svc_core::rules::gate::callback::RegisterCallback;
+use svc_core::rules::gate::settle::Settle;
+use svc_core::rules::gate::verify::{Fault, Verdict, Verify};
+use svc_core::rules::read::{check_key, get_action};
+use svc_core::state::gate::receipt::{KeyFault, parse};
+use svc_core::store::CommitError;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::ActionId;
+use svc_store::StoreError;
+
+use super::{GateService, log, refusal};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::wire::{action_request, callback, decision, settlement, verdict};
+
+/// How long the key set may be kept by caches.
+const JWKS_CACHE: &str = "max-age=300";
+
+/// An agent, by the key with this digest.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    pub(super) caller: Caller,
+    pub(super) digest: Digest,
+}
+
+impl GateService {
+    async fn submit<O: Operation>(&self, known: &Known, operation: O) -> Result<O::Answer, Refusal>
+    where
+        O::Answer: Send,
+    {
+        self.gate.submit(operation).await.map_err(|failure| self.told(known, failure))
+    }
+
+    /// What a known caller is told of a failure. One whose key has ended is known no longer: from now on it counts against
+    /// its address and uses up no agent's rate.
+    fn told(&self, known: &Known, failure: Failure<StoreError>) -> Refusal {
+        let told = refusal(failure);
+        if told.kind() == Kind::InvalidApiKey {
+            self.gate.forget_binding(&known.digest);
+        }
+        told
+    }
+
+    /// A fault of a request by a key that memory knows: a key that was revoked since is told that, not the fault.
+    fn fault(&self, known: &Known, fault: Refusal) -> Refusal {
+        let checked = self.gate.read(|scope| check_key(scope, &known.digest));
+        checked.err().map_or(fault, |failure| self.told(known, failure))
+    }
+
+    fn action_id(&self, known: &Known, call: &Call) -> Result<ActionId, Refusal> {
+        ActionId::parse(call.id()).map_err(|_| self.fault(known, Refusal::not_found()))
+    }
+
+    /// What the text alone tells of a receipt: a question to the gate, or why it is no good.
+    fn look_at(&self, asked: verdict::Asked) -> Result<Verify, Fault> {
+        let parsed = parse(&asked.receipt).map_err(|_| Fault::Malformed)?;
+        self.keys.verify(&parsed).map_err(|fault| match fault {
+            KeyFault::Unknown => Fault::UnknownKey,
+            KeyFault::BadSignature => Fault::BadSignature,
+        })?;
+        let claims = parsed.claims();
+        if claims.issuer != self.gate.signer().issuer() {
+            return Err(Fault::WrongIssuer);
+        }
+        let digest = claims.digest.strip_prefix("sha256:").and_then(|hex| Digest::parse(hex).ok());
+        Ok(Verify {
+            receipt: claims.receipt,
+            digest: digest.ok_or(Fault::Malformed)?,
+            charge: asked.charge,
+            kind: asked.kind,
+            key: asked.key,
+            body: asked.body,
+        })
+    }
+
+    pub(super) async fn agent_authorize(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
+        let request = action_request::read(&call.headers, &call.body).map_err(|fault| self.fault(&known, fault))?;
+        // Without entropy there is no salt that hides what was asked, so there is no decision.
+        let salt = self.gate.fresh_salt().map_err(refusal)?;
+        let decided = self.submit(&known, Authorize::new(known.caller, request, salt)).await?;
+        let answer = Answer::json(decision::write(&decided)?);
+        Ok(if decided.is_replay() { answer.replayed() } else { answer })
+    }
+
+    pub(super) async fn agent_read_action(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
+        let id = self.action_id(&known, &call)?;
+        let view = self
+            .gate
+            .read(|scope| get_action(scope, &known.caller, id))
+            .map_err(|failure| self.told(&known, failure))?;
+        let decided = svc_core::answer::Decided::of(view, &**self.gate.signer());
+        Ok(Answer::json(decision::write(&decided)?))
+    }
+
+    pub(super) async fn agent_register_callback(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
+        let url = callback::read(&call.body, &self.outbound).map_err(|fault| self.fault(&known, fault))?;
+        let action = self.action_id(&known, &call)?;
+        let callback = self.submit(&known, RegisterCallback { caller: known.caller, action, url }).await?;
+        Ok(Answer::json(callback::write(action, &callback)?))
+    }
+
+    pub(super) async fn agent_settle(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
+        let (status, amount) = settlement::read(&call.body).map_err(|fault| self.fault(&known, fault))?;
+        let action = self.action_id(&known, &call)?;
+        let decided = self.submit(&known, Settle { caller: known.caller, action, status, amount }).await?;
+        Ok(Answer::json(decision::write(&decided)?))
+    }
+
+    pub(super) async fn verify_receipt(&self, call: Call) -> Result<Answer, Refusal> {
+        let asked = verdict::read(&call.headers, &call.body)?;
+        let verdict = match self.look_at(asked) {
+            Ok(question) => self.gate.submit(question).await.map_err(unsure)?,
+            Err(fault) => Verdict::no(fault),
+        };
+        let answer = Answer::json(verdict::write(&verdict)?);
+        Ok(if verdict.replayed { answer.replayed() } else { answer })
+    }
+
+    pub(super) async fn public_keys(&self, _call: Call) -> Result<Answer, Refusal> {
+        Ok(Answer::json(self.jwks.clone()).cached(JWKS_CACHE))
+    }
+}
+
+/// The same for verify, where an unknown outcome has its own advice: the receipt may be spent.
+fn unsure(failure: Failure<StoreError>) -> Refusal {
+    if matches!(failure, Failure::Commit(CommitError::Unknown(_))) {
+        log(&failure);
+        return Refusal::verify_unknown();
+    }
+    refusal(failure)
+}

@@ -1,0 +1,207 @@
+//! Lists: `limit`, an opaque `cursor`, and `{ "data": [...], "nextCursor": … }` (CONTRACT part 1, "Lists").
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::store::{Found, Key, Range};
+
+/// Items of one page at most.
+pub const PAGE_MAX: usize = 500;
+/// Items of a page where nothing is said.
+pub const PAGE_DEFAULT: usize = 100;
+/// Bytes that tell one list's cursors from another's.
+const MARK_BYTES: usize = 4;
+
+/// The members of a query, each at most once.
+#[derive(Debug)]
+pub struct Query {
+    pairs: Vec<(String, String)>,
+    faults: Vec<FieldError>,
+}
+
+impl Query {
+    /// Reads the query of a request.
+    #[must_use]
+    pub fn of(uri: &http::Uri) -> Self {
+        let mut query = Self { pairs: Vec::new(), faults: Vec::new() };
+        for (name, value) in url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
+            if query.pairs.iter().any(|(known, _)| *known == *name) {
+                query.fault(&name, "was sent more than once");
+            } else {
+                query.pairs.push((Cow::into_owned(name), Cow::into_owned(value)));
+            }
+        }
+        query
+    }
+
+    /// A parameter as it was sent; an empty one counts as sent.
+    #[must_use]
+    pub fn raw(&self, name: &str) -> Option<&str> {
+        self.pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A parameter read by `read`; `None` where it is not there or is wrong, which is noted.
+    pub fn take<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+        match read(self.raw(name)?) {
+            Ok(value) => Some(value),
+            Err(why) => {
+                self.fault(name, &why);
+                None
+            }
+        }
+    }
+
+    /// Notes a fault of a parameter.
+    pub fn fault(&mut self, name: &str, why: &str) {
+        self.faults.push(FieldError::new(name.to_owned(), why));
+    }
+
+    /// `limit` and `cursor` of the list called `list`, whose parts depend on the other parameters that it is asked with.
+    pub fn page(&mut self, list: &str) -> Page {
+        let limit = self.take("limit", |text| match text.parse::<usize>() {
+            Ok(limit) if (1..=PAGE_MAX).contains(&limit) && !text.starts_with('+') => Ok(limit),
+            _ => Err(format!("must be a whole number between 1 and {PAGE_MAX}")),
+        });
+        let mark = self.mark(list);
+        let after =
+            self.take("cursor", |text| read_cursor(text, mark).ok_or_else(|| "is no cursor of this list".to_owned()));
+        Page { limit: limit.unwrap_or(PAGE_DEFAULT), after, mark }
+    }
+
+    /// What was read, if all of it is sound.
+    ///
+    /// # Errors
+    /// `invalid_request` with every fault.
+    pub fn finish(self) -> Result<(), Refusal> {
+        if self.faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(self.faults)) }
+    }
+
+    fn mark(&self, list: &str) -> [u8; MARK_BYTES] {
+        let mut others: Vec<&(String, String)> =
+            self.pairs.iter().filter(|(name, _)| name != "limit" && name != "cursor").collect();
+        others.sort();
+        let mut hash = Sha256::new().chain_update(list);
+        for (name, value) in others {
+            hash.update(format!("\n{}:{name}={value}", name.len()));
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        digest.first_chunk().copied().unwrap_or_default()
+    }
+}
+
+/// Which part of a list is asked for.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// How many items.
+    pub limit: usize,
+    /// Behind which row.
+    pub after: Option<(u128, Key)>,
+    mark: [u8; MARK_BYTES],
+}
+
+impl Page {
+    /// The part of `range` that is asked for, and one row more to see whether there is more.
+    #[must_use]
+    pub fn of(&self, range: Range) -> Range {
+        Range { after: self.after, limit: self.limit.saturating_add(1), ..range }
+    }
+
+    /// The answer, of rows that were scanned with [`Page::of`]. `write` gives the item of a row.
+    ///
+    /// # Errors
+    /// What `write` refuses with.
+    pub fn answer(
+        &self,
+        found: &[Found],
+        mut write: impl FnMut(&Found) -> Result<Option<Value>, Refusal>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let shown = found.get(..self.limit).unwrap_or(found);
+        let mut data = Vec::with_capacity(shown.len());
+        for row in shown {
+            data.extend(write(row)?);
+        }
+        let next = shown.last().filter(|_| found.len() > self.limit).map(|last| self.cursor(last.order, last.row.key));
+        self.list(data, next)
+    }
+
+    /// The answer, of items that were gathered otherwise.
+    ///
+    /// # Errors
+    /// None that a test does not rule out.
+    pub fn list(&self, data: Vec<Value>, next: Option<String>) -> Result<Vec<u8>, Refusal> {
+        serde_json::to_vec(&json!({ "data": data, "nextCursor": next })).map_err(|_| Refusal::internal())
+    }
+
+    /// The cursor of what follows the row with this order and key.
+    #[must_use]
+    pub fn cursor(&self, order: u128, key: Key) -> String {
+        let mut bytes = self.mark.to_vec();
+        bytes.extend_from_slice(&order.to_be_bytes());
+        let place = svc_core::store::Table::ALL.iter().position(|it| *it == key.table()).unwrap_or(0);
+        bytes.push(u8::try_from(place).unwrap_or(u8::MAX));
+        bytes.extend_from_slice(key.encode().as_ref());
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+}
+
+fn read_cursor(text: &str, mark: [u8; MARK_BYTES]) -> Option<(u128, Key)> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let (own, rest) = bytes.split_first_chunk::<MARK_BYTES>()?;
+    let (order, rest) = rest.split_first_chunk::<16>()?;
+    let (place, key) = rest.split_first()?;
+    let table = svc_core::store::Table::ALL.get(usize::from(*place))?;
+    let key = Key::decode(*table, key)?;
+    (*own == mark).then_some((u128::from_be_bytes(*order), key))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use svc_core::state::gate::Agent;
+    use svc_core::store::Row as _;
+    use svc_core::value::Id as _;
+    use svc_core::value::id::AgentId;
+
+    use super::*;
+
+    fn query(text: &str) -> Query {
+        Query::of(&format!("/x?{text}").parse().unwrap())
+    }
+
+    /// A cursor leads on in its own list alone, asked with the same filters.
+    #[test]
+    fn a_cursor_is_good_for_its_own_list() {
+        let key = Agent::key(AgentId::from_bits(7));
+        let cursor = query("state=waiting").page("approvals").cursor(9, key);
+        let read = |list: &str, text: String| {
+            let mut query = query(&text);
+            let page = query.page(list);
+            (query.finish().is_ok(), page.after)
+        };
+        assert_eq!(read("approvals", format!("state=waiting&limit=3&cursor={cursor}")), (true, Some((9, key))));
+        assert_eq!(read("approvals", format!("state=denied&cursor={cursor}")), (false, None));
+        assert_eq!(read("agents", format!("state=waiting&cursor={cursor}")), (false, None));
+        for bad in ["", "x", "AAAA", &cursor[1..], &format!("{cursor}A")] {
+            assert_eq!(read("approvals", format!("state=waiting&cursor={bad}")), (false, None), "{bad}");
+        }
+    }
+
+    /// The number of items has bounds, and a parameter that comes twice is a fault.
+    #[test]
+    fn limits_have_bounds() {
+        for (text, limit) in [("", 100), ("limit=1", 1), ("limit=500", 500)] {
+            let mut query = query(text);
+            assert_eq!((query.page("x").limit, query.finish().is_ok()), (limit, true), "{text}");
+        }
+        for text in ["limit=0", "limit=501", "limit=-1", "limit=+5", "limit=", "limit=1e2", "limit=5&limit=5"] {
+            let mut query = query(text);
+            query.page("x");
+            let refusal = query.finish().unwrap_err();
+            assert_eq!(refusal.errors().first().unwrap().field.as_deref(), Some("limit"), "{text}");
+        }
+    }
+}
