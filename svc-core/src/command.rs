@@ -19,7 +19,7 @@ use crate::rules::people::keys::{self, CreateKey, RevokeKey};
 use crate::rules::people::mandates::{self, GrantMandate, RevokeMandate};
 use crate::rules::people::register_agent::{self, RegisterAgent, Registered, RemoveAgent};
 use crate::rules::people::settings::{self, ChangeSettings};
-use crate::rules::people::signing_key::{self, KeepSigningKey};
+use crate::rules::people::signing_key::{self, KeepSigningKey, RotateSigningKey};
 use crate::rules::read::View;
 use crate::state::edge::{Integration, Job};
 use crate::state::gate::receipt::Signer;
@@ -115,6 +115,8 @@ commands! {
     RevokeKey => keys::revoke_key, Key;
     /// A mandate ends.
     RevokeMandate => mandates::revoke_mandate, MandateEnd;
+    /// A signing key follows another.
+    RotateSigningKey => signing_key::rotate_signing_key, SigningKey;
     /// Ledger records get their places.
     Sequence => sequence::sequence, Placed;
     /// An agent says what became of an action.
@@ -246,6 +248,7 @@ operations! {
     RotateIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     RevokeKey => KeyId, |Reply::Key(it), _| it;
     RevokeMandate => MandateId, |Reply::MandateEnd(it), _| it;
+    RotateSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     Sequence => u64, |Reply::Placed(it), _| it;
     Settle => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     TestIntegration => Tested, |Reply::Tested(it), _| *it;

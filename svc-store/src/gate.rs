@@ -18,6 +18,7 @@ use svc_core::turn::{Halt, Rows, Scope, read};
 use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
+use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
 
 use crate::backend::Backend;
@@ -68,7 +69,7 @@ pub(crate) struct Core {
     pub(crate) lanes: Lanes,
     pub(crate) readers: Box<dyn Readers>,
     pub(crate) clock: Arc<dyn Clock + Send + Sync>,
-    signer: Arc<dyn Signer>,
+    pub(crate) signer: Arc<dyn Signer>,
     feed: Arc<Feed>,
     bindings: Bindings,
     vault: Option<MasterKey>,
@@ -94,7 +95,7 @@ impl Gate {
         path: impl AsRef<Path>,
         base_url: &str,
         master: Option<MasterKey>,
-        signer: &crate::keys::SignerFactory,
+        signer: &'static crate::keys::SignerFactory,
         mut settings: Settings,
     ) -> Result<Self, StoreError> {
         let path = path.as_ref();
@@ -234,6 +235,42 @@ impl Gate {
         stored.iter().map(|row| PublicKey::of(row).map_err(weak)).collect()
     }
 
+    /// Every signing key that the store has, private halves sealed, as it stands now.
+    ///
+    /// # Errors
+    /// Rows could not be read.
+    pub fn signing_keys(&self) -> Result<Vec<SigningKey>, Failure<StoreError>> {
+        let mut reader = self.core().readers.open().map_err(Failure::Load)?;
+        crate::keys::stored(&mut |keys| reader.load(keys)).map_err(Failure::Load)
+    }
+
+    /// Has another key follow those of `purpose`, from 24 hours on, or at once where the one in force is in other hands: then
+    /// everything that one signed is refused from now on. Every ledger tells of it.
+    ///
+    /// # Errors
+    /// `not_allowed` where a key waits for its turn already; the gate has no vault; the store does not answer.
+    pub fn rotate_key(&self, purpose: Purpose, compromised: bool) -> Result<Arc<SigningKey>, Failure<StoreError>> {
+        let core = self.core();
+        let master = core.vault.as_ref().ok_or(Failure::Load(StoreError::Sealed))?;
+        let mut workspaces = Vec::new();
+        let mut range = Range::all(Index::Workspaces, 0, WORKSPACES_PAGE);
+        loop {
+            let page = self.scan(&range)?;
+            let ids = page.iter().filter_map(|it| match it.row.key {
+                svc_core::store::Key::Workspace(id) => Some(id),
+                _ => None,
+            });
+            workspaces.extend(ids);
+            let Some(last) = page.last().filter(|_| page.len() == WORKSPACES_PAGE) else { break };
+            range.after = Some((last.order, last.row.key));
+        }
+        let mut load = |keys: &[svc_core::store::Key]| core.readers.open()?.load(keys);
+        let rotation = crate::keys::rotation(&mut load, master, purpose, self.now(), compromised, workspaces);
+        let kept = self.execute(rotation.map_err(Failure::Load)?)?;
+        self.signer().renew(self.signing_keys()?);
+        Ok(kept)
+    }
+
     /// Does what is due now and waits for it: timers, and ledger records that wait for their places. Says when the next
     /// timer is due.
     ///
@@ -328,6 +365,8 @@ impl AgentKey {
     }
 }
 
+/// Workspaces that are looked up at once.
+const WORKSPACES_PAGE: usize = 500;
 /// No key is longer.
 const KEY_BYTES_MAX: usize = 256;
 

@@ -1,20 +1,26 @@
-//! The receipt key: made once, sealed into its row, opened when a gate starts.
+//! The service's signing keys: made once, sealed into their rows, opened when a gate starts, and followed by others while it
+//! runs.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use svc_core::state::gate::receipt::{DalekSigner, Signer};
-use svc_core::state::people::{Purpose, SigningKey, SigningUse};
-use svc_core::store::{Commit, Committed, Row as _, Stamp, Store, Write};
+use svc_core::rules::people::signing_key::RotateSigningKey;
+use svc_core::state::gate::receipt::{DalekSigner, PublicKey, Signer};
+use svc_core::state::people::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
+use svc_core::store::{Commit, Committed, Key, Loaded, Row as _, Stamp, Store, Write};
 use svc_core::value::Timestamp;
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::secret::Secret;
 
 use crate::error::StoreError;
 use crate::seal::{MASTER_KEY, MasterKey, random};
 
-/// Makes the signer of receipts from its 32-byte Ed25519 seed and the base address of the service.
+/// Loads rows by their keys.
+pub type Load<'a> = dyn FnMut(&[Key]) -> Result<Vec<Loaded>, StoreError> + 'a;
+
+/// Makes a signer from its 32-byte Ed25519 seed and the base address of the service.
 pub type SignerFactory = dyn Fn(&Secret<[u8; 32]>, &str) -> Arc<dyn Signer> + Send + Sync;
 
 /// The signer that svc-core brings.
@@ -23,7 +29,8 @@ pub fn dalek(seed: &Secret<[u8; 32]>, issuer: &str) -> Arc<dyn Signer> {
     Arc::new(DalekSigner::new(seed, issuer))
 }
 
-/// The receipt signer of the database behind `store`: its key is opened, or made and stored if there is none.
+/// The signers of the database behind `store`: its keys for receipts, checkpoints and scorecards are opened, or made and stored
+/// where there is none. Which of a use's keys signs is a matter of time; new ones are taken in as the gate finds them.
 ///
 /// `master` is the key that the configuration gave; without one the file in `directory` is read, and made only for a database
 /// that has sealed nothing yet.
@@ -36,60 +43,80 @@ pub fn receipt_signer<S: Store>(
     master: Option<MasterKey>,
     now: Timestamp,
     issuer: &str,
-    make: &SignerFactory,
+    make: &'static SignerFactory,
 ) -> Result<Arc<dyn Signer>, StoreError> {
-    if let Some(row) = stored(store)? {
-        let master = match master {
-            Some(master) => master,
-            None => MasterKey::read(directory)?
-                .ok_or_else(|| StoreError::MasterKeyMissing { path: directory.join(MASTER_KEY) })?,
-        };
-        return open(&row, &master, issuer, make);
-    }
+    let mut rows = stored(&mut |keys| store.load(keys).map_err(StoreError::of))?;
     let master = match master {
         Some(master) => master,
         None => match MasterKey::read(directory)? {
             Some(master) => master,
-            None => MasterKey::make(directory)?,
+            None if rows.is_empty() => MasterKey::make(directory)?,
+            None => return Err(StoreError::MasterKeyMissing { path: directory.join(MASTER_KEY) }),
         },
     };
+    for purpose in Purpose::ALL {
+        if !rows.iter().any(|row| row.id.purpose == purpose) {
+            // Another process that starts at once may be faster: then its key counts.
+            let made = fresh(&master, SigningUse::first(purpose), now, now)?;
+            rows.push(keep(store, made)?);
+        }
+    }
+    Ok(Arc::new(KeyRing::open(rows, master, issuer, make)?))
+}
+
+/// The rotation that has a key of `purpose` follow those that there are: from 24 hours on, for which it is published before it
+/// is used, or at once where the one in force is in other hands.
+///
+/// # Errors
+/// The rows could not be read, or the operating system gives no random bytes.
+pub fn rotation(
+    load: &mut Load<'_>,
+    master: &MasterKey,
+    purpose: Purpose,
+    now: Timestamp,
+    compromised: bool,
+    workspaces: Vec<WorkspaceId>,
+) -> Result<RotateSigningKey, StoreError> {
+    let last = stored(load)?.into_iter().filter(|row| row.id.purpose == purpose).map(|row| row.id.generation).max();
+    let generation = last.map_or(0, |it| it.saturating_add(1));
+    let not_before = if compromised { now } else { now.plus(PUBLISHED_BEFORE) };
+    let key = fresh(master, SigningUse { purpose, generation }, now, not_before)?;
+    let public = PublicKey::of(&key).map_err(|_| StoreError::Sealed)?;
+    Ok(RotateSigningKey { kid: public.kid().into(), key, compromised, workspaces })
+}
+
+/// A new key, its private half sealed.
+fn fresh(
+    master: &MasterKey,
+    id: SigningUse,
+    created_at: Timestamp,
+    not_before: Timestamp,
+) -> Result<SigningKey, StoreError> {
     let seed = Secret::new(*random::<32>()?);
-    let signer = DalekSigner::new(&seed, issuer);
-    let row = SigningKey {
-        id: SigningUse::RECEIPT,
-        public: URL_SAFE_NO_PAD.encode(signer.public_key(now).as_bytes()).into(),
-        sealed: master.seal(&purpose(SigningUse::RECEIPT), seed.expose())?.into(),
-        created_at: now,
-        not_before: now,
+    let public = DalekSigner::new(&seed, "").public_key(not_before);
+    Ok(SigningKey {
+        id,
+        public: URL_SAFE_NO_PAD.encode(public.as_bytes()).into(),
+        sealed: master.seal(&purpose(id), seed.expose())?.into(),
+        created_at,
+        not_before,
         retired_at: None,
         compromised_at: None,
-    };
-    // Another process that starts at once may be faster: then its key counts.
-    let row = keep(store, row)?;
-    open(&row, &master, issuer, make)
+    })
 }
 
-fn open(
-    row: &SigningKey,
-    master: &MasterKey,
-    issuer: &str,
-    make: &SignerFactory,
-) -> Result<Arc<dyn Signer>, StoreError> {
-    let seed = master.open(&purpose(row.id), &row.sealed)?;
-    let seed: [u8; 32] = seed.expose().as_slice().try_into().map_err(|_| StoreError::Sealed)?;
-    let seed = Secret::new(seed);
-    // The published half has to be the one that signs, or no receipt would verify.
-    let public = DalekSigner::new(&seed, issuer).public_key(row.created_at);
-    if URL_SAFE_NO_PAD.encode(public.as_bytes()) != *row.public {
-        return Err(StoreError::Sealed);
+/// Every signing key that the store has: of each use the generations from 0 without gaps.
+pub(crate) fn stored(load: &mut Load<'_>) -> Result<Vec<SigningKey>, StoreError> {
+    let mut rows = Vec::new();
+    for purpose in Purpose::ALL {
+        for generation in 0..=u32::MAX {
+            let loaded = load(&[SigningKey::key(SigningUse { purpose, generation })])?;
+            let record = loaded.into_iter().find_map(|row| row.record);
+            let Some(row) = record.as_ref().and_then(SigningKey::peel) else { break };
+            rows.push(SigningKey::clone(row));
+        }
     }
-    Ok(make(&seed, issuer))
-}
-
-fn stored<S: Store>(store: &mut S) -> Result<Option<SigningKey>, StoreError> {
-    let loaded = store.load(&[SigningKey::key(SigningUse::RECEIPT)]).map_err(StoreError::of)?;
-    let record = loaded.into_iter().find_map(|row| row.record);
-    Ok(record.as_ref().and_then(SigningKey::peel).map(|row| SigningKey::clone(row)))
+    Ok(rows)
 }
 
 fn keep<S: Store>(store: &mut S, row: SigningKey) -> Result<SigningKey, StoreError> {
@@ -102,17 +129,104 @@ fn keep<S: Store>(store: &mut S, row: SigningKey) -> Result<SigningKey, StoreErr
         Committed::Applied(_) => Ok(row),
         Committed::Conflict(_) => {
             store.release();
-            stored(store)?.ok_or(StoreError::Sealed)
+            let loaded = store.load(&[key]).map_err(StoreError::of)?;
+            let record = loaded.into_iter().find_map(|row| row.record);
+            let kept = record.as_ref().and_then(SigningKey::peel).map(|row| SigningKey::clone(row));
+            kept.ok_or(StoreError::Sealed)
         }
     }
 }
 
 /// What a signing key's seed is sealed for: its row and no other.
 fn purpose(id: SigningUse) -> String {
-    let purpose = match id.purpose {
-        Purpose::Receipt => "receipt",
-        Purpose::Checkpoint => "checkpoint",
-        Purpose::Scorecard => "scorecard",
-    };
-    format!("signing_key/{purpose}/{}", id.generation)
+    format!("signing_key/{}/{}", id.purpose.as_str(), id.generation)
+}
+
+/// The signing keys of a database, opened.
+struct KeyRing {
+    /// The receipt key that the gate started with: what the ring is where nobody asks for a time.
+    first: Arc<dyn Signer>,
+    master: MasterKey,
+    make: &'static SignerFactory,
+    held: RwLock<Held>,
+}
+
+/// The keys as they stood when they were last looked at.
+struct Held {
+    rows: Arc<[SigningKey]>,
+    signers: Vec<Arc<dyn Signer>>,
+}
+
+impl KeyRing {
+    fn open(
+        rows: Vec<SigningKey>,
+        master: MasterKey,
+        issuer: &str,
+        make: &'static SignerFactory,
+    ) -> Result<Self, StoreError> {
+        let signers = rows.iter().map(|row| opened(row, &master, issuer, make));
+        let signers = signers.collect::<Result<Vec<_>, _>>()?;
+        let receipt = rows.iter().rposition(|row| row.id.purpose == Purpose::Receipt);
+        let first = receipt.and_then(|it| signers.get(it)).ok_or(StoreError::Sealed)?;
+        let first = Arc::clone(first);
+        Ok(Self { first, master, make, held: RwLock::new(Held { rows: rows.into(), signers }) })
+    }
+}
+
+fn opened(
+    row: &SigningKey,
+    master: &MasterKey,
+    issuer: &str,
+    make: &SignerFactory,
+) -> Result<Arc<dyn Signer>, StoreError> {
+    let seed = master.open(&purpose(row.id), &row.sealed)?;
+    let seed: [u8; 32] = seed.expose().as_slice().try_into().map_err(|_| StoreError::Sealed)?;
+    let seed = Secret::new(seed);
+    // The published half has to be the one that signs, or nothing would verify.
+    let public = DalekSigner::new(&seed, issuer).public_key(row.created_at);
+    if URL_SAFE_NO_PAD.encode(public.as_bytes()) != *row.public {
+        return Err(StoreError::Sealed);
+    }
+    Ok(make(&seed, issuer))
+}
+
+impl Signer for KeyRing {
+    fn issuer(&self) -> &str {
+        self.first.issuer()
+    }
+
+    fn kid(&self) -> &str {
+        self.first.kid()
+    }
+
+    fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.first.sign(message)
+    }
+
+    /// Where the key whose turn it was is compromised, the newest stands in for it.
+    fn of(&self, purpose: Purpose, at: Timestamp) -> Option<Arc<dyn Signer>> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        let own = || held.rows.iter().zip(&held.signers).filter(|(row, _)| row.id.purpose == purpose);
+        let sound = || own().filter(|(row, _)| row.compromised_at.is_none());
+        let turn = own().rfind(|(row, _)| row.signs_at(at)).or_else(|| sound().next_back());
+        turn.map(|(_, signer)| Arc::clone(signer))
+    }
+
+    fn ring(&self) -> Option<Arc<[SigningKey]>> {
+        Some(Arc::clone(&self.held.read().unwrap_or_else(PoisonError::into_inner).rows))
+    }
+
+    fn renew(&self, rows: Vec<SigningKey>) {
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        if *held.rows == *rows {
+            return;
+        }
+        match rows.iter().map(|row| opened(row, &self.master, self.issuer(), self.make)).collect() {
+            Ok(signers) => *held = Held { rows: rows.into(), signers },
+            Err(error) => {
+                let error: StoreError = error;
+                tracing::error!(error = &error as &dyn std::error::Error, "a signing key cannot be opened");
+            }
+        }
+    }
 }

@@ -114,6 +114,7 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         | Command::RevokeMandate(_)
         | Command::RotateIntegration(_)
         | Command::TestIntegration(_)
+        | Command::RotateSigningKey(_)
         | Command::Verify(_)
         | Command::Wake(_) => None,
     }

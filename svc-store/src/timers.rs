@@ -41,6 +41,7 @@ pub(crate) struct Pass {
 /// Looks over all shards once, has what is due done, and waits for it.
 pub(crate) fn pass(core: &Core) -> Result<Pass, Failure<StoreError>> {
     let mut pass = Pass::default();
+    renew(core)?;
     for shard in 0..SHARDS {
         wake(core, shard)?;
         pass.placed |= place(core, shard)?;
@@ -52,6 +53,15 @@ pub(crate) fn pass(core: &Core) -> Result<Pass, Failure<StoreError>> {
         };
     }
     Ok(pass)
+}
+
+/// Takes in the signing keys as they stand: another process may have had one follow another.
+fn renew(core: &Core) -> Result<(), Failure<StoreError>> {
+    if core.signer.ring().is_some() {
+        let mut reader = core.readers.open().map_err(Failure::Load)?;
+        core.signer.renew(crate::keys::stored(&mut |keys| reader.load(keys)).map_err(Failure::Load)?);
+    }
+    Ok(())
 }
 
 fn scan(core: &Core, range: &Range) -> Result<Vec<Found>, Failure<StoreError>> {

@@ -11,12 +11,14 @@ mod jws;
 mod keys;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::{Action, Allowed};
+use crate::state::people::{Purpose, SigningKey};
 use crate::value::Timestamp;
 use crate::value::id::{ActionId, AgentId, ReceiptId, WorkspaceId};
 
-pub use jws::{NotAReceipt, Parsed, parse, write};
+pub use jws::{NotAReceipt, Parsed, parse, sign_compact, write};
 pub use keys::{DalekSigner, KeyFault, NotAKeySet, PublicKey, PublicKeys, WeakKey, jwks_json, thumbprint};
 
 /// The longest text that can be a receipt, in bytes. Anything longer is malformed before a byte of it is read.
@@ -37,6 +39,19 @@ pub trait Signer: Send + Sync {
     fn kid(&self) -> &str;
     /// The Ed25519 signature of `message`.
     fn sign(&self, message: &[u8]) -> [u8; 64];
+
+    /// The signer whose turn it is, or was, at `at`, of a ring that keys follow each other in. A single key has none beside it.
+    fn of(&self, _purpose: Purpose, _at: Timestamp) -> Option<Arc<dyn Signer>> {
+        None
+    }
+
+    /// Every key of a ring as it now stands, private halves sealed. A single key is on no ring.
+    fn ring(&self) -> Option<Arc<[SigningKey]>> {
+        None
+    }
+
+    /// Takes the keys of a ring as the store has them now: one was added, retired or found to be in other hands.
+    fn renew(&self, _rows: Vec<SigningKey>) {}
 }
 
 /// What a receipt says. It has no summary and no address of a person: receipts travel to strangers.

@@ -12,6 +12,6 @@ pub use account::{Account, Membership, Proof, SESSION_IDLE, SESSION_LIFE, Second
 pub use credential::{Binding, Credential, KeyScope, Prefix};
 pub use principal::{EmailUse, Member, MemberState, Principal};
 pub use role::{Reach, Right, Role};
-pub use signing::{Purpose, SigningKey, SigningUse};
+pub use signing::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
 pub use token::{ServiceToken, TokenScope};
 pub use workspace::{Hold, OnMismatch, OnUndeclared, Outside, Provenance, Roster, Settings, Velocity, Workspace};

@@ -2,8 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::Timestamp;
 use crate::value::link::{Link, Linked, RowId};
+use crate::value::{Span, Timestamp};
+
+/// How long before its first use a key is published.
+pub const PUBLISHED_BEFORE: Span = Span::hours(24);
+/// No receipt is good for longer.
+const RECEIPT_MAX: Span = Span::hours(24);
 
 /// What a signing key is for; each use has keys of its own, numbered by generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -28,7 +33,28 @@ pub enum Purpose {
 
 impl SigningUse {
     /// The first key that signs receipts.
-    pub const RECEIPT: Self = Self { purpose: Purpose::Receipt, generation: 0 };
+    pub const RECEIPT: Self = Self::first(Purpose::Receipt);
+
+    /// The first key of a use.
+    #[must_use]
+    pub const fn first(purpose: Purpose) -> Self {
+        Self { purpose, generation: 0 }
+    }
+}
+
+impl Purpose {
+    /// Every use.
+    pub const ALL: [Self; 3] = [Self::Receipt, Self::Checkpoint, Self::Scorecard];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Receipt => "receipt",
+            Self::Checkpoint => "checkpoint",
+            Self::Scorecard => "scorecard",
+        }
+    }
 }
 
 impl RowId for SigningUse {
@@ -71,6 +97,22 @@ pub struct SigningKey {
     /// All that it signed is refused from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compromised_at: Option<Timestamp>,
+}
+
+impl SigningKey {
+    /// Whether it signs at `at`.
+    #[must_use]
+    pub fn signs_at(&self, at: Timestamp) -> bool {
+        self.compromised_at.is_none() && self.not_before <= at && self.retired_at.is_none_or(|it| at < it)
+    }
+
+    /// Whether it is published at `now`: a compromised key is not, and a retired receipt key no longer than its last receipt
+    /// can be good. What the other keys signed is kept for good, and so are they.
+    #[must_use]
+    pub fn is_published(&self, now: Timestamp) -> bool {
+        let over = |at: Timestamp| self.id.purpose == Purpose::Receipt && now.since(at) > RECEIPT_MAX;
+        self.compromised_at.is_none() && !self.retired_at.is_some_and(over)
+    }
 }
 
 impl Linked for SigningKey {

@@ -15,6 +15,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
 use super::{Claims, EARLY_S, PaymentClaims, RECEIPT_BYTES_MAX, Signer};
+use crate::state::people::Purpose;
+use crate::value::Timestamp;
 use crate::value::id::{ActionId, AgentId, ReceiptId, WorkspaceId};
 
 /// The only algorithm there is (RFC 8037).
@@ -28,14 +30,25 @@ const PAYLOAD_BYTES: usize = 640;
 /// Characters of a header, a signature and two dots.
 const FRAME_BYTES: usize = 240;
 
-/// Writes the receipt for `claims`: the same claims and key give the same bytes, always.
+/// Writes the receipt for `claims`: the same claims and key give the same bytes, always. Of a ring of keys that one signs whose
+/// turn it was when the receipt was issued.
 #[must_use]
 pub fn write(claims: &Claims<'_>, signer: &dyn Signer) -> String {
+    let then = Timestamp::from_millis(claims.issued_at_s.saturating_mul(1_000));
+    let of_ring = signer.of(Purpose::Receipt, then);
+    sign_compact(TYPE, payload(claims), of_ring.as_deref().unwrap_or(signer))
+}
+
+/// A compact JWS of this media type over `payload`, JSON.
+#[must_use]
+pub fn sign_compact(media_type: &str, payload: impl AsRef<[u8]>, signer: &dyn Signer) -> String {
+    let payload = payload.as_ref();
     let mut header = String::with_capacity(FRAME_BYTES);
-    header.push_str(r#"{"alg":"EdDSA","typ":"svc-receipt+jwt","kid":"#);
+    header.push_str(r#"{"alg":"EdDSA","typ":"#);
+    push_text(&mut header, media_type);
+    header.push_str(r#","kid":"#);
     push_text(&mut header, signer.kid());
     header.push('}');
-    let payload = payload(claims);
     let mut text = String::with_capacity(FRAME_BYTES + payload.len() * 4 / 3);
     URL_SAFE_NO_PAD.encode_string(header, &mut text);
     text.push('.');
