@@ -16,23 +16,17 @@ use svc_core::rules::read::check_key;
 use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gate::receipt::{PublicKeys, jwks_json};
 use svc_core::state::people::{Binding, Credential, KeyScope, Reach, Right, Role};
-use svc_core::store::{CommitError, Key, Range, Record};
+use svc_core::store::{CommitError, Range};
 use svc_core::turn::{Halt, Scope};
+use svc_core::value::Id;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::WorkspaceId;
-use svc_core::value::link::Index;
-use svc_core::value::{Id, Span, Timestamp};
 use svc_store::{Gate, StoreError};
 
 pub use self::gate::Known;
 use crate::answer::Answer;
 use crate::dispatch::{Call, Service, Shown};
 use crate::routes::{Auth, Op};
-
-/// How far a node's clock may be behind the newest record of the store.
-const CLOCK_SLACK: Span = Span::seconds(5);
-/// Workspaces whose newest record is looked at.
-const WORKSPACES_LOOKED_AT: usize = 64;
 
 /// The gate as a [`Service`].
 #[derive(Debug)]
@@ -142,20 +136,9 @@ impl GateService {
         self.gate.scan(range).map_err(refusal)
     }
 
-    /// Whether the store answers and this node's clock is not behind what it has seen, by more than nodes may differ: what
-    /// such a node decides would count towards windows and periods that are over.
-    fn clock_is_right(&self) -> Result<bool, Failure<StoreError>> {
-        let mut newest = Timestamp::default();
-        for workspace in self.gate.scan(&Range::all(Index::Workspaces, 0, WORKSPACES_LOOKED_AT))? {
-            let Key::Workspace(id) = workspace.row.key else { continue };
-            let last = Range { newest_first: true, ..Range::all(Index::LedgerOf, id.bits(), 1) };
-            for found in self.gate.scan(&last)? {
-                if let Some(Record::Entry(entry)) = &found.row.record {
-                    newest = newest.max(entry.at);
-                }
-            }
-        }
-        Ok(self.gate.now() >= newest.minus(CLOCK_SLACK))
+    /// That this node may decide: its clock is not behind what it has seen.
+    fn may_decide(&self) -> Result<(), Refusal> {
+        if self.gate.is_behind() { Err(Refusal::not_ready()) } else { Ok(()) }
     }
 }
 
@@ -217,10 +200,11 @@ impl Service for GateService {
     }
 
     async fn is_ready(&self) -> bool {
-        self.clock_is_right().is_ok_and(|right| right)
+        self.gate.look_back().is_ok_and(|behind| !behind)
     }
 
     async fn authorize(&self, caller: Caller, call: Call) -> Result<Answer, Refusal> {
+        self.may_decide()?;
         self.agent_authorize(caller.agent()?, call).await
     }
 
@@ -229,14 +213,17 @@ impl Service for GateService {
     }
 
     async fn register_callback(&self, caller: Caller, call: Call) -> Result<Answer, Refusal> {
+        self.may_decide()?;
         self.agent_register_callback(caller.agent()?, call).await
     }
 
     async fn settle(&self, caller: Caller, call: Call) -> Result<Answer, Refusal> {
+        self.may_decide()?;
         self.agent_settle(caller.agent()?, call).await
     }
 
     async fn verify(&self, call: Call) -> Result<Answer, Refusal> {
+        self.may_decide()?;
         self.verify_receipt(call).await
     }
 
@@ -245,6 +232,9 @@ impl Service for GateService {
     }
 
     async fn family(&self, caller: Option<Caller>, call: Call) -> Result<Answer, Refusal> {
+        if call.route.is_write() {
+            self.may_decide()?;
+        }
         // A route that takes a credential has its caller here; if it had none, it would be refused.
         let known = caller.ok_or_else(Refusal::unauthenticated);
         match call.route.op {

@@ -26,6 +26,7 @@ use crate::bindings::Bindings;
 use crate::error::StoreError;
 use crate::feed::{Changes, Feed};
 use crate::lanes::Lanes;
+use crate::newest::Newest;
 use crate::reader::{Bounded, Readers};
 use crate::seal::{MasterKey, random};
 use crate::timers::{self, Timers};
@@ -69,6 +70,7 @@ pub(crate) struct Core {
     pub(crate) lanes: Lanes,
     pub(crate) readers: Box<dyn Readers>,
     pub(crate) clock: Arc<dyn Clock + Send + Sync>,
+    pub(crate) newest: Newest,
     pub(crate) signer: Arc<dyn Signer>,
     feed: Arc<Feed>,
     bindings: Bindings,
@@ -128,7 +130,10 @@ impl Gate {
         let lanes = Lanes::start(readers.backend(), &clock, &feed, &settings)?;
         let readers = Box::new(readers);
         let vault = settings.vault;
-        let core = Arc::new(Core { lanes, readers, clock, signer, feed, bindings: Bindings::default(), vault });
+        let newest = Newest::default();
+        let core = Arc::new(Core { lanes, readers, clock, newest, signer, feed, bindings: Bindings::default(), vault });
+        // A store that does not answer yet decides nothing either.
+        let _ = core.look_back();
         let timers = if settings.timers { Some(Timers::start(Arc::clone(&core))?) } else { None };
         Ok(Self { shared: Arc::new(Shared { core, timers: Mutex::new(timers) }) })
     }
@@ -290,6 +295,22 @@ impl Gate {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.core().clock.now()
+    }
+
+    /// Whether this node's clock is behind what it has seen of the store by more than nodes may differ (5 s): what it
+    /// decided would count towards windows and periods that are over. No row is read.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.core().newest.is_ahead_of(self.now())
+    }
+
+    /// As [`is_behind`](Self::is_behind), after a look at the newest record of each workspace.
+    ///
+    /// # Errors
+    /// Rows could not be read.
+    pub fn look_back(&self) -> Result<bool, Failure<StoreError>> {
+        self.core().look_back()?;
+        Ok(self.is_behind())
     }
 
     /// Who signs receipts.

@@ -39,6 +39,7 @@ mod gate;
 pub mod keys;
 mod lane;
 mod lanes;
+mod newest;
 mod reader;
 pub mod seal;
 #[cfg(feature = "sqlite")]

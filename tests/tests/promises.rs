@@ -170,6 +170,7 @@ async fn a_verification_is_never_a_rehearsal() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_is_ready_by_store_and_clock() {
     let site = Site::start().await;
+    let agent = site.agent(&[OFFICE]);
     site.advance(Span::seconds(1));
     // The newest record is a second old by now.
     let (near, far) = (site.node(Span::seconds(-6)).await, site.node(Span::seconds(-7)).await);
@@ -178,6 +179,14 @@ async fn a_node_is_ready_by_store_and_clock() {
         assert_eq!(got.status, status);
         let alive = node.client().await.ask("GET", "/healthz", &[], b"").await;
         assert_eq!(alive.status, 200, "a node that is not ready is alive");
+        let asked = node.client().await.authorize(&agent.key, &payment(100)).await;
+        assert_eq!(
+            (asked.status == 503, asked.status),
+            (status == 503, status),
+            "a node that is behind decides nothing"
+        );
+        let verified = node.client().await.ask("POST", "/v1/verify", &[], br#"{"receipt":"x"}"#).await;
+        assert_eq!(verified.status, status);
     }
     near.stop().await;
     far.stop().await;

@@ -1,0 +1,50 @@
+//! The newest instant that a node has seen in its store's ledgers: what its own clock is held against.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use svc_core::engine::Failure;
+use svc_core::store::{Found, Key, Range, Record};
+use svc_core::value::link::Index;
+use svc_core::value::{Id as _, Span, Timestamp};
+
+use crate::error::StoreError;
+use crate::gate::Core;
+
+/// How far a node's clock may be behind the newest record of the store.
+const CLOCK_SLACK: Span = Span::seconds(5);
+/// Workspaces whose newest record is looked at.
+const WORKSPACES_LOOKED_AT: usize = 64;
+
+/// The newest instant seen; the start of 1970 while none was.
+#[derive(Debug, Default)]
+pub(crate) struct Newest(AtomicI64);
+
+impl Newest {
+    /// Takes in the instants of ledger records.
+    pub(crate) fn see(&self, rows: &[Found]) {
+        let instants = rows.iter().filter_map(|found| match &found.row.record {
+            Some(Record::Entry(entry)) => Some(entry.at.as_millis()),
+            _ => None,
+        });
+        if let Some(newest) = instants.max() {
+            self.0.fetch_max(newest, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether `now` is further behind than nodes may differ.
+    pub(crate) fn is_ahead_of(&self, now: Timestamp) -> bool {
+        now < Timestamp::from_millis(self.0.load(Ordering::Acquire)).minus(CLOCK_SLACK)
+    }
+}
+
+impl Core {
+    /// Takes in the newest record of each workspace.
+    pub(crate) fn look_back(&self) -> Result<(), Failure<StoreError>> {
+        let scan = |range: &Range| self.readers.open().and_then(|mut it| it.scan(range)).map_err(Failure::Load);
+        for workspace in scan(&Range::all(Index::Workspaces, 0, WORKSPACES_LOOKED_AT))? {
+            let Key::Workspace(id) = workspace.row.key else { continue };
+            self.newest.see(&scan(&Range { newest_first: true, ..Range::all(Index::LedgerOf, id.bits(), 1) })?);
+        }
+        Ok(())
+    }
+}
