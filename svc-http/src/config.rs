@@ -44,6 +44,8 @@ pub struct Config {
     pub master_key: Option<Secret<String>>,
     /// Networks of the proxies whose `x-forwarded-for` is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// What is called outside, and who is trusted there.
+    pub outbound: OutboundConfig,
     /// How much, how often, how many at once.
     pub limits: Limits,
     /// How long clients are waited for.
@@ -52,6 +54,13 @@ pub struct Config {
     pub log: LogConfig,
     /// Whether callbacks may go to private addresses; refused unless [`Config::listen`] is loopback.
     pub allow_private_callbacks: bool,
+}
+
+/// What is called outside, and who is trusted there (`outbound.*`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutboundConfig {
+    /// A file (PEM) of root certificates that are trusted beside the system's.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// How much, how often, how many at once (`limits.*`).
@@ -199,6 +208,7 @@ impl Default for Config {
             database: None,
             master_key: None,
             trusted_proxies: Vec::new(),
+            outbound: OutboundConfig::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log: LogConfig::default(),

@@ -8,6 +8,7 @@ pub mod answer;
 mod body;
 pub mod clock;
 pub mod config;
+pub mod deliver;
 pub mod dispatch;
 pub mod docs;
 mod entropy;

@@ -23,6 +23,7 @@ use svc_store::Gate;
 use tokio::net;
 
 use crate::config::{BaseUrl, Config};
+use crate::deliver::{Caller, Deliveries, Resolve, SystemResolver, Trust};
 use crate::ops::GateService;
 use crate::serve::serve;
 use crate::shell::{Settings, Shell};
@@ -33,13 +34,16 @@ pub struct Server {
     listener: net::TcpListener,
     shell: Arc<Shell<GateService>>,
     gate: Gate,
+    guard: Outbound,
+    resolver: Arc<dyn Resolve>,
+    trust: Trust,
 }
 
 impl Server {
     /// A server over `gate`, whose receipts are checked with the keys that its store has. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// The socket cannot be taken over, or the store's keys cannot be read.
+    /// The socket cannot be taken over, the store's keys cannot be read, or the file of root certificates is none.
     pub fn new(listener: TcpListener, config: &Config, base_url: &BaseUrl, gate: Gate) -> io::Result<Self> {
         let keys = gate.public_keys().map_err(io::Error::other)?;
         Self::with_keys(listener, config, base_url, gate, keys)
@@ -48,7 +52,7 @@ impl Server {
     /// The same with other keys to check receipts with: for a gate over a store that keeps none.
     ///
     /// # Errors
-    /// The socket cannot be taken over.
+    /// The socket cannot be taken over, or the file of root certificates is none.
     pub fn with_keys(
         listener: TcpListener,
         config: &Config,
@@ -60,9 +64,17 @@ impl Server {
         let listener = net::TcpListener::from_std(listener)?;
         let outbound =
             Outbound { allow_private_loopback: config.allow_private_callbacks, own_host: base_url.authority().into() };
-        let service = GateService::new(gate.clone(), keys, outbound, base_url.as_str());
+        let trust = Trust::with(config.outbound.ca_file.as_deref()).map_err(io::Error::other)?;
+        let service = GateService::new(gate.clone(), keys, outbound.clone(), base_url.as_str());
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
-        Ok(Self { listener, shell: Arc::new(shell), gate })
+        let (shell, resolver) = (Arc::new(shell), Arc::new(SystemResolver));
+        Ok(Self { listener, shell, gate, guard: outbound, resolver, trust })
+    }
+
+    /// The same server with a resolver of one's own for the hosts that it calls.
+    #[must_use]
+    pub fn resolving_with(self, resolver: Arc<dyn Resolve>) -> Self {
+        Self { resolver, ..self }
     }
 
     /// The address it listens on.
@@ -73,9 +85,18 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop` is done, drains, and closes the gate once every answer has left.
+    /// Serves until `stop` is done, and makes the calls that decisions bring about; then drains, and closes the gate once every
+    /// answer has left. Calls that were not made are kept for the next start.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        serve(self.listener, self.shell, stop).await;
+        let caller = Caller::new(self.guard, self.listener.local_addr().ok(), self.resolver, self.trust);
+        let deliveries = Deliveries::start(self.gate.clone(), caller);
+        let (quiet, patience) = (deliveries.stopper(), self.shell.settings().drain_time);
+        serve(self.listener, self.shell, async {
+            stop.await;
+            quiet();
+        })
+        .await;
+        deliveries.stop(patience).await;
         self.gate.close();
     }
 }

@@ -5,6 +5,7 @@
 pub mod action_request;
 pub mod callback;
 pub mod decision;
+pub mod delivery;
 pub mod me;
 pub mod page;
 pub mod settlement;

@@ -76,6 +76,15 @@ pub const KEYS: &[Key] = &[
         config.trusted_proxies = networks(given.texts)?;
         Ok(())
     }),
+    key(
+        "outbound.caFile",
+        "none",
+        "file (PEM) of root certificates that are trusted beside the system's, for calls to the outside",
+        |config, given| {
+            config.outbound.ca_file = Some(given.path()?);
+            Ok(())
+        },
+    ),
     key("limits.gatePerMinute", "600", "requests a minute of one agent on `/v1/actions/*`", |config, given| {
         config.limits.gate_per_minute = given.within(1, 1_000_000)?;
         Ok(())

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
-use crate::state::edge::{
-    Integration, IntegrationKind, IntegrationSlot, Job, JobState, SealedSecret, Tried, Trouble, Work,
-};
+use crate::state::edge::{Integration, Job, JobState, SealedSecret, Tried, Trouble, Work};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::people::Right;
 use crate::turn::{Halt, Scope};
@@ -37,7 +35,7 @@ pub fn claim(scope: &mut Scope<'_>, asked: &ClaimDelivery) -> Result<Option<Clai
     let now = scope.now();
     let Some(job) = scope.get::<Job>(asked.job)? else { return Ok(None) };
     let Some(claimed) = Job::clone(&job).claimed(now) else { return Ok(None) };
-    let integration = scope.get::<Integration>(slot(&claimed))?;
+    let integration = scope.get::<Integration>(claimed.slot())?;
     let secrets = integration.as_ref().map(|it| it.in_force(now)).unwrap_or_default();
     scope.put(claimed.clone());
     if let JobState::Failed { .. } = claimed.state {
@@ -69,7 +67,7 @@ pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>,
     if job.claims != asked.claim || !matches!(job.state, JobState::Sending { .. }) {
         return Ok(job);
     }
-    let integration = scope.get::<Integration>(slot(&job))?;
+    let integration = scope.get::<Integration>(job.slot())?;
     let [high, low, ..] = scope.draw();
     let tried = Job::clone(&job).tried(asked.tried, u16::from_be_bytes([high, low]), now);
     scope.put(tried.clone());
@@ -85,6 +83,14 @@ pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>,
         });
     }
     Ok(Arc::new(tried))
+}
+
+/// A call as it stands.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn find(scope: &mut Scope<'_>, id: DeliveryId) -> Result<Option<Arc<Job>>, Halt> {
+    scope.get::<Job>(id)
 }
 
 /// Has a call tried again.
@@ -138,7 +144,7 @@ fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) 
         Work::Test { .. } => (String::new(), String::new()),
     };
     let mut data = Object::new().text("host", &host).text("error", last).int("tries", job.tries.into());
-    data = data.text("kind", slot(job).kind.as_str());
+    data = data.text("kind", job.slot().kind.as_str());
     if let Work::Decided { .. } = job.work {
         data = data.text("actionId", &action).text("callbackId", &callback);
     }
@@ -153,12 +159,4 @@ fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) 
             ..Integration::clone(integration)
         });
     }
-}
-
-/// The integration that a job goes over.
-const fn slot(job: &Job) -> IntegrationSlot {
-    let kind = match job.work {
-        Work::Decided { .. } | Work::Test { .. } => IntegrationKind::Callbacks,
-    };
-    IntegrationSlot { workspace: job.workspace, kind }
 }

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::integration::{IntegrationKind, IntegrationSlot};
 use crate::state::gate::{Status, Verb};
 use crate::value::id::{ActionId, CallbackId, DeliveryId, IntegrationId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked, Order, instant_order, shard};
@@ -286,6 +287,15 @@ impl Job {
     #[must_use]
     pub fn last(&self) -> Option<&Attempt> {
         self.attempts.last()
+    }
+
+    /// The integration that it goes over.
+    #[must_use]
+    pub const fn slot(&self) -> IntegrationSlot {
+        let kind = match self.work {
+            Work::Decided { .. } | Work::Test { .. } => IntegrationKind::Callbacks,
+        };
+        IntegrationSlot { workspace: self.workspace, kind }
     }
 
     /// The host that is called, without what else the URL holds.

@@ -1,0 +1,223 @@
+//! The outbox's worker: takes calls that are due, makes them, and tells the gate what came of each.
+//!
+//! What is due is in the store; this holds a part of it in memory, a bounded number of calls spread over hosts, and makes a
+//! bounded number at once. A server that stops makes no new ones; whatever did not come to its end is still due when one
+//! starts again.
+//!
+//! **Invariant:** nothing is decided here: a claim and its outcome are commands. A secret is opened for one call and no log
+//! holds it, nor any part of a URL but its host.
+
+mod call;
+mod queue;
+mod resolve;
+mod trust;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use svc_core::rules::edge::deliver::{ClaimDelivery, Claimed, FinishDelivery, find};
+use svc_core::state::edge::{Integration, Job, Tried, Trouble, signature};
+use svc_core::store::{Key, Range, Record};
+use svc_core::value::id::DeliveryId;
+use svc_core::value::link::{Index, SHARDS, instant_order};
+use svc_core::value::secret::Secret;
+use svc_store::Gate;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+pub use self::call::Caller;
+use self::call::Post;
+use self::queue::Queue;
+pub use self::resolve::{Resolve, Resolving, SystemResolver};
+pub use self::trust::{Trust, TrustError};
+use crate::wire::delivery;
+
+/// How often what is due is looked for; what is written meanwhile is heard of at once.
+const PERIOD: Duration = Duration::from_millis(500);
+/// Rows that one look takes from one shard at a time.
+const PAGE: usize = 256;
+/// Pages of one shard that one look turns: calls of a host that does not answer are passed over to find those of others.
+const PAGES_MAX: usize = 16;
+
+/// The worker of a running server.
+#[derive(Debug)]
+pub struct Deliveries {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Deliveries {
+    /// Starts to make the calls of `gate` as `caller` makes them. Needs a Tokio runtime.
+    #[must_use]
+    pub fn start(gate: Gate, caller: Caller) -> Self {
+        let (stop, stopping) = watch::channel(false);
+        let worker = Worker { gate, caller: Arc::new(caller), queue: Queue::default(), running: JoinSet::new() };
+        Self { stop, task: tokio::spawn(worker.run(stopping)) }
+    }
+
+    /// What tells it to make no new calls.
+    pub fn stopper(&self) -> impl FnOnce() + use<> {
+        let stop = self.stop.clone();
+        move || {
+            stop.send_replace(true);
+        }
+    }
+
+    /// Makes no new calls, gives those under way `patience`, and ends.
+    pub async fn stop(mut self, patience: Duration) {
+        self.stop.send_replace(true);
+        if timeout(patience, &mut self.task).await.is_err() {
+            self.task.abort();
+        }
+    }
+}
+
+struct Worker {
+    gate: Gate,
+    caller: Arc<Caller>,
+    queue: Queue,
+    running: JoinSet<(String, DeliveryId)>,
+}
+
+impl Worker {
+    async fn run(mut self, mut stopping: watch::Receiver<bool>) {
+        let mut changes = self.gate.changes();
+        let mut ticks = interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while !*stopping.borrow_and_update() {
+            while let Some((host, job)) = self.queue.next() {
+                self.running.spawn(attempt(self.gate.clone(), Arc::clone(&self.caller), host, job));
+            }
+            tokio::select! {
+                _ = stopping.changed() => {}
+                Some(done) = self.running.join_next() => match done {
+                    Ok((host, job)) => self.queue.done(&host, job),
+                    // One that panicked has told so, and its lease ends by itself; nobody knows whose place it had.
+                    Err(_) => self.queue.forget_running(),
+                },
+                change = changes.recv() => match change {
+                    Ok(change) => change.keys.iter().for_each(|key| self.hear(key)),
+                    Err(RecvError::Lagged(_)) => self.look(),
+                    Err(RecvError::Closed) => return,
+                },
+                _ = ticks.tick() => self.look(),
+            }
+        }
+        while self.running.join_next().await.is_some() {}
+    }
+
+    /// A row has changed: a call that is due now is made as soon as there is a place.
+    fn hear(&mut self, key: &Key) {
+        let Key::Job(id) = key else { return };
+        if self.queue.knows(*id) {
+            return;
+        }
+        match self.gate.read(|scope| find(scope, *id)) {
+            Ok(Some(job)) if job.due().is_some_and(|due| due <= self.gate.now()) => self.queue.put(job.host(), job.id),
+            Ok(_) => {}
+            // What is due is looked for again before long.
+            Err(failure) => tracing::debug!(%failure, "a call could not be read"),
+        }
+    }
+
+    /// Looks over all shards for what is due.
+    fn look(&mut self) {
+        for shard in 0..SHARDS {
+            if let Err(failure) = self.look_at(shard) {
+                tracing::warn!(
+                    error = &failure as &dyn std::error::Error,
+                    "calls that are due could not be looked for"
+                );
+                return;
+            }
+        }
+    }
+
+    fn look_at(&mut self, shard: u128) -> Result<(), svc_core::engine::Failure<svc_store::StoreError>> {
+        let until = instant_order(self.gate.now()).saturating_add(1);
+        let mut range = Range { until, ..Range::all(Index::Outbox, shard, PAGE) };
+        for _ in 0..PAGES_MAX {
+            if self.queue.is_full() {
+                return Ok(());
+            }
+            let page = self.gate.scan(&range)?;
+            for found in &page {
+                if let Some(Record::Job(job)) = &found.row.record {
+                    self.queue.put(job.host(), job.id);
+                }
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => range.after = Some((last.order, last.row.key)),
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Claims a call, makes it, and tells what came of it.
+async fn attempt(gate: Gate, caller: Arc<Caller>, host: String, job: DeliveryId) -> (String, DeliveryId) {
+    match gate.submit(ClaimDelivery { job }).await {
+        Ok(Some(claimed)) => {
+            let began = Instant::now();
+            let outcome = make(&gate, &caller, &claimed).await;
+            let ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
+            let (status, error) = match outcome {
+                Ok(status) => (Some(status), trouble(status)),
+                Err(trouble) => (None, Some(trouble)),
+            };
+            tracing::info!(
+                delivery = %job,
+                host,
+                status,
+                error = error.map(Trouble::as_str),
+                ms,
+                "a callback was tried"
+            );
+            let told = FinishDelivery { job, claim: claimed.job.claims, tried: Tried { status, error, ms } };
+            if let Err(failure) = gate.submit(told).await {
+                // The lease ends, and somebody tries again: whoever was called hears the same event twice.
+                tracing::warn!(error = &failure as &dyn std::error::Error, "what came of a call could not be kept");
+            }
+        }
+        Ok(None) => {}
+        Err(failure) => {
+            tracing::warn!(error = &failure as &dyn std::error::Error, "a call could not be claimed");
+        }
+    }
+    (host, job)
+}
+
+/// Makes one call and gives the status of its answer.
+async fn make(gate: &Gate, caller: &Caller, claimed: &Claimed) -> Result<u16, Trouble> {
+    let job: &Job = &claimed.job;
+    let purpose = Integration::purpose(job.slot());
+    let mut secrets: Vec<Secret<Vec<u8>>> = Vec::new();
+    for sealed in &claimed.secrets {
+        match gate.open_sealed(&purpose, &sealed.sealed) {
+            Ok(secret) => secrets.push(secret),
+            Err(failure) => {
+                tracing::error!(error = &failure as &dyn std::error::Error, "a callback secret cannot be opened");
+                return Err(Trouble::Secret);
+            }
+        }
+    }
+    if secrets.is_empty() {
+        return Err(Trouble::Secret);
+    }
+    let body = delivery::body(job);
+    let signature = signature(gate.now(), &body, secrets.iter().map(|it| it.expose().as_slice()));
+    let post = Post { url: job.url.as_str(), event: job.id.to_string(), signature, body };
+    caller.post(post).await
+}
+
+/// What is wrong with an answer of this status.
+const fn trouble(status: u16) -> Option<Trouble> {
+    match status {
+        200..=299 => None,
+        300..=399 => Some(Trouble::Redirect),
+        _ => Some(Trouble::Answer),
+    }
+}

@@ -1,0 +1,68 @@
+//! Whom calls to the outside trust: the system's root certificates, and those of a file.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
+
+/// Root certificates that are trusted beside the system's.
+#[derive(Debug, Default)]
+pub struct Trust {
+    further: Vec<CertificateDer<'static>>,
+    made: OnceLock<Arc<ClientConfig>>,
+}
+
+/// A file of root certificates that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` holds no root certificates in PEM that can be read", path.display())]
+pub struct TrustError {
+    path: PathBuf,
+    #[source]
+    cause: Option<rustls::pki_types::pem::Error>,
+}
+
+impl Trust {
+    /// The system's roots and those of `file` (PEM), where one is named.
+    ///
+    /// # Errors
+    /// [`TrustError`] where the file cannot be read or holds none.
+    pub fn with(file: Option<&Path>) -> Result<Self, TrustError> {
+        let Some(path) = file else { return Ok(Self::default()) };
+        let fault = |cause| TrustError { path: path.to_owned(), cause };
+        let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let further = read.map_err(|cause| fault(Some(cause)))?;
+        let mut roots = RootCertStore::empty();
+        if further.is_empty() || further.iter().any(|it| roots.add(it.clone()).is_err()) {
+            return Err(fault(None));
+        }
+        Ok(Self { further, made: OnceLock::new() })
+    }
+
+    /// How connections are secured; the system is asked once, at the first of them.
+    pub(super) fn client(&self) -> Arc<ClientConfig> {
+        Arc::clone(self.made.get_or_init(|| Arc::new(self.build())))
+    }
+
+    fn build(&self) -> ClientConfig {
+        let mut roots = RootCertStore::empty();
+        let native = rustls_native_certs::load_native_certs();
+        for error in &native.errors {
+            tracing::warn!(%error, "some of the system's root certificates cannot be read");
+        }
+        roots.add_parsable_certificates(native.certs);
+        if roots.is_empty() {
+            // A container without certificates trusts those that browsers trust.
+            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        }
+        roots.add_parsable_certificates(self.further.iter().cloned());
+        let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap_or_else(|never| unreachable!("the provider has both versions of TLS: {never}"))
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config
+    }
+}
