@@ -77,6 +77,12 @@ impl Got {
         (self.status, self.kind(), self.fields())
     }
 
+    /// The answer's JSON, which has to be a 201.
+    pub fn made(&self) -> Value {
+        assert_eq!(self.status, 201, "{}", self.text());
+        self.json()
+    }
+
     /// The answer's JSON, which has to be a success.
     pub fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text());
@@ -216,7 +222,10 @@ pub fn bearer(key: &str) -> String {
 /// A request's bytes, with its length unless the headers say how the body comes.
 #[must_use]
 pub fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\n");
+    let mut head = format!("{method} {path} HTTP/1.1\r\n");
+    if !headers.iter().any(|(name, _)| *name == "host") {
+        head.push_str("host: test\r\n");
+    }
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }

@@ -10,6 +10,7 @@
 pub mod client;
 pub mod explore;
 pub mod interface;
+pub mod people;
 pub mod play;
 pub mod program;
 pub mod requests;

@@ -57,6 +57,8 @@ impl Default for Plan {
         (settings.agent_velocity.other_count, settings.agent_velocity.tool_count) = (1_000_000, 1_000_000);
         let mut config = Config::default();
         (config.limits.gate_per_minute, config.limits.verify_per_minute) = (1_000_000, 1_000_000);
+        (config.limits.gateway_per_minute, config.limits.token_per_minute) = (1_000_000, 1_000_000);
+        config.limits.sign_in_per_minute = 1_000_000;
         Self { settings, config, directory: None, clock: FakeClock::default(), memory: MemoryStore::new() }
     }
 }
@@ -159,6 +161,31 @@ impl Site {
     #[must_use]
     pub const fn workspace(&self) -> WorkspaceId {
         self.workspace
+    }
+
+    /// What its clock shows.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The memory that its rows are in.
+    ///
+    /// # Panics
+    /// Where they are elsewhere.
+    #[must_use]
+    pub fn memory(&self) -> MemoryStore {
+        self.memory.clone().expect("rows in memory")
+    }
+
+    /// Bits for an id or a secret that nothing else has.
+    ///
+    /// # Panics
+    /// Never, in a test of one thread.
+    #[must_use]
+    pub fn fresh_bits(&self) -> u128 {
+        let bytes: [u8; 32] = self.dice.lock().expect("one thread").bytes();
+        bytes.iter().take(15).fold(0, |bits, byte| (bits << 8) | u128::from(*byte))
     }
 
     /// The seed's signer of a site in memory, for receipts that the server did not sign.

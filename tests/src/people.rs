@@ -1,0 +1,163 @@
+//! People and machines of a site: members signed in with every role, service tokens, and what they send.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use svc_core::rules::people::by::Person as Signed;
+use svc_core::state::people::{
+    Account, EmailUse, Member, MemberState, Membership, Principal, Proof, Role, ServiceToken, Session, TokenScope,
+};
+use svc_core::store::{Commit, Committed, MemoryStore, Record, Row, Store as _, Write};
+use svc_core::testing::world::BASE_URL;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::{AccountId, PrincipalId, SessionId, TokenId};
+use svc_core::value::text::{Email, Label};
+use svc_core::value::{Id as _, Span};
+
+use crate::client::{Client, Got};
+use crate::site::Site;
+
+/// A member who is signed in.
+#[derive(Clone, Debug)]
+pub struct Person {
+    /// Who they are in the workspace.
+    pub principal: PrincipalId,
+    /// Their account.
+    pub account: AccountId,
+    /// Where they are reached.
+    pub email: String,
+    /// The session's cookie, without its name.
+    pub sid: String,
+    /// Who they are to a command.
+    pub signed: Signed,
+}
+
+impl Site {
+    /// A new member with this role, signed in by a password that nobody typed: its rows are put into the store.
+    ///
+    /// # Panics
+    /// Where the rows are not in memory.
+    pub fn member(&self, role: Role) -> Person {
+        let (now, workspace) = (self.now(), self.workspace());
+        let bits = self.fresh_bits();
+        let (account, principal) = (AccountId::from_bits(bits), PrincipalId::from_bits(bits));
+        let email = Email::parse(&format!("{}-{bits:032x}@example.com", role.as_str())).expect("an address");
+        let membership = Membership { workspace, principal };
+        let member = Member { role, state: MemberState::Active, account, teams: Vec::new(), raised: None };
+        self.plant(Account {
+            id: account,
+            email: email.clone(),
+            name: None,
+            password: None,
+            second_factor: None,
+            memberships: vec![membership],
+            epoch: 0,
+            created_at: now,
+            signed_in_at: Some(now),
+        });
+        self.plant(EmailUse { id: EmailUse::of_account(&email), account: Some(account), principal: None });
+        self.plant(EmailUse {
+            id: EmailUse::of_principal(workspace, &email),
+            account: None,
+            principal: Some(principal),
+        });
+        self.plant(Principal {
+            id: principal,
+            workspace,
+            email: email.clone(),
+            name: None,
+            member: Some(member),
+            created_at: now,
+        });
+        let sid = self.sign_in(account);
+        let session = Session::id_of(&Digest::of(&sid));
+        let signed = Signed { workspace, principal, account, session };
+        Person { principal, account, email: email.as_str().to_owned(), sid, signed }
+    }
+
+    /// One more session of an account; its cookie.
+    ///
+    /// # Panics
+    /// Where the rows are not in memory.
+    pub fn sign_in(&self, account: AccountId) -> String {
+        let sid = format!("sid{:032x}{:032x}", self.fresh_bits(), self.fresh_bits());
+        let digest = Digest::of(&sid);
+        self.plant(Session {
+            id: Session::id_of(&digest),
+            digest,
+            session: SessionId::from_bits(self.fresh_bits()),
+            account,
+            epoch: 0,
+            proof: Proof::Password,
+            must_enroll: false,
+            created_at: self.now(),
+            seen_at: self.now(),
+            ended_at: None,
+        });
+        sid
+    }
+
+    /// A new service token with these scopes, good for 90 days from anywhere.
+    ///
+    /// # Panics
+    /// Where the rows are not in memory.
+    pub fn token(&self, scopes: &[TokenScope]) -> String {
+        let text = format!("ims_{:032x}{:011x}", self.fresh_bits(), 0);
+        let digest = Digest::of(&text);
+        let token = TokenId::from_bits(self.fresh_bits());
+        self.plant(ServiceToken {
+            id: ServiceToken::id_of(&digest),
+            digest,
+            token,
+            workspace: self.workspace(),
+            name: Label::parse(&format!("token {}", token.bits() % 1_000_000)).expect("a name"),
+            scopes: scopes.to_vec(),
+            ip_allow: Vec::new(),
+            created_by: None,
+            created_at: self.now(),
+            expires_at: self.now().plus(Span::hours(90 * 24)),
+            revoked_at: None,
+        });
+        text
+    }
+
+    /// Puts a row into the store behind the gate's back.
+    ///
+    /// # Panics
+    /// Where the rows are not in memory.
+    pub fn plant<R: Row>(&self, row: R) {
+        let mut store: MemoryStore = self.memory();
+        let key = R::key(row.id());
+        let found = store.load(&[key]).expect("a load succeeds").remove(0);
+        let unlink = found.record.as_ref().map(Record::links).unwrap_or_default();
+        let record = R::wrap(Arc::new(row));
+        let link = record.links();
+        let write = Write { key, record: Some(record), unlink, link };
+        let commit = Commit { checks: vec![(key, found.stamp)], writes: vec![write] };
+        assert!(
+            matches!(store.commit(&commit).expect("a commit succeeds"), Committed::Applied(_)),
+            "nobody else writes"
+        );
+    }
+}
+
+impl Person {
+    /// Sends a request of the console as its pages do: with the session's cookie, and on writes the mark of its own pages.
+    pub async fn ask(&self, client: &mut Client, method: &str, path: &str, body: Option<&Value>) -> Got {
+        ask(client, Some(&self.sid), method, path, body).await
+    }
+}
+
+/// Sends a request of the console as its pages do.
+pub async fn ask(client: &mut Client, sid: Option<&str>, method: &str, path: &str, body: Option<&Value>) -> Got {
+    let host = BASE_URL.trim_start_matches("https://");
+    let cookie = sid.map(|it| format!("__Host-sid={it}"));
+    let mut headers = vec![("host", host)];
+    headers.extend(cookie.as_deref().map(|it| ("cookie", it)));
+    if method != "GET" && method != "HEAD" {
+        headers.extend([("x-svc-csrf", "1"), ("origin", BASE_URL)]);
+    }
+    let text = body.map(Value::to_string);
+    headers.extend(text.as_ref().map(|_| ("content-type", "application/json")));
+    client.ask(method, path, &headers, text.unwrap_or_default().as_bytes()).await
+}

@@ -1,0 +1,208 @@
+//! Who may call what, walked from the table of routes: every role, every kind of credential, every scope.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use serde_json::json;
+use svc_core::state::people::{KeyScope, Reach, Role, TokenScope};
+use svc_core::testing::world::BASE_URL;
+use svc_core::value::Span;
+use svc_http::routes::{self, Auth, Content, Route};
+use svc_tests::client::{Client, Got, bearer};
+use svc_tests::people::{Person, ask};
+use svc_tests::requests::OFFICE;
+use svc_tests::site::Site;
+
+/// A path of the route in this workspace, with ids of nothing in it.
+fn path(route: &Route, workspace: &str) -> String {
+    let mut path = route.path.replace("{wid}", workspace);
+    for name in route.params().filter(|it| *it != "wid") {
+        path = path.replace(&format!("{{{name}}}"), &format!("{}_{}", prefix(name), "0".repeat(26)));
+    }
+    path
+}
+
+/// The prefix of the ids that a parameter of this name stands for.
+fn prefix(name: &str) -> &str {
+    match name {
+        "id" | "act" => "act",
+        "aid" => "agt",
+        "prp" | "mnd" | "apv" | "hld" | "app" | "int" | "dlv" | "drl" | "evd" | "stk" | "key" | "ses" | "team" => name,
+        other => other,
+    }
+}
+
+/// A body that is no request of any route, so that nothing happens where a caller is let in.
+const NOTHING: &str = "[]";
+
+fn members_only() -> impl Iterator<Item = (&'static Route, svc_core::state::people::Right)> {
+    routes::all().filter_map(|route| match route.auth {
+        Auth::Member(right) => Some((route, right)),
+        _ => None,
+    })
+}
+
+async fn send(client: &mut Client, person: &Person, route: &Route, workspace: &str) -> Got {
+    let body = json!([]);
+    let body = route.is_write().then_some(&body);
+    person.ask(client, route.method.as_str(), &path(route, workspace), body).await
+}
+
+/// What stands is asked without a body that could be taken, and a stream of events is not waited for.
+fn is_quick(route: &Route) -> bool {
+    !matches!(route.content, Content::Events)
+}
+
+/// A role is refused exactly where the table of roles gives it nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_route_admits_the_roles_of_its_right() {
+    let site = Site::start().await;
+    let workspace = site.workspace().to_string();
+    for role in Role::ALL {
+        let person = site.member(role);
+        for (route, right) in members_only().filter(|(route, _)| is_quick(route)) {
+            let mut client = site.client().await;
+            let got = send(&mut client, &person, route, &workspace).await;
+            let place = format!("{} {} as {}", route.method, route.path, role.as_str());
+            if role.reach(right) == Reach::No {
+                assert_eq!((got.status, got.kind().as_str()), (403, "forbidden"), "{place}");
+            } else {
+                assert!(![401, 403, 405, 500].contains(&got.status), "{place}: {}", got.text());
+            }
+        }
+    }
+    site.audit();
+    site.stop().await;
+}
+
+/// Nobody but the members of a workspace sees that it is there, and nothing but a session is read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workspace_is_its_members_own() {
+    let site = Site::start().await;
+    let owner = site.member(Role::Owner);
+    let stranger = format!("wsp_{}", "0".repeat(26));
+    let agent = site.agent(&[OFFICE]);
+    let tokens = site.token(&TokenScope::ALL);
+    let bearers = [agent.key.clone(), site.key(KeyScope::Admin), site.key(KeyScope::Inference), tokens];
+    let mut client = site.client().await;
+    for (route, _) in members_only() {
+        let got = send(&mut client, &owner, route, &stranger).await;
+        assert_eq!((got.status, got.kind().as_str()), (404, "not_found"), "{}", route.path);
+        let own = path(route, &site.workspace().to_string());
+        let body = json!([]);
+        let body = route.is_write().then_some(&body);
+        let got = ask(&mut client, None, route.method.as_str(), &own, body).await;
+        assert_eq!((got.status, got.kind().as_str()), (401, "unauthenticated"), "{}", route.path);
+        for credential in &bearers {
+            let bearer = bearer(credential);
+            let headers = [("host", "gate.example.com"), ("authorization", bearer.as_str()), ("x-svc-csrf", "1")];
+            let got = client.ask(route.method.as_str(), &own, &headers, b"").await;
+            assert_eq!((got.status, got.kind().as_str()), (401, "unauthenticated"), "{}", route.path);
+        }
+    }
+    site.stop().await;
+}
+
+/// A session that has ended opens nothing: not after twelve idle hours, not after seven days of use.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_ends_by_itself() {
+    let site = Site::start().await;
+    let owner = site.member(Role::Owner);
+    let mut client = site.client().await;
+    assert_eq!(owner.ask(&mut client, "GET", "/api/me", None).await.status, 200);
+    site.shift(Span::hours(12));
+    assert_eq!(owner.ask(&mut client, "GET", "/api/me", None).await.status, 401);
+    site.stop().await;
+}
+
+/// A write without its mark, or from another origin, does nothing; a read needs neither. The console answers to its own
+/// host alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_come_from_the_consoles_own_pages() {
+    let site = Site::start().await;
+    let owner = site.member(Role::Owner);
+    let cookie = format!("__Host-sid={}", owner.sid);
+    let workspace = site.workspace().to_string();
+    let mut client = site.client().await;
+    for route in routes::all().filter(|it| it.is_console() && is_quick(it)) {
+        let own = path(route, &workspace);
+        let mut send = async |more: &[(&str, &str)], body: &[u8]| {
+            let headers: Vec<(&str, &str)> = [("cookie", cookie.as_str())].iter().chain(more).copied().collect();
+            client.ask(route.method.as_str(), &own, &headers, body).await
+        };
+        let host = ("host", "gate.example.com");
+        let got = send(&[("host", "elsewhere.example"), ("x-svc-csrf", "1")], b"").await;
+        assert_eq!((got.status, got.kind().as_str()), (403, "forbidden"), "{}", route.path);
+        if !route.is_write() {
+            continue;
+        }
+        for more in [
+            &[host][..],
+            &[host, ("x-svc-csrf", "0")],
+            &[host, ("x-svc-csrf", "1"), ("origin", "https://evil.example")],
+            &[host, ("x-svc-csrf", "1"), ("origin", "null")],
+            &[host, ("x-svc-csrf", "1"), ("origin", "http://gate.example.com")],
+        ] {
+            let got = send(more, NOTHING.as_bytes()).await;
+            assert_eq!((got.status, got.kind().as_str()), (403, "csrf"), "{} {more:?}", route.path);
+        }
+        let form = [host, ("x-svc-csrf", "1"), ("origin", BASE_URL), ("content-type", "text/plain")];
+        if route.request.is_some() {
+            let got = send(&form, NOTHING.as_bytes()).await;
+            assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["content-type".into()]), "{}", route.path);
+        }
+    }
+    site.stop().await;
+}
+
+/// Every machine route lets in the tokens of its scope and no other credential.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_machine_route_takes_its_own_scope() {
+    let site = Site::start().await;
+    let agent = site.agent(&[OFFICE]);
+    let (admin, inference) = (site.key(KeyScope::Admin), site.key(KeyScope::Inference));
+    let tokens: Vec<(TokenScope, String)> = TokenScope::ALL.iter().map(|it| (*it, site.token(&[*it]))).collect();
+    let mut client = site.client().await;
+    for route in routes::all() {
+        let own = path(route, "");
+        let body = if route.is_write() { NOTHING } else { "" };
+        match route.auth {
+            Auth::Token(needed) => {
+                for (scope, token) in &tokens {
+                    let headers = [("authorization", &*bearer(token))];
+                    let got = client.ask(route.method.as_str(), &own, &headers, body.as_bytes()).await;
+                    if *scope == needed {
+                        assert!(![401, 403, 500].contains(&got.status), "{}: {}", route.path, got.text());
+                    } else {
+                        assert_eq!((got.status, got.kind().as_str()), (403, "missing_scope"), "{}", route.path);
+                    }
+                }
+                for other in [&agent.key, &admin, &inference] {
+                    let headers = [("authorization", &*bearer(other))];
+                    let got = client.ask(route.method.as_str(), &own, &headers, body.as_bytes()).await;
+                    assert_eq!((got.status, got.kind().as_str()), (401, "unauthenticated"), "{}", route.path);
+                }
+                let unknown = bearer(&format!("ims_{}", "A".repeat(43)));
+                let headers = [("authorization", &*unknown)];
+                let got = client.ask(route.method.as_str(), &own, &headers, body.as_bytes()).await;
+                assert_eq!((got.status, got.kind().as_str()), (401, "invalid_token"), "{}", route.path);
+            }
+            Auth::WorkspaceAdmin => {
+                for (key, status, kind) in [(&inference, 403, "missing_scope"), (&agent.key, 403, "missing_scope")] {
+                    let headers = [("authorization", &*bearer(key))];
+                    let got = client.ask(route.method.as_str(), &own, &headers, body.as_bytes()).await;
+                    assert_eq!((got.status, got.kind().as_str()), (status, kind), "{}", route.path);
+                }
+                let headers = [("authorization", &*bearer(&admin))];
+                let got = client.ask(route.method.as_str(), &own, &headers, body.as_bytes()).await;
+                assert!(![401, 403, 500].contains(&got.status), "{}: {}", route.path, got.text());
+            }
+            Auth::Open | Auth::Agent | Auth::Workspace | Auth::Session | Auth::Member(_) => {}
+        }
+    }
+    site.stop().await;
+}
