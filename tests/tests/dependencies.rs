@@ -102,8 +102,16 @@ fn packages() -> Vec<Package> {
             named_by.entry(text(&dependency, "pkg")).or_default().insert(namer.clone());
         }
     }
+    // Metadata names what a feature could bring along where it is asked for weakly (`ring?/std`); the tree names what is built.
+    let tree = cargo(&["tree", "--workspace", "-e", "all", "--prefix", "none", "--format", "{p}", "--locked"]);
+    let in_tree: BTreeSet<(&str, &str)> = tree
+        .lines()
+        .filter_map(|line| line.split_once(" v"))
+        .map(|(name, rest)| (name, rest.split(' ').next().unwrap_or_default()))
+        .collect();
     let built: Vec<Package> = packages
         .iter()
+        .filter(|it| in_tree.contains(&(text(it, "name").as_str(), text(it, "version").as_str())))
         .filter_map(|it| {
             let named_by = named_by.remove(&text(it, "id"))?;
             Some(Package {
