@@ -8,8 +8,10 @@ use crate::rules::edge::integrations::{
     self, ChangeIntegration, CreateIntegration, RemoveIntegration, RotateIntegration, TestIntegration, Tested,
 };
 use crate::rules::evidence::sequence::{self, Sequence};
+use crate::rules::gate::asked::{Question, Stands};
 use crate::rules::gate::authorize::{self, Authorize};
 use crate::rules::gate::callback::{self, RegisterCallback};
+use crate::rules::gate::decide::{self, DecideApproval};
 use crate::rules::gate::freeze::{self, FreezeAgent};
 use crate::rules::gate::settle::{self, Settle};
 use crate::rules::gate::verify::{self, Verdict, Verify};
@@ -59,6 +61,7 @@ macro_rules! commands {
             fn permits(reply: &Reply) -> bool {
                 match reply {
                     Reply::Action(view) => view.verb() == Verb::Allow,
+                    Reply::Question(it) => it.stands == Stands::Approved,
                     Reply::Verdict(verdict) => verdict.is_valid(),
                     Reply::Agent(_) | Reply::Binding(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
@@ -87,6 +90,8 @@ commands! {
     CreateKey => keys::create_key, Binding;
     /// A workspace is made.
     CreateWorkspace => create_workspace::create_workspace, Workspace;
+    /// A person decides what waits.
+    DecideApproval => decide::decide_approval, Question;
     /// An approval of a stopped agent ends.
     EndApproval => end_approval, Done;
     /// A try of a call to the outside came to its end.
@@ -156,6 +161,8 @@ pub enum Reply {
     MandateEnd(MandateId),
     /// How many ledger records have places.
     Placed(u64),
+    /// An approval as it stands.
+    Question(Box<Question>),
     /// An agent that was made.
     Registered(Box<Registered>),
     /// A signing key that is kept.
@@ -234,6 +241,7 @@ operations! {
     CreateIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     CreateKey => Binding, |Reply::Binding(it), _| *it;
     CreateWorkspace => Arc<Workspace>, |Reply::Workspace(it), _| it;
+    DecideApproval => Question, |Reply::Question(it), _| *it;
     EndApproval => (), |Reply::Done(()), _| ();
     FinishDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
     FreezeAgent => Arc<Agent>, |Reply::Agent(it), _| it;

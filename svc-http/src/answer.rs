@@ -207,6 +207,10 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
         reason: refusal.reason(),
         agent_id: refusal.agent_id(),
         evidence_record: refusal.evidence_record(),
+        approval: refusal.approval().map(|(workspace, id)| AskedLink {
+            id,
+            url: format!("{}/w/{workspace}/approvals/{id}", docs.trim_end_matches("/docs/errors")),
+        }),
     };
     let envelope = match shape {
         Shape::Plain => Envelope { type_: None, error },
@@ -243,6 +247,15 @@ struct ErrorObject<'a> {
     agent_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence_record: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<AskedLink<'a>>,
+}
+
+/// Where a person finds an approval.
+#[derive(Serialize)]
+struct AskedLink<'a> {
+    id: &'a str,
+    url: String,
 }
 
 #[derive(Serialize)]

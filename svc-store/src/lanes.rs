@@ -93,6 +93,7 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::Authorize(it) => Some(it.caller().workspace),
         Command::Settle(it) => Some(it.caller.workspace),
         Command::Sequence(it) => Some(it.workspace),
+        Command::DecideApproval(it) => Some(it.by.workspace),
         Command::ChangeIntegration(_)
         | Command::ChangeSettings(_)
         | Command::ClaimDelivery(_)

@@ -259,6 +259,7 @@ impl Cast {
             | Reply::Claimed(_)
             | Reply::Delivery(_)
             | Reply::Integration(_)
+            | Reply::Question(_)
             | Reply::Tested(_)
             | Reply::Done(()) => {}
             Reply::Key(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::SigningKey(_) | Reply::Verdict(_) => {}

@@ -32,6 +32,7 @@ struct Detail {
     reason: Option<Box<str>>,
     agent_id: Option<Box<str>>,
     evidence_record: Option<Box<str>>,
+    approval: Option<(Box<str>, Box<str>)>,
     retry_after_s: Option<u32>,
 }
 
@@ -178,6 +179,18 @@ impl Refusal {
         Self::plain(Kind::NotReady).with(|it| it.retry_after_s = Some(NOT_READY_RETRY_S))
     }
 
+    /// 409: what was looked at is not what waits.
+    #[must_use]
+    pub fn digest_changed() -> Self {
+        let message = "what waits is not what was looked at";
+        Self { message: Cow::Borrowed(message), ..Self::plain(Kind::SelectionChanged) }
+    }
+
+    /// 409: another person has to agree as well; `approval` is the id of what they are to approve in `workspace`.
+    pub fn second_person_required(workspace: impl fmt::Display, approval: impl fmt::Display) -> Self {
+        Self::plain(Kind::SecondPersonRequired).about_approval(workspace, approval)
+    }
+
     /// 400: the settlement's status is none of the three.
     #[must_use]
     pub fn invalid_status() -> Self {
@@ -288,10 +301,20 @@ impl Refusal {
         self.detail.as_deref()?.evidence_record.as_deref()
     }
 
+    /// The approval that another person is to decide: the ids of its workspace and its own.
+    #[must_use]
+    pub fn approval(&self) -> Option<(&str, &str)> {
+        self.detail.as_deref()?.approval.as_ref().map(|(workspace, approval)| (&**workspace, &**approval))
+    }
+
     /// Seconds for the header `retry-after`.
     #[must_use]
     pub fn retry_after_s(&self) -> Option<u32> {
         self.detail.as_deref()?.retry_after_s
+    }
+
+    fn about_approval(self, workspace: impl fmt::Display, approval: impl fmt::Display) -> Self {
+        self.with(|it| it.approval = Some((workspace.to_string().into(), approval.to_string().into())))
     }
 
     /// A refusal of `kind` with the table's own message and nothing beside it.

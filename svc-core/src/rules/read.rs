@@ -23,6 +23,8 @@ pub struct View {
     pub hold: Option<HoldId>,
     /// What a person was asked.
     pub approval: Option<Arc<Approval>>,
+    /// How many persons have to agree where one was asked: while it waits by the settings as they are now.
+    pub needed: u8,
     /// Whether the person at the keyboard is the one to ask.
     pub client_may_ask: bool,
     /// Its tool input and details.
@@ -101,15 +103,18 @@ pub fn view(scope: &mut Scope<'_>, action: Arc<Action>) -> Result<View, Halt> {
         Some(id) => Some(scope.get::<Approval>(id)?.ok_or_else(Refusal::internal)?),
         None => None,
     };
-    let client_may_ask = match &approval {
-        Some(approval) if approval.needed == 1 => {
-            scope.get::<Principal>(action.principal)?.is_some_and(|it| it.signs_in())
-        }
-        _ => false,
+    let payment = action.payment.as_ref().map(|it| (it.currency, it.amount));
+    let needed = match &approval {
+        Some(approval) if approval.is_waiting() => workspace.settings.persons_needed(payment),
+        Some(approval) => approval.needed,
+        None => 1,
+    };
+    let client_may_ask = approval.is_some() && needed == 1 && {
+        scope.get::<Principal>(action.principal)?.is_some_and(|it| it.decides_own())
     };
     let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
     let hold = workspace.hold.as_ref().map(|it| it.id);
-    Ok(View { action, agent, hold, approval, client_may_ask, payload, now: scope.now(), replayed: false })
+    Ok(View { action, agent, hold, approval, needed, client_may_ask, payload, now: scope.now(), replayed: false })
 }
 
 /// One of the caller's own actions.

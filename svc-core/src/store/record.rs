@@ -206,7 +206,7 @@ records! {
     /// What an action carried that no later change rewrites: tool input and details.
     Payload(ActionId) by action, "payload", immutable [];
     /// What a person is asked.
-    Approval(ApprovalId) by id, "approval" [WaitingOf, Wake];
+    Approval(ApprovalId) by id, "approval" [ApprovalsOf, AskedOf, WaitingIn, WaitingOf, Wake];
     /// Which action an idempotency key made.
     Replay(ReplayId) by id, "replay" [];
     /// Which agent a client's session id belongs to.

@@ -237,8 +237,17 @@ fn check_action(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
     if decisions == 0 {
         fault("no record of its decision");
     }
-    if allowed.is_some_and(|it| it.by == DecidedBy::Policy) && count("action.allowed") != 1 {
-        fault("allowed by the rules without exactly one record of it");
+    let by_rules = allowed.is_some_and(|it| it.by == DecidedBy::Policy);
+    if count("action.allowed") != usize::from(by_rules) {
+        fault("allowed by the rules without exactly one record of it, or the other way round");
+    }
+    let by_person = allowed.is_some_and(|it| matches!(it.by, DecidedBy::Person(_)));
+    if count("action.approved") != usize::from(by_person) {
+        fault("approved by a person without exactly one record of it, or the other way round");
+    }
+    let refused = matches!(action.state, State::Denied { by: DecidedBy::Person(_), .. });
+    if count("action.person_denied") != usize::from(refused) {
+        fault("denied by a person without exactly one record of it, or the other way round");
     }
     if count("action.asked") != usize::from(asked) {
         fault("asked without exactly one record of it, or the other way round");
@@ -254,7 +263,13 @@ fn check_action(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
             fault(&format!("{} records of {kind}, while its row says {there}", count(kind)));
         }
     }
-    let decided = place("action.allowed").or_else(|| place("action.asked"));
+    if let (Some(asked), Some(answered)) = (place("action.asked"), place("action.approved"))
+        && answered < asked
+    {
+        fault("approved before it was asked");
+    }
+    let decided = place("action.allowed").or_else(|| place("action.approved"));
+    let decided = decided.or_else(|| place("action.asked").filter(|_| allowed.is_none()));
     for later in ["receipt.consumed", "action.settled", "action.lapsed", "incident.over_settlement", "action.expired"] {
         if place(later).is_some_and(|later| decided.is_none_or(|decided| later < decided)) {
             fault(&format!("{later} stands before the decision"));
@@ -322,8 +337,8 @@ fn check_sums(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
     }
     for tally in &activity.tallies {
         let sums = Sums::of(books.actions_of(agent.id), tally);
-        let stored = (tally.reserved, tally.spent, i64::from(tally.count));
-        if stored != (sums.reserved, sums.spent, sums.count) {
+        let stored = (tally.reserved, tally.spent, i64::from(tally.count), tally.excess);
+        if stored != (sums.reserved, sums.spent, sums.count, sums.excess) {
             faults.push(format!(
                 "{}: the tally of {} from {} holds {stored:?}, its actions add up to {sums:?}",
                 agent.id, tally.mandate, tally.from
@@ -349,6 +364,8 @@ struct Sums {
     count: i64,
     /// What was posted beyond what was allowed.
     over: i64,
+    /// What persons let pass beyond the limits.
+    excess: i64,
 }
 
 impl Sums {
@@ -365,7 +382,12 @@ impl Sums {
                 continue;
             }
             let allowed = action.allowed();
-            match allowed.and_then(|it| it.outcome.as_ref()) {
+            let outcome = allowed.and_then(|it| it.outcome.as_ref());
+            if held.excess {
+                sums.excess += outcome.map_or(amount, |it| it.posted.unwrap_or(0));
+                continue;
+            }
+            match outcome {
                 Some(outcome) => {
                     let posted = outcome.posted.unwrap_or(0);
                     sums.spent += posted;
@@ -399,6 +421,7 @@ fn check_velocity(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
             // The window is counted from the node's own clock, which may be behind the newest instant.
             let since = action.created_at.minus(velocity.window());
             let used = line.iter().filter(|it| **it > since).count();
+            // A person who was asked decided over a full line.
             let unasked = action.approval.is_none();
             if unasked && used >= usize::try_from(limit).unwrap_or(usize::MAX) {
                 faults.push(format!("{}: {} was allowed as number {} of {limit}", agent.id, action.id, used + 1));

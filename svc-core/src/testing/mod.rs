@@ -17,6 +17,7 @@ pub mod dice;
 pub mod fault;
 pub mod locks;
 pub mod model;
+pub mod people;
 pub mod sample;
 pub mod world;
 

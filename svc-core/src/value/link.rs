@@ -14,6 +14,10 @@ pub enum Index {
     ActionsOf,
     /// Agents of a workspace, by id.
     AgentsOf,
+    /// Approvals of a workspace, by id.
+    ApprovalsOf,
+    /// Approvals that an agent asked for, by id.
+    AskedOf,
     /// Calls to the outside of a workspace, by when they were written.
     DeliveriesOf,
     /// Keys of a workspace, by id.
@@ -36,6 +40,8 @@ pub enum Index {
     Workspaces,
     /// Ledger records that have no place yet, of a shard, by the stamp of the commit that wrote them.
     Unplaced,
+    /// Approvals that wait, of a workspace, by id.
+    WaitingIn,
     /// Approvals that wait, of an agent, by id.
     WaitingOf,
     /// Timers of a shard, by when they are due.
@@ -47,6 +53,8 @@ impl Index {
     pub const ALL: &'static [Self] = &[
         Self::ActionsOf,
         Self::AgentsOf,
+        Self::ApprovalsOf,
+        Self::AskedOf,
         Self::DeliveriesOf,
         Self::KeysOf,
         Self::PrincipalsOf,
@@ -58,6 +66,7 @@ impl Index {
         Self::PersonalOf,
         Self::Workspaces,
         Self::Unplaced,
+        Self::WaitingIn,
         Self::WaitingOf,
         Self::Wake,
     ];
@@ -68,6 +77,8 @@ impl Index {
         match self {
             Self::ActionsOf => "actions_of",
             Self::AgentsOf => "agents_of",
+            Self::ApprovalsOf => "approvals_of",
+            Self::AskedOf => "asked_of",
             Self::DeliveriesOf => "deliveries_of",
             Self::KeysOf => "keys_of",
             Self::PrincipalsOf => "principals_of",
@@ -79,6 +90,7 @@ impl Index {
             Self::PersonalOf => "personal_of",
             Self::Workspaces => "workspaces",
             Self::Unplaced => "unplaced",
+            Self::WaitingIn => "waiting_in",
             Self::WaitingOf => "waiting_of",
             Self::Wake => "wake",
         }

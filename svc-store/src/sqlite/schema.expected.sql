@@ -25,7 +25,10 @@ CREATE TABLE "action" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format 
 CREATE INDEX "action_actions_of" ON "action" (actions_of_p, actions_of_o) WHERE actions_of_p IS NOT NULL;
 CREATE INDEX "action_wake" ON "action" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "payload" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE TABLE "approval" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, waiting_of_p, waiting_of_o, wake_p, wake_o);
+CREATE TABLE "approval" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, approvals_of_p, approvals_of_o, asked_of_p, asked_of_o, waiting_in_p, waiting_in_o, waiting_of_p, waiting_of_o, wake_p, wake_o);
+CREATE INDEX "approval_approvals_of" ON "approval" (approvals_of_p, approvals_of_o) WHERE approvals_of_p IS NOT NULL;
+CREATE INDEX "approval_asked_of" ON "approval" (asked_of_p, asked_of_o) WHERE asked_of_p IS NOT NULL;
+CREATE INDEX "approval_waiting_in" ON "approval" (waiting_in_p, waiting_in_o) WHERE waiting_in_p IS NOT NULL;
 CREATE INDEX "approval_waiting_of" ON "approval" (waiting_of_p, waiting_of_o) WHERE waiting_of_p IS NOT NULL;
 CREATE INDEX "approval_wake" ON "approval" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "replay" (key BLOB NOT NULL PRIMARY KEY, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;

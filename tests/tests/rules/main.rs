@@ -9,6 +9,7 @@
 
 mod ask;
 mod callbacks;
+mod decide;
 mod integrations;
 mod ledger;
 mod limits;

@@ -110,7 +110,7 @@ fn prefetch(scope: &mut Scope<'_>, asked: &Authorize) -> Result<(), Halt> {
 }
 
 /// The versions in force, in the order of their ids, and whether one of them is not to be had: it could be a deny list.
-fn mandates(scope: &mut Scope<'_>, agent: &Agent) -> Result<(Vec<Arc<Mandate>>, bool), Halt> {
+pub(super) fn mandates(scope: &mut Scope<'_>, agent: &Agent) -> Result<(Vec<Arc<Mandate>>, bool), Halt> {
     let ids: Vec<_> = agent.mandates_in_force(scope.now()).collect();
     scope.want(&ids.iter().map(|id| Mandate::key(*id)).collect::<Vec<_>>())?;
     let mut found = Vec::with_capacity(ids.len());

@@ -3,7 +3,7 @@
 use super::freeze::{End, end_approval, end_waiting};
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Action, Activity, Agent, Approval, ApprovalState, Code, Effect, Reason, State, Status};
+use crate::state::gate::{Action, Activity, Agent, Approval, ApprovalState, Code, Effect, Reason, State};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -32,16 +32,6 @@ pub fn expire(scope: &mut Scope<'_>, id: ApprovalId) -> Result<(), Halt> {
         return end_approval(scope, id);
     }
     let reason = Reason::new(Code::ApprovalExpired, Effect::Deny);
-    end_waiting(
-        scope,
-        &agent,
-        ended,
-        End {
-            action: asked.action,
-            state: State::Expired { at },
-            reason,
-            kind: "action.expired",
-            status: Status::Expired,
-        },
-    )
+    let end = End::by_itself(asked.action, State::Expired { at }, reason, "action.expired");
+    end_waiting(scope, &agent, ended, end)
 }

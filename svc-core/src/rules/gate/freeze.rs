@@ -90,21 +90,30 @@ pub fn end_approval(scope: &mut Scope<'_>, id: ApprovalId) -> Result<(), Halt> {
     let ended = Approval::clone(&approval).ended(ApprovalState::Denied { at, by: None, note: None });
     let reason = Reason::new(Code::AgentFrozen, Effect::Deny);
     let state = State::Denied { at, by: DecidedBy::Freeze };
-    let end = End { action: asked.action, state, reason, kind: "action.denied", status: Status::Denied };
-    end_waiting(scope, &agent, ended, end)
+    end_waiting(scope, &agent, ended, End::by_itself(asked.action, state, reason, "action.denied"))
 }
 
 /// How a wait ends without a person's yes.
-pub(super) struct End {
+pub(super) struct End<'a> {
     pub(super) action: ActionId,
     pub(super) state: State,
-    pub(super) reason: Reason,
+    pub(super) reasons: Vec<Reason>,
     pub(super) kind: &'static str,
-    pub(super) status: Status,
+    pub(super) actor: Actor,
+    pub(super) note: Option<&'a Note>,
+    pub(super) more: Vec<(&'static str, String)>,
+}
+
+impl End<'_> {
+    /// An end that no person brings about.
+    pub(super) fn by_itself(action: ActionId, state: State, reason: Reason, kind: &'static str) -> Self {
+        let actor = if matches!(state, State::Expired { .. }) { Actor::Timer } else { Actor::Policy };
+        Self { action, state, reasons: vec![reason], kind, actor, note: None, more: Vec::new() }
+    }
 }
 
 /// Ends a wait: approval, action, what it reserved, how many wait, and the record, in one commit.
-pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval, end: End) -> Result<(), Halt> {
+pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval, end: End<'_>) -> Result<(), Halt> {
     let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
     let action = scope.get::<Action>(end.action)?.ok_or_else(Refusal::internal)?;
     let mut activity = Activity::clone(&stored);
@@ -117,12 +126,13 @@ pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval,
     }
     let mut action = Action::clone(&action);
     action.reservation = None;
-    action.reasons.push(end.reason);
+    action.reasons.extend(end.reasons);
     action.state = end.state;
-    let actor = if end.status == Status::Expired { Actor::Timer } else { Actor::Policy };
-    let (kind, status) = (end.kind, end.status);
-    let fact = ActionRecord { kind, actor, action: &action, agent, verb: Verb::Deny, status }.fact(&[]);
-    action.evidence = scope.append(agent.workspace, fact);
+    let status = if matches!(action.state, State::Expired { .. }) { Status::Expired } else { Status::Denied };
+    let (kind, actor) = (end.kind, end.actor);
+    let fact = ActionRecord { kind, actor, action: &action, agent, verb: Verb::Deny, status }.fact(&end.more);
+    let note = end.note.map(|it| ("note", it.as_str()));
+    action.evidence = scope.append_with(agent.workspace, fact, note.as_slice());
     notify::decided(scope, &action)?;
     scope.put(activity);
     scope.put(ended);

@@ -1,8 +1,10 @@
 //! The gate's verbs.
 
+pub mod asked;
 pub mod authorize;
 pub mod callback;
 mod caller;
+pub mod decide;
 pub mod evaluate;
 pub mod expire;
 pub mod facts;

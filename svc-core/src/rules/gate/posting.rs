@@ -1,7 +1,7 @@
 //! Reservations and what becomes of them (CONTRACT part 3, "Reservations and posting"). Sums belong to the period that an
 //! action was authorized in; of one that has ended only the ledger tells.
 
-use crate::state::gate::{Activity, Mandate, Request, Reservation};
+use crate::state::gate::{Action, Activity, Mandate, Request, Reservation};
 use crate::state::people::Settings;
 use crate::value::Timestamp;
 
@@ -14,7 +14,7 @@ pub(super) fn reserve(
     now: Timestamp,
 ) -> Option<Reservation> {
     let (limits, id, zone) = (mandate.limits(), mandate.id.mandate, &settings.timezone);
-    let mut held = Reservation { mandate: id, amount: None, count: None };
+    let mut held = Reservation { mandate: id, amount: None, count: None, excess: false };
     if let (Some(per), Some(payment)) = (&limits.per_period, &request.payment) {
         let mut tally = activity.tally(id, per.period, now, zone);
         tally.reserved = tally.reserved.saturating_add(payment.amount);
@@ -28,6 +28,28 @@ pub(super) fn reserve(
         activity.keep(tally, now);
     }
     (held.amount.is_some() || held.count.is_some()).then_some(held)
+}
+
+/// Keeps what a person let pass beyond the mandate's limits in a sum of its own, of the period that it was asked in. Of one
+/// that has ended there is no sum any more, and only the ledger tells.
+pub(super) fn exceed(
+    activity: &mut Activity,
+    mandate: &Mandate,
+    action: &Action,
+    settings: &Settings,
+    now: Timestamp,
+) -> Option<Reservation> {
+    let (per, payment) = (mandate.limits().per_period.clone()?, action.payment.as_ref()?);
+    let (id, asked_at) = (mandate.id.mandate, action.created_at);
+    let known = activity.tallies.iter().find(|it| it.mandate == id && it.period == per.period);
+    let newer = known.is_some_and(|it| it.from > asked_at);
+    let mut tally = activity.tally(id, per.period, asked_at, &settings.timezone);
+    let from = if newer { per.period.bounds(asked_at, &settings.timezone).0 } else { tally.from };
+    if !newer && now < tally.until {
+        tally.excess = tally.excess.saturating_add(payment.amount);
+        activity.keep(tally, now);
+    }
+    Some(Reservation { mandate: id, amount: Some((payment.amount, per.period, from)), count: None, excess: true })
 }
 
 /// Gives back the amount and the one of the count.
@@ -45,8 +67,12 @@ pub(super) fn post(activity: &mut Activity, held: &Reservation, spent: i64) {
     if let Some((amount, period, from)) = held.amount
         && let Some(tally) = activity.reserved_in(held.mandate, period, from)
     {
-        tally.reserved = tally.reserved.saturating_sub(amount);
-        tally.spent = tally.spent.saturating_add(spent);
+        if held.excess {
+            tally.excess = tally.excess.saturating_sub(amount).saturating_add(spent);
+        } else {
+            tally.reserved = tally.reserved.saturating_sub(amount);
+            tally.spent = tally.spent.saturating_add(spent);
+        }
     }
 }
 
@@ -55,6 +81,7 @@ pub(super) fn correct(activity: &mut Activity, held: &Reservation, posted: i64, 
     if let Some((_, period, from)) = held.amount
         && let Some(tally) = activity.reserved_in(held.mandate, period, from)
     {
-        tally.spent = tally.spent.saturating_sub(posted).saturating_add(spent);
+        let sum = if held.excess { &mut tally.excess } else { &mut tally.spent };
+        *sum = sum.saturating_sub(posted).saturating_add(spent);
     }
 }

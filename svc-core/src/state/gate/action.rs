@@ -172,6 +172,9 @@ pub struct Reservation {
     /// One of its count, in which period; absent where the mandate has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<(Period, Timestamp)>,
+    /// Whether a person let it pass beyond the limit: the amount is kept apart, and neither fills nor frees the limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub excess: bool,
 }
 
 /// Where an action stands in its own row.

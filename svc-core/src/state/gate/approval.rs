@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::reason::Reason;
 use crate::value::digest::Digest;
-use crate::value::id::{ActionId, AgentId, ApprovalId, HoldId, PrincipalId, SelectionId, TokenId, WorkspaceId};
+use crate::value::id::{
+    AccountId, ActionId, AgentId, ApprovalId, HoldId, PrincipalId, SelectionId, SessionId, TokenId, WorkspaceId,
+};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
 use crate::value::{Id, Timestamp};
@@ -163,11 +165,43 @@ impl ApprovalKind {
 pub struct Consent {
     /// Whose.
     pub by: PrincipalId,
+    /// Who signed in.
+    pub account: AccountId,
+    /// In which session.
+    pub session: SessionId,
+    /// From where.
+    #[serde(default)]
+    pub via: Via,
     /// When.
     pub at: Timestamp,
     /// What they said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
+}
+
+/// From where a person decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Via {
+    /// The console.
+    #[default]
+    Console,
+    /// A button in a chat.
+    Slack,
+    /// A button that a relay passed on.
+    Relay,
+}
+
+impl Via {
+    /// Its word in the interface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Console => "console",
+            Self::Slack => "slack",
+            Self::Relay => "relay",
+        }
+    }
 }
 
 /// Where a question stands.
@@ -185,7 +219,7 @@ pub enum ApprovalState {
     Denied {
         /// When.
         at: Timestamp,
-        /// By whom; absent where a freeze did it.
+        /// By whom; absent where no person did: a freeze, or a rule that has changed since.
         by: Option<PrincipalId>,
         /// What they said.
         note: Option<Note>,
@@ -234,11 +268,14 @@ impl Approval {
 
 impl Linked for Approval {
     fn links(&self) -> Vec<Link> {
-        if !self.is_waiting() {
-            return Vec::new();
+        let agent = self.asked_action().map(|it| it.agent.bits());
+        let mut links = vec![Link::by_id(Index::ApprovalsOf, self.workspace.bits(), self.id)];
+        links.extend(agent.map(|it| Link::by_id(Index::AskedOf, it, self.id)));
+        if self.is_waiting() {
+            links.push(Link::wake(self.workspace, self.expires_at));
+            links.push(Link::by_id(Index::WaitingIn, self.workspace.bits(), self.id));
+            links.extend(agent.map(|it| Link::by_id(Index::WaitingOf, it, self.id)));
         }
-        let mut links = vec![Link::wake(self.workspace, self.expires_at)];
-        links.extend(self.asked_action().map(|it| Link::by_id(Index::WaitingOf, it.agent.bits(), self.id)));
         links
     }
 }

@@ -25,7 +25,7 @@ pub use activity::{Activity, DENIALS_KEPT, Line, Nth, Tally};
 pub use agent::{Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Tier};
 pub use approval::{
     Approval, ApprovalKind, ApprovalState, ApprovalSubject, AskedAction, AskedFreeze, AskedLift, AskedOwner, Consent,
-    OwnerChange, Requester,
+    OwnerChange, Requester, Via,
 };
 pub use block::{Block, BlockId, BlockOwner, SEALED};
 pub use kind::{ActionKind, ActionPattern};

@@ -84,6 +84,21 @@ codes! {
     VelocityExceeded "velocity_exceeded";
 }
 
+impl Code {
+    /// Whether it says that an action is outside a mandate: what the setting `outsideMandate` decides about.
+    #[must_use]
+    pub const fn is_outside(self) -> bool {
+        matches!(
+            self,
+            Self::OutsideMandate
+                | Self::MerchantNotAllowed
+                | Self::FieldNotAllowed
+                | Self::ToolNotAllowed
+                | Self::CurrencyNotCovered
+        )
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())

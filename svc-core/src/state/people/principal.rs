@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::role::Role;
+use super::role::{Reach, Right, Role};
 use crate::value::digest::EmailUseId;
 use crate::value::id::{AccountId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
@@ -64,10 +64,16 @@ impl Principal {
         self.member.as_ref().filter(|it| it.state != MemberState::Disabled)
     }
 
-    /// Whether it can sign in, and so decide what its agents ask.
+    /// Whether it can sign in.
     #[must_use]
     pub fn signs_in(&self) -> bool {
         self.membership().is_some()
+    }
+
+    /// Whether it can sign in and decide what its own agents ask.
+    #[must_use]
+    pub fn decides_own(&self) -> bool {
+        self.membership().is_some_and(|it| it.role.reach(Right::DecideApprovals) != Reach::No)
     }
 }
 

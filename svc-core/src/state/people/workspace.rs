@@ -82,6 +82,9 @@ pub struct Settings {
     pub approval_hours: u16,
     /// Above which amounts two persons decide, in minor units.
     pub second_person_above: BTreeMap<Currency, i64>,
+    /// For how many days one whom the first person invited, gave a sign-in link or changed the role of is no second
+    /// person: 0 to 90.
+    pub second_person_age_days: u16,
     /// How long a receipt lives, in minutes: 1 to 1,440.
     pub receipt_minutes: u16,
     /// How many approvals of one agent may wait: 1 to 1,000.
@@ -98,6 +101,7 @@ impl Default for Settings {
             provenance: Provenance::default(),
             approval_hours: 24,
             second_person_above: BTreeMap::new(),
+            second_person_age_days: 0,
             receipt_minutes: 15,
             max_waiting: 100,
         }
@@ -115,6 +119,12 @@ impl Settings {
     #[must_use]
     pub fn approval_life(&self) -> Span {
         Span::hours(i64::from(self.approval_hours))
+    }
+
+    /// How long one whom the first person raised is no second person.
+    #[must_use]
+    pub fn second_person_age(&self) -> Span {
+        Span::hours(24 * i64::from(self.second_person_age_days))
     }
 
     /// How many persons decide over a payment: two above the line of its currency, and in a currency without a line
@@ -142,6 +152,7 @@ impl Settings {
             between("agentVelocity.velocityMinutes", velocity.minutes.into(), 1, 1_440),
             between("provenance.windowMinutes", self.provenance.window_minutes.into(), 5, 1_440),
             between("approvalHours", self.approval_hours.into(), 1, 168),
+            between("secondPersonAgeDays", self.second_person_age_days.into(), 0, 90),
             between("receiptMinutes", self.receipt_minutes.into(), 1, 1_440),
             between("maxWaiting", self.max_waiting.into(), 1, 1_000),
         ]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Facts;
-use crate::state::gate::{Code, Effect, Mandate, OnLimit, Payment, Reason, Tally};
+use crate::state::gate::{Code, Effect, Mandate, OnLimit, Payment, Reason, Tally, Tool};
 use crate::value::domain::DomainPattern;
 use crate::value::period::Period;
 
@@ -18,22 +18,27 @@ pub struct Charge {
 
 /// Entries of any mandate's deny lists, whether or not it speaks of this type.
 pub(super) fn deny_lists(facts: &Facts<'_>, reasons: &mut Vec<Reason>) {
-    for mandate in facts.mandates {
+    reasons.extend(denied(facts.mandates, facts.request.payment.as_ref(), tool(facts)));
+}
+
+/// What deny lists of `mandates` say of a payment and of a tool, by its server and name.
+pub fn denied(mandates: &[Arc<Mandate>], payment: Option<&Payment>, tool: Option<ToolName<'_>>) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    for mandate in mandates {
         let denied = mandate.merchants.as_ref().and_then(|it| it.deny.as_deref()).unwrap_or_default();
-        if let Some(payment) = facts.request.payment.as_ref().filter(|it| covers(denied, it).is_some()) {
+        if let Some(payment) = payment.filter(|it| covers(denied, it).is_some()) {
             reasons.push(
                 Reason::new(Code::MerchantDenied, Effect::Deny).by(mandate.id.mandate).about(payment.domain.as_str()),
             );
         }
         let globs = mandate.tools.as_ref().and_then(|it| it.deny.as_deref()).unwrap_or_default();
-        if let Some((server, name)) =
-            tool(facts).filter(|(server, name)| globs.iter().any(|it| it.covers(*server, name)))
-        {
+        if let Some((server, name)) = tool.filter(|(server, name)| globs.iter().any(|it| it.covers(*server, name))) {
             reasons.push(
                 Reason::new(Code::ToolDenied, Effect::Deny).by(mandate.id.mandate).about(full_name(server, name)),
             );
         }
     }
+    reasons
 }
 
 /// Picks the mandate to charge: of those that permit the action the narrowest. Where none does, every refusal of every
@@ -200,8 +205,15 @@ fn covers<'a>(list: &'a [DomainPattern], payment: &Payment) -> Option<&'a Domain
     found().find(|it| it.is_exact()).or_else(|| found().next())
 }
 
-fn tool<'a>(facts: &Facts<'a>) -> Option<(Option<&'a str>, &'a str)> {
-    let tool = &facts.request.tool.as_ref()?.tool;
+fn tool<'a>(facts: &Facts<'a>) -> Option<ToolName<'a>> {
+    facts.request.tool.as_ref().and_then(|it| tool_name(&it.tool))
+}
+
+/// A tool's server, where it has one, and its name.
+pub(super) type ToolName<'a> = (Option<&'a str>, &'a str);
+
+/// The names that globs over tools are matched with.
+pub fn tool_name(tool: &Tool) -> Option<ToolName<'_>> {
     let name = tool.name.as_ref()?;
     Some((tool.server.as_ref().map(|it| it.as_str()), name.as_str()))
 }

@@ -1,0 +1,286 @@
+//! An approval as it reads: what is asked, where it stands, and whether whoever looks may decide it.
+//!
+//! A freeze writes the agent alone, and time writes nothing at all: so an approval reads as its agent's epoch and the clock
+//! have it, whatever its own row still says.
+
+use std::sync::Arc;
+
+use crate::refusal::Refusal;
+use crate::rules::people::by::{By, entitled, member, owns, reaches};
+use crate::rules::read::{View, view};
+use crate::state::gate::{
+    Action, Agent, Approval, ApprovalState, ApprovalSubject, AskedAction, Consent, DecidedBy, OwnerChange, Status,
+};
+use crate::state::people::{Member, Principal, Reach, Right, Role, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
+use crate::value::id::{ApprovalId, PrincipalId, WorkspaceId};
+
+/// An approval with what says how it reads.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The approval.
+    pub approval: Arc<Approval>,
+    /// The action it is about, if it is about one.
+    pub action: Option<Box<View>>,
+    /// How many persons have to agree, by the settings as they are now while it waits.
+    pub needed: u8,
+    /// Where it stands.
+    pub stands: Stands,
+    /// Who decided, and when, once it is decided.
+    pub decided: Option<(Timestamp, DecidedBy)>,
+    /// Why whoever looks may not approve it; `None` where they may.
+    pub may_not: Option<MayNot>,
+}
+
+/// Where a question stands, as it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stands {
+    /// It waits for a person.
+    Waiting,
+    /// Enough persons agreed.
+    Approved,
+    /// A person, a freeze or a changed rule said no.
+    Denied,
+    /// Nobody decided in time.
+    Expired,
+}
+
+impl Stands {
+    /// Every one of them.
+    pub const ALL: [Self; 4] = [Self::Waiting, Self::Approved, Self::Denied, Self::Expired];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// Why somebody may not approve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MayNot {
+    /// Their role does not reach to it.
+    Role,
+    /// It is their own request.
+    Own,
+    /// They have agreed already, or count as the first person's.
+    SecondPerson,
+    /// It is decided.
+    Decided,
+    /// Its time is up.
+    Expired,
+}
+
+impl MayNot {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Role => "role",
+            Self::Own => "own",
+            Self::SecondPerson => "second_person",
+            Self::Decided => "decided",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+impl Question {
+    /// What is asked, in one sentence.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        match &self.approval.subject {
+            ApprovalSubject::Action(_) => {
+                self.action.as_ref().map(|it| it.action.summary.to_string()).unwrap_or_default()
+            }
+            ApprovalSubject::Freeze(it) if it.all => "Freeze every agent and hold them".to_owned(),
+            ApprovalSubject::Freeze(it) => format!("Freeze {} agents", it.count),
+            ApprovalSubject::HoldLift(it) if it.restart => "Lift the hold over every agent and restart them".to_owned(),
+            ApprovalSubject::HoldLift(_) => "Lift the hold over every agent".to_owned(),
+            ApprovalSubject::Owner(it) => match it.change {
+                OwnerChange::Make => "Make a member an owner".to_owned(),
+                OwnerChange::Remove => "Remove an owner".to_owned(),
+            },
+        }
+    }
+}
+
+/// One approval as it reads for `by`.
+///
+/// # Errors
+/// `forbidden` and `missing_scope` where `by` may read none, `not_found` where the workspace has no such approval or it is
+/// about another's agent.
+pub fn get_approval(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: ApprovalId) -> Result<Question, Halt> {
+    let reach = entitled(scope, by, workspace, Right::ReadApprovals)?;
+    let approval = own_approval(scope, workspace, id)?;
+    readable(scope, by, reach, &approval)?;
+    question(scope, by, approval)
+}
+
+/// An approval of this workspace.
+///
+/// # Errors
+/// `not_found`.
+pub(super) fn own_approval(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    id: ApprovalId,
+) -> Result<Arc<Approval>, Halt> {
+    let found = scope.get::<Approval>(id)?.filter(|it| it.workspace == workspace);
+    found.ok_or_else(|| Refusal::not_found().into())
+}
+
+/// That a right with this reach reaches to what the approval is about.
+///
+/// # Errors
+/// `not_found` where it does not.
+pub(super) fn readable(scope: &mut Scope<'_>, by: &By, reach: Reach, approval: &Approval) -> Result<(), Halt> {
+    match (reach, approval.asked_action()) {
+        (Reach::All, _) => Ok(()),
+        (_, Some(asked)) => {
+            let agent = scope.get::<Agent>(asked.agent)?.ok_or_else(Refusal::internal)?;
+            reaches(by, reach, &agent).map_err(Halt::from)
+        }
+        (_, None) => Err(Refusal::not_found().into()),
+    }
+}
+
+/// An approval as it reads for `by`, who may read it.
+///
+/// # Errors
+/// `internal` where a row that it names is not there.
+pub fn question(scope: &mut Scope<'_>, by: &By, approval: Arc<Approval>) -> Result<Question, Halt> {
+    let action = match approval.asked_action() {
+        Some(asked) => {
+            scope.want(&[Action::key(asked.action), Agent::key(asked.agent)])?;
+            let action = scope.get::<Action>(asked.action)?.ok_or_else(Refusal::internal)?;
+            Some(Box::new(view(scope, action)?))
+        }
+        None => None,
+    };
+    let needed = action.as_ref().map_or(approval.needed, |it| it.needed);
+    let (stands, decided) = stands(&approval, action.as_deref(), scope.now());
+    let may_not = may_not(scope, by, &approval, stands, needed)?;
+    Ok(Question { approval, action, needed, stands, decided, may_not })
+}
+
+type Decision = (Timestamp, DecidedBy);
+
+fn stands(approval: &Approval, action: Option<&View>, now: Timestamp) -> (Stands, Option<Decision>) {
+    match &approval.state {
+        ApprovalState::Approved { at } => {
+            let by = approval.approvals.last().map_or(DecidedBy::Policy, |it| DecidedBy::Person(it.by));
+            (Stands::Approved, Some((*at, by)))
+        }
+        ApprovalState::Denied { at, by, .. } => {
+            let by = by.map(DecidedBy::Person).or_else(|| action.and_then(View::decided).map(|it| it.1));
+            (Stands::Denied, Some((*at, by.unwrap_or(DecidedBy::Policy))))
+        }
+        ApprovalState::Expired { at } => (Stands::Expired, Some((*at, DecidedBy::Expiry))),
+        ApprovalState::Waiting => match action.map(|it| (it.status(), it.decided())) {
+            Some((Status::Expired, decided)) => (Stands::Expired, decided),
+            Some((Status::Denied, decided)) => (Stands::Denied, decided),
+            Some(_) => (Stands::Waiting, None),
+            None if now >= approval.expires_at => (Stands::Expired, Some((approval.expires_at, DecidedBy::Expiry))),
+            None => (Stands::Waiting, None),
+        },
+    }
+}
+
+fn may_not(
+    scope: &mut Scope<'_>,
+    by: &By,
+    approval: &Approval,
+    stands: Stands,
+    needed: u8,
+) -> Result<Option<MayNot>, Halt> {
+    match stands {
+        Stands::Approved | Stands::Denied => return Ok(Some(MayNot::Decided)),
+        Stands::Expired => return Ok(Some(MayNot::Expired)),
+        Stands::Waiting => {}
+    }
+    let By::Person(person) = by else { return Ok(Some(MayNot::Role)) };
+    let (principal, role) = member(scope, person)?;
+    match &approval.subject {
+        ApprovalSubject::Action(asked) => {
+            let agent = scope.get::<Agent>(asked.agent)?.ok_or_else(Refusal::internal)?;
+            if !decides(role, person.principal, &agent) {
+                return Ok(Some(MayNot::Role));
+            }
+            let first = standing_consents(scope, approval, asked)?.into_iter().next();
+            let Some(first) = first.filter(|_| needed > 1) else { return Ok(None) };
+            let again = first.by == person.principal || first.account == person.account;
+            let near = again || close(scope, approval.workspace, &first, &principal)?;
+            Ok(near.then_some(MayNot::SecondPerson))
+        }
+        ApprovalSubject::Freeze(_) => Ok((role.reach(Right::FreezeFleet) != Reach::All).then_some(MayNot::Role)),
+        ApprovalSubject::HoldLift(asked) => Ok(second_owner(role, person.principal, asked.by)),
+        ApprovalSubject::Owner(asked) => Ok(second_owner(role, person.principal, asked.by)),
+    }
+}
+
+fn second_owner(role: Role, person: PrincipalId, first: PrincipalId) -> Option<MayNot> {
+    match role {
+        Role::Owner if person == first => Some(MayNot::Own),
+        Role::Owner => None,
+        Role::Admin | Role::Member | Role::Analyst | Role::Auditor => Some(MayNot::Role),
+    }
+}
+
+/// Whether somebody with this role may decide what `agent` asks: its principal or sponsor, an owner, an admin.
+pub(super) fn decides(role: Role, principal: PrincipalId, agent: &Agent) -> bool {
+    match role.reach(Right::DecideApprovals) {
+        Reach::All => true,
+        Reach::Own => owns(principal, agent),
+        Reach::No => false,
+    }
+}
+
+/// The consents of those who may decide now: who has left the workspace, or lost the role, agrees to nothing any more.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where a row is not there.
+pub(super) fn standing_consents(
+    scope: &mut Scope<'_>,
+    approval: &Approval,
+    asked: &AskedAction,
+) -> Result<Vec<Consent>, Halt> {
+    scope.want(&approval.approvals.iter().map(|it| Principal::key(it.by)).collect::<Vec<_>>())?;
+    let agent = scope.get::<Agent>(asked.agent)?.ok_or_else(Refusal::internal)?;
+    let mut standing = Vec::with_capacity(approval.approvals.len());
+    for consent in &approval.approvals {
+        let principal = scope.get::<Principal>(consent.by)?;
+        let role = principal.as_ref().and_then(|it| it.membership()).map(|it| it.role);
+        if role.is_some_and(|role| decides(role, consent.by, &agent)) {
+            standing.push(consent.clone());
+        }
+    }
+    Ok(standing)
+}
+
+/// Whether one of the two has made the other what they are so lately that they count as one person.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where a row is not there.
+pub(super) fn close(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    first: &Consent,
+    second: &Principal,
+) -> Result<bool, Halt> {
+    let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
+    let first_row = scope.get::<Principal>(first.by)?;
+    let (now, age) = (scope.now(), workspace.settings.second_person_age());
+    let raised = |member: Option<&Member>, by: PrincipalId| {
+        member.and_then(|it| it.raised).is_some_and(|(raiser, at)| raiser == by && now.since(at) < age)
+    };
+    let first_member = first_row.as_ref().and_then(|it| it.membership());
+    Ok(raised(second.membership(), first.by) || raised(first_member, second.id))
+}

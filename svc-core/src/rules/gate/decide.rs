@@ -1,0 +1,300 @@
+//! A person decides what waits. One step looks at everything again: whether it still waits, who decides and what their role
+//! is now, whether the agent may act, and what has been forbidden since. A person may let an action pass beyond limits,
+//! never past a deny list.
+
+use std::sync::Arc;
+
+use super::asked::{Question, close, own_approval, question, readable, standing_consents};
+use super::evaluate::{denied, tool_name};
+use super::freeze::{End, end_waiting};
+use super::record::ActionRecord;
+use super::{authorize, posting};
+use crate::refusal::Refusal;
+use crate::rules::edge::notify;
+use crate::rules::people::by::{By, Person, entitled, member};
+use crate::state::evidence::Actor;
+use crate::state::gate::{
+    Action, Activity, Agent, Allowed, Approval, ApprovalState, ApprovalSubject, AskedAction, Code, Consent, DecidedBy,
+    Effect, Mandate, Reason, Reservation, State, Status, Verb, Via,
+};
+use crate::state::people::{Outside, Principal, Right, Session, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::digest::Digest;
+use crate::value::id::ApprovalId;
+use crate::value::text::Note;
+
+/// A person's word on an approval.
+#[derive(Clone, Debug)]
+pub struct DecideApproval {
+    /// Whose.
+    pub by: Person,
+    /// On which approval.
+    pub approval: ApprovalId,
+    /// Yes or no.
+    pub choice: Choice,
+    /// Why, where they say so.
+    pub note: Option<Note>,
+    /// The digest of what they saw, where they say so.
+    pub digest: Option<Digest>,
+    /// From where.
+    pub via: Via,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// It may be done.
+    Approve,
+    /// It may not.
+    Deny,
+}
+
+/// Decides an approval, or adds the first of two persons' yes.
+///
+/// # Errors
+/// `forbidden` where the role decides none, `not_found`, `not_allowed` with the outcome where it no longer waits,
+/// `selection_changed` where another digest was seen, `second_person_required`.
+pub fn decide_approval(scope: &mut Scope<'_>, asked: &DecideApproval) -> Result<Question, Halt> {
+    let workspace = asked.by.workspace;
+    let by = By::Person(asked.by);
+    scope.want(&[Approval::key(asked.approval), Workspace::key(workspace), Session::key(asked.by.session)])?;
+    let reach = entitled(scope, &by, workspace, Right::DecideApprovals)?;
+    let approval = own_approval(scope, workspace, asked.approval)?;
+    readable(scope, &by, reach, &approval)?;
+    match &approval.subject {
+        ApprovalSubject::Action(of) => decide_action(scope, asked, &approval, of)?,
+        ApprovalSubject::Freeze(_) | ApprovalSubject::HoldLift(_) | ApprovalSubject::Owner(_) => {
+            return Err(Refusal::not_allowed("only actions are decided here").into());
+        }
+    }
+    let decided = own_approval(scope, workspace, asked.approval)?;
+    question(scope, &by, decided)
+}
+
+/// What a decision on an action rests on.
+struct Case<'a> {
+    asked: &'a DecideApproval,
+    approval: &'a Approval,
+    of: &'a AskedAction,
+    agent: Arc<Agent>,
+    action: Arc<Action>,
+    workspace: Arc<Workspace>,
+}
+
+fn decide_action(
+    scope: &mut Scope<'_>,
+    asked: &DecideApproval,
+    approval: &Approval,
+    of: &AskedAction,
+) -> Result<(), Halt> {
+    scope.want(&[Agent::key(of.agent), Action::key(of.action), Activity::key(of.agent)])?;
+    let agent = scope.get::<Agent>(of.agent)?.ok_or_else(Refusal::internal)?;
+    let action = scope.get::<Action>(of.action)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
+    let status = action.status(&agent, workspace.hold.is_some(), scope.now());
+    if let Some(outcome) = outcome(approval, status) {
+        return Err(Refusal::not_allowed(outcome).into());
+    }
+    if asked.digest.is_some_and(|it| it != of.digest) {
+        return Err(Refusal::digest_changed().into());
+    }
+    let case = Case { asked, approval, of, agent, action, workspace };
+    match asked.choice {
+        Choice::Approve => case.approve(scope),
+        Choice::Deny => case.deny(scope),
+    }
+}
+
+/// How an approval ended, if it has.
+const fn outcome(approval: &Approval, status: Status) -> Option<&'static str> {
+    match (&approval.state, status) {
+        (ApprovalState::Waiting, Status::Pending) => None,
+        (ApprovalState::Approved { .. }, _) => Some("approved"),
+        (ApprovalState::Expired { .. }, _) | (ApprovalState::Waiting, Status::Expired) => Some("expired"),
+        (ApprovalState::Denied { .. } | ApprovalState::Waiting, _) => Some("denied"),
+    }
+}
+
+impl Case<'_> {
+    fn actor(&self) -> Actor {
+        Actor::Person(self.asked.by.principal)
+    }
+
+    /// One no is enough.
+    fn deny(&self, scope: &mut Scope<'_>) -> Result<(), Halt> {
+        let (at, by) = (scope.now(), self.asked.by.principal);
+        let state = ApprovalState::Denied { at, by: Some(by), note: self.asked.note.clone() };
+        let end = End {
+            action: self.of.action,
+            state: State::Denied { at, by: DecidedBy::Person(by) },
+            reasons: vec![Reason::new(Code::PersonDenied, Effect::Deny)],
+            kind: "action.person_denied",
+            actor: self.actor(),
+            note: self.asked.note.as_ref(),
+            more: vec![self.via()],
+        };
+        end_waiting(scope, &self.agent, self.approval.clone().ended(state), end)
+    }
+
+    fn approve(&self, scope: &mut Scope<'_>) -> Result<(), Halt> {
+        let forbidden = self.forbidden(scope)?;
+        if !forbidden.is_empty() {
+            return self.end_by_policy(scope, forbidden);
+        }
+        let payment = self.action.payment.as_ref().map(|it| (it.currency, it.amount));
+        let needed = self.workspace.settings.persons_needed(payment);
+        let (principal, _) = member(scope, &self.asked.by)?;
+        let mut approvals = standing_consents(scope, self.approval, self.of)?;
+        let first = approvals.first().cloned();
+        let consent = self.consent(scope)?;
+        if let Some(first) = first.as_ref().filter(|_| needed > 1) {
+            let same = first.by == consent.by || first.account == consent.account || first.session == consent.session;
+            if same || close(scope, self.approval.workspace, first, &principal)? {
+                return Err(Refusal::second_person_required(self.approval.workspace, self.approval.id).into());
+            }
+        }
+        approvals.push(consent);
+        let approval = Approval { needed, approvals, ..self.approval.clone() };
+        if approval.approvals.len() < usize::from(needed) {
+            self.first_of_two(scope, approval);
+            return Ok(());
+        }
+        self.allow(scope, approval, first.map(|_| &*principal))
+    }
+
+    /// What is in force now and forbids the action: entries of deny lists, a revoked mandate, `outsideMandate` turned to
+    /// `deny`. Empty where nothing does.
+    fn forbidden(&self, scope: &mut Scope<'_>) -> Result<Vec<Reason>, Halt> {
+        let (mandates, unreadable) = authorize::mandates(scope, &self.agent)?;
+        let action = &self.action;
+        let mut reasons = denied(&mandates, action.payment.as_ref(), action.tool.as_ref().and_then(tool_name));
+        if unreadable {
+            reasons.push(Reason::new(Code::EvaluationError, Effect::Deny));
+        }
+        let gone = |charged| !self.agent.mandates.iter().any(|it| it.id == charged);
+        let revoked = action.mandate.map(|it| it.mandate).filter(|it| gone(*it));
+        let outside = |it: &Reason| it.effect == Effect::Ask && it.code.is_outside();
+        let outside = self.workspace.settings.outside_mandate == Outside::Deny && action.reasons.iter().any(outside);
+        if revoked.is_some() || outside || !reasons.is_empty() {
+            let changed = Reason { mandate: revoked, ..Reason::new(Code::PolicyChanged, Effect::Deny) };
+            reasons.insert(0, changed);
+        }
+        Ok(reasons)
+    }
+
+    fn end_by_policy(&self, scope: &mut Scope<'_>, reasons: Vec<Reason>) -> Result<(), Halt> {
+        let at = scope.now();
+        let state = ApprovalState::Denied { at, by: None, note: None };
+        let end = End {
+            action: self.of.action,
+            state: State::Denied { at, by: DecidedBy::Policy },
+            reasons,
+            kind: "action.denied",
+            actor: Actor::Policy,
+            note: None,
+            more: vec![("approver", quoted(self.asked.by.principal))],
+        };
+        end_waiting(scope, &self.agent, self.approval.clone().ended(state), end)
+    }
+
+    fn consent(&self, scope: &mut Scope<'_>) -> Result<Consent, Halt> {
+        let session = scope.get::<Session>(self.asked.by.session)?.ok_or_else(Refusal::unauthenticated)?;
+        Ok(Consent {
+            by: self.asked.by.principal,
+            account: self.asked.by.account,
+            session: session.session,
+            via: self.asked.via,
+            at: scope.now(),
+            note: self.asked.note.clone(),
+        })
+    }
+
+    /// The first of two has agreed: it waits on.
+    fn first_of_two(&self, scope: &mut Scope<'_>, approval: Approval) {
+        let mut action = Action::clone(&self.action);
+        let more = [self.via(), ("needed", approval.needed.to_string())];
+        let record = ActionRecord {
+            kind: "action.consented",
+            actor: self.actor(),
+            action: &action,
+            agent: &self.agent,
+            verb: Verb::Ask,
+            status: Status::Pending,
+        };
+        action.evidence = self.append(scope, record, &more);
+        scope.put(approval);
+        scope.put(action);
+    }
+
+    /// The action is allowed from now on; `second` is who agreed after another.
+    fn allow(&self, scope: &mut Scope<'_>, approval: Approval, second: Option<&Principal>) -> Result<(), Halt> {
+        let now = scope.now();
+        let stored = scope.get::<Activity>(self.agent.id)?.ok_or_else(Refusal::internal)?;
+        let mut activity = Activity::clone(&stored);
+        activity.waiting = activity.waiting.saturating_sub(1);
+        let mut action = Action::clone(&self.action);
+        if action.reservation.is_none() {
+            action.reservation = self.exceed(scope, &mut activity)?;
+        }
+        action.state = State::Allowed(Allowed {
+            at: now,
+            by: DecidedBy::Person(self.asked.by.principal),
+            receipt_expires_at: now.plus(self.workspace.settings.receipt_life()),
+            consumed: None,
+            lapsed: None,
+            revoked: None,
+            outcome: None,
+        });
+        let mut more = vec![self.via()];
+        if let Some(second) = second {
+            let raised = second.membership().and_then(|it| it.raised);
+            more.push(("firstBy", approval.approvals.first().map_or_else(null, |it| quoted(it.by))));
+            more.push(("secondInvitedBy", raised.map_or_else(null, |(by, _)| quoted(by))));
+        }
+        let record = ActionRecord {
+            kind: "action.approved",
+            actor: self.actor(),
+            action: &action,
+            agent: &self.agent,
+            verb: Verb::Allow,
+            status: Status::Allowed,
+        };
+        let evidence = self.append(scope, record, &more);
+        action.evidence = evidence;
+        notify::decided(scope, &action)?;
+        scope.put(activity);
+        scope.put(approval.ended(ApprovalState::Approved { at: now }));
+        scope.put(action);
+        Ok(())
+    }
+
+    /// What passes beyond the limits of the mandate that was charged, kept apart from them.
+    fn exceed(&self, scope: &mut Scope<'_>, activity: &mut Activity) -> Result<Option<Reservation>, Halt> {
+        let Some(charged) = self.action.mandate.filter(|_| !self.of.exceptions.is_empty()) else { return Ok(None) };
+        let mandate = scope.get::<Mandate>(charged)?.ok_or_else(Refusal::internal)?;
+        Ok(posting::exceed(activity, &mandate, &self.action, &self.workspace.settings, scope.now()))
+    }
+
+    fn append(
+        &self,
+        scope: &mut Scope<'_>,
+        record: ActionRecord<'_>,
+        more: &[(&'static str, String)],
+    ) -> crate::value::id::EvidenceId {
+        let note = self.asked.note.as_ref().map(|it| ("note", it.as_str()));
+        scope.append_with(self.agent.workspace, record.fact(more), note.as_slice())
+    }
+
+    fn via(&self) -> (&'static str, String) {
+        ("via", quoted(self.asked.via.as_str()))
+    }
+}
+
+fn quoted(text: impl std::fmt::Display) -> String {
+    format!("\"{text}\"")
+}
+
+fn null() -> String {
+    "null".to_owned()
+}

@@ -1,0 +1,123 @@
+//! Signed-in persons of any role, put into a store as rows: what signing in leaves behind, without the way there.
+
+use crate::rules::people::by::Person;
+use crate::state::people::{
+    Account, EmailUse, Member, MemberState, Membership, Principal, Proof, Role, Session, Workspace,
+};
+use crate::store::{Commit, Committed, Key, Loaded, Record, Row, Store, Write};
+use crate::value::digest::Digest;
+use crate::value::id::{AccountId, PrincipalId, SessionId, WorkspaceId};
+use crate::value::text::Email;
+use crate::value::{Id, Timestamp};
+
+/// A new member of `workspace` with this role, signed in at `now`. `n` tells persons apart: each is another account in
+/// another session.
+///
+/// # Panics
+/// Where the store fails.
+pub fn sign_in<S: Store>(store: &mut S, workspace: WorkspaceId, role: Role, n: u64, now: Timestamp) -> Person {
+    let account: AccountId = id_of("account", n);
+    let principal: PrincipalId = id_of("principal", n);
+    let email = Email::parse(&format!("person-{n}@example.com")).expect("an address");
+    let member = Member { role, state: MemberState::Active, account, teams: Vec::new(), raised: None };
+    let of_account = EmailUse::of_account(&email);
+    let of_principal = EmailUse::of_principal(workspace, &email);
+    let rows = vec![
+        EmailUse::wrap(EmailUse { id: of_account, account: Some(account), principal: None }.into()),
+        EmailUse::wrap(EmailUse { id: of_principal, account: None, principal: Some(principal) }.into()),
+        Principal::wrap(
+            Principal {
+                id: principal,
+                workspace,
+                email: email.clone(),
+                name: None,
+                member: Some(member),
+                created_at: now,
+            }
+            .into(),
+        ),
+        Account::wrap(
+            Account {
+                id: account,
+                email,
+                name: None,
+                password: None,
+                second_factor: None,
+                memberships: vec![Membership { workspace, principal }],
+                epoch: 0,
+                created_at: now,
+                signed_in_at: Some(now),
+            }
+            .into(),
+        ),
+    ];
+    write(store, rows);
+    let session = session(store, account, n, now);
+    Person { workspace, principal, account, session }
+}
+
+/// The first owner of `workspace`, signed in at `now`.
+///
+/// # Panics
+/// Where the store fails or there is no such workspace.
+pub fn sign_in_owner<S: Store>(store: &mut S, workspace: WorkspaceId, n: u64, now: Timestamp) -> Person {
+    let row = |loaded: Loaded| loaded.record.expect("the row is there");
+    let load = |store: &mut S, key: Key| row(store.load(&[key]).expect("a load succeeds").remove(0));
+    let found = load(store, Workspace::key(workspace));
+    let principal = Workspace::peel(&found).expect("a workspace").owner;
+    let found = load(store, Principal::key(principal));
+    let account = Principal::peel(&found).and_then(|it| it.membership()).expect("a member").account;
+    let session = session(store, account, n, now);
+    Person { workspace, principal, account, session }
+}
+
+/// A session of `account`, made at `now`. `n` tells sessions apart.
+fn session<S: Store>(store: &mut S, account: AccountId, n: u64, now: Timestamp) -> crate::value::digest::SessionDigest {
+    let digest = Digest::of(format!("session {n} of {account}"));
+    let session: SessionId = id_of("session", n);
+    let row = Session {
+        id: Session::id_of(&digest),
+        digest,
+        session,
+        account,
+        epoch: 0,
+        proof: Proof::Password,
+        must_enroll: false,
+        created_at: now,
+        seen_at: now,
+        ended_at: None,
+    };
+    let id = row.id;
+    write(store, vec![Session::wrap(row.into())]);
+    id
+}
+
+/// Puts rows into a store with the lists that they belong to, whatever was there before.
+///
+/// # Panics
+/// Where the store fails.
+pub fn write<S: Store>(store: &mut S, rows: Vec<Record>) {
+    let keys: Vec<Key> = rows.iter().map(Record::key).collect();
+    let loaded = store.load(&keys).expect("a load succeeds");
+    let mut writes: Vec<(Write, crate::store::Stamp)> = Vec::new();
+    for record in rows {
+        let key = record.key();
+        let before = loaded.iter().find(|it| it.key == key);
+        let unlink = before.and_then(|it| it.record.as_ref()).map(Record::links).unwrap_or_default();
+        let stamp = before.map_or(crate::store::Stamp::ABSENT, |it| it.stamp);
+        let link = record.links();
+        let (gone, new) =
+            (unlink.iter().filter(|it| !link.contains(it)), link.iter().filter(|it| !unlink.contains(it)));
+        let (unlink, link) = (gone.copied().collect(), new.copied().collect());
+        writes.push((Write { key, record: Some(record), unlink, link }, stamp));
+    }
+    writes.sort_by_key(|(write, _)| write.key);
+    let checks = writes.iter().map(|(write, stamp)| (write.key, *stamp)).collect();
+    let commit = Commit { checks, writes: writes.into_iter().map(|(write, _)| write).collect() };
+    let done = store.commit(&commit).expect("a commit succeeds");
+    assert!(matches!(done, Committed::Applied(_)), "nobody else writes");
+}
+
+fn id_of<I: Id>(what: &str, n: u64) -> I {
+    I::from_bits(Digest::of(format!("{what} {n}")).bits() >> 8)
+}
