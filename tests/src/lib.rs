@@ -13,6 +13,7 @@ pub mod interface;
 pub mod people;
 pub mod play;
 pub mod program;
+pub mod receiver;
 pub mod requests;
 pub mod site;
 pub mod source;

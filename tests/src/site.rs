@@ -36,6 +36,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::client::Client;
+use crate::receiver::Names;
 
 /// What a site is made of.
 #[derive(Debug)]
@@ -48,6 +49,8 @@ pub struct Plan {
     pub directory: Option<PathBuf>,
     /// What its clock shows at first.
     pub clock: FakeClock,
+    /// Who knows the addresses of hosts; the system where nobody is named.
+    pub names: Option<Arc<Names>>,
     memory: MemoryStore,
 }
 
@@ -59,7 +62,8 @@ impl Default for Plan {
         (config.limits.gate_per_minute, config.limits.verify_per_minute) = (1_000_000, 1_000_000);
         (config.limits.gateway_per_minute, config.limits.token_per_minute) = (1_000_000, 1_000_000);
         config.limits.sign_in_per_minute = 1_000_000;
-        Self { settings, config, directory: None, clock: FakeClock::default(), memory: MemoryStore::new() }
+        let (clock, memory) = (FakeClock::default(), MemoryStore::new());
+        Self { settings, config, directory: None, clock, names: None, memory }
     }
 }
 
@@ -115,6 +119,7 @@ impl Site {
             let signer = svc_store::keys::receipt_signer(&mut writer, directory, None, clock.now(), BASE_URL, make)
                 .expect("a key");
             drop(writer);
+            settings.vault = MasterKey::read(directory).expect("a key's file");
             gate = Gate::over(store, clock.clone(), signer, settings).expect("a gate");
             memory = None;
             server = Server::new(listener, &plan.config, &base_url, gate.clone()).expect("a server");
@@ -128,6 +133,10 @@ impl Site {
             memory = Some(store);
             server = Server::with_keys(listener, &plan.config, &base_url, gate.clone(), keys).expect("a server");
         }
+        let server = match plan.names {
+            Some(names) => server.resolving_with(names),
+            None => server,
+        };
         let name = Label::parse("Site").expect("a name");
         let owner = Email::parse("owner@example.com").expect("an address");
         let workspace = gate.execute(CreateWorkspace { name, owner, settings: plan.settings }).expect("a workspace").id;

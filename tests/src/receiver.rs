@@ -1,0 +1,292 @@
+//! Who is called back: a receiver that hears calls, checks their signatures, and answers what a test tells it to.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use svc_core::rules::edge::integrations::{CreateIntegration, NewSecret};
+use svc_core::rules::people::by::By;
+use svc_core::state::edge::{Integration, IntegrationKind, IntegrationSlot, signature};
+use svc_core::value::Timestamp;
+use svc_http::deliver::{Resolve, Resolving};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::client::PATIENCE;
+use crate::site::Site;
+
+/// The callback secret of a site that has one.
+pub const SECRET: &str = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE";
+
+/// Calls that nobody has asked for yet.
+const HEARD_MAX: usize = 1_024;
+
+/// Gives a site the integration that callbacks are signed with.
+///
+/// # Panics
+/// Where it has one.
+pub fn connect(site: &Site) -> Arc<Integration> {
+    let slot = IntegrationSlot { workspace: site.workspace(), kind: IntegrationKind::Callbacks };
+    let sealed = site.gate.seal(&Integration::purpose(slot), SECRET.as_bytes()).expect("a vault").into();
+    let secret = NewSecret { sealed, hint: SECRET[SECRET.len() - 4..].into() };
+    let made = CreateIntegration { by: By::Program, workspace: slot.workspace, kind: slot.kind, secret };
+    site.gate.execute(made).expect("an integration")
+}
+
+/// What a receiver answers.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// This status.
+    Status(u16),
+    /// 302 to this address.
+    Redirect(String),
+    /// Nothing: the connection stays open.
+    Silence,
+    /// Something that is no HTTP.
+    Noise,
+}
+
+/// A call that was heard.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its request line.
+    pub line: String,
+    /// Its headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+impl Call {
+    /// The value of a header that is there once.
+    ///
+    /// # Panics
+    /// Where it is not there.
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        let mut found = self.headers.iter().filter(|(it, _)| it == name);
+        let value = found.next().map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no {name}: {self:?}"));
+        assert!(found.next().is_none(), "{name} came twice");
+        value
+    }
+
+    /// The body.
+    ///
+    /// # Panics
+    /// Where it is no JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("JSON")
+    }
+
+    /// When it was signed, in seconds.
+    ///
+    /// # Panics
+    /// Where it is not signed.
+    #[must_use]
+    pub fn signed_at(&self) -> i64 {
+        let first = self.header("svc-signature").split(',').next().and_then(|it| it.strip_prefix("t="));
+        first.and_then(|it| it.parse().ok()).expect("a time")
+    }
+
+    /// Whether it is signed with exactly these secrets, in this order.
+    #[must_use]
+    pub fn is_signed_with(&self, secrets: &[&str]) -> bool {
+        let at = Timestamp::from_millis(self.signed_at() * 1_000);
+        self.header("svc-signature") == signature(at, &self.body, secrets.iter().map(|it| it.as_bytes()))
+    }
+}
+
+/// A receiver on a free port of loopback.
+#[derive(Debug)]
+pub struct Receiver {
+    /// Where it listens.
+    pub address: SocketAddr,
+    calls: mpsc::Receiver<Call>,
+    replies: Arc<Mutex<VecDeque<Reply>>>,
+    task: JoinHandle<()>,
+}
+
+impl Receiver {
+    /// One that speaks plain HTTP.
+    pub async fn start() -> Self {
+        Self::with(None).await
+    }
+
+    /// One that speaks TLS with the certificate of the tests: `hooks.example.com`, `localhost`, `127.0.0.1`.
+    ///
+    /// # Panics
+    /// Where the certificate is not there.
+    pub async fn start_tls() -> Self {
+        let chain = CertificateDer::pem_file_iter(tls("server.pem")).expect("a file").collect::<Result<Vec<_>, _>>();
+        let key = PrivateKeyDer::from_pem_file(tls("server.key")).expect("a key");
+        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(chain.expect("certificates"), key)
+            .expect("a certificate");
+        Self::with(Some(TlsAcceptor::from(Arc::new(config)))).await
+    }
+
+    async fn with(tls: Option<TlsAcceptor>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let (tell, calls) = mpsc::channel(HEARD_MAX);
+        let replies: Arc<Mutex<VecDeque<Reply>>> = Arc::default();
+        let script = Arc::clone(&replies);
+        let task = tokio::spawn(async move {
+            loop {
+                let Ok((stream, _)) = listener.accept().await else { return };
+                let (tell, script, tls) = (tell.clone(), Arc::clone(&script), tls.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => hear(stream, &tell, &script).await,
+                        Some(tls) => match tls.accept(stream).await {
+                            Ok(stream) => hear(stream, &tell, &script).await,
+                            Err(_distrusted) => None,
+                        },
+                    }
+                });
+            }
+        });
+        Self { address, calls, replies, task }
+    }
+
+    /// What the next calls are answered, one each; then 204.
+    ///
+    /// # Panics
+    /// Never, in a test that has not failed yet.
+    pub fn answer(&self, replies: impl IntoIterator<Item = Reply>) {
+        self.replies.lock().expect("nobody panicked").extend(replies);
+    }
+
+    /// The next call.
+    ///
+    /// # Panics
+    /// Where none comes.
+    pub async fn next(&mut self) -> Call {
+        timeout(PATIENCE, self.calls.recv()).await.expect("a call in time").expect("a receiver")
+    }
+
+    /// Whether nobody has called since.
+    pub fn is_quiet(&mut self) -> bool {
+        self.calls.try_recv().is_err()
+    }
+
+    /// Its address by plain HTTP.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Hears one request, tells of it, and answers. `None` where the connection ended early.
+async fn hear(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    tell: &mpsc::Sender<Call>,
+    script: &Mutex<VecDeque<Reply>>,
+) -> Option<()> {
+    let mut heard = Vec::new();
+    let end = loop {
+        if let Some(end) = heard.windows(4).position(|it| it == b"\r\n\r\n") {
+            break end + 4;
+        }
+        read(&mut stream, &mut heard).await?;
+    };
+    let head = String::from_utf8_lossy(&heard[..end]).into_owned();
+    let mut lines = head.split("\r\n");
+    let line = lines.next()?.to_owned();
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+        .collect();
+    let length: usize = headers.iter().find(|(name, _)| name == "content-length")?.1.parse().ok()?;
+    while heard.len() < end + length {
+        read(&mut stream, &mut heard).await?;
+    }
+    let reply = script.lock().ok()?.pop_front().unwrap_or(Reply::Status(204));
+    tell.send(Call { line, headers, body: heard[end..].to_vec() }).await.ok()?;
+    let answer = match reply {
+        Reply::Status(status) => format!("HTTP/1.1 {status} It\r\ncontent-length: 0\r\n\r\n"),
+        Reply::Redirect(to) => format!("HTTP/1.1 302 There\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n"),
+        Reply::Noise => "220 mail.example.com ESMTP\r\n\r\n".to_owned(),
+        Reply::Silence => {
+            // Until the caller has had enough.
+            let _ = stream.read_u8().await;
+            return None;
+        }
+    };
+    stream.write_all(answer.as_bytes()).await.ok()?;
+    stream.shutdown().await.ok()
+}
+
+async fn read(stream: &mut (impl AsyncRead + Unpin), heard: &mut Vec<u8>) -> Option<()> {
+    let mut chunk = [0; 4_096];
+    let read = stream.read(&mut chunk).await.ok().filter(|read| *read > 0)?;
+    heard.extend_from_slice(&chunk[..read]);
+    Some(())
+}
+
+/// A file of the tests' certificates.
+#[must_use]
+pub fn tls(name: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/data/tls")).join(name)
+}
+
+/// A resolver that says what a test tells it to, and remembers how often it was asked.
+#[derive(Debug, Default)]
+pub struct Names {
+    known: Mutex<BTreeMap<String, VecDeque<Vec<IpAddr>>>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Names {
+    /// One that knows nothing yet.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// What `host` resolves to: each answer once, the last one for good.
+    ///
+    /// # Panics
+    /// Where one is no address.
+    pub fn set(&self, host: &str, answers: &[&[&str]]) {
+        let read = |answer: &&[&str]| answer.iter().map(|it| it.parse().expect("an address")).collect();
+        self.known.lock().expect("nobody panicked").insert(host.to_owned(), answers.iter().map(read).collect());
+    }
+
+    /// How often it was asked for `host`.
+    ///
+    /// # Panics
+    /// Never, in a test that has not failed yet.
+    pub fn asked(&self, host: &str) -> usize {
+        self.asked.lock().expect("nobody panicked").iter().filter(|it| *it == host).count()
+    }
+}
+
+impl Resolve for Names {
+    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
+        self.asked.lock().expect("nobody panicked").push(host.to_owned());
+        let mut known = self.known.lock().expect("nobody panicked");
+        let answer = known.get_mut(host).and_then(|it| if it.len() > 1 { it.pop_front() } else { it.front().cloned() });
+        Box::pin(async move { answer.ok_or_else(|| std::io::ErrorKind::NotFound.into()) })
+    }
+}
