@@ -27,6 +27,14 @@ impl Program {
     /// # Panics
     /// Where it ends before that.
     pub async fn serve(data: &Path, base_url: &str) -> Self {
+        Self::serve_with(data, base_url, |_| {}).await
+    }
+
+    /// The same with further arguments and settings.
+    ///
+    /// # Panics
+    /// Where it ends before that.
+    pub async fn serve_with(data: &Path, base_url: &str, change: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(binary());
         // What the surroundings say is not this test's.
         for (name, _) in std::env::vars_os() {
@@ -36,6 +44,7 @@ impl Program {
         }
         command.arg("serve").arg("--data").arg(data).env("SVC_LISTEN", "127.0.0.1:0").env("SVC_BASE_URL", base_url);
         command.env("SVC_LIMITS_GATE_PER_MINUTE", "1000000").env("SVC_LIMITS_VERIFY_PER_MINUTE", "1000000");
+        change(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().expect("the program starts");
         let mut lines = BufReader::new(child.stderr.take().expect("its log"));
