@@ -137,6 +137,7 @@ fn action(allowed: Allowed) -> Action {
         callback: None,
         evidence: EvidenceId::from_bits(7),
         incident: None,
+        erased: false,
     }
 }
 

@@ -285,6 +285,14 @@ impl Gate {
         timers::pass(self.core()).map(|pass| pass.next)
     }
 
+    /// Gives the workspace's waiting ledger records their places now, and waits for it.
+    ///
+    /// # Errors
+    /// As [`tick`](Self::tick).
+    pub fn place(&self, workspace: svc_core::value::id::WorkspaceId) -> Result<(), Failure<StoreError>> {
+        timers::place(self.core(), svc_core::value::link::shard(workspace)).map(|_| ())
+    }
+
     /// Hears of changes to agents, approvals, keys and workspaces, from here on.
     #[must_use]
     pub fn changes(&self) -> Changes {

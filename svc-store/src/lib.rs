@@ -34,6 +34,7 @@ mod backend;
 mod bindings;
 mod clock;
 mod error;
+pub mod evidence;
 mod feed;
 mod gate;
 pub mod keys;

@@ -105,7 +105,7 @@ fn follow(core: &Core, mut range: Range) -> Result<bool, Failure<StoreError>> {
 
 /// Gives waiting records of a shard their places, in the order of their commits. The order is the ledger's, so one step is
 /// done before the next is looked for.
-fn place(core: &Core, shard: u128) -> Result<bool, Failure<StoreError>> {
+pub(crate) fn place(core: &Core, shard: u128) -> Result<bool, Failure<StoreError>> {
     let mut placed = false;
     for _ in 0..SCANS_MAX {
         let waiting = scan(core, &Range::all(Index::Unplaced, shard, PLACED_MAX))?;

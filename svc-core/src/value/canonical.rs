@@ -28,6 +28,14 @@ pub fn canonical_without(json: &Json, top_level_member: &str) -> String {
     out
 }
 
+/// The RFC 8785 form of a text.
+#[must_use]
+pub fn text(value: &str) -> String {
+    let mut out = String::with_capacity(value.len() + 2);
+    write_text(&mut out, value);
+    out
+}
+
 /// Builds the RFC 8785 form of an object straight from values, without a [`Json`] between.
 ///
 /// Members may be given in any order; each name once.

@@ -268,6 +268,7 @@ impl Decided<'_> {
             callback: None,
             evidence: EvidenceId::from_bits(0),
             incident: None,
+            erased: false,
         }
     }
 

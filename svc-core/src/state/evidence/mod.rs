@@ -1,5 +1,6 @@
 //! The ledger: records, each written in the commit of what it tells of, and the chain that gives them their places.
 
+pub mod bundle;
 mod chain;
 mod disclosure;
 mod entry;

@@ -1,0 +1,483 @@
+//! Evidence as a gate gives it: the ledger's signed checkpoint, proofs of records, and bundles written as they are read.
+//!
+//! **Invariant:** whatever the ledger's length, a bundle holds a page of rows and a few dozen bytes a record in memory; every
+//! signature is made here, on the thread that asks, never on a lane.
+
+use std::sync::Arc;
+
+use svc_core::engine::Failure;
+use svc_core::refusal::Refusal;
+use svc_core::rules::evidence::proof::{self, Proof};
+use svc_core::state::evidence::bundle::{
+    BundleKey, Disclosed, Head, RECORDS_MAX, Range as Stretch, foot_text, path_text, receipt_text, seal_text,
+};
+use svc_core::state::evidence::merkle::leaf_hash;
+use svc_core::state::evidence::note::Checkpoint;
+use svc_core::state::evidence::{Chain, Disclosure, Entry};
+use svc_core::state::gate::receipt::{Claims, PublicKey, Signer, write};
+use svc_core::state::gate::{Action, Payload, commitment, commitment_salt};
+use svc_core::state::people::Purpose;
+use svc_core::store::{Key, Range, Record, Row};
+use svc_core::value::canonical::{Object, text};
+use svc_core::value::digest::{Digest, Hasher};
+use svc_core::value::id::{ActionId, AgentId, EvidenceId, ReceiptId, WorkspaceId};
+use svc_core::value::link::Index;
+use svc_core::value::{Id as _, Timestamp};
+
+use crate::error::StoreError;
+use crate::gate::Gate;
+
+/// Records that are read at once.
+const PAGE: usize = 128;
+
+type Failed = Failure<StoreError>;
+
+/// What a bundle is to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Whose ledger.
+    pub workspace: WorkspaceId,
+    /// From the first record of this instant on. Where a record's number or `since` is given, that counts.
+    pub from: Timestamp,
+    /// Up to, not including, the first record of this instant; `None`: up to the newest.
+    pub to: Option<Timestamp>,
+    /// The size of a checkpoint that the reader holds: the bundle begins behind it unless a record is named, and shows that the
+    /// ledger continues it.
+    pub since: Option<u64>,
+    /// From this record on, as a bundle before said.
+    pub start: Option<u64>,
+    /// Only what concerns this agent.
+    pub agent: Option<AgentId>,
+    /// Whether personal texts, and receipts, which name the merchant, are left out.
+    pub redact: bool,
+}
+
+/// A record with its place in the signed tree.
+#[derive(Clone, Debug)]
+pub struct Proved {
+    /// The record.
+    pub entry: Arc<Entry>,
+    /// Where it stands.
+    pub seq: u64,
+    /// The tree's size.
+    pub size: u64,
+    /// The leaf's hash.
+    pub leaf: Digest,
+    /// The hashes beside the way up, nearest the leaf first.
+    pub path: Vec<Digest>,
+    /// The signed checkpoint.
+    pub checkpoint: String,
+}
+
+impl Proved {
+    /// The answer `{record, leafIndex, treeSize, leafHash, path, checkpoint}`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let path: Vec<String> = self.path.iter().map(|it| format!("\"{it}\"")).collect();
+        Object::new()
+            .raw("record", &self.entry.record_text().unwrap_or_else(|| "null".to_owned()))
+            .raw("leafIndex", &self.seq.to_string())
+            .raw("treeSize", &self.size.to_string())
+            .text("leafHash", &self.leaf.to_string())
+            .raw("path", &format!("[{}]", path.join(",")))
+            .text("checkpoint", &self.checkpoint)
+            .finish()
+    }
+}
+
+/// What a ledger is called in checkpoints: the base address without its scheme, a slash, the workspace.
+#[must_use]
+pub fn origin(issuer: &str, workspace: WorkspaceId) -> String {
+    let bare = issuer.split_once("://").map_or(issuer, |(_, rest)| rest);
+    format!("{}/{workspace}", bare.trim_end_matches('/'))
+}
+
+impl Gate {
+    /// The record with this id and what shows that it stands in the ledger. One that waits for its place is given it first.
+    ///
+    /// # Errors
+    /// `not_found` where the workspace has no such record; the store does not answer, or this gate has no checkpoint key.
+    pub fn proof(&self, workspace: WorkspaceId, id: EvidenceId) -> Result<Proved, Failed> {
+        let look = || self.read(|scope| proof::prove(scope, workspace, id));
+        let mut found: Proof = look()?;
+        if found.placed.is_none() {
+            self.place(workspace)?;
+            found = look()?;
+        }
+        let Proof { entry, placed: Some(path) } = found else { return Err(refused(Refusal::not_ready())) };
+        let Some((seq, hash)) = entry.place.as_ref().map(|it| (it.seq, it.hash)) else {
+            return Err(refused(Refusal::not_ready()));
+        };
+        let leaf = leaf_hash(hash.as_bytes());
+        let checkpoint = self.signed(workspace, path.size, path.root)?;
+        Ok(Proved { entry, seq, size: path.size, leaf, path: path.hashes, checkpoint })
+    }
+
+    /// The ledger's signed checkpoint as it stands.
+    ///
+    /// # Errors
+    /// `not_found` where there is no such workspace; as [`proof`](Self::proof).
+    pub fn checkpoint(&self, workspace: WorkspaceId) -> Result<String, Failed> {
+        let chain = self.read(|scope| proof::chain(scope, workspace))?;
+        self.signed(workspace, chain.size, chain.root())
+    }
+
+    /// A bundle, piece by piece. What can be refused is refused before the first one.
+    ///
+    /// # Errors
+    /// `invalid_request` for a `since` that is no size of a checkpoint; as [`proof`](Self::proof).
+    pub fn bundle(&self, wanted: &Wanted) -> Result<Bundle, Failed> {
+        self.place(wanted.workspace)?;
+        let chain = self.read(|scope| proof::chain(scope, wanted.workspace))?;
+        let previous = match wanted.since {
+            Some(old) => Some((old, self.read(|scope| proof::continues(scope, &chain, old))?)),
+            None => None,
+        };
+        let (from, end) = self.stretch(wanted, &chain)?;
+        let to = end.min(from.saturating_add(RECORDS_MAX));
+        let range = Stretch { from, to, complete: wanted.agent.is_none() };
+        let rows = self.signing_keys()?;
+        let keys: Vec<BundleKey> = rows.iter().filter_map(BundleKey::of).collect();
+        let checkpoint = self.signed(wanted.workspace, chain.size, chain.root())?;
+        let previous = match previous {
+            Some((size, (root, proof))) => Some((self.signed(wanted.workspace, size, root)?, proof)),
+            None => None,
+        };
+        let head = Head {
+            workspace: wanted.workspace,
+            origin: &origin(self.signer().issuer(), wanted.workspace),
+            range,
+            keys: &keys,
+            checkpoint: &checkpoint,
+            previous: previous.as_ref().map(|(note, proof)| (note.as_str(), proof.as_slice())),
+        };
+        let cursor = (to < end).then(|| cursor_of(wanted, to));
+        Ok(Bundle {
+            gate: self.clone(),
+            wanted: *wanted,
+            chain,
+            range,
+            cursor,
+            held: Vec::new(),
+            hash: Hasher::default(),
+            step: Step::Head(head.text()),
+            first: true,
+        })
+    }
+
+    /// Which records: their numbers from the first to behind the last.
+    fn stretch(&self, wanted: &Wanted, chain: &Chain) -> Result<(u64, u64), Failed> {
+        let end = match wanted.to {
+            Some(at) => self.first_at(chain, at)?,
+            None => chain.size,
+        };
+        let from = match (wanted.start, wanted.since) {
+            (Some(start), _) => start,
+            (None, Some(since)) => since,
+            (None, None) => self.first_at(chain, wanted.from)?,
+        };
+        Ok((from.min(chain.size), end.max(from.min(chain.size))))
+    }
+
+    /// The number of the first record that is not before `at`: the ledger's order is that of time, as far as clocks agree.
+    fn first_at(&self, chain: &Chain, at: Timestamp) -> Result<u64, Failed> {
+        let (mut low, mut high) = (0, chain.size);
+        while low < high {
+            let middle = low.midpoint(high);
+            let before = self.page(chain.workspace, middle, high, 1)?.first().is_some_and(|it| it.at < at);
+            if before { low = middle.saturating_add(1) } else { high = middle }
+        }
+        Ok(low)
+    }
+
+    /// Placed records from `from` on.
+    fn page(&self, workspace: WorkspaceId, from: u64, to: u64, limit: usize) -> Result<Vec<Arc<Entry>>, Failed> {
+        let all = Range::all(Index::LedgerOf, workspace.bits(), limit);
+        let found = self.scan(&Range { from: from.into(), until: to.into(), ..all })?;
+        let entry = |record: Option<Record>| record.as_ref().and_then(Entry::peel).map(Arc::clone);
+        Ok(found.into_iter().filter_map(|it| entry(it.row.record)).collect())
+    }
+
+    /// A checkpoint as a note by the key whose turn it is.
+    fn signed(&self, workspace: WorkspaceId, size: u64, root: Digest) -> Result<String, Failed> {
+        let (signer, key) = self.checkpoint_key()?;
+        let checkpoint = Checkpoint { origin: origin(self.signer().issuer(), workspace).into(), size, root };
+        checkpoint.sign(&key, &*signer).ok_or(Failure::Load(StoreError::Malformed("the base address names no ledger")))
+    }
+
+    fn checkpoint_key(&self) -> Result<(Arc<dyn Signer>, PublicKey), Failed> {
+        let missing = || Failure::Load(StoreError::Malformed("this gate has no checkpoint key"));
+        let signer = self.signer().of(Purpose::Checkpoint, self.now()).ok_or_else(missing)?;
+        let rows = self.signer().ring().ok_or_else(missing)?;
+        let mut keys = rows.iter().filter_map(|row| PublicKey::of(row).ok());
+        let key = keys.rfind(|key| key.kid() == signer.kid()).ok_or_else(missing)?;
+        Ok((signer, key))
+    }
+}
+
+fn refused(refusal: Refusal) -> Failed {
+    Failure::Refused(refusal)
+}
+
+/// Where the next bundle begins, for the same question.
+fn cursor_of(wanted: &Wanted, next: u64) -> String {
+    let until = wanted.to.map_or_else(|| "-".to_owned(), |it| it.as_millis().to_string());
+    let agent = wanted.agent.map_or_else(|| "-".to_owned(), |it| it.to_string());
+    format!("{next}.{until}.{agent}.{}", u8::from(wanted.redact))
+}
+
+impl Wanted {
+    /// The question that a `nextCursor` continues, of this workspace.
+    ///
+    /// # Errors
+    /// `invalid_request` on `cursor` for a text that is none.
+    pub fn next(workspace: WorkspaceId, cursor: &str) -> Result<Self, Refusal> {
+        let parts: Vec<&str> = cursor.split('.').collect();
+        let read = || {
+            let &[next, until, agent, redact] = parts.as_slice() else { return None };
+            let to = if until == "-" { None } else { Some(Timestamp::from_millis(until.parse().ok()?)) };
+            let agent = if agent == "-" { None } else { Some(AgentId::parse(agent).ok()?) };
+            let wanted = Self {
+                workspace,
+                from: Timestamp::default(),
+                to,
+                since: None,
+                start: Some(next.parse().ok()?),
+                agent,
+                redact: redact == "1",
+            };
+            (cursor_of(&wanted, wanted.start?) == cursor).then_some(wanted)
+        };
+        read().ok_or_else(|| Refusal::invalid_field("cursor", "is not one that a bundle named"))
+    }
+}
+
+/// A bundle that is being written: an iterator over its text.
+pub struct Bundle {
+    gate: Gate,
+    wanted: Wanted,
+    chain: Arc<Chain>,
+    range: Stretch,
+    cursor: Option<String>,
+    /// What later members need of the records: a few dozen bytes each.
+    held: Vec<Kept>,
+    hash: Hasher,
+    step: Step,
+    first: bool,
+}
+
+impl std::fmt::Debug for Bundle {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Bundle").field("wanted", &self.wanted).field("range", &self.range).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Kept {
+    seq: u64,
+    id: EvidenceId,
+    /// The action whose receipt the record allowed.
+    receipt: Option<ActionId>,
+    /// The action that the record tells of, where it commits to something.
+    commits: Option<Option<ActionId>>,
+}
+
+enum Step {
+    Head(String),
+    Records(u64),
+    Disclosures(usize),
+    Proofs(usize),
+    Receipts(usize),
+    Foot,
+    Done,
+}
+
+impl Iterator for Bundle {
+    type Item = Result<Vec<u8>, Failed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let mut out = String::new();
+            match self.step(&mut out) {
+                Ok(true) if out.is_empty() => {}
+                Ok(true) => {
+                    self.hash.update(out.as_bytes());
+                    return Some(Ok(out.into_bytes()));
+                }
+                Ok(false) => return None,
+                Err(failure) => {
+                    self.step = Step::Done;
+                    return Some(Err(failure));
+                }
+            }
+        }
+    }
+}
+
+impl Bundle {
+    /// Which records it holds.
+    #[must_use]
+    pub const fn range(&self) -> Stretch {
+        self.range
+    }
+
+    fn step(&mut self, out: &mut String) -> Result<bool, Failed> {
+        self.step = match std::mem::replace(&mut self.step, Step::Done) {
+            Step::Head(head) => {
+                out.push_str(&head);
+                Step::Records(self.range.from)
+            }
+            Step::Records(from) => self.records(out, from)?,
+            Step::Disclosures(from) => self.disclosures(out, from)?,
+            Step::Proofs(from) => self.proofs(out, from)?,
+            Step::Receipts(from) => self.receipts(out, from)?,
+            Step::Foot => {
+                out.push_str(&foot_text(self.cursor.as_deref()));
+                self.hash.update(out.as_bytes());
+                let (signer, _) = self.gate.checkpoint_key()?;
+                out.push_str(&seal_text(&self.hash.digest(), &*signer));
+                Step::Done
+            }
+            Step::Done => return Ok(false),
+        };
+        Ok(true)
+    }
+
+    fn push(&mut self, out: &mut String, item: &str) {
+        if !std::mem::take(&mut self.first) {
+            out.push(',');
+        }
+        out.push_str(item);
+    }
+
+    fn open(&mut self, out: &mut String, name: &str) {
+        out.push_str(&format!("],{}:[", text(name)));
+        self.first = true;
+    }
+
+    fn records(&mut self, out: &mut String, from: u64) -> Result<Step, Failed> {
+        let page = self.gate.page(self.wanted.workspace, from, self.range.to, PAGE)?;
+        let Some(last) = page.last().and_then(|it| it.place.as_ref()) else {
+            let step = if self.wanted.redact { "inclusionProofs" } else { "disclosures" };
+            self.open(out, step);
+            return Ok(if self.wanted.redact { Step::Proofs(0) } else { Step::Disclosures(0) });
+        };
+        let next = last.seq.saturating_add(1);
+        for entry in &page {
+            if self.wanted.agent.is_some_and(|agent| !concerns(entry, agent)) {
+                continue;
+            }
+            let (Some(place), Some(record)) = (&entry.place, entry.record_text()) else { continue };
+            let action = ActionId::parse(&entry.subject).ok();
+            let receipt = action.filter(|_| entry.data.contains("\"receiptId\":") && allows(entry));
+            let commits = entry.data.contains("{\"commit\":").then_some(action);
+            self.held.push(Kept { seq: place.seq, id: entry.id, receipt, commits });
+            self.push(out, &record);
+        }
+        Ok(Step::Records(next))
+    }
+
+    fn disclosures(&mut self, out: &mut String, from: usize) -> Result<Step, Failed> {
+        let page: Vec<Kept> = self.held.iter().skip(from).take(PAGE).copied().collect();
+        if page.is_empty() {
+            self.open(out, "inclusionProofs");
+            return Ok(Step::Proofs(0));
+        }
+        for kept in &page {
+            let Some(action) = kept.commits else { continue };
+            for shown in self.shown(kept, action)? {
+                self.push(out, &shown.text());
+            }
+        }
+        Ok(Step::Disclosures(from.saturating_add(page.len())))
+    }
+
+    /// What a record commits to, as far as it was not erased: from the row beside it, or from the action's own rows.
+    fn shown(&self, kept: &Kept, action: Option<ActionId>) -> Result<Vec<Disclosed>, Failed> {
+        let disclosed = |path: &str, salt, text: &str| Disclosed {
+            seq: kept.seq,
+            path: format!("data.{path}"),
+            salt,
+            text: text.to_owned(),
+        };
+        self.gate.read(|scope| {
+            let mut keys = vec![Disclosure::key(kept.id)];
+            keys.extend(action.iter().flat_map(|it| [Action::key(*it), Payload::key(*it)]));
+            keys.push(Entry::key(kept.id));
+            scope.want(&keys)?;
+            let mut out = Vec::new();
+            if let Some(row) = scope.get::<Disclosure>(kept.id)? {
+                out.extend(row.texts.iter().map(|(path, text)| disclosed(path, row.salt_of(path), text)));
+            }
+            let (Some(action), Some(entry)) = (action, scope.get::<Entry>(kept.id)?) else { return Ok(out) };
+            let payload = scope.get::<Payload>(action)?;
+            if let Some(row) = scope.get::<Action>(action)? {
+                for (member, text) in row.committed_texts(payload.as_deref()) {
+                    // An erased action commits to nothing it could still show.
+                    let made = commitment(&row.salt, member, &text);
+                    if entry.data.contains(&format!("\"{member}\":{made}")) {
+                        out.push(disclosed(member, commitment_salt(&row.salt, member), &text));
+                    }
+                }
+            }
+            Ok(out)
+        })
+    }
+
+    /// Of a whole stretch the first and the last record are proved, since the chain binds those between; of a choice each.
+    fn proofs(&mut self, out: &mut String, from: usize) -> Result<Step, Failed> {
+        let all = self.held.len();
+        let ends = |at: usize| !self.range.complete || at == 0 || at.saturating_add(1) == all;
+        let page: Vec<u64> =
+            self.held.iter().enumerate().skip(from).take(PAGE).filter(|it| ends(it.0)).map(|it| it.1.seq).collect();
+        for seq in page {
+            let path = self.gate.read(|scope| proof::path(scope, &self.chain, seq))?;
+            self.push(out, &path_text(seq, &path.hashes));
+        }
+        let next = from.saturating_add(PAGE);
+        if next < all {
+            return Ok(Step::Proofs(next));
+        }
+        if self.wanted.redact {
+            out.push(']');
+            return Ok(Step::Foot);
+        }
+        self.open(out, "receipts");
+        Ok(Step::Receipts(0))
+    }
+
+    fn receipts(&mut self, out: &mut String, from: usize) -> Result<Step, Failed> {
+        let page: Vec<ActionId> = self.held.iter().skip(from).take(PAGE).filter_map(|it| it.receipt).collect();
+        let keys: Vec<Key> = page.iter().map(|id| Action::key(*id)).collect();
+        let rows = self.gate.read(|scope| {
+            scope.want(&keys)?;
+            page.iter().map(|id| scope.get::<Action>(*id)).collect::<Result<Vec<_>, _>>()
+        })?;
+        for action in rows.into_iter().flatten() {
+            let Some(allowed) = action.allowed().filter(|_| !action.erased) else { continue };
+            let signer = self.gate.signer();
+            let receipt = write(&Claims::of(&action, allowed, signer.issuer()), &**signer);
+            self.push(out, &receipt_text(&ReceiptId::from(action.id).to_string(), &receipt));
+        }
+        let next = from.saturating_add(PAGE);
+        if next < self.held.len() {
+            return Ok(Step::Receipts(next));
+        }
+        out.push(']');
+        Ok(Step::Foot)
+    }
+}
+
+/// Whether a record tells of an agent.
+fn concerns(entry: &Entry, agent: AgentId) -> bool {
+    let id = agent.to_string();
+    *entry.subject == *id
+        || entry.actor.contains(&format!("\"id\":\"{id}\""))
+        || entry.data.contains(&format!("\"agentId\":\"{id}\""))
+}
+
+/// Whether a record is the one that allowed its action, and so issued its receipt.
+fn allows(entry: &Entry) -> bool {
+    &*entry.kind == "action.allowed"
+        || (&*entry.kind == "action.approved" && entry.data.contains("\"decision\":\"allow\""))
+}
