@@ -1,0 +1,179 @@
+//! Evidence bundles: what they show, and that no byte of one can change unnoticed.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
+
+use serde_json::Value;
+use svc_core::state::evidence::bundle::Verdict;
+use svc_core::state::evidence::note::Checkpoint;
+use svc_core::state::gate::receipt::PublicKey;
+use svc_core::state::people::Purpose;
+use svc_core::testing::world::payment;
+use svc_core::value::Span;
+use svc_store::evidence::Wanted;
+use svc_tests::evidence::{Ledger, check};
+
+fn lived() -> Ledger {
+    let mut ledger = Ledger::new();
+    ledger.live();
+    ledger.world.advance(Span::seconds(1));
+    ledger
+}
+
+fn parsed(bundle: &[u8]) -> Value {
+    serde_json::from_slice(bundle).unwrap()
+}
+
+/// A bundle of everything is whole: its members in their order, each record, text and receipt checked.
+#[test]
+fn a_bundle_of_everything_is_whole() {
+    let ledger = lived();
+    let bundle = ledger.bundle(&ledger.all());
+    let report = check(&bundle);
+    assert_eq!((report.verdict, &report.fault), (Verdict::Whole, &None));
+    let json = parsed(&bundle);
+    let names: Vec<&String> = json.as_object().unwrap().keys().collect();
+    assert_eq!(names.len(), 12, "{names:?}");
+    let count = |name: &str| json[name].as_array().unwrap().len() as u64;
+    assert_eq!((count("records"), count("inclusionProofs")), (report.records, 2));
+    assert_eq!((count("disclosures"), count("receipts")), (report.disclosed, report.receipts));
+    assert!(report.disclosed >= 6 && report.receipts == 2, "{report:?}");
+    assert_eq!(report.not_proven.len(), 2, "{:?}", report.not_proven);
+}
+
+/// Every byte flipped in turn, in one bit and in all: none passes for the whole, and almost all that are still JSON of the
+/// right form are told as tampered.
+#[test]
+fn every_flipped_byte_is_found() {
+    let mut ledger = Ledger::new();
+    ledger.world.authorize(&ledger.agent, payment(100, "EUR", "a.example"));
+    ledger.world.advance(Span::seconds(1));
+    let bundle = ledger.bundle(&ledger.all());
+    assert_eq!(check(&bundle).verdict, Verdict::Whole);
+    for at in 0..bundle.len() {
+        let flips: &[u8] = if at % 16 == 0 { &[0x01, 0x20, 0xff] } else { &[0x01] };
+        for flip in flips {
+            let mut tampered = bundle.clone();
+            tampered[at] ^= flip;
+            let report = check(&tampered);
+            assert!(
+                matches!(report.verdict, Verdict::Tampered | Verdict::Malformed),
+                "byte {at} ^ {flip:#x}: {report:?}"
+            );
+        }
+    }
+    for cut in [1, bundle.len() / 2, bundle.len() - 1] {
+        assert_eq!(check(&bundle[..cut]).verdict, Verdict::Malformed, "{cut}");
+    }
+    assert_eq!(check(&[&bundle[..], b"\n"].concat()).verdict, Verdict::Malformed);
+}
+
+/// The first record that does not fit is named.
+#[test]
+fn the_first_record_that_does_not_fit_is_named() {
+    let ledger = lived();
+    let text = String::from_utf8(ledger.bundle(&ledger.all())).unwrap();
+    let json = parsed(text.as_bytes());
+    let record = &json["records"][4];
+    let raw = serde_json::to_string(record).unwrap();
+    assert!(text.contains(&raw));
+    let report = check(
+        text.replace(&raw, &raw.replacen("\"amount\":100", "\"amount\":101", 1).replacen("20", "21", 1)).as_bytes(),
+    );
+    let fault = report.fault.unwrap();
+    assert_eq!(fault.verdict, Verdict::Tampered);
+    assert_eq!((fault.seq, fault.record.as_deref()), (Some(4), record["id"].as_str()));
+    // Taken out whole, the next one is named.
+    let report = check(text.replace(&format!("{raw},"), "").as_bytes());
+    assert_eq!((report.verdict, report.fault.unwrap().seq), (Verdict::Tampered, Some(5)));
+}
+
+/// By agent, each record is proved by itself, and the report says that others are left out.
+#[test]
+fn a_bundle_by_agent_is_incomplete_and_proved_record_by_record() {
+    let mut ledger = lived();
+    ledger.world.agent().register();
+    ledger.world.advance(Span::seconds(1));
+    let bundle = ledger.bundle(&Wanted { agent: Some(ledger.agent.agent), ..ledger.all() });
+    let (report, json) = (check(&bundle), parsed(&bundle));
+    assert_eq!(report.verdict, Verdict::Incomplete, "{:?}", report.fault);
+    assert_eq!(json["range"]["complete"], false);
+    assert_eq!(json["records"].as_array().unwrap().len(), json["inclusionProofs"].as_array().unwrap().len());
+    assert!(report.not_proven.iter().any(|it| it.contains("by agent")), "{:?}", report.not_proven);
+}
+
+/// A reader who holds a checkpoint is shown that the ledger continues it, and gets what came since.
+#[test]
+fn a_bundle_continues_the_checkpoint_that_its_reader_holds() {
+    let mut ledger = lived();
+    let held = ledger.gate.checkpoint(ledger.agent.workspace).unwrap();
+    let size: u64 = held.split('\n').nth(1).unwrap().parse().unwrap();
+    ledger.live();
+    let bundle = ledger.bundle(&Wanted { since: Some(size), ..ledger.all() });
+    let (report, json) = (check(&bundle), parsed(&bundle));
+    assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
+    assert_eq!((json["range"]["fromSeq"].as_u64(), json["previous"].as_str()), (Some(size), Some(held.as_str())));
+    for bad in [0, size + 10_000] {
+        let refused = ledger.gate.bundle(&Wanted { since: Some(bad), ..ledger.all() }).err().unwrap();
+        assert!(refused.to_string().contains("since") || format!("{refused:?}").contains("since"), "{refused:?}");
+    }
+}
+
+/// Redacted, no personal text and no receipt is shown, and the report says how much is hidden.
+#[test]
+fn a_redacted_bundle_shows_no_personal_text() {
+    let ledger = lived();
+    let bundle = String::from_utf8(ledger.bundle(&Wanted { redact: true, ..ledger.all() })).unwrap();
+    let report = check(bundle.as_bytes());
+    assert_eq!((report.verdict, report.disclosed), (Verdict::Whole, 0));
+    for personal in ["Pay for what was ordered", "disclosures", "receipts", "salt"] {
+        assert!(!bundle.contains(personal), "{personal}");
+    }
+    assert!(report.not_proven.iter().any(|it| it.contains("personal texts")));
+}
+
+/// After a rotation both keys are listed; what the first signed still verifies, and the next signs from its turn on.
+#[test]
+fn a_key_follows_another_and_both_verify() {
+    let mut ledger = lived();
+    let workspace = ledger.agent.workspace;
+    let before = ledger.gate.checkpoint(workspace).unwrap();
+    for purpose in Purpose::ALL {
+        let next = ledger.gate.rotate_key(purpose, false).unwrap();
+        assert_eq!(next.not_before, ledger.gate.now().plus(Span::hours(24)));
+        assert!(ledger.gate.rotate_key(purpose, false).is_err(), "one waits already");
+    }
+    ledger.world.advance(Span::seconds(1));
+    let key = |note: &str| {
+        let rows = ledger.gate.signing_keys().unwrap();
+        let own = |row: &&svc_core::state::people::SigningKey| {
+            let key = PublicKey::of(row).unwrap();
+            row.id.purpose == Purpose::Checkpoint && Checkpoint::open(note, [&key]).is_ok()
+        };
+        rows.iter().find(own).map(|row| row.id.generation)
+    };
+    assert_eq!(key(&ledger.gate.checkpoint(workspace).unwrap()), Some(0));
+    ledger.world.advance(Span::hours(25));
+    assert_eq!((key(&before), key(&ledger.gate.checkpoint(workspace).unwrap())), (Some(0), Some(1)));
+    let bundle = ledger.bundle(&ledger.all());
+    let (report, json) = (check(&bundle), parsed(&bundle));
+    assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
+    let listed = json["keys"].as_array().unwrap();
+    assert_eq!(listed.len(), 6);
+    assert_eq!(listed.iter().filter(|it| it["retiredAt"].is_string()).count(), 3);
+    let told = json["records"].as_array().unwrap().iter().filter(|it| it["kind"] == "rotation").count();
+    assert_eq!(told, 3);
+}
+
+/// A compromised key signs nothing from then on, and what it signed is refused.
+#[test]
+fn a_compromised_key_is_refused_at_once() {
+    let ledger = lived();
+    let before = ledger.bundle(&ledger.all());
+    ledger.gate.rotate_key(Purpose::Receipt, true).unwrap();
+    let after = ledger.bundle(&ledger.all());
+    let report = check(&after);
+    assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
+    let receipts = |bundle: &[u8]| parsed(bundle)["receipts"].clone();
+    assert_ne!(receipts(&before), receipts(&after), "the key that stands in signs what the other had");
+    let keys = parsed(&after)["keys"].clone();
+    assert!(keys[0]["compromisedAt"].is_string(), "{keys}");
+}
