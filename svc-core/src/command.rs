@@ -12,7 +12,7 @@ use crate::rules::gate::asked::{Question, Stands};
 use crate::rules::gate::authorize::{self, Authorize};
 use crate::rules::gate::callback::{self, RegisterCallback};
 use crate::rules::gate::decide::{self, DecideApproval};
-use crate::rules::gate::freeze::{self, FreezeAgent};
+use crate::rules::gate::freeze::{self, FollowStop, FreezeAgent, Stopped};
 use crate::rules::gate::settle::{self, Settle};
 use crate::rules::gate::verify::{self, Verdict, Verify};
 use crate::rules::gate::{expire, lapse};
@@ -66,7 +66,7 @@ macro_rules! commands {
                     Reply::Agent(_) | Reply::Binding(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
-                    | Reply::SigningKey(_) | Reply::Workspace(_) => false,
+                    | Reply::SigningKey(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
                 }
             }
         }
@@ -96,8 +96,10 @@ commands! {
     EndApproval => end_approval, Done;
     /// A try of a call to the outside came to its end.
     FinishDelivery => deliver::finish, Delivery;
+    /// A stop's effects are done.
+    FollowStop => freeze::follow_stop, Done;
     /// An agent is stopped.
-    FreezeAgent => freeze::freeze_agent, Agent;
+    FreezeAgent => freeze::freeze_agent, Stopped;
     /// A mandate is granted.
     GrantMandate => mandates::grant_mandate, Mandate;
     /// A signing key is kept.
@@ -171,6 +173,8 @@ pub enum Reply {
     Tested(Box<Tested>),
     /// What a receipt is good for.
     Verdict(Verdict),
+    /// What came of stopping an agent.
+    Stopped(Box<Stopped>),
     /// A workspace as it stands.
     Workspace(Arc<Workspace>),
 }
@@ -179,11 +183,11 @@ pub enum Reply {
 fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
     match due.0 {
         Key::Action(id) => lapse::lapse(scope, id),
-        Key::Agent(id) => freeze::followed(scope, id),
         Key::Integration(slot) => integrations::end_secrets(scope, slot),
         Key::Approval(id) => expire::expire(scope, id),
         Key::Account(_)
         | Key::Activity(_)
+        | Key::Agent(_)
         | Key::Block(_)
         | Key::Chain(_)
         | Key::ClientSession(_)
@@ -192,7 +196,9 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::EmailUse(_)
         | Key::Entry(_)
         | Key::Job(_)
+        | Key::Hold(_)
         | Key::Mandate(_)
+        | Key::MemberPart(_)
         | Key::Payee(_)
         | Key::Payload(_)
         | Key::Principal(_)
@@ -201,6 +207,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::ServiceToken(_)
         | Key::Session(_)
         | Key::SigningKey(_)
+        | Key::TokenUse(_)
         | Key::Tile(_)
         | Key::Workspace(_) => Ok(()),
     }
@@ -244,7 +251,8 @@ operations! {
     DecideApproval => Question, |Reply::Question(it), _| *it;
     EndApproval => (), |Reply::Done(()), _| ();
     FinishDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
-    FreezeAgent => Arc<Agent>, |Reply::Agent(it), _| it;
+    FollowStop => (), |Reply::Done(()), _| ();
+    FreezeAgent => Stopped, |Reply::Stopped(it), _| *it;
     GrantMandate => Arc<Mandate>, |Reply::Mandate(it), _| it;
     KeepSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     RecordRevoked => (), |Reply::Done(()), _| ();

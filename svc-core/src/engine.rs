@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::command::{Command, EndApproval, Operation, RecordRevoked, Reply, Wake};
 use crate::refusal::Refusal;
 use crate::rules::evidence::sequence::Sequence;
+use crate::rules::gate::freeze::FollowStop;
 use crate::state::gate::receipt::Signer;
 use crate::store::{Clock, CommitError, Committed, Found, Range, Record, Store};
 use crate::turn::{Finished, Reads, Rows, Step, Turn, read};
@@ -197,7 +198,7 @@ impl<S: Store, C: Clock> Engine<S, C> {
                 range.after = Some((last.order, last.row.key));
             }
         }
-        commands.push(Wake(found.row.key).into());
+        commands.push(done_with(found));
         Ok(commands)
     }
 
@@ -207,6 +208,15 @@ impl<S: Store, C: Clock> Engine<S, C> {
         let count = waiting.len();
         self.execute_batch(sequences(&waiting).into_iter().map(Command::from).collect())?;
         Ok(count)
+    }
+}
+
+/// What ends a due row's business, after [`following`] was done: for a stop, that stop and no later one.
+#[must_use]
+pub fn done_with(found: &Found) -> Command {
+    match &found.row.record {
+        Some(Record::Agent(agent)) => FollowStop { agent: agent.id, epoch: agent.epoch }.into(),
+        _ => Wake(found.row.key).into(),
     }
 }
 

@@ -102,6 +102,7 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         | Command::CreateWorkspace(_)
         | Command::EndApproval(_)
         | Command::FinishDelivery(_)
+        | Command::FollowStop(_)
         | Command::FreezeAgent(_)
         | Command::GrantMandate(_)
         | Command::KeepSigningKey(_)

@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use svc_core::command::{Command, Wake};
-use svc_core::engine::{Failure, followed_by, following, sequences};
+use svc_core::command::Command;
+use svc_core::engine::{Failure, done_with, followed_by, following, sequences};
 use svc_core::refusal::Kind;
 use svc_core::store::{Found, Range};
 use svc_core::value::Timestamp;
@@ -84,7 +84,7 @@ fn wake(core: &Core, shard: u128) -> Result<(), Failure<StoreError>> {
             }
             // A stop of which something is still to be done stays due.
             if done {
-                commands.push(Wake(found.row.key).into());
+                commands.push(done_with(found));
             }
         }
         run(core, commands)?;

@@ -19,6 +19,7 @@ use svc_core::refusal::Kind;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::{CreateKey, NewKey};
 use svc_core::state::gate::{OutcomeStatus, Request, Status, Verb};
@@ -392,7 +393,7 @@ fn the_gates_own_thread_does_what_is_due() {
     let mut changes = gate.changes();
     let reason = Note::parse("a test stops it").unwrap();
     let agent = agents[0];
-    gate.execute(FreezeAgent { workspace: agent.workspace, agent: agent.agent, by: None, reason }).unwrap();
+    gate.execute(FreezeAgent { workspace: agent.workspace, agent: agent.agent, by: By::Program, reason }).unwrap();
     let (heard, hear) = sync_channel(8);
     thread::spawn(move || {
         while let Ok(change) = changes.blocking_recv() {

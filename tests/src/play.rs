@@ -11,6 +11,7 @@ use svc_core::rules::gate::callback::RegisterCallback;
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::gate::verify::{Charge, Verify};
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
@@ -260,6 +261,7 @@ impl Cast {
             | Reply::Delivery(_)
             | Reply::Integration(_)
             | Reply::Question(_)
+            | Reply::Stopped(_)
             | Reply::Tested(_)
             | Reply::Done(()) => {}
             Reply::Key(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::SigningKey(_) | Reply::Verdict(_) => {}
@@ -354,7 +356,7 @@ pub fn show(action: &Action, percent: u8, key: Option<u8>) -> Verify {
 #[must_use]
 pub fn freeze(workspace: WorkspaceId, caller: Caller) -> FreezeAgent {
     let reason = Note::parse("a test stops it").expect("a note");
-    FreezeAgent { workspace, agent: caller.agent, by: None, reason }
+    FreezeAgent { workspace, agent: caller.agent, by: By::Program, reason }
 }
 
 /// A request to pay one of the amounts to one of the merchants.

@@ -11,6 +11,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::people::KeyScope;
 use svc_core::testing::world::BASE_URL;
@@ -22,7 +23,7 @@ use svc_tests::site::{Agent, Site};
 
 fn freeze(site: &Site, agent: &Agent) {
     let reason = Note::parse("a test stops it").unwrap();
-    site.gate.execute(FreezeAgent { workspace: site.workspace(), agent: agent.id, by: None, reason }).unwrap();
+    site.gate.execute(FreezeAgent { workspace: site.workspace(), agent: agent.id, by: By::Program, reason }).unwrap();
 }
 
 fn codes(decision: &Value) -> Vec<&str> {

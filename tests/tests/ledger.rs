@@ -11,6 +11,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::people::by::By;
 use svc_core::state::people::{KeyScope, Settings};
 use svc_core::value::Span;
 use svc_core::value::text::Note;
@@ -60,7 +61,7 @@ async fn what_happens_is_recorded() {
         client.settle(&agent.key, text(&over["id"]), &json!({ "status": "completed", "amount": 801 })).await.ok();
     client.authorize(&agent.key, &payment(1)).await.ok();
     let reason = Note::parse("a word that a person wrote").unwrap();
-    site.gate.execute(FreezeAgent { workspace: site.workspace(), agent: idle.id, by: None, reason }).unwrap();
+    site.gate.execute(FreezeAgent { workspace: site.workspace(), agent: idle.id, by: By::Program, reason }).unwrap();
     site.advance(Span::seconds(1));
     let (mut lines, mut before) = (Vec::new(), "0".repeat(64));
     let ledger = site.ledger();

@@ -9,6 +9,7 @@
 
 use serde_json::{Value, json};
 use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::people::by::By;
 use svc_core::value::Span;
 use svc_core::value::text::Note;
 use svc_tests::client::bearer;
@@ -71,7 +72,7 @@ async fn a_stopped_agent_may_read_settle_and_be_called_back() {
     let before = client.authorize(&agent.key, &payment(100)).await.ok();
     let id = text(&before["id"]);
     let reason = Note::parse("a test stops it").unwrap();
-    site.gate.execute(FreezeAgent { workspace: site.workspace(), agent: agent.id, by: None, reason }).unwrap();
+    site.gate.execute(FreezeAgent { workspace: site.workspace(), agent: agent.id, by: By::Program, reason }).unwrap();
     assert_eq!(text(&client.authorize(&agent.key, &payment(1)).await.ok()["decision"]), "deny");
     assert_eq!(text(&client.read_action(&agent.key, id).await.ok()["status"]), "revoked");
     let url = json!({ "url": "https://hooks.example.com/cb" });

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256, Sha512};
 use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::gate::receipt::{DalekSigner, Signer as _};
 use svc_core::testing::world::BASE_URL;
@@ -209,7 +210,7 @@ async fn allowed_after(site: &Site, client: &mut Client) -> String {
     let agent = site.agent(&[OFFICE]);
     let decision = allowed(client, &agent).await;
     let reason = Note::parse("a test stops it").unwrap();
-    site.gate.execute(FreezeAgent { workspace: site.workspace(), agent: agent.id, by: None, reason }).unwrap();
+    site.gate.execute(FreezeAgent { workspace: site.workspace(), agent: agent.id, by: By::Program, reason }).unwrap();
     text(&decision["receipt"]).to_owned()
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::refusal::Refusal;
+use crate::rules::gate::hold::held_by;
 use crate::rules::gate::{Caller, caller_agent};
 use crate::state::gate::{Action, Agent, Approval, Code, DecidedBy, Effect, Payload, Reason, State, Status, Verb};
 use crate::state::people::{Binding, Credential, KeyScope, Principal, Workspace};
@@ -19,7 +20,7 @@ pub struct View {
     pub action: Arc<Action>,
     /// Its agent.
     pub agent: Arc<Agent>,
-    /// The hold over every agent, while one stands.
+    /// The hold over its agent, while one stands.
     pub hold: Option<HoldId>,
     /// What a person was asked.
     pub approval: Option<Arc<Approval>>,
@@ -113,7 +114,7 @@ pub fn view(scope: &mut Scope<'_>, action: Arc<Action>) -> Result<View, Halt> {
         scope.get::<Principal>(action.principal)?.is_some_and(|it| it.decides_own())
     };
     let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
-    let hold = workspace.hold.as_ref().map(|it| it.id);
+    let hold = held_by(scope, &workspace, agent.id)?.map(|it| it.id);
     Ok(View { action, agent, hold, approval, needed, client_may_ask, payload, now: scope.now(), replayed: false })
 }
 

@@ -10,11 +10,13 @@ use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Mandate, Payee, Payload, Replay,
 };
 use crate::state::people::{
-    Account, Credential, EmailUse, Principal, Roster, ServiceToken, Session, SigningKey, SigningUse, Workspace,
+    Account, Credential, EmailUse, Hold, MemberPart, MembersId, Principal, Roster, ServiceToken, Session, SigningKey,
+    SigningUse, TokenUse, Workspace,
 };
 use crate::value::digest::{CredentialId, EmailUseId, PayeeId, ReplayId, SessionDigest, SessionKey};
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApprovalId, DeliveryId, EvidenceId, MandateVersionId, PrincipalId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApprovalId, DeliveryId, EvidenceId, HoldId, MandateVersionId, PrincipalId, TokenId,
+    WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, RowId};
 
@@ -177,6 +179,10 @@ records! {
     Workspace(WorkspaceId) by id, "workspace" [Workspaces];
     /// Guard of everything that a selector of agents can see.
     Roster(WorkspaceId) by workspace, "roster" [];
+    /// What stops many agents at once, as long as it stands and after.
+    Hold(HoldId) by id, "hold" [HoldsOf, Wake];
+    /// A stretch of a list of agents that were selected together.
+    MemberPart(MembersId) by id, "member_part", immutable [];
     /// A person or service that agents act for.
     Principal(PrincipalId) by id, "principal" [PrincipalsOf];
     /// Who uses an e-mail address.
@@ -187,6 +193,8 @@ records! {
     Session(SessionDigest) by id, "session" [SessionsOf];
     /// What a machine shows to administer agents.
     ServiceToken(CredentialId) by id, "service_token" [TokensOf];
+    /// What a service token has frozen of late, and its last drill.
+    TokenUse(TokenId) by token, "token_use" [];
     /// What a secret's digest stands for.
     Credential(CredentialId) by id, "credential" [KeysOf];
     /// A signing key, sealed.

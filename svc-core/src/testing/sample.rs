@@ -67,11 +67,14 @@ fn bodies(table: Table) -> [&'static str; 2] {
     match table {
         Table::Workspace => WORKSPACE,
         Table::Roster => ROSTER,
+        Table::Hold => HOLD,
+        Table::MemberPart => MEMBER_PART,
         Table::Principal => PRINCIPAL,
         Table::EmailUse => EMAIL_USE,
         Table::Account => ACCOUNT,
         Table::Session => SESSION,
         Table::ServiceToken => SERVICE_TOKEN,
+        Table::TokenUse => TOKEN_USE,
         Table::Credential => CREDENTIAL,
         Table::SigningKey => SIGNING_KEY,
         Table::Agent => AGENT,
@@ -97,14 +100,29 @@ const WORKSPACE: [&str; 2] = [
     r#"{"id":"wsp_01K6FN0001000000000000000A","name":"Käse & \"Söhne\" 🧀","settings":{"timezone":"Europe/Vienna",
         "currency":"JPY","agent_velocity":{"tool_count":1000000,"other_count":1,"minutes":1440},"outside_mandate":"deny",
         "provenance":{"mismatch":"record","undeclared":"deny","window_minutes":5},"approval_hours":168,
-        "second_person_above":{"EUR":100000,"JPY":9007199254740991},"receipt_minutes":1440,"max_waiting":1000},
-        "hold":{"id":"hld_01K6FN0001000000000000000H","at":1790847000000,"reason":"line one\n\tline two"},
+        "second_person_above":{"EUR":100000,"JPY":9007199254740991},"second_person_age_days":90,"receipt_minutes":1440,"max_waiting":1000,"freeze_ceiling_per_hour":1000000},
+        "holds":[{"id":"hld_01K6FN0001000000000000000H","at":1790847000000},{"id":"hld_01K6FN0001000000000000000J","at":1790847000001,
+        "over":{"selection":"sel_01K6FN0001000000000000000S","count":4294967295,"firsts":["agt_01K6FN0001000000000000000A"]}}],
         "owner":"prp_01K6FN0001000000000000000P","created_at":1790847000000}"#,
     r#"{"id":"wsp_01K6FN0001000000000000000B","name":"b","settings":{},"owner":"prp_01K6FN0001000000000000000P","created_at":0}"#,
 ];
 const ROSTER: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000A","epoch":18446744073709551615,"agents":4294967295}"#,
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","epoch":0,"agents":0}"#,
+];
+const HOLD: [&str; 2] = [
+    r#"{"id":"hld_01K6FN0001000000000000000H","workspace":"wsp_01K6FN0001000000000000000A","scope":"all",
+        "members":{"selection":"sel_01K6FN0001000000000000000S","count":1,"firsts":["agt_01K6FN0001000000000000000A"]},
+        "by":{"token":{"id":"stk_01K6FN0001000000000000000K","name":"soar"}},"reason":"line one\n\tline two","at":1790847000000,
+        "evidence":"evd_01K6FN0001000000000000000E","work":{"task":"restart","parts":4294967295,"since":1790847000001},
+        "asked":"apv_01K6FN0001000000000000000V","lifted":{"at":1790847000002,"by":"prp_01K6FN0001000000000000000P","reason":"over"}}"#,
+    r#"{"id":"hld_01K6FN0001000000000000000J","workspace":"wsp_01K6FN0001000000000000000B","scope":"selection",
+        "members":{"selection":"sel_01K6FN0001000000000000000T","count":0},"by":"policy","reason":"r","at":0,
+        "evidence":"evd_01K6FN0001000000000000000F"}"#,
+];
+const MEMBER_PART: [&str; 2] = [
+    r#"{"id":{"selection":"sel_01K6FN0001000000000000000S","number":4294967295},"agents":["agt_01K6FN0001000000000000000A","agt_01K6FN0001000000000000000B"]}"#,
+    r#"{"id":{"selection":"sel_01K6FN0001000000000000000T","number":0},"agents":[]}"#,
 ];
 const PRINCIPAL: [&str; 2] = [
     r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","name":"Ana","member":{"role":"owner","state":"active","account":"usr_01K6FN0001000000000000000B","teams":["team_01K6FN0001000000000000000T"],"raised":["prp_01K6FN0001000000000000000P",1790847000000]},"created_at":1790847000000}"#,
@@ -130,6 +148,11 @@ const SERVICE_TOKEN: [&str; 2] = [
     r#"{"id":"0000000000000000000000000000000b","digest":"00000000000000000000000000000000000000000000000000000000000000bb","token":"stk_01K6FN0001000000000000000M","workspace":"wsp_01K6FN0001000000000000000A","name":"x","scopes":["agents:read"],"created_at":0,"expires_at":1}"#,
 ];
 
+const TOKEN_USE: [&str; 2] = [
+    r#"{"token":"stk_01K6FN0001000000000000000K","workspace":"wsp_01K6FN0001000000000000000A","freezes":[[1790847000000,4294967295],[1790847000001,1]],"asked":"apv_01K6FN0001000000000000000V","drilled_at":1790847000002}"#,
+    r#"{"token":"stk_01K6FN0001000000000000000M","workspace":"wsp_01K6FN0001000000000000000B"}"#,
+];
+
 const CREDENTIAL: [&str; 2] = [
     r#"{"id":"9f86d081884c7d659a2feaa0c55ad015","digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         "binding":{"key":"key_01K6FN0001000000000000000K","workspace":"wsp_01K6FN0001000000000000000A",
@@ -149,7 +172,7 @@ const AGENT: [&str; 2] = [
     r#"{"id":"agt_01K6FN0001000000000000000A","workspace":"wsp_01K6FN0001000000000000000A","principal":"prp_01K6FN0001000000000000000P",
         "name":"Buyer","tier":"restricted","sponsor":"prp_01K6FN0001000000000000000P","kill_owner":"prp_01K6FN0001000000000000000P",
         "standing":{"frozen":{"at":1790847000000,"by":{"token":{"id":"stk_01K6FN0001000000000000000S","name":"soar"}},
-        "reason":"drill","incident":"evd_01K6FN0001000000000000000E"}},"epoch":4294967295,"stops":[1790847000000],
+        "reason":"drill","incident":"evd_01K6FN0001000000000000000E","hold":"hld_01K6FN0001000000000000000H","again":true,"unrecorded":true}},"epoch":4294967295,"stops":[1790847000000],
         "mandates":[{"id":"mnd_01K6FN0001000000000000000M","version":2,"paused":true,"expires_at":1790847000001}],
         "keys":[{"id":"key_01K6FN0001000000000000000K","credential":"9f86d081884c7d659a2feaa0c55ad015","expires_at":1790847000001}],
         "created_at":1790847000000,"following":1790847000000}"#,

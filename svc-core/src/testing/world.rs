@@ -30,10 +30,10 @@ use crate::rules::gate::Caller;
 use crate::rules::gate::asked::Question;
 use crate::rules::gate::authorize::Authorize;
 use crate::rules::gate::decide::{Choice, DecideApproval};
-use crate::rules::gate::freeze::FreezeAgent;
+use crate::rules::gate::freeze::{FreezeAgent, Stopped};
 use crate::rules::gate::settle::Settle;
 use crate::rules::gate::verify::{Charge, Fault, Verdict, Verify};
-use crate::rules::people::by::Person;
+use crate::rules::people::by::{By, Person};
 use crate::rules::people::create_workspace::CreateWorkspace;
 use crate::rules::people::keys::NewKey;
 use crate::rules::people::mandates::Content;
@@ -388,7 +388,10 @@ impl<S: Store> World<S> {
     pub fn freeze(&mut self, agent: AgentId) -> Arc<Agent> {
         let reason = Note::parse("a test stops it").expect("a note");
         let workspace = self.workspace;
-        self.run(FreezeAgent { workspace, agent, by: None, reason }).expect("an agent of this workspace")
+        match self.run(FreezeAgent { workspace, agent, by: By::Program, reason }).expect("an agent of this workspace") {
+            Stopped::Agent(agent) => agent,
+            Stopped::Asked(approval) => panic!("only a token has a ceiling, and {} was asked", approval.id),
+        }
     }
 
     /// Puts a row into the store behind the gate's back, as a fault of a disk or of a hand would.

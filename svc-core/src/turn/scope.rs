@@ -131,9 +131,9 @@ impl<'turn> Scope<'turn> {
 
     fn next_entry(&mut self) -> EvidenceId {
         let drawn = u128::from_be_bytes(self.draw());
-        let place = (u128::from(self.command & 0xffff) << 64) | (u128::from(self.entries & 0xff) << 56);
+        let place = (u128::from(self.command & 0xffff) << 64) | (u128::from(self.entries & 0xffff) << 48);
         self.entries = self.entries.saturating_add(1);
-        EvidenceId::from_bits(ulid_bits(self.now, place | (drawn & ((1 << 56) - 1))))
+        EvidenceId::from_bits(ulid_bits(self.now, place | (drawn & ((1 << 48) - 1))))
     }
 
     fn put_entry(&mut self, id: EvidenceId, workspace: WorkspaceId, fact: Fact) {

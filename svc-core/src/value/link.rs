@@ -20,6 +20,8 @@ pub enum Index {
     AskedOf,
     /// Calls to the outside of a workspace, by when they were written.
     DeliveriesOf,
+    /// Holds of a workspace, by id.
+    HoldsOf,
     /// Keys of a workspace, by id.
     KeysOf,
     /// Principals of a workspace, by id.
@@ -56,6 +58,7 @@ impl Index {
         Self::ApprovalsOf,
         Self::AskedOf,
         Self::DeliveriesOf,
+        Self::HoldsOf,
         Self::KeysOf,
         Self::PrincipalsOf,
         Self::SessionsOf,
@@ -80,6 +83,7 @@ impl Index {
             Self::ApprovalsOf => "approvals_of",
             Self::AskedOf => "asked_of",
             Self::DeliveriesOf => "deliveries_of",
+            Self::HoldsOf => "holds_of",
             Self::KeysOf => "keys_of",
             Self::PrincipalsOf => "principals_of",
             Self::SessionsOf => "sessions_of",

@@ -3,6 +3,10 @@ INSERT INTO meta (name, value) VALUES ('stamp', 0);
 CREATE TABLE "workspace" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, workspaces_p, workspaces_o);
 CREATE INDEX "workspace_workspaces" ON "workspace" (workspaces_p, workspaces_o) WHERE workspaces_p IS NOT NULL;
 CREATE TABLE "roster" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "hold" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, holds_of_p, holds_of_o, wake_p, wake_o);
+CREATE INDEX "hold_holds_of" ON "hold" (holds_of_p, holds_of_o) WHERE holds_of_p IS NOT NULL;
+CREATE INDEX "hold_wake" ON "hold" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
+CREATE TABLE "member_part" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "principal" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, principals_of_p, principals_of_o);
 CREATE INDEX "principal_principals_of" ON "principal" (principals_of_p, principals_of_o) WHERE principals_of_p IS NOT NULL;
 CREATE TABLE "email_use" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
@@ -11,6 +15,7 @@ CREATE TABLE "session" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format
 CREATE INDEX "session_sessions_of" ON "session" (sessions_of_p, sessions_of_o) WHERE sessions_of_p IS NOT NULL;
 CREATE TABLE "service_token" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, tokens_of_p, tokens_of_o);
 CREATE INDEX "service_token_tokens_of" ON "service_token" (tokens_of_p, tokens_of_o) WHERE tokens_of_p IS NOT NULL;
+CREATE TABLE "token_use" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "credential" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, keys_of_p, keys_of_o);
 CREATE INDEX "credential_keys_of" ON "credential" (keys_of_p, keys_of_o) WHERE keys_of_p IS NOT NULL;
 CREATE TABLE "signing_key" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);

@@ -101,7 +101,7 @@ impl Question {
                 self.action.as_ref().map(|it| it.action.summary.to_string()).unwrap_or_default()
             }
             ApprovalSubject::Freeze(it) if it.all => "Freeze every agent and hold them".to_owned(),
-            ApprovalSubject::Freeze(it) => format!("Freeze {} agents", it.count),
+            ApprovalSubject::Freeze(it) => format!("Freeze {} agents", it.members.count),
             ApprovalSubject::HoldLift(it) if it.restart => "Lift the hold over every agent and restart them".to_owned(),
             ApprovalSubject::HoldLift(_) => "Lift the hold over every agent".to_owned(),
             ApprovalSubject::Owner(it) => match it.change {

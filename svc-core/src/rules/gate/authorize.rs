@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::caller::{Caller, caller_agent};
 use super::evaluate::{Charge, Evaluation, Facts, PayeeFacts, evaluate};
+use super::hold::{Held, held_by};
 use super::record::ActionRecord;
 use super::{facts, payee, posting, velocity};
 use crate::refusal::Refusal;
@@ -64,8 +65,9 @@ pub fn authorize(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt>
     prefetch(scope, asked)?;
     let agent = caller_agent(scope, caller)?;
     let workspace = scope.get::<Workspace>(caller.workspace)?.ok_or_else(Refusal::internal)?;
-    if workspace.hold.is_some() || !agent.is_active() {
-        return refuse_stopped(scope, asked, &agent, &workspace);
+    let held = held_by(scope, &workspace, agent.id)?;
+    if held.is_some() || !agent.is_active() {
+        return refuse_stopped(scope, asked, &agent, &workspace, held);
     }
     if let Some(first) = replay(scope, asked, &agent)? {
         return Ok(View { replayed: true, ..view(scope, first)? });
@@ -142,6 +144,7 @@ fn refuse_stopped(
     asked: &Authorize,
     agent: &Arc<Agent>,
     workspace: &Workspace,
+    held: Option<Held>,
 ) -> Result<View, Halt> {
     let declared = asked.request.provenance.clone();
     let effective = crate::state::gate::provenance::effective(&declared, &[]);
@@ -150,7 +153,7 @@ fn refuse_stopped(
     let reasons = vec![Reason::new(Code::AgentFrozen, Effect::Deny)];
     let verdict = Evaluation { effect: Effect::Deny, reasons, signals: Vec::new(), charge: None };
     let mut action = Decided { asked, agent, workspace, origin, verdict }.action(scope);
-    action.hold = workspace.hold.as_ref().map(|it| it.id);
+    action.hold = held.map(|it| it.id);
     action.state = State::Denied { at: scope.now(), by: DecidedBy::Freeze };
     let record = record(asked, agent, &mut action, "action.denied", Verb::Deny);
     action.evidence = scope.append(agent.workspace, record);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::caller::{Caller, caller_agent};
+use super::hold::held_by;
 use crate::refusal::Refusal;
 use crate::rules::edge::notify;
 use crate::rules::read::own_action;
@@ -51,7 +52,8 @@ pub fn register_callback(scope: &mut Scope<'_>, asked: &RegisterCallback) -> Res
     }
     let callback = Callback { id: scope.fresh(), url: asked.url.clone(), created_at: scope.now() };
     scope.put(Action { callback: Some(Box::new(callback.clone())), ..Action::clone(&action) });
-    let status = action.status(&agent, workspace.hold.is_some(), scope.now());
+    let held = held_by(scope, &workspace, agent.id)?;
+    let status = action.status(&agent, held.is_some(), scope.now());
     let job = (status != Status::Pending).then(|| notify::tell(scope, &action, &callback, status));
     Ok(Registered { callback, job })
 }

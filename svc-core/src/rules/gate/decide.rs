@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::asked::{Question, close, own_approval, question, readable, standing_consents};
 use super::evaluate::{denied, tool_name};
 use super::freeze::{End, end_waiting};
+use super::hold::held_by;
 use super::record::ActionRecord;
 use super::{authorize, posting};
 use crate::refusal::Refusal;
@@ -92,7 +93,8 @@ fn decide_action(
     let agent = scope.get::<Agent>(of.agent)?.ok_or_else(Refusal::internal)?;
     let action = scope.get::<Action>(of.action)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
-    let status = action.status(&agent, workspace.hold.is_some(), scope.now());
+    let held = held_by(scope, &workspace, agent.id)?;
+    let status = action.status(&agent, held.is_some(), scope.now());
     if let Some(outcome) = outcome(approval, status) {
         return Err(Refusal::not_allowed(outcome).into());
     }

@@ -1,9 +1,11 @@
 //! Nobody decided in time: the wait ends as `expired`, which is never a person's no.
 
 use super::freeze::{End, end_approval, end_waiting};
+use super::hold::held_by;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Action, Activity, Agent, Approval, ApprovalState, Code, Effect, Reason, State};
+use crate::state::people::Workspace;
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -26,7 +28,13 @@ pub fn expire(scope: &mut Scope<'_>, id: ApprovalId) -> Result<(), Halt> {
         scope.put(ended);
         return Ok(());
     };
-    scope.want(&[Agent::key(asked.agent), Activity::key(asked.agent), Action::key(asked.action)])?;
+    let workspace = Workspace::key(approval.workspace);
+    scope.want(&[Agent::key(asked.agent), Activity::key(asked.agent), Action::key(asked.action), workspace])?;
+    let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
+    // A hold is a freeze that the agent's own row does not tell yet. Once it does, the freeze ends the wait.
+    if held_by(scope, &workspace, asked.agent)?.is_some_and(|held| held.at < at) {
+        return Ok(());
+    }
     let agent = scope.get::<Agent>(asked.agent)?.ok_or_else(Refusal::internal)?;
     if agent.stopped_since(asked.epoch).is_some_and(|at| at < approval.expires_at) {
         return end_approval(scope, id);

@@ -3,20 +3,22 @@
 
 use std::sync::Arc;
 
+use super::hold::held_by;
 use super::record::ActionRecord;
-use super::{payee, posting};
+use super::{ceiling, payee, posting};
 use crate::refusal::Refusal;
 use crate::rules::edge::notify;
+use crate::rules::people::by::{By, entitled, member, reaches};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, ApprovalState, Code, DecidedBy, Effect, Frozen, FrozenBy, Reason, Standing,
     State, Status, Verb,
 };
-use crate::state::people::{Roster, Workspace};
+use crate::state::people::{Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
-use crate::value::id::{ActionId, AgentId, ApprovalId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, ApprovalId, WorkspaceId};
 use crate::value::text::Note;
 
 /// Stops one agent.
@@ -26,26 +28,61 @@ pub struct FreezeAgent {
     pub workspace: WorkspaceId,
     /// Which agent.
     pub agent: AgentId,
-    /// Which person stops it; absent where a rule of the embedding program does.
-    pub by: Option<PrincipalId>,
+    /// Who stops it.
+    pub by: By,
     /// Why.
     pub reason: Note,
 }
 
-/// Stops one agent; stopping a stopped one changes nothing.
+/// What comes of stopping one agent.
+#[derive(Clone, Debug)]
+pub enum Stopped {
+    /// It is stopped, now or since before.
+    Agent(Arc<Agent>),
+    /// The token has frozen as many as it may in an hour: nothing is frozen, and a person is asked.
+    Asked(Arc<Approval>),
+}
+
+/// Stops one agent; stopping a stopped one leaves it as it is.
 ///
 /// # Errors
-/// `not_found` where the workspace has no such agent, or it was removed.
-pub fn freeze_agent(scope: &mut Scope<'_>, asked: &FreezeAgent) -> Result<Arc<Agent>, Halt> {
-    scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace)])?;
-    let agent = own_agent(scope, asked.workspace, asked.agent)?;
-    if !agent.is_active() {
-        return Ok(agent);
+/// `not_found` where the workspace has no such agent, it was removed, or is not the caller's to stop; those of [`entitled`].
+pub fn freeze_agent(scope: &mut Scope<'_>, asked: &FreezeAgent) -> Result<Stopped, Halt> {
+    scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace), Workspace::key(asked.workspace)])?;
+    let agent = agent_to_stop(scope, asked)?;
+    let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
+    if agent.is_active() && !ceiling::admits(scope, &asked.by, &workspace, 1)? {
+        let members = [agent.id];
+        let asking = ceiling::Asking { members: &members, all: false, reason: &asked.reason };
+        return ceiling::ask(scope, &asked.by, &workspace, &asking).map(Stopped::Asked);
     }
-    let by = asked.by.map_or(FrozenBy::Policy, FrozenBy::Person);
-    let actor = asked.by.map_or(Actor::Policy, Actor::Person);
-    let frozen = Frozen { at: scope.now(), by, reason: asked.reason.clone(), incident: None };
-    freeze(scope, &agent, frozen, actor)
+    let frozen = Frozen::new(scope.now(), frozen_by(&asked.by), asked.reason.clone());
+    freeze(scope, &agent, frozen, asked.by.actor()).map(Stopped::Agent)
+}
+
+/// The agent, where the caller may stop it: also its kill owner may, whatever their role.
+fn agent_to_stop(scope: &mut Scope<'_>, asked: &FreezeAgent) -> Result<Arc<Agent>, Halt> {
+    let agent = own_agent(scope, asked.workspace, asked.agent);
+    if let (By::Person(person), Ok(agent)) = (&asked.by, &agent)
+        && agent.kill_owner == Some(person.principal)
+    {
+        member(scope, person)?;
+        return Ok(Arc::clone(agent));
+    }
+    let right = if matches!(asked.by, By::Token(_)) { Right::FreezeFleet } else { Right::RunAgents };
+    let reach = entitled(scope, &asked.by, asked.workspace, right)?;
+    let agent = agent?;
+    reaches(&asked.by, reach, &agent)?;
+    Ok(agent)
+}
+
+/// Who an agent's row says has frozen it.
+pub(super) fn frozen_by(by: &By) -> FrozenBy {
+    match by {
+        By::Person(person) => FrozenBy::Person(person.principal),
+        By::Token(token) => FrozenBy::Token { id: token.token, name: token.name.clone() },
+        By::Program | By::Key(_) => FrozenBy::Policy,
+    }
 }
 
 /// An agent of this workspace that was not removed.
@@ -58,20 +95,70 @@ pub fn own_agent(scope: &mut Scope<'_>, workspace: WorkspaceId, id: AgentId) -> 
     found.ok_or_else(|| Refusal::not_found().into())
 }
 
-/// Stops an active agent, records it, and tells whoever selects agents that their standing has changed.
+/// Stops an active agent, records it, and tells whoever selects agents that their standing has changed. One that is stopped
+/// stays as it is, but for an incident, and for what the end of a hold would otherwise undo.
 pub(super) fn freeze(scope: &mut Scope<'_>, agent: &Agent, frozen: Frozen, actor: Actor) -> Result<Arc<Agent>, Halt> {
-    if !agent.is_active() {
-        return Ok(Arc::new(agent.clone()));
+    match &agent.standing {
+        Standing::Removed { .. } => return Ok(Arc::new(agent.clone())),
+        Standing::Frozen(standing) => {
+            let repeated = standing.repeated(&frozen);
+            if repeated == *standing {
+                return Ok(Arc::new(agent.clone()));
+            }
+            if repeated.again != standing.again {
+                let data = Object::new().text("agentId", &agent.id.to_string()).int("epoch", agent.epoch.into());
+                let data = data.raw("new", "{\"frozenAgain\":true}").raw("old", "{\"frozenAgain\":false}").finish();
+                let fact = Fact { kind: "agent.changed", actor, subject: Subject::Agent(agent.id), data };
+                scope.append_with(agent.workspace, fact, &[("reason", frozen.reason.as_str())]);
+            }
+            let marked = Agent { standing: Standing::Frozen(repeated), ..agent.clone() };
+            scope.put(marked.clone());
+            return Ok(Arc::new(marked));
+        }
+        Standing::Active => {}
     }
-    let roster = scope.get::<Roster>(agent.workspace)?.ok_or_else(Refusal::internal)?;
-    scope.put(Roster { epoch: roster.epoch.saturating_add(1), ..Roster::clone(&roster) });
-    let reason = frozen.reason.clone();
+    touch(scope, agent.workspace)?;
     let stopped = agent.clone().freeze(frozen);
-    let data = Object::new().text("agentId", &agent.id.to_string()).int("epoch", stopped.epoch.into()).finish();
-    let fact = Fact { kind: "agent.frozen", actor, subject: Subject::Agent(agent.id), data };
-    scope.append_with(agent.workspace, fact, &[("reason", reason.as_str())]);
+    record_stop(scope, &stopped, actor);
     scope.put(stopped.clone());
     Ok(Arc::new(stopped))
+}
+
+/// Notes that something changed which a selector of agents can see.
+pub(super) fn touch(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<(), Halt> {
+    let roster = scope.get::<Roster>(workspace)?.ok_or_else(Refusal::internal)?;
+    scope.put(Roster { epoch: roster.epoch.saturating_add(1), ..Roster::clone(&roster) });
+    Ok(())
+}
+
+/// Writes the ledger's record of one agent's stop.
+fn record_stop(scope: &mut Scope<'_>, stopped: &Agent, actor: Actor) {
+    let Some(frozen) = stopped.frozen() else { return };
+    let mut data = Object::new().text("agentId", &stopped.id.to_string()).int("epoch", stopped.epoch.into());
+    if let Some(hold) = frozen.hold {
+        data = data.text("hold", &hold.to_string());
+    }
+    let fact = Fact { kind: "agent.frozen", actor, subject: Subject::Agent(stopped.id), data: data.finish() };
+    scope.append_with(stopped.workspace, fact, &[("reason", frozen.reason.as_str())]);
+}
+
+/// The agent with the record of its stop written, where that was still to be done: one of a fleet has it a moment later, or
+/// before anything else becomes of it.
+pub fn recorded(scope: &mut Scope<'_>, agent: &Agent) -> Agent {
+    let mut agent = agent.clone();
+    if let Standing::Frozen(frozen) = &mut agent.standing
+        && frozen.unrecorded
+    {
+        frozen.unrecorded = false;
+        let actor = match &frozen.by {
+            FrozenBy::Person(id) => Actor::Person(*id),
+            FrozenBy::Policy => Actor::Policy,
+            FrozenBy::Drill(id) => Actor::Drill(*id),
+            FrozenBy::Token { id, name } => Actor::Token { id: *id, name: name.clone() },
+        };
+        record_stop(scope, &agent, actor);
+    }
+    agent
 }
 
 /// Ends one approval of an agent that was stopped after it was asked: deny, by the freeze.
@@ -149,7 +236,8 @@ pub fn record_revoked(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
     scope.want(&[Agent::key(action.agent), Workspace::key(action.workspace)])?;
     let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
-    let status = action.status(&agent, workspace.hold.is_some(), scope.now());
+    let held = held_by(scope, &workspace, agent.id)?;
+    let status = action.status(&agent, held.is_some(), scope.now());
     let mut revoked = Action::clone(&action);
     match &mut revoked.state {
         State::Allowed(allowed) if status == Status::Revoked && allowed.revoked.is_none() => {
@@ -170,13 +258,25 @@ pub fn record_revoked(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Notes that no approval of an older epoch waits any more.
+/// Ends the follow-up of a stop: what waited is ended, what was allowed is recorded as revoked.
+#[derive(Clone, Copy, Debug)]
+pub struct FollowStop {
+    /// Of which agent.
+    pub agent: AgentId,
+    /// The epoch that the stop began, as it was when its effects were looked for.
+    pub epoch: u32,
+}
+
+/// Notes that nothing of an older epoch waits any more, and writes the stop's record where the fleet's stood for it. An agent
+/// that was stopped again meanwhile is followed anew.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
-pub fn followed(scope: &mut Scope<'_>, id: AgentId) -> Result<(), Halt> {
-    if let Some(agent) = scope.get::<Agent>(id)?.filter(|it| it.following.is_some()) {
-        scope.put(Agent { following: None, ..Agent::clone(&agent) });
+pub fn follow_stop(scope: &mut Scope<'_>, done: &FollowStop) -> Result<(), Halt> {
+    let due = |it: &Arc<Agent>| it.following.is_some() && it.epoch == done.epoch;
+    if let Some(agent) = scope.get::<Agent>(done.agent)?.filter(due) {
+        let agent = recorded(scope, &agent);
+        scope.put(Agent { following: None, ..agent });
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! An action that nobody settled: what it held is posted in full. Time releases nothing.
 
+use super::hold::held_by;
 use super::posting;
 use super::record::ActionRecord;
 use crate::refusal::Refusal;
@@ -23,7 +24,8 @@ pub fn lapse(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
     let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
     let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
-    let read_as = action.status(&agent, workspace.hold.is_some(), now);
+    let stopped = held_by(scope, &workspace, agent.id)?.is_some();
+    let read_as = action.status(&agent, stopped, now);
     let mut lapsed = Action::clone(&action);
     if let State::Allowed(allowed) = &mut lapsed.state {
         allowed.lapsed = Some(if read_as == Status::Revoked { Lapse::Revoked } else { Lapse::Lapsed });
@@ -31,7 +33,7 @@ pub fn lapse(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
     let spent = held.amount.map_or(0, |(amount, ..)| amount);
     let mut activity = Activity::clone(&stored);
     posting::post(&mut activity, held, spent);
-    let status = lapsed.status(&agent, workspace.hold.is_some(), now);
+    let status = lapsed.status(&agent, stopped, now);
     let mut more = vec![("outcome", "\"lapsed\"".to_owned())];
     if let Some(payment) = &lapsed.payment {
         // The ledger tells what was posted, also where the mandate has no sum that it was posted to.

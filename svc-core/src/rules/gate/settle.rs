@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::caller::Caller;
+use super::hold::held_by;
 use super::record::ActionRecord;
 use super::{freeze, payee, posting};
 use crate::refusal::Refusal;
@@ -47,7 +48,8 @@ pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
     let agent = scope.get::<Agent>(caller.agent)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(caller.workspace)?.ok_or_else(Refusal::internal)?;
     let now = scope.now();
-    let was = before.status(&agent, workspace.hold.is_some(), now);
+    let held = held_by(scope, &workspace, agent.id)?.is_some();
+    let was = before.status(&agent, held, now);
     let late = before.allowed().is_some_and(|it| now >= it.lapse_at());
     let posted = before.allowed().and_then(|it| posted(said, &before, it));
     let outcome =
@@ -59,14 +61,14 @@ pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
     if undone && consumed {
         action.signals.push(Code::SettledAfterConsumption);
     }
-    action.evidence = scope.append(agent.workspace, settled_fact(&action, &agent, workspace.hold.is_some(), now));
+    action.evidence = scope.append(agent.workspace, settled_fact(&action, &agent, held, now));
     let over = said.amount.zip(before.payment.as_ref()).filter(|(amount, payment)| *amount > payment.amount);
     if let Some((settled, payment)) = over {
         let evidence = scope.append(agent.workspace, incident_fact(&action, payment.amount, settled));
         action.evidence = evidence;
         action.incident = Some(Incident { allowed: payment.amount, settled, evidence });
         let reason = Note::parse("settled above the allowed amount").map_err(|_| Refusal::internal())?;
-        let frozen = Frozen { at: now, by: FrozenBy::Policy, reason, incident: Some(evidence) };
+        let frozen = Frozen::new(now, FrozenBy::Policy, reason).after(evidence);
         freeze::freeze(scope, &agent, frozen, Actor::Policy)?;
     }
     scope.put(action.clone());

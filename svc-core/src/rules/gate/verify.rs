@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::hold::held_by;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::receipt::EARLY_S;
@@ -151,7 +152,8 @@ pub fn verify(scope: &mut Scope<'_>, asked: &Verify) -> Result<Verdict, Halt> {
         let fault = (!replayed).then_some(Fault::AlreadyConsumed);
         return Ok(Verdict { fault, action: Some(action), replayed });
     }
-    let void = action.is_void(&agent, workspace.hold.is_some());
+    let held = held_by(scope, &workspace, agent.id)?;
+    let void = action.is_void(&agent, held.is_some());
     if let Some(fault) = fault(asked, &action, allowed, void, now) {
         return Ok(Verdict { fault: Some(fault), action: Some(action), replayed: false });
     }

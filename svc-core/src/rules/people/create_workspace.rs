@@ -43,7 +43,7 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
         id,
         name: asked.name.clone(),
         settings: asked.settings.clone(),
-        hold: None,
+        holds: Vec::new(),
         owner: owner.id,
         created_at: now,
     };

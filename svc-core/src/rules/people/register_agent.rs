@@ -6,7 +6,7 @@ use super::accounts::principal_for;
 use super::keys::{CreateKey, NewKey, keep};
 use super::mandates::{Content, grant_new};
 use crate::refusal::Refusal;
-use crate::rules::gate::freeze::own_agent;
+use crate::rules::gate::freeze::{own_agent, recorded};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Activity, Agent, AgentKey, Standing, Tier};
 use crate::state::people::{Binding, Credential, KeyScope, Principal, Roster, Workspace};
@@ -144,7 +144,7 @@ pub fn remove_agent(scope: &mut Scope<'_>, asked: &RemoveAgent) -> Result<Arc<Ag
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace)])?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
-    let removed = Agent::clone(&agent).remove(scope.now());
+    let removed = recorded(scope, &agent).remove(scope.now());
     let data = Object::new().text("agentId", &agent.id.to_string()).int("epoch", removed.epoch.into()).finish();
     let fact = Fact { kind: "agent.removed", actor: Actor::Policy, subject: Subject::Agent(agent.id), data };
     scope.append(asked.workspace, fact);

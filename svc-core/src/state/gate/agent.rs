@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::value::digest::CredentialId;
-use crate::value::id::{AgentId, EvidenceId, KeyId, MandateId, MandateVersionId, PrincipalId, TokenId, WorkspaceId};
+use crate::value::id::{
+    AgentId, DrillId, EvidenceId, HoldId, KeyId, MandateId, MandateVersionId, PrincipalId, TokenId, WorkspaceId,
+};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
 use crate::value::{Id, Timestamp};
@@ -63,6 +65,21 @@ impl Agent {
             self.standing = Standing::Frozen(frozen);
         }
         self
+    }
+
+    /// Starts the agent again. What was made before its stop stays void: the epoch is the one after it.
+    #[must_use]
+    pub fn restart(mut self) -> Self {
+        if matches!(self.standing, Standing::Frozen(_)) {
+            self.standing = Standing::Active;
+        }
+        self
+    }
+
+    /// When, by whom and why it is stopped, if it is.
+    #[must_use]
+    pub const fn frozen(&self) -> Option<&Frozen> {
+        if let Standing::Frozen(frozen) = &self.standing { Some(frozen) } else { None }
     }
 
     /// Stops the agent for good.
@@ -143,9 +160,41 @@ pub struct Frozen {
     pub by: FrozenBy,
     /// Why.
     pub reason: Note,
-    /// The record of the incident that brought it about.
+    /// The record of the incident that brought it about, or happened since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incident: Option<EvidenceId>,
+    /// The hold whose freeze did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<HoldId>,
+    /// Whether something else would have frozen it since: then the end of that hold does not restart it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+    /// Whether the agent's own record of it is still to be written: that of the whole fleet is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unrecorded: bool,
+}
+
+impl Frozen {
+    /// A freeze of one agent.
+    #[must_use]
+    pub const fn new(at: Timestamp, by: FrozenBy, reason: Note) -> Self {
+        Self { at, by, reason, incident: None, hold: None, again: false, unrecorded: false }
+    }
+
+    /// The same, because of the incident with this record.
+    #[must_use]
+    pub const fn after(mut self, incident: EvidenceId) -> Self {
+        self.incident = Some(incident);
+        self
+    }
+
+    /// What it becomes when the agent is to be frozen once more: who froze it first and why stays, and the end of a hold
+    /// does not restart it any more.
+    #[must_use]
+    pub fn repeated(&self, later: &Self) -> Self {
+        let again = self.again || (self.hold.is_some() && self.hold != later.hold);
+        Self { again, incident: self.incident.or(later.incident), ..self.clone() }
+    }
 }
 
 /// Who stopped an agent.
@@ -154,8 +203,10 @@ pub struct Frozen {
 pub enum FrozenBy {
     /// A person.
     Person(PrincipalId),
-    /// A rule of the gate.
+    /// A rule of the gate, or the program that embeds it.
     Policy,
+    /// A drill.
+    Drill(DrillId),
     /// A service token.
     Token {
         /// Its id.

@@ -4,9 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::reason::Reason;
+use crate::state::people::Members;
 use crate::value::digest::Digest;
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApprovalId, HoldId, PrincipalId, SelectionId, SessionId, TokenId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApprovalId, HoldId, PrincipalId, SessionId, TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
@@ -69,10 +70,10 @@ pub struct AskedAction {
 /// A freeze that waits for a person. Nothing is frozen and no hold is set meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedFreeze {
-    /// Which list names the members as they were counted.
-    pub selection: SelectionId,
-    /// How many they are.
-    pub count: u32,
+    /// The members as they were counted.
+    pub members: Members,
+    /// What names that selection in the interface.
+    pub digest: Digest,
     /// Whether every agent is meant, so that a hold goes with it.
     #[serde(default)]
     pub all: bool,

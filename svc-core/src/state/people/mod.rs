@@ -2,16 +2,22 @@
 
 mod account;
 mod credential;
+mod hold;
 mod principal;
 mod role;
+mod selection;
+mod selector;
 mod signing;
 mod token;
 mod workspace;
 
 pub use account::{Account, Membership, Proof, SESSION_IDLE, SESSION_LIFE, SecondFactor, Session};
 pub use credential::{Binding, Credential, KeyScope, Prefix};
+pub use hold::{Hold, HoldScope, HoldTask, HoldWork, Lifted, StandingHold};
 pub use principal::{EmailUse, Member, MemberState, Principal};
 pub use role::{Reach, Right, Role};
+pub use selection::{MEMBERS_OF_PART, MemberPart, Members, MembersId, selection_digest};
+pub use selector::{Candidate, Selector};
 pub use signing::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
-pub use token::{ServiceToken, TokenScope};
-pub use workspace::{Hold, OnMismatch, OnUndeclared, Outside, Provenance, Roster, Settings, Velocity, Workspace};
+pub use token::{CEILING_WINDOW, ServiceToken, TokenScope, TokenUse};
+pub use workspace::{OnMismatch, OnUndeclared, Outside, Provenance, Roster, Settings, Velocity, Workspace};

@@ -6,10 +6,10 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::value::digest::{CredentialId, Digest};
-use crate::value::id::{PrincipalId, TokenId, WorkspaceId};
+use crate::value::id::{ApprovalId, PrincipalId, TokenId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::Label;
-use crate::value::{Id, Timestamp};
+use crate::value::{Id, Span, Timestamp};
 
 /// A service token, by the digest of its whole text. All but `revoked_at` never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,5 +103,88 @@ impl TokenScope {
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+}
+
+/// How far back a token's freezes count against its ceiling.
+pub const CEILING_WINDOW: Span = Span::minutes(60);
+
+/// What a service token has done of late. It is made with the token, and read only where the token acts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenUse {
+    /// The token.
+    pub token: TokenId,
+    /// The workspace it administers.
+    pub workspace: WorkspaceId,
+    /// When it froze how many agents that were active until then, within the last hour, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub freezes: Vec<(Timestamp, u32)>,
+    /// What a person was last asked because of its ceiling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<ApprovalId>,
+    /// When it started its last drill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drilled_at: Option<Timestamp>,
+}
+
+impl TokenUse {
+    /// A token that has done nothing yet.
+    #[must_use]
+    pub const fn none(token: TokenId, workspace: WorkspaceId) -> Self {
+        Self { token, workspace, freezes: Vec::new(), asked: None, drilled_at: None }
+    }
+
+    /// How many agents it has frozen in the sixty minutes that end at `now`.
+    #[must_use]
+    pub fn frozen_lately(&self, now: Timestamp) -> u32 {
+        let since = now.minus(CEILING_WINDOW);
+        self.freezes.iter().filter(|(at, _)| *at > since).fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+
+    /// The same, after it froze `count` more at `now`. What is older than an hour is forgotten.
+    #[must_use]
+    pub fn froze(mut self, now: Timestamp, count: u32) -> Self {
+        // A node whose clock is behind does not make the window shorter.
+        let at = self.freezes.last().map_or(now, |(last, _)| now.max(*last));
+        self.freezes.retain(|(then, _)| *then > at.minus(CEILING_WINDOW));
+        match self.freezes.last_mut() {
+            Some((then, sum)) if *then == at => *sum = sum.saturating_add(count),
+            _ => self.freezes.push((at, count)),
+        }
+        self
+    }
+}
+
+impl Linked for TokenUse {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The hour slides: a freeze counts for sixty minutes to the millisecond, and no longer.
+    #[test]
+    fn a_freeze_counts_for_an_hour_to_the_millisecond() {
+        let at = |ms: i64| Timestamp::from_millis(1_790_847_000_000 + ms);
+        let used = TokenUse::none(TokenId::from_bits(1), WorkspaceId::from_bits(2));
+        let used = used.froze(at(0), 3).froze(at(0), 1).froze(at(1), 5);
+        assert_eq!(used.freezes, [(at(0), 4), (at(1), 5)]);
+        for (ms, count) in [(1, 9), (3_599_999, 9), (3_600_000, 5), (3_600_001, 0)] {
+            assert_eq!(used.frozen_lately(at(ms)), count, "after {ms} ms");
+        }
+        assert_eq!(used.froze(at(3_600_001), 1).freezes, [(at(3_600_001), 1)]);
+    }
+
+    /// A node whose clock is behind adds to the newest instant: nothing is forgotten early.
+    #[test]
+    fn a_clock_that_is_behind_forgets_nothing() {
+        let at = |ms: i64| Timestamp::from_millis(1_790_847_000_000 + ms);
+        let used = TokenUse::none(TokenId::from_bits(1), WorkspaceId::from_bits(2));
+        let used = used.froze(at(5_000), 2).froze(at(0), 1);
+        assert_eq!(used.freezes, [(at(5_000), 3)]);
+        assert_eq!(used.frozen_lately(at(0)), 3);
     }
 }

@@ -1,15 +1,16 @@
-//! A workspace: its settings in force and the hold that stops every agent of it. The row is always there, so what can
+//! A workspace: its settings in force and the holds that stop agents of it. The row is always there, so what can
 //! forbid is looked up in it and never in a row that may be absent.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::hold::StandingHold;
 use crate::value::currency::Currency;
-use crate::value::id::{HoldId, PrincipalId, WorkspaceId};
+use crate::value::id::{PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::period::Zone;
-use crate::value::text::{Label, Note};
+use crate::value::text::Label;
 use crate::value::{Invalid, Span, Timestamp};
 
 /// A workspace.
@@ -21,9 +22,9 @@ pub struct Workspace {
     pub name: Label,
     /// The settings in force.
     pub settings: Settings,
-    /// The hold that stops every agent, while one stands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold: Option<Hold>,
+    /// The holds that stand, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<StandingHold>,
     /// The first owner.
     pub owner: PrincipalId,
     /// When it was made.
@@ -36,15 +37,12 @@ impl Linked for Workspace {
     }
 }
 
-/// A hold over every agent of a workspace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
-    /// Its id.
-    pub id: HoldId,
-    /// Since when.
-    pub at: Timestamp,
-    /// Why.
-    pub reason: Note,
+impl Workspace {
+    /// The hold over every agent, while one stands.
+    #[must_use]
+    pub fn all_held(&self) -> Option<&StandingHold> {
+        self.holds.iter().find(|it| it.over.is_none())
+    }
 }
 
 /// The guard row of everything that a selector of agents can see: each such change adds one to `epoch`.
@@ -89,6 +87,8 @@ pub struct Settings {
     pub receipt_minutes: u16,
     /// How many approvals of one agent may wait: 1 to 1,000.
     pub max_waiting: u16,
+    /// How many agents a service token may freeze within an hour before a person is asked: 1 to 1,000,000.
+    pub freeze_ceiling_per_hour: u32,
 }
 
 impl Default for Settings {
@@ -104,6 +104,7 @@ impl Default for Settings {
             second_person_age_days: 0,
             receipt_minutes: 15,
             max_waiting: 100,
+            freeze_ceiling_per_hour: 50,
         }
     }
 }
@@ -155,6 +156,7 @@ impl Settings {
             between("secondPersonAgeDays", self.second_person_age_days.into(), 0, 90),
             between("receiptMinutes", self.receipt_minutes.into(), 1, 1_440),
             between("maxWaiting", self.max_waiting.into(), 1, 1_000),
+            between("freezeCeilingPerHour", self.freeze_ceiling_per_hour.into(), 1, 1_000_000),
         ]
         .into_iter()
         .flatten()
@@ -256,6 +258,7 @@ mod tests {
         assert_eq!((provenance.mismatch, provenance.undeclared), (OnMismatch::Deny, OnUndeclared::Record));
         assert_eq!(provenance.window_minutes, 60);
         assert_eq!((settings.approval_hours, settings.receipt_minutes, settings.max_waiting), (24, 15, 100));
+        assert_eq!(settings.freeze_ceiling_per_hour, 50);
         assert!(settings.second_person_above.is_empty());
         assert_eq!(settings.faults(), vec![]);
     }
@@ -267,7 +270,7 @@ mod tests {
         fn short(value: u32) -> u16 {
             u16::try_from(value).unwrap_or(u16::MAX)
         }
-        let bounds: [(&str, u32, u32, Set); 7] = [
+        let bounds: [(&str, u32, u32, Set); 8] = [
             ("agentVelocity.toolVelocityCount", 1, 1_000_000, |it, to| it.agent_velocity.tool_count = to),
             ("agentVelocity.velocityCount", 1, 1_000_000, |it, to| it.agent_velocity.other_count = to),
             ("agentVelocity.velocityMinutes", 1, 1_440, |it, to| it.agent_velocity.minutes = short(to)),
@@ -275,6 +278,7 @@ mod tests {
             ("approvalHours", 1, 168, |it, to| it.approval_hours = short(to)),
             ("receiptMinutes", 1, 1_440, |it, to| it.receipt_minutes = short(to)),
             ("maxWaiting", 1, 1_000, |it, to| it.max_waiting = short(to)),
+            ("freezeCeilingPerHour", 1, 1_000_000, |it, to| it.freeze_ceiling_per_hour = to),
         ];
         for (name, min, max, set) in bounds {
             for (value, is_fault) in [(min - 1, true), (min, false), (max, false), (max + 1, true)] {
