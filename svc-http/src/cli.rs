@@ -5,6 +5,7 @@
 
 mod dev;
 mod doctor;
+mod evidence;
 mod init;
 mod key;
 mod listen;
@@ -94,6 +95,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Check evidence bundles
+    #[command(subcommand, arg_required_else_help = true)]
+    Evidence(EvidenceCommand),
     /// Check receipts
     #[command(subcommand, arg_required_else_help = true)]
     Receipt(ReceiptCommand),
@@ -116,6 +120,46 @@ struct Callbacks {
 enum KeyCommand {
     /// Make a key and print it, this once
     Create(NewKey),
+    /// Have the next signing key follow the one in force, 24 hours after it is published
+    Rotate(Rotation),
+}
+
+/// A signing key that is to be followed by another.
+#[derive(Args, Debug)]
+struct Rotation {
+    /// What the key signs
+    #[arg(long = "use", value_enum, value_name = "USE")]
+    purpose: Signs,
+    /// The key in force is in other hands: it is replaced at once, and all that it signed is refused
+    #[arg(long)]
+    compromised: bool,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a signing key signs.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Signs {
+    /// Receipts
+    Receipt,
+    /// Checkpoints of ledgers
+    Checkpoint,
+    /// Scorecards
+    Scorecard,
+}
+
+#[derive(Debug, Subcommand)]
+enum EvidenceCommand {
+    /// Check a bundle offline: exit 0 whole and unaltered, 1 tampered, 2 incomplete, 3 malformed
+    Verify {
+        /// File with one bundle; `-` reads standard input
+        #[arg(value_name = "FILE")]
+        bundle: PathBuf,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// A key to be made.
@@ -181,6 +225,8 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Doctor { json } => doctor::run(place.load(Flags::default()), json),
         Command::Init { owner, json } => init::run(&place.load(Flags::default())?.config, &owner, json),
         Command::Key(KeyCommand::Create(wish)) => key::create(&place.load(Flags::default())?.config, &wish),
+        Command::Key(KeyCommand::Rotate(wish)) => key::rotate(&place.load(Flags::default())?.config, &wish),
+        Command::Evidence(EvidenceCommand::Verify { bundle, json }) => evidence::verify(&bundle, json),
         Command::Migrate { json } => migrate::run(&place.load(Flags::default())?.config, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),
         Command::Serve { callbacks } => {

@@ -1,4 +1,4 @@
-//! `svc key create`: one more key, shown once.
+//! `svc key create`: one more key, shown once; `svc key rotate`: another signing key, never shown.
 
 use std::process::ExitCode;
 
@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use svc_core::engine::Failure;
 use svc_core::refusal::Kind;
 use svc_core::rules::people::keys::CreateKey;
-use svc_core::state::people::{Binding, KeyScope};
+use svc_core::state::gate::receipt::PublicKey;
+use svc_core::state::people::{Binding, KeyScope, Purpose};
 use svc_http::config::Config;
 
 use super::output::{Problem, note, print, print_json};
 use super::secret::{self, NewSecret};
 use super::store::{Missing, Use, open};
-use super::{NewKey, Scope, setup};
+use super::{NewKey, Rotation, Scope, Signs, setup};
 
 /// Makes the key that was asked for and prints it.
 ///
@@ -48,6 +49,34 @@ pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem
     } else {
         print(&format!("{}\n", key.text.expose()))?;
         note(&format!("{} is shown this once: keep it now. Only its digest is stored.\n", binding.key));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Has another signing key follow and prints when. A running server takes it in by itself.
+///
+/// # Errors
+/// [`Problem`] where a key waits for its turn already, or there is no database.
+pub(crate) fn rotate(config: &Config, wish: &Rotation) -> Result<ExitCode, Problem> {
+    let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
+    let purpose = match wish.purpose {
+        Signs::Receipt => Purpose::Receipt,
+        Signs::Checkpoint => Purpose::Checkpoint,
+        Signs::Scorecard => Purpose::Scorecard,
+    };
+    let row = gate.rotate_key(purpose, wish.compromised)?;
+    let key = PublicKey::of(&row).map_err(|_| Problem::plain("the new key is not usable"))?;
+    if wish.json {
+        print_json(&json!({
+            "use": purpose.as_str(),
+            "kid": key.kid(),
+            "generation": row.id.generation,
+            "notBefore": row.not_before.to_string(),
+            "compromised": wish.compromised,
+        }))?;
+    } else {
+        print(&format!("{}\n", key.kid()))?;
+        note(&format!("It signs from {} on; the one before it stays published.\n", row.not_before));
     }
     Ok(ExitCode::SUCCESS)
 }

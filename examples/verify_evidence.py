@@ -1,0 +1,198 @@
+"""Checks an evidence bundle with nothing of svc: Python's standard library and `cryptography`, for Ed25519 alone.
+
+    python verify_evidence.py BUNDLE      exit 0 whole, 1 tampered, 2 incomplete, 3 malformed
+
+A bundle is one JSON text without white space. Its records form a chain of SHA-256 hashes and the leaves of an RFC 6962 tree,
+whose root a signed checkpoint names (C2SP tlog-checkpoint); a seal at its end signs the digest of all before it.
+"""
+
+import base64, hashlib, json, sys
+from datetime import datetime
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+MEMBERS = ["format", "workspaceId", "origin", "range", "keys", "checkpoint", "previous", "consistency", "records",
+           "disclosures", "inclusionProofs", "receipts", "truncated", "nextCursor", "seal"]
+OPTIONAL = {"previous", "consistency", "disclosures", "receipts", "nextCursor"}
+
+class Tampered(Exception):
+    """Something does not fit."""
+class Incomplete(Exception):
+    """What is there fits, but something was left out."""
+
+def need(holds, what):
+    if not holds:
+        raise Tampered(what)
+
+def sha(*parts):
+    return hashlib.sha256(b"".join(parts)).digest()
+
+def text_of(value, sort=False):
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort)
+
+def b64(text, url=True):
+    """Base64 in its one writing."""
+    raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)) if url else base64.b64decode(text, validate=True)
+    if text != (base64.urlsafe_b64encode(raw).rstrip(b"=") if url else base64.b64encode(raw)).decode():
+        raise ValueError("base64 that has another writing")
+    return raw
+
+def signed(key, message, signature):
+    try:
+        return Ed25519PublicKey.from_public_bytes(key).verify(signature, message) is None
+    except InvalidSignature:
+        return False
+
+def thumbprint(x):
+    return base64.urlsafe_b64encode(sha(b'{"crv":"Ed25519","kty":"OKP","x":"%s"}' % x.encode())).rstrip(b"=").decode()
+
+def open_note(note, origin, keys):
+    """Size and root of a checkpoint that one of `keys` signed under its own origin."""
+    body, _, lines = note.rpartition("\n\n")
+    body += "\n"
+    name, size, root = body.split("\n")[:3]
+    found = False
+    for line in lines.rstrip("\n").split("\n"):
+        dash, signer, signature = line.split(" ")
+        raw = b64(signature, url=False)
+        for key in keys:
+            if dash == "\u2014" and signer == name == origin and raw[:4] == sha(name.encode(), b"\n\x01", key)[:4]:
+                need(signed(key, body.encode(), raw[4:]), "the checkpoint's signature does not fit")
+                found = True
+    need(found, "no known key signed the checkpoint")
+    need(len(b64(root, url=False)) == 32, "the root is no hash")
+    return int(size), b64(root, url=False)
+
+def climb(at, last, values, path):
+    """The way up of RFC 9162, 2.1.3.2 and 2.1.4.2: all of `values` take steps from the left, the last those from the right too."""
+    for step in path:
+        need(last > 0 and len(step) == 32, "a proof does not fit")
+        if at & 1 or at == last:
+            values = [sha(b"\x01", step, it) for it in values]
+            while at and not at & 1:
+                at, last = at >> 1, last >> 1
+        else:
+            values = values[:-1] + [sha(b"\x01", values[-1], step)]
+        at, last = at >> 1, last >> 1
+    need(last == 0, "a proof does not fit")
+    return values
+
+def continues(old, old_root, new, new_root, proof):
+    need(0 < old <= new and (old < new or not proof), "nothing continues a ledger without a record")
+    start, *path = proof if old & (old - 1) and old < new else [old_root, *proof]
+    at, last = (old - 1, new - 1) if old < new else (0, 0)
+    while at & 1:
+        at, last = at >> 1, last >> 1
+    need(climb(at, last, [start, start], path) == [old_root, new_root], "the checkpoint does not continue the previous one")
+
+def replay(record, strict, actions, stopped):
+    """No settlement before an allow, no second use of a receipt, no allow while the agent is frozen."""
+    kind, subject, data = record["kind"], record["subject"], record["data"]
+    agent, known = data.get("agentId", subject), actions.get(subject)
+    if kind in ("agent.frozen", "agent.removed") or (kind == "hold.set" and data.get("scope") == "all"):
+        stopped.add(agent if kind != "hold.set" else subject + " holds")
+    elif kind in ("agent.restarted", "hold.lifted"):
+        stopped.discard(agent if kind != "hold.lifted" else subject + " holds")
+    halted = agent in stopped or any(it.endswith(" holds") for it in stopped)
+    if kind in ("action.allowed", "action.asked") or (kind == "action.approved" and data.get("decision") == "allow"):
+        if kind == "action.approved":
+            need(known == {"asked"} or (known is None and not strict), "approved, but it did not wait")
+        else:
+            need(known is None, "decided twice")
+        need(kind == "action.asked" or not halted, "allowed while its agent was frozen")
+        actions.setdefault(subject, set()).add("asked" if kind == "action.asked" else "allowed")
+    elif kind in ("action.denied", "action.person_denied", "action.expired"):
+        need(not known or not known & {"allowed", "ended"}, "refused, but it was decided already")
+        need(kind == "action.denied" or known is not None or not strict, "refused, but it was never asked")
+        actions.setdefault(subject, set()).add("ended")
+    elif kind in ("action.settled", "action.lapsed", "action.revoked", "receipt.consumed"):
+        known = actions.setdefault(subject, set() if strict else {"allowed"})
+        need("allowed" in known, "it was not allowed")
+        need(kind not in known or kind not in ("action.settled", "receipt.consumed"), "it happened twice")
+        need(kind != "receipt.consumed" or not (halted or "action.revoked" in known), "consumed while frozen")
+        known.add(kind)
+
+def commitments(seq, path, value, found):
+    if isinstance(value, dict):
+        if list(value) == ["commit"]:
+            found.add((seq, path, value["commit"]))
+        for name, inner in value.items():
+            commitments(seq, f"{path}.{name}", inner, found)
+
+def check(raw):
+    bundle = json.loads(raw.decode(), parse_float=int, parse_constant=int)
+    names = list(bundle)
+    if text_of(bundle).encode() != raw or names != [it for it in MEMBERS if it in names] \
+            or any(it not in names for it in MEMBERS if it not in OPTIONAL) or bundle["format"] != "svc-evidence/1":
+        raise ValueError("not as a bundle is written")
+    keys = {use: {it["kid"]: b64(it["x"]) for it in bundle["keys"] if it["use"] == use and "compromisedAt" not in it}
+            for use in ("receipt", "checkpoint", "scorecard")}
+    need(all(it["kid"] == thumbprint(it["x"]) for it in bundle["keys"]), "a key has another's name")
+    origin, first, end = bundle["origin"], bundle["range"]["fromSeq"], bundle["range"]["toSeq"]
+    whole = bundle["range"]["complete"]
+    need(origin.endswith("/" + bundle["workspaceId"]), "the origin is another ledger's")
+    size, root = open_note(bundle["checkpoint"], origin, keys["checkpoint"].values())
+    if "previous" in bundle:
+        old, old_root = open_note(bundle["previous"], origin, keys["checkpoint"].values())
+        continues(old, old_root, size, root, [bytes.fromhex(it) for it in bundle["consistency"]])
+    hashes, allowed, actions, stopped, found, before, expected = {}, {}, {}, set(), set(), None, first
+    for record in bundle["records"]:
+        seq, data = record["seq"], record["data"]
+        name = f"record {seq} ({record['id']})"
+        body = {member: record[member] for member in record if member != "hash"}
+        need(sha(text_of(body, sort=True).encode()).hex() == record["hash"], name + ": its hash is not that of its text")
+        need(seq == expected if whole else seq >= expected, name + ": it does not stand where it was to")
+        before = before if seq == expected else None
+        before = "0" * 64 if seq == 0 else before
+        need(before in (None, record["prevHash"]), name + ": it does not name the record before it")
+        try:
+            replay(record, whole and first == 0, actions, stopped)
+        except Tampered as fault:
+            raise Tampered(f"{name}: {fault}") from None
+        commitments(seq, "data", data, found)
+        hashes[seq], before, expected = bytes.fromhex(record["hash"]), record["hash"], seq + 1
+        if "receiptId" in data:
+            allowed[data["receiptId"], int(datetime.fromisoformat(record["at"]).timestamp())] = data
+    need(not whole or expected == end <= size, f"record {expected} and those behind it are missing")
+    for shown in bundle.get("disclosures", []):
+        commit = sha(bytes.fromhex(shown["salt"]), shown["text"].encode()).hex()
+        need((shown["seq"], shown["path"], commit) in found, f"record {shown['seq']}: a text is not what it commits to")
+    for proof in bundle["inclusionProofs"]:
+        leaf, path = sha(b"\x00", hashes[proof["seq"]]), [bytes.fromhex(it) for it in proof["path"]]
+        need(climb(proof["seq"], size - 1, [leaf], path) == [root], f"record {proof['seq']}: it is not in the checkpoint's tree")
+    for receipt in bundle.get("receipts", []):
+        head, payload, signature = receipt["jws"].split(".")
+        key = keys["receipt"].get(json.loads(b64(head))["kid"])
+        need(key and signed(key, f"{head}.{payload}".encode(), b64(signature)), "a receipt's signature does not fit")
+        claims = json.loads(b64(payload))
+        data = allowed.get((receipt["id"], claims["iat"]), {})
+        pairs = [("sub", "agentId"), ("jti", "receiptId"), ("dig", "digest"), ("type", "type"),
+                 ("amount", "amount"), ("currency", "currency")]
+        need(data and all(claims.get(a) == data.get(b) for a, b in pairs), "no record allowed what a receipt says")
+        need(claims.get("merchant", {}).get("domain") == data.get("domain"), "a receipt is for another merchant")
+    cut = raw.rindex(b',"seal":')
+    seal, digest = bundle["seal"], sha(raw[:cut]).hex()
+    sealed = f"svc-evidence/1\n{digest}\n".encode()
+    need(seal["digest"] == digest and signed(keys["checkpoint"][seal["kid"]], sealed, b64(seal["signature"])), "the seal")
+    proved = {it["seq"] for it in bundle["inclusionProofs"]}
+    if not whole or not {min(hashes, default=0), max(hashes, default=0)} & set(hashes) <= proved:
+        raise Incomplete("records or proofs were left out")
+    return f"whole: {len(hashes)} records of {origin}, checkpoint {size}"
+
+def judge(raw):
+    """Exit code and what to say."""
+    try:
+        return 0, check(raw)
+    except Tampered as fault:
+        return 1, f"tampered: {fault}"
+    except Incomplete as fault:
+        return 2, f"incomplete: {fault}"
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
+        return 3, f"malformed: {fault!r}"
+
+if __name__ == "__main__":
+    with open(sys.argv[1], "rb") as file:
+        code, said = judge(file.read())
+    print(said)
+    sys.exit(code)

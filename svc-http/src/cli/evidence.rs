@@ -1,0 +1,128 @@
+//! `svc evidence verify`: whether a bundle is whole and unaltered, by nothing but itself.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use svc_core::state::evidence::bundle::{Report, Verdict, Verifier};
+
+use super::output::{Problem, note, print, print_json};
+
+/// Exit codes of what is not whole.
+const TAMPERED: u8 = 1;
+const INCOMPLETE: u8 = 2;
+const MALFORMED: u8 = 3;
+/// Bytes that are read at once.
+const READ_AT_ONCE: usize = 1 << 16;
+/// How often is told how far it is, where it takes long.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
+
+/// Checks the bundle in a file; `-` is standard input. What is held of it does not grow with its texts.
+///
+/// # Errors
+/// [`Problem`] where the file cannot be read.
+pub(crate) fn verify(path: &Path, json: bool) -> Result<ExitCode, Problem> {
+    let report = if path == Path::new("-") {
+        read(&mut io::stdin().lock(), None)
+    } else {
+        File::open(path).and_then(|mut file| {
+            let length = file.metadata().ok().map(|it| it.len());
+            read(&mut file, length)
+        })
+    };
+    let report = report.map_err(|error| {
+        Problem::new(format!("{} cannot be read: {error}", path.display()), "Check the path and its permissions.")
+    })?;
+    if json {
+        print_json(&as_json(&report))?;
+    } else {
+        print(&as_text(&report))?;
+    }
+    Ok(match report.verdict {
+        Verdict::Whole => ExitCode::SUCCESS,
+        Verdict::Tampered => ExitCode::from(TAMPERED),
+        Verdict::Incomplete => ExitCode::from(INCOMPLETE),
+        Verdict::Malformed => ExitCode::from(MALFORMED),
+    })
+}
+
+fn read(file: &mut dyn Read, length: Option<u64>) -> io::Result<Report> {
+    let (mut verifier, mut buffer, mut done) = (Verifier::default(), vec![0; READ_AT_ONCE], 0_u64);
+    let mut told = Instant::now();
+    loop {
+        let count = match file.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            count => count?,
+        };
+        let bytes = buffer.get(..count).unwrap_or_default();
+        // A fault is found: what follows cannot mend it.
+        if bytes.is_empty() || !verifier.feed(bytes) {
+            return Ok(verifier.finish());
+        }
+        done = done.saturating_add(u64::try_from(count).unwrap_or(0));
+        if told.elapsed() >= TOLD_EVERY {
+            told = Instant::now();
+            let of = length.map(|it| format!(" of {}", it / 1_048_576)).unwrap_or_default();
+            note(&format!("{}{of} MiB, {} records\n", done / 1_048_576, verifier.records()));
+        }
+    }
+}
+
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Whole => "ok",
+        Verdict::Tampered => "tampered",
+        Verdict::Incomplete => "incomplete",
+        Verdict::Malformed => "malformed",
+    }
+}
+
+/// A text of somebody else's, without what a terminal would obey.
+fn shown(text: &str) -> String {
+    text.chars().map(|it| if it.is_control() { char::REPLACEMENT_CHARACTER } else { it }).collect()
+}
+
+fn as_text(report: &Report) -> String {
+    let mut lines = vec![match &report.fault {
+        None => word(report.verdict).to_owned(),
+        Some(fault) => {
+            let seq = fault.seq.map(|it| format!("record {it}")).unwrap_or_default();
+            let id = fault.record.as_deref().map(|it| format!(" ({})", shown(it))).unwrap_or_default();
+            let colon = if fault.seq.is_some() { ": " } else { "" };
+            format!("{}: {seq}{id}{colon}{}", word(report.verdict), shown(&fault.what))
+        }
+    }];
+    if let Some(checkpoint) = &report.checkpoint {
+        lines.push(format!("  ledger      {}", shown(&checkpoint.origin)));
+        lines.push(format!("  checkpoint  {} records, root {}", checkpoint.size, checkpoint.root));
+    }
+    lines.push(format!("  records     {}", report.records));
+    lines.push(format!("  disclosed   {}", report.disclosed));
+    lines.push(format!("  receipts    {}", report.receipts));
+    if matches!(report.verdict, Verdict::Whole | Verdict::Incomplete) {
+        lines.push("Not proven:".to_owned());
+        lines.extend(report.not_proven.iter().map(|it| format!("  {it}")));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn as_json(report: &Report) -> Value {
+    let fault = report.fault.as_ref();
+    json!({
+        "ok": report.verdict == Verdict::Whole,
+        "verdict": word(report.verdict),
+        "fault": fault.map(|it| json!({ "seq": it.seq, "record": it.record, "what": it.what })),
+        "workspaceId": report.workspace,
+        "checkpoint": report.checkpoint.as_ref().map(|it| {
+            json!({ "origin": it.origin, "size": it.size, "root": it.root })
+        }),
+        "range": report.range.map(|it| json!({ "fromSeq": it.from, "toSeq": it.to, "complete": it.complete })),
+        "records": report.records,
+        "disclosed": report.disclosed,
+        "receipts": report.receipts,
+        "notProven": report.not_proven,
+    })
+}
