@@ -136,6 +136,6 @@ pub(crate) async fn dispatch<S: Service>(
         Op::OpenApi => Ok(pages.openapi()),
         Op::Docs => Ok(pages.reference()),
         Op::DocsErrors => Ok(pages.errors()),
-        Op::Me(_) => service.family(caller, call).await,
+        Op::Integrations(_) | Op::Me(_) => service.family(caller, call).await,
     }
 }

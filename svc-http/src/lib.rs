@@ -6,6 +6,7 @@
 pub mod address;
 pub mod answer;
 mod body;
+pub mod callback_secret;
 pub mod clock;
 pub mod config;
 pub mod deliver;

@@ -3,6 +3,7 @@
 //! **Invariant:** no rule is decided here. Whatever stops an operation is a refusal, and its cause is logged, not told.
 
 mod gate;
+mod integrations;
 mod me;
 
 use std::error::Error;
@@ -238,6 +239,7 @@ impl Service for GateService {
         // A route that takes a credential has its caller here; if it had none, it would be refused.
         let known = caller.ok_or_else(Refusal::unauthenticated);
         match call.route.op {
+            Op::Integrations(op) => integrations::answer(self, op, &known?, &call).await,
             Op::Me(op) => me::answer(self, op, &known?, &call).await,
             Op::Authorize
             | Op::ReadAction

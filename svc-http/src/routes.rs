@@ -5,12 +5,14 @@
 //! **Invariant:** a route that is not in the table does not exist. Adding one is a row here and an arm in `dispatch.rs`.
 
 mod gate;
+mod integrations;
 mod me;
 
 use http::Method;
 use svc_core::refusal::Kind;
 use svc_core::state::people::{Right, TokenScope};
 
+pub use integrations::IntegrationsOp;
 pub use me::MeOp;
 
 /// What a route does; `dispatch.rs` has one arm for each, and for the routes of a family `ops/` has its file.
@@ -38,6 +40,8 @@ pub enum Op {
     Docs,
     /// The types of errors for people: what `error.docs` points to.
     DocsErrors,
+    /// Integrations and calls to the outside.
+    Integrations(IntegrationsOp),
     /// A person's own account and sessions.
     Me(MeOp),
 }
@@ -217,7 +221,7 @@ impl Auth {
 }
 
 /// The rows, one table a family of routes.
-pub const TABLES: &[&[Route]] = &[gate::ROUTES, me::ROUTES];
+pub const TABLES: &[&[Route]] = &[gate::ROUTES, me::ROUTES, integrations::ROUTES];
 
 /// Every route of this server, in the order of documentation.
 pub fn all() -> impl Iterator<Item = &'static Route> + Clone {

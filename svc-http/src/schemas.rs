@@ -3,6 +3,8 @@
 //! Records carry what CONTRACT part 2 has; members marked required are always there. Answers may gain members at any
 //! time, so none of them forbids others.
 
+mod integrations;
+
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Kind;
 
@@ -30,7 +32,8 @@ pub(crate) fn all() -> Map<String, Value> {
         ("Error", error()),
         ("OpenApi", open_api()),
     ];
-    schemas.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+    let families = integrations::all();
+    schemas.into_iter().chain(families).map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 
 fn action_request() -> Value {

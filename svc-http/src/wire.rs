@@ -6,6 +6,7 @@ pub mod action_request;
 pub mod callback;
 pub mod decision;
 pub mod delivery;
+pub mod integration;
 pub mod me;
 pub mod page;
 pub mod settlement;

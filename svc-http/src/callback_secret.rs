@@ -1,0 +1,69 @@
+//! Secrets that calls to the outside are signed with: drawn or taken, and sealed before anything keeps them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use svc_core::engine::Failure;
+use svc_core::rules::edge::integrations::NewSecret;
+use svc_core::state::edge::{Integration, IntegrationSlot};
+use svc_core::value::Invalid;
+use svc_core::value::secret::Secret;
+use svc_store::{Gate, StoreError};
+
+/// Random bytes in a secret: 43 characters of base64url.
+const SECRET_BYTES: usize = 32;
+/// Characters of a secret that people may see later.
+const HINT_CHARS: usize = 4;
+
+/// A new secret, `whsec_` and 32 bytes of the operating system's entropy.
+///
+/// # Errors
+/// The system has none to give: a secret that could be guessed must not be made.
+pub fn draw() -> Result<Secret<String>, Failure<StoreError>> {
+    let mut bytes = [0; SECRET_BYTES];
+    getrandom::fill(&mut bytes).map_err(|cause| Failure::Load(StoreError::Entropy(std::sync::Arc::new(cause))))?;
+    Ok(Secret::new(format!("whsec_{}", URL_SAFE_NO_PAD.encode(bytes))))
+}
+
+/// Reads a secret that somebody else has made.
+///
+/// # Errors
+/// [`Invalid`] where it is too short to be hard to guess, or holds what a header or a shell would change.
+pub fn parse(text: &str) -> Result<Secret<String>, Invalid> {
+    if (24..=256).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_graphic()) {
+        Ok(Secret::new(text.to_owned()))
+    } else {
+        Err(Invalid::new("must be 24 to 256 visible ASCII characters without space"))
+    }
+}
+
+/// What is kept of a secret of the integration in `slot`.
+///
+/// # Errors
+/// The gate has no master key.
+pub fn seal(gate: &Gate, slot: IntegrationSlot, secret: &Secret<String>) -> Result<NewSecret, Failure<StoreError>> {
+    let text = secret.expose();
+    let sealed = gate.seal(&Integration::purpose(slot), text.as_bytes())?.into();
+    let hint = text.get(text.len().saturating_sub(HINT_CHARS)..).unwrap_or_default().into();
+    Ok(NewSecret { sealed, hint })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// A drawn secret has its shape and is no other; one of somebody else's is taken where it is hard to guess.
+    #[test]
+    fn secrets_have_their_shape() {
+        let (one, two) = (draw().unwrap(), draw().unwrap());
+        assert_eq!((one.expose().len(), one.expose().starts_with("whsec_")), (49, true));
+        assert_ne!(one.expose(), two.expose());
+        for good in [one.expose().clone(), "x".repeat(24), "~".repeat(256)] {
+            assert!(parse(&good).is_ok(), "{good}");
+        }
+        for bad in ["", "whsec_", &"x".repeat(23), &"x".repeat(257), &format!("{} ", "x".repeat(30)), &"é".repeat(30)]
+        {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

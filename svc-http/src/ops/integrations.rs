@@ -1,0 +1,192 @@
+//! Integrations and the calls to the outside that were made over them.
+
+use serde_json::{Value, json};
+use svc_core::refusal::Refusal;
+use svc_core::rules::edge::deliver::{self, RetryDelivery};
+use svc_core::rules::edge::integrations::{
+    self as rules, ChangeIntegration, CreateIntegration, NewSecret, RemoveIntegration, RotateIntegration,
+    TestIntegration,
+};
+use svc_core::rules::people::by::By;
+use svc_core::state::edge::{Integration, IntegrationKind, IntegrationSlot, Job};
+use svc_core::store::{Range, Row as _};
+use svc_core::value::Id as _;
+use svc_core::value::id::{DeliveryId, IntegrationId, WorkspaceId};
+use svc_core::value::link::Index;
+use svc_core::value::secret::Secret;
+
+use super::{Caller, GateService, refusal};
+use crate::answer::Answer;
+use crate::callback_secret;
+use crate::dispatch::Call;
+use crate::routes::IntegrationsOp;
+use crate::wire::integration as wire;
+use crate::wire::page::Query;
+
+/// Rows that one look at the deliveries takes.
+const LOOK: usize = 500;
+/// Looks at the deliveries for one page: a filter that finds little gives a short page and a cursor to go on from.
+const LOOKS_MAX: usize = 20;
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(
+    service: &GateService,
+    op: IntegrationsOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let (by, workspace) = caller.by()?;
+    let place = Place { service, by, workspace };
+    match op {
+        IntegrationsOp::List => place.list(call),
+        IntegrationsOp::Create => place.create(call).await,
+        IntegrationsOp::Get => place.shown(&*place.find(call)?, None).map(Answer::json),
+        IntegrationsOp::Change => place.change(call).await,
+        IntegrationsOp::Remove => place.remove(call).await,
+        IntegrationsOp::Rotate => place.rotate(call).await,
+        IntegrationsOp::Test => place.test(call).await,
+        IntegrationsOp::Deliveries => place.deliveries(call),
+        IntegrationsOp::Delivery => place.delivery(call),
+        IntegrationsOp::Retry => place.retry(call).await,
+    }
+}
+
+/// Whose workspace it is about, and who asks.
+struct Place<'a> {
+    service: &'a GateService,
+    by: By,
+    workspace: WorkspaceId,
+}
+
+impl Place<'_> {
+    fn list(&self, call: &Call) -> Result<Answer, Refusal> {
+        let mut query = Query::of(&call.uri);
+        let page = query.page("integrations");
+        query.finish()?;
+        let all = self.service.read(|scope| rules::all(scope, &self.by, self.workspace))?;
+        let after = page.after.map(|(order, _)| order);
+        let rest: Vec<_> = all.iter().filter(|it| after.is_none_or(|after| it.id.bits() < after)).collect();
+        let shown = rest.get(..page.limit).unwrap_or(&rest);
+        let last = shown.last().filter(|_| rest.len() > page.limit);
+        let next = last.map(|it| page.cursor(it.id.bits(), Integration::key(it.slot)));
+        let now = self.service.gate.now();
+        let data = shown.iter().map(|it| Value::Object(wire::write(it, now, None))).collect();
+        page.list(data, next).map(Answer::json)
+    }
+
+    async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
+        let asked = wire::read_new(&call.body)?;
+        let slot = IntegrationSlot { workspace: self.workspace, kind: asked.kind };
+        let (secret, kept) = self.secret(slot, asked.secret)?;
+        let (by, workspace, kind) = (self.by.clone(), self.workspace, asked.kind);
+        let made = self.service.run(CreateIntegration { by, workspace, kind, secret: kept }).await?;
+        Ok(Answer::json(self.shown(&made, Some(&secret))?).created())
+    }
+
+    async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
+        let enabled = wire::read_change(&call.body)?;
+        let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("int")?);
+        let changed = self.service.run(ChangeIntegration { by, workspace, id, enabled }).await?;
+        self.shown(&changed, None).map(Answer::json)
+    }
+
+    async fn remove(&self, call: &Call) -> Result<Answer, Refusal> {
+        let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("int")?);
+        self.service.run(RemoveIntegration { by, workspace, id }).await?;
+        Ok(Answer::empty())
+    }
+
+    async fn rotate(&self, call: &Call) -> Result<Answer, Refusal> {
+        let (overlap_hours, secret) = wire::read_rotation(&call.body)?;
+        let found = self.find(call)?;
+        let (secret, kept) = self.secret(found.slot, secret)?;
+        let (by, workspace, id) = (self.by.clone(), self.workspace, found.id);
+        let rotate = RotateIntegration { by, workspace, id, secret: kept, overlap_hours };
+        let rotated = self.service.run(rotate).await?;
+        self.shown(&rotated, Some(&secret)).map(Answer::json)
+    }
+
+    async fn test(&self, call: &Call) -> Result<Answer, Refusal> {
+        let url = wire::read_test(&call.body, &self.service.outbound)?;
+        let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("int")?);
+        let tested = self.service.run(TestIntegration { by, workspace, id, url }).await?;
+        let mut shown = wire::write(&tested.integration, self.service.gate.now(), None);
+        shown.insert("deliveryId".to_owned(), json!(tested.job.id));
+        written(&Value::Object(shown)).map(Answer::json)
+    }
+
+    fn deliveries(&self, call: &Call) -> Result<Answer, Refusal> {
+        let mut query = Query::of(&call.uri);
+        let page = query.page("deliveries");
+        let state = query.take("state", |text| {
+            let known = wire::STATES.into_iter().find(|it| *it == text);
+            known.ok_or_else(|| format!("must be one of `{}`", wire::STATES.join("`, `")))
+        });
+        let kind = query.take("kind", |text| IntegrationKind::parse(text).map_err(|why| why.to_string()));
+        query.finish()?;
+        let is_asked =
+            |job: &Job| state.is_none_or(|it| job.state.as_str() == it) && kind.is_none_or(|it| job.slot().kind == it);
+        let all = Range::all(Index::DeliveriesOf, self.workspace.bits(), LOOK);
+        let mut range = Range { newest_first: true, after: page.after, ..all };
+        let mut data = Vec::new();
+        for _ in 0..LOOKS_MAX {
+            let found = self.service.scan(&range)?;
+            for row in &found {
+                if data.len() == page.limit {
+                    let next = range.after.map(|(order, key)| page.cursor(order, key));
+                    return page.list(data, next).map(Answer::json);
+                }
+                let job = row.row.record.as_ref().and_then(Job::peel).filter(|it| is_asked(it));
+                data.extend(job.map(|it| wire::write_delivery(it)));
+                range.after = Some((row.order, row.row.key));
+            }
+            if found.len() < LOOK {
+                return page.list(data, None).map(Answer::json);
+            }
+        }
+        let next = range.after.map(|(order, key)| page.cursor(order, key));
+        page.list(data, next).map(Answer::json)
+    }
+
+    fn delivery(&self, call: &Call) -> Result<Answer, Refusal> {
+        let id: DeliveryId = call.param_id("dlv")?;
+        let job = self.service.read(|scope| deliver::owned(scope, &self.by, self.workspace, id))?;
+        written(&wire::write_delivery(&job)).map(Answer::json)
+    }
+
+    async fn retry(&self, call: &Call) -> Result<Answer, Refusal> {
+        let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("dlv")?);
+        let job = self.service.run(RetryDelivery { by, workspace, id }).await?;
+        written(&wire::write_delivery(&job)).map(Answer::json)
+    }
+
+    fn find(&self, call: &Call) -> Result<std::sync::Arc<Integration>, Refusal> {
+        let id: IntegrationId = call.param_id("int")?;
+        self.service.read(|scope| rules::owned(scope, &self.by, self.workspace, id))
+    }
+
+    /// A secret that was sent, or a new one, and what is kept of it.
+    fn secret(
+        &self,
+        slot: IntegrationSlot,
+        sent: Option<Secret<String>>,
+    ) -> Result<(Secret<String>, NewSecret), Refusal> {
+        let secret = match sent {
+            Some(secret) => secret,
+            None => callback_secret::draw().map_err(refusal)?,
+        };
+        let kept = callback_secret::seal(&self.service.gate, slot, &secret).map_err(refusal)?;
+        Ok((secret, kept))
+    }
+
+    fn shown(&self, integration: &Integration, secret: Option<&Secret<String>>) -> Result<Vec<u8>, Refusal> {
+        written(&Value::Object(wire::write(integration, self.service.gate.now(), secret)))
+    }
+}
+
+fn written(value: &Value) -> Result<Vec<u8>, Refusal> {
+    serde_json::to_vec(value).map_err(|_| Refusal::internal())
+}

@@ -1,0 +1,165 @@
+//! Integrations and the calls made over them (CONTRACT part 2, "Integrations").
+
+use serde_json::{Map, Value, json};
+use svc_core::refusal::Refusal;
+use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
+use svc_core::state::edge::{Integration, IntegrationKind, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret, Work};
+use svc_core::value::json::Json;
+use svc_core::value::secret::Secret;
+use svc_core::value::text::UrlText;
+use svc_core::value::{Invalid, Timestamp};
+
+use super::{Fields, integer, parse, text};
+use crate::callback_secret;
+
+/// How long the secret before stays good where nothing is said, in hours.
+const OVERLAP_HOURS: u16 = 24;
+
+/// A wish for an integration.
+#[derive(Debug)]
+pub struct NewIntegration {
+    /// What for.
+    pub kind: IntegrationKind,
+    /// Its secret; one is made where none was sent.
+    pub secret: Option<Secret<String>>,
+}
+
+/// Reads a wish for an integration.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read_new(body: &[u8]) -> Result<NewIntegration, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["kind", "secret", "config"]);
+    let kind = fields.required("kind", |it| IntegrationKind::parse(text(it)?));
+    let secret = fields.optional("secret", |it| callback_secret::parse(text(it)?));
+    no_config(&mut fields);
+    fields.finish(kind.map(|kind| NewIntegration { kind, secret }))
+}
+
+/// Reads whether an integration is to be used; `None` where nothing is said.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read_change(body: &[u8]) -> Result<Option<bool>, Refusal> {
+    let json = parse(body_or_empty(body))?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["enabled", "config"]);
+    let enabled = fields.optional("enabled", truth);
+    no_config(&mut fields);
+    fields.finish(Some(enabled))
+}
+
+/// Reads a wish for another secret: how long the one before stays good, in hours, and the secret, where one was sent.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read_rotation(body: &[u8]) -> Result<(u16, Option<Secret<String>>), Refusal> {
+    let json = parse(body_or_empty(body))?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["overlapHours", "secret"]);
+    let hours = fields.optional("overlapHours", |it| {
+        let hours = u16::try_from(integer(it)?).ok().filter(|it| *it <= OVERLAP_MAX_HOURS);
+        hours.ok_or_else(|| Invalid::new(format!("must be between 0 and {OVERLAP_MAX_HOURS}")))
+    });
+    let secret = fields.optional("secret", |it| callback_secret::parse(text(it)?));
+    fields.finish(Some((hours.unwrap_or(OVERLAP_HOURS), secret)))
+}
+
+/// Reads who is called to try an integration out, through the outbound guard.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read_test(body: &[u8], guard: &Outbound) -> Result<UrlText, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["url"]);
+    let url = fields.required("url", |it| UrlText::try_from(OutboundUrl::parse(text(it)?, guard)?));
+    fields.finish(url)
+}
+
+/// An integration as it stands, with the secret that was made just now where there is one.
+#[must_use]
+pub fn write(integration: &Integration, now: Timestamp, secret: Option<&Secret<String>>) -> Map<String, Value> {
+    let live = integration.secrets.iter().filter(|it| it.ends_at.is_none_or(|end| now < end));
+    let secrets: Vec<Value> = live.map(write_secret).collect();
+    let hint = integration.secrets.first().map(|it| &*it.hint);
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
+    put("id", json!(integration.id));
+    put("kind", json!(integration.slot.kind.as_str()));
+    put("config", json!({}));
+    put("enabled", json!(integration.enabled));
+    put("state", json!(integration.state()));
+    if let Some(secret) = secret {
+        put("secret", json!(secret.expose()));
+    }
+    put("secretHint", json!(hint));
+    put("secrets", json!(secrets));
+    put("lastEventAt", json!(integration.last_event_at.map(|it| it.to_string())));
+    put("lastError", json!(integration.last_error));
+    put("createdAt", json!(integration.created_at.to_string()));
+    put("createdBy", json!(integration.created_by));
+    out
+}
+
+fn write_secret(secret: &SealedSecret) -> Value {
+    let mut out = json!({ "hint": secret.hint, "createdAt": secret.created_at.to_string() });
+    if let (Some(end), Some(members)) = (secret.ends_at, out.as_object_mut()) {
+        members.insert("endsAt".to_owned(), json!(end.to_string()));
+    }
+    out
+}
+
+/// A call as it stands: of its URL the host alone.
+#[must_use]
+pub fn write_delivery(job: &Job) -> Value {
+    let subject = match &job.work {
+        Work::Decided { action, .. } => action.to_string(),
+        Work::Test { integration } => integration.to_string(),
+    };
+    let attempts: Vec<Value> = job
+        .attempts
+        .iter()
+        .map(|it| {
+            let mut out = json!({ "at": it.at.to_string(), "ms": it.tried.ms });
+            if let Some(members) = out.as_object_mut() {
+                members.extend(it.tried.status.map(|status| ("status".to_owned(), json!(status))));
+                members.extend(it.tried.error.map(|error| ("error".to_owned(), json!(error.as_str()))));
+            }
+            out
+        })
+        .collect();
+    let next = if let JobState::Waiting { due } = job.state { Some(due.to_string()) } else { None };
+    json!({
+        "id": job.id,
+        "kind": job.slot().kind.as_str(),
+        "subject": subject,
+        "host": job.host(),
+        "state": job.state.as_str(),
+        "attempts": attempts,
+        "nextAt": next,
+        "createdAt": job.created_at.to_string(),
+    })
+}
+
+/// The words for how a call stands.
+pub const STATES: [&str; 5] = ["waiting", "sending", "delivered", "failed", "replaced"];
+
+/// What callbacks are configured with: nothing.
+fn no_config(fields: &mut Fields<'_>) {
+    fields.nested("config", |config| {
+        config.only(&[]);
+        Some(())
+    });
+}
+
+fn truth(value: &Json) -> Result<bool, Invalid> {
+    if let Json::Bool(it) = value { Ok(*it) } else { Err(Invalid::new("must be true or false")) }
+}
+
+/// Where every member may be left out, so may the body.
+const fn body_or_empty(body: &[u8]) -> &[u8] {
+    if body.is_empty() { b"{}" } else { body }
+}
