@@ -5,17 +5,22 @@
 
 use std::sync::Arc;
 
+use svc_core::rules::edge::integrations::{self, CreateIntegration, RotateIntegration};
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::{CreateKey, RevokeKey};
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
+use svc_core::state::edge::{IntegrationKind, IntegrationSlot};
 use svc_core::state::gate::{Agent, Standing, Tier};
 use svc_core::state::people::{Credential, KeyScope, Settings, Workspace};
 use svc_core::store::{Range, Row};
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
+use svc_core::value::secret::Secret;
 use svc_core::value::text::{Email, Label};
 use svc_core::value::{Id as _, Invalid};
+use svc_http::callback_secret;
 use svc_store::Gate;
 
 use super::output::Problem;
@@ -64,21 +69,46 @@ pub(crate) fn ensure(gate: &Gate, owner: &Email, new_keys: bool) -> Result<Home,
             settings: Settings::default(),
         })?,
     };
+    let callback_secret = sign_callbacks(gate, workspace.id, new_keys)?;
+    let home = with_agent(gate, &workspace, new_keys)?;
+    Ok(Home { callback_secret, ..home })
+}
+
+/// Has callbacks signed, with a new secret where `renew` is asked; the secret, where it is new.
+fn sign_callbacks(gate: &Gate, workspace: WorkspaceId, renew: bool) -> Result<Option<Secret<String>>, Problem> {
+    let (by, slot) = (By::Program, IntegrationSlot { workspace, kind: IntegrationKind::Callbacks });
+    let all = gate.read(|scope| integrations::all(scope, &by, workspace))?;
+    let found = all.iter().find(|it| it.slot == slot);
+    if found.is_some() && !renew {
+        return Ok(None);
+    }
+    let secret = callback_secret::draw()?;
+    let kept = callback_secret::seal(gate, slot, &secret)?;
+    match found {
+        // As with keys, the one before ends at once.
+        Some(it) => gate.execute(RotateIntegration { by, workspace, id: it.id, secret: kept, overlap_hours: 0 })?,
+        None => gate.execute(CreateIntegration { by, workspace, kind: slot.kind, secret: kept })?,
+    };
+    Ok(Some(secret))
+}
+
+/// Makes whatever is missing of the first agent and of the keys.
+fn with_agent(gate: &Gate, workspace: &Workspace, new_keys: bool) -> Result<Home, Problem> {
     let Some(agent) = first_agent(gate, workspace.id)? else {
         let agent_key = secret::new_key()?;
         let agent = register(gate, workspace.id, &agent_key)?;
-        return with_keys(gate, &workspace, &agent, agent_key);
+        return with_keys(gate, workspace, &agent, agent_key);
     };
     let old = own_keys(gate, &agent)?;
     let is_whole = [KeyScope::Agent(agent.id), KeyScope::Inference, KeyScope::Admin]
         .iter()
         .all(|scope| old.iter().any(|key| key.binding.scope == *scope));
     if is_whole && !new_keys {
-        return Ok(Home { workspace: workspace.id, agent: agent.id, keys: None });
+        return Ok(Home { workspace: workspace.id, agent: agent.id, keys: None, callback_secret: None });
     }
     let agent_key = secret::new_key()?;
     create(gate, workspace.id, KeyScope::Agent(agent.id), &agent_key)?;
-    let home = with_keys(gate, &workspace, &agent, agent_key)?;
+    let home = with_keys(gate, workspace, &agent, agent_key)?;
     // The old ones end last: a start that is cut short leaves no one without a key.
     for key in old.iter().filter(|key| key.revoked_at.is_none()) {
         gate.execute(RevokeKey { workspace: workspace.id, credential: key.id })?;
@@ -92,7 +122,7 @@ fn with_keys(gate: &Gate, workspace: &Workspace, agent: &Agent, agent_key: NewSe
     create(gate, workspace.id, KeyScope::Inference, &inference)?;
     create(gate, workspace.id, KeyScope::Admin, &admin)?;
     let keys = Keys { agent: agent_key.text, inference: inference.text, admin: admin.text };
-    Ok(Home { workspace: workspace.id, agent: agent.id, keys: Some(keys) })
+    Ok(Home { workspace: workspace.id, agent: agent.id, keys: Some(keys), callback_secret: None })
 }
 
 fn register(gate: &Gate, workspace: WorkspaceId, key: &NewSecret) -> Result<Arc<Agent>, Problem> {

@@ -14,6 +14,8 @@ pub(crate) struct Home {
     pub(crate) agent: AgentId,
     /// The keys, where they were made just now: nobody can read them again.
     pub(crate) keys: Option<Keys>,
+    /// The secret that callbacks are signed with, where it was made just now.
+    pub(crate) callback_secret: Option<Secret<String>>,
 }
 
 /// Keys in the clear.
@@ -48,6 +50,9 @@ impl Home {
             put("inferenceKey", json!(keys.inference.expose()));
             put("adminKey", json!(keys.admin.expose()));
         }
+        if let Some(secret) = &self.callback_secret {
+            put("callbackSecret", json!(secret.expose()));
+        }
         Value::Object(out)
     }
 
@@ -61,11 +66,16 @@ impl Home {
                 let _ = writeln!(out, "  agent key      {}", keys.agent.expose());
                 let _ = writeln!(out, "  inference key  {}", keys.inference.expose());
                 let _ = writeln!(out, "  admin key      {}", keys.admin.expose());
-                out.push_str("\nKeep the keys now: they are shown this once and stored as digests only.\n");
             }
             None => {
                 out.push_str("  keys           as they were; `svc dev --new-keys` makes new ones and revokes these\n")
             }
+        }
+        if let Some(secret) = &self.callback_secret {
+            let _ = writeln!(out, "  callbacks      signed with {}", secret.expose());
+        }
+        if self.keys.is_some() {
+            out.push_str("\nKeep the keys now: they are shown this once and stored as digests only.\n");
         }
         out
     }
@@ -100,7 +110,7 @@ mod tests {
     #[test]
     fn the_request_fits_a_shell() {
         let (workspace, agent) = (WorkspaceId::from_bits(1), AgentId::from_bits(2));
-        let home = Home { workspace, agent, keys: None };
+        let home = Home { workspace, agent, keys: None, callback_secret: None };
         let line = home.request("http://127.0.0.1:8080");
         assert!(
             line.starts_with(
@@ -114,7 +124,7 @@ mod tests {
         let secret = |text: &str| Secret::new(text.to_owned());
         let keys = Some(Keys { agent: secret("ask_a"), inference: secret("ask_i"), admin: secret("ask_d") });
         assert_eq!(home.variables("http://localhost"), None);
-        let home = Home { workspace, agent, keys };
+        let home = Home { workspace, agent, keys, callback_secret: None };
         assert!(home.request("http://localhost").contains("Bearer ask_a\""));
         assert_eq!(
             home.variables("http://[::1]:1").unwrap_or_default(),

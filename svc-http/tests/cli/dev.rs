@@ -52,7 +52,7 @@ fn json_has_what_was_made() {
     let home: Value = serde_json::from_str(&dev.line()).unwrap();
     let mut names: Vec<&str> = home.as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
-    assert_eq!(names, ["adminKey", "agentId", "agentKey", "baseUrl", "inferenceKey", "workspaceId"]);
+    assert_eq!(names, ["adminKey", "agentId", "agentKey", "baseUrl", "callbackSecret", "inferenceKey", "workspaceId"]);
     let (status, answer) = authorize(&home, text(&home, "agentKey"));
     assert_eq!((status, &answer["agentId"]), (200, &home["agentId"]));
     for other in ["inferenceKey", "adminKey"] {
@@ -92,6 +92,8 @@ fn later_starts_keep_everything_until_new_keys_are_asked_for() {
     let third: Value = serde_json::from_str(&dev.line()).unwrap();
     assert_eq!(third["agentId"], first["agentId"]);
     assert_eq!(authorize(&third, text(&third, "agentKey")).0, 200);
+    assert!(text(&third, "callbackSecret").starts_with("whsec_"));
+    assert_ne!(third["callbackSecret"], first["callbackSecret"]);
     for old in ["agentKey", "inferenceKey", "adminKey"] {
         assert_ne!(first[old], third[old]);
         let (status, answer) = authorize(&third, text(&first, old));
