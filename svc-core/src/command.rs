@@ -13,6 +13,7 @@ use crate::rules::gate::authorize::{self, Authorize};
 use crate::rules::gate::callback::{self, RegisterCallback};
 use crate::rules::gate::decide::{self, DecideApproval};
 use crate::rules::gate::freeze::{self, FollowStop, FreezeAgent, Stopped};
+use crate::rules::gate::ran::{self, ReportRun};
 use crate::rules::gate::settle::{self, Settle};
 use crate::rules::gate::verify::{self, Verdict, Verify};
 use crate::rules::gate::{expire, lapse};
@@ -126,6 +127,8 @@ commands! {
     RotateSigningKey => signing_key::rotate_signing_key, SigningKey;
     /// Ledger records get their places.
     Sequence => sequence::sequence, Placed;
+    /// An agent says that what was not allowed was done.
+    ReportRun => ran::report_run, Action;
     /// An agent says what became of an action.
     Settle => settle::settle, Action;
     /// An integration is tried out.
@@ -266,6 +269,7 @@ operations! {
     RevokeMandate => MandateId, |Reply::MandateEnd(it), _| it;
     RotateSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     Sequence => u64, |Reply::Placed(it), _| it;
+    ReportRun => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     Settle => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     TestIntegration => Tested, |Reply::Tested(it), _| *it;
     Verify => Verdict, |Reply::Verdict(it), _| it;

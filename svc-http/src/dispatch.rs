@@ -50,6 +50,8 @@ pub trait Service: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Answer, Refusal>> + Send;
     /// `POST /v1/actions/{id}/settle`
     fn settle(&self, caller: Self::Caller, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+    /// `POST /v1/actions/{id}/ran`
+    fn report_run(&self, caller: Self::Caller, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
     /// `POST /v1/verify`
     fn verify(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
     /// `GET /.well-known/jwks.json`
@@ -128,6 +130,7 @@ pub(crate) async fn dispatch<S: Service>(
         Op::ReadAction => service.read_action(agent(caller)?, call).await,
         Op::RegisterCallback => service.register_callback(agent(caller)?, call).await,
         Op::Settle => service.settle(agent(caller)?, call).await,
+        Op::ReportRun => service.report_run(agent(caller)?, call).await,
         Op::Verify => service.verify(call).await,
         Op::Keys => service.keys(call).await,
         Op::Health => Ok(Answer::json(&br#"{"status":"alive"}"#[..])),
@@ -136,6 +139,6 @@ pub(crate) async fn dispatch<S: Service>(
         Op::OpenApi => Ok(pages.openapi()),
         Op::Docs => Ok(pages.reference()),
         Op::DocsErrors => Ok(pages.errors()),
-        Op::Integrations(_) | Op::Me(_) => service.family(caller, call).await,
+        Op::Approvals(_) | Op::Integrations(_) | Op::Me(_) => service.family(caller, call).await,
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** no rule is decided here. Whatever stops an operation is a refusal, and its cause is logged, not told.
 
+mod approvals;
 mod gate;
 mod integrations;
 mod me;
@@ -223,6 +224,11 @@ impl Service for GateService {
         self.agent_settle(caller.agent()?, call).await
     }
 
+    async fn report_run(&self, caller: Caller, call: Call) -> Result<Answer, Refusal> {
+        self.may_decide()?;
+        self.agent_report_run(caller.agent()?, call).await
+    }
+
     async fn verify(&self, call: Call) -> Result<Answer, Refusal> {
         self.may_decide()?;
         self.verify_receipt(call).await
@@ -240,11 +246,13 @@ impl Service for GateService {
         let known = caller.ok_or_else(Refusal::unauthenticated);
         match call.route.op {
             Op::Integrations(op) => integrations::answer(self, op, &known?, &call).await,
+            Op::Approvals(op) => approvals::answer(self, op, &known?, &call).await,
             Op::Me(op) => me::answer(self, op, &known?, &call).await,
             Op::Authorize
             | Op::ReadAction
             | Op::RegisterCallback
             | Op::Settle
+            | Op::ReportRun
             | Op::Verify
             | Op::Keys
             | Op::Health

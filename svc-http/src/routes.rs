@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** a route that is not in the table does not exist. Adding one is a row here and an arm in `dispatch.rs`.
 
+mod approvals;
 mod gate;
 mod integrations;
 mod me;
@@ -12,6 +13,7 @@ use http::Method;
 use svc_core::refusal::Kind;
 use svc_core::state::people::{Right, TokenScope};
 
+pub use approvals::ApprovalsOp;
 pub use integrations::IntegrationsOp;
 pub use me::MeOp;
 
@@ -26,6 +28,8 @@ pub enum Op {
     RegisterCallback,
     /// Records what happened.
     Settle,
+    /// Reports that a tool ran although its action was not allowed.
+    ReportRun,
     /// Verifies a receipt and consumes it.
     Verify,
     /// The public keys that receipts are signed with.
@@ -42,6 +46,8 @@ pub enum Op {
     DocsErrors,
     /// Integrations and calls to the outside.
     Integrations(IntegrationsOp),
+    /// What waits for a person, and their word on it.
+    Approvals(ApprovalsOp),
     /// A person's own account and sessions.
     Me(MeOp),
 }
@@ -221,7 +227,7 @@ impl Auth {
 }
 
 /// The rows, one table a family of routes.
-pub const TABLES: &[&[Route]] = &[gate::ROUTES, me::ROUTES, integrations::ROUTES];
+pub const TABLES: &[&[Route]] = &[gate::ROUTES, approvals::ROUTES, me::ROUTES, integrations::ROUTES];
 
 /// Every route of this server, in the order of documentation.
 pub fn all() -> impl Iterator<Item = &'static Route> + Clone {

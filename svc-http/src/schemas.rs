@@ -3,6 +3,7 @@
 //! Records carry what CONTRACT part 2 has; members marked required are always there. Answers may gain members at any
 //! time, so none of them forbids others.
 
+mod approvals;
 mod integrations;
 
 use serde_json::{Map, Value, json};
@@ -28,12 +29,13 @@ pub(crate) fn all() -> Map<String, Value> {
         ("Verdict", verdict()),
         ("Jwks", jwks()),
         ("Me", me()),
+        ("Nothing", json!({ "type": "object", "description": "No member is needed." })),
         ("Health", health()),
         ("Error", error()),
         ("OpenApi", open_api()),
     ];
-    let families = integrations::all();
-    schemas.into_iter().chain(families).map(|(name, schema)| (name.to_owned(), schema)).collect()
+    let schemas = schemas.into_iter().chain(approvals::all()).chain(integrations::all());
+    schemas.map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 
 fn action_request() -> Value {

@@ -3,6 +3,7 @@
 //! **Invariant:** a member that is `null` counts as not sent; a member that is there and wrong is never ignored.
 
 pub mod action_request;
+pub mod approval;
 pub mod callback;
 pub mod decision;
 pub mod delivery;
@@ -22,6 +23,15 @@ use svc_core::value::json::Json;
 /// `invalid_json`.
 pub fn parse(body: &[u8]) -> Result<Json, Refusal> {
     Json::parse(body).map_err(|why| Refusal::invalid_json(why.to_string()))
+}
+
+/// Reads a body that says nothing: an object, or no body at all.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` where the body is no object.
+pub fn nothing(body: &[u8]) -> Result<(), Refusal> {
+    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    Fields::of(&json)?.finish(Some(()))
 }
 
 /// The members of one object, and what is wrong with those that were read.

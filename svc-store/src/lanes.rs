@@ -91,6 +91,7 @@ impl Drop for Lanes {
 fn workspace_of(command: &Command) -> Option<WorkspaceId> {
     match command {
         Command::Authorize(it) => Some(it.caller().workspace),
+        Command::ReportRun(it) => Some(it.caller.workspace),
         Command::Settle(it) => Some(it.caller.workspace),
         Command::Sequence(it) => Some(it.workspace),
         Command::DecideApproval(it) => Some(it.by.workspace),

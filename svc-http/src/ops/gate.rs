@@ -6,6 +6,7 @@ use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::callback::RegisterCallback;
+use svc_core::rules::gate::ran::ReportRun;
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::gate::verify::{Fault, Verdict, Verify};
 use svc_core::rules::read::{check_key, get_action};
@@ -18,7 +19,7 @@ use svc_store::StoreError;
 use super::{GateService, log, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::wire::{action_request, callback, decision, settlement, verdict};
+use crate::wire::{action_request, callback, decision, nothing, settlement, verdict};
 
 /// How long the key set may be kept by caches.
 const JWKS_CACHE: &str = "max-age=300";
@@ -110,6 +111,13 @@ impl GateService {
         let (status, amount) = settlement::read(&call.body).map_err(|fault| self.fault(&known, fault))?;
         let action = self.action_id(&known, &call)?;
         let decided = self.submit(&known, Settle { caller: known.caller, action, status, amount }).await?;
+        Ok(Answer::json(decision::write(&decided)?))
+    }
+
+    pub(super) async fn agent_report_run(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
+        nothing(&call.body).map_err(|fault| self.fault(&known, fault))?;
+        let action = self.action_id(&known, &call)?;
+        let decided = self.submit(&known, ReportRun { caller: known.caller, action }).await?;
         Ok(Answer::json(decision::write(&decided)?))
     }
 

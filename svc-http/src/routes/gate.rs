@@ -48,6 +48,16 @@ pub(super) const ROUTES: &[Route] = &[
         ..GATE
     },
     Route {
+        op: Op::ReportRun,
+        method: Method::POST,
+        path: "/v1/actions/{id}/ran",
+        request: Some("Nothing"),
+        content: Content::Json("Decision"),
+        refusals: &[Kind::NotFound],
+        summary: "Report that a tool ran although its action was not allowed",
+        ..GATE
+    },
+    Route {
         op: Op::Verify,
         method: Method::POST,
         path: "/v1/verify",

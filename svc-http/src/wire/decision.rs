@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use svc_core::answer::Decided;
 use svc_core::refusal::Refusal;
 use svc_core::state::gate::{
-    Action, Approval, ApprovalState, DataShare, DecidedBy, Incident, Origin, Outcome, OutcomeStatus, Payment, Reason,
-    Status, Tool, salt_text,
+    Action, Approval, ApprovalState, Consent, DataShare, DecidedBy, Incident, Origin, Outcome, OutcomeStatus, Payment,
+    Reason, Status, Tool, salt_text,
 };
 
 use super::verdict::Merchant;
@@ -101,7 +101,7 @@ fn incident(incident: &Incident) -> IncidentOut {
     }
 }
 
-fn decider(by: DecidedBy) -> String {
+pub(super) fn decider(by: DecidedBy) -> String {
     match by {
         DecidedBy::Expiry => "expiry".to_owned(),
         DecidedBy::Freeze => "freeze".to_owned(),
@@ -110,7 +110,7 @@ fn decider(by: DecidedBy) -> String {
     }
 }
 
-fn reason(reason: &Reason) -> ReasonOut<'_> {
+pub(super) fn reason(reason: &Reason) -> ReasonOut<'_> {
     ReasonOut {
         code: reason.code.as_str(),
         effect: reason.effect.as_str(),
@@ -166,20 +166,22 @@ fn approval<'a>(approval: &'a Approval, decided: &'a Decided) -> ApprovalOut<'a>
         url: decided.url().unwrap_or_default(),
         state,
         expires_at: approval.expires_at.to_string(),
-        needed: approval.needed,
-        approvals: approval
-            .approvals
-            .iter()
-            .map(|it| ConsentOut {
-                by: it.by.to_string(),
-                at: it.at.to_string(),
-                note: it.note.as_ref().map(|note| note.as_str()),
-            })
-            .collect(),
+        needed: decided.view().needed,
+        approvals: approval.approvals.iter().map(consent).collect(),
         client_may_ask: decided.view().client_may_ask,
         decided_by: by.map(|it| it.to_string()),
         decided_at: at.map(|it| it.to_string()),
         note: note.map(|it| it.as_str()),
+    }
+}
+
+/// One person's yes.
+pub(super) fn consent(consent: &Consent) -> ConsentOut<'_> {
+    ConsentOut {
+        by: consent.by.to_string(),
+        at: consent.at.to_string(),
+        note: consent.note.as_ref().map(|note| note.as_str()),
+        via: consent.via.as_str(),
     }
 }
 
@@ -280,7 +282,7 @@ struct OriginOut<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ReasonOut<'a> {
+pub(super) struct ReasonOut<'a> {
     code: &'static str,
     effect: &'static str,
     message: String,
@@ -319,11 +321,12 @@ struct ApprovalOut<'a> {
 }
 
 #[derive(Serialize)]
-struct ConsentOut<'a> {
+pub(super) struct ConsentOut<'a> {
     by: String,
     at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
+    via: &'static str,
 }
 
 #[derive(Serialize)]

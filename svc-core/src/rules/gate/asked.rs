@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::refusal::Refusal;
+use crate::refusal::{Kind, Refusal};
 use crate::rules::people::by::{By, entitled, member, owns, reaches};
 use crate::rules::read::{View, view};
 use crate::state::gate::{
@@ -122,6 +122,35 @@ pub fn get_approval(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: 
     let approval = own_approval(scope, workspace, id)?;
     readable(scope, by, reach, &approval)?;
     question(scope, by, approval)
+}
+
+/// Several approvals as they read for `by`, in their order; `None` for what `by` may not read.
+///
+/// # Errors
+/// `forbidden` and `missing_scope` where `by` may read none.
+pub fn questions(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    ids: &[ApprovalId],
+) -> Result<Vec<Option<Question>>, Halt> {
+    let reach = entitled(scope, by, workspace, Right::ReadApprovals)?;
+    let mut found = Vec::with_capacity(ids.len());
+    let mut missing = false;
+    for id in ids {
+        let one = own_approval(scope, workspace, *id).and_then(|approval| {
+            readable(scope, by, reach, &approval)?;
+            question(scope, by, approval)
+        });
+        match one {
+            Ok(question) => found.push(Some(question)),
+            Err(Halt::Refuse(refusal)) if refusal.kind() == Kind::NotFound => found.push(None),
+            // The others say what they need as well, so that all of it comes in one round.
+            Err(Halt::Load) => missing = true,
+            Err(refused) => return Err(refused),
+        }
+    }
+    if missing { Err(Halt::Load) } else { Ok(found) }
 }
 
 /// An approval of this workspace.

@@ -14,6 +14,7 @@ pub mod hold;
 pub mod lapse;
 mod payee;
 mod posting;
+pub mod ran;
 mod record;
 pub mod settle;
 mod velocity;

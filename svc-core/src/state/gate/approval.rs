@@ -149,6 +149,9 @@ pub enum ApprovalKind {
 }
 
 impl ApprovalKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Action, Self::Freeze, Self::HoldLift, Self::Owner];
+
     /// Its word in the interface.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

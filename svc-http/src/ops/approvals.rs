@@ -1,0 +1,119 @@
+//! What waits for a person, and their word on it.
+
+use serde_json::Value;
+use svc_core::refusal::Refusal;
+use svc_core::rules::gate::asked::{Stands, get_approval, questions};
+use svc_core::rules::gate::decide::{Choice, DecideApproval};
+use svc_core::rules::people::by::By;
+use svc_core::state::gate::Via;
+use svc_core::store::{Found, Key, Range};
+use svc_core::value::Id as _;
+use svc_core::value::id::{ApprovalId, WorkspaceId};
+use svc_core::value::link::Index;
+
+use super::{Caller, GateService};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::routes::ApprovalsOp;
+use crate::wire::approval::{self, Filter};
+use crate::wire::page::{Page, Query};
+
+/// Rows that one request looks at for its page: a filter that shows little goes on with the cursor.
+const LOOKED_AT_MAX: usize = 2_000;
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(
+    service: &GateService,
+    op: ApprovalsOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let (by, workspace) = caller.by()?;
+    match op {
+        ApprovalsOp::List => {
+            let mut query = Query::of(&call.uri);
+            let filter = Filter::of(&mut query);
+            let page = query.page("approvals");
+            query.finish()?;
+            list(service, &by, workspace, filter, &page)
+        }
+        ApprovalsOp::Waiting => {
+            let mut query = Query::of(&call.uri);
+            let page = query.page("waiting approvals");
+            query.finish()?;
+            list(service, &by, workspace, Filter { state: Some(Stands::Waiting), ..Filter::default() }, &page)
+        }
+        ApprovalsOp::Get => {
+            let id = id(call)?;
+            let found = service.read(|scope| get_approval(scope, &by, workspace, id))?;
+            Ok(Answer::json(approval::write(&found, &service.base_url)?))
+        }
+        ApprovalsOp::Approve => decide(service, caller, call, Choice::Approve).await,
+        ApprovalsOp::Deny => decide(service, caller, call, Choice::Deny).await,
+    }
+}
+
+async fn decide(service: &GateService, caller: &Caller, call: &Call, choice: Choice) -> Result<Answer, Refusal> {
+    let word = approval::read(&call.body, choice)?;
+    let decide = DecideApproval {
+        by: caller.member()?.person,
+        approval: id(call)?,
+        choice: word.choice,
+        note: word.note,
+        digest: word.digest,
+        via: Via::Console,
+    };
+    let decided = service.run(decide).await?;
+    Ok(Answer::json(approval::write(&decided, &service.base_url)?))
+}
+
+fn id(call: &Call) -> Result<ApprovalId, Refusal> {
+    ApprovalId::parse(call.param("apv")).map_err(|_| Refusal::not_found())
+}
+
+/// A page of what `by` may read, newest first.
+fn list(
+    service: &GateService,
+    by: &By,
+    workspace: WorkspaceId,
+    filter: Filter,
+    page: &Page,
+) -> Result<Answer, Refusal> {
+    let (index, prefix) = match (filter.agent, filter.state == Some(Stands::Waiting)) {
+        (Some(agent), true) => (Index::WaitingOf, agent.bits()),
+        (Some(agent), false) => (Index::AskedOf, agent.bits()),
+        (None, true) => (Index::WaitingIn, workspace.bits()),
+        (None, false) => (Index::ApprovalsOf, workspace.bits()),
+    };
+    let (mut data, mut after, mut looked_at) = (Vec::<Value>::new(), page.after, 0);
+    let mut next = None;
+    while data.len() < page.limit && looked_at < LOOKED_AT_MAX {
+        let range = Range { newest_first: true, after, ..Range::all(index, prefix, page.limit.saturating_add(1)) };
+        let found = service.scan(&range)?;
+        looked_at += found.len();
+        let read = service.read(|scope| questions(scope, by, workspace, &ids(&found)))?;
+        for (row, question) in found.iter().zip(&read).take(page.limit) {
+            after = Some((row.order, row.row.key));
+            if let Some(question) = question.as_ref().filter(|it| filter.shows(it)) {
+                data.push(approval::item(question, &service.base_url));
+                if data.len() == page.limit {
+                    break;
+                }
+            }
+        }
+        let more = found.len() > page.limit || found.last().is_some_and(|it| Some((it.order, it.row.key)) != after);
+        next = after.filter(|_| more).map(|(order, key)| page.cursor(order, key));
+        if found.len() <= page.limit {
+            break;
+        }
+    }
+    Ok(Answer::json(page.list(data, next)?))
+}
+
+fn ids(found: &[Found]) -> Vec<ApprovalId> {
+    let id = |it: &Found| if let Key::Approval(id) = it.row.key { Some(id) } else { None };
+    found.iter().filter_map(id).collect()
+}

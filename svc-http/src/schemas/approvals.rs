@@ -1,0 +1,64 @@
+//! The schemas of what persons decide.
+
+use serde_json::{Value, json};
+
+use super::{digest, id, reference, time};
+
+/// The schemas of this family, each with its name.
+pub(super) fn all() -> Vec<(&'static str, Value)> {
+    vec![("Approval", approval()), ("ApprovalPage", page("Approval")), ("ApprovalDecision", approval_decision())]
+}
+
+/// A list of records of this schema.
+fn page(item: &str) -> Value {
+    json!({
+        "type": "object",
+        "required": ["data", "nextCursor"],
+        "properties": {
+            "data": { "type": "array", "items": reference(item) },
+            "nextCursor": { "type": ["string", "null"] },
+        },
+    })
+}
+
+fn approval() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "kind", "state", "subject", "summary", "reasons", "requestedBy", "createdAt", "createdBy",
+            "expiresAt", "needed", "approvals", "clientMayAsk", "mayDecide", "url"],
+        "properties": {
+            "id": id("apv_"),
+            "kind": { "type": "string", "enum": ["action", "freeze", "hold_lift", "owner"] },
+            "state": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"] },
+            "subject": { "type": "object", "description": "What it is about: `actionId`, the agents to freeze, `hold` or `principalId`." },
+            "summary": { "type": "string" },
+            "reasons": { "type": "array", "items": reference("Reason") },
+            "exceptions": { "type": "array", "items": reference("Reason"), "description": "Limits that an approval exceeds." },
+            "actionDigest": digest(),
+            "agentId": id("agt_"),
+            "requestedBy": { "type": "string" },
+            "createdBy": { "type": "string" },
+            "createdAt": time(),
+            "expiresAt": time(),
+            "needed": { "type": "integer", "minimum": 1, "maximum": 2 },
+            "approvals": { "type": "array", "items": { "type": "object", "required": ["by", "at", "via"] } },
+            "clientMayAsk": { "type": "boolean" },
+            "mayDecide": { "type": "boolean" },
+            "mayNot": { "type": "string", "enum": ["role", "own", "second_person", "decided", "expired"] },
+            "decidedBy": { "type": "string" },
+            "decidedAt": time(),
+            "note": { "type": "string" },
+            "url": { "type": "string", "format": "uri" },
+        },
+    })
+}
+
+fn approval_decision() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "note": { "type": "string", "minLength": 1, "maxLength": 500 },
+            "actionDigest": digest(),
+        },
+    })
+}

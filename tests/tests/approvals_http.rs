@@ -1,0 +1,257 @@
+//! Approvals over a real socket: persons of every role see what they may and decide what they may; machines read and decide
+//! nothing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use serde_json::{Value, json};
+use svc_core::state::gate::Agent as AgentRow;
+use svc_core::state::people::{KeyScope, Role, Settings, TokenScope};
+use svc_core::store::{MemoryStore, Row as _, Store as _};
+use svc_core::value::Span;
+use svc_tests::client::{Client, Got, bearer};
+use svc_tests::people::Person;
+use svc_tests::requests::{CRM, OFFICE, charge, payment, text, update, with};
+use svc_tests::site::{Agent, Site};
+
+/// A site with an agent that has asked for what a person decides.
+struct Asked {
+    site: Site,
+    client: Client,
+    agent: Agent,
+    decision: Value,
+}
+
+impl Asked {
+    async fn with(settings: Option<Settings>) -> Self {
+        let site = Site::start().await;
+        if let Some(settings) = settings {
+            site.change_settings(settings);
+        }
+        let agent = site.agent(&[OFFICE, CRM]);
+        let mut client = site.client().await;
+        let decision = client.authorize(&agent.key, &payment(30_000)).await.ok();
+        assert_eq!(text(&decision["status"]), "pending");
+        Self { site, client, agent, decision }
+    }
+
+    fn path(&self, end: &str) -> String {
+        format!("/api/w/{}/approvals/{}{end}", self.site.workspace(), text(&self.decision["approval"]["id"]))
+    }
+
+    async fn say(&mut self, person: &Person, word: &str, body: &Value) -> Got {
+        let path = self.path(word);
+        person.ask(&mut self.client, "POST", &path, Some(body)).await
+    }
+
+    async fn list(&mut self, person: &Person, query: &str) -> Got {
+        let path = format!("/api/w/{}/approvals{query}", self.site.workspace());
+        person.ask(&mut self.client, "GET", &path, None).await
+    }
+
+    /// Makes `person` the agent's sponsor.
+    fn sponsor(&self, person: &Person) {
+        let mut store: MemoryStore = self.site.memory();
+        let row = store.load(&[AgentRow::key(self.agent.id)]).unwrap().remove(0).record.unwrap();
+        let row = AgentRow::peel(&row).unwrap();
+        self.site.plant(AgentRow { sponsor: Some(person.principal), ..AgentRow::clone(row) });
+    }
+
+    async fn end(self) {
+        self.site.audit();
+        self.site.stop().await;
+    }
+}
+
+fn ids(page: &Value) -> Vec<&str> {
+    page["data"].as_array().unwrap().iter().map(|it| text(&it["id"])).collect()
+}
+
+/// The owner sees what waits, approves what they saw, and the agent's next read has a receipt that is good once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_approves_and_the_agent_gets_its_receipt() {
+    let mut asked = Asked::with(None).await;
+    let owner = asked.site.member(Role::Owner);
+    let seen = asked.list(&owner, "?state=waiting&kind=action").await.ok();
+    let item = &seen["data"][0];
+    assert_eq!((text(&item["state"]), &item["mayDecide"], item.get("mayNot")), ("waiting", &json!(true), None));
+    assert_eq!(item["subject"], json!({ "actionId": asked.decision["id"] }));
+    assert_eq!(item["agentId"], asked.decision["agentId"]);
+    assert_eq!(item["actionDigest"], asked.decision["actionDigest"]);
+    assert_eq!(item["url"], asked.decision["approval"]["url"]);
+    assert_eq!(text(&item["reasons"][0]["code"]), "above_ask_threshold");
+    let other = json!({ "actionDigest": format!("sha256:{}", "0".repeat(64)) });
+    let got = asked.say(&owner, "/approve", &other).await;
+    assert_eq!((got.status, got.kind().as_str()), (409, "selection_changed"));
+    let body = json!({ "note": "as agreed", "actionDigest": item["actionDigest"] });
+    let approved = asked.say(&owner, "/approve", &body).await.ok();
+    assert_eq!((text(&approved["state"]), text(&approved["mayNot"])), ("approved", "decided"));
+    assert_eq!(approved["decidedBy"], json!(owner.principal));
+    assert_eq!(approved["approvals"][0]["by"], json!(owner.principal));
+    assert_eq!((text(&approved["note"]), text(&approved["approvals"][0]["via"])), ("as agreed", "console"));
+    let read = asked.client.read_action(&asked.agent.key, text(&asked.decision["id"])).await.ok();
+    assert_eq!((text(&read["decision"]), text(&read["status"])), ("allow", "allowed"));
+    assert_eq!(read["decidedBy"], json!(owner.principal));
+    let verdict = asked.client.verify(&charge(&read["receipt"], 30_000)).await.ok();
+    assert_eq!(verdict["valid"], json!(true));
+    for word in ["/approve", "/deny"] {
+        let got = asked.say(&owner, word, &json!({})).await;
+        assert_eq!((got.status, got.kind().as_str()), (409, "not_allowed"));
+        assert_eq!(got.json()["error"]["reason"], json!("approved"));
+    }
+    assert_eq!(asked.list(&owner, "?state=waiting").await.ok()["data"], json!([]));
+    assert_eq!(asked.list(&owner, "?state=approved").await.ok()["data"].as_array().unwrap().len(), 1);
+    asked.end().await;
+}
+
+/// A no with or without a body is a no; the agent reads it with its reason, and the note is the approval's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_no_is_read_as_denied() {
+    let mut asked = Asked::with(None).await;
+    let admin = asked.site.member(Role::Admin);
+    let got = asked.say(&admin, "/deny", &json!({ "note": "  ", "actionDigest": "x" })).await;
+    assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["actionDigest".into(), "note".into()]));
+    let path = asked.path("/deny");
+    let denied = admin.ask(&mut asked.client, "POST", &path, None).await.ok();
+    assert_eq!((text(&denied["state"]), denied.get("note")), ("denied", None));
+    let read = asked.client.read_action(&asked.agent.key, text(&asked.decision["id"])).await.ok();
+    assert_eq!((text(&read["decision"]), text(&read["status"])), ("deny", "denied"));
+    assert!(read["signals"].as_array().unwrap().contains(&json!("person_denied")));
+    asked.end().await;
+}
+
+/// Each role sees and decides what the table of roles gives it: a member what their own agents ask, an auditor reads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_role_decides_what_it_may() {
+    let mut asked = Asked::with(None).await;
+    let (member, auditor) = (asked.site.member(Role::Member), asked.site.member(Role::Auditor));
+    let analyst = asked.site.member(Role::Analyst);
+    assert_eq!(asked.list(&member, "").await.ok()["data"], json!([]));
+    assert_eq!(asked.say(&member, "/approve", &json!({})).await.kind(), "not_found");
+    let got = asked.list(&auditor, "").await.ok();
+    assert_eq!((&got["data"][0]["mayDecide"], text(&got["data"][0]["mayNot"])), (&json!(false), "role"));
+    for (person, word) in [(&auditor, "/approve"), (&auditor, "/deny"), (&analyst, "/approve")] {
+        let got = asked.say(person, word, &json!({})).await;
+        assert_eq!((got.status, got.kind().as_str()), (403, "forbidden"));
+    }
+    assert_eq!(asked.list(&analyst, "").await.kind(), "forbidden");
+    asked.sponsor(&member);
+    assert_eq!(asked.list(&member, "").await.ok()["data"].as_array().unwrap().len(), 1);
+    let approved = asked.say(&member, "/approve", &json!({})).await.ok();
+    assert_eq!(text(&approved["state"]), "approved");
+    asked.end().await;
+}
+
+/// Above the line two persons decide: the first waits on, the same one is told who else is needed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_persons_decide_above_the_line() {
+    let mut settings = Settings::default();
+    settings.second_person_above.insert("EUR".parse().unwrap(), 10_000);
+    let mut asked = Asked::with(Some(settings)).await;
+    let (owner, admin) = (asked.site.member(Role::Owner), asked.site.member(Role::Admin));
+    let first = asked.say(&owner, "/approve", &json!({})).await.ok();
+    assert_eq!((text(&first["state"]), &first["needed"]), ("waiting", &json!(2)));
+    assert_eq!((&first["mayDecide"], text(&first["mayNot"])), (&json!(false), "second_person"));
+    let again = asked.say(&owner, "/approve", &json!({})).await;
+    assert_eq!((again.status, again.kind().as_str()), (409, "second_person_required"));
+    let link = json!({ "id": asked.decision["approval"]["id"], "url": asked.decision["approval"]["url"] });
+    assert_eq!(again.json()["error"]["approval"], link);
+    let second = asked.say(&admin, "/approve", &json!({})).await.ok();
+    assert_eq!((text(&second["state"]), second["approvals"].as_array().unwrap().len()), ("approved", 2));
+    asked.end().await;
+}
+
+/// A list is parted by cursors, newest first, with filters that keep nothing back; a machine reads what waits and decides
+/// nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_have_parts_and_filters() {
+    let mut asked = Asked::with(None).await;
+    let owner = asked.site.member(Role::Owner);
+    let mut waiting = vec![text(&asked.decision["approval"]["id"]).to_owned()];
+    for amount in [31_000, 32_000, 33_000, 34_000] {
+        asked.site.shift(Span::seconds(1));
+        let decision = asked.client.authorize(&asked.agent.key, &payment(amount)).await.ok();
+        waiting.insert(0, text(&decision["approval"]["id"]).to_owned());
+    }
+    asked.say(&owner, "/deny", &json!({})).await.ok();
+    waiting.pop();
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = asked.list(&owner, &format!("?state=waiting&limit=3{cursor}")).await.ok();
+        seen.extend(ids(&page).into_iter().map(str::to_owned));
+        let Some(next) = page["nextCursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(seen, waiting);
+    let agent = asked.agent.id.to_string();
+    let denied = asked.list(&owner, &format!("?state=denied&agentId={agent}&limit=1")).await.ok();
+    assert_eq!(ids(&denied).len(), 1);
+    assert_eq!(asked.list(&owner, "?kind=freeze").await.ok()["data"], json!([]));
+    for (query, field) in [
+        ("?state=x", "state"),
+        ("?kind=budgets", "kind"),
+        ("?agentId=act_1", "agentId"),
+        ("?cursor=AAAA", "cursor"),
+        ("?limit=0", "limit"),
+    ] {
+        assert_eq!(asked.list(&owner, query).await.refusal(), (400, "invalid_request".into(), vec![field.into()]));
+    }
+    let token = asked.site.token(&[TokenScope::ApprovalsRead]);
+    let headers = [("authorization", &*bearer(&token))];
+    let got = asked.client.ask("GET", "/v1/admin/approvals?limit=2", &headers, b"").await.ok();
+    assert_eq!(ids(&got), waiting[..2]);
+    assert_eq!((&got["data"][0]["mayDecide"], text(&got["data"][0]["mayNot"])), (&json!(false), "role"));
+    asked.end().await;
+}
+
+/// Another workspace's approvals are not there, nor is what was never asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_there_is_not_found() {
+    let mut asked = Asked::with(None).await;
+    let owner = asked.site.member(Role::Owner);
+    let workspace = asked.site.workspace();
+    for id in ["apv_00000000000000000000000000", "apv_1", "act_00000000000000000000000000"] {
+        let path = format!("/api/w/{workspace}/approvals/{id}");
+        assert_eq!(owner.ask(&mut asked.client, "GET", &path, None).await.status, 404);
+        let path = format!("{path}/approve");
+        assert_eq!(owner.ask(&mut asked.client, "POST", &path, Some(&json!({}))).await.status, 404);
+    }
+    let path = asked.path("");
+    assert_eq!(text(&owner.ask(&mut asked.client, "GET", &path, None).await.ok()["kind"]), "action");
+    asked.end().await;
+}
+
+/// A run of what was not allowed is noted once, and ends the wait where the person at the keyboard was the one to ask; a
+/// run of what is allowed is nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unapproved_run_is_noted() {
+    let mut asked = Asked::with(None).await;
+    let key = asked.agent.key.clone();
+    let ran = |id: &str| format!("/v1/actions/{id}/ran");
+    let id = text(&asked.decision["id"]).to_owned();
+    assert_eq!(asked.decision["approval"]["clientMayAsk"], json!(true));
+    let noted = asked.client.post(&ran(&id), &key, &json!({})).await.ok();
+    assert_eq!((text(&noted["status"]), text(&noted["decision"])), ("expired", "deny"));
+    assert!(noted["signals"].as_array().unwrap().contains(&json!("unapproved_run")));
+    let again = asked.client.post(&ran(&id), &key, &json!({})).await.ok();
+    assert_eq!(again, noted);
+    let kinds: Vec<String> = asked.site.ledger().iter().map(|it| it.kind.to_string()).collect();
+    assert_eq!(kinds.iter().filter(|it| *it == "action.unapproved_run").count(), 1);
+    let allowed = asked.client.authorize(&key, &update()).await.ok();
+    let got = asked.client.post(&ran(text(&allowed["id"])), &key, &json!({})).await.ok();
+    assert_eq!(got, allowed);
+    let bad = with(payment(100), "payment.merchant.domain", json!("bad.example.net"));
+    let denied = asked.client.authorize(&key, &bad).await.ok();
+    let noted = asked.client.post(&ran(text(&denied["id"])), &key, &json!({})).await.ok();
+    assert_eq!(text(&noted["status"]), "denied");
+    assert!(noted["signals"].as_array().unwrap().contains(&json!("unapproved_run")));
+    let other = asked.site.agent(&[OFFICE]);
+    assert_eq!(asked.client.post(&ran(&id), &other.key, &json!({})).await.status, 404);
+    let inference = asked.site.key(KeyScope::Inference);
+    assert_eq!(asked.client.post(&ran(&id), &inference, &json!({})).await.kind(), "agent_key_required");
+    asked.end().await;
+}
