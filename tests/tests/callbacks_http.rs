@@ -13,10 +13,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use svc_core::rules::edge::deliver::find;
 use svc_core::rules::edge::integrations::{NewSecret, RotateIntegration};
+use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{Integration, Job, JobState, Trouble};
+use svc_core::state::gate::Via;
+use svc_core::state::people::Role;
 use svc_core::value::Span;
-use svc_core::value::id::{CallbackId, DeliveryId};
+use svc_core::value::id::{ApprovalId, CallbackId, DeliveryId};
 use svc_tests::client::{Client, Got, PATIENCE};
 use svc_tests::receiver::{self, Names, Receiver, Reply, SECRET, tls};
 use svc_tests::requests::{WIDE, payment};
@@ -101,6 +104,36 @@ async fn a_decided_action_is_told_at_once() {
     let id = CallbackId::parse(answer["id"].as_str().unwrap()).unwrap().into();
     until(&site, id, is_delivered).await;
     assert!(call.header("svc-event-id").starts_with("dlv_"));
+    site.stop().await;
+}
+
+/// Nobody is called while a person is asked; the person's word is what is told then, and the receipt is read by the agent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_persons_decision_is_told() {
+    let (site, _) = site(None).await;
+    let (mut client, mut hooks) = (site.client().await, Receiver::start().await);
+    let (agent, owner) = (site.agent(&[]), site.member(Role::Owner));
+    for (choice, decision, status) in [(Choice::Approve, "allow", "allowed"), (Choice::Deny, "deny", "denied")] {
+        let asked = client.authorize(&agent.key, &payment(100)).await.ok();
+        let action = asked["id"].as_str().unwrap();
+        let answer = register(&mut client, &agent, action, &hooks.url("/hook")).await.ok();
+        assert_eq!(answer["state"], json!("waiting"));
+        assert!(hooks.is_quiet());
+        let approval = ApprovalId::parse(asked["approval"]["id"].as_str().unwrap()).unwrap();
+        let (by, via) = (owner.signed, Via::Console);
+        site.gate.execute(DecideApproval { by, approval, choice, note: None, digest: None, via }).unwrap();
+        let call = hooks.next().await;
+        let told = call.json();
+        assert_eq!((&told["actionId"], &told["id"]), (&asked["id"], &answer["id"]));
+        assert_eq!((&told["decision"], &told["status"]), (&json!(decision), &json!(status)));
+        let read = client.read_action(&agent.key, action).await.ok();
+        assert_eq!((&told["occurredAt"], &told["status"]), (&read["approval"]["decidedAt"], &read["status"]));
+        if let Some(receipt) = read["receipt"].as_str() {
+            assert!(!String::from_utf8_lossy(&call.body).contains(receipt));
+        }
+        assert_eq!(read["receipt"].is_string(), choice == Choice::Approve);
+    }
+    site.audit();
     site.stop().await;
 }
 

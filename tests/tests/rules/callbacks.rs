@@ -95,6 +95,34 @@ fn a_stop_is_told_once() {
     assert_eq!((told(&job).0, told(&job).1), (Verb::Deny, Status::Denied));
 }
 
+/// A person's yes and a person's no are told, each in the commit that decides; the first of two persons' yes decides nothing.
+#[test]
+fn what_a_person_decides_is_told() {
+    for (approve, wanted) in [(true, (Verb::Allow, Status::Allowed)), (false, (Verb::Deny, Status::Denied))] {
+        let (mut world, _, action, callback) = waiting();
+        let owner = world.owner();
+        world.advance(Span::minutes(5));
+        if approve {
+            world.approve(&owner, action)
+        } else {
+            world.deny(&owner, action)
+        };
+        assert_eq!(outbox(&mut world), [(world.now(), callback.id.into())]);
+        let job: Arc<Job> = world.row(callback.id.into());
+        assert_eq!(told(&job), (wanted.0, wanted.1, world.now()));
+    }
+    let mut settings = super::fast();
+    settings.second_person_above.insert("EUR".parse().unwrap(), 100);
+    let (mut world, agent) = super::with(settings, &[]);
+    let action = world.authorize(&agent, payment(5_000, "EUR", "a.example")).id();
+    let callback = register(&mut world, &agent, action, "https://hooks.example.com/a").callback;
+    let (owner, admin) = (world.owner(), world.person(svc_core::state::people::Role::Admin));
+    world.approve(&owner, action);
+    assert_eq!(outbox(&mut world), [], "one of two");
+    world.approve(&admin, action);
+    assert_eq!(outbox(&mut world), [(world.now(), callback.id.into())]);
+}
+
 /// What is decided already is told in the commit of the registration, as it now reads.
 #[test]
 fn what_is_decided_already_is_told_at_once() {
