@@ -4,8 +4,8 @@ use svc_core::command::{Command, Reply};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
-use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
-use svc_core::state::gate::{Tier, Verb};
+use svc_core::rules::people::register_agent::RegisterAgent;
+use svc_core::state::gate::Verb;
 use svc_core::state::people::Settings;
 use svc_core::store::Store;
 use svc_core::testing::World;
@@ -61,14 +61,10 @@ impl<S: Store> Lane<S> {
             let mut commands = Vec::with_capacity(count);
             for number in self.callers.len()..self.callers.len() + count {
                 let digest = Digest::of(format!("agent {number}"));
-                commands.push(Command::from(RegisterAgent {
-                    workspace: self.world.workspace(),
-                    name: Label::parse("Agent").map_err(|it| format!("{it:?}"))?,
-                    principal: ActsFor::Owner,
-                    tier: Tier::Standard,
-                    mandates: mandates.clone(),
-                    key: NewKey { digest, prefix: "ask_00000000".into() },
-                }));
+                let name = Label::parse("Agent").map_err(|it| format!("{it:?}"))?;
+                let key = NewKey { digest, prefix: "ask_00000000".into() };
+                let made = RegisterAgent::new(self.world.workspace(), name, key);
+                commands.push(Command::from(RegisterAgent { mandates: mandates.clone(), ..made }));
             }
             for reply in self.world.engine().execute_batch(commands)? {
                 let Reply::Registered(made) = reply? else { return Err("another reply".into()) };

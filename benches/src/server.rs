@@ -20,8 +20,7 @@ use serde_json::{Value, json};
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
-use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
-use svc_core::state::gate::Tier;
+use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKeys, Signer};
 use svc_core::store::MemoryStore;
 use svc_core::testing::world::terms;
@@ -228,14 +227,7 @@ fn register(gate: &Gate, agents: usize) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     for number in 0..agents {
         let key = NewKey { digest: Digest::of(agent_key(number)), prefix: "ask_bench".into() };
-        let made = RegisterAgent {
-            workspace,
-            name: label("Agent")?,
-            principal: ActsFor::Owner,
-            tier: Tier::Standard,
-            mandates: mandates.clone(),
-            key,
-        };
+        let made = RegisterAgent { mandates: mandates.clone(), ..RegisterAgent::new(workspace, label("Agent")?, key) };
         waiting.push(gate.submit(made));
         if waiting.len() == 64 || number + 1 == agents {
             for one in waiting.drain(..) {

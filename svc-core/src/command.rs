@@ -17,20 +17,23 @@ use crate::rules::gate::ran::{self, ReportRun};
 use crate::rules::gate::settle::{self, Settle};
 use crate::rules::gate::verify::{self, Verdict, Verify};
 use crate::rules::gate::{expire, lapse};
+use crate::rules::people::agents::{self, ChangeAgent};
 use crate::rules::people::create_workspace::{self, CreateWorkspace};
 use crate::rules::people::keys::{self, CreateKey, RevokeKey};
-use crate::rules::people::mandates::{self, GrantMandate, RevokeMandate};
+use crate::rules::people::mandates::{self, ChangeMandate, GrantMandate, Held, RevokeMandate};
 use crate::rules::people::register_agent::{self, RegisterAgent, Registered, RemoveAgent};
 use crate::rules::people::settings::{self, ChangeSettings};
 use crate::rules::people::signing_key::{self, KeepSigningKey, RotateSigningKey};
+use crate::rules::people::templates::{self, KeepTemplate, RemoveTemplate};
+use crate::rules::people::tokens::{self, CreateToken, RevokeToken};
 use crate::rules::read::View;
 use crate::state::edge::{Integration, Job};
 use crate::state::gate::receipt::Signer;
-use crate::state::gate::{Agent, Mandate, Verb};
-use crate::state::people::{Binding, SigningKey, Workspace};
+use crate::state::gate::{Agent, Mandate, Verb, WorkspaceTemplate};
+use crate::state::people::{Credential, ServiceToken, SigningKey, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
-use crate::value::id::{ActionId, ApprovalId, KeyId, MandateId};
+use crate::value::id::{ActionId, ApprovalId, KeyId, MandateId, TokenId};
 
 /// What something that is due does: the row whose timer it is.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +67,8 @@ macro_rules! commands {
                     Reply::Action(view) => view.verb() == Verb::Allow,
                     Reply::Question(it) => it.stands == Stands::Approved,
                     Reply::Verdict(verdict) => verdict.is_valid(),
-                    Reply::Agent(_) | Reply::Binding(_) | Reply::Callback(_) | Reply::Claimed(_)
+                    Reply::Agent(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
+                    | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
                     | Reply::SigningKey(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
@@ -81,14 +85,20 @@ commands! {
     Authorize => authorize::authorize, Action;
     /// A call to the outside is taken to be tried.
     ClaimDelivery => deliver::claim, Claimed;
+    /// An agent changes.
+    ChangeAgent => agents::change_agent, Agent;
     /// An integration is used, or not.
     ChangeIntegration => integrations::change_integration, Integration;
+    /// A mandate changes.
+    ChangeMandate => mandates::change_mandate, Changed;
     /// Settings are put in force.
     ChangeSettings => settings::change_settings, Workspace;
     /// An integration is made.
     CreateIntegration => integrations::create_integration, Integration;
     /// A key is made.
-    CreateKey => keys::create_key, Binding;
+    CreateKey => keys::create_key, Credential;
+    /// A service token is made.
+    CreateToken => tokens::create_token, Token;
     /// A workspace is made.
     CreateWorkspace => create_workspace::create_workspace, Workspace;
     /// A person decides what waits.
@@ -103,6 +113,8 @@ commands! {
     FreezeAgent => freeze::freeze_agent, Stopped;
     /// A mandate is granted.
     GrantMandate => mandates::grant_mandate, Mandate;
+    /// A template is added or changed.
+    KeepTemplate => templates::keep_template, Template;
     /// A signing key is kept.
     KeepSigningKey => signing_key::keep_signing_key, SigningKey;
     /// A stop's effect on an allowed action is recorded.
@@ -113,6 +125,8 @@ commands! {
     RegisterCallback => callback::register_callback, Callback;
     /// An agent is removed.
     RemoveAgent => register_agent::remove_agent, Agent;
+    /// A template goes.
+    RemoveTemplate => templates::remove_template, Done;
     /// An integration ends.
     RemoveIntegration => integrations::remove_integration, Done;
     /// A call to the outside is tried again.
@@ -123,6 +137,8 @@ commands! {
     RevokeKey => keys::revoke_key, Key;
     /// A mandate ends.
     RevokeMandate => mandates::revoke_mandate, MandateEnd;
+    /// A service token ends.
+    RevokeToken => tokens::revoke_token, TokenEnd;
     /// A signing key follows another.
     RotateSigningKey => signing_key::rotate_signing_key, SigningKey;
     /// Ledger records get their places.
@@ -146,8 +162,10 @@ pub enum Reply {
     Action(Box<View>),
     /// An agent as it stands.
     Agent(Arc<Agent>),
-    /// A key's binding.
-    Binding(Box<Binding>),
+    /// A mandate that was changed; `None` where its actions have to be counted first.
+    Changed(Box<Option<Held>>),
+    /// A key that was made.
+    Credential(Arc<Credential>),
     /// A callback that was named.
     Callback(Box<callback::Registered>),
     /// A call to the outside that is to be tried, if it is.
@@ -172,6 +190,12 @@ pub enum Reply {
     Registered(Box<Registered>),
     /// A signing key that is kept.
     SigningKey(Arc<SigningKey>),
+    /// A template as it stands.
+    Template(Arc<WorkspaceTemplate>),
+    /// A service token that was made.
+    Token(Arc<ServiceToken>),
+    /// A service token that ended.
+    TokenEnd(TokenId),
     /// An integration and the call that tries it out.
     Tested(Box<Tested>),
     /// What a receipt is good for.
@@ -212,6 +236,8 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::SigningKey(_)
         | Key::TokenUse(_)
         | Key::Tile(_)
+        | Key::TokenName(_)
+        | Key::WorkspaceTemplate(_)
         | Key::Workspace(_) => Ok(()),
     }
 }
@@ -246,10 +272,13 @@ macro_rules! operations {
 operations! {
     Authorize => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     ClaimDelivery => Option<Claimed>, |Reply::Claimed(it), _| *it;
+    ChangeAgent => Arc<Agent>, |Reply::Agent(it), _| it;
+    ChangeMandate => Option<Held>, |Reply::Changed(it), _| *it;
     ChangeIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     ChangeSettings => Arc<Workspace>, |Reply::Workspace(it), _| it;
     CreateIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
-    CreateKey => Binding, |Reply::Binding(it), _| *it;
+    CreateKey => Arc<Credential>, |Reply::Credential(it), _| it;
+    CreateToken => Arc<ServiceToken>, |Reply::Token(it), _| it;
     CreateWorkspace => Arc<Workspace>, |Reply::Workspace(it), _| it;
     DecideApproval => Question, |Reply::Question(it), _| *it;
     EndApproval => (), |Reply::Done(()), _| ();
@@ -257,6 +286,9 @@ operations! {
     FollowStop => (), |Reply::Done(()), _| ();
     FreezeAgent => Stopped, |Reply::Stopped(it), _| *it;
     GrantMandate => Arc<Mandate>, |Reply::Mandate(it), _| it;
+    KeepTemplate => Arc<WorkspaceTemplate>, |Reply::Template(it), _| it;
+    RemoveTemplate => (), |Reply::Done(()), _| ();
+    RevokeToken => TokenId, |Reply::TokenEnd(it), _| it;
     KeepSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     RecordRevoked => (), |Reply::Done(()), _| ();
     RegisterAgent => Registered, |Reply::Registered(it), _| *it;

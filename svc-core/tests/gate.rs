@@ -14,10 +14,10 @@ use svc_core::rules::gate::verify::{Charge, Fault, Verdict, Verify};
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
-use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
+use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::read::get_action;
 use svc_core::state::gate::receipt::{DalekSigner, parse};
-use svc_core::state::gate::{OutcomeStatus, Request, Status, Tier, Verb};
+use svc_core::state::gate::{OutcomeStatus, Request, Status, Verb};
 use svc_core::state::people::Settings;
 use svc_core::store::{Clock, MemoryStore};
 use svc_core::value::currency::Currency;
@@ -53,12 +53,8 @@ fn gate(templates: &[&str]) -> Gate {
     let owner = Email::parse("owner@example.com").unwrap();
     let workspace = engine.execute(CreateWorkspace { name, owner, settings: Settings::default() }).unwrap();
     let made = engine.execute(RegisterAgent {
-        workspace: workspace.id,
-        name: Label::parse("Buyer").unwrap(),
-        principal: ActsFor::Owner,
-        tier: Tier::Standard,
         mandates: templates.iter().map(|it| Content::Template((*it).into())).collect(),
-        key: NewKey { digest: Digest::of("ask_test"), prefix: "ask_test".into() },
+        ..RegisterAgent::new(workspace.id, Label::parse("Buyer").unwrap(), NewKey::of("ask_test"))
     });
     let caller = Caller::of(&made.unwrap().binding).unwrap();
     Gate { engine, clock, caller, salts: 0 }

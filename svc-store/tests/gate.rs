@@ -142,12 +142,12 @@ fn an_embedder_asks_acts_and_settles() {
     let workspace = gate.execute(made).unwrap();
     let registered = gate
         .execute(svc_core::rules::people::register_agent::RegisterAgent {
-            workspace: workspace.id,
-            name: Label::parse("Shopper").unwrap(),
-            principal: svc_core::rules::people::register_agent::ActsFor::Owner,
-            tier: svc_core::state::gate::Tier::Standard,
             mandates: vec![svc_core::rules::people::mandates::Content::Whole(Box::new(terms(OFFICE)))],
-            key: NewKey { digest: Digest::of("ask_secret"), prefix: "ask_secret".into() },
+            ..svc_core::rules::people::register_agent::RegisterAgent::new(
+                workspace.id,
+                Label::parse("Shopper").unwrap(),
+                NewKey::of("ask_secret"),
+            )
         })
         .unwrap();
     assert!(is_refused(&gate.agent(AgentKey::parse("ask_other").unwrap()), Kind::InvalidApiKey));
@@ -412,16 +412,10 @@ fn a_key_works_as_soon_as_it_is_made() {
     let Setup { gate, agents, .. } = setup(1, manual(), |_| None);
     let digest = Digest::of("ask_second");
     assert_eq!(gate.binding(&digest).unwrap(), None);
-    let made = CreateKey {
-        workspace: agents[0].workspace,
-        scope: KeyScope::Agent(agents[0].agent),
-        principal: None,
-        label: None,
-        expires_at: None,
-        key: NewKey { digest, prefix: "ask_second".into() },
-    };
-    let binding = gate.execute(made).unwrap();
-    assert_eq!(gate.binding(&digest).unwrap().as_deref(), Some(&binding));
+    let key = NewKey { digest, prefix: "ask_second".into() };
+    let made = CreateKey::new(agents[0].workspace, By::Program, KeyScope::Agent(agents[0].agent), key);
+    let credential = gate.execute(made).unwrap();
+    assert_eq!(gate.binding(&digest).unwrap().as_deref(), Some(&credential.binding));
     assert!(gate.agent(AgentKey::parse("ask_second").unwrap()).is_ok());
     assert!(is_refused(&AgentKey::parse("sk_second"), Kind::InvalidApiKey));
 }

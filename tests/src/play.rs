@@ -15,7 +15,7 @@ use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
-use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent, RemoveAgent};
+use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
 use svc_core::rules::people::settings::ChangeSettings;
 use svc_core::state::evidence::Entry;
 use svc_core::state::gate::{Action, Declared, OutcomeStatus, Request, Terms, Tier};
@@ -255,7 +255,11 @@ impl Cast {
             }
             Reply::Action(_)
             | Reply::Agent(_)
-            | Reply::Binding(_)
+            | Reply::Changed(_)
+            | Reply::Credential(_)
+            | Reply::Template(_)
+            | Reply::Token(_)
+            | Reply::TokenEnd(_)
             | Reply::Callback(_)
             | Reply::Claimed(_)
             | Reply::Delivery(_)
@@ -292,16 +296,16 @@ impl Cast {
             }
             Move::Verify { action, percent, key } => show(&*self.action(*action)?, *percent, *key).into(),
             Move::Freeze { agent } => freeze(workspace, caller(*agent)?).into(),
-            Move::Remove { agent } => RemoveAgent { workspace, agent: caller(*agent)?.agent }.into(),
+            Move::Remove { agent } => RemoveAgent { workspace, by: By::Program, agent: caller(*agent)?.agent }.into(),
             Move::Register { mandate } => register(workspace, *mandate, self.made).into(),
             Move::Grant { agent, mandate } => {
-                GrantMandate { workspace, agent: caller(*agent)?.agent, content: mandate_at(*mandate) }.into()
+                GrantMandate::new(workspace, caller(*agent)?.agent, mandate_at(*mandate)).into()
             }
             Move::Revoke { agent, mandate } => {
                 let agent = agent % self.agents.len().max(1);
                 let own: Vec<MandateId> = self.grants.iter().filter(|it| it.0 == agent).map(|it| it.1).collect();
                 let mandate = *own.get(mandate % own.len().max(1))?;
-                RevokeMandate { workspace, agent: caller(agent)?.agent, mandate }.into()
+                RevokeMandate { workspace, by: By::Program, agent: caller(agent)?.agent, mandate }.into()
             }
             Move::Callback { action } => {
                 let action = self.action(*action)?;
@@ -309,7 +313,9 @@ impl Cast {
                 let url = UrlText::parse("https://agent.example.com/hook").ok()?;
                 RegisterCallback { caller, action: action.id, url }.into()
             }
-            Move::Settings { choice } => ChangeSettings { workspace, settings: settings(*choice) }.into(),
+            Move::Settings { choice } => {
+                ChangeSettings { workspace, by: By::Program, change: settings(*choice).into() }.into()
+            }
             Move::Wake { action } => {
                 let action = self.action(*action)?;
                 Wake(action.approval.map_or(Key::Action(action.id), Key::Approval)).into()
@@ -336,7 +342,7 @@ pub fn register(workspace: WorkspaceId, mandate: usize, n: u64) -> RegisterAgent
     let key = NewKey { digest: Digest::of(format!("key {n}")), prefix: "ask_00000000".into() };
     let name = Label::parse("Agent").expect("a label");
     let tier = if n.is_multiple_of(5) { Tier::Trusted } else { Tier::Standard };
-    RegisterAgent { workspace, name, principal: ActsFor::Owner, tier, mandates: vec![mandate_at(mandate)], key }
+    RegisterAgent { tier, mandates: vec![mandate_at(mandate)], ..RegisterAgent::new(workspace, name, key) }
 }
 
 /// The command that shows the receipt of `action`.

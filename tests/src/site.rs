@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use svc_core::rules::gate::Caller;
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
 use svc_core::rules::people::mandates::Content;
-use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
+use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::settings::ChangeSettings;
 use svc_core::state::evidence::Entry;
-use svc_core::state::gate::Tier;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKeys};
 use svc_core::state::people::{Credential, KeyScope, Settings, Workspace};
 use svc_core::store::{
@@ -210,12 +210,8 @@ impl Site {
     pub fn agent(&self, mandates: &[&str]) -> Agent {
         let (key, new) = self.new_key();
         let made = self.gate.execute(RegisterAgent {
-            workspace: self.workspace,
-            name: Label::parse("Agent").expect("a name"),
-            principal: ActsFor::Owner,
-            tier: Tier::Standard,
             mandates: mandates.iter().map(|it| Content::Whole(Box::new(terms(it)))).collect(),
-            key: new,
+            ..RegisterAgent::new(self.workspace, Label::parse("Agent").expect("a name"), new)
         });
         let made = made.expect("an agent");
         Agent { id: made.agent.id, key, caller: Caller::of(&made.binding).expect("an agent's key") }
@@ -227,7 +223,7 @@ impl Site {
     /// Where the gate makes none.
     pub fn key(&self, scope: KeyScope) -> String {
         let (text, key) = self.new_key();
-        let made = CreateKey { workspace: self.workspace, scope, principal: None, label: None, expires_at: None, key };
+        let made = CreateKey::new(self.workspace, By::Program, scope, key);
         self.gate.execute(made).expect("a key");
         text
     }
@@ -238,7 +234,9 @@ impl Site {
     /// Where there is no such key.
     pub fn revoke(&self, key: &str) {
         let credential = Credential::id_of(&Digest::of(key));
-        self.gate.execute(RevokeKey { workspace: self.workspace, credential }).expect("the key is there");
+        self.gate
+            .execute(RevokeKey { workspace: self.workspace, by: By::Program, credential })
+            .expect("the key is there");
     }
 
     /// Puts other settings in force.
@@ -246,7 +244,9 @@ impl Site {
     /// # Panics
     /// Where they are out of their bounds.
     pub fn change_settings(&self, settings: Settings) -> Arc<Workspace> {
-        self.gate.execute(ChangeSettings { workspace: self.workspace, settings }).expect("settings")
+        self.gate
+            .execute(ChangeSettings { workspace: self.workspace, by: By::Program, change: settings.into() })
+            .expect("settings")
     }
 
     fn new_key(&self) -> (String, NewKey) {

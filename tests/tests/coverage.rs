@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use svc_core::refusal::Kind;
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::people::KeyScope;
 use svc_http::routes::{self, Auth, GATE, Limit, Op, Route};
@@ -169,7 +170,7 @@ impl Stage {
         let denied = client.authorize(&agent.key, &payment(50_001)).await.ok();
         let settled = text(&second["id"]).to_owned();
         client.settle(&agent.key, &settled, &json!({ "status": "completed" })).await.ok();
-        site.gate.execute(RemoveAgent { workspace: site.workspace(), agent: gone.id }).unwrap();
+        site.gate.execute(RemoveAgent { workspace: site.workspace(), by: By::Program, agent: gone.id }).unwrap();
         let inference = site.key(KeyScope::Inference);
         let (id, receipt) = (text(&first["id"]).to_owned(), first["receipt"].clone());
         let denied = text(&denied["id"]).to_owned();

@@ -18,6 +18,7 @@ use svc_core::refusal::Refusal;
 use svc_core::rules::evidence::sequence::Sequence;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::settle::Settle;
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::mandates::RevokeMandate;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::rules::people::settings::ChangeSettings;
@@ -370,9 +371,9 @@ fn commands(world: &mut World, caller: Caller, paid: &Action, asked: &Action) ->
         ("fail", settle(OutcomeStatus::Failed, None)),
         ("over", settle(OutcomeStatus::Completed, Some(1_001))),
         ("freeze", play::freeze(workspace, caller).into()),
-        ("remove", RemoveAgent { workspace, agent: caller.agent }.into()),
-        ("revoke", RevokeMandate { workspace, agent: caller.agent, mandate }.into()),
-        ("narrow", ChangeSettings { workspace, settings }.into()),
+        ("remove", RemoveAgent { workspace, by: By::Program, agent: caller.agent }.into()),
+        ("revoke", RevokeMandate { workspace, by: By::Program, agent: caller.agent, mandate }.into()),
+        ("narrow", ChangeSettings { workspace, by: By::Program, change: settings.into() }.into()),
         ("lapse", Wake(Key::Action(paid.id)).into()),
         ("expire", Wake(Key::Approval(asked.approval.unwrap())).into()),
         ("end", svc_core::command::EndApproval(asked.approval.unwrap()).into()),

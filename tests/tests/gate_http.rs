@@ -466,7 +466,7 @@ async fn keys_are_told_what_they_are() {
     client.read_action(&second, id).await.ok();
     client.authorize(&gone.key, &payment(1)).await.ok();
     site.revoke(&second);
-    site.gate.execute(RemoveAgent { workspace: site.workspace(), agent: gone.id }).unwrap();
+    site.gate.execute(RemoveAgent { workspace: site.workspace(), by: By::Program, agent: gone.id }).unwrap();
     let unknown = format!("ask_{}", "A".repeat(43));
     let cases = [
         (&inference, 403, "agent_key_required"),

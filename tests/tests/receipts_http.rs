@@ -264,7 +264,7 @@ async fn a_receipt_covers_what_was_settled() {
     yes(&client.verify(&good).await);
     let gone = site.agent(&[OFFICE]);
     let held = allowed(&mut client, &gone).await;
-    site.gate.execute(RemoveAgent { workspace: site.workspace(), agent: gone.id }).unwrap();
+    site.gate.execute(RemoveAgent { workspace: site.workspace(), by: By::Program, agent: gone.id }).unwrap();
     no(&client.verify(&charge(&held["receipt"], 4_900)).await, "revoked");
     site.audit();
     site.stop().await;

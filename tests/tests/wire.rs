@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::people::KeyScope;
 use svc_core::value::Span;
@@ -167,7 +168,7 @@ async fn refusals() {
     let first = client.authorize_once(&agent.key, "order-1", &payment(4_900)).await.ok();
     let denied = client.authorize(&agent.key, &payment(50_001)).await.ok();
     let (id, denied) = (text(&first["id"]).to_owned(), text(&denied["id"]).to_owned());
-    site.gate.execute(RemoveAgent { workspace: site.workspace(), agent: gone.id }).unwrap();
+    site.gate.execute(RemoveAgent { workspace: site.workspace(), by: By::Program, agent: gone.id }).unwrap();
     let inference = site.key(KeyScope::Inference);
     let key = [("authorization", &*bearer(&agent.key))];
     let authorize = "/v1/actions/authorize";

@@ -206,12 +206,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         settings: Rules::default(),
     })?;
     first.execute(RegisterAgent {
-        workspace: workspace.id,
-        name: "Bookkeeper".parse()?,
-        principal: ActsFor::Owner,
-        tier: Tier::Standard,
         mandates: vec![Content::Template("saas-subscriptions".into())],
-        key: NewKey::of(KEY),
+        ..RegisterAgent::new(workspace.id, "Bookkeeper".parse()?, NewKey::of(KEY))
     })?;
     let agent = first.agent(AgentKey::parse(KEY)?)?;
     let merchant = ("Example Tools".parse()?, "tools.example.com".parse()?);

@@ -79,12 +79,8 @@ fn first_agent(gate: &Gate) -> Result<String, Box<dyn Error>> {
     let secret = [gate.fresh_salt()?, gate.fresh_salt()?].concat();
     let key = secret.iter().fold(String::from("ask_"), |key, byte| format!("{key}{byte:02x}"));
     gate.execute(RegisterAgent {
-        workspace: workspace.id,
-        name: "Bookkeeper".parse()?,
-        principal: ActsFor::Owner,
-        tier: Tier::Standard,
         mandates: vec![Content::Template("saas-subscriptions".into())],
-        key: NewKey::of(&key),
+        ..RegisterAgent::new(workspace.id, "Bookkeeper".parse()?, NewKey::of(&key))
     })?;
     Ok(key)
 }

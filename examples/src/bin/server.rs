@@ -83,12 +83,8 @@ fn register(gate: &Gate) -> Result<(), Box<dyn Error>> {
         settings: Settings::default(),
     })?;
     gate.execute(RegisterAgent {
-        workspace: workspace.id,
-        name: "Bookkeeper".parse()?,
-        principal: ActsFor::Owner,
-        tier: Tier::Standard,
         mandates: vec![Content::Template("saas-subscriptions".into())],
-        key: NewKey::of(KEY),
+        ..RegisterAgent::new(workspace.id, "Bookkeeper".parse()?, NewKey::of(KEY))
     })?;
     Ok(())
 }

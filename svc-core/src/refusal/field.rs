@@ -32,6 +32,15 @@ impl FieldError {
         Self::new(field, why.into_message())
     }
 
+    /// The same fault of an object that stands at `path` in a larger body.
+    #[must_use]
+    pub fn within(self, path: &str) -> Self {
+        let Some(field) = self.field else { return Self { field: Some(path.into()), ..self } };
+        let moved = format!("{path}.{field}");
+        let message = self.message.replacen(&format!("`{field}`"), &format!("`{moved}`"), 1);
+        Self { field: Some(moved.into()), message: message.into() }
+    }
+
     /// A required member that is not there.
     pub fn missing(field: impl Into<Box<str>>) -> Self {
         Self::new(field, "is required")
@@ -48,6 +57,9 @@ mod tests {
     fn a_message_names_its_field() {
         assert_eq!(FieldError::missing("payment.amount").message, "`payment.amount` is required");
         assert_eq!(FieldError::invalid("type", Invalid::new("must be text")).message, "`type` must be text");
+        let moved = FieldError::new("limits.perAction", "must be above zero").within("mandates.1");
+        assert_eq!(moved.message, "`mandates.1.limits.perAction` must be above zero");
+        assert_eq!(moved.field.as_deref(), Some("mandates.1.limits.perAction"));
         let whole = FieldError::whole("the body must be an object");
         assert_eq!((whole.field, whole.message.as_ref()), (None, "the body must be an object"));
     }

@@ -69,6 +69,17 @@ impl Refusal {
         Self { message: format!("there is no template `{name}`").into(), ..Self::plain(Kind::UnknownTemplate) }
     }
 
+    /// 400: a token attaches mandates from templates alone.
+    #[must_use]
+    pub fn template_only() -> Self {
+        Self::plain(Kind::TemplateOnly)
+    }
+
+    /// 409: the mandate would allow anywhere beside the narrower one with this id.
+    pub fn confirm_broaden(narrower: impl fmt::Display) -> Self {
+        Self::plain(Kind::ConfirmBroaden).with(|it| it.reason = Some(narrower.to_string().into()))
+    }
+
     /// 401: nothing that this route reads was sent.
     #[must_use]
     pub fn unauthenticated() -> Self {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::refusal::Refusal;
 use crate::rules::gate::hold::held_by;
 use crate::rules::gate::{Caller, caller_agent};
+use crate::rules::people::keys;
 use crate::state::gate::{Action, Agent, Approval, Code, DecidedBy, Effect, Payload, Reason, State, Status, Verb};
 use crate::state::people::{Binding, Credential, KeyScope, Principal, Workspace};
 use crate::store::Row;
@@ -161,7 +162,7 @@ pub fn check_key(scope: &mut Scope<'_>, digest: &Digest) -> Result<Binding, Halt
         KeyScope::Agent(agent) => {
             caller_agent(scope, &Caller { workspace: binding.workspace, agent, key: binding.key })?;
         }
-        KeyScope::Admin | KeyScope::Inference if credential.is_live(scope.now()) => {}
+        KeyScope::Admin | KeyScope::Inference if keys::is_in_force(scope, &credential)? => {}
         KeyScope::Admin | KeyScope::Inference => return Err(Refusal::invalid_api_key().into()),
     }
     Ok(binding)

@@ -8,12 +8,15 @@ use crate::state::edge::{Integration, IntegrationSlot, Job};
 use crate::state::evidence::{Chain, Disclosure, Entry, Tile, TileId};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Mandate, Payee, Payload, Replay,
+    WorkspaceTemplate,
 };
 use crate::state::people::{
     Account, Credential, EmailUse, Hold, MemberPart, MembersId, Principal, Roster, ServiceToken, Session, SigningKey,
-    SigningUse, TokenUse, Workspace,
+    SigningUse, TokenName, TokenUse, Workspace,
 };
-use crate::value::digest::{CredentialId, EmailUseId, PayeeId, ReplayId, SessionDigest, SessionKey};
+use crate::value::digest::{
+    CredentialId, EmailUseId, PayeeId, ReplayId, SessionDigest, SessionKey, TemplateId, TokenNameId,
+};
 use crate::value::id::{
     AccountId, ActionId, AgentId, ApprovalId, DeliveryId, EvidenceId, HoldId, MandateVersionId, PrincipalId, TokenId,
     WorkspaceId,
@@ -195,6 +198,8 @@ records! {
     ServiceToken(CredentialId) by id, "service_token" [TokensOf];
     /// What a service token has frozen of late, and its last drill.
     TokenUse(TokenId) by token, "token_use" [];
+    /// Which service token has a name.
+    TokenName(TokenNameId) by id, "token_name" [];
     /// What a secret's digest stands for.
     Credential(CredentialId) by id, "credential" [KeysOf];
     /// A signing key, sealed.
@@ -202,7 +207,9 @@ records! {
     /// An agent: standing, epoch, the mandate versions and keys in force.
     Agent(AgentId) by id, "agent" [AgentsOf, Wake];
     /// One version of a mandate.
-    Mandate(MandateVersionId) by id, "mandate", immutable [];
+    Mandate(MandateVersionId) by id, "mandate", immutable [VersionsOf];
+    /// A template that a workspace added.
+    WorkspaceTemplate(TemplateId) by id, "template" [TemplatesOf];
     /// Sliding lines, tallies of running periods, approvals that wait.
     Activity(AgentId) by agent, "activity" [];
     /// Sixty-four older entries of a sliding line.

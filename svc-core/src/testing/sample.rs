@@ -93,6 +93,8 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Job => JOB,
         Table::Integration => INTEGRATION,
         Table::Tile => TILE,
+        Table::TokenName => TOKEN_NAME,
+        Table::WorkspaceTemplate => TEMPLATE,
     }
 }
 
@@ -100,14 +102,16 @@ const WORKSPACE: [&str; 2] = [
     r#"{"id":"wsp_01K6FN0001000000000000000A","name":"Käse & \"Söhne\" 🧀","settings":{"timezone":"Europe/Vienna",
         "currency":"JPY","agent_velocity":{"tool_count":1000000,"other_count":1,"minutes":1440},"outside_mandate":"deny",
         "provenance":{"mismatch":"record","undeclared":"deny","window_minutes":5},"approval_hours":168,
-        "second_person_above":{"EUR":100000,"JPY":9007199254740991},"second_person_age_days":90,"receipt_minutes":1440,"max_waiting":1000,"freeze_ceiling_per_hour":1000000},
+        "second_person_above":{"EUR":100000,"JPY":9007199254740991},"second_person_age_days":90,"receipt_minutes":1440,
+        "max_waiting":1000,"freeze_ceiling_per_hour":1000000,"data_loss":"redact","sign_in":{"require_two_factor":true,
+        "require_sso":true,"sso_domains":["example.com"]},"step_up_above":{"EUR":0},"retention_days":3650},"plan":"team",
         "holds":[{"id":"hld_01K6FN0001000000000000000H","at":1790847000000},{"id":"hld_01K6FN0001000000000000000J","at":1790847000001,
         "over":{"selection":"sel_01K6FN0001000000000000000S","count":4294967295,"firsts":["agt_01K6FN0001000000000000000A"]}}],
         "owner":"prp_01K6FN0001000000000000000P","created_at":1790847000000}"#,
     r#"{"id":"wsp_01K6FN0001000000000000000B","name":"b","settings":{},"owner":"prp_01K6FN0001000000000000000P","created_at":0}"#,
 ];
 const ROSTER: [&str; 2] = [
-    r#"{"workspace":"wsp_01K6FN0001000000000000000A","epoch":18446744073709551615,"agents":4294967295}"#,
+    r#"{"workspace":"wsp_01K6FN0001000000000000000A","epoch":18446744073709551615,"agents":4294967295,"mandates":4294967295}"#,
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","epoch":0,"agents":0}"#,
 ];
 const HOLD: [&str; 2] = [
@@ -157,7 +161,9 @@ const CREDENTIAL: [&str; 2] = [
     r#"{"id":"9f86d081884c7d659a2feaa0c55ad015","digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         "binding":{"key":"key_01K6FN0001000000000000000K","workspace":"wsp_01K6FN0001000000000000000A",
         "scope":{"agent":"agt_01K6FN0001000000000000000A"},"principal":"prp_01K6FN0001000000000000000P",
-        "team":"team_01K6FN0001000000000000000T"},"prefix":"ask_Zm9vYmFy","label":"laptop","created_at":1790847000000,
+        "team":"team_01K6FN0001000000000000000T","task_class":"code.review","task_class_open":true},"prefix":"ask_Zm9vYmFy",
+        "label":"laptop","created_by":{"key":"key_01K6FN0001000000000000000K"},
+        "made_under":["00000000000000000000000000000001"],"created_at":1790847000000,
         "expires_at":1790847000001,"revoked_at":1790847000002}"#,
     r#"{"id":"00000000000000000000000000000001","digest":"0000000000000000000000000000000000000000000000000000000000000000",
         "binding":{"key":"key_01K6FN0001000000000000000M","workspace":"wsp_01K6FN0001000000000000000B","scope":"inference",
@@ -175,7 +181,7 @@ const AGENT: [&str; 2] = [
         "reason":"drill","incident":"evd_01K6FN0001000000000000000E","hold":"hld_01K6FN0001000000000000000H","again":true,"unrecorded":true}},"epoch":4294967295,"stops":[1790847000000],
         "mandates":[{"id":"mnd_01K6FN0001000000000000000M","version":2,"paused":true,"expires_at":1790847000001}],
         "keys":[{"id":"key_01K6FN0001000000000000000K","credential":"9f86d081884c7d659a2feaa0c55ad015","expires_at":1790847000001}],
-        "created_at":1790847000000,"following":1790847000000}"#,
+        "created_by":{"person":"prp_01K6FN0001000000000000000P"},"created_at":1790847000000,"following":1790847000000}"#,
     r#"{"id":"agt_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000B","principal":"prp_01K6FN0001000000000000000P",
         "name":"b","tier":"standard","standing":"active","epoch":0,"mandates":[],"keys":[],"created_at":0}"#,
 ];
@@ -186,9 +192,20 @@ const MANDATE: [&str; 2] = [
         "count":{"max":4294967295,"period":"hour"},"askAbove":2500,"onLimit":"ask"},
         "merchants":{"allow":["example.com","*.example.co.uk"],"deny":["bad.example.com"]},"fields":{"allow":["name"]},
         "tools":{"allow":["files/*"],"deny":["files/delete"]},"duplicates":"record","expiresAt":1790847000001},
-        "created_by":"prp_01K6FN0001000000000000000P","created_at":1790847000000}"#,
+        "created_by":{"token":{"id":"stk_01K6FN0001000000000000000S","name":"soar"}},"created_at":1790847000000}"#,
     r#"{"id":{"mandate":"mnd_01K6FN0001000000000000000M","version":1},"agent":"agt_01K6FN0001000000000000000A",
         "terms":{"name":"m","actions":["deploy"]},"created_at":0}"#,
+];
+const TOKEN_NAME: [&str; 2] = [
+    r#"{"id":"0000000000000000000000000000000a","token":"0000000000000000000000000000000a"}"#,
+    r#"{"id":"0000000000000000000000000000000b","token":"0000000000000000000000000000000b"}"#,
+];
+const TEMPLATE: [&str; 2] = [
+    r#"{"id":"0000000000000000000000000000000a","workspace":"wsp_01K6FN0001000000000000000A","name":"Büro-Bedarf","terms":{"name":"Office",
+        "actions":["payment"],"limits":{"currency":"EUR","perAction":5000}},"created_by":{"person":"prp_01K6FN0001000000000000000P"},
+        "created_at":1790847000000}"#,
+    r#"{"id":"0000000000000000000000000000000b","workspace":"wsp_01K6FN0001000000000000000B","name":"b","terms":{"name":"m","actions":["deploy"]},
+        "created_at":0}"#,
 ];
 const ACTIVITY: [&str; 2] = [
     r#"{"agent":"agt_01K6FN0001000000000000000A","tools":{"recent":[1790847000000,0,250],"sealed":7,"first":3},

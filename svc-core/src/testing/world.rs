@@ -37,7 +37,7 @@ use crate::rules::people::by::{By, Person};
 use crate::rules::people::create_workspace::CreateWorkspace;
 use crate::rules::people::keys::NewKey;
 use crate::rules::people::mandates::Content;
-use crate::rules::people::register_agent::{ActsFor, RegisterAgent};
+use crate::rules::people::register_agent::RegisterAgent;
 use crate::rules::people::settings::ChangeSettings;
 use crate::rules::read::get_action;
 use crate::state::evidence::Entry;
@@ -294,7 +294,8 @@ impl<S: Store> World<S> {
     /// Where they are out of their bounds.
     pub fn change_settings(&mut self, settings: Settings) -> Arc<Workspace> {
         let workspace = self.workspace;
-        self.run(ChangeSettings { workspace, settings }).expect("settings within their bounds")
+        self.run(ChangeSettings { workspace, by: By::Program, change: settings.into() })
+            .expect("settings within their bounds")
     }
 
     /// Asks the gate.
@@ -455,7 +456,7 @@ impl<S: Store> NewAgent<'_, S> {
         let Self { world, tier, mandates } = self;
         let key = NewKey { digest: Digest::of(world.dice.bytes()), prefix: "ask_00000000".into() };
         let (workspace, name) = (world.workspace, label("Agent"));
-        let made = RegisterAgent { workspace, name, principal: ActsFor::Owner, tier, mandates, key };
+        let made = RegisterAgent { tier, mandates, ..RegisterAgent::new(workspace, name, key) };
         let registered = world.run(made).expect("an agent is registered");
         Caller::of(&registered.binding).expect("the key is the agent's")
     }

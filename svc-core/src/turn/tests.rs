@@ -53,7 +53,7 @@ fn at(bits: u128) -> WorkspaceId {
 }
 
 fn counter(bits: u128, epoch: u64) -> Roster {
-    Roster { workspace: at(bits), epoch, agents: 0 }
+    Roster { workspace: at(bits), epoch, agents: 0, mandates: 0 }
 }
 
 /// Adds one to a counter, which may be absent, and answers the sum.

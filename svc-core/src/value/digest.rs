@@ -133,6 +133,10 @@ macro_rules! digest_ids {
 digest_ids! {
     /// A sliding line that seals its older entries into blocks.
     BlockOwner "line";
+    /// A workspace's template: named by the workspace and its name.
+    TemplateId "template";
+    /// The service token that has a name in a workspace.
+    TokenNameId "token name";
     /// A credential's row: named by the digest of the whole key.
     CredentialId "credential";
     /// Who uses an e-mail address: an account, or a principal of one workspace.

@@ -30,6 +30,10 @@ pub enum Index {
     SessionsOf,
     /// Service tokens of a workspace, by id.
     TokensOf,
+    /// Templates of a workspace, by the first bytes of their names.
+    TemplatesOf,
+    /// Versions of a mandate, by their number.
+    VersionsOf,
     /// Placed ledger records of a workspace, by `seq`.
     LedgerOf,
     /// Personal texts that a person's records disclose, by the record's id.
@@ -63,6 +67,8 @@ impl Index {
         Self::PrincipalsOf,
         Self::SessionsOf,
         Self::TokensOf,
+        Self::TemplatesOf,
+        Self::VersionsOf,
         Self::LedgerOf,
         Self::Outbox,
         Self::PersonalBy,
@@ -88,6 +94,8 @@ impl Index {
             Self::PrincipalsOf => "principals_of",
             Self::SessionsOf => "sessions_of",
             Self::TokensOf => "tokens_of",
+            Self::TemplatesOf => "templates_of",
+            Self::VersionsOf => "versions_of",
             Self::LedgerOf => "ledger_of",
             Self::Outbox => "outbox",
             Self::PersonalBy => "personal_by",

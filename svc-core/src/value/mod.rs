@@ -21,6 +21,9 @@ pub mod text;
 pub mod time;
 pub mod verbatim;
 
+/// The largest whole number that every JSON reader keeps exactly: 2^53 − 1.
+pub const SAFE_MAX: i64 = (1 << 53) - 1;
+
 pub use currency::Currency;
 pub use id::Id;
 pub use invalid::Invalid;

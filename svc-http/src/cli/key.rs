@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use svc_core::engine::Failure;
 use svc_core::refusal::Kind;
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::CreateKey;
 use svc_core::state::gate::receipt::PublicKey;
 use svc_core::state::people::{Binding, KeyScope, Purpose};
@@ -29,15 +30,12 @@ pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem
         (None, Some(Scope::Admin)) => KeyScope::Admin,
         (None, Some(Scope::Inference) | None) => KeyScope::Inference,
     };
-    let binding = gate.execute(CreateKey {
-        workspace: workspace.id,
-        scope,
+    let made = gate.execute(CreateKey {
         principal: wish.principal,
         label: wish.label.clone(),
-        expires_at: None,
-        key: key.stored.clone(),
+        ..CreateKey::new(workspace.id, By::Program, scope, key.stored.clone())
     });
-    let binding = binding.map_err(|failure| match (&failure, wish.agent) {
+    let made = made.map_err(|failure| match (&failure, wish.agent) {
         (Failure::Refused(refusal), Some(agent)) if refusal.kind() == Kind::NotFound => Problem::new(
             format!("this workspace has no agent {agent}"),
             "Check the id: `svc init` prints the first agent's.",
@@ -45,10 +43,10 @@ pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem
         _ => failure.into(),
     })?;
     if wish.json {
-        print_json(&as_json(&key, &binding, wish))?;
+        print_json(&as_json(&key, &made.binding, wish))?;
     } else {
         print(&format!("{}\n", key.text.expose()))?;
-        note(&format!("{} is shown this once: keep it now. Only its digest is stored.\n", binding.key));
+        note(&format!("{} is shown this once: keep it now. Only its digest is stored.\n", made.binding.key));
     }
     Ok(ExitCode::SUCCESS)
 }

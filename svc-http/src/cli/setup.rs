@@ -111,7 +111,7 @@ fn with_agent(gate: &Gate, workspace: &Workspace, new_keys: bool) -> Result<Home
     let home = with_keys(gate, workspace, &agent, agent_key)?;
     // The old ones end last: a start that is cut short leaves no one without a key.
     for key in old.iter().filter(|key| key.revoked_at.is_none()) {
-        gate.execute(RevokeKey { workspace: workspace.id, credential: key.id })?;
+        gate.execute(RevokeKey { workspace: workspace.id, by: By::Program, credential: key.id })?;
     }
     Ok(home)
 }
@@ -127,24 +127,16 @@ fn with_keys(gate: &Gate, workspace: &Workspace, agent: &Agent, agent_key: NewSe
 
 fn register(gate: &Gate, workspace: WorkspaceId, key: &NewSecret) -> Result<Arc<Agent>, Problem> {
     let registered = gate.execute(RegisterAgent {
-        workspace,
-        name: own(Label::parse(AGENT_NAME))?,
-        principal: ActsFor::Owner,
-        tier: Tier::Standard,
         mandates: TEMPLATES.iter().map(|name| Content::Template((*name).into())).collect(),
-        key: key.stored.clone(),
+        ..RegisterAgent::new(workspace, own(Label::parse(AGENT_NAME))?, key.stored.clone())
     })?;
     Ok(registered.agent)
 }
 
 fn create(gate: &Gate, workspace: WorkspaceId, scope: KeyScope, key: &NewSecret) -> Result<(), Problem> {
     gate.execute(CreateKey {
-        workspace,
-        scope,
-        principal: None,
         label: Some(own(Label::parse(KEY_LABEL))?),
-        expires_at: None,
-        key: key.stored.clone(),
+        ..CreateKey::new(workspace, By::Program, scope, key.stored.clone())
     })?;
     Ok(())
 }

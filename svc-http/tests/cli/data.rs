@@ -207,8 +207,7 @@ fn a_first_start_that_was_cut_short_is_finished() {
         let unseen = Digest::of("ask_unseen");
         if has_agent {
             let key = NewKey { digest: unseen, prefix: "ask_unseen".into() };
-            let (principal, tier) = (ActsFor::Owner, Tier::Standard);
-            gate.execute(RegisterAgent { workspace, name, principal, tier, mandates: Vec::new(), key }).unwrap();
+            gate.execute(RegisterAgent::new(workspace, name, key)).unwrap();
         }
         gate.close();
         let made: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();

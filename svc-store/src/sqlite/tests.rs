@@ -37,7 +37,7 @@ fn workspace(n: u128) -> WorkspaceId {
 }
 
 fn roster(n: u128, epoch: u64) -> Roster {
-    Roster { workspace: workspace(n), epoch, agents: 0 }
+    Roster { workspace: workspace(n), epoch, agents: 0, mandates: 0 }
 }
 
 fn entry(n: u128) -> Entry {

@@ -239,12 +239,8 @@ fn a_principal_without_a_sign_in_is_not_asked() {
 
     let mut world = World::with(fast());
     let made = RegisterAgent {
-        workspace: world.workspace(),
-        name: Label::parse("Robot").unwrap(),
         principal: ActsFor::Email(Email::parse("nobody@example.com").unwrap()),
-        tier: Tier::Standard,
-        mandates: Vec::new(),
-        key: NewKey::of("ask_of_a_test"),
+        ..RegisterAgent::new(world.workspace(), Label::parse("Robot").unwrap(), NewKey::of("ask_of_a_test"))
     };
     let made = world.run(made).unwrap();
     let agent = svc_core::rules::gate::Caller::of(&made.binding).unwrap();

@@ -1,5 +1,6 @@
 //! The ledger: a record of everything in its own commit, and its place within a second.
 
+use svc_core::rules::people::by::By;
 use svc_core::state::evidence::Entry;
 use svc_core::state::gate::OutcomeStatus;
 use svc_core::store::Record;
@@ -134,7 +135,7 @@ fn records_hold_the_members_of_their_kind() {
     world.settle(&agent, over, OutcomeStatus::Completed, Some(301));
     let row: std::sync::Arc<svc_core::state::gate::Agent> = world.row(agent.agent);
     let (workspace, credential) = (agent.workspace, row.keys[0].credential);
-    world.run(svc_core::rules::people::keys::RevokeKey { workspace, credential }).unwrap();
+    world.run(svc_core::rules::people::keys::RevokeKey { workspace, by: By::Program, credential }).unwrap();
     world.advance(Span::seconds(1));
     let entries = entries(&mut world);
     let told: Vec<String> = entries.iter().map(line).filter(|it| !it.starts_with('m')).collect();

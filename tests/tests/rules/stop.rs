@@ -1,6 +1,7 @@
 //! A stopped agent reads no allow that it could still act on.
 
 use svc_core::refusal::Kind;
+use svc_core::rules::people::by::By;
 use svc_core::state::gate::{ApprovalState, Code, DecidedBy, OutcomeStatus, Status, Verb};
 use svc_core::state::people::KeyScope;
 use svc_core::testing::world::{charge, key, payment, request};
@@ -95,13 +96,16 @@ fn keys_and_agents_end() {
     let credential = row.keys[0].credential;
     let stored: std::sync::Arc<svc_core::state::people::Credential> = world.row(credential);
     assert_eq!(stored.binding.scope, KeyScope::Agent(agent.agent));
-    let revoke = svc_core::rules::people::keys::RevokeKey { workspace: agent.workspace, credential };
+    let revoke = svc_core::rules::people::keys::RevokeKey { workspace: agent.workspace, by: By::Program, credential };
     world.run(revoke).unwrap();
     let refused = world.try_authorize(&agent, payment(1, "EUR", "a.example")).unwrap_err();
     assert_eq!(refused.kind(), Kind::InvalidApiKey);
     let other = world.agent().with_mandate(svc_core::testing::world::terms(PAY)).register();
-    let remove =
-        svc_core::rules::people::register_agent::RemoveAgent { workspace: other.workspace, agent: other.agent };
+    let remove = svc_core::rules::people::register_agent::RemoveAgent {
+        workspace: other.workspace,
+        by: By::Program,
+        agent: other.agent,
+    };
     world.run(remove).unwrap();
     let refused = world.try_authorize(&other, payment(1, "EUR", "a.example")).unwrap_err();
     assert_eq!((refused.kind(), refused.agent_id()), (Kind::AgentNotFound, Some(&*other.agent.to_string())));
@@ -114,15 +118,12 @@ fn a_key_ends_by_itself() {
     use svc_core::rules::people::keys::{CreateKey, NewKey};
 
     let (mut world, agent) = calm(&[PAY]);
+    let key = NewKey::of("ask_for_an_hour");
     let made = CreateKey {
-        workspace: agent.workspace,
-        scope: KeyScope::Agent(agent.agent),
-        principal: None,
-        label: None,
         expires_at: Some(world.now().plus(Span::hours(1))),
-        key: NewKey::of("ask_for_an_hour"),
+        ..CreateKey::new(agent.workspace, By::Program, KeyScope::Agent(agent.agent), key)
     };
-    let brief = Caller::of(&world.run(made).unwrap()).unwrap();
+    let brief = Caller::of(&world.run(made).unwrap().binding).unwrap();
     world.advance(Span::millis(3_600_000 - 1));
     assert_eq!(ask(&mut world, &brief, payment(1, "EUR", "a.example")).0, Verb::Allow);
     world.advance(Span::millis(1));

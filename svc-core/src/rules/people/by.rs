@@ -4,11 +4,12 @@
 use core::net::IpAddr;
 use std::sync::Arc;
 
+use super::keys;
 use crate::refusal::Refusal;
 use crate::state::evidence::Actor;
 use crate::state::gate::Agent;
 use crate::state::people::{
-    Account, Credential, KeyScope, MemberState, Principal, Proof, Reach, Right, Role, ServiceToken, Session,
+    Account, Credential, KeyScope, Maker, MemberState, Principal, Proof, Reach, Right, Role, ServiceToken, Session,
     TokenScope, Workspace,
 };
 use crate::store::Row;
@@ -107,6 +108,17 @@ impl By {
         }
     }
 
+    /// Who a row names as its maker; `None` for the program.
+    #[must_use]
+    pub fn maker(&self) -> Option<Maker> {
+        match self {
+            Self::Program => None,
+            Self::Person(person) => Some(Maker::Person(person.principal)),
+            Self::Token(token) => Some(Maker::Token { id: token.token, name: token.name.clone() }),
+            Self::Key(key) => Some(Maker::Key(key.key)),
+        }
+    }
+
     /// The person, where it is one.
     #[must_use]
     pub const fn principal(&self) -> Option<PrincipalId> {
@@ -143,8 +155,10 @@ pub fn entitled(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, right: R
             }
         }
         By::Key(key) => {
-            let row = scope.get::<Credential>(key.row)?.filter(|it| it.is_live(scope.now()));
-            let row = row.ok_or_else(Refusal::invalid_api_key)?;
+            let row = scope.get::<Credential>(key.row)?.ok_or_else(Refusal::invalid_api_key)?;
+            if !keys::is_in_force(scope, &row)? {
+                return Err(Refusal::invalid_api_key().into());
+            }
             in_workspace(row.binding.workspace, workspace)?;
             if row.binding.scope == KeyScope::Admin && right.of_admin_key() {
                 Ok(Reach::All)

@@ -1,18 +1,23 @@
-//! Gateway keys: made once, shown once, kept as a digest, revoked for good.
+//! Gateway keys: made once, shown once, kept as a digest, revoked for good. A key that an admin key made ends with it.
 
 use std::sync::Arc;
 
+use super::by::{By, entitled, reaches};
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::own_agent;
-use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::{Agent, AgentKey};
-use crate::state::people::{Binding, Credential, KeyScope, Principal, Workspace};
+use crate::state::people::{Binding, Credential, KeyScope, Principal, Right, Workspace};
+use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::canonical::Object;
 use crate::value::digest::{CredentialId, Digest};
-use crate::value::id::{AgentId, KeyId, PrincipalId, WorkspaceId};
+use crate::value::id::{AgentId, KeyId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::text::Label;
+
+/// How many keys may stand above a key that was made by a key.
+const MADE_UNDER_MAX: usize = 16;
 
 /// A key that somebody made: the digest of its text and what may be shown of it. The text itself never gets here.
 #[derive(Clone, Debug)]
@@ -36,74 +41,168 @@ impl NewKey {
 pub struct CreateKey {
     /// In which workspace.
     pub workspace: WorkspaceId,
+    /// Who makes it.
+    pub by: By,
     /// What it may do.
     pub scope: KeyScope,
-    /// Who its traffic counts for; an agent's key counts for the agent's principal, any other by default for the owner.
+    /// Who its traffic counts for; an agent's key counts for the agent's principal, any other by default for its maker.
     pub principal: Option<PrincipalId>,
+    /// The team its traffic counts for.
+    pub team: Option<TeamId>,
     /// What people call it.
     pub label: Option<Label>,
+    /// The class of its tasks where a call names none.
+    pub task_class: Option<Label>,
+    /// Whether a call may name another class.
+    pub task_class_open: bool,
     /// When it ends by itself.
     pub expires_at: Option<Timestamp>,
     /// The key.
     pub key: NewKey,
 }
 
-/// Makes a key and gives its binding.
+impl CreateKey {
+    /// A key without a label, team, class or end, for whoever makes it.
+    #[must_use]
+    pub const fn new(workspace: WorkspaceId, by: By, scope: KeyScope, key: NewKey) -> Self {
+        Self {
+            workspace,
+            by,
+            scope,
+            principal: None,
+            team: None,
+            label: None,
+            task_class: None,
+            task_class_open: false,
+            expires_at: None,
+            key,
+        }
+    }
+}
+
+/// Makes a key and gives its row.
 ///
 /// # Errors
-/// `not_found` where the workspace has no such agent, `invalid_request` where it has no such principal.
-pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Binding, Halt> {
+/// Those of [`entitled`], `not_found` where the workspace has no such agent, `invalid_request` where it has no such principal
+/// or team.
+pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Credential>, Halt> {
+    let agent = match asked.scope {
+        KeyScope::Agent(agent) => {
+            let reach = entitled(scope, &asked.by, asked.workspace, Right::AgentKeys)?;
+            let agent = own_agent(scope, asked.workspace, agent)?;
+            reaches(&asked.by, reach, &agent)?;
+            Some(agent)
+        }
+        KeyScope::Admin | KeyScope::Inference => {
+            entitled(scope, &asked.by, asked.workspace, Right::ManageKeys)?;
+            None
+        }
+    };
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
-    let principal = match (asked.scope, asked.principal) {
-        (KeyScope::Agent(agent), _) => own_agent(scope, workspace.id, agent)?.principal,
-        (KeyScope::Admin | KeyScope::Inference, None) => workspace.owner,
-        (KeyScope::Admin | KeyScope::Inference, Some(id)) => {
+    let principal = match (&agent, asked.principal, &asked.by) {
+        (Some(agent), _, _) => agent.principal,
+        (None, Some(id), _) => {
             let known = scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace.id);
             known.ok_or_else(|| Refusal::invalid_field("principalId", "names no principal of this workspace"))?.id
         }
+        (None, None, By::Person(person)) => person.principal,
+        (None, None, By::Key(key)) => key.principal,
+        (None, None, By::Program | By::Token(_)) => workspace.owner,
     };
     let id = Credential::id_of(&asked.key.digest);
     if scope.get::<Credential>(id)?.is_some() {
         // 256 random bits came twice: whoever drew them has no entropy, and gets no key.
         return Err(Refusal::internal().into());
     }
-    let binding = Binding { key: scope.fresh(), workspace: workspace.id, scope: asked.scope, principal, team: None };
-    keep(scope, asked, &binding, id);
-    if let KeyScope::Agent(agent) = asked.scope {
-        let agent = own_agent(scope, workspace.id, agent)?;
+    let binding = Binding {
+        key: scope.fresh(),
+        workspace: workspace.id,
+        scope: asked.scope,
+        principal,
+        team: asked.team,
+        task_class: asked.task_class.clone(),
+        task_class_open: asked.task_class_open,
+    };
+    let made_under = made_under(scope, &asked.by)?;
+    let credential = keep(scope, asked, binding, id, made_under);
+    if let Some(agent) = agent {
         let mut agent = Agent::clone(&agent);
-        agent.keys.push(AgentKey { id: binding.key, credential: id, expires_at: asked.expires_at });
+        agent.keys.push(AgentKey { id: credential.binding.key, credential: id, expires_at: asked.expires_at });
         scope.put(agent);
     }
-    Ok(binding)
+    Ok(credential)
+}
+
+/// The keys that a key ends with which `by` makes.
+fn made_under(scope: &mut Scope<'_>, by: &By) -> Result<Vec<CredentialId>, Halt> {
+    let By::Key(key) = by else { return Ok(Vec::new()) };
+    let maker = scope.get::<Credential>(key.row)?.ok_or_else(Refusal::invalid_api_key)?;
+    let mut above = maker.made_under.clone();
+    if above.len() >= MADE_UNDER_MAX {
+        return Err(Refusal::forbidden("too many keys stand above this one: have a person make the next").into());
+    }
+    above.push(key.row);
+    Ok(above)
+}
+
+/// Whether a key that is no agent's is in force: by its own row, and by the keys that it ends with.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn is_in_force(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
+    if !credential.is_live(scope.now()) {
+        return Ok(false);
+    }
+    Ok(!ended_above(scope, credential)?)
+}
+
+/// Whether a key that this one ends with was revoked.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn ended_above(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
+    let keys: Vec<_> = credential.made_under.iter().map(|it| Credential::key(*it)).collect();
+    scope.want(&keys)?;
+    for above in &credential.made_under {
+        if scope.get::<Credential>(*above)?.is_none_or(|it| it.revoked_at.is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Writes the credential's row and its record.
-pub(super) fn keep(scope: &mut Scope<'_>, asked: &CreateKey, binding: &Binding, id: CredentialId) {
-    let scope_name = match binding.scope {
-        KeyScope::Agent(_) => "agent",
-        KeyScope::Admin => "admin",
-        KeyScope::Inference => "inference",
-    };
-    let mut data = Object::new().text("scope", scope_name).text("prefix", &asked.key.prefix);
+pub(super) fn keep(
+    scope: &mut Scope<'_>,
+    asked: &CreateKey,
+    binding: Binding,
+    id: CredentialId,
+    made_under: Vec<CredentialId>,
+) -> Arc<Credential> {
+    let mut data = Object::new().text("scope", binding.scope.as_str()).text("prefix", &asked.key.prefix);
     data = data.text("principalId", &binding.principal.to_string());
     let agent = if let KeyScope::Agent(agent) = binding.scope { Some(agent.to_string()) } else { None };
     if let Some(agent) = &agent {
         data = data.text("agentId", agent);
     }
-    let fact =
-        Fact { kind: "key.created", actor: Actor::Policy, subject: Subject::Key(binding.key), data: data.finish() };
-    scope.append(binding.workspace, fact);
-    scope.put(Credential {
+    let subject = Subject::Key(binding.key);
+    let fact = Fact { kind: "key.created", actor: asked.by.actor(), subject, data: data.finish() };
+    let texts: Vec<_> = asked.label.iter().map(|it| ("label", it.as_str())).collect();
+    scope.append_with(binding.workspace, fact, &texts);
+    let credential = Credential {
         id,
         digest: asked.key.digest,
-        binding: binding.clone(),
+        binding,
         prefix: asked.key.prefix.clone(),
         label: asked.label.clone(),
+        created_by: asked.by.maker(),
+        made_under,
         created_at: scope.now(),
         expires_at: asked.expires_at,
         revoked_at: None,
-    });
+    };
+    scope.put(credential.clone());
+    Arc::new(credential)
 }
 
 /// Ends a key for good.
@@ -111,6 +210,8 @@ pub(super) fn keep(scope: &mut Scope<'_>, asked: &CreateKey, binding: &Binding, 
 pub struct RevokeKey {
     /// In which workspace.
     pub workspace: WorkspaceId,
+    /// Who ends it.
+    pub by: By,
     /// The key's credential row.
     pub credential: CredentialId,
 }
@@ -118,10 +219,10 @@ pub struct RevokeKey {
 /// Ends a key; ending an ended one changes nothing.
 ///
 /// # Errors
-/// `not_found` where the workspace has no such key.
+/// Those of [`entitled`], `not_found` where the workspace has no such key.
 pub fn revoke_key(scope: &mut Scope<'_>, asked: &RevokeKey) -> Result<KeyId, Halt> {
-    let found = scope.get::<Credential>(asked.credential)?.filter(|it| it.binding.workspace == asked.workspace);
-    let credential: Arc<Credential> = found.ok_or_else(Refusal::not_found)?;
+    let found = own_key(scope, &asked.by, asked.workspace, asked.credential);
+    let credential = found?;
     let key = credential.binding.key;
     if credential.revoked_at.is_some() {
         return Ok(key);
@@ -130,9 +231,36 @@ pub fn revoke_key(scope: &mut Scope<'_>, asked: &RevokeKey) -> Result<KeyId, Hal
         drop_from(scope, agent, key)?;
     }
     let data = Object::new().text("prefix", &credential.prefix).finish();
-    scope.append(asked.workspace, Fact { kind: "key.revoked", actor: Actor::Policy, subject: Subject::Key(key), data });
+    let fact = Fact { kind: "key.revoked", actor: asked.by.actor(), subject: Subject::Key(key), data };
+    scope.append(asked.workspace, fact);
     scope.put(Credential { revoked_at: Some(scope.now()), ..Credential::clone(&credential) });
     Ok(key)
+}
+
+/// A key of the workspace that `by` may read and end: an agent's by the right to that agent's keys, any other by the right to
+/// keys.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn own_key(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    id: CredentialId,
+) -> Result<Arc<Credential>, Halt> {
+    let found = scope.get::<Credential>(id)?.filter(|it| it.binding.workspace == workspace);
+    let Some(credential) = found else {
+        entitled(scope, by, workspace, Right::AgentKeys)?;
+        return Err(Refusal::not_found().into());
+    };
+    if let KeyScope::Agent(agent) = credential.binding.scope {
+        let reach = entitled(scope, by, workspace, Right::AgentKeys)?;
+        let agent = scope.get::<Agent>(agent)?.ok_or_else(Refusal::not_found)?;
+        reaches(by, reach, &agent)?;
+    } else {
+        entitled(scope, by, workspace, Right::ManageKeys)?;
+    }
+    Ok(credential)
 }
 
 fn drop_from(scope: &mut Scope<'_>, agent: AgentId, key: KeyId) -> Result<(), Halt> {

@@ -1,12 +1,15 @@
-//! Mandates: granted from a template or whole, and revoked. A version is immutable.
+//! Mandates: granted from a template or whole, changed by new versions, paused, revoked. A version is immutable; sums belong
+//! to the mandate, whatever its version.
 
 use std::sync::Arc;
 
+use super::by::{By, entitled};
+use super::recount::Recount;
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::own_agent;
-use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Agent, Grant, Mandate, Template, Terms};
-use crate::state::people::{Roster, Workspace};
+use crate::state::evidence::{Fact, Subject};
+use crate::state::gate::{Agent, Grant, Mandate, Standing, Template, Terms, TermsChange, WorkspaceTemplate};
+use crate::state::people::{Allowance, Plans, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -16,10 +19,17 @@ use crate::value::text::Label;
 /// What a new mandate says.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// What the template with this name says, in the workspace's currency.
+    /// What the template with this name says.
     Template(Box<str>),
     /// This.
     Whole(Box<Terms>),
+}
+
+/// What a new mandate says, once its template was looked up.
+#[derive(Clone, Debug)]
+pub(super) struct Meant {
+    pub(super) terms: Terms,
+    pub(super) template: Option<Label>,
 }
 
 /// Grants a mandate to an agent.
@@ -27,59 +37,212 @@ pub enum Content {
 pub struct GrantMandate {
     /// In which workspace.
     pub workspace: WorkspaceId,
+    /// Who grants it.
+    pub by: By,
     /// To which agent.
     pub agent: AgentId,
     /// What it says.
     pub content: Content,
+    /// Whether it is meant that it lets the agent go anywhere beside a narrower one.
+    pub confirm_broaden: bool,
+    /// What plans allow.
+    pub plans: Plans,
+}
+
+impl GrantMandate {
+    /// A mandate that the program grants.
+    #[must_use]
+    pub fn new(workspace: WorkspaceId, agent: AgentId, content: Content) -> Self {
+        Self { workspace, by: By::Program, agent, content, confirm_broaden: false, plans: Plans::default() }
+    }
 }
 
 /// Grants a mandate.
 ///
 /// # Errors
-/// `not_found` where the workspace has no such agent, `invalid_mandate` naming every fault, `unknown_template`.
+/// Those of [`entitled`]; `not_found` where the workspace has no such agent, `invalid_mandate` naming every fault,
+/// `unknown_template`, `plan_limit_reached`, `confirm_broaden` naming the narrower mandate.
 pub fn grant_mandate(scope: &mut Scope<'_>, asked: &GrantMandate) -> Result<Arc<Mandate>, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
     scope.want(&[Agent::key(asked.agent), Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
-    let grant = grant_new(scope, agent.id, &workspace, &asked.content)?;
-    let version = MandateVersionId { mandate: grant.id, version: grant.version };
-    let mut agent = Agent::clone(&agent);
-    agent.mandates.push(grant);
-    agent.mandates.sort_by_key(|it| it.id);
-    scope.put(agent);
-    touch(scope, asked.workspace)?;
-    scope.get::<Mandate>(version)?.ok_or_else(|| Refusal::internal().into())
-}
-
-/// Writes the first version of a new mandate and its record.
-pub(super) fn grant_new(
-    scope: &mut Scope<'_>,
-    agent: AgentId,
-    workspace: &Workspace,
-    content: &Content,
-) -> Result<Grant, Halt> {
-    let (terms, template) = match content {
-        Content::Whole(terms) => (Terms::clone(terms), None),
-        Content::Template(name) => {
-            let template = Template::find(name).ok_or_else(|| Refusal::unknown_template(name))?;
-            let terms = template.terms(workspace.settings.currency).map_err(|_| Refusal::internal())?;
-            (terms, Some(Label::parse(template.name).map_err(|_| Refusal::internal())?))
-        }
-    };
-    let faults = terms.faults(scope.now());
+    let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    let meant = read(scope, &workspace, &asked.content)?;
+    let faults = meant.terms.faults(scope.now());
     if !faults.is_empty() {
         return Err(Refusal::invalid_mandate(faults).into());
     }
+    let mandates = roster.mandates.saturating_add(1);
+    if !Allowance::admits(asked.plans.of(workspace.plan).mandates, mandates) {
+        return Err(Refusal::plan_agents().into());
+    }
+    if !asked.confirm_broaden {
+        narrower(scope, &agent, &meant.terms, None)?;
+    }
+    let (granted, mandate) = grant(scope, agent.id, workspace.id, &asked.by, meant);
+    let mut agent = Agent::clone(&agent);
+    agent.mandates.push(granted);
+    agent.mandates.sort_by_key(|it| it.id);
+    scope.put(agent);
+    scope.put(Roster { epoch: roster.epoch.saturating_add(1), mandates, ..Roster::clone(&roster) });
+    Ok(mandate)
+}
+
+/// Looks up what is meant.
+pub(super) fn read(scope: &mut Scope<'_>, workspace: &Workspace, content: &Content) -> Result<Meant, Halt> {
+    let name = match content {
+        Content::Whole(terms) => return Ok(Meant { terms: Terms::clone(terms), template: None }),
+        Content::Template(name) => name,
+    };
+    let label = Label::parse(name).map_err(|_| Refusal::unknown_template(name))?;
+    let terms = match Template::find(name) {
+        Some(template) => template.terms(workspace.settings.currency).map_err(|_| Refusal::internal())?,
+        None => {
+            let own = scope.get::<WorkspaceTemplate>(WorkspaceTemplate::id_of(workspace.id, &label))?;
+            own.ok_or_else(|| Refusal::unknown_template(name))?.terms.clone()
+        }
+    };
+    Ok(Meant { terms, template: Some(label) })
+}
+
+/// Writes the first version of a new mandate and its record.
+pub(super) fn grant(
+    scope: &mut Scope<'_>,
+    agent: AgentId,
+    workspace: WorkspaceId,
+    by: &By,
+    meant: Meant,
+) -> (Grant, Arc<Mandate>) {
+    let Meant { terms, template } = meant;
     let id = MandateVersionId { mandate: scope.fresh(), version: 1 };
     let mut data = Object::new().text("agentId", &agent.to_string()).int("mandateVersion", 1);
     if let Some(template) = &template {
         data = data.text("template", template.as_str());
     }
-    let subject = Subject::Mandate(id.mandate);
-    scope.append(workspace.id, Fact { kind: "mandate.created", actor: Actor::Policy, subject, data: data.finish() });
+    let fact =
+        Fact { kind: "mandate.created", actor: by.actor(), subject: Subject::Mandate(id.mandate), data: data.finish() };
+    scope.append(workspace, fact);
     let expires_at = terms.expires_at;
-    scope.put(Mandate { id, agent, template, terms, created_by: None, created_at: scope.now() });
-    Ok(Grant { id: id.mandate, version: 1, paused: false, expires_at })
+    let mandate = Mandate { id, agent, template, terms, created_by: by.maker(), created_at: scope.now() };
+    scope.put(mandate.clone());
+    (Grant { id: id.mandate, version: 1, paused: false, expires_at }, Arc::new(mandate))
+}
+
+/// That `terms` let the agent go nowhere where another active mandate of it holds it to some merchants.
+fn narrower(scope: &mut Scope<'_>, agent: &Agent, terms: &Terms, but: Option<MandateId>) -> Result<(), Halt> {
+    let others: Vec<_> = agent.mandates_in_force(scope.now()).filter(|it| Some(it.mandate) != but).collect();
+    scope.want(&others.iter().map(|it| Mandate::key(*it)).collect::<Vec<_>>())?;
+    for other in others {
+        let other = scope.get::<Mandate>(other)?.ok_or_else(Refusal::internal)?;
+        if terms.broadens(&other.terms) {
+            return Err(Refusal::confirm_broaden(other.id.mandate).into());
+        }
+    }
+    Ok(())
+}
+
+/// Changes a mandate.
+#[derive(Clone, Debug)]
+pub struct ChangeMandate {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Who changes it.
+    pub by: By,
+    /// Of which agent.
+    pub agent: AgentId,
+    /// Which mandate.
+    pub mandate: MandateId,
+    /// What it says from now on.
+    pub change: TermsChange,
+    /// Whether it is paused from now on.
+    pub paused: Option<bool>,
+    /// Whether it is meant that it lets the agent go anywhere.
+    pub confirm_broaden: bool,
+    /// What the mandate's own actions add up to, where a period changes.
+    pub counted: Option<Recount>,
+}
+
+/// A mandate as it stands: what it says and how its agent holds it.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The version in force, or the last one that was.
+    pub mandate: Arc<Mandate>,
+    /// How the agent holds it; `None` once it was revoked.
+    pub grant: Option<Grant>,
+}
+
+/// Changes a mandate: what it says makes the next version. `None` where its actions have to be counted for a changed period
+/// and were not, or have moved since: count with [`super::recount::plan`] and ask again.
+///
+/// # Errors
+/// Those of [`entitled`]; `not_found` where the agent has no such mandate in force; `invalid_mandate` naming every fault;
+/// `confirm_broaden` naming the narrower mandate.
+pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Option<Held>, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
+    scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace), Workspace::key(asked.workspace)])?;
+    let agent = own_agent(scope, asked.workspace, asked.agent)?;
+    let (old, held) = held(scope, &agent, asked.mandate)?;
+    let terms = asked.change.onto(&old.terms);
+    let paused = asked.paused.unwrap_or(held.paused);
+    let changes = terms != old.terms;
+    if !changes && paused == held.paused {
+        return Ok(Some(Held { mandate: old, grant: Some(held) }));
+    }
+    let mut faults = if changes { terms.faults(scope.now()) } else { Vec::new() };
+    faults.extend(terms.faults_after(&old.terms));
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_mandate(faults).into());
+    }
+    if !asked.confirm_broaden {
+        if terms.merchants_allowed().is_none() && old.merchants_allowed().is_some() {
+            return Err(Refusal::confirm_broaden(asked.mandate).into());
+        }
+        if changes {
+            narrower(scope, &agent, &terms, Some(asked.mandate))?;
+        }
+    }
+    if !super::recount::settle(scope, &old, &terms, asked.counted.as_ref())? {
+        return Ok(None);
+    }
+    let mandate = if changes { next_version(scope, &old, terms, &asked.by)? } else { old };
+    let grant = Grant { id: asked.mandate, version: mandate.id.version, paused, expires_at: mandate.terms.expires_at };
+    record(scope, asked, &held, &grant);
+    let mut agent = Agent::clone(&agent);
+    agent.mandates.iter_mut().filter(|it| it.id == grant.id).for_each(|it| it.clone_from(&grant));
+    scope.put(agent);
+    touch(scope, asked.workspace, 0)?;
+    Ok(Some(Held { mandate, grant: Some(grant) }))
+}
+
+fn next_version(scope: &mut Scope<'_>, old: &Mandate, terms: Terms, by: &By) -> Result<Arc<Mandate>, Halt> {
+    let id = MandateVersionId { version: old.id.version.saturating_add(1), ..old.id };
+    if scope.get::<Mandate>(id)?.is_some() {
+        return Err(Refusal::internal().into());
+    }
+    let mandate = Mandate { id, terms, created_by: by.maker(), created_at: scope.now(), ..old.clone() };
+    scope.put(mandate.clone());
+    Ok(Arc::new(mandate))
+}
+
+fn record(scope: &mut Scope<'_>, asked: &ChangeMandate, before: &Grant, after: &Grant) {
+    let mut data = Object::new().text("agentId", &asked.agent.to_string());
+    data = data.int("mandateVersion", after.version.into());
+    if before.paused != after.paused {
+        data = data.text("state", if after.paused { "paused" } else { "active" });
+    }
+    let subject = Subject::Mandate(asked.mandate);
+    let fact = Fact { kind: "mandate.changed", actor: asked.by.actor(), subject, data: data.finish() };
+    scope.append(asked.workspace, fact);
+}
+
+/// The version in force of a mandate that the agent holds.
+pub(super) fn held(scope: &mut Scope<'_>, agent: &Agent, id: MandateId) -> Result<(Arc<Mandate>, Grant), Halt> {
+    let found = agent.mandates.iter().find(|it| it.id == id).cloned();
+    let grant = found.ok_or_else(Refusal::not_found)?;
+    let version = MandateVersionId { mandate: id, version: grant.version };
+    let mandate = scope.get::<Mandate>(version)?.ok_or_else(Refusal::internal)?;
+    Ok((mandate, grant))
 }
 
 /// Ends a mandate for good.
@@ -87,6 +250,8 @@ pub(super) fn grant_new(
 pub struct RevokeMandate {
     /// In which workspace.
     pub workspace: WorkspaceId,
+    /// Who ends it.
+    pub by: By,
     /// Of which agent.
     pub agent: AgentId,
     /// Which mandate.
@@ -96,8 +261,9 @@ pub struct RevokeMandate {
 /// Ends a mandate.
 ///
 /// # Errors
-/// `not_found` where the agent has no such mandate in force.
+/// Those of [`entitled`]; `not_found` where the agent has no such mandate in force.
 pub fn revoke_mandate(scope: &mut Scope<'_>, asked: &RevokeMandate) -> Result<MandateId, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     let mut agent = Agent::clone(&agent);
     let before = agent.mandates.len();
@@ -107,15 +273,41 @@ pub fn revoke_mandate(scope: &mut Scope<'_>, asked: &RevokeMandate) -> Result<Ma
     }
     let data = Object::new().text("agentId", &agent.id.to_string()).finish();
     let subject = Subject::Mandate(asked.mandate);
-    scope.append(asked.workspace, Fact { kind: "mandate.revoked", actor: Actor::Policy, subject, data });
+    scope.append(asked.workspace, Fact { kind: "mandate.revoked", actor: asked.by.actor(), subject, data });
     scope.put(agent);
-    touch(scope, asked.workspace)?;
+    touch(scope, asked.workspace, 1)?;
     Ok(asked.mandate)
 }
 
-/// Notes that something changed which a selector of agents can see.
-fn touch(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<(), Halt> {
+/// Notes that something changed which a selector of agents can see, and that so many mandates ended.
+fn touch(scope: &mut Scope<'_>, workspace: WorkspaceId, ended: u32) -> Result<(), Halt> {
     let roster = scope.get::<Roster>(workspace)?.ok_or_else(Refusal::internal)?;
-    scope.put(Roster { epoch: roster.epoch.saturating_add(1), ..Roster::clone(&roster) });
+    scope.put(Roster {
+        epoch: roster.epoch.saturating_add(1),
+        mandates: roster.mandates.saturating_sub(ended),
+        ..Roster::clone(&roster)
+    });
     Ok(())
+}
+
+/// The first version of a mandate of the workspace, and its agent: what leads to all else of it.
+///
+/// # Errors
+/// `not_found` where the workspace has no such mandate.
+pub fn first_version(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    id: MandateId,
+) -> Result<(Arc<Mandate>, Arc<Agent>), Halt> {
+    let first = MandateVersionId { mandate: id, version: 1 };
+    let mandate = scope.get::<Mandate>(first)?.ok_or_else(Refusal::not_found)?;
+    let agent = scope.get::<Agent>(mandate.agent)?.filter(|it| it.workspace == workspace);
+    let agent = agent.ok_or_else(Refusal::not_found)?;
+    Ok((mandate, agent))
+}
+
+/// Whether the agent holds it still: a removed agent's mandates ended with it.
+#[must_use]
+pub fn is_held(agent: &Agent, id: MandateId) -> bool {
+    !matches!(agent.standing, Standing::Removed { .. }) && agent.mandates.iter().any(|it| it.id == id)
 }

@@ -1,10 +1,14 @@
 //! Workspaces, agents, keys, mandates and settings: who may ask, and under which rules.
 
 pub mod accounts;
+pub mod agents;
 pub mod by;
 pub mod create_workspace;
 pub mod keys;
 pub mod mandates;
+pub mod recount;
 pub mod register_agent;
 pub mod settings;
 pub mod signing_key;
+pub mod templates;
+pub mod tokens;

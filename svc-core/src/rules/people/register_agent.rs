@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::accounts::principal_for;
+use super::by::{By, entitled};
 use super::keys::{CreateKey, NewKey, keep};
-use super::mandates::{Content, grant_new};
+use super::mandates::{Content, Meant, grant, read};
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::{own_agent, recorded};
-use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::{Activity, Agent, AgentKey, Standing, Tier};
-use crate::state::people::{Binding, Credential, KeyScope, Principal, Roster, Workspace};
+use crate::state::people::{Allowance, Binding, Credential, KeyScope, Plans, Principal, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -21,16 +22,43 @@ use crate::value::text::{Email, Label};
 pub struct RegisterAgent {
     /// In which workspace.
     pub workspace: WorkspaceId,
+    /// Who makes it.
+    pub by: By,
     /// What people call it.
     pub name: Label,
     /// Who it acts for.
     pub principal: ActsFor,
     /// How much it is trusted.
     pub tier: Tier,
+    /// Who answers for it where its principal has no sign-in.
+    pub sponsor: Option<PrincipalId>,
+    /// Who may freeze it and is told of freezes.
+    pub kill_owner: Option<PrincipalId>,
     /// Its mandates.
     pub mandates: Vec<Content>,
     /// Its first key.
     pub key: NewKey,
+    /// What plans allow.
+    pub plans: Plans,
+}
+
+impl RegisterAgent {
+    /// An agent of the program's own: of the tier `standard`, for the workspace's first owner, without mandates.
+    #[must_use]
+    pub fn new(workspace: WorkspaceId, name: Label, key: NewKey) -> Self {
+        Self {
+            workspace,
+            by: By::Program,
+            name,
+            principal: ActsFor::Owner,
+            tier: Tier::Standard,
+            sponsor: None,
+            kill_owner: None,
+            mandates: Vec::new(),
+            key,
+            plans: Plans::default(),
+        }
+    }
 }
 
 /// Who an agent acts for.
@@ -56,9 +84,10 @@ pub struct Registered {
 /// Makes an agent, its mandates and its first key.
 ///
 /// # Errors
-/// `not_found` where there is no such workspace, `invalid_request` where it has no such principal, `invalid_mandate` and
-/// `unknown_template` where a mandate is none.
+/// Those of [`entitled`]; `not_found` where there is no such workspace; `invalid_request` where it has no such principal; for
+/// a token `template_only`; `unknown_template` and `invalid_mandate` where a mandate is none; `plan_limit_reached`.
 pub fn register_agent(scope: &mut Scope<'_>, asked: &RegisterAgent) -> Result<Registered, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageAgents)?;
     scope.want(&[Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
@@ -66,62 +95,119 @@ pub fn register_agent(scope: &mut Scope<'_>, asked: &RegisterAgent) -> Result<Re
     if scope.get::<Credential>(credential)?.is_some() {
         return Err(Refusal::internal().into());
     }
-    let now = scope.now();
+    if matches!(asked.by, By::Token(_)) {
+        templates_alone(asked)?;
+    }
+    known(scope, asked)?;
+    let meant = mandates(scope, &workspace, &asked.mandates)?;
+    let (agents, granted) = (roster.agents.saturating_add(1), u32::try_from(meant.len()).unwrap_or(u32::MAX));
+    let mandates = roster.mandates.saturating_add(granted);
+    let allowed = asked.plans.of(workspace.plan);
+    if !Allowance::admits(allowed.agents, agents) || (granted > 0 && !Allowance::admits(allowed.mandates, mandates)) {
+        return Err(Refusal::plan_agents().into());
+    }
     let principal = principal(scope, &workspace, &asked.principal)?;
+    scope.put(Roster { epoch: roster.epoch.saturating_add(1), agents, mandates, ..Roster::clone(&roster) });
+    Ok(made(scope, asked, principal, meant))
+}
+
+/// Writes the agent, its mandates, its key and their records.
+fn made(scope: &mut Scope<'_>, asked: &RegisterAgent, principal: PrincipalId, meant: Vec<Meant>) -> Registered {
     let id: AgentId = scope.fresh();
-    let binding =
-        Binding { key: scope.fresh(), workspace: workspace.id, scope: KeyScope::Agent(id), principal, team: None };
+    let credential = Credential::id_of(&asked.key.digest);
+    let binding = Binding {
+        key: scope.fresh(),
+        workspace: asked.workspace,
+        scope: KeyScope::Agent(id),
+        principal,
+        team: None,
+        task_class: None,
+        task_class_open: false,
+    };
     let mut agent = Agent {
         id,
-        workspace: workspace.id,
+        workspace: asked.workspace,
         principal,
         name: asked.name.clone(),
         tier: asked.tier,
-        sponsor: None,
-        kill_owner: None,
+        sponsor: asked.sponsor,
+        kill_owner: asked.kill_owner,
         standing: Standing::Active,
         epoch: 0,
         stops: Vec::new(),
         mandates: Vec::new(),
         keys: vec![AgentKey { id: binding.key, credential, expires_at: None }],
-        created_at: now,
+        created_by: asked.by.maker(),
+        created_at: scope.now(),
         following: None,
     };
     let data = Object::new().text("agentId", &id.to_string()).int("epoch", 0).finish();
-    let fact = Fact { kind: "agent.created", actor: Actor::Policy, subject: Subject::Agent(id), data };
-    scope.append_with(workspace.id, fact, &[("name", asked.name.as_str())]);
-    for content in &asked.mandates {
-        let grant = grant_new(scope, id, &workspace, content)?;
-        agent.mandates.push(grant);
+    let fact = Fact { kind: "agent.created", actor: asked.by.actor(), subject: Subject::Agent(id), data };
+    scope.append_with(asked.workspace, fact, &[("name", asked.name.as_str())]);
+    for meant in meant {
+        let (granted, _) = grant(scope, id, asked.workspace, &asked.by, meant);
+        agent.mandates.push(granted);
     }
     agent.mandates.sort_by_key(|it| it.id);
-    let key = CreateKey {
-        workspace: workspace.id,
-        scope: binding.scope,
-        principal: Some(principal),
-        label: None,
-        expires_at: None,
-        key: asked.key.clone(),
-    };
-    keep(scope, &key, &binding, credential);
+    let key = CreateKey::new(asked.workspace, asked.by.clone(), binding.scope, asked.key.clone());
+    keep(scope, &key, binding.clone(), credential, Vec::new());
     scope.put(Activity::none(id));
-    scope.put(Roster {
-        epoch: roster.epoch.saturating_add(1),
-        agents: roster.agents.saturating_add(1),
-        ..Roster::clone(&roster)
-    });
     scope.put(agent.clone());
-    Ok(Registered { agent: Arc::new(agent), binding })
+    Registered { agent: Arc::new(agent), binding }
+}
+
+/// A machine registers from templates, and trusts and entrusts nobody.
+fn templates_alone(asked: &RegisterAgent) -> Result<(), Refusal> {
+    if asked.tier != Tier::Standard || asked.sponsor.is_some() || asked.kill_owner.is_some() {
+        return Err(Refusal::forbidden("a token sets no tier, sponsor or kill owner"));
+    }
+    if asked.mandates.iter().any(|it| !matches!(it, Content::Template(_))) {
+        return Err(Refusal::template_only());
+    }
+    Ok(())
+}
+
+/// That sponsor and kill owner are principals of the workspace.
+fn known(scope: &mut Scope<'_>, asked: &RegisterAgent) -> Result<(), Halt> {
+    let mut faults = Vec::new();
+    for (field, id) in [("sponsor", asked.sponsor), ("killOwner", asked.kill_owner)] {
+        faults.extend(unknown_principal(scope, asked.workspace, field, id)?);
+    }
+    if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
+}
+
+/// The fault of a field that names no principal of the workspace.
+pub(super) fn unknown_principal(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    field: &str,
+    id: Option<PrincipalId>,
+) -> Result<Option<crate::refusal::FieldError>, Halt> {
+    let Some(id) = id else { return Ok(None) };
+    let known = scope.get::<Principal>(id)?.is_some_and(|it| it.workspace == workspace);
+    Ok((!known).then(|| crate::refusal::FieldError::new(field, "names no principal of this workspace")))
+}
+
+/// What the mandates say: first every name of a template, then every fault of every mandate.
+fn mandates(scope: &mut Scope<'_>, workspace: &Workspace, contents: &[Content]) -> Result<Vec<Meant>, Halt> {
+    let mut meant = Vec::with_capacity(contents.len());
+    for content in contents {
+        meant.push(read(scope, workspace, content)?);
+    }
+    let mut faults = Vec::new();
+    for (place, it) in meant.iter().enumerate() {
+        let found = it.terms.faults(scope.now()).into_iter();
+        faults.extend(found.map(|fault| fault.within(&format!("mandates.{place}"))));
+    }
+    if faults.is_empty() { Ok(meant) } else { Err(Refusal::invalid_mandate(faults).into()) }
 }
 
 fn principal(scope: &mut Scope<'_>, workspace: &Workspace, asked: &ActsFor) -> Result<PrincipalId, Halt> {
     match asked {
         ActsFor::Owner => Ok(workspace.owner),
         ActsFor::Principal(id) => {
-            let known = scope.get::<Principal>(*id)?.filter(|it| it.workspace == workspace.id);
-            let known =
-                known.ok_or_else(|| Refusal::invalid_field("principalId", "names no principal of this workspace"))?;
-            Ok(known.id)
+            let fault = unknown_principal(scope, workspace.id, "principalId", Some(*id))?;
+            fault.map_or(Ok(*id), |fault| Err(Refusal::invalid_request(vec![fault]).into()))
         }
         ActsFor::Email(email) => Ok(principal_for(scope, workspace.id, email, None)?.id),
     }
@@ -132,6 +218,8 @@ fn principal(scope: &mut Scope<'_>, workspace: &Workspace, asked: &ActsFor) -> R
 pub struct RemoveAgent {
     /// From which workspace.
     pub workspace: WorkspaceId,
+    /// Who removes it.
+    pub by: By,
     /// Which agent.
     pub agent: AgentId,
 }
@@ -139,18 +227,25 @@ pub struct RemoveAgent {
 /// Removes an agent: its keys stay known, and every one of them is told that the agent is gone.
 ///
 /// # Errors
-/// `not_found` where the workspace has no such agent.
+/// Those of [`entitled`]; `not_found` where the workspace has no such agent.
 pub fn remove_agent(scope: &mut Scope<'_>, asked: &RemoveAgent) -> Result<Arc<Agent>, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageAgents)?;
+    if matches!(asked.by, By::Token(_)) {
+        // A token's scope registers agents; it ends none.
+        return Err(Refusal::missing_scope().into());
+    }
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace)])?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
     let removed = recorded(scope, &agent).remove(scope.now());
     let data = Object::new().text("agentId", &agent.id.to_string()).int("epoch", removed.epoch.into()).finish();
-    let fact = Fact { kind: "agent.removed", actor: Actor::Policy, subject: Subject::Agent(agent.id), data };
+    let fact = Fact { kind: "agent.removed", actor: asked.by.actor(), subject: Subject::Agent(agent.id), data };
     scope.append(asked.workspace, fact);
+    let mandates = u32::try_from(agent.mandates.len()).unwrap_or(u32::MAX);
     scope.put(Roster {
         epoch: roster.epoch.saturating_add(1),
         agents: roster.agents.saturating_sub(1),
+        mandates: roster.mandates.saturating_sub(mandates),
         ..Roster::clone(&roster)
     });
     scope.put(removed.clone());

@@ -1,48 +1,139 @@
-//! A workspace's settings, changed as a whole by the program that embeds the gate.
+//! A workspace's settings: only the members that are named change, and every change is recorded with both values.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::by::{By, entitled};
 use crate::refusal::{FieldError, Refusal};
-use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::people::{Settings, Workspace};
+use crate::state::evidence::{Fact, Subject};
+use crate::state::people::{DataLoss, OnMismatch, OnUndeclared, Outside, Right, Settings, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::canonical;
+use crate::value::currency::Currency;
+use crate::value::domain::Domain;
 use crate::value::id::WorkspaceId;
 use crate::value::json::Json;
+use crate::value::period::Zone;
+use crate::value::text::Label;
 
 /// Puts settings in force.
 #[derive(Clone, Debug)]
 pub struct ChangeSettings {
     /// Of which workspace.
     pub workspace: WorkspaceId,
-    /// All of them.
-    pub settings: Settings,
+    /// Who.
+    pub by: By,
+    /// Those that change.
+    pub change: SettingsChange,
+}
+
+macro_rules! changes {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $($member:ident).+;)*) => {
+        /// The settings that change; the others stay as they are.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct SettingsChange {
+            /// What people call the workspace.
+            pub name: Option<Label>,
+            $($(#[$doc])* pub $name: Option<$type>,)*
+        }
+
+        impl SettingsChange {
+            fn apply(&self, settings: &mut Settings) {
+                $(if let Some(value) = &self.$name { settings.$($member).+ = value.clone(); })*
+            }
+        }
+
+        /// All of them.
+        impl From<Settings> for SettingsChange {
+            fn from(settings: Settings) -> Self {
+                Self { name: None, $($name: Some(settings.$($member).+.clone()),)* }
+            }
+        }
+    };
+}
+
+changes! {
+    /// Where its calendar periods begin. Running periods end as they began.
+    timezone: Zone = timezone;
+    /// In which currency templates are read.
+    currency: Currency = currency;
+    /// How many tool calls a window.
+    tool_count: u32 = agent_velocity.tool_count;
+    /// How many other actions a window.
+    other_count: u32 = agent_velocity.other_count;
+    /// The window of both lines, in minutes.
+    velocity_minutes: u16 = agent_velocity.minutes;
+    /// What becomes of an action that no mandate covers.
+    outside_mandate: Outside = outside_mandate;
+    /// What an understated account of provenance brings about.
+    mismatch: OnMismatch = provenance.mismatch;
+    /// What an undeclared provenance brings about.
+    undeclared: OnUndeclared = provenance.undeclared;
+    /// How far back observations count, in minutes.
+    window_minutes: u16 = provenance.window_minutes;
+    /// How long an approval waits, in hours.
+    approval_hours: u16 = approval_hours;
+    /// Above which amounts two persons decide.
+    second_person_above: BTreeMap<Currency, i64> = second_person_above;
+    /// For how many days one raised by the first person is no second one.
+    second_person_age_days: u16 = second_person_age_days;
+    /// How long a receipt lives, in minutes.
+    receipt_minutes: u16 = receipt_minutes;
+    /// How many approvals of one agent may wait.
+    max_waiting: u16 = max_waiting;
+    /// How many agents a service token may freeze within an hour.
+    freeze_ceiling_per_hour: u32 = freeze_ceiling_per_hour;
+    /// What becomes of sensitive data on its way to a model.
+    data_loss: DataLoss = data_loss;
+    /// Whether everybody needs a second factor.
+    require_two_factor: bool = sign_in.require_two_factor;
+    /// Whether only single sign-on counts.
+    require_sso: bool = sign_in.require_sso;
+    /// Domains that single sign-on may bring people in from.
+    sso_domains: Vec<Domain> = sign_in.sso_domains;
+    /// Above which amounts the console asks for the second factor again.
+    step_up_above: BTreeMap<Currency, i64> = step_up_above;
+    /// For how many days actions are kept; `None` is for ever.
+    retention_days: Option<u16> = retention_days;
 }
 
 /// Puts settings in force and records the old and the new ones.
 ///
 /// # Errors
-/// `not_found` where there is no such workspace, `invalid_request` naming every setting out of its bounds.
+/// Those of [`entitled`], `not_found` where there is no such workspace, `invalid_request` naming every setting out of its
+/// bounds.
 pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<Arc<Workspace>, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageSettings)?;
     let before = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
+    let mut after = Workspace::clone(&before);
+    asked.change.apply(&mut after.settings);
+    if let Some(name) = &asked.change.name {
+        after.name = name.clone();
+    }
     let faults: Vec<FieldError> =
-        asked.settings.faults().into_iter().map(|(field, why)| FieldError::invalid(field, why)).collect();
+        after.settings.faults().into_iter().map(|(field, why)| FieldError::invalid(field, why)).collect();
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
-    let after = Workspace { settings: asked.settings.clone(), ..Workspace::clone(&before) };
-    let (old, new) = (as_json(&before.settings)?, as_json(&after.settings)?);
+    if after == *before {
+        return Ok(before);
+    }
+    let (old, new) = (as_json(&before)?, as_json(&after)?);
     let (old, new) = differing(&old, &new);
     let data = format!("{{\"new\":{new},\"old\":{old}}}");
     let subject = Subject::Workspace(asked.workspace);
-    scope.append(asked.workspace, Fact { kind: "settings.changed", actor: Actor::Policy, subject, data });
+    scope.append(asked.workspace, Fact { kind: "settings.changed", actor: asked.by.actor(), subject, data });
     scope.put(after.clone());
     Ok(Arc::new(after))
 }
 
-fn as_json(settings: &Settings) -> Result<Json, Halt> {
-    let text = serde_json::to_vec(settings).map_err(|_| Refusal::internal())?;
-    Json::parse(&text).map_err(|_| Refusal::internal().into())
+fn as_json(workspace: &Workspace) -> Result<Json, Halt> {
+    let text = serde_json::to_vec(&workspace.settings).map_err(|_| Refusal::internal())?;
+    let mut json = Json::parse(&text).map_err(|_| Refusal::internal())?;
+    if let Json::Object(members) = &mut json {
+        members.push(("name".to_owned(), Json::Text(workspace.name.as_str().into())));
+    }
+    Ok(json)
 }
 
 /// The members that differ, as two canonical objects.

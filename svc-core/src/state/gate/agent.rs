@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::state::people::Maker;
 use crate::value::digest::CredentialId;
 use crate::value::id::{
     AgentId, DrillId, EvidenceId, HoldId, KeyId, MandateId, MandateVersionId, PrincipalId, TokenId, WorkspaceId,
@@ -41,6 +42,9 @@ pub struct Agent {
     pub mandates: Vec<Grant>,
     /// Keys that are not revoked.
     pub keys: Vec<AgentKey>,
+    /// Who made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<Maker>,
     /// When it was made.
     pub created_at: Timestamp,
     /// Since when approvals of an older epoch wait to be denied one by one; readers go by the epoch meanwhile.
@@ -134,6 +138,24 @@ pub enum Tier {
     Standard,
     /// Untrusted provenance, possible duplicates and session conflicts are noted only.
     Trusted,
+}
+
+impl Tier {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Restricted => "restricted",
+            Self::Standard => "standard",
+            Self::Trusted => "trusted",
+        }
+    }
+
+    /// The tier with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Restricted, Self::Standard, Self::Trusted].into_iter().find(|it| it.as_str() == word)
+    }
 }
 
 /// Whether an agent may act.

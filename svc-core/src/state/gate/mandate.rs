@@ -6,17 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::kind::ActionPattern;
 use crate::refusal::FieldError;
-use crate::value::Timestamp;
+use crate::state::people::Maker;
 use crate::value::currency::Currency;
 use crate::value::domain::DomainPattern;
 use crate::value::glob::ToolGlob;
-use crate::value::id::{AgentId, MandateVersionId, PrincipalId};
-use crate::value::link::{Link, Linked};
+use crate::value::id::{AgentId, MandateVersionId};
+use crate::value::link::{Index, Link, Linked, Order};
 use crate::value::period::Period;
 use crate::value::text::Label;
-
-/// The largest whole number that every JSON reader keeps exactly: 2^53 − 1.
-pub(crate) const SAFE_MAX: i64 = (1 << 53) - 1;
+use crate::value::{Id, SAFE_MAX, Timestamp};
 
 /// One version of a mandate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,9 +28,9 @@ pub struct Mandate {
     pub template: Option<Label>,
     /// What it says.
     pub terms: Terms,
-    /// Who made this version; absent where the server did.
+    /// Who made this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created_by: Option<PrincipalId>,
+    pub created_by: Option<Maker>,
     /// When this version was made.
     pub created_at: Timestamp,
 }
@@ -46,7 +44,8 @@ impl Deref for Mandate {
 
 impl Linked for Mandate {
     fn links(&self) -> Vec<Link> {
-        Vec::new()
+        let order = Order::At(self.id.version.into());
+        vec![Link { index: Index::VersionsOf, prefix: self.id.mandate.bits(), order }]
     }
 }
 

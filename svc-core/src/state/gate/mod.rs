@@ -14,6 +14,7 @@ pub mod receipt;
 mod replay;
 mod request;
 mod template;
+mod terms_change;
 pub mod verify_key;
 
 pub(crate) use action::salt_serde;
@@ -35,4 +36,5 @@ pub use provenance::{Class, Declared, Verdict};
 pub use reason::{Code, Effect, Reason};
 pub use replay::{ClientSession, Payload, REPLAY_KEPT, Replay, SESSION_KEPT, SESSION_NOTED};
 pub use request::{Details, Request, ToolRequest, commitment, commitment_salt};
-pub use template::{CATALOGUE, Template};
+pub use template::{CATALOGUE, Template, WorkspaceTemplate};
+pub use terms_change::{LimitsChange, MerchantsChange, Set, TermsChange, ToolsChange};

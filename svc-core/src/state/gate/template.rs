@@ -1,12 +1,18 @@
 //! The catalogue of mandate templates (CONTRACT part 2, "Templates"). Amounts are in the workspace's currency; a
 //! template's content is copied into the mandate that is made from it.
 
+use serde::{Deserialize, Serialize};
+
 use super::kind::ActionPattern;
 use super::mandate::{Count, Duplicates, Fields, Limits, OnLimit, PerPeriod, Terms};
-use crate::value::Invalid;
+use crate::state::people::Maker;
 use crate::value::currency::Currency;
+use crate::value::digest::TemplateId;
+use crate::value::id::WorkspaceId;
+use crate::value::link::{Index, Link, Linked, Order};
 use crate::value::period::Period;
 use crate::value::text::Label;
+use crate::value::{Id, Invalid, Timestamp};
 
 /// One row of the catalogue. Amounts are in whole units of the currency.
 #[derive(Clone, Copy, Debug)]
@@ -100,11 +106,47 @@ impl Template {
     }
 }
 
+/// A template that a workspace added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceTemplate {
+    /// Its row.
+    pub id: TemplateId,
+    /// Whose.
+    pub workspace: WorkspaceId,
+    /// What mandates name it by; never one of the catalogue's.
+    pub name: Label,
+    /// What a mandate made from it says.
+    pub terms: Terms,
+    /// Who made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<Maker>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+impl WorkspaceTemplate {
+    /// The row of the workspace's template with this name.
+    #[must_use]
+    pub fn id_of(workspace: WorkspaceId, name: &Label) -> TemplateId {
+        TemplateId::of(&[&workspace.bits().to_be_bytes(), name.as_str().as_bytes()])
+    }
+}
+
+impl Linked for WorkspaceTemplate {
+    fn links(&self) -> Vec<Link> {
+        let mut first = [0; 16];
+        for (to, from) in first.iter_mut().zip(self.name.as_str().bytes()) {
+            *to = from;
+        }
+        let order = Order::At(u128::from_be_bytes(first));
+        vec![Link { index: Index::TemplatesOf, prefix: self.workspace.bits(), order }]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
-    use crate::value::Timestamp;
 
     /// Every template is a mandate without a fault, in a currency with and in one without minor units.
     #[test]

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::maker::Maker;
 use crate::value::digest::{CredentialId, Digest};
 use crate::value::id::{AgentId, KeyId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
@@ -26,6 +27,12 @@ pub struct Credential {
     /// What people call it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Label>,
+    /// Who made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<Maker>,
+    /// The keys that this one ends with: the admin key that made it, and those that that one ends with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made_under: Vec<CredentialId>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it ends by itself.
@@ -70,6 +77,12 @@ pub struct Binding {
     /// The team its traffic counts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<TeamId>,
+    /// The class of its tasks where a call names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_class: Option<Label>,
+    /// Whether a call may name another class.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub task_class_open: bool,
 }
 
 /// What a key may do (SPEC part 5).
@@ -82,4 +95,16 @@ pub enum KeyScope {
     Admin,
     /// Model traffic.
     Inference,
+}
+
+impl KeyScope {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent(_) => "agent",
+            Self::Admin => "admin",
+            Self::Inference => "inference",
+        }
+    }
 }

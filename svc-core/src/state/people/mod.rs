@@ -3,6 +3,8 @@
 mod account;
 mod credential;
 mod hold;
+mod maker;
+mod plan;
 mod principal;
 mod role;
 mod selection;
@@ -14,10 +16,14 @@ mod workspace;
 pub use account::{Account, Membership, Proof, SESSION_IDLE, SESSION_LIFE, SecondFactor, Session};
 pub use credential::{Binding, Credential, KeyScope, Prefix};
 pub use hold::{Hold, HoldScope, HoldTask, HoldWork, Lifted, StandingHold};
+pub use maker::Maker;
+pub use plan::{Allowance, Plan, Plans};
 pub use principal::{EmailUse, Member, MemberState, Principal};
 pub use role::{Reach, Right, Role};
 pub use selection::{MEMBERS_OF_PART, MemberPart, Members, MembersId, selection_digest};
 pub use selector::{Candidate, Selector};
 pub use signing::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
-pub use token::{CEILING_WINDOW, ServiceToken, TokenScope, TokenUse};
-pub use workspace::{OnMismatch, OnUndeclared, Outside, Provenance, Roster, Settings, Velocity, Workspace};
+pub use token::{CEILING_WINDOW, ServiceToken, TOKEN_DAYS_MAX, TokenName, TokenScope, TokenUse};
+pub use workspace::{
+    DataLoss, OnMismatch, OnUndeclared, Outside, Provenance, Roster, Settings, SignIn, Velocity, Workspace,
+};

@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::value::digest::{CredentialId, Digest};
+use crate::value::digest::{CredentialId, Digest, TokenNameId};
 use crate::value::id::{ApprovalId, PrincipalId, TokenId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::Label;
@@ -48,6 +48,12 @@ impl ServiceToken {
         CredentialId::of(&[b"token", digest.as_bytes()])
     }
 
+    /// Whether it is in force at `now`, wherever it is shown.
+    #[must_use]
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && now < self.expires_at
+    }
+
     /// Whether it may be shown from `address`. An IPv4 address inside IPv6 counts as IPv4.
     #[must_use]
     pub fn admits(&self, address: IpAddr) -> bool {
@@ -61,6 +67,32 @@ impl Linked for ServiceToken {
         vec![Link::by_id(Index::TokensOf, self.workspace.bits(), self.token)]
     }
 }
+
+/// Which service token has a name in its workspace: names are unique among those in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenName {
+    /// Its row.
+    pub id: TokenNameId,
+    /// The token that was last made with it.
+    pub token: CredentialId,
+}
+
+impl TokenName {
+    /// The row of this name in this workspace.
+    #[must_use]
+    pub fn id_of(workspace: WorkspaceId, name: &Label) -> TokenNameId {
+        TokenNameId::of(&[&workspace.bits().to_be_bytes(), name.as_str().as_bytes()])
+    }
+}
+
+impl Linked for TokenName {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// How long a service token lasts at most, in days.
+pub const TOKEN_DAYS_MAX: u16 = 90;
 
 /// What a service token may do. No scope decides an approval, and none lifts a freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

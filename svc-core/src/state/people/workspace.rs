@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::hold::StandingHold;
+use super::plan::Plan;
 use crate::value::currency::Currency;
+use crate::value::domain::Domain;
 use crate::value::id::{PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::period::Zone;
 use crate::value::text::Label;
-use crate::value::{Invalid, Span, Timestamp};
+use crate::value::{Invalid, SAFE_MAX, Span, Timestamp};
 
 /// A workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +24,9 @@ pub struct Workspace {
     pub name: Label,
     /// The settings in force.
     pub settings: Settings,
+    /// What it may have: set by whoever runs the gate, never by the workspace.
+    #[serde(default)]
+    pub plan: Plan,
     /// The holds that stand, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<StandingHold>,
@@ -54,6 +59,9 @@ pub struct Roster {
     pub epoch: u64,
     /// How many agents there are that were not removed.
     pub agents: u32,
+    /// How many mandates they have that were not revoked.
+    #[serde(default)]
+    pub mandates: u32,
 }
 
 impl Linked for Roster {
@@ -89,6 +97,14 @@ pub struct Settings {
     pub max_waiting: u16,
     /// How many agents a service token may freeze within an hour before a person is asked: 1 to 1,000,000.
     pub freeze_ceiling_per_hour: u32,
+    /// What becomes of sensitive data on its way to a model.
+    pub data_loss: DataLoss,
+    /// How people sign in.
+    pub sign_in: SignIn,
+    /// Above which amounts the console asks for the second factor again, in minor units.
+    pub step_up_above: BTreeMap<Currency, i64>,
+    /// For how many days actions are kept: 30 to 3,650; without it for ever.
+    pub retention_days: Option<u16>,
 }
 
 impl Default for Settings {
@@ -105,6 +121,10 @@ impl Default for Settings {
             receipt_minutes: 15,
             max_waiting: 100,
             freeze_ceiling_per_hour: 50,
+            data_loss: DataLoss::Off,
+            sign_in: SignIn::default(),
+            step_up_above: BTreeMap::new(),
+            retention_days: None,
         }
     }
 }
@@ -140,29 +160,43 @@ impl Settings {
         }
     }
 
-    /// Every number outside its bounds, as (member, clause).
+    /// Every number outside its bounds, as (dotted member, clause).
     #[must_use]
-    pub fn faults(&self) -> Vec<(&'static str, Invalid)> {
-        let between = |name, value: i64, min: i64, max: i64| {
-            (value < min || value > max).then(|| (name, Invalid::new(format!("must be between {min} and {max}"))))
-        };
+    pub fn faults(&self) -> Vec<(String, Invalid)> {
         let velocity = &self.agent_velocity;
-        [
-            between("agentVelocity.toolVelocityCount", velocity.tool_count.into(), 1, 1_000_000),
-            between("agentVelocity.velocityCount", velocity.other_count.into(), 1, 1_000_000),
-            between("agentVelocity.velocityMinutes", velocity.minutes.into(), 1, 1_440),
-            between("provenance.windowMinutes", self.provenance.window_minutes.into(), 5, 1_440),
-            between("approvalHours", self.approval_hours.into(), 1, 168),
-            between("secondPersonAgeDays", self.second_person_age_days.into(), 0, 90),
-            between("receiptMinutes", self.receipt_minutes.into(), 1, 1_440),
-            between("maxWaiting", self.max_waiting.into(), 1, 1_000),
-            between("freezeCeilingPerHour", self.freeze_ceiling_per_hour.into(), 1, 1_000_000),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let numbers: [(&str, i64, i64, i64); 10] = [
+            ("agentVelocity.toolVelocityCount", velocity.tool_count.into(), 1, 1_000_000),
+            ("agentVelocity.velocityCount", velocity.other_count.into(), 1, 1_000_000),
+            ("agentVelocity.velocityMinutes", velocity.minutes.into(), 1, 1_440),
+            ("provenance.windowMinutes", self.provenance.window_minutes.into(), 5, 1_440),
+            ("approvalHours", self.approval_hours.into(), 1, 168),
+            ("secondPersonAgeDays", self.second_person_age_days.into(), 0, 90),
+            ("receiptMinutes", self.receipt_minutes.into(), 1, 1_440),
+            ("maxWaiting", self.max_waiting.into(), 1, 1_000),
+            ("freezeCeilingPerHour", self.freeze_ceiling_per_hour.into(), 1, 1_000_000),
+            ("retentionDays", self.retention_days.unwrap_or(30).into(), 30, 3_650),
+        ];
+        let mut faults: Vec<_> = numbers
+            .into_iter()
+            .filter(|(_, value, min, max)| value < min || value > max)
+            .map(|(name, _, min, max)| (name.to_owned(), Invalid::new(format!("must be between {min} and {max}"))))
+            .collect();
+        for (name, lines) in [("secondPersonAbove", &self.second_person_above), ("stepUpAbove", &self.step_up_above)] {
+            let outside = lines.iter().filter(|(_, minor)| !(0..=SAFE_MAX).contains(*minor));
+            faults.extend(outside.map(|(currency, _)| {
+                (format!("{name}.{currency}"), Invalid::new("must be a whole number of minor units, 0 or more"))
+            }));
+        }
+        if self.sign_in.sso_domains.len() > SSO_DOMAINS_MAX {
+            let clause = format!("must hold at most {SSO_DOMAINS_MAX} domains");
+            faults.push(("signIn.ssoDomains".to_owned(), Invalid::new(clause)));
+        }
+        faults
     }
 }
+
+/// How many domains single sign-on may bring people in from.
+const SSO_DOMAINS_MAX: usize = 100;
 
 /// The velocity lines: so many actions in so many minutes, tool calls and all else apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,6 +222,32 @@ impl Velocity {
     pub fn window(&self) -> Span {
         Span::minutes(i64::from(self.minutes))
     }
+}
+
+/// How people sign in to a workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SignIn {
+    /// Whether a member without a second factor may do nothing here.
+    pub require_two_factor: bool,
+    /// Whether only the workspace's own identity provider signs in.
+    pub require_sso: bool,
+    /// Domains of e-mail addresses whose holders the identity provider may bring in.
+    pub sso_domains: Vec<Domain>,
+}
+
+/// What becomes of sensitive data on its way to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataLoss {
+    /// Nobody looks.
+    Off,
+    /// It is noted.
+    Flag,
+    /// It is replaced.
+    Redact,
+    /// The call is refused.
+    Block,
 }
 
 /// What becomes of an action outside every mandate.
@@ -258,8 +318,10 @@ mod tests {
         assert_eq!((provenance.mismatch, provenance.undeclared), (OnMismatch::Deny, OnUndeclared::Record));
         assert_eq!(provenance.window_minutes, 60);
         assert_eq!((settings.approval_hours, settings.receipt_minutes, settings.max_waiting), (24, 15, 100));
-        assert_eq!(settings.freeze_ceiling_per_hour, 50);
-        assert!(settings.second_person_above.is_empty());
+        assert_eq!((settings.second_person_age_days, settings.freeze_ceiling_per_hour), (0, 50));
+        assert_eq!((settings.data_loss, settings.retention_days), (DataLoss::Off, None));
+        assert_eq!(settings.sign_in, SignIn { require_two_factor: false, require_sso: false, sso_domains: Vec::new() });
+        assert!(settings.second_person_above.is_empty() && settings.step_up_above.is_empty());
         assert_eq!(settings.faults(), vec![]);
     }
 
@@ -270,7 +332,7 @@ mod tests {
         fn short(value: u32) -> u16 {
             u16::try_from(value).unwrap_or(u16::MAX)
         }
-        let bounds: [(&str, u32, u32, Set); 8] = [
+        let bounds: [(&str, u32, u32, Set); 9] = [
             ("agentVelocity.toolVelocityCount", 1, 1_000_000, |it, to| it.agent_velocity.tool_count = to),
             ("agentVelocity.velocityCount", 1, 1_000_000, |it, to| it.agent_velocity.other_count = to),
             ("agentVelocity.velocityMinutes", 1, 1_440, |it, to| it.agent_velocity.minutes = short(to)),
@@ -279,12 +341,13 @@ mod tests {
             ("receiptMinutes", 1, 1_440, |it, to| it.receipt_minutes = short(to)),
             ("maxWaiting", 1, 1_000, |it, to| it.max_waiting = short(to)),
             ("freezeCeilingPerHour", 1, 1_000_000, |it, to| it.freeze_ceiling_per_hour = to),
+            ("retentionDays", 30, 3_650, |it, to| it.retention_days = Some(short(to))),
         ];
         for (name, min, max, set) in bounds {
             for (value, is_fault) in [(min - 1, true), (min, false), (max, false), (max + 1, true)] {
                 let mut settings = Settings::default();
                 set(&mut settings, value);
-                let faults: Vec<&str> = settings.faults().into_iter().map(|(field, _)| field).collect();
+                let faults: Vec<String> = settings.faults().into_iter().map(|(field, _)| field).collect();
                 let expected: &[&str] = if is_fault { &[name] } else { &[] };
                 assert_eq!(faults, expected, "{name} of {value}");
             }

@@ -1,0 +1,173 @@
+//! What changes of a mandate's terms from one version to the next: only the members that are named.
+
+use super::kind::ActionPattern;
+use super::mandate::{Count, Duplicates, Fields, Limits, Merchants, OnLimit, PerPeriod, Terms, Tools};
+use crate::refusal::FieldError;
+use crate::value::Timestamp;
+use crate::value::currency::Currency;
+use crate::value::domain::DomainPattern;
+use crate::value::glob::ToolGlob;
+use crate::value::text::Label;
+
+/// A member that may be absent, and what becomes of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Set<T> {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It goes.
+    Clear,
+    /// It becomes this.
+    To(T),
+}
+
+impl<T: Clone> Set<T> {
+    fn onto(&self, old: Option<T>) -> Option<T> {
+        match self {
+            Self::Keep => old,
+            Self::Clear => None,
+            Self::To(new) => Some(new.clone()),
+        }
+    }
+}
+
+/// What changes of a mandate's terms.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TermsChange {
+    /// What people call it.
+    pub name: Option<Label>,
+    /// The types it covers.
+    pub actions: Option<Vec<ActionPattern>>,
+    /// Amounts and counts.
+    pub limits: Set<LimitsChange>,
+    /// Who may be paid.
+    pub merchants: Set<MerchantsChange>,
+    /// Which fields may be shared.
+    pub fields: Set<Fields>,
+    /// Which tools may be called.
+    pub tools: Set<ToolsChange>,
+    /// What a possible duplicate brings about.
+    pub duplicates: Option<Duplicates>,
+    /// From when on it admits nothing.
+    pub expires_at: Set<Timestamp>,
+}
+
+/// What changes of the amounts and counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LimitsChange {
+    /// The currency of every amount.
+    pub currency: Set<Currency>,
+    /// The most one action may move.
+    pub per_action: Set<i64>,
+    /// The most a calendar period may see.
+    pub per_period: Set<PerPeriod>,
+    /// The most actions a calendar period may see.
+    pub count: Set<Count>,
+    /// Above it a person is asked.
+    pub ask_above: Set<i64>,
+    /// What reaching a limit brings about.
+    pub on_limit: Option<OnLimit>,
+}
+
+/// What changes of the lists of merchants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MerchantsChange {
+    /// Only these.
+    pub allow: Set<Vec<DomainPattern>>,
+    /// Never these.
+    pub deny: Set<Vec<DomainPattern>>,
+}
+
+/// What changes of the lists of tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolsChange {
+    /// Only these.
+    pub allow: Set<Vec<ToolGlob>>,
+    /// Never these.
+    pub deny: Set<Vec<ToolGlob>>,
+}
+
+impl TermsChange {
+    /// The terms after the change.
+    #[must_use]
+    pub fn onto(&self, old: &Terms) -> Terms {
+        Terms {
+            name: self.name.clone().unwrap_or_else(|| old.name.clone()),
+            actions: self.actions.clone().unwrap_or_else(|| old.actions.clone()),
+            limits: match &self.limits {
+                Set::Keep => old.limits.clone(),
+                Set::Clear => None,
+                Set::To(change) => Some(change.onto(old.limits().clone())).filter(|it| *it != Limits::default()),
+            },
+            merchants: match &self.merchants {
+                Set::Keep => old.merchants.clone(),
+                Set::Clear => None,
+                Set::To(change) => {
+                    let old = old.merchants.clone().unwrap_or_default();
+                    let new = Merchants { allow: change.allow.onto(old.allow), deny: change.deny.onto(old.deny) };
+                    Some(new).filter(|it| *it != Merchants::default())
+                }
+            },
+            fields: self.fields.onto(old.fields.clone()),
+            tools: match &self.tools {
+                Set::Keep => old.tools.clone(),
+                Set::Clear => None,
+                Set::To(change) => {
+                    let old = old.tools.clone().unwrap_or_default();
+                    let new = Tools { allow: change.allow.onto(old.allow), deny: change.deny.onto(old.deny) };
+                    Some(new).filter(|it| *it != Tools::default())
+                }
+            },
+            duplicates: self.duplicates.unwrap_or(old.duplicates),
+            expires_at: self.expires_at.onto(old.expires_at),
+        }
+    }
+
+    /// The terms of a new mandate; `None` where it has no name or speaks of no types.
+    #[must_use]
+    pub fn into_terms(&self) -> Option<Terms> {
+        let blank = Terms {
+            name: self.name.clone()?,
+            actions: self.actions.clone()?,
+            limits: None,
+            merchants: None,
+            fields: None,
+            tools: None,
+            duplicates: Duplicates::default(),
+            expires_at: None,
+        };
+        Some(self.onto(&blank))
+    }
+}
+
+impl LimitsChange {
+    fn onto(&self, old: Limits) -> Limits {
+        Limits {
+            currency: self.currency.onto(old.currency),
+            per_action: self.per_action.onto(old.per_action),
+            per_period: self.per_period.onto(old.per_period),
+            count: self.count.onto(old.count),
+            ask_above: self.ask_above.onto(old.ask_above),
+            on_limit: self.on_limit.unwrap_or(old.on_limit),
+        }
+    }
+}
+
+impl Terms {
+    /// What makes `self` no next version of `old`, beside its own faults: sums are of one currency for ever.
+    #[must_use]
+    pub fn faults_after(&self, old: &Self) -> Vec<FieldError> {
+        let (before, after) = (old.limits().currency, self.limits().currency);
+        if before.is_some() && before != after {
+            return vec![FieldError::new("limits.currency", "cannot change: make a new mandate")];
+        }
+        Vec::new()
+    }
+
+    /// Whether it lets an agent go anywhere where `narrower` holds it to some merchants.
+    #[must_use]
+    pub fn broadens(&self, narrower: &Self) -> bool {
+        let overlap = || self.actions.iter().any(|it| narrower.actions.iter().any(|other| it.overlaps(other)));
+        self.merchants_allowed().is_none() && narrower.merchants_allowed().is_some() && overlap()
+    }
+}
