@@ -202,7 +202,8 @@ const TOKEN_NAME: [&str; 2] = [
 ];
 const TEMPLATE: [&str; 2] = [
     r#"{"id":"0000000000000000000000000000000a","workspace":"wsp_01K6FN0001000000000000000A","name":"Büro-Bedarf","terms":{"name":"Office",
-        "actions":["payment"],"limits":{"currency":"EUR","perAction":5000}},"created_by":{"person":"prp_01K6FN0001000000000000000P"},
+        "actions":["payment"],"limits":{"currency":"EUR","perAction":5000,"onLimit":"deny"},"duplicates":"ask"},
+        "created_by":{"person":"prp_01K6FN0001000000000000000P"},
         "created_at":1790847000000}"#,
     r#"{"id":"0000000000000000000000000000000b","workspace":"wsp_01K6FN0001000000000000000B","name":"b","terms":{"name":"m","actions":["deploy"]},
         "created_at":0}"#,

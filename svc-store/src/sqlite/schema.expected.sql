@@ -16,13 +16,17 @@ CREATE INDEX "session_sessions_of" ON "session" (sessions_of_p, sessions_of_o) W
 CREATE TABLE "service_token" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, tokens_of_p, tokens_of_o);
 CREATE INDEX "service_token_tokens_of" ON "service_token" (tokens_of_p, tokens_of_o) WHERE tokens_of_p IS NOT NULL;
 CREATE TABLE "token_use" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "token_name" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "credential" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, keys_of_p, keys_of_o);
 CREATE INDEX "credential_keys_of" ON "credential" (keys_of_p, keys_of_o) WHERE keys_of_p IS NOT NULL;
 CREATE TABLE "signing_key" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "agent" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, agents_of_p, agents_of_o, wake_p, wake_o);
 CREATE INDEX "agent_agents_of" ON "agent" (agents_of_p, agents_of_o) WHERE agents_of_p IS NOT NULL;
 CREATE INDEX "agent_wake" ON "agent" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
-CREATE TABLE "mandate" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "mandate" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, versions_of_p, versions_of_o);
+CREATE INDEX "mandate_versions_of" ON "mandate" (versions_of_p, versions_of_o) WHERE versions_of_p IS NOT NULL;
+CREATE TABLE "template" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, templates_of_p, templates_of_o);
+CREATE INDEX "template_templates_of" ON "template" (templates_of_p, templates_of_o) WHERE templates_of_p IS NOT NULL;
 CREATE TABLE "activity" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "block" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "payee" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);

@@ -4,6 +4,7 @@ use svc_core::refusal::Kind;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
 use svc_core::rules::gate::decide::Choice;
+use svc_core::rules::people::by::By;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
 use svc_core::state::gate::{Action, Activity, Agent, Approval, Code, DecidedBy, OutcomeStatus, Status, Verb};
@@ -152,11 +153,11 @@ fn what_was_forbidden_since_ends_the_wait() {
     let deny = r#"{"name":"No","actions":["crm.read"],"merchants":{"deny":["shop.example"]},"tools":{"deny":["rm"]}}"#;
     let listed: fn(&mut World, &Caller, &str) = |world, agent, deny| {
         let content = Content::Whole(Box::new(terms(deny)));
-        world.run(GrantMandate { workspace: agent.workspace, agent: agent.agent, content }).unwrap();
+        world.run(GrantMandate::new(agent.workspace, agent.agent, content)).unwrap();
     };
     let revoked: fn(&mut World, &Caller, &str) = |world, agent, _| {
         let mandate = world.row::<Agent>(agent.agent).mandates[0].id;
-        world.run(RevokeMandate { workspace: agent.workspace, agent: agent.agent, mandate }).unwrap();
+        world.run(RevokeMandate { workspace: agent.workspace, by: By::Program, agent: agent.agent, mandate }).unwrap();
     };
     for change in [listed, revoked] {
         let (mut world, agent, owner, asked) = waiting(&[ASKS]);
