@@ -4,7 +4,6 @@ use svc_core::refusal::Kind;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
 use svc_core::rules::gate::decide::Choice;
-use svc_core::rules::people::by::By;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
 use svc_core::state::gate::{Action, Activity, Agent, Approval, Code, DecidedBy, OutcomeStatus, Status, Verb};
