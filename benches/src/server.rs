@@ -201,16 +201,18 @@ fn open(kind: Kind, directory: &Path, agents: usize) -> Result<(Gate, Option<Pub
         let signer: Arc<dyn Signer> = Arc::new(AwsSigner::new(&Secret::new([7; 32]), BASE_URL)?);
         (Gate::over(MemoryStore::new(), clock, signer, Settings::default())?, Some(keys))
     } else {
-        let aws = |seed: &Secret<[u8; 32]>, issuer: &str| -> Arc<dyn Signer> {
-            match AwsSigner::new(seed, issuer) {
-                Ok(signer) => Arc::new(signer),
-                Err(_) => Arc::new(DalekSigner::new(seed, issuer)),
-            }
-        };
-        (Gate::open_with(directory, BASE_URL, None, &aws, Settings::default())?, None)
+        (Gate::open_with(directory, BASE_URL, None, &aws_or_dalek, Settings::default())?, None)
     };
     register(&gate, agents)?;
     Ok((gate, keys))
+}
+
+/// The server's signer, or the core's where that one takes no such seed.
+fn aws_or_dalek(seed: &Secret<[u8; 32]>, issuer: &str) -> Arc<dyn Signer> {
+    match AwsSigner::new(seed, issuer) {
+        Ok(signer) => Arc::new(signer),
+        Err(_) => Arc::new(DalekSigner::new(seed, issuer)),
+    }
 }
 
 /// Registers agents whose keys are [`agent_key`]'s, many in each commit.
