@@ -8,20 +8,23 @@ use svc_core::rules::evidence::sequence::Sequence;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::callback::RegisterCallback;
+use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::gate::verify::{Charge, Verify};
-use svc_core::rules::people::by::By;
+use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
 use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
 use svc_core::rules::people::settings::ChangeSettings;
 use svc_core::state::evidence::Entry;
-use svc_core::state::gate::{Action, Declared, OutcomeStatus, Request, Terms, Tier};
-use svc_core::state::people::{Settings, Velocity};
-use svc_core::store::{Key, Record, Row, Stamp};
+use svc_core::state::gate::{Action, Declared, OutcomeStatus, Request, Terms, Tier, Via};
+use svc_core::state::people::{Role, Settings, Velocity};
+use svc_core::store::{Key, Record, Row, Stamp, Store};
+use svc_core::testing::people;
 use svc_core::testing::world;
+use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{ActionId, EvidenceId, MandateId, WorkspaceId};
 use svc_core::value::text::{Email, Label, Note, SessionId, Source, UrlText};
@@ -103,6 +106,15 @@ pub enum Move {
         /// Which of its mandates.
         mandate: usize,
     },
+    /// A person decides what was asked.
+    Decide {
+        /// About which action.
+        action: usize,
+        /// Which person.
+        person: usize,
+        /// Whether they say yes.
+        yes: bool,
+    },
     /// A callback is named for an action.
     Callback {
         /// Which action.
@@ -183,6 +195,8 @@ pub fn moves() -> impl Strategy<Value = Move> {
         2 => any.clone().prop_map(|mandate| Move::Register { mandate }),
         2 => (any.clone(), any.clone()).prop_map(|(agent, mandate)| Move::Grant { agent, mandate }),
         1 => (any.clone(), any.clone()).prop_map(|(agent, mandate)| Move::Revoke { agent, mandate }),
+        4 => (any.clone(), any.clone(), prop::bool::weighted(0.7))
+            .prop_map(|(action, person, yes)| Move::Decide { action, person, yes }),
         1 => any.clone().prop_map(|action| Move::Callback { action }),
         1 => any.clone().prop_map(|choice| Move::Settings { choice }),
         2 => any.clone().prop_map(|action| Move::Wake { action }),
@@ -202,6 +216,8 @@ pub struct Cast {
     pub actions: Vec<Arc<Action>>,
     /// Mandates by agent.
     pub grants: Vec<(usize, MandateId)>,
+    /// Persons who may decide.
+    pub people: Vec<Person>,
     /// Ledger records that wait for their places, in order.
     pub waiting: Vec<EvidenceId>,
     made: u64,
@@ -217,6 +233,18 @@ impl Cast {
         let name = Label::parse("Play").expect("a label");
         let owner = Email::parse("owner@example.com").expect("an address");
         CreateWorkspace { name, owner, settings: settings(0) }.into()
+    }
+
+    /// Signs an owner and an admin in, into this store and for longer than any history.
+    ///
+    /// # Panics
+    /// Where the store fails or the workspace was not made.
+    pub fn sign_in<S: Store>(&mut self, store: &mut S) {
+        let workspace = self.workspace.expect("a workspace");
+        let at = Timestamp::parse("2027-10-01T00:00:00Z").expect("an instant");
+        let owner = people::sign_in_owner(store, workspace, 1, at);
+        let admin = people::sign_in(store, workspace, Role::Admin, 2, at);
+        self.people = vec![owner, admin];
     }
 
     /// What there is, brought up to the rows as they are.
@@ -306,6 +334,12 @@ impl Cast {
                 let own: Vec<MandateId> = self.grants.iter().filter(|it| it.0 == agent).map(|it| it.1).collect();
                 let mandate = *own.get(mandate % own.len().max(1))?;
                 RevokeMandate { workspace, by: By::Program, agent: caller(agent)?.agent, mandate }.into()
+            }
+            Move::Decide { action, person, yes } => {
+                let approval = self.action(*action)?.approval?;
+                let by = *self.people.get(person % self.people.len().max(1))?;
+                let choice = if *yes { Choice::Approve } else { Choice::Deny };
+                DecideApproval { by, approval, choice, note: None, digest: None, via: Via::Console }.into()
             }
             Move::Callback { action } => {
                 let action = self.action(*action)?;

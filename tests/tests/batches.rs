@@ -78,6 +78,8 @@ fn compare(rounds: &[(u16, Vec<Move>)]) {
     let _ = batched.turn(seed(0), vec![Cast::opening()]);
     cast.hear(opening.answers[0].as_ref().unwrap());
     let workspace = cast.workspace.unwrap();
+    cast.sign_in(&mut singly.store);
+    cast.sign_in(&mut batched.store);
     for agent in 0..2 {
         let made = play::register(workspace, agent, 1_000_000 + agent as u64);
         let answers = singly.turn(seed(1 + agent), vec![made.clone().into()]).answers;

@@ -17,13 +17,15 @@ use svc_core::command::{Command, Reply, Wake};
 use svc_core::refusal::Refusal;
 use svc_core::rules::evidence::sequence::Sequence;
 use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::asked::Stands;
+use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::gate::settle::Settle;
-use svc_core::rules::people::by::By;
+use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::mandates::RevokeMandate;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::rules::people::settings::ChangeSettings;
-use svc_core::state::gate::{Action, OutcomeStatus, Request};
-use svc_core::state::people::{Settings, Velocity};
+use svc_core::state::gate::{Action, OutcomeStatus, Request, State};
+use svc_core::state::people::{Role, Settings, Velocity};
 use svc_core::store::{Commit, Committed, Key, Loaded, MemoryStore, Record, Stamp, Store, Write};
 use svc_core::testing::World;
 use svc_core::testing::audit;
@@ -334,10 +336,11 @@ fn scene(later: Span) -> Scene {
     let asked = world.authorize(&caller, request("deploy")).id();
     world.advance(Span::seconds(1));
     world.clock().advance(later);
+    let people = [world.owner(), world.person(Role::Admin)];
     world.audit();
     let action = |world: &mut World, id| Action::clone(&world.row::<Action>(id));
     let (paid, asked) = (action(&mut world, paid), action(&mut world, asked));
-    let commands = commands(&mut world, caller, &paid, &asked);
+    let commands = commands(&mut world, caller, &people, &paid, &asked);
     let rows = world.rows();
     let (mut memory, locks) = (Shared::over(false, &rows), Shared::over(true, &rows));
     let keys: Vec<Key> = rows.iter().map(|it| it.0).collect();
@@ -348,7 +351,13 @@ fn scene(later: Span) -> Scene {
     Scene { memory, locks, cache, now: world.now(), commands }
 }
 
-fn commands(world: &mut World, caller: Caller, paid: &Action, asked: &Action) -> Vec<(&'static str, Command)> {
+fn commands(
+    world: &mut World,
+    caller: Caller,
+    people: &[Person; 2],
+    paid: &Action,
+    asked: &Action,
+) -> Vec<(&'static str, Command)> {
     let workspace = world.workspace();
     let mut ask = |request: Request| Command::from(world.command(&caller, request));
     let large = |domain| payment(6_000, "EUR", domain);
@@ -364,6 +373,12 @@ fn commands(world: &mut World, caller: Caller, paid: &Action, asked: &Action) ->
     let settings =
         Settings { agent_velocity: Velocity { other_count: 2, ..Velocity::default() }, ..Settings::default() };
     let entries = Vec::new();
+    let mut decide = |by: usize, choice| world.decision(&people[by], asked.id, choice).into();
+    list.extend([
+        ("approve", decide(0, Choice::Approve)),
+        ("approve-other", decide(1, Choice::Approve)),
+        ("deny", decide(1, Choice::Deny)),
+    ]);
     list.extend([
         ("show", play::show(paid, 100, None).into()),
         ("show-keyed", play::show(paid, 100, Some(1)).into()),
@@ -391,6 +406,7 @@ fn gist(answer: &Option<Answer>) -> String {
             format!("{:?} {codes:?} {}", view.status(), view.replayed)
         }
         Ok(Reply::Verdict(verdict)) => format!("verdict {:?} {}", verdict.fault, verdict.replayed),
+        Ok(Reply::Question(question)) => format!("question {:?}", question.stands),
         Ok(Reply::Agent(agent)) => format!("agent active {}", agent.is_active()),
         Ok(_) => "done".to_owned(),
     }
@@ -436,6 +452,19 @@ fn check_kept(names: &[&str], run: &Run, rows: &Dump) -> Vec<String> {
                     }
                 }
             },
+            Some(Ok(Reply::Question(question))) => {
+                let told = question.stands;
+                let action = action(question.action.as_ref().unwrap().action.id).unwrap();
+                let kept = match &action.state {
+                    State::Allowed(_) => Stands::Approved,
+                    State::Denied { .. } => Stands::Denied,
+                    State::Expired { .. } => Stands::Expired,
+                    State::Pending { .. } => Stands::Waiting,
+                };
+                if told != kept {
+                    faults.push(format!("`{name}` was answered {told:?}, and is {kept:?}"));
+                }
+            }
             Some(Ok(Reply::Verdict(verdict))) if verdict.is_valid() => {
                 let shown = verdict.action.as_ref().unwrap().id;
                 if action(shown).is_none_or(|it| it.allowed().is_none_or(|it| it.consumed.is_none())) {
@@ -471,7 +500,7 @@ fn explore(scene: &Scene, names: &[&'static str], locks: bool, faults: usize) ->
 }
 
 /// What gets in each other's way most: limits, single use, idempotency, stops, timers.
-const NOW: [[&str; 3]; 14] = [
+const NOW: [[&str; 3]; 18] = [
     ["pay", "freeze", "pay-again"],
     ["pay", "pay-small", "pay-again"],
     ["show", "freeze", "show"],
@@ -486,14 +515,19 @@ const NOW: [[&str; 3]; 14] = [
     ["revoke", "pay", "pay-small"],
     ["narrow", "pay", "pay-small"],
     ["freeze", "end", "complete"],
+    ["approve", "deny", "approve-other"],
+    ["deny", "approve", "deny"],
+    ["approve", "freeze", "end"],
+    ["approve", "pay-small", "remove"],
 ];
 /// The same for timers, once the time of an approval and of a reservation is up.
-const LATER: [[&str; 3]; 5] = [
+const LATER: [[&str; 3]; 6] = [
     ["lapse", "complete", "lapse"],
     ["lapse", "over", "complete"],
     ["lapse", "freeze", "fail"],
     ["expire", "end", "freeze"],
     ["expire", "pay", "expire"],
+    ["approve", "expire", "deny"],
 ];
 
 const fn a_day() -> Span {

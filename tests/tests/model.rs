@@ -13,7 +13,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use svc_core::refusal::Kind;
 use svc_core::rules::gate::Caller;
-use svc_core::state::gate::{Activity, OutcomeStatus, Request, Status};
+use svc_core::rules::gate::decide::Choice;
+use svc_core::rules::people::by::Person;
+use svc_core::state::gate::{Action, Activity, OutcomeStatus, Request, Status};
 use svc_core::state::people::{Settings, Velocity};
 use svc_core::testing::World;
 use svc_core::testing::model::{Ask, Limits, Model, Stands};
@@ -45,6 +47,7 @@ enum Step {
     Ask { amount: Option<usize>, host: usize, key: Option<u8> },
     Show { action: usize, percent: i64 },
     Settle { action: usize, done: bool, percent: Option<i64> },
+    Decide { action: usize, yes: bool },
     Pass { seconds: i64 },
 }
 
@@ -58,6 +61,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (action.clone(), percent).prop_map(|(action, percent)| Step::Show { action, percent }),
         3 => (action, any::<bool>(), prop::option::of(settled))
             .prop_map(|(action, done, percent)| Step::Settle { action, done, percent }),
+        2 => (0_usize..40, prop::bool::weighted(0.7)).prop_map(|(action, yes)| Step::Decide { action, yes }),
         3 => prop::sample::select(vec![1_i64, 59, 240, 600, 1_200, 3_600, 80_000]).prop_map(|seconds| Step::Pass { seconds }),
     ];
     prop::collection::vec(step, 1..60)
@@ -67,6 +71,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 struct Pair {
     world: World,
     caller: Caller,
+    owner: Person,
     model: Model,
     made: Vec<ActionId>,
 }
@@ -82,7 +87,8 @@ impl Pair {
         );
         let tools = terms(r#"{"name":"Tools","actions":["tool.call"]}"#);
         let caller = world.agent().with_mandate(payments).with_mandate(tools).register();
-        Self { world, caller, model: Model::new(LIMITS), made: Vec::new() }
+        let owner = world.owner();
+        Self { world, caller, owner, model: Model::new(LIMITS), made: Vec::new() }
     }
 
     fn now(&self) -> i64 {
@@ -94,6 +100,7 @@ impl Pair {
             Step::Ask { amount, host, key } => self.ask(amount, host, key),
             Step::Show { action, percent } => self.show(action, percent),
             Step::Settle { action, done, percent } => self.settle(action, done, percent),
+            Step::Decide { action, yes } => self.decide(action, yes),
             Step::Pass { seconds } => {
                 self.world.advance(Span::seconds(seconds));
                 self.model.follow();
@@ -155,6 +162,21 @@ impl Pair {
             (Ok(settled), Some(incident)) => assert_eq!(settled.action().incident.is_some(), incident, "{id}"),
             (Err(refusal), None) => assert!(matches!(refusal.kind(), Kind::NotAllowed | Kind::AlreadySettled)),
             (answer, expected) => panic!("{id} at {amount:?} is answered {answer:?}, the model says {expected:?}"),
+        }
+    }
+
+    /// The owner decides; what was never asked is passed over.
+    fn decide(&mut self, action: usize, yes: bool) {
+        let Some(id) = self.made.get(action % self.made.len().max(1)).copied() else { return };
+        if self.world.row::<Action>(id).approval.is_none() {
+            return;
+        }
+        self.world.keep_signed_in(&self.owner);
+        let expected = self.model.decide(self.now(), self.place(id), yes);
+        let choice = if yes { Choice::Approve } else { Choice::Deny };
+        match self.world.decide(&self.owner, id, choice) {
+            Ok(_) => assert!(expected, "{id} was decided"),
+            Err(refusal) => assert!(!expected && refusal.kind() == Kind::NotAllowed, "{id}: {refusal:?}"),
         }
     }
 

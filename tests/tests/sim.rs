@@ -19,8 +19,9 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use svc_core::command::{Command, Reply};
 use svc_core::engine::{Engine, Failure};
 use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::gate::asked::Stands;
 use svc_core::state::gate::receipt::DalekSigner;
-use svc_core::state::gate::{Action, Code, Verb};
+use svc_core::state::gate::{Action, Code, State, Verb};
 use svc_core::store::{Clock, MemoryStore, Row};
 use svc_core::testing::fault::{FaultError, Faulty, Odds};
 use svc_core::testing::world::{payment, terms};
@@ -111,6 +112,7 @@ impl Sim {
     fn open(&mut self) {
         let made = self.run(0, Cast::opening()).unwrap();
         self.cast.hear(&made);
+        self.cast.sign_in(&mut self.store);
         for mandate in 0..3 {
             let register = play::register(self.cast.workspace.unwrap(), mandate, 1_000_000 + mandate as u64);
             let made = self.run(0, register.into()).unwrap();
@@ -216,6 +218,12 @@ impl Sim {
                 }
                 self.heard.actions.insert(action.id, Arc::clone(action));
             }
+            (_, Reply::Question(question)) if question.stands == Stands::Approved => {
+                let view = question.action.as_ref().unwrap();
+                let stopped = self.heard.stopped.contains(&view.agent.id);
+                self.must(!stopped, "a person let a stopped agent act");
+                self.heard.actions.insert(view.action.id, Arc::clone(&view.action));
+            }
             (_, Reply::Agent(agent)) if !agent.is_active() => {
                 self.heard.stopped.insert(agent.id);
             }
@@ -261,7 +269,9 @@ impl Sim {
                         && before.at == now.at
                 }
                 (None, None) => true,
-                _ => false,
+                // A person may have said yes since.
+                (None, Some(_)) => matches!(told.state, State::Pending { .. }),
+                (Some(_), None) => false,
             };
             self.must(same, &format!("{id} was told as {:?} and is {:?}", told.state, kept.state));
         }

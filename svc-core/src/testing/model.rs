@@ -1,7 +1,7 @@
 //! A naive model of what the gate promises about limits, velocity, idempotency, single use and settlement: lists of
 //! events that are searched from the beginning, and none of the rules' code. Where the two differ, one of them is wrong.
 //!
-//! It knows one agent with one mandate over payments in one currency and one over tool calls, and no person who decides.
+//! It knows one agent with one mandate over payments in one currency and one over tool calls, and one person who decides.
 
 use std::collections::BTreeSet;
 
@@ -77,6 +77,8 @@ pub struct Model {
 #[derive(Clone, Debug)]
 struct Made {
     at: i64,
+    /// When it was allowed, by the rules or by the person.
+    allowed_at: Option<i64>,
     ask: Ask,
     first: Stands,
     stands: Stands,
@@ -163,6 +165,7 @@ impl Model {
         let kept = Ask { key: ask.key.filter(|_| !self.frozen), ..ask.clone() };
         let made = Made {
             at: now,
+            allowed_at: (first == Stands::Allowed).then_some(now),
             ask: kept,
             first,
             stands: first,
@@ -181,12 +184,27 @@ impl Model {
         let frozen = self.frozen;
         let Some(made) = self.actions.get_mut(action) else { return false };
         let most = made.posted.or(made.ask.pays).unwrap_or(0);
-        let open = made.first == Stands::Allowed && made.consumed.is_none() && !made.void && !frozen;
-        let good = open && now / 1_000 < (made.at + lives_ms) / 1_000 && amount <= most;
+        let open = made.consumed.is_none() && !made.void && !frozen;
+        let lives = made.allowed_at.is_some_and(|at| now / 1_000 < (at + lives_ms) / 1_000);
+        let good = open && lives && amount <= most;
         if good {
             made.consumed = Some(amount);
         }
         good
+    }
+
+    /// The person decides what waits: whether that is taken.
+    pub fn decide(&mut self, now: i64, action: usize, yes: bool) -> bool {
+        let frozen = self.frozen;
+        let Some(made) = self.actions.get_mut(action).filter(|it| it.stands == Stands::Asked && !frozen) else {
+            return false;
+        };
+        if yes {
+            (made.stands, made.allowed_at) = (Stands::Allowed, Some(now));
+        } else {
+            (made.stands, made.holds, made.void) = (Stands::Denied, false, true);
+        }
+        true
     }
 
     /// Settles an action: `None` where that is refused, else whether it was an incident.

@@ -225,8 +225,14 @@ fn exceptions_are_kept_apart() {
 fn an_exception_belongs_to_the_period_it_was_asked_in() {
     let (mut world, agent) = calm(&[ASKS]);
     let owner = world.owner();
+    world.authorize(&agent, payment(1_000, "EUR", "before.example"));
     let over = world.authorize(&agent, payment(30_000, "EUR", "shop.example")).id();
+    let other = world.authorize(&agent, payment(31_000, "EUR", "shop.example")).id();
     world.advance(Span::hours(20));
+    world.keep_signed_in(&owner);
+    world.approve(&owner, other);
+    assert_eq!(today(&mut world, &agent), (1_000, 0, 31_000, 1), "the day before is still told of");
+    world.audit();
     world.authorize(&agent, payment(1_000, "EUR", "next.example"));
     world.keep_signed_in(&owner);
     world.approve(&owner, over);

@@ -1,7 +1,7 @@
 //! Reservations and what becomes of them (CONTRACT part 3, "Reservations and posting"). Sums belong to the period that an
 //! action was authorized in; of one that has ended only the ledger tells.
 
-use crate::state::gate::{Action, Activity, Mandate, Request, Reservation};
+use crate::state::gate::{Action, Activity, Mandate, Request, Reservation, Tally};
 use crate::state::people::Settings;
 use crate::value::Timestamp;
 
@@ -41,14 +41,20 @@ pub(super) fn exceed(
 ) -> Option<Reservation> {
     let (per, payment) = (mandate.limits().per_period.clone()?, action.payment.as_ref()?);
     let (id, asked_at) = (mandate.id.mandate, action.created_at);
-    let known = activity.tallies.iter().find(|it| it.mandate == id && it.period == per.period);
-    let newer = known.is_some_and(|it| it.from > asked_at);
-    let mut tally = activity.tally(id, per.period, asked_at, &settings.timezone);
-    let from = if newer { per.period.bounds(asked_at, &settings.timezone).0 } else { tally.from };
-    if !newer && now < tally.until {
+    let of = |it: &&mut Tally| it.mandate == id && it.period == per.period;
+    let asked_in = activity.tallies.iter_mut().find(|it| of(it) && it.from <= asked_at && asked_at < it.until);
+    let from = if let Some(tally) = asked_in {
         tally.excess = tally.excess.saturating_add(payment.amount);
-        activity.keep(tally, now);
-    }
+        tally.from
+    } else {
+        let (from, until) = per.period.bounds(asked_at, &settings.timezone);
+        let newer = activity.tallies.iter().any(|it| it.mandate == id && it.period == per.period && it.from > asked_at);
+        if !newer && now < until {
+            let (reserved, spent, excess, count) = (0, 0, payment.amount, 0);
+            activity.keep(Tally { mandate: id, period: per.period, from, until, reserved, spent, excess, count }, now);
+        }
+        from
+    };
     Some(Reservation { mandate: id, amount: Some((payment.amount, per.period, from)), count: None, excess: true })
 }
 
