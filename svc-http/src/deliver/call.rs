@@ -176,3 +176,62 @@ fn trouble(error: &hyper::Error) -> Trouble {
         Trouble::Connect
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::deliver::{Resolving, SystemResolver};
+
+    /// A resolver that never answers.
+    #[derive(Debug)]
+    struct Silent;
+
+    impl Resolve for Silent {
+        fn resolve<'a>(&'a self, _host: &'a str) -> Resolving<'a> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn caller(resolver: impl Resolve) -> Caller {
+        let guard = Outbound { allow_private_loopback: true, own_host: "gate.example.com".into() };
+        Caller::new(guard, None, Arc::new(resolver), Trust::default())
+    }
+
+    fn post(url: &str) -> Post<'_> {
+        Post { url, event: "dlv_1".to_owned(), signature: "t=1".to_owned(), body: b"{}".to_vec() }
+    }
+
+    /// A call that gets nowhere is given up after ten seconds, whatever it waits for.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_takes_ten_seconds_at_most() {
+        let began = tokio::time::Instant::now();
+        assert_eq!(caller(Silent).post(post("https://hooks.example.com/")).await, Err(Trouble::Timeout));
+        assert_eq!(began.elapsed(), CALL_TIME);
+    }
+
+    /// Nobody listens; and what answers at length without ever coming to the end of its head is heard for 64 KiB and no
+    /// longer.
+    #[tokio::test]
+    async fn little_is_read_of_an_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let talker = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 1_024]).await;
+            let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\nx-much: ").await.map_or(0, |()| 1);
+            while stream.write_all(&[b'a'; 1_024]).await.is_ok() {
+                sent += 1_024;
+            }
+            sent
+        });
+        assert_eq!(caller(SystemResolver).post(post(&url)).await, Err(Trouble::Protocol));
+        // What the system holds back on both sides is not read by anybody.
+        let sent = timeout(CALL_TIME, talker).await.unwrap().unwrap();
+        assert!(sent < 64 << 20, "{sent} bytes");
+        assert_eq!(caller(SystemResolver).post(post(&url)).await, Err(Trouble::Connect));
+    }
+}
