@@ -20,9 +20,14 @@ use crate::rules::gate::{expire, lapse};
 use crate::rules::people::agents::{self, ChangeAgent};
 use crate::rules::people::create_workspace::{self, CreateWorkspace};
 use crate::rules::people::keys::{self, CreateKey, RevokeKey};
+use crate::rules::people::links::{self, MakeLink};
 use crate::rules::people::mandates::{self, ChangeMandate, GrantMandate, Held, RevokeMandate};
+use crate::rules::people::password::{self, ChangePassword};
 use crate::rules::people::register_agent::{self, RegisterAgent, Registered, RemoveAgent};
+use crate::rules::people::second_factor::{self, ChangeSecondFactor};
+use crate::rules::people::sessions::{self, EndSession, TouchSession};
 use crate::rules::people::settings::{self, ChangeSettings};
+use crate::rules::people::sign_in::{self, FinishSignIn, SignInStep, StartSession};
 use crate::rules::people::signing_key::{self, KeepSigningKey, RotateSigningKey};
 use crate::rules::people::templates::{self, KeepTemplate, RemoveTemplate};
 use crate::rules::people::tokens::{self, CreateToken, RevokeToken};
@@ -33,7 +38,7 @@ use crate::state::gate::{Agent, Mandate, Verb, WorkspaceTemplate};
 use crate::state::people::{Credential, ServiceToken, SigningKey, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
-use crate::value::id::{ActionId, ApprovalId, KeyId, MandateId, TokenId};
+use crate::value::id::{AccountId, ActionId, ApprovalId, KeyId, MandateId, TokenId};
 
 /// What something that is due does: the row whose timer it is.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +72,7 @@ macro_rules! commands {
                     Reply::Action(view) => view.verb() == Verb::Allow,
                     Reply::Question(it) => it.stands == Stands::Approved,
                     Reply::Verdict(verdict) => verdict.is_valid(),
-                    Reply::Agent(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
+                    Reply::Account(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
                     | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
@@ -91,6 +96,10 @@ commands! {
     ChangeIntegration => integrations::change_integration, Integration;
     /// A mandate changes.
     ChangeMandate => mandates::change_mandate, Changed;
+    /// A password is set.
+    ChangePassword => password::change_password, Done;
+    /// A second factor is added or removed.
+    ChangeSecondFactor => second_factor::change_second_factor, Done;
     /// Settings are put in force.
     ChangeSettings => settings::change_settings, Workspace;
     /// An integration is made.
@@ -109,6 +118,10 @@ commands! {
     FinishDelivery => deliver::finish, Delivery;
     /// A stop's effects are done.
     FollowStop => freeze::follow_stop, Done;
+    /// A session ends.
+    EndSession => sessions::end_session, Done;
+    /// A sign-in shows its second factor.
+    FinishSignIn => sign_in::finish_sign_in, SignedIn;
     /// An agent is stopped.
     FreezeAgent => freeze::freeze_agent, Stopped;
     /// A mandate is granted.
@@ -117,6 +130,8 @@ commands! {
     KeepTemplate => templates::keep_template, Template;
     /// A signing key is kept.
     KeepSigningKey => signing_key::keep_signing_key, SigningKey;
+    /// A one-time link is made.
+    MakeLink => links::make_link, Account;
     /// A stop's effect on an allowed action is recorded.
     RecordRevoked => record_revoked, Done;
     /// An agent is made.
@@ -149,6 +164,10 @@ commands! {
     Settle => settle::settle, Action;
     /// An integration is tried out.
     TestIntegration => integrations::test_integration, Tested;
+    /// Somebody signs in.
+    StartSession => sign_in::start_session, SignedIn;
+    /// A session is used.
+    TouchSession => sessions::touch_session, Done;
     /// Somebody shows a receipt.
     Verify => verify::verify, Verdict;
     /// A timer is due.
@@ -158,6 +177,8 @@ commands! {
 /// What a rule replies, whichever it was.
 #[derive(Clone, Debug)]
 pub enum Reply {
+    /// An account.
+    Account(AccountId),
     /// An action as it stands.
     Action(Box<View>),
     /// An agent as it stands.
@@ -188,6 +209,8 @@ pub enum Reply {
     Question(Box<Question>),
     /// An agent that was made.
     Registered(Box<Registered>),
+    /// Where a sign-in stands.
+    SignedIn(Box<SignInStep>),
     /// A signing key that is kept.
     SigningKey(Arc<SigningKey>),
     /// A template as it stands.
@@ -212,6 +235,9 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         Key::Action(id) => lapse::lapse(scope, id),
         Key::Integration(slot) => integrations::end_secrets(scope, slot),
         Key::Approval(id) => expire::expire(scope, id),
+        Key::PendingSignIn(id) => sign_in::expire_pending(scope, id),
+        Key::Session(id) => sessions::expire_session(scope, id),
+        Key::SignInLink(id) => links::expire_link(scope, id),
         Key::Account(_)
         | Key::Activity(_)
         | Key::Agent(_)
@@ -232,9 +258,9 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Replay(_)
         | Key::Roster(_)
         | Key::ServiceToken(_)
-        | Key::Session(_)
         | Key::SigningKey(_)
         | Key::TokenUse(_)
+        | Key::Team(_)
         | Key::Tile(_)
         | Key::TokenName(_)
         | Key::WorkspaceTemplate(_)
@@ -275,6 +301,8 @@ operations! {
     ChangeAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     ChangeMandate => Option<Held>, |Reply::Changed(it), _| *it;
     ChangeIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
+    ChangePassword => (), |Reply::Done(()), _| ();
+    ChangeSecondFactor => (), |Reply::Done(()), _| ();
     ChangeSettings => Arc<Workspace>, |Reply::Workspace(it), _| it;
     CreateIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     CreateKey => Arc<Credential>, |Reply::Credential(it), _| it;
@@ -285,11 +313,14 @@ operations! {
     FinishDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
     FollowStop => (), |Reply::Done(()), _| ();
     FreezeAgent => Stopped, |Reply::Stopped(it), _| *it;
+    EndSession => (), |Reply::Done(()), _| ();
+    FinishSignIn => SignInStep, |Reply::SignedIn(it), _| *it;
     GrantMandate => Arc<Mandate>, |Reply::Mandate(it), _| it;
     KeepTemplate => Arc<WorkspaceTemplate>, |Reply::Template(it), _| it;
     RemoveTemplate => (), |Reply::Done(()), _| ();
     RevokeToken => TokenId, |Reply::TokenEnd(it), _| it;
     KeepSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
+    MakeLink => AccountId, |Reply::Account(it), _| it;
     RecordRevoked => (), |Reply::Done(()), _| ();
     RegisterAgent => Registered, |Reply::Registered(it), _| *it;
     RegisterCallback => callback::Registered, |Reply::Callback(it), _| *it;
@@ -304,6 +335,8 @@ operations! {
     ReportRun => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     Settle => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     TestIntegration => Tested, |Reply::Tested(it), _| *it;
+    StartSession => SignInStep, |Reply::SignedIn(it), _| *it;
+    TouchSession => (), |Reply::Done(()), _| ();
     Verify => Verdict, |Reply::Verdict(it), _| it;
     Wake => (), |Reply::Done(()), _| ();
 }

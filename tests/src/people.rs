@@ -6,6 +6,7 @@ use serde_json::Value;
 use svc_core::rules::people::by::Person as Signed;
 use svc_core::state::people::{
     Account, EmailUse, Member, MemberState, Membership, Principal, Proof, Role, ServiceToken, Session, TokenScope,
+    Workspace,
 };
 use svc_core::store::{Commit, Committed, MemoryStore, Record, Row, Store as _, Write};
 use svc_core::testing::world::BASE_URL;
@@ -43,17 +44,11 @@ impl Site {
         let (account, principal) = (AccountId::from_bits(bits), PrincipalId::from_bits(bits));
         let email = Email::parse(&format!("{}-{bits:032x}@example.com", role.as_str())).expect("an address");
         let membership = Membership { workspace, principal };
-        let member = Member { role, state: MemberState::Active, account, teams: Vec::new(), raised: None };
+        let member = Member::new(role, MemberState::Active, account);
         self.plant(Account {
-            id: account,
-            email: email.clone(),
-            name: None,
-            password: None,
-            second_factor: None,
             memberships: vec![membership],
-            epoch: 0,
-            created_at: now,
             signed_in_at: Some(now),
+            ..Account::new(account, email.clone(), now)
         });
         self.plant(EmailUse { id: EmailUse::of_account(&email), account: Some(account), principal: None });
         self.plant(EmailUse {
@@ -61,14 +56,13 @@ impl Site {
             account: None,
             principal: Some(principal),
         });
-        self.plant(Principal {
-            id: principal,
-            workspace,
-            email: email.clone(),
-            name: None,
-            member: Some(member),
-            created_at: now,
-        });
+        self.plant(Principal { member: Some(member), ..Principal::new(principal, workspace, email.clone(), now) });
+        if role == Role::Owner {
+            let found = self.memory().load(&[Workspace::key(workspace)]).expect("a load succeeds").remove(0);
+            let mut row = Workspace::clone(found.record.as_ref().and_then(Workspace::peel).expect("a workspace"));
+            row.owners.push(principal);
+            self.plant(row);
+        }
         let sid = self.sign_in(account);
         let session = Session::id_of(&Digest::of(&sid));
         let signed = Signed { workspace, principal, account, session };

@@ -296,7 +296,13 @@ impl Cast {
             | Reply::Stopped(_)
             | Reply::Tested(_)
             | Reply::Done(()) => {}
-            Reply::Key(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::SigningKey(_) | Reply::Verdict(_) => {}
+            Reply::Account(_)
+            | Reply::SignedIn(_)
+            | Reply::Key(_)
+            | Reply::MandateEnd(_)
+            | Reply::Placed(_)
+            | Reply::SigningKey(_)
+            | Reply::Verdict(_) => {}
         }
     }
 

@@ -138,6 +138,16 @@ impl Refusal {
         Self::plain(Kind::Csrf)
     }
 
+    /// 403: the session may do nothing but set up the second factor.
+    #[must_use]
+    pub const fn must_enroll() -> Self {
+        Self {
+            kind: Kind::Forbidden,
+            message: Cow::Borrowed("this session may only set up the second factor"),
+            detail: None,
+        }
+    }
+
     /// 404: no such object for this caller.
     #[must_use]
     pub fn not_found() -> Self {

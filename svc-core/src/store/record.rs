@@ -11,15 +11,16 @@ use crate::state::gate::{
     WorkspaceTemplate,
 };
 use crate::state::people::{
-    Account, Credential, EmailUse, Hold, MemberPart, MembersId, Principal, Roster, ServiceToken, Session, SigningKey,
-    SigningUse, TokenName, TokenUse, Workspace,
+    Account, Credential, EmailUse, Hold, MemberPart, MembersId, PendingSignIn, Principal, Roster, ServiceToken,
+    Session, SignInLink, SigningKey, SigningUse, Team, TokenName, TokenUse, Workspace,
 };
 use crate::value::digest::{
-    CredentialId, EmailUseId, PayeeId, ReplayId, SessionDigest, SessionKey, TemplateId, TokenNameId,
+    CredentialId, EmailUseId, PayeeId, PendingSignInId, ReplayId, SessionDigest, SessionKey, SignInLinkId, TemplateId,
+    TokenNameId,
 };
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApprovalId, DeliveryId, EvidenceId, HoldId, MandateVersionId, PrincipalId, TokenId,
-    WorkspaceId,
+    AccountId, ActionId, AgentId, ApprovalId, DeliveryId, EvidenceId, HoldId, MandateVersionId, PrincipalId, TeamId,
+    TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, RowId};
 
@@ -187,13 +188,19 @@ records! {
     /// A stretch of a list of agents that were selected together.
     MemberPart(MembersId) by id, "member_part", immutable [];
     /// A person or service that agents act for.
-    Principal(PrincipalId) by id, "principal" [PrincipalsOf];
+    Principal(PrincipalId) by id, "principal" [PrincipalsOf, Wake];
     /// Who uses an e-mail address.
     EmailUse(EmailUseId) by id, "email_use" [];
     /// Who signs in.
     Account(AccountId) by id, "account" [];
     /// A signed-in session.
-    Session(SessionDigest) by id, "session" [SessionsOf];
+    Session(SessionDigest) by id, "session" [SessionsOf, Wake];
+    /// A one-time link to sign in with.
+    SignInLink(SignInLinkId) by id, "sign_in_link" [Wake];
+    /// A sign-in that waits for its second factor.
+    PendingSignIn(PendingSignInId) by id, "pending_sign_in" [Wake];
+    /// Members that are counted and selected together.
+    Team(TeamId) by id, "team" [TeamsOf];
     /// What a machine shows to administer agents.
     ServiceToken(CredentialId) by id, "service_token" [TokensOf];
     /// What a service token has frozen of late, and its last drill.

@@ -19,39 +19,31 @@ pub fn sign_in<S: Store>(store: &mut S, workspace: WorkspaceId, role: Role, n: u
     let account: AccountId = id_of("account", n);
     let principal: PrincipalId = id_of("principal", n);
     let email = Email::parse(&format!("person-{n}@example.com")).expect("an address");
-    let member = Member { role, state: MemberState::Active, account, teams: Vec::new(), raised: None };
+    let member = Member::new(role, MemberState::Active, account);
     let of_account = EmailUse::of_account(&email);
     let of_principal = EmailUse::of_principal(workspace, &email);
     let rows = vec![
         EmailUse::wrap(EmailUse { id: of_account, account: Some(account), principal: None }.into()),
         EmailUse::wrap(EmailUse { id: of_principal, account: None, principal: Some(principal) }.into()),
         Principal::wrap(
-            Principal {
-                id: principal,
-                workspace,
-                email: email.clone(),
-                name: None,
-                member: Some(member),
-                created_at: now,
-            }
-            .into(),
+            Principal { member: Some(member), ..Principal::new(principal, workspace, email.clone(), now) }.into(),
         ),
         Account::wrap(
             Account {
-                id: account,
-                email,
-                name: None,
-                password: None,
-                second_factor: None,
                 memberships: vec![Membership { workspace, principal }],
-                epoch: 0,
-                created_at: now,
                 signed_in_at: Some(now),
+                ..Account::new(account, email.clone(), now)
             }
             .into(),
         ),
     ];
     write(store, rows);
+    if role == Role::Owner {
+        let found = store.load(&[Workspace::key(workspace)]).expect("a load succeeds").remove(0);
+        let mut row = Workspace::clone(found.record.as_ref().and_then(Workspace::peel).expect("a workspace"));
+        row.owners.push(principal);
+        write(store, vec![Workspace::wrap(row.into())]);
+    }
     let session = session(store, account, n, now);
     Person { workspace, principal, account, session }
 }

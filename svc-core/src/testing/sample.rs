@@ -73,6 +73,9 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::EmailUse => EMAIL_USE,
         Table::Account => ACCOUNT,
         Table::Session => SESSION,
+        Table::SignInLink => SIGN_IN_LINK,
+        Table::PendingSignIn => PENDING_SIGN_IN,
+        Table::Team => TEAM,
         Table::ServiceToken => SERVICE_TOKEN,
         Table::TokenUse => TOKEN_USE,
         Table::Credential => CREDENTIAL,
@@ -107,8 +110,8 @@ const WORKSPACE: [&str; 2] = [
         "require_sso":true,"sso_domains":["example.com"]},"step_up_above":{"EUR":0},"retention_days":3650},"plan":"team",
         "holds":[{"id":"hld_01K6FN0001000000000000000H","at":1790847000000},{"id":"hld_01K6FN0001000000000000000J","at":1790847000001,
         "over":{"selection":"sel_01K6FN0001000000000000000S","count":4294967295,"firsts":["agt_01K6FN0001000000000000000A"]}}],
-        "owner":"prp_01K6FN0001000000000000000P","created_at":1790847000000}"#,
-    r#"{"id":"wsp_01K6FN0001000000000000000B","name":"b","settings":{},"owner":"prp_01K6FN0001000000000000000P","created_at":0}"#,
+        "owner":"prp_01K6FN0001000000000000000P","owners":["prp_01K6FN0001000000000000000P"],"created_at":1790847000000}"#,
+    r#"{"id":"wsp_01K6FN0001000000000000000B","name":"b","settings":{},"owner":"prp_01K6FN0001000000000000000P","owners":[],"created_at":0}"#,
 ];
 const ROSTER: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000A","epoch":18446744073709551615,"agents":4294967295,"mandates":4294967295}"#,
@@ -129,7 +132,7 @@ const MEMBER_PART: [&str; 2] = [
     r#"{"id":{"selection":"sel_01K6FN0001000000000000000T","number":0},"agents":[]}"#,
 ];
 const PRINCIPAL: [&str; 2] = [
-    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","name":"Ana","member":{"role":"owner","state":"active","account":"usr_01K6FN0001000000000000000B","teams":["team_01K6FN0001000000000000000T"],"raised":["prp_01K6FN0001000000000000000P",1790847000000]},"created_at":1790847000000}"#,
+    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","name":"Ana","member":{"role":"owner","state":"active","account":"usr_01K6FN0001000000000000000B","teams":["team_01K6FN0001000000000000000T"],"invited_by":"prp_01K6FN0001000000000000000P","ended_at":1790847000000,"owner_change":"apv_01K6FN0001000000000000000V","raised":["prp_01K6FN0001000000000000000P",1790847000000]},"created_at":1790847000000,"following":1790847000000}"#,
     r#"{"id":"prp_01K6FN0001000000000000000Q","workspace":"wsp_01K6FN0001000000000000000B","email":"a@b","created_at":0}"#,
 ];
 const EMAIL_USE: [&str; 2] = [
@@ -138,13 +141,28 @@ const EMAIL_USE: [&str; 2] = [
 ];
 
 const ACCOUNT: [&str; 2] = [
-    r#"{"id":"usr_01K6FN0001000000000000000B","email":"ana@example.com","name":"Ana","password":"$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaA","second_factor":{"sealed":"v1.AAAA","last_step":59694900,"recovery":["00000000000000000000000000000000000000000000000000000000000000aa"]},"memberships":[{"workspace":"wsp_01K6FN0001000000000000000A","principal":"prp_01K6FN0001000000000000000P"}],"epoch":3,"created_at":1790847000000,"signed_in_at":1790847000000}"#,
+    r#"{"id":"usr_01K6FN0001000000000000000B","email":"ana@example.com","name":"Ana","password":{"hash":"$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaA","set_at":1790847000000},"second_factor":{"sealed":"v1.AAAA","last_step":59694900,"recovery":["00000000000000000000000000000000000000000000000000000000000000aa"]},"enrolling":"v1.AAAA","link":"0000000000000000000000000000000a","sessions":["0000000000000000000000000000000a"],"memberships":[{"workspace":"wsp_01K6FN0001000000000000000A","principal":"prp_01K6FN0001000000000000000P"}],"epoch":3,"created_at":1790847000000,"signed_in_at":1790847000000}"#,
     r#"{"id":"usr_01K6FN0001000000000000000C","email":"b@example.com","memberships":[],"epoch":0,"created_at":0}"#,
 ];
 
 const SESSION: [&str; 2] = [
     r#"{"id":"0000000000000000000000000000000a","digest":"00000000000000000000000000000000000000000000000000000000000000aa","session":"ses_01K6FN0001000000000000000S","account":"usr_01K6FN0001000000000000000B","epoch":3,"proof":{"sso":"wsp_01K6FN0001000000000000000A"},"must_enroll":true,"created_at":1790847000000,"seen_at":1790847000000,"ended_at":1790847000000}"#,
     r#"{"id":"0000000000000000000000000000000b","digest":"00000000000000000000000000000000000000000000000000000000000000bb","session":"ses_01K6FN0001000000000000000T","account":"usr_01K6FN0001000000000000000B","epoch":0,"proof":"password","created_at":0,"seen_at":0}"#,
+];
+
+const SIGN_IN_LINK: [&str; 2] = [
+    r#"{"id":"0000000000000000000000000000000a","digest":"00000000000000000000000000000000000000000000000000000000000000aa","account":"usr_01K6FN0001000000000000000B","created_at":1790847000000,"expires_at":1790850600000}"#,
+    r#"{"id":"0000000000000000000000000000000b","digest":"00000000000000000000000000000000000000000000000000000000000000bb","account":"usr_01K6FN0001000000000000000B","created_at":0}"#,
+];
+
+const PENDING_SIGN_IN: [&str; 2] = [
+    r#"{"id":"0000000000000000000000000000000a","digest":"00000000000000000000000000000000000000000000000000000000000000aa","account":"usr_01K6FN0001000000000000000B","epoch":3,"proof":"link","tries":5,"expires_at":1790847300000}"#,
+    r#"{"id":"0000000000000000000000000000000b","digest":"00000000000000000000000000000000000000000000000000000000000000bb","account":"usr_01K6FN0001000000000000000B","epoch":0,"proof":"password","expires_at":0}"#,
+];
+
+const TEAM: [&str; 2] = [
+    r#"{"id":"team_01K6FN0001000000000000000T","workspace":"wsp_01K6FN0001000000000000000A","name":"Finance","owner":"prp_01K6FN0001000000000000000P","members":["prp_01K6FN0001000000000000000P"],"created_by":"prp_01K6FN0001000000000000000P","created_at":1790847000000}"#,
+    r#"{"id":"team_01K6FN0001000000000000000V","workspace":"wsp_01K6FN0001000000000000000B","name":"x","created_at":0}"#,
 ];
 
 const SERVICE_TOKEN: [&str; 2] = [

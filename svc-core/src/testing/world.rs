@@ -238,7 +238,7 @@ impl<S: Store> World<S> {
     /// Where the store fails.
     pub fn keep_signed_in(&mut self, person: &Person) {
         let now = self.now();
-        self.edit::<Session>(person.session, |it| (it.created_at, it.seen_at) = (now, now));
+        self.edit::<Session>(person.session, |it| (it.created_at, it.seen_at, it.ended_at) = (now, now, None));
     }
 
     /// Changes one row behind the gate's back, and the lists it is in.

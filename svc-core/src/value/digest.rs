@@ -145,6 +145,10 @@ digest_ids! {
     PayeeId "payee";
     /// An agent's idempotency key.
     ReplayId "replay";
+    /// A one-time link's row: named by the digest of its token.
+    SignInLinkId "sign-in link";
+    /// A sign-in that waits for its second factor: named by the digest of its token.
+    PendingSignInId "pending sign-in";
     /// A client's session id in a workspace.
     SessionKey "session";
     /// A signed-in session's row: named by the digest of its cookie.

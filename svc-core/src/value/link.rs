@@ -28,6 +28,8 @@ pub enum Index {
     PrincipalsOf,
     /// Sessions of an account, by id.
     SessionsOf,
+    /// Teams of a workspace, by id.
+    TeamsOf,
     /// Service tokens of a workspace, by id.
     TokensOf,
     /// Templates of a workspace, by the first bytes of their names.
@@ -66,6 +68,7 @@ impl Index {
         Self::KeysOf,
         Self::PrincipalsOf,
         Self::SessionsOf,
+        Self::TeamsOf,
         Self::TokensOf,
         Self::TemplatesOf,
         Self::VersionsOf,
@@ -93,6 +96,7 @@ impl Index {
             Self::KeysOf => "keys_of",
             Self::PrincipalsOf => "principals_of",
             Self::SessionsOf => "sessions_of",
+            Self::TeamsOf => "teams_of",
             Self::TokensOf => "tokens_of",
             Self::TemplatesOf => "templates_of",
             Self::VersionsOf => "versions_of",
@@ -138,7 +142,13 @@ impl Link {
     /// A timer of `workspace`'s shard that is due at `at`.
     #[must_use]
     pub fn wake(workspace: WorkspaceId, at: Timestamp) -> Self {
-        Self { index: Index::Wake, prefix: shard(workspace), order: Order::At(instant_order(at)) }
+        Self::wake_of(workspace.bits(), at)
+    }
+
+    /// A timer that is due at `at`, of the shard that the id with these bits lies in.
+    #[must_use]
+    pub fn wake_of(bits: u128, at: Timestamp) -> Self {
+        Self { index: Index::Wake, prefix: bits % SHARDS, order: Order::At(instant_order(at)) }
     }
 }
 

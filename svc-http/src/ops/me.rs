@@ -16,7 +16,8 @@ pub(super) async fn answer(service: &GateService, op: MeOp, caller: &Caller, _ca
     match op {
         MeOp::Get => {
             let signed_in = caller.session()?;
-            let workspaces = service.read(|scope| svc_core::rules::people::by::workspaces_of(scope, signed_in))?;
+            let workspaces =
+                service.read(|scope| svc_core::rules::people::by::workspaces_of(scope, &signed_in.account))?;
             Ok(Answer::json(me::write(signed_in, &workspaces)?))
         }
     }

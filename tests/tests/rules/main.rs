@@ -16,6 +16,7 @@ mod limits;
 mod mandates;
 mod provenance;
 mod settle;
+mod sign_in;
 mod stop;
 mod tree;
 mod velocity;

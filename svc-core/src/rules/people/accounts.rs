@@ -8,26 +8,27 @@ use crate::turn::{Halt, Scope};
 use crate::value::id::WorkspaceId;
 use crate::value::text::{Email, Label};
 
+/// The account that signs in with `email`, where there is one.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where a row that another names is not there.
+pub fn find_account(scope: &mut Scope<'_>, email: &Email) -> Result<Option<Arc<Account>>, Halt> {
+    let Some(id) = scope.get::<EmailUse>(EmailUse::of_account(email))?.and_then(|it| it.account) else {
+        return Ok(None);
+    };
+    scope.get::<Account>(id)?.map(Some).ok_or_else(|| Refusal::internal().into())
+}
+
 /// The account that signs in with `email`, made if there is none. It is staged, not yet linked to any principal.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
 pub fn account_for(scope: &mut Scope<'_>, email: &Email) -> Result<Arc<Account>, Halt> {
-    let use_id = EmailUse::of_account(email);
-    if let Some(id) = scope.get::<EmailUse>(use_id)?.and_then(|it| it.account) {
-        return scope.get::<Account>(id)?.ok_or_else(|| Refusal::internal().into());
+    if let Some(account) = find_account(scope, email)? {
+        return Ok(account);
     }
-    let account = Account {
-        id: scope.fresh(),
-        email: email.clone(),
-        name: None,
-        password: None,
-        second_factor: None,
-        memberships: Vec::new(),
-        epoch: 0,
-        created_at: scope.now(),
-        signed_in_at: None,
-    };
+    let use_id = EmailUse::of_account(email);
+    let account = Account::new(scope.fresh(), email.clone(), scope.now());
     scope.put(EmailUse { id: use_id, account: Some(account.id), principal: None });
     scope.put(account.clone());
     Ok(Arc::new(account))
@@ -47,14 +48,8 @@ pub fn principal_for(
     if let Some(id) = scope.get::<EmailUse>(use_id)?.and_then(|it| it.principal) {
         return scope.get::<Principal>(id)?.ok_or_else(|| Refusal::internal().into());
     }
-    let principal = Principal {
-        id: scope.fresh(),
-        workspace,
-        email: email.clone(),
-        name: name.cloned(),
-        member: None,
-        created_at: scope.now(),
-    };
+    let id = scope.fresh();
+    let principal = Principal { name: name.cloned(), ..Principal::new(id, workspace, email.clone(), scope.now()) };
     scope.put(EmailUse { id: use_id, account: None, principal: Some(principal.id) });
     scope.put(principal.clone());
     Ok(Arc::new(principal))

@@ -89,6 +89,12 @@ impl SignedIn {
         self.row.session
     }
 
+    /// Whether it may do nothing but set up the second factor.
+    #[must_use]
+    pub fn must_enroll(&self) -> bool {
+        self.row.must_enroll && self.account.second_factor.is_none()
+    }
+
     /// When it ends if it is not used.
     #[must_use]
     pub fn expires_at(&self) -> Timestamp {
@@ -175,7 +181,12 @@ pub fn entitled(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, right: R
 /// `unauthenticated` where the session has ended, `not_found` where they are no member of that workspace, `forbidden` where
 /// the session is not good there.
 pub fn member(scope: &mut Scope<'_>, person: &Person) -> Result<(Arc<Principal>, Role), Halt> {
-    scope.want(&[Session::key(person.session), Account::key(person.account), Principal::key(person.principal)])?;
+    scope.want(&[
+        Session::key(person.session),
+        Account::key(person.account),
+        Principal::key(person.principal),
+        Workspace::key(person.workspace),
+    ])?;
     let session = scope.get::<Session>(person.session)?.ok_or_else(Refusal::unauthenticated)?;
     let signed_in = session_in_force(scope, &session)?;
     let is_theirs = signed_in.account.principal_in(person.workspace) == Some(person.principal);
@@ -185,18 +196,12 @@ pub fn member(scope: &mut Scope<'_>, person: &Person) -> Result<(Arc<Principal>,
     let account = signed_in.account.id;
     let role = principal.membership().filter(|it| it.account == account && it.state == MemberState::Active);
     let role = role.ok_or_else(Refusal::not_found)?.role;
-    if signed_in.row.must_enroll {
-        return Err(Refusal::forbidden("this session may only set up the second factor").into());
-    }
-    if let Proof::Sso(workspace) = signed_in.row.proof
-        && workspace != person.workspace
-    {
-        return Err(Refusal::forbidden("this session was made for another workspace").into());
-    }
+    let workspace = scope.get::<Workspace>(person.workspace)?.ok_or_else(Refusal::internal)?;
+    good_in(&signed_in, &workspace)?;
     Ok((principal, role))
 }
 
-/// A workspace that a signed-in person belongs to, and who they are there.
+/// A workspace that somebody is a member of, and who they are there.
 #[derive(Clone, Debug)]
 pub struct InWorkspace {
     /// The workspace.
@@ -207,24 +212,40 @@ pub struct InWorkspace {
     pub role: Role,
 }
 
-/// The workspaces that a signed-in person belongs to, oldest membership first.
+/// The workspaces that an account is a member of, whether invited or active, oldest membership first.
 ///
 /// # Errors
-/// [`Halt::Load`] alone.
-pub fn workspaces_of(scope: &mut Scope<'_>, signed_in: &SignedIn) -> Result<Vec<InWorkspace>, Halt> {
-    let mut found = Vec::new();
-    let memberships = &signed_in.account.memberships;
-    let keys: Vec<_> =
-        memberships.iter().flat_map(|it| [Workspace::key(it.workspace), Principal::key(it.principal)]).collect();
-    scope.want(&keys)?;
-    for it in memberships {
-        let Some(workspace) = scope.get::<Workspace>(it.workspace)? else { continue };
-        let Some(principal) = scope.get::<Principal>(it.principal)? else { continue };
-        let Some(role) = principal.membership().map(|it| it.role) else { continue };
-        found.push(InWorkspace { workspace, principal, role });
+/// `internal` where a row that another names is not there.
+pub fn workspaces_of(scope: &mut Scope<'_>, account: &Account) -> Result<Vec<InWorkspace>, Halt> {
+    let keys = account.memberships.iter().flat_map(|it| [Principal::key(it.principal), Workspace::key(it.workspace)]);
+    scope.want(&keys.collect::<Vec<_>>())?;
+    let mut found = Vec::with_capacity(account.memberships.len());
+    for at in &account.memberships {
+        let principal = scope.get::<Principal>(at.principal)?.ok_or_else(Refusal::internal)?;
+        let workspace = scope.get::<Workspace>(at.workspace)?.ok_or_else(Refusal::internal)?;
+        let theirs = principal.membership().filter(|it| it.account == account.id);
+        if let Some(role) = theirs.map(|it| it.role) {
+            found.push(InWorkspace { workspace, principal, role });
+        }
     }
     Ok(found)
 }
+
+/// That a session's proof counts in a workspace, as it is set now.
+fn good_in(signed_in: &SignedIn, workspace: &Workspace) -> Result<(), Refusal> {
+    let rules = &workspace.settings.sign_in;
+    let lacks_factor = rules.require_two_factor && signed_in.account.second_factor.is_none();
+    match signed_in.row.proof {
+        Proof::Sso(of) if of != workspace.id => Err(Refusal::forbidden("this session was made for another workspace")),
+        // The identity provider asks for its own second factor.
+        Proof::Sso(_) => Ok(()),
+        Proof::Password | Proof::Link if signed_in.must_enroll() || lacks_factor => Err(Refusal::must_enroll()),
+        Proof::Password | Proof::Link if rules.require_sso => Err(Refusal::forbidden(NEEDS_SSO)),
+        Proof::Password | Proof::Link => Ok(()),
+    }
+}
+
+const NEEDS_SSO: &str = "this workspace takes only sessions of its own single sign-on";
 
 /// The person that a session is in `workspace`.
 ///
@@ -244,6 +265,15 @@ pub fn person_in(scope: &mut Scope<'_>, signed_in: &SignedIn, workspace: Workspa
 pub fn signed_in(scope: &mut Scope<'_>, digest: &Digest) -> Result<SignedIn, Halt> {
     let found = scope.get::<Session>(Session::id_of(digest))?.filter(|it| it.digest == *digest);
     let session = found.ok_or_else(Refusal::unauthenticated)?;
+    session_in_force(scope, &session)
+}
+
+/// A session in force by its row, whatever the workspace.
+///
+/// # Errors
+/// `unauthenticated` where there is none.
+pub fn own_session(scope: &mut Scope<'_>, id: SessionDigest) -> Result<SignedIn, Halt> {
+    let session = scope.get::<Session>(id)?.ok_or_else(Refusal::unauthenticated)?;
     session_in_force(scope, &session)
 }
 

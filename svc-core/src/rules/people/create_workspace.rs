@@ -36,8 +36,7 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
     let now = scope.now();
     let account = account_for(scope, &asked.owner)?;
     let principal = principal_for(scope, id, &asked.owner, None)?;
-    let member =
-        Member { role: Role::Owner, state: MemberState::Active, account: account.id, teams: Vec::new(), raised: None };
+    let member = Member::new(Role::Owner, MemberState::Active, account.id);
     let owner = join(scope, &account, &principal, member);
     let workspace = Workspace {
         id,
@@ -46,6 +45,7 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
         plan: Plan::SelfHosted,
         holds: Vec::new(),
         owner: owner.id,
+        owners: vec![owner.id],
         created_at: now,
     };
     scope.put(workspace.clone());

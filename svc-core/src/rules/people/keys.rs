@@ -153,7 +153,12 @@ pub fn is_in_force(scope: &mut Scope<'_>, credential: &Credential) -> Result<boo
     if !credential.is_live(scope.now()) {
         return Ok(false);
     }
-    Ok(!ended_above(scope, credential)?)
+    if ended_above(scope, credential)? {
+        return Ok(false);
+    }
+    // A key ends with its principal's membership.
+    let principal = scope.get::<Principal>(credential.binding.principal)?;
+    Ok(principal.is_some_and(|it| !it.has_ended_since(credential.created_at)))
 }
 
 /// Whether a key that this one ends with was revoked.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::digest::{Digest, SessionDigest};
+use crate::value::digest::{Digest, SessionDigest, SignInLinkId};
 use crate::value::id::{AccountId, PrincipalId, SessionId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label};
@@ -18,12 +18,21 @@ pub struct Account {
     /// What people call its holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Label>,
-    /// The password's Argon2id hash in PHC form.
+    /// The password, once one was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub password: Option<Box<str>>,
+    pub password: Option<Password>,
     /// The second factor, once it was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_factor: Option<SecondFactor>,
+    /// The secret of a second factor that waits to be confirmed, sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enrolling: Option<Box<str>>,
+    /// The one-time link in force: a new one voids the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<SignInLinkId>,
+    /// Its sessions that were not ended, oldest first, at most [`SESSIONS_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<SessionDigest>,
     /// The principals it is, oldest first.
     pub memberships: Vec<Membership>,
     /// Grows by one when every session is to end: what was signed in under an older one is void.
@@ -44,6 +53,15 @@ pub struct Membership {
     pub principal: PrincipalId,
 }
 
+/// A password, as what is kept of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Password {
+    /// Its Argon2id hash in PHC form.
+    pub hash: Box<str>,
+    /// When it was set.
+    pub set_at: Timestamp,
+}
+
 /// A time-based one-time password (RFC 6238) and what stands in for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondFactor {
@@ -57,6 +75,25 @@ pub struct SecondFactor {
 }
 
 impl Account {
+    /// An account that has never signed in and is a member of nothing.
+    #[must_use]
+    pub const fn new(id: AccountId, email: Email, created_at: Timestamp) -> Self {
+        Self {
+            id,
+            email,
+            name: None,
+            password: None,
+            second_factor: None,
+            enrolling: None,
+            link: None,
+            sessions: Vec::new(),
+            memberships: Vec::new(),
+            epoch: 0,
+            created_at,
+            signed_in_at: None,
+        }
+    }
+
     /// Who the account is in `workspace`.
     #[must_use]
     pub fn principal_in(&self, workspace: WorkspaceId) -> Option<PrincipalId> {
@@ -70,6 +107,8 @@ impl Linked for Account {
     }
 }
 
+/// How many sessions an account has at most: one more ends the oldest.
+pub const SESSIONS_MAX: usize = 64;
 /// How long a session lasts at most.
 pub const SESSION_LIFE: Span = Span::hours(7 * 24);
 /// How long a session lasts without a request.
@@ -127,6 +166,12 @@ impl Session {
         self.created_at.plus(SESSION_LIFE).min(self.seen_at.plus(SESSION_IDLE))
     }
 
+    /// When its row has nothing left to do: where it still stands its end is recorded, and then it goes.
+    #[must_use]
+    pub fn wake_at(&self) -> Timestamp {
+        if self.ended_at.is_some() { self.created_at.plus(SESSION_LIFE) } else { self.expires_at() }
+    }
+
     /// Whether it is in force, as far as this row tells.
     #[must_use]
     pub fn is_live(&self, now: Timestamp) -> bool {
@@ -136,6 +181,7 @@ impl Session {
 
 impl Linked for Session {
     fn links(&self) -> Vec<Link> {
-        vec![Link::by_id(Index::SessionsOf, self.account.bits(), self.session)]
+        let listed = Link::by_id(Index::SessionsOf, self.account.bits(), self.session);
+        vec![listed, Link::wake_of(self.account.bits(), self.wake_at())]
     }
 }

@@ -9,11 +9,15 @@ mod principal;
 mod role;
 mod selection;
 mod selector;
+mod sign_in;
 mod signing;
+mod team;
 mod token;
 mod workspace;
 
-pub use account::{Account, Membership, Proof, SESSION_IDLE, SESSION_LIFE, SecondFactor, Session};
+pub use account::{
+    Account, Membership, Password, Proof, SESSION_IDLE, SESSION_LIFE, SESSIONS_MAX, SecondFactor, Session,
+};
 pub use credential::{Binding, Credential, KeyScope, Prefix};
 pub use hold::{Hold, HoldScope, HoldTask, HoldWork, Lifted, StandingHold};
 pub use maker::Maker;
@@ -22,7 +26,9 @@ pub use principal::{EmailUse, Member, MemberState, Principal};
 pub use role::{Reach, Right, Role};
 pub use selection::{MEMBERS_OF_PART, MemberPart, Members, MembersId, selection_digest};
 pub use selector::{Candidate, Selector};
+pub use sign_in::{LINK_LIFE, PENDING_LIFE, PENDING_TRIES, PendingSignIn, SignInLink};
 pub use signing::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
+pub use team::{MEMBER_TEAMS_MAX, TEAM_MEMBERS_MAX, Team};
 pub use token::{CEILING_WINDOW, ServiceToken, TOKEN_DAYS_MAX, TokenName, TokenScope, TokenUse};
 pub use workspace::{
     DataLoss, OnMismatch, OnUndeclared, Outside, Provenance, Roster, Settings, SignIn, Velocity, Workspace,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::role::{Reach, Right, Role};
 use crate::value::digest::EmailUseId;
-use crate::value::id::{AccountId, PrincipalId, TeamId, WorkspaceId};
+use crate::value::id::{AccountId, ApprovalId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label};
 use crate::value::{Id, Timestamp};
@@ -26,6 +26,9 @@ pub struct Principal {
     pub member: Option<Member>,
     /// When it was made.
     pub created_at: Timestamp,
+    /// Since when its keys and agents wait to be ended and passed on one by one, after its membership ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub following: Option<Timestamp>,
 }
 
 /// A principal's sign-in to its workspace.
@@ -40,9 +43,35 @@ pub struct Member {
     /// The teams they are in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub teams: Vec<TeamId>,
+    /// Who invited them; absent where the operator did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invited_by: Option<PrincipalId>,
+    /// When the membership last ended: keys that were made before are void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// The question to a second owner whether they become or cease to be an owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_change: Option<ApprovalId>,
     /// Who last invited them, gave them a sign-in link or changed their role, and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raised: Option<(PrincipalId, Timestamp)>,
+}
+
+impl Member {
+    /// A membership without teams that nobody has raised.
+    #[must_use]
+    pub const fn new(role: Role, state: MemberState, account: AccountId) -> Self {
+        Self {
+            role,
+            state,
+            account,
+            teams: Vec::new(),
+            invited_by: None,
+            ended_at: None,
+            owner_change: None,
+            raised: None,
+        }
+    }
 }
 
 /// Where a membership stands (CONTRACT part 3).
@@ -58,10 +87,22 @@ pub enum MemberState {
 }
 
 impl Principal {
+    /// A principal without a sign-in.
+    #[must_use]
+    pub const fn new(id: PrincipalId, workspace: WorkspaceId, email: Email, created_at: Timestamp) -> Self {
+        Self { id, workspace, email, name: None, member: None, created_at, following: None }
+    }
+
     /// Its membership, unless that was ended.
     #[must_use]
     pub fn membership(&self) -> Option<&Member> {
         self.member.as_ref().filter(|it| it.state != MemberState::Disabled)
+    }
+
+    /// Whether a key made at `at` is void because the membership ended since.
+    #[must_use]
+    pub fn has_ended_since(&self, at: Timestamp) -> bool {
+        self.member.as_ref().and_then(|it| it.ended_at).is_some_and(|end| at <= end)
     }
 
     /// Whether it can sign in.
@@ -79,7 +120,9 @@ impl Principal {
 
 impl Linked for Principal {
     fn links(&self) -> Vec<Link> {
-        vec![Link::by_id(Index::PrincipalsOf, self.workspace.bits(), self.id)]
+        let mut links = vec![Link::by_id(Index::PrincipalsOf, self.workspace.bits(), self.id)];
+        links.extend(self.following.map(|since| Link::wake(self.workspace, since)));
+        links
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Workspace {
     pub holds: Vec<StandingHold>,
     /// The first owner.
     pub owner: PrincipalId,
+    /// Every owner, the longest one first. Never empty: the last owner cannot leave.
+    pub owners: Vec<PrincipalId>,
     /// When it was made.
     pub created_at: Timestamp,
 }
