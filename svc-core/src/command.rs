@@ -12,8 +12,11 @@ use crate::rules::gate::asked::{Question, Stands};
 use crate::rules::gate::authorize::{self, Authorize};
 use crate::rules::gate::callback::{self, RegisterCallback};
 use crate::rules::gate::decide::{self, DecideApproval};
+use crate::rules::gate::fleet::{self, Fleet, FreezeFleet};
 use crate::rules::gate::freeze::{self, FollowStop, FreezeAgent, Stopped};
+use crate::rules::gate::lift::{self, Lift, LiftHold};
 use crate::rules::gate::ran::{self, ReportRun};
+use crate::rules::gate::restart::{self, RestartAgent};
 use crate::rules::gate::settle::{self, Settle};
 use crate::rules::gate::verify::{self, Verdict, Verify};
 use crate::rules::gate::{expire, lapse};
@@ -76,7 +79,7 @@ macro_rules! commands {
                     | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
-                    | Reply::SigningKey(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
+                    | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
                 }
             }
         }
@@ -122,12 +125,16 @@ commands! {
     EndSession => sessions::end_session, Done;
     /// A sign-in shows its second factor.
     FinishSignIn => sign_in::finish_sign_in, SignedIn;
+    /// Many agents are stopped.
+    FreezeFleet => fleet::freeze_fleet, Fleet;
     /// An agent is stopped.
     FreezeAgent => freeze::freeze_agent, Stopped;
     /// A mandate is granted.
     GrantMandate => mandates::grant_mandate, Mandate;
     /// A template is added or changed.
     KeepTemplate => templates::keep_template, Template;
+    /// A hold is lifted.
+    LiftHold => lift::lift_hold, Lift;
     /// A signing key is kept.
     KeepSigningKey => signing_key::keep_signing_key, SigningKey;
     /// A one-time link is made.
@@ -148,6 +155,8 @@ commands! {
     RetryDelivery => deliver::retry, Delivery;
     /// An integration's secret takes turns.
     RotateIntegration => integrations::rotate_integration, Integration;
+    /// An agent is started again.
+    RestartAgent => restart::restart_agent, Agent;
     /// A key ends.
     RevokeKey => keys::revoke_key, Key;
     /// A mandate ends.
@@ -197,8 +206,12 @@ pub enum Reply {
     Done(()),
     /// An integration as it stands.
     Integration(Arc<Integration>),
+    /// What came of stopping many agents.
+    Fleet(Box<Fleet>),
     /// A key that ended.
     Key(KeyId),
+    /// What came of lifting a hold.
+    Lift(Box<Lift>),
     /// A mandate that was granted.
     Mandate(Arc<Mandate>),
     /// A mandate that ended.
@@ -238,6 +251,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         Key::PendingSignIn(id) => sign_in::expire_pending(scope, id),
         Key::Session(id) => sessions::expire_session(scope, id),
         Key::SignInLink(id) => links::expire_link(scope, id),
+        Key::Hold(id) => lift::work_on(scope, id),
         Key::Account(_)
         | Key::Activity(_)
         | Key::Agent(_)
@@ -249,7 +263,6 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::EmailUse(_)
         | Key::Entry(_)
         | Key::Job(_)
-        | Key::Hold(_)
         | Key::Mandate(_)
         | Key::MemberPart(_)
         | Key::Payee(_)
@@ -312,6 +325,7 @@ operations! {
     EndApproval => (), |Reply::Done(()), _| ();
     FinishDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
     FollowStop => (), |Reply::Done(()), _| ();
+    FreezeFleet => Fleet, |Reply::Fleet(it), _| *it;
     FreezeAgent => Stopped, |Reply::Stopped(it), _| *it;
     EndSession => (), |Reply::Done(()), _| ();
     FinishSignIn => SignInStep, |Reply::SignedIn(it), _| *it;
@@ -328,6 +342,8 @@ operations! {
     RemoveIntegration => (), |Reply::Done(()), _| ();
     RetryDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
     RotateIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
+    LiftHold => Lift, |Reply::Lift(it), _| *it;
+    RestartAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     RevokeKey => KeyId, |Reply::Key(it), _| it;
     RevokeMandate => MandateId, |Reply::MandateEnd(it), _| it;
     RotateSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;

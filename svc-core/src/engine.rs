@@ -1,5 +1,7 @@
 //! Store, clock, entropy and keys in one hand: single-threaded, for tests and for embedders without threads.
 
+pub mod select;
+
 use std::sync::Arc;
 
 use crate::command::{Command, EndApproval, Operation, RecordRevoked, Reply, Wake};
@@ -217,6 +219,15 @@ pub fn done_with(found: &Found) -> Command {
     match &found.row.record {
         Some(Record::Agent(agent)) => FollowStop { agent: agent.id, epoch: agent.epoch }.into(),
         _ => Wake(found.row.key).into(),
+    }
+}
+
+/// How often [`done_with`] is to be run for a due row until nothing is left to do: a hold is written a step at a time.
+#[must_use]
+pub fn steps_of(found: &Found) -> u32 {
+    match &found.row.record {
+        Some(Record::Hold(hold)) => hold.steps_left(),
+        _ => 1,
     }
 }
 

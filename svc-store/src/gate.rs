@@ -365,7 +365,7 @@ impl Gate {
         self.core().lanes.close();
     }
 
-    fn core(&self) -> &Core {
+    pub(crate) fn core(&self) -> &Core {
         &self.shared.core
     }
 }

@@ -36,6 +36,7 @@ mod clock;
 mod error;
 pub mod evidence;
 mod feed;
+mod fleet;
 mod gate;
 pub mod keys;
 mod lane;
@@ -51,6 +52,7 @@ pub use backend::Backend;
 pub use clock::SystemClock;
 pub use error::{Cause, StoreError};
 pub use feed::{Change, Changes};
+pub use fleet::FleetRequest;
 pub use gate::{AgentHandle, AgentKey, Gate, Settings};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use svc_core::command::Command;
-use svc_core::engine::{Failure, done_with, followed_by, following, sequences};
+use svc_core::engine::{Failure, done_with, followed_by, following, sequences, steps_of};
 use svc_core::refusal::Kind;
 use svc_core::store::{Found, Range};
 use svc_core::value::Timestamp;
@@ -81,6 +81,10 @@ fn wake(core: &Core, shard: u128) -> Result<(), Failure<StoreError>> {
             let mut done = true;
             for range in followed_by(found) {
                 done &= follow(core, range)?;
+            }
+            // Steps of one hold are commits of their own: each is as large as a commit may be.
+            for _ in 1..steps_of(found) {
+                run(core, vec![done_with(found)])?;
             }
             // A stop of which something is still to be done stays due.
             if done {

@@ -293,6 +293,8 @@ impl Cast {
             | Reply::Delivery(_)
             | Reply::Integration(_)
             | Reply::Question(_)
+            | Reply::Fleet(_)
+            | Reply::Lift(_)
             | Reply::Stopped(_)
             | Reply::Tested(_)
             | Reply::Done(()) => {}

@@ -33,8 +33,13 @@ struct Detail {
     agent_id: Option<Box<str>>,
     evidence_record: Option<Box<str>>,
     approval: Option<(Box<str>, Box<str>)>,
+    hold: Option<Box<str>>,
+    counts: Option<Counts>,
     retry_after_s: Option<u32>,
 }
+
+/// How many agents a caller counted, if they said so, and how many there are.
+pub type Counts = (Option<i64>, i64);
 
 /// Seconds after which a server that is not ready is asked again.
 const NOT_READY_RETRY_S: u32 = 1;
@@ -212,6 +217,58 @@ impl Refusal {
         Self::plain(Kind::SecondPersonRequired).about_approval(workspace, approval)
     }
 
+    /// 409: another owner has to agree; `approval` is the id of what they are to approve in `workspace`.
+    pub fn second_owner_required(workspace: impl fmt::Display, approval: impl fmt::Display) -> Self {
+        Self::plain(Kind::SecondOwnerRequired).about_approval(workspace, approval)
+    }
+
+    /// 409: another person has to do this as things stand; `why` says which state makes it so.
+    pub fn duties_now(why: impl Into<Cow<'static, str>>) -> Self {
+        Self { message: why.into(), ..Self::plain(Kind::DutiesNow) }
+    }
+
+    /// 409: a hold stands in the way; `hold` is its id.
+    #[must_use]
+    pub fn not_allowed_under(hold: impl fmt::Display, reason: impl AsRef<str>) -> Self {
+        Self::not_allowed(reason).with(|it| it.hold = Some(hold.to_string().into()))
+    }
+
+    /// 400: a selector that is none, with every fault.
+    #[must_use]
+    pub fn invalid_selector(errors: Vec<FieldError>) -> Self {
+        Self::faults(Kind::InvalidSelector, errors)
+    }
+
+    /// 400: a selector that no agent meets.
+    #[must_use]
+    pub fn nothing_selected() -> Self {
+        Self::plain(Kind::NothingSelected)
+    }
+
+    /// 400: something that people are told the reason of came without one.
+    #[must_use]
+    pub fn reason_required() -> Self {
+        Self::plain(Kind::ReasonRequired)
+    }
+
+    /// 409: nobody said how many agents are meant; there are `count`.
+    #[must_use]
+    pub fn confirm_count_required(count: u32) -> Self {
+        Self::plain(Kind::ConfirmCountRequired).with(|it| it.counts = Some((None, count.into())))
+    }
+
+    /// 409: `sent` agents were meant, and there are `count`, or as many others.
+    #[must_use]
+    pub fn selection_changed(sent: i64, count: u32) -> Self {
+        Self::plain(Kind::SelectionChanged).with(|it| it.counts = Some((Some(sent), count.into())))
+    }
+
+    /// 429: this token started a drill within the last hour; another may be in so many seconds.
+    #[must_use]
+    pub fn drill_cooldown(retry_after_s: u32) -> Self {
+        Self::plain(Kind::DrillCooldown).with(|it| it.retry_after_s = Some(retry_after_s))
+    }
+
     /// 400: the settlement's status is none of the three.
     #[must_use]
     pub fn invalid_status() -> Self {
@@ -326,6 +383,18 @@ impl Refusal {
     #[must_use]
     pub fn approval(&self) -> Option<(&str, &str)> {
         self.detail.as_deref()?.approval.as_ref().map(|(workspace, approval)| (&**workspace, &**approval))
+    }
+
+    /// The id of the hold in the way.
+    #[must_use]
+    pub fn hold(&self) -> Option<&str> {
+        self.detail.as_deref()?.hold.as_deref()
+    }
+
+    /// How many agents were counted: by the caller, where they said so, and now.
+    #[must_use]
+    pub fn counts(&self) -> Option<Counts> {
+        self.detail.as_deref()?.counts
     }
 
     /// Seconds for the header `retry-after`.

@@ -22,7 +22,7 @@ pub fn sign_in<S: Store>(store: &mut S, workspace: WorkspaceId, role: Role, n: u
     let member = Member::new(role, MemberState::Active, account);
     let of_account = EmailUse::of_account(&email);
     let of_principal = EmailUse::of_principal(workspace, &email);
-    let rows = vec![
+    let mut rows = vec![
         EmailUse::wrap(EmailUse { id: of_account, account: Some(account), principal: None }.into()),
         EmailUse::wrap(EmailUse { id: of_principal, account: None, principal: Some(principal) }.into()),
         Principal::wrap(
@@ -37,6 +37,13 @@ pub fn sign_in<S: Store>(store: &mut S, workspace: WorkspaceId, role: Role, n: u
             .into(),
         ),
     ];
+    if role == Role::Owner {
+        let found = store.load(&[Workspace::key(workspace)]).expect("a load succeeds").remove(0).record;
+        let row = found.as_ref().and_then(Workspace::peel).expect("a workspace");
+        let mut owners = row.owners.clone();
+        owners.push(principal);
+        rows.push(Workspace::wrap(Workspace { owners, ..Workspace::clone(row) }.into()));
+    }
     write(store, rows);
     if role == Role::Owner {
         let found = store.load(&[Workspace::key(workspace)]).expect("a load succeeds").remove(0);

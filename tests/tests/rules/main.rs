@@ -10,11 +10,14 @@
 mod ask;
 mod callbacks;
 mod decide;
+mod fleet;
+mod holds;
 mod integrations;
 mod ledger;
 mod limits;
 mod mandates;
 mod provenance;
+mod restart;
 mod settle;
 mod sign_in;
 mod stop;

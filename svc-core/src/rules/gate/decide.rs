@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::asked::{Question, close, own_approval, question, readable, standing_consents};
+use super::decide_other::decide_other;
 use super::evaluate::{denied, tool_name};
 use super::freeze::{End, end_waiting};
 use super::hold::held_by;
@@ -66,7 +67,7 @@ pub fn decide_approval(scope: &mut Scope<'_>, asked: &DecideApproval) -> Result<
     match &approval.subject {
         ApprovalSubject::Action(of) => decide_action(scope, asked, &approval, of)?,
         ApprovalSubject::Freeze(_) | ApprovalSubject::HoldLift(_) | ApprovalSubject::Owner(_) => {
-            return Err(Refusal::not_allowed("only actions are decided here").into());
+            decide_other(scope, asked, &approval)?;
         }
     }
     let decided = own_approval(scope, workspace, asked.approval)?;
@@ -149,7 +150,7 @@ impl Case<'_> {
         let (principal, _) = member(scope, &self.asked.by)?;
         let mut approvals = standing_consents(scope, self.approval, self.of)?;
         let first = approvals.first().cloned();
-        let consent = self.consent(scope)?;
+        let consent = consent(scope, self.asked)?;
         if let Some(first) = first.as_ref().filter(|_| needed > 1) {
             let same = first.by == consent.by || first.account == consent.account || first.session == consent.session;
             if same || close(scope, self.approval.workspace, first, &principal)? {
@@ -198,18 +199,6 @@ impl Case<'_> {
             more: vec![("approver", quoted(self.asked.by.principal))],
         };
         end_waiting(scope, &self.agent, self.approval.clone().ended(state), end)
-    }
-
-    fn consent(&self, scope: &mut Scope<'_>) -> Result<Consent, Halt> {
-        let session = scope.get::<Session>(self.asked.by.session)?.ok_or_else(Refusal::unauthenticated)?;
-        Ok(Consent {
-            by: self.asked.by.principal,
-            account: self.asked.by.account,
-            session: session.session,
-            via: self.asked.via,
-            at: scope.now(),
-            note: self.asked.note.clone(),
-        })
     }
 
     /// The first of two has agreed: it waits on.
@@ -291,6 +280,19 @@ impl Case<'_> {
     fn via(&self) -> (&'static str, String) {
         ("via", quoted(self.asked.via.as_str()))
     }
+}
+
+/// Who agrees, when and from where.
+pub(super) fn consent(scope: &mut Scope<'_>, asked: &DecideApproval) -> Result<Consent, Halt> {
+    let session = scope.get::<Session>(asked.by.session)?.ok_or_else(Refusal::unauthenticated)?;
+    Ok(Consent {
+        by: asked.by.principal,
+        account: asked.by.account,
+        session: session.session,
+        via: asked.via,
+        at: scope.now(),
+        note: asked.note.clone(),
+    })
 }
 
 fn quoted(text: impl std::fmt::Display) -> String {

@@ -73,6 +73,18 @@ pub struct Hold {
     pub lifted: Option<Lifted>,
 }
 
+impl Hold {
+    /// In how many commits its work is done at most; 0 where there is none.
+    #[must_use]
+    pub fn steps_left(&self) -> u32 {
+        let parts = u32::try_from(self.members.firsts.len()).unwrap_or(u32::MAX);
+        self.work.as_ref().map_or(0, |it| parts.saturating_sub(it.parts).div_ceil(STEP_PARTS).max(1))
+    }
+}
+
+/// Rows of a list that one commit works through.
+pub const STEP_PARTS: u32 = 5;
+
 /// What is being done to the rows of a hold's members, and how far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldWork {

@@ -19,7 +19,7 @@ pub use account::{
     Account, Membership, Password, Proof, SESSION_IDLE, SESSION_LIFE, SESSIONS_MAX, SecondFactor, Session,
 };
 pub use credential::{Binding, Credential, KeyScope, Prefix};
-pub use hold::{Hold, HoldScope, HoldTask, HoldWork, Lifted, StandingHold};
+pub use hold::{Hold, HoldScope, HoldTask, HoldWork, Lifted, STEP_PARTS, StandingHold};
 pub use maker::Maker;
 pub use plan::{Allowance, Plan, Plans};
 pub use principal::{EmailUse, Member, MemberState, Principal};

@@ -1,0 +1,102 @@
+//! A person decides what is about no action: a freeze past a ceiling, the lift of a hold. What was agreed to happens in the
+//! commit that agrees.
+
+use super::decide::{Choice, DecideApproval, consent};
+use super::fleet::freeze_asked;
+use super::lift::lift_asked;
+use crate::refusal::Refusal;
+use crate::rules::people::by::member;
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::{Approval, ApprovalState, ApprovalSubject};
+use crate::state::people::{Role, Workspace};
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::Object;
+use crate::value::id::PrincipalId;
+
+/// Decides an approval of another kind than an action's.
+///
+/// # Errors
+/// `forbidden`, `not_allowed` with the outcome where it no longer waits, `selection_changed` where another digest was seen,
+/// `second_owner_required` where the first owner agrees with themselves.
+pub(super) fn decide_other(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Result<(), Halt> {
+    let now = scope.now();
+    if let Some(outcome) = outcome(approval, now >= approval.expires_at) {
+        return Err(Refusal::not_allowed(outcome).into());
+    }
+    let first = match &approval.subject {
+        ApprovalSubject::Action(_) => return Err(Refusal::internal().into()),
+        ApprovalSubject::Freeze(of) if asked.digest.is_some_and(|it| it != of.digest) => {
+            return Err(Refusal::digest_changed().into());
+        }
+        ApprovalSubject::Freeze(_) => None,
+        ApprovalSubject::HoldLift(of) => Some(of.by),
+        ApprovalSubject::Owner(of) => Some(of.by),
+    };
+    if let Some(first) = first {
+        second_owner(scope, asked, approval, first)?;
+    }
+    match asked.choice {
+        Choice::Deny => {
+            let state = ApprovalState::Denied { at: now, by: Some(asked.by.principal), note: asked.note.clone() };
+            record(scope, asked, approval, "approval.denied");
+            scope.put(approval.clone().ended(state));
+            Ok(())
+        }
+        Choice::Approve => {
+            let mut agreed = approval.clone();
+            agreed.approvals.push(consent(scope, asked)?);
+            record(scope, asked, approval, "approval.approved");
+            scope.put(agreed.ended(ApprovalState::Approved { at: now }));
+            act(scope, asked, approval)
+        }
+    }
+}
+
+/// Does what was agreed to.
+fn act(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Result<(), Halt> {
+    let by = asked.by.principal;
+    match &approval.subject {
+        ApprovalSubject::Freeze(of) => {
+            let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
+            freeze_asked(scope, &workspace, of, by).map(drop)
+        }
+        ApprovalSubject::HoldLift(of) => lift_asked(scope, approval.workspace, of, by).map(drop),
+        ApprovalSubject::Owner(_) => Err(Refusal::not_allowed("owners are not changed by approvals").into()),
+        ApprovalSubject::Action(_) => Err(Refusal::internal().into()),
+    }
+}
+
+/// That who decides is an owner, and another than the one who asked.
+fn second_owner(
+    scope: &mut Scope<'_>,
+    asked: &DecideApproval,
+    approval: &Approval,
+    first: PrincipalId,
+) -> Result<(), Halt> {
+    let (_, role) = member(scope, &asked.by)?;
+    if role != Role::Owner {
+        return Err(Refusal::forbidden("an owner decides that").into());
+    }
+    if asked.by.principal == first && asked.choice == Choice::Approve {
+        return Err(Refusal::second_owner_required(approval.workspace, approval.id).into());
+    }
+    Ok(())
+}
+
+const fn outcome(approval: &Approval, is_over: bool) -> Option<&'static str> {
+    match approval.state {
+        ApprovalState::Waiting if is_over => Some("expired"),
+        ApprovalState::Waiting => None,
+        ApprovalState::Approved { .. } => Some("approved"),
+        ApprovalState::Denied { .. } => Some("denied"),
+        ApprovalState::Expired { .. } => Some("expired"),
+    }
+}
+
+fn record(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval, kind: &'static str) {
+    let data = Object::new().text("kind", approval.kind().as_str()).text("via", asked.via.as_str()).finish();
+    let actor = Actor::Person(asked.by.principal);
+    let note = asked.note.as_ref().map(|it| ("note", it.as_str()));
+    let fact = Fact { kind, actor, subject: Subject::Approval(approval.id), data };
+    scope.append_with(approval.workspace, fact, note.as_slice());
+}

@@ -1,0 +1,292 @@
+//! Stopping many agents at once. The first commit decides: it checks that the selection is still the one that was counted,
+//! and freezes every member's row or, where they are too many for one commit, sets a hold that names them all and stands
+//! until each row is written.
+
+use std::sync::Arc;
+
+use super::ceiling::{self, Asking};
+use super::freeze::{frozen_by, touch};
+use crate::refusal::Refusal;
+use crate::rules::people::by::{By, entitled};
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::{Agent, Approval, AskedFreeze, Frozen, FrozenBy, Standing};
+use crate::state::people::{
+    Hold, HoldScope, HoldTask, HoldWork, MEMBERS_OF_PART, MemberPart, Members, Right, Roster, StandingHold, Workspace,
+};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
+use crate::value::canonical::Object;
+use crate::value::digest::Digest;
+use crate::value::id::{AgentId, EvidenceId, HoldId, PrincipalId, WorkspaceId};
+use crate::value::text::Note;
+
+/// Agents that one commit freezes at most; more are held first.
+pub const FREEZE_MAX: usize = 10_000;
+/// Holds of a workspace that stand at once at most.
+const HOLDS_MAX: usize = 16;
+
+/// Stops the agents that a selector meant when it was looked through.
+#[derive(Clone, Debug)]
+pub struct FreezeFleet {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Who stops them.
+    pub by: By,
+    /// The guard row's epoch before the scan.
+    pub epoch: u64,
+    /// The agents, sorted, each once.
+    pub agents: Arc<[AgentId]>,
+    /// How many of them were frozen.
+    pub frozen: u32,
+    /// What names the selection.
+    pub digest: Digest,
+    /// Whether every agent is meant, also those that are made while the hold stands.
+    pub all: bool,
+    /// Why.
+    pub reason: Note,
+    /// How many agents the caller counted.
+    pub confirm: Option<i64>,
+    /// Which selection the caller saw.
+    pub seen: Option<Digest>,
+}
+
+/// What comes of stopping many agents.
+#[derive(Clone, Debug)]
+pub enum Fleet {
+    /// They are stopped.
+    Frozen(Halted),
+    /// Past the token's ceiling: nothing is frozen, and a person is asked.
+    Asked(Arc<Approval>),
+    /// The agents have changed since they were looked through: look again.
+    Moved,
+}
+
+/// Agents that are stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Halted {
+    /// How many are selected.
+    pub count: u32,
+    /// How many of them were active until now.
+    pub frozen: u32,
+    /// The hold that was set, or stood before.
+    pub hold: Option<HoldId>,
+    /// The record of it.
+    pub evidence: EvidenceId,
+}
+
+/// Stops many agents.
+///
+/// # Errors
+/// `nothing_selected`, `confirm_count_required`, `selection_changed`, `not_ready` where too many holds stand; those of
+/// [`entitled`].
+pub fn freeze_fleet(scope: &mut Scope<'_>, asked: &FreezeFleet) -> Result<Fleet, Halt> {
+    scope.want(&[Roster::key(asked.workspace), Workspace::key(asked.workspace)])?;
+    entitled(scope, &asked.by, asked.workspace, Right::FreezeFleet)?;
+    let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
+    if roster.epoch != asked.epoch {
+        return Ok(Fleet::Moved);
+    }
+    let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
+    let count = u32::try_from(asked.agents.len()).unwrap_or(u32::MAX);
+    if count == 0 {
+        return Err(Refusal::nothing_selected().into());
+    }
+    let Some(confirm) = asked.confirm else { return Err(Refusal::confirm_count_required(count).into()) };
+    if confirm != i64::from(count) || asked.seen.is_some_and(|it| it != asked.digest) {
+        return Err(Refusal::selection_changed(confirm, count).into());
+    }
+    if !ceiling::admits(scope, &asked.by, &workspace, count.saturating_sub(asked.frozen))? {
+        let asking = Asking { members: &asked.agents, all: asked.all, reason: &asked.reason };
+        return ceiling::ask(scope, &asked.by, &workspace, &asking).map(Fleet::Asked);
+    }
+    let (members, parts) = Members::of(scope.fresh(), &asked.agents);
+    let stop = Stop {
+        workspace: &workspace,
+        agents: &asked.agents,
+        list: List::New(members, parts),
+        digest: asked.digest,
+        frozen: Some(asked.frozen),
+        all: asked.all,
+        by: frozen_by(&asked.by),
+        actor: asked.by.actor(),
+        reason: &asked.reason,
+    };
+    stop.write(scope).map(Fleet::Frozen)
+}
+
+/// Freezes the members of a freeze that a person has agreed to, as they were counted when it was asked.
+///
+/// # Errors
+/// `not_ready` where too many holds stand, `internal` where a row that the question names is not there.
+pub fn freeze_asked(
+    scope: &mut Scope<'_>,
+    workspace: &Workspace,
+    asked: &AskedFreeze,
+    by: PrincipalId,
+) -> Result<Halted, Halt> {
+    let whole = usize::try_from(asked.members.count).unwrap_or(usize::MAX) <= FREEZE_MAX;
+    let agents = if whole { listed(scope, &asked.members, 0, u32::MAX)? } else { Vec::new() };
+    let stop = Stop {
+        workspace,
+        agents: &agents,
+        list: List::Kept(asked.members.clone()),
+        digest: asked.digest,
+        frozen: None,
+        all: asked.all,
+        by: FrozenBy::Person(by),
+        actor: Actor::Person(by),
+        reason: &asked.reason,
+    };
+    stop.write(scope)
+}
+
+/// A list of members: to be written where a hold needs it, or there already.
+enum List {
+    New(Members, Vec<MemberPart>),
+    Kept(Members),
+}
+
+impl List {
+    const fn members(&self) -> &Members {
+        match self {
+            Self::New(members, _) | Self::Kept(members) => members,
+        }
+    }
+}
+
+/// A stop of many on its way into rows.
+struct Stop<'a> {
+    workspace: &'a Workspace,
+    /// The members; may be empty where they are too many for one commit.
+    agents: &'a [AgentId],
+    list: List,
+    digest: Digest,
+    /// How many of them were frozen, where that was counted.
+    frozen: Option<u32>,
+    all: bool,
+    by: FrozenBy,
+    actor: Actor,
+    reason: &'a Note,
+}
+
+impl Stop<'_> {
+    fn write(self, scope: &mut Scope<'_>) -> Result<Halted, Halt> {
+        let count = self.list.members().count;
+        let whole = usize::try_from(count).unwrap_or(usize::MAX) <= FREEZE_MAX;
+        let standing = self.workspace.all_held().filter(|_| self.all).map(|it| it.id);
+        let sets_all = self.all && standing.is_none();
+        let sets = sets_all || !whole;
+        if sets && self.workspace.holds.len() >= HOLDS_MAX {
+            return Err(Refusal::not_ready().into());
+        }
+        let set = sets.then(|| scope.fresh::<HoldId>());
+        let hold = standing.or(set);
+        let now = scope.now();
+        let own = Own { at: now, by: &self.by, reason: self.reason, hold: set };
+        let newly = if whole { own.freeze(scope, self.agents)? } else { 0 };
+        let frozen = match self.frozen {
+            Some(before) if !whole => Some(count.saturating_sub(before)),
+            _ => whole.then_some(newly),
+        };
+        let mut data = Object::new().int("count", count.into());
+        if let Some(frozen) = frozen {
+            data = data.int("frozen", frozen.into()).int("alreadyFrozen", count.saturating_sub(frozen).into());
+        }
+        if let Some(hold) = hold {
+            data = data.text("hold", &hold.to_string());
+        }
+        let data = data.text("selectionDigest", &format!("sha256:{}", self.digest)).finish();
+        let subject = Subject::Workspace(self.workspace.id);
+        let fact = Fact { kind: "fleet.frozen", actor: self.actor.clone(), subject, data };
+        let evidence = scope.append_with(self.workspace.id, fact, &[("reason", self.reason.as_str())]);
+        touch(scope, self.workspace.id)?;
+        if let Some(id) = set {
+            let kind = if sets_all { HoldScope::All } else { HoldScope::Selection };
+            self.hold(scope, id, kind, evidence);
+        }
+        Ok(Halted { count, frozen: frozen.unwrap_or(0), hold, evidence })
+    }
+
+    /// Sets the hold: from this commit on nobody whom it names acts.
+    fn hold(self, scope: &mut Scope<'_>, id: HoldId, kind: HoldScope, evidence: EvidenceId) {
+        let (at, workspace) = (scope.now(), self.workspace.id);
+        let members = match self.list {
+            List::Kept(members) => members,
+            List::New(members, parts) => {
+                parts.into_iter().for_each(|part| scope.put(part));
+                members
+            }
+        };
+        let over = (kind == HoldScope::Selection).then(|| members.clone());
+        let mut changed = self.workspace.clone();
+        changed.holds.push(StandingHold { id, at, over });
+        scope.put(changed);
+        let data = Object::new().int("agents", members.count.into()).text("scope", kind.as_str()).finish();
+        let fact = Fact { kind: "hold.set", actor: self.actor, subject: Subject::Hold(id), data };
+        scope.append_with(workspace, fact, &[("reason", self.reason.as_str())]);
+        let whole = usize::try_from(members.count).unwrap_or(usize::MAX) <= FREEZE_MAX;
+        let work = (!whole).then_some(HoldWork { task: HoldTask::Freeze, parts: 0, since: at });
+        let (by, reason) = (self.by, self.reason.clone());
+        scope.put(Hold {
+            id,
+            workspace,
+            scope: kind,
+            members,
+            by,
+            reason,
+            at,
+            evidence,
+            work,
+            asked: None,
+            lifted: None,
+        });
+    }
+}
+
+/// What each member's own row is told.
+pub(super) struct Own<'a> {
+    pub(super) at: Timestamp,
+    pub(super) by: &'a FrozenBy,
+    pub(super) reason: &'a Note,
+    pub(super) hold: Option<HoldId>,
+}
+
+impl Own<'_> {
+    /// Freezes those of `agents` that are active, and gives how many they were. Each row's own record follows a moment later.
+    pub(super) fn freeze(&self, scope: &mut Scope<'_>, agents: &[AgentId]) -> Result<u32, Halt> {
+        scope.want(&agents.iter().map(|id| Agent::key(*id)).collect::<Vec<_>>())?;
+        let frozen =
+            Frozen { hold: self.hold, unrecorded: true, ..Frozen::new(self.at, self.by.clone(), self.reason.clone()) };
+        let mut newly = 0_u32;
+        for id in agents {
+            let Some(agent) = scope.get::<Agent>(*id)? else { continue };
+            match &agent.standing {
+                Standing::Active => {
+                    newly = newly.saturating_add(1);
+                    scope.put(Agent::clone(&agent).freeze(frozen.clone()));
+                }
+                Standing::Frozen(standing) => {
+                    let repeated = standing.repeated(&frozen);
+                    if repeated != *standing {
+                        scope.put(Agent { standing: Standing::Frozen(repeated), ..Agent::clone(&agent) });
+                    }
+                }
+                Standing::Removed { .. } => {}
+            }
+        }
+        Ok(newly)
+    }
+}
+
+/// The members in rows `from` and on, at most `rows` of them.
+pub(super) fn listed(scope: &mut Scope<'_>, members: &Members, from: u32, rows: u32) -> Result<Vec<AgentId>, Halt> {
+    let parts: Vec<_> = (from..from.saturating_add(rows)).map_while(|number| members.part(number)).collect();
+    scope.want(&parts.iter().map(|id| MemberPart::key(*id)).collect::<Vec<_>>())?;
+    let mut agents = Vec::with_capacity(parts.len().saturating_mul(MEMBERS_OF_PART));
+    for part in parts {
+        let part = scope.get::<MemberPart>(part)?.ok_or_else(Refusal::internal)?;
+        agents.extend_from_slice(&part.agents);
+    }
+    Ok(agents)
+}

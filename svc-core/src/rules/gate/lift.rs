@@ -1,0 +1,224 @@
+//! The end of a hold: by persons where it stops every agent, by itself where it stood for rows that were still to be written.
+//! And the writing of those rows, a commit at a time.
+
+use std::sync::Arc;
+
+use super::fleet::{FREEZE_MAX, Own, listed};
+use super::freeze::touch;
+use super::restart::restart;
+use crate::refusal::Refusal;
+use crate::rules::people::by::{By, entitled};
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift};
+use crate::state::people::{
+    Hold, HoldScope, HoldTask, HoldWork, Lifted, MEMBERS_OF_PART, Principal, Reach, Right, Roster, STEP_PARTS,
+    Workspace,
+};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::Span;
+use crate::value::canonical::Object;
+use crate::value::id::{HoldId, PrincipalId, WorkspaceId};
+use crate::value::text::Note;
+
+/// How long a second owner has to agree.
+const SECOND_OWNER: Span = Span::hours(24);
+const _: () = assert!(FREEZE_MAX == 5 * MEMBERS_OF_PART && STEP_PARTS == 5, "a step is what one commit freezes");
+
+/// Lifts a hold over every agent.
+#[derive(Clone, Debug)]
+pub struct LiftHold {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Which hold.
+    pub hold: HoldId,
+    /// Who lifts it.
+    pub by: By,
+    /// Why.
+    pub reason: Note,
+    /// Whether the agents that its freeze froze, and nothing else since, are restarted.
+    pub restart: bool,
+}
+
+/// What comes of lifting a hold.
+#[derive(Clone, Debug)]
+pub enum Lift {
+    /// It is lifted.
+    Lifted(Arc<Hold>),
+    /// A second owner is asked.
+    Asked(Arc<Approval>),
+}
+
+/// Lifts a hold, or asks a second owner where there is one.
+///
+/// # Errors
+/// `not_found`, `not_allowed` where it is lifted, ends by itself or is still being written, `second_owner_required` where the
+/// caller has asked already; those of [`entitled`].
+pub fn lift_hold(scope: &mut Scope<'_>, asked: &LiftHold) -> Result<Lift, Halt> {
+    scope.want(&[Hold::key(asked.hold), Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
+    entitled(scope, &asked.by, asked.workspace, Right::LiftHolds)?;
+    let hold = own_hold(scope, asked.workspace, asked.hold)?;
+    liftable(&hold)?;
+    let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    match asked.by.principal().filter(|_| workspace.owners.len() > 1) {
+        Some(person) => ask_second(scope, asked, &hold, person).map(Lift::Asked),
+        None => lift_now(scope, &hold, &asked.by.actor(), &asked.reason, asked.restart).map(Lift::Lifted),
+    }
+}
+
+/// A hold of this workspace.
+///
+/// # Errors
+/// `not_found`.
+pub fn own_hold(scope: &mut Scope<'_>, workspace: WorkspaceId, id: HoldId) -> Result<Arc<Hold>, Halt> {
+    let found = scope.get::<Hold>(id)?.filter(|it| it.workspace == workspace);
+    found.ok_or_else(|| Refusal::not_found().into())
+}
+
+fn liftable(hold: &Hold) -> Result<(), Refusal> {
+    match (&hold.lifted, hold.scope, &hold.work) {
+        (Some(_), ..) => Err(Refusal::not_allowed("the hold is lifted")),
+        (None, HoldScope::Selection, _) => Err(Refusal::not_allowed("the hold ends by itself")),
+        (None, HoldScope::All, Some(_)) => Err(Refusal::not_allowed("its agents are still being frozen")),
+        (None, HoldScope::All, None) => Ok(()),
+    }
+}
+
+/// Asks a second owner, once: the one who asked hears that another is needed, anybody else which question waits.
+fn ask_second(
+    scope: &mut Scope<'_>,
+    asked: &LiftHold,
+    hold: &Hold,
+    person: PrincipalId,
+) -> Result<Arc<Approval>, Halt> {
+    let now = scope.now();
+    if let Some(id) = hold.asked
+        && let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting() && now < it.expires_at)
+        && let ApprovalSubject::HoldLift(first) = &waiting.subject
+    {
+        if first.by == person {
+            return Err(Refusal::second_owner_required(asked.workspace, id).into());
+        }
+        return Ok(waiting);
+    }
+    let approval = Approval {
+        id: scope.fresh(),
+        workspace: asked.workspace,
+        subject: ApprovalSubject::HoldLift(AskedLift {
+            hold: hold.id,
+            restart: asked.restart,
+            reason: asked.reason.clone(),
+            by: person,
+        }),
+        created_at: now,
+        expires_at: now.plus(SECOND_OWNER),
+        needed: 1,
+        approvals: Vec::new(),
+        state: ApprovalState::Waiting,
+    };
+    let data = Object::new().text("hold", &hold.id.to_string()).text("kind", approval.kind().as_str());
+    let data = data.bool("restart", asked.restart).finish();
+    let subject = Subject::Approval(approval.id);
+    let fact = Fact { kind: "approval.asked", actor: asked.by.actor(), subject, data };
+    scope.append_with(asked.workspace, fact, &[("reason", asked.reason.as_str())]);
+    scope.put(Hold { asked: Some(approval.id), ..hold.clone() });
+    scope.put(approval.clone());
+    Ok(Arc::new(approval))
+}
+
+/// Lifts a hold that a second owner has agreed to lift, where it still stands and the first still may.
+///
+/// # Errors
+/// `not_allowed` where the hold is lifted already, or who asked may lift none any more.
+pub fn lift_asked(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    asked: &AskedLift,
+    second: PrincipalId,
+) -> Result<Arc<Hold>, Halt> {
+    let hold = own_hold(scope, workspace, asked.hold)?;
+    liftable(&hold)?;
+    let first = scope.get::<Principal>(asked.by)?.filter(|it| it.workspace == workspace);
+    let role = first.as_ref().and_then(|it| it.membership()).map(|it| it.role);
+    if role.is_none_or(|it| it.reach(Right::LiftHolds) != Reach::All) {
+        return Err(Refusal::not_allowed("who asked for it may lift holds no more").into());
+    }
+    lift_now(scope, &hold, &Actor::Person(second), &asked.reason, asked.restart)
+}
+
+/// Lifts a hold, and restarts its agents where that is asked: as many as one commit takes now, the others a moment later.
+fn lift_now(
+    scope: &mut Scope<'_>,
+    hold: &Hold,
+    actor: &Actor,
+    reason: &Note,
+    restart: bool,
+) -> Result<Arc<Hold>, Halt> {
+    let now = scope.now();
+    let by = if let Actor::Person(id) = actor { Some(*id) } else { None };
+    let mut lifted = hold.clone();
+    lifted.lifted = Some(Lifted { at: now, by, reason: Some(reason.clone()) });
+    lifted.work = restart.then_some(HoldWork { task: HoldTask::Restart, parts: 0, since: now });
+    end(scope, hold, actor.clone(), &[("reason", reason.as_str())], restart)?;
+    work(scope, &mut lifted)?;
+    scope.put(lifted.clone());
+    Ok(Arc::new(lifted))
+}
+
+/// Takes a hold out of the workspace's own row, and records it.
+fn end(scope: &mut Scope<'_>, hold: &Hold, actor: Actor, texts: &[(&str, &str)], restart: bool) -> Result<(), Halt> {
+    let workspace = scope.get::<Workspace>(hold.workspace)?.ok_or_else(Refusal::internal)?;
+    let mut workspace = Workspace::clone(&workspace);
+    workspace.holds.retain(|it| it.id != hold.id);
+    scope.put(workspace);
+    let data = Object::new().int("agents", hold.members.count.into()).bool("restart", restart);
+    let data = data.text("scope", hold.scope.as_str()).finish();
+    let fact = Fact { kind: "hold.lifted", actor, subject: Subject::Hold(hold.id), data };
+    scope.append_with(hold.workspace, fact, texts);
+    Ok(())
+}
+
+/// Works on: the next rows of a hold's members. A selection's hold ends with the last of them.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where a row is not there.
+pub fn work_on(scope: &mut Scope<'_>, id: HoldId) -> Result<(), Halt> {
+    let Some(hold) = scope.get::<Hold>(id)?.filter(|it| it.work.is_some()) else { return Ok(()) };
+    let mut hold = Hold::clone(&hold);
+    work(scope, &mut hold)?;
+    if hold.work.is_none() && hold.lifted.is_none() && hold.scope == HoldScope::Selection {
+        hold.lifted = Some(Lifted { at: scope.now(), by: None, reason: None });
+        end(scope, &hold, Actor::Timer, &[], false)?;
+    }
+    scope.put(hold);
+    Ok(())
+}
+
+/// The next step of what a hold does to its members' rows, if it does anything.
+fn work(scope: &mut Scope<'_>, hold: &mut Hold) -> Result<(), Halt> {
+    let Some(work) = hold.work.clone() else { return Ok(()) };
+    let agents = listed(scope, &hold.members, work.parts, STEP_PARTS)?;
+    touch(scope, hold.workspace)?;
+    match work.task {
+        HoldTask::Freeze => {
+            let own = Own { at: hold.at, by: &hold.by, reason: &hold.reason, hold: Some(hold.id) };
+            own.freeze(scope, &agents)?;
+        }
+        HoldTask::Restart => {
+            let by = hold.lifted.as_ref().and_then(|it| it.by);
+            let actor = by.map_or(Actor::Policy, Actor::Person);
+            scope.want(&agents.iter().map(|id| Agent::key(*id)).collect::<Vec<_>>())?;
+            for id in agents {
+                let Some(agent) = scope.get::<Agent>(id)? else { continue };
+                let own =
+                    |it: &&crate::state::gate::Frozen| it.hold == Some(hold.id) && !it.again && it.incident.is_none();
+                if agent.frozen().filter(own).is_some() {
+                    restart(scope, &agent, actor.clone(), Some(hold.id), &[]);
+                }
+            }
+        }
+    }
+    let parts = work.parts.saturating_add(STEP_PARTS);
+    hold.work = hold.members.part(parts).map(|_| HoldWork { parts, ..work });
+    Ok(())
+}

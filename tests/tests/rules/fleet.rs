@@ -1,0 +1,268 @@
+//! Many agents are stopped at once: whom a selector means, what has to be confirmed, the ceiling of a token, and the person
+//! who agrees past it.
+
+use svc_core::engine::select::{Selected, select};
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::decide::{Choice, DecideApproval};
+use svc_core::rules::gate::fleet::{Fleet, FreezeFleet, Halted};
+use svc_core::rules::gate::freeze::{FreezeAgent, Stopped};
+use svc_core::rules::people::by::{By, Person, TokenCaller};
+use svc_core::state::gate::{Agent, Approval, ApprovalSubject, FrozenBy, Via};
+use svc_core::state::people::{Role, Selector, ServiceToken, TokenScope, TokenUse, Workspace};
+use svc_core::store::Row;
+use svc_core::testing::people;
+use svc_core::testing::world::{World, payment, terms};
+use svc_core::value::digest::Digest;
+use svc_core::value::id::{ApprovalId, TokenId};
+use svc_core::value::text::{Label, Note};
+use svc_core::value::{Id as _, Span};
+
+use super::{PAY, fast};
+
+pub(super) fn note(text: &str) -> Note {
+    Note::parse(text).unwrap()
+}
+
+/// A world with so many agents.
+pub(super) fn fleet(count: usize) -> (World, Vec<Caller>) {
+    let mut world = World::with(fast());
+    let agents = (0..count).map(|_| world.agent().with_mandate(terms(PAY)).register()).collect();
+    (world, agents)
+}
+
+/// A service token that may freeze.
+pub(super) fn token(world: &mut World, number: u128) -> By {
+    let digest = Digest::of(format!("ims_{number}"));
+    let (row, token) = (ServiceToken::id_of(&digest), TokenId::from_bits(number));
+    let (workspace, now, name) = (world.workspace(), world.now(), Label::parse("soar").unwrap());
+    let made = ServiceToken {
+        id: row,
+        digest,
+        token,
+        workspace,
+        name: name.clone(),
+        scopes: vec![TokenScope::AgentsFreeze],
+        ip_allow: Vec::new(),
+        created_by: None,
+        created_at: now,
+        expires_at: now.plus(Span::hours(24)),
+        revoked_at: None,
+    };
+    people::write(world.engine().store(), vec![ServiceToken::wrap(made.into())]);
+    By::Token(TokenCaller { workspace, token, row, name, address: [127, 0, 0, 1].into() })
+}
+
+pub(super) fn look(world: &mut World, selector: &Selector) -> Selected {
+    let (workspace, now) = (world.workspace(), world.now());
+    select(world.engine().store(), workspace, selector, now).unwrap()
+}
+
+/// The command that freezes what was looked through, confirmed as it was counted.
+pub(super) fn command(world: &World, by: &By, selector: &Selector, selected: &Selected) -> FreezeFleet {
+    FreezeFleet {
+        workspace: world.workspace(),
+        by: by.clone(),
+        epoch: selected.epoch,
+        agents: selected.agents.clone().into(),
+        frozen: selected.frozen,
+        digest: selected.digest,
+        all: selector.all,
+        reason: note("a leak"),
+        confirm: Some(i64::from(selected.count())),
+        seen: None,
+    }
+}
+
+pub(super) fn freeze(world: &mut World, by: &By, selector: &Selector) -> Result<Fleet, Refusal> {
+    let selected = look(world, selector);
+    let command = command(world, by, selector, &selected);
+    world.run(command)
+}
+
+pub(super) fn halted(world: &mut World, by: &By, selector: &Selector) -> Halted {
+    match freeze(world, by, selector).unwrap() {
+        Fleet::Frozen(halted) => halted,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn asked(fleet: Fleet) -> ApprovalId {
+    if let Fleet::Asked(approval) = fleet { approval.id } else { panic!("{fleet:?}") }
+}
+
+pub(super) fn decision(by: &Person, approval: ApprovalId, choice: Choice) -> DecideApproval {
+    DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console }
+}
+
+fn standing(world: &mut World, agents: &[Caller]) -> Vec<bool> {
+    agents.iter().map(|it| world.row::<Agent>(it.agent).is_active()).collect()
+}
+
+fn of(agents: &[Caller]) -> Selector {
+    Selector { agents: Some(agents.iter().map(|it| it.agent).collect()), ..Selector::default() }
+}
+
+/// The members are frozen by the one commit, with one record of the fleet; each agent's own follows, and restarts of its
+/// neighbours are none of its business.
+#[test]
+fn a_selection_is_frozen_in_one_commit() {
+    let (mut world, agents) = fleet(4);
+    let allowed = world.authorize(&agents[0], payment(100, "EUR", "a.example"));
+    let by = token(&mut world, 7);
+    let done = halted(&mut world, &by, &of(&agents[..3]));
+    assert_eq!((done.count, done.frozen, done.hold), (3, 3, None));
+    assert_eq!(standing(&mut world, &agents), [false, false, false, true]);
+    let frozen = world.row::<Agent>(agents[0].agent).frozen().cloned().unwrap();
+    assert!(frozen.unrecorded && matches!(&frozen.by, FrozenBy::Token { id, .. } if id.bits() == 7), "{frozen:?}");
+    assert_eq!(world.read(&agents[0], allowed.id()).receipt(), None);
+    world.advance(Span::seconds(1));
+    assert!(!world.row::<Agent>(agents[0].agent).frozen().unwrap().unrecorded);
+    let again = halted(&mut world, &by, &of(&agents[..3]));
+    assert_eq!((again.count, again.frozen), (3, 0));
+    world.audit();
+}
+
+/// Selectors mean who meets every condition, and no removed agent.
+#[test]
+fn a_selector_means_who_meets_all_of_it() {
+    let (mut world, agents) = fleet(3);
+    let other = world.agent().with_mandate(terms(r#"{"name":"Crm","actions":["crm.*"]}"#)).register();
+    let count = |world: &mut World, selector: Selector| look(world, &selector).count();
+    let action = |text: &str| Selector { action: Some(text.parse().unwrap()), ..Selector::default() };
+    assert_eq!(count(&mut world, Selector::everyone()), 4);
+    assert_eq!(count(&mut world, action("payment")), 3);
+    assert_eq!(count(&mut world, action("crm.update")), 1);
+    assert_eq!(count(&mut world, Selector { agents: of(&agents).agents, ..action("crm.update") }), 0);
+    let principal = world.row::<Agent>(other.agent).principal;
+    assert_eq!(count(&mut world, Selector { principal: Some(principal), ..Selector::default() }), 4);
+    let name = world.row::<Agent>(other.agent).name.clone();
+    let prefix = |text: &str| Selector { name_prefix: Some(text.into()), ..Selector::default() };
+    assert_eq!(count(&mut world, prefix(&name.as_str()[..1])), 4);
+    assert_eq!(count(&mut world, prefix("no agent is called so")), 0);
+    let template = |text: &str| Selector { template: Some(text.into()), ..Selector::default() };
+    assert_eq!(count(&mut world, template("office-supplies")), 0);
+}
+
+/// What was counted has to be what is there: nothing selected, no count, another count and another digest are told apart, in
+/// this order, and agents that changed since the scan are looked through again.
+#[test]
+fn a_selection_is_confirmed() {
+    let (mut world, agents) = fleet(2);
+    let by = By::Program;
+    let selected = look(&mut world, &of(&agents));
+    let base = command(&world, &by, &of(&agents), &selected);
+    let refused = |world: &mut World, command: FreezeFleet| world.run(command).unwrap_err();
+    let nobody = FreezeFleet { agents: Vec::new().into(), confirm: None, ..base.clone() };
+    assert_eq!(refused(&mut world, nobody).kind(), Kind::NothingSelected);
+    let unsaid = refused(&mut world, FreezeFleet { confirm: None, ..base.clone() });
+    assert_eq!((unsaid.kind(), unsaid.counts()), (Kind::ConfirmCountRequired, Some((None, 2))));
+    let miscounted = refused(&mut world, FreezeFleet { confirm: Some(3), ..base.clone() });
+    assert_eq!((miscounted.kind(), miscounted.counts()), (Kind::SelectionChanged, Some((Some(3), 2))));
+    let others = refused(&mut world, FreezeFleet { seen: Some(Digest::of("others")), ..base.clone() });
+    assert_eq!((others.kind(), others.counts()), (Kind::SelectionChanged, Some((Some(2), 2))));
+    world.agent().register();
+    assert!(matches!(world.run(base).unwrap(), Fleet::Moved));
+    assert_eq!(standing(&mut world, &agents), [true, true]);
+}
+
+/// A token's freezes of the last hour, single and fleet together, never pass its ceiling: past it nothing is frozen and a
+/// person is asked, once for the same selection.
+#[test]
+fn a_token_asks_past_its_ceiling() {
+    let (mut world, agents) = fleet(5);
+    let mut settings = world.row::<Workspace>(world.workspace()).settings.clone();
+    settings.freeze_ceiling_per_hour = 3;
+    world.change_settings(settings);
+    let by = token(&mut world, 7);
+    let one = |agent: usize| FreezeAgent {
+        workspace: agents[agent].workspace,
+        agent: agents[agent].agent,
+        by: by.clone(),
+        reason: note("odd"),
+    };
+    assert!(matches!(world.run(one(0)).unwrap(), Stopped::Agent(_)));
+    assert!(matches!(world.run(one(0)).unwrap(), Stopped::Agent(_)), "a frozen agent counts no more");
+    assert_eq!(halted(&mut world, &by, &of(&agents[..3])).frozen, 2);
+    let first = freeze(&mut world, &by, &of(&agents)).map(asked).unwrap();
+    assert_eq!(freeze(&mut world, &by, &of(&agents)).map(asked).unwrap(), first, "asked once");
+    let single = world.run(one(4)).unwrap();
+    assert!(matches!(&single, Stopped::Asked(other) if other.id != first), "{single:?}");
+    assert_eq!(standing(&mut world, &agents), [false, false, false, true, true]);
+    world.advance(Span::minutes(60));
+    assert_eq!(halted(&mut world, &by, &of(&agents)).frozen, 2);
+    let used: std::sync::Arc<TokenUse> = world.row(TokenId::from_bits(7));
+    assert_eq!(used.frozen_lately(world.now()), 2);
+    world.audit();
+}
+
+/// A person's yes freezes those who were counted then, by that person; a no freezes nobody; both only while it waits.
+#[test]
+fn a_person_decides_a_freeze_past_the_ceiling() {
+    let (mut world, agents) = fleet(3);
+    let mut settings = world.row::<Workspace>(world.workspace()).settings.clone();
+    settings.freeze_ceiling_per_hour = 1;
+    world.change_settings(settings);
+    let (owner, by) = (world.owner(), token(&mut world, 7));
+    let refused = freeze(&mut world, &by, &of(&agents[..2])).map(asked).unwrap();
+    world.run(decision(&owner, refused, Choice::Deny)).unwrap();
+    assert_eq!(standing(&mut world, &agents), [true; 3]);
+    let approved = freeze(&mut world, &by, &of(&agents[..2])).map(asked).unwrap();
+    assert_ne!(approved, refused);
+    world.agent().register();
+    world.run(decision(&owner, approved, Choice::Approve)).unwrap();
+    assert_eq!(standing(&mut world, &agents), [false, false, true]);
+    let frozen = world.row::<Agent>(agents[0].agent).frozen().cloned().unwrap();
+    assert_eq!((frozen.by, frozen.reason), (FrozenBy::Person(owner.principal), note("a leak")));
+    let late = world.run(decision(&owner, approved, Choice::Deny)).unwrap_err();
+    assert_eq!((late.kind(), late.reason()), (Kind::NotAllowed, Some("approved")));
+    world.advance(Span::seconds(1));
+    world.audit();
+}
+
+/// Past the ceiling no hold is set for `all` either; the person's yes sets it.
+#[test]
+fn every_agent_past_the_ceiling_waits_for_a_person() {
+    let (mut world, agents) = fleet(60);
+    let (owner, by) = (world.owner(), token(&mut world, 7));
+    let id = freeze(&mut world, &by, &Selector::everyone()).map(asked).unwrap();
+    assert!(world.row::<Workspace>(world.workspace()).holds.is_empty());
+    let approval = world.row::<Approval>(id);
+    assert!(matches!(&approval.subject, ApprovalSubject::Freeze(it) if it.all && it.members.count == 60));
+    world.run(decision(&owner, id, Choice::Approve)).unwrap();
+    assert!(world.row::<Workspace>(world.workspace()).all_held().is_some());
+    assert_eq!(standing(&mut world, &agents), [false; 60]);
+}
+
+/// Nobody decides in time: the question expires, and nobody is frozen.
+#[test]
+fn a_freeze_that_nobody_decides_expires() {
+    let (mut world, agents) = fleet(60);
+    let by = token(&mut world, 7);
+    let id = freeze(&mut world, &by, &Selector::everyone()).map(asked).unwrap();
+    world.advance(Span::hours(25));
+    let owner = world.owner();
+    let late = world.run(decision(&owner, id, Choice::Approve)).unwrap_err();
+    assert_eq!((late.kind(), late.reason()), (Kind::NotAllowed, Some("expired")));
+    assert!(standing(&mut world, &agents).iter().all(|it| *it));
+    world.audit();
+}
+
+/// A member, an analyst and an auditor freeze no fleet; a member freezes their own agent alone, its kill owner any.
+#[test]
+fn who_may_freeze() {
+    let (mut world, agents) = fleet(2);
+    for role in [Role::Member, Role::Analyst, Role::Auditor] {
+        let person = world.person(role);
+        let refused = freeze(&mut world, &By::Person(person), &of(&agents)).unwrap_err();
+        assert_eq!(refused.kind(), Kind::Forbidden, "{role:?}");
+    }
+    let (member, killer) = (world.person(Role::Member), world.person(Role::Member));
+    let agent = agents[0].agent;
+    let mut row = Agent::clone(&world.row::<Agent>(agent));
+    row.kill_owner = Some(killer.principal);
+    people::write(world.engine().store(), vec![Agent::wrap(row.into())]);
+    let one = |by: Person| FreezeAgent { workspace: by.workspace, agent, by: By::Person(by), reason: note("odd") };
+    assert_eq!(world.run(one(member)).unwrap_err().kind(), Kind::NotFound);
+    assert!(matches!(world.run(one(killer)).unwrap(), Stopped::Agent(it) if !it.is_active()));
+}

@@ -1,0 +1,172 @@
+//! Holds: while one stands, nobody whom it names acts, whatever their own row still says.
+
+use std::collections::BTreeMap;
+
+use svc_core::refusal::Kind;
+use svc_core::rules::gate::decide::Choice;
+use svc_core::rules::gate::fleet::FREEZE_MAX;
+use svc_core::rules::gate::lift::{Lift, LiftHold};
+use svc_core::rules::gate::restart::RestartAgent;
+use svc_core::rules::people::by::By;
+use svc_core::state::gate::{Agent, Code, OutcomeStatus, Status, Verb};
+use svc_core::state::people::{Hold, HoldScope, Role, Roster, Selector, Workspace};
+use svc_core::store::Row;
+use svc_core::testing::people;
+use svc_core::testing::world::{World, charge, payment};
+use svc_core::value::id::{AgentId, ApprovalId, HoldId};
+use svc_core::value::{Id as _, Span};
+
+use super::fleet::{decision, fleet, halted, note};
+use super::{ask, codes};
+
+fn lift(world: &World, hold: HoldId, by: By, restart: bool) -> LiftHold {
+    LiftHold { workspace: world.workspace(), hold, by, reason: note("over"), restart }
+}
+
+fn restart(world: &World, agent: AgentId, by: By) -> RestartAgent {
+    RestartAgent { workspace: world.workspace(), agent, by, reason: note("mended"), admin: None }
+}
+
+fn asked(lift: Lift) -> ApprovalId {
+    if let Lift::Asked(approval) = lift { approval.id } else { panic!("{lift:?}") }
+}
+
+/// Every agent is frozen, those made later are refused, and nobody is restarted until the hold is lifted.
+#[test]
+fn a_hold_over_all_stops_who_comes_later() {
+    let (mut world, agents) = fleet(2);
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let later = world.agent().register();
+    assert!(world.row::<Agent>(later.agent).is_active());
+    let denied = world.authorize(&later, payment(1, "EUR", "a.example"));
+    assert_eq!((denied.verb(), codes(&denied)), (Verb::Deny, vec![Code::AgentFrozen]));
+    assert_eq!(denied.action().hold, Some(hold));
+    for agent in [agents[0].agent, later.agent] {
+        let refused = world.run(restart(&world, agent, By::Program)).unwrap_err();
+        assert_eq!((refused.kind(), refused.hold()), (Kind::NotAllowed, Some(hold.to_string().as_str())));
+    }
+    let again = halted(&mut world, &By::Program, &Selector::everyone());
+    assert_eq!(
+        (again.count, again.frozen, again.hold),
+        (3, 1, Some(hold)),
+        "one hold stands, and the new one is frozen"
+    );
+    let Lift::Lifted(lifted) = world.run(lift(&world, hold, By::Program, false)).unwrap() else { panic!() };
+    assert!(lifted.lifted.is_some());
+    assert!(!world.row::<Agent>(agents[0].agent).is_active(), "lifted without restart, agents stay frozen");
+    world.run(restart(&world, agents[0].agent, By::Program)).unwrap();
+    assert_eq!(ask(&mut world, &agents[0], payment(1, "EUR", "b.example")).0, Verb::Allow);
+    world.advance(Span::seconds(1));
+    world.audit();
+}
+
+/// Lifting with restart starts those that this freeze froze; an incident, and whoever something else would have frozen since,
+/// stay frozen, and so does who was frozen before.
+#[test]
+fn a_lift_restarts_what_its_freeze_froze() {
+    let (mut world, agents) = fleet(4);
+    world.freeze(agents[0].agent);
+    let paid = world.authorize(&agents[1], payment(100, "EUR", "a.example"));
+    let receipt = paid.receipt().unwrap().to_owned();
+    assert!(world.verify(&receipt, Some(charge(100, "EUR", "a.example"))).is_valid());
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    world.settle(&agents[1], paid.id(), OutcomeStatus::Completed, Some(101));
+    world.freeze(agents[2].agent);
+    world.run(lift(&world, hold, By::Program, true)).unwrap();
+    let active: Vec<bool> = agents.iter().map(|it| world.row::<Agent>(it.agent).is_active()).collect();
+    assert_eq!(active, [false, false, false, true]);
+    assert!(world.row::<Agent>(agents[1].agent).frozen().unwrap().incident.is_some());
+    let twice = world.run(lift(&world, hold, By::Program, true)).unwrap_err();
+    assert_eq!((twice.kind(), twice.reason()), (Kind::NotAllowed, Some("the hold is lifted")));
+    world.advance(Span::seconds(1));
+    world.audit();
+}
+
+/// Where there are two owners both have to agree: the first is told to wait, told again that another is needed, and only
+/// another owner's yes lifts it.
+#[test]
+fn two_owners_lift_a_hold() {
+    let (mut world, agents) = fleet(1);
+    let (first, second, admin) = (world.owner(), world.person(Role::Owner), world.person(Role::Admin));
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let question = asked(world.run(lift(&world, hold, By::Person(first), true)).unwrap());
+    let again = world.run(lift(&world, hold, By::Person(first), true)).unwrap_err();
+    assert_eq!(again.kind(), Kind::SecondOwnerRequired);
+    assert_eq!(again.approval().unwrap().1, question.to_string());
+    assert_eq!(asked(world.run(lift(&world, hold, By::Person(second), false)).unwrap()), question);
+    let own = world.run(decision(&first, question, Choice::Approve)).unwrap_err();
+    assert_eq!(own.kind(), Kind::SecondOwnerRequired);
+    assert_eq!(world.run(decision(&admin, question, Choice::Approve)).unwrap_err().kind(), Kind::Forbidden);
+    assert!(world.row::<Hold>(hold).lifted.is_none());
+    world.run(decision(&second, question, Choice::Approve)).unwrap();
+    assert!(world.row::<Workspace>(world.workspace()).holds.is_empty());
+    assert!(world.row::<Agent>(agents[0].agent).is_active());
+    world.advance(Span::hours(25));
+    world.audit();
+}
+
+/// A question that no second owner answered in a day can be asked again.
+#[test]
+fn a_lift_that_nobody_agreed_to_is_asked_anew() {
+    let (mut world, _) = fleet(1);
+    let (first, _) = (world.owner(), world.person(Role::Owner));
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let question = asked(world.run(lift(&world, hold, By::Person(first), false)).unwrap());
+    world.advance(Span::hours(24));
+    let first = world.owner();
+    assert_ne!(asked(world.run(lift(&world, hold, By::Person(first), false)).unwrap()), question);
+}
+
+/// Puts so many more agents into the store: too many to be made one by one.
+fn crowd(world: &mut World, like: AgentId, count: usize) -> Vec<AgentId> {
+    let row = world.row::<Agent>(like);
+    let ids: Vec<AgentId> = (1..=count).map(|it| AgentId::from_bits((1 << 100) + it as u128)).collect();
+    let rows = ids.iter().map(|id| Agent::wrap(Agent { id: *id, ..Agent::clone(&row) }.into())).collect();
+    people::write(world.engine().store(), rows);
+    let workspace = world.workspace();
+    let roster = world.row::<Roster>(workspace);
+    let agents = roster.agents + u32::try_from(count).unwrap();
+    people::write(world.engine().store(), vec![Roster::wrap(Roster { agents, ..Roster::clone(&roster) }.into())]);
+    ids
+}
+
+/// More than one commit freezes: the first sets a hold that names them, every point of enforcement goes by it at once, and it
+/// ends by itself when the last row is written. Who is not selected does not notice.
+#[test]
+fn a_selection_too_large_for_a_commit_is_held_first() {
+    let (mut world, agents) = fleet(2);
+    let (held, free) = (agents[0], agents[1]);
+    let mut ids = crowd(&mut world, held.agent, FREEZE_MAX + 1);
+    ids.push(held.agent);
+    let receipt = world.authorize(&held, payment(100, "EUR", "a.example"));
+    let waiting = world.authorize(&held, payment(1, "USD", "a.example"));
+    assert_eq!(waiting.verb(), Verb::Ask);
+    let selector = Selector { agents: Some(ids.iter().copied().collect()), ..Selector::default() };
+    let done = halted(&mut world, &By::Program, &selector);
+    let count = u32::try_from(ids.len()).unwrap();
+    assert_eq!((done.count, done.frozen), (count, count));
+    let hold = done.hold.unwrap();
+    assert!(world.row::<Agent>(held.agent).is_active(), "its own row is still to be written");
+    let denied = world.authorize(&held, payment(1, "EUR", "b.example"));
+    assert_eq!((denied.verb(), denied.action().hold), (Verb::Deny, Some(hold)));
+    assert_eq!(ask(&mut world, &free, payment(1, "EUR", "b.example")).0, Verb::Allow);
+    let text = receipt.receipt().unwrap().to_owned();
+    assert!(!world.verify(&text, Some(charge(100, "EUR", "a.example"))).is_valid());
+    assert_eq!(world.read(&held, receipt.id()).status(), Status::Revoked);
+    assert_eq!(world.read(&held, waiting.id()).status(), Status::Denied);
+    let refused = world.run(restart(&world, held.agent, By::Program)).unwrap_err();
+    assert_eq!((refused.kind(), refused.hold()), (Kind::NotAllowed, Some(hold.to_string().as_str())));
+    assert_eq!(world.run(lift(&world, hold, By::Program, true)).unwrap_err().kind(), Kind::NotAllowed);
+    world.advance(Span::seconds(1));
+    let over = world.row::<Hold>(hold);
+    assert!(over.scope == HoldScope::Selection && over.lifted.is_some() && over.work.is_none(), "{over:?}");
+    assert!(world.row::<Workspace>(world.workspace()).holds.is_empty());
+    let mut by_standing: BTreeMap<bool, u32> = BTreeMap::new();
+    for id in &ids {
+        *by_standing.entry(world.row::<Agent>(*id).is_active()).or_default() += 1;
+    }
+    assert_eq!(by_standing, BTreeMap::from([(false, count)]));
+    assert_eq!(world.read(&held, receipt.id()).status(), Status::Revoked);
+    assert_eq!(world.read(&held, waiting.id()).view().decided().unwrap().0, over.at);
+    world.audit();
+}

@@ -1,0 +1,110 @@
+//! A person starts an agent again; nothing that its stop voided comes back.
+
+use svc_core::refusal::Kind;
+use svc_core::rules::gate::freeze::FollowStop;
+use svc_core::rules::gate::restart::RestartAgent;
+use svc_core::rules::people::by::{By, Person};
+use svc_core::state::gate::{Agent, ApprovalState, Code, OutcomeStatus, Status, Verb};
+use svc_core::state::people::Role;
+use svc_core::store::Row;
+use svc_core::testing::people;
+use svc_core::testing::world::{World, charge, payment, request};
+use svc_core::value::Span;
+use svc_core::value::id::AgentId;
+
+use super::fleet::{halted, note, token};
+use super::{PAY, ask, calm};
+
+fn restart(world: &mut World, agent: AgentId, by: By) -> Result<std::sync::Arc<Agent>, svc_core::refusal::Refusal> {
+    let workspace = world.workspace();
+    world.run(RestartAgent { workspace, agent, by, reason: note("mended"), admin: None })
+}
+
+/// What was allowed before the stop stays revoked, what waited stays denied, and what is asked now is decided anew.
+#[test]
+fn nothing_old_comes_back() {
+    let (mut world, agent) = calm(&[PAY]);
+    let allowed = world.authorize(&agent, payment(100, "EUR", "a.example"));
+    let waiting = world.authorize(&agent, request("crm.read"));
+    world.freeze(agent.agent);
+    let back = restart(&mut world, agent.agent, By::Program).unwrap();
+    assert_eq!((back.is_active(), back.epoch), (true, 1));
+    let receipt = allowed.receipt().unwrap().to_owned();
+    for _ in 0..2 {
+        assert_eq!(world.read(&agent, allowed.id()).status(), Status::Revoked);
+        assert_eq!(world.read(&agent, waiting.id()).status(), Status::Denied);
+        assert!(!world.verify(&receipt, Some(charge(100, "EUR", "a.example"))).is_valid());
+        world.advance(Span::seconds(1));
+    }
+    assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "b.example")).0, Verb::Allow);
+    let again = restart(&mut world, agent.agent, By::Program).unwrap();
+    assert_eq!(again.epoch, 1, "starting an active agent changes nothing");
+    world.audit();
+}
+
+/// No token restarts an agent, and no member one that is not theirs.
+#[test]
+fn machines_start_nothing() {
+    let (mut world, agent) = calm(&[PAY]);
+    world.freeze(agent.agent);
+    let (machine, member) = (token(&mut world, 7), world.person(Role::Member));
+    assert_eq!(restart(&mut world, agent.agent, machine).unwrap_err().kind(), Kind::MissingScope);
+    assert_eq!(restart(&mut world, agent.agent, By::Person(member)).unwrap_err().kind(), Kind::NotFound);
+    let auditor = world.person(Role::Auditor);
+    assert_eq!(restart(&mut world, agent.agent, By::Person(auditor)).unwrap_err().kind(), Kind::Forbidden);
+}
+
+/// A stop that is followed late clears nothing of the stop after it: what was asked between the two is ended as well.
+#[test]
+fn a_late_follow_up_does_not_end_the_next_one() {
+    let (mut world, agent) = calm(&[PAY]);
+    world.freeze(agent.agent);
+    restart(&mut world, agent.agent, By::Program).unwrap();
+    let between = world.authorize(&agent, request("crm.read"));
+    assert_eq!(between.verb(), Verb::Ask);
+    world.freeze(agent.agent);
+    world.run(FollowStop { agent: agent.agent, epoch: 1 }).unwrap();
+    assert!(world.row::<Agent>(agent.agent).following.is_some(), "the second stop is still to be followed");
+    world.advance(Span::seconds(1));
+    let approval = world.read(&agent, between.id()).view().approval.clone().unwrap();
+    assert!(matches!(approval.state, ApprovalState::Denied { by: None, .. }), "{:?}", approval.state);
+    world.audit();
+}
+
+/// The record of a stop that came with a fleet's stands before that of the restart, also where it was still to be written.
+#[test]
+fn a_restart_leaves_the_stop_on_record() {
+    let (mut world, agent) = calm(&[PAY]);
+    let only =
+        svc_core::state::people::Selector { agents: Some([agent.agent].into_iter().collect()), ..Default::default() };
+    halted(&mut world, &By::Program, &only);
+    restart(&mut world, agent.agent, By::Program).unwrap();
+    world.advance(Span::seconds(1));
+    world.audit();
+    assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "b.example")), (Verb::Allow, Vec::<Code>::new()));
+}
+
+/// An over-settlement's agent by its own principal: another owner or admin has to do it where there is one.
+#[test]
+fn an_incidents_principal_does_not_restart_alone() {
+    let incident = |world: &mut World, by: &Person, agent: &svc_core::rules::gate::Caller| {
+        let mut row = Agent::clone(&world.row::<Agent>(agent.agent));
+        row.principal = by.principal;
+        people::write(world.engine().store(), vec![Agent::wrap(row.into())]);
+        world.advance(Span::minutes(11));
+        let paid = world.authorize(agent, payment(100, "EUR", "a.example"));
+        world.settle(agent, paid.id(), OutcomeStatus::Completed, Some(101));
+    };
+    let (mut world, agent) = calm(&[PAY]);
+    let (owner, member) = (world.owner(), world.person(Role::Member));
+    incident(&mut world, &member, &agent);
+    let refused = restart(&mut world, agent.agent, By::Person(member)).unwrap_err();
+    assert_eq!((refused.kind(), refused.status()), (Kind::DutiesNow, 409));
+    assert!(restart(&mut world, agent.agent, By::Person(owner)).unwrap().is_active());
+    incident(&mut world, &owner, &agent);
+    let admin = world.person(Role::Admin);
+    let workspace = world.workspace();
+    let told = |admin| RestartAgent { workspace, agent: agent.agent, by: By::Person(owner), reason: note("r"), admin };
+    assert_eq!(world.run(told(Some(admin.principal))).unwrap_err().kind(), Kind::DutiesNow);
+    assert!(world.run(told(Some(member.principal))).unwrap().is_active(), "a member is no admin");
+}
