@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use svc_core::command::{Command, EndApproval, Reply, Wake};
+use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery};
 use svc_core::rules::evidence::sequence::Sequence;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
@@ -18,6 +19,7 @@ use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
 use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
 use svc_core::rules::people::settings::ChangeSettings;
+use svc_core::state::edge::{Tried, Trouble};
 use svc_core::state::evidence::Entry;
 use svc_core::state::gate::{Action, Declared, OutcomeStatus, Request, Terms, Tier, Via};
 use svc_core::state::people::{Role, Settings, Velocity};
@@ -135,6 +137,13 @@ pub enum Move {
         /// Which action.
         action: usize,
     },
+    /// Whoever an agent named is called.
+    Deliver {
+        /// Of which action.
+        action: usize,
+        /// What came of the call; it begins where nothing is said.
+        taken: Option<bool>,
+    },
     /// The ledger takes its places.
     Sequence,
 }
@@ -197,7 +206,9 @@ pub fn moves() -> impl Strategy<Value = Move> {
         1 => (any.clone(), any.clone()).prop_map(|(agent, mandate)| Move::Revoke { agent, mandate }),
         4 => (any.clone(), any.clone(), prop::bool::weighted(0.7))
             .prop_map(|(action, person, yes)| Move::Decide { action, person, yes }),
-        1 => any.clone().prop_map(|action| Move::Callback { action }),
+        3 => any.clone().prop_map(|action| Move::Callback { action }),
+        3 => (any.clone(), prop::option::of(prop::bool::ANY))
+            .prop_map(|(action, taken)| Move::Deliver { action, taken }),
         1 => any.clone().prop_map(|choice| Move::Settings { choice }),
         2 => any.clone().prop_map(|action| Move::Wake { action }),
         1 => any.prop_map(|action| Move::End { action }),
@@ -354,6 +365,12 @@ impl Cast {
                 let caller = self.agents.iter().find(|it| it.agent == action.agent).copied()?;
                 let url = UrlText::parse("https://agent.example.com/hook").ok()?;
                 RegisterCallback { caller, action: action.id, url }.into()
+            }
+            Move::Deliver { action, taken } => {
+                let job = self.action(*action)?.callback.as_ref()?.id.into();
+                let Some(taken) = taken else { return Some(ClaimDelivery { job }.into()) };
+                let error = (!taken).then_some(Trouble::Answer);
+                FinishDelivery { job, claim: 1, tried: Tried { status: Some(200), error, ms: 1 } }.into()
             }
             Move::Settings { choice } => {
                 ChangeSettings { workspace, by: By::Program, change: settings(*choice).into() }.into()

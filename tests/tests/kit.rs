@@ -10,6 +10,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use svc_core::rules::gate::callback::RegisterCallback;
+use svc_core::state::edge::{Job, JobState};
 use svc_core::state::evidence::Entry;
 use svc_core::state::gate::{Action, Activity, Agent, OutcomeStatus, State};
 use svc_core::store::memory::Never;
@@ -217,7 +219,9 @@ fn history() -> (World, Rows) {
     let receipt = first.receipt().unwrap().to_owned();
     assert!(world.verify(&receipt, Some(charge(1_000, "EUR", "a.example.com"))).is_valid());
     world.settle(&agent, first.id(), OutcomeStatus::Completed, Some(900));
-    world.authorize(&agent, payment(2_000, "EUR", "b.example.com"));
+    let second = world.authorize(&agent, payment(2_000, "EUR", "b.example.com")).id();
+    let url = "https://agent.example.com/hook".parse().unwrap();
+    world.run(RegisterCallback { caller: agent, action: second, url }).unwrap();
     world.freeze(agent.agent);
     world.advance(Span::minutes(1));
     world.audit();
@@ -279,6 +283,13 @@ fn the_auditor_finds_what_cannot_be() {
                         }
                     },
                 )
+            }),
+        ),
+        ("nobody is told", Box::new(|rows| rows.retain(|it| !matches!(it.0, Key::Job(_))))),
+        (
+            "given up without a record",
+            Box::new(|rows| {
+                change::<Job>(rows, |_| true, |it| it.state = JobState::Failed { at: it.created_at });
             }),
         ),
         ("stopped 0 times", Box::new(|rows| change::<Agent>(rows, |_| true, |it| it.stops.clear()))),

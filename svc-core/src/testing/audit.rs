@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::state::edge::{Job, JobState, Work};
 use crate::state::evidence::merkle::{Edge, leaf_hash};
 use crate::state::evidence::{Chain, Entry};
 use crate::state::gate::{
@@ -16,7 +17,7 @@ use crate::state::people::{Velocity, Workspace};
 use crate::store::{Key, Range, Record, Row, Stamp, Store};
 use crate::value::Timestamp;
 use crate::value::digest::Digest;
-use crate::value::id::{ActionId, AgentId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, DeliveryId, WorkspaceId};
 use crate::value::link::{Index, Order, instant_order};
 
 /// What an audit counted, and every fault it found.
@@ -67,6 +68,7 @@ pub fn audit(rows: &[(Key, Stamp, Record)]) -> Report {
     }
     for action in books.actions.values() {
         check_action(&books, action, &mut report.faults);
+        check_call(&books, action, &mut report.faults);
     }
     for agent in books.agents.values() {
         check_stops(&books, agent, &mut report.faults);
@@ -115,6 +117,7 @@ struct Books<'a> {
     activities: BTreeMap<AgentId, &'a Activity>,
     approvals: Vec<&'a Approval>,
     chains: BTreeMap<WorkspaceId, &'a Chain>,
+    jobs: BTreeMap<DeliveryId, &'a Job>,
     /// Each workspace's records in their order: the placed ones by place, then the waiting ones by commit.
     ledger: BTreeMap<WorkspaceId, Vec<&'a Entry>>,
     /// Where in its ledger the records on a subject stand.
@@ -155,6 +158,7 @@ impl<'a> Books<'a> {
             activities: each::<Activity>(rows).map(|it| (it.agent, it)).collect(),
             approvals: each::<Approval>(rows).collect(),
             chains: each::<Chain>(rows).map(|it| (it.workspace, it)).collect(),
+            jobs: each::<Job>(rows).map(|it| (it.id, it)).collect(),
             ledger,
             on,
             mandates: each::<Mandate>(rows).collect(),
@@ -223,6 +227,24 @@ fn canonical(entry: &Entry, seq: u64, prev: &Digest) -> String {
         "subject": &*entry.subject,
     })
     .to_string()
+}
+
+/// Whoever is to be told of a decision has a call for it, of that very action; what was given up is on record.
+fn check_call(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
+    let Some(callback) = &action.callback else { return };
+    let job = books.jobs.get(&callback.id.into());
+    let decided = !matches!(action.state, State::Pending { .. });
+    if decided && job.is_none() {
+        faults.push(format!("{}: it is decided and nobody is told", action.id));
+    }
+    let Some(job) = job else { return };
+    if !matches!(job.work, Work::Decided { action: of, .. } if of == action.id) || job.url != callback.url {
+        faults.push(format!("{}: {} tells of something else", action.id, job.id));
+    }
+    let given_up = books.on(job.id).iter().any(|(_, entry)| &*entry.kind == "delivery.failed");
+    if matches!(job.state, JobState::Failed { .. }) && !given_up {
+        faults.push(format!("{}: given up without a record of it", job.id));
+    }
 }
 
 /// One decision, at most one consumption, at most one settlement, each with its record, in an order that can be.
