@@ -8,6 +8,7 @@ use crate::rules::edge::integrations::{
     self, ChangeIntegration, CreateIntegration, RemoveIntegration, RotateIntegration, TestIntegration, Tested,
 };
 use crate::rules::evidence::sequence::{self, Sequence};
+use crate::rules::evidence::tally::{self, KeepTally};
 use crate::rules::gate::asked::{Question, Stands};
 use crate::rules::gate::authorize::{self, Authorize};
 use crate::rules::gate::callback::{self, RegisterCallback};
@@ -139,6 +140,8 @@ commands! {
     KeepSigningKey => signing_key::keep_signing_key, SigningKey;
     /// A one-time link is made.
     MakeLink => links::make_link, Account;
+    /// The tally of a stretch of the ledger is kept.
+    KeepTally => tally::keep_tally, Done;
     /// A stop's effect on an allowed action is recorded.
     RecordRevoked => record_revoked, Done;
     /// An agent is made.
@@ -274,6 +277,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::SigningKey(_)
         | Key::TokenUse(_)
         | Key::Team(_)
+        | Key::Tally(_)
         | Key::Tile(_)
         | Key::TokenName(_)
         | Key::WorkspaceTemplate(_)
@@ -346,6 +350,7 @@ operations! {
     RestartAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     RevokeKey => KeyId, |Reply::Key(it), _| it;
     RevokeMandate => MandateId, |Reply::MandateEnd(it), _| it;
+    KeepTally => (), |Reply::Done(()), _| ();
     RotateSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     Sequence => u64, |Reply::Placed(it), _| it;
     ReportRun => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);

@@ -14,6 +14,7 @@ pub mod dispatch;
 pub mod docs;
 mod entropy;
 pub mod headers;
+mod keys;
 pub mod log;
 pub mod openapi;
 pub mod ops;

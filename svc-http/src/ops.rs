@@ -3,6 +3,7 @@
 //! **Invariant:** no rule is decided here. Whatever stops an operation is a refusal, and its cause is logged, not told.
 
 mod approvals;
+mod evidence;
 mod gate;
 mod integrations;
 mod me;
@@ -16,7 +17,7 @@ use svc_core::rules::gate::Caller as AgentCaller;
 use svc_core::rules::people::by::{By, KeyCaller, Person, SignedIn, TokenCaller, check_token, person_in, signed_in};
 use svc_core::rules::read::check_key;
 use svc_core::state::edge::outbound::Outbound;
-use svc_core::state::gate::receipt::{PublicKeys, jwks_json};
+use svc_core::state::gate::receipt::PublicKeys;
 use svc_core::state::people::{Binding, Credential, KeyScope, Reach, Right, Role};
 use svc_core::store::{CommitError, Range};
 use svc_core::turn::{Halt, Scope};
@@ -28,6 +29,7 @@ use svc_store::{Gate, StoreError};
 pub use self::gate::Known;
 use crate::answer::Answer;
 use crate::dispatch::{Call, Service, Shown};
+use crate::keys::Keys;
 use crate::routes::{Auth, Op};
 
 /// The gate as a [`Service`].
@@ -35,8 +37,7 @@ use crate::routes::{Auth, Op};
 pub struct GateService {
     /// The gate.
     pub gate: Gate,
-    keys: PublicKeys,
-    jwks: String,
+    keys: Keys,
     outbound: Outbound,
     /// The address that links are made with, without a slash at its end.
     pub base_url: String,
@@ -107,8 +108,7 @@ impl GateService {
     /// The gate, the keys that its receipts are checked with, and what callbacks may name.
     #[must_use]
     pub fn new(gate: Gate, keys: PublicKeys, outbound: Outbound, base_url: &str) -> Self {
-        let jwks = jwks_json(&keys);
-        Self { gate, keys, jwks, outbound, base_url: base_url.to_owned() }
+        Self { gate, keys: Keys::new(keys), outbound, base_url: base_url.to_owned() }
     }
 
     /// Runs an administrative operation.
@@ -247,6 +247,7 @@ impl Service for GateService {
         match call.route.op {
             Op::Integrations(op) => integrations::answer(self, op, &known?, &call).await,
             Op::Approvals(op) => approvals::answer(self, op, &known?, &call).await,
+            Op::Evidence(op) => evidence::answer(self, op, &known?, &call).await,
             Op::Me(op) => me::answer(self, op, &known?, &call).await,
             Op::Authorize
             | Op::ReadAction

@@ -5,6 +5,7 @@
 //! **Invariant:** a route that is not in the table does not exist. Adding one is a row here and an arm in `dispatch.rs`.
 
 mod approvals;
+mod evidence;
 mod gate;
 mod integrations;
 mod me;
@@ -14,6 +15,7 @@ use svc_core::refusal::Kind;
 use svc_core::state::people::{Right, TokenScope};
 
 pub use approvals::ApprovalsOp;
+pub use evidence::EvidenceOp;
 pub use integrations::IntegrationsOp;
 pub use me::MeOp;
 
@@ -48,6 +50,8 @@ pub enum Op {
     Integrations(IntegrationsOp),
     /// What waits for a person, and their word on it.
     Approvals(ApprovalsOp),
+    /// The ledger and its evidence.
+    Evidence(EvidenceOp),
     /// A person's own account and sessions.
     Me(MeOp),
 }
@@ -227,7 +231,7 @@ impl Auth {
 }
 
 /// The rows, one table a family of routes.
-pub const TABLES: &[&[Route]] = &[gate::ROUTES, approvals::ROUTES, me::ROUTES, integrations::ROUTES];
+pub const TABLES: &[&[Route]] = &[gate::ROUTES, approvals::ROUTES, evidence::ROUTES, me::ROUTES, integrations::ROUTES];
 
 /// Every route of this server, in the order of documentation.
 pub fn all() -> impl Iterator<Item = &'static Route> + Clone {

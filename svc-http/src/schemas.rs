@@ -4,6 +4,7 @@
 //! time, so none of them forbids others.
 
 mod approvals;
+mod evidence;
 mod integrations;
 
 use serde_json::{Map, Value, json};
@@ -34,7 +35,7 @@ pub(crate) fn all() -> Map<String, Value> {
         ("Error", error()),
         ("OpenApi", open_api()),
     ];
-    let schemas = schemas.into_iter().chain(approvals::all()).chain(integrations::all());
+    let schemas = schemas.into_iter().chain(approvals::all()).chain(evidence::all()).chain(integrations::all());
     schemas.map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 

@@ -7,6 +7,7 @@ pub mod approval;
 pub mod callback;
 pub mod decision;
 pub mod delivery;
+pub mod evidence;
 pub mod integration;
 pub mod me;
 pub mod page;

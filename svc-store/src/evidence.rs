@@ -26,11 +26,12 @@ use svc_core::value::{Id as _, Timestamp};
 
 use crate::error::StoreError;
 use crate::gate::Gate;
+pub use crate::scorecard::Card;
 
 /// Records that are read at once.
-const PAGE: usize = 128;
+pub(crate) const PAGE: usize = 128;
 
-type Failed = Failure<StoreError>;
+pub(crate) type Failed = Failure<StoreError>;
 
 /// What a bundle is to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +181,7 @@ impl Gate {
     }
 
     /// The number of the first record that is not before `at`: the ledger's order is that of time, as far as clocks agree.
-    fn first_at(&self, chain: &Chain, at: Timestamp) -> Result<u64, Failed> {
+    pub(crate) fn first_at(&self, chain: &Chain, at: Timestamp) -> Result<u64, Failed> {
         let (mut low, mut high) = (0, chain.size);
         while low < high {
             let middle = low.midpoint(high);
@@ -191,7 +192,13 @@ impl Gate {
     }
 
     /// Placed records from `from` on.
-    fn page(&self, workspace: WorkspaceId, from: u64, to: u64, limit: usize) -> Result<Vec<Arc<Entry>>, Failed> {
+    pub(crate) fn page(
+        &self,
+        workspace: WorkspaceId,
+        from: u64,
+        to: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Entry>>, Failed> {
         let all = Range::all(Index::LedgerOf, workspace.bits(), limit);
         let found = self.scan(&Range { from: from.into(), until: to.into(), ..all })?;
         let entry = |record: Option<Record>| record.as_ref().and_then(Entry::peel).map(Arc::clone);

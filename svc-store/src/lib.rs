@@ -43,6 +43,7 @@ mod lane;
 mod lanes;
 mod newest;
 mod reader;
+mod scorecard;
 pub mod seal;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::codec::{Encoded, Undecodable, read_body, write_body};
 use crate::state::edge::{Integration, IntegrationSlot, Job};
-use crate::state::evidence::{Chain, Disclosure, Entry, Tile, TileId};
+use crate::state::evidence::{Chain, Disclosure, Entry, Tally, TallyId, Tile, TileId};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Mandate, Payee, Payload, Replay,
     WorkspaceTemplate,
@@ -243,6 +243,8 @@ records! {
     Job(DeliveryId) by id, "job" [Outbox, DeliveriesOf];
     /// A party outside and the secrets shared with it, sealed.
     Integration(IntegrationSlot) by slot, "integration" [Wake];
+    /// What a full stretch of the ledger comes to.
+    Tally(TallyId) by id, "tally" [];
     /// 256 hashes of the ledger's tree.
     Tile(TileId) by id, "tile" [];
 }

@@ -95,6 +95,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Chain => CHAIN,
         Table::Job => JOB,
         Table::Integration => INTEGRATION,
+        Table::Tally => TALLY,
         Table::Tile => TILE,
         Table::TokenName => TOKEN_NAME,
         Table::WorkspaceTemplate => TEMPLATE,
@@ -306,6 +307,11 @@ const CHAIN: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000A","size":18446744073709551615,"head":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         "edge":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","tail":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAD//////////////////////////////////////////w"}"#,
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","size":0,"head":"0000000000000000000000000000000000000000000000000000000000000000"}"#,
+];
+const TALLY: [&str; 2] = [
+    r#"{"id":{"w":"wsp_01K6FN0001000000000000000A","number":4294967295},"counts":[[20727,"agt_01K6FN0001000000000000000A",
+        {"n":[1,2,3,4,5,6,7,8,9,10,11,12,18446744073709551615],"money":{"EUR":[9007199254740991,-1]}}],[0,null,{"n":[0,0,0,0,0,0,0,0,0,0,0,0,0]}]]}"#,
+    r#"{"id":{"w":"wsp_01K6FN0001000000000000000B","number":0},"counts":[]}"#,
 ];
 const TILE: [&str; 2] = [
     r#"{"id":{"w":"wsp_01K6FN0001000000000000000A","level":4,"index":268435455},"hashes":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}"#,

@@ -62,7 +62,7 @@ impl GateService {
     /// What the text alone tells of a receipt: a question to the gate, or why it is no good.
     fn look_at(&self, asked: verdict::Asked) -> Result<Verify, Fault> {
         let parsed = parse(&asked.receipt).map_err(|_| Fault::Malformed)?;
-        self.keys.verify(&parsed).map_err(|fault| match fault {
+        self.keys.receipts(&**self.gate.signer()).verify(&parsed).map_err(|fault| match fault {
             KeyFault::Unknown => Fault::UnknownKey,
             KeyFault::BadSignature => Fault::BadSignature,
         })?;
@@ -132,7 +132,7 @@ impl GateService {
     }
 
     pub(super) async fn public_keys(&self, _call: Call) -> Result<Answer, Refusal> {
-        Ok(Answer::json(self.jwks.clone()).cached(JWKS_CACHE))
+        Ok(Answer::json(self.keys.jwks(&**self.gate.signer(), self.gate.now())).cached(JWKS_CACHE))
     }
 }
 

@@ -62,4 +62,5 @@ CREATE INDEX "job_outbox" ON "job" (outbox_p, outbox_o) WHERE outbox_p IS NOT NU
 CREATE INDEX "job_deliveries_of" ON "job" (deliveries_of_p, deliveries_of_o) WHERE deliveries_of_p IS NOT NULL;
 CREATE TABLE "integration" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, wake_p, wake_o);
 CREATE INDEX "integration_wake" ON "integration" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
+CREATE TABLE "tally" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "tile" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);

@@ -6,9 +6,11 @@ mod disclosure;
 mod entry;
 pub mod merkle;
 pub mod note;
+mod tally;
 mod tile;
 
 pub use chain::Chain;
 pub use disclosure::Disclosure;
 pub use entry::{Actor, Entry, Fact, Place, Subject};
+pub use tally::{Counted, Counter, Counts, TALLIED, Tally, TallyId, day_begins, day_of};
 pub use tile::{TILE_WIDTH, Tile, TileId, filled, root_over};

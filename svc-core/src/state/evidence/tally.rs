@@ -1,0 +1,206 @@
+//! What the records of a ledger come to, counted by stretches of it: a stretch of placed records never changes, so neither does
+//! its tally, and a scorecard reads a few of them instead of every record.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::entry::Entry;
+use crate::value::id::{AgentId, WorkspaceId};
+use crate::value::json::Json;
+use crate::value::link::{Link, Linked, RowId};
+use crate::value::{Id as _, Timestamp};
+
+/// Records of one tally.
+pub const TALLIED: u64 = 4_096;
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
+
+/// The n-th stretch of a ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TallyId {
+    /// Of whose ledger.
+    #[serde(rename = "w")]
+    pub workspace: WorkspaceId,
+    /// From 0: records `TALLIED · number` on.
+    pub number: u32,
+}
+
+impl RowId for TallyId {
+    fn parts(self) -> (u128, Option<u32>) {
+        (self.workspace.bits(), Some(self.number))
+    }
+
+    fn from_parts(bits: u128, number: Option<u32>) -> Option<Self> {
+        Some(Self { workspace: WorkspaceId::from_bits(bits), number: number? })
+    }
+}
+
+/// What the records of a stretch come to, by UTC day and agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Which stretch.
+    pub id: TallyId,
+    /// Days since 1970, agents, and what there was of each; records that name no agent count under none.
+    pub counts: Vec<(i64, Option<AgentId>, Counts)>,
+}
+
+impl Linked for Tally {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// How often each thing happened, and what was moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// By [`Counted::ALL`].
+    n: [u64; Counted::ALL.len()],
+    /// By currency: allowed and settled, in minor units.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    money: BTreeMap<Box<str>, (i64, i64)>,
+}
+
+macro_rules! counted {
+    ($($(#[$doc:meta])* $name:ident $word:literal;)*) => {
+        /// What is counted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Counted { $($(#[$doc])* $name,)* }
+
+        impl Counted {
+            /// All of it, in the order of a scorecard.
+            pub const ALL: [Self; [$(Self::$name),*].len()] = [$(Self::$name),*];
+
+            /// The member of a scorecard.
+            #[must_use]
+            pub const fn word(self) -> &'static str { match self { $(Self::$name => $word,)* } }
+        }
+    };
+}
+
+counted! {
+    /// Actions that a person was asked about: `action.asked`.
+    Asked "asked";
+    /// Actions that the rules allowed: `action.allowed`.
+    Allowed "allowed";
+    /// Actions that the rules or a stop denied: `action.denied`.
+    Denied "denied";
+    /// Actions that a person allowed: `action.approved` whose decision is `allow`.
+    Approved "approved";
+    /// Actions that a person denied: `action.person_denied`.
+    PersonDenied "personDenied";
+    /// Actions that nobody decided in time: `action.expired`.
+    Expired "expired";
+    /// Settlements of what was done: `action.settled` whose outcome is `completed`.
+    Settled "settled";
+    /// Settlements of what was not: `action.settled` with any other outcome.
+    Failed "failed";
+    /// Settlements above what was allowed: `incident.over_settlement`.
+    OverSettled "overSettled";
+    /// Allowed actions that nobody settled: `action.lapsed`.
+    Lapsed "lapsed";
+    /// Stops of an agent: `agent.frozen`.
+    Frozen "frozen";
+    /// Decisions that name `provenance_mismatch` among their codes or signals.
+    ProvenanceMismatch "provenanceMismatch";
+    /// Receipts that were used up: `receipt.consumed`.
+    Verified "verified";
+}
+
+impl Counts {
+    /// How often.
+    #[must_use]
+    pub fn of(&self, what: Counted) -> u64 {
+        self.n.get(what as usize).copied().unwrap_or(0)
+    }
+
+    /// By currency: what was allowed and what was settled.
+    pub fn money(&self) -> impl Iterator<Item = (&str, i64, i64)> {
+        self.money.iter().map(|(currency, (allowed, settled))| (&**currency, *allowed, *settled))
+    }
+
+    /// Adds what others counted.
+    pub fn add(&mut self, other: &Self) {
+        for (to, from) in self.n.iter_mut().zip(&other.n) {
+            *to = to.saturating_add(*from);
+        }
+        for (currency, allowed, settled) in other.money() {
+            self.move_money(currency, allowed, settled);
+        }
+    }
+
+    fn one(&mut self, what: Counted) {
+        if let Some(count) = self.n.get_mut(what as usize) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    fn move_money(&mut self, currency: &str, allowed: i64, settled: i64) {
+        let sums = self.money.entry(currency.into()).or_default();
+        *sums = (sums.0.saturating_add(allowed), sums.1.saturating_add(settled));
+    }
+
+    fn take(&mut self, kind: &str, data: &Json) {
+        let text = |name| data.get(name).and_then(Json::as_str);
+        let int = |name| data.get(name).and_then(Json::as_int).unwrap_or(0);
+        let decided = match kind {
+            "action.asked" => Counted::Asked,
+            "action.allowed" => Counted::Allowed,
+            "action.denied" => Counted::Denied,
+            "action.approved" if text("decision") == Some("allow") => Counted::Approved,
+            "action.person_denied" => Counted::PersonDenied,
+            "action.expired" => Counted::Expired,
+            "action.settled" if text("outcome") == Some("completed") => Counted::Settled,
+            "action.settled" => Counted::Failed,
+            "incident.over_settlement" => Counted::OverSettled,
+            "action.lapsed" => Counted::Lapsed,
+            "agent.frozen" => Counted::Frozen,
+            "receipt.consumed" => Counted::Verified,
+            _ => return,
+        };
+        self.one(decided);
+        let named = |list| data.get(list).and_then(Json::as_list).unwrap_or_default();
+        let mut words = named("codes").iter().chain(named("signals")).filter_map(Json::as_str);
+        let first = matches!(decided, Counted::Asked | Counted::Allowed | Counted::Denied);
+        if first && words.any(|it| it == "provenance_mismatch") {
+            self.one(Counted::ProvenanceMismatch);
+        }
+        match (decided, text("currency")) {
+            (Counted::Allowed | Counted::Approved, Some(currency)) => self.move_money(currency, int("amount"), 0),
+            (Counted::Settled, Some(currency)) => self.move_money(currency, 0, int("posted")),
+            _ => {}
+        }
+    }
+}
+
+/// The UTC day of an instant, in days since 1970.
+#[must_use]
+pub const fn day_of(at: Timestamp) -> i64 {
+    at.as_millis().div_euclid(DAY_MS)
+}
+
+/// When a day begins.
+#[must_use]
+pub const fn day_begins(day: i64) -> Timestamp {
+    Timestamp::from_millis(day.saturating_mul(DAY_MS))
+}
+
+/// Counts records.
+#[derive(Clone, Debug, Default)]
+pub struct Counter(BTreeMap<(i64, Option<AgentId>), Counts>);
+
+impl Counter {
+    /// Takes a record.
+    pub fn take(&mut self, entry: &Entry) {
+        // What stands in a record was written as JSON; what could not be read would count for nothing.
+        let data = Json::parse(entry.data.as_bytes()).unwrap_or(Json::Null);
+        let agent = data.get("agentId").and_then(Json::as_str).and_then(|it| AgentId::parse(it).ok());
+        self.0.entry((day_of(entry.at), agent)).or_default().take(&entry.kind, &data);
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn finish(self) -> Vec<(i64, Option<AgentId>, Counts)> {
+        self.0.into_iter().map(|((day, agent), counts)| (day, agent, counts)).collect()
+    }
+}

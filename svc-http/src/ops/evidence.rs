@@ -1,0 +1,112 @@
+//! The ledger: its records, evidence bundles, proofs and scorecards.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Frame};
+use svc_core::refusal::Refusal;
+use svc_core::store::{Range, Record};
+use svc_core::value::Id as _;
+use svc_core::value::id::{EvidenceId, WorkspaceId};
+use svc_core::value::link::Index;
+use svc_store::evidence::Bundle;
+use tokio::sync::mpsc;
+
+use super::{Caller, GateService, log, refusal};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::routes::EvidenceOp;
+use crate::wire::evidence;
+use crate::wire::page::Query;
+
+/// Pieces of a bundle that wait for a client that reads slowly.
+const PIECES_AHEAD: usize = 2;
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(
+    service: &GateService,
+    op: EvidenceOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let (_, workspace) = caller.by()?;
+    match op {
+        EvidenceOp::List => list(service, workspace, call),
+        EvidenceOp::Bundle | EvidenceOp::TokenBundle | EvidenceOp::KeyBundle => bundle(service, workspace, call).await,
+        EvidenceOp::Proof | EvidenceOp::TokenProof | EvidenceOp::KeyProof => proof(service, workspace, call).await,
+        EvidenceOp::Scorecard | EvidenceOp::TokenScorecard => scorecard(service, workspace, call).await,
+    }
+}
+
+fn list(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+    let mut query = Query::of(&call.uri);
+    let page = query.page("ledger");
+    query.finish()?;
+    let all = Range { newest_first: true, ..Range::all(Index::LedgerOf, workspace.bits(), 0) };
+    let found = service.scan(&page.of(all))?;
+    let list = page.answer(&found, |found| match &found.row.record {
+        Some(Record::Entry(entry)) => Ok(entry.record_text().and_then(|it| serde_json::from_str(&it).ok())),
+        _ => Ok(None),
+    });
+    list.map(Answer::json)
+}
+
+/// Has what reads and signs done on a thread that may wait.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::internal())?
+}
+
+async fn bundle(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+    let wanted = evidence::wanted(&call.uri, workspace, service.gate.now())?;
+    let gate = service.gate.clone();
+    let bundle = aside(move || gate.bundle(&wanted).map_err(refusal)).await?;
+    let (send, pieces) = mpsc::channel(PIECES_AHEAD);
+    tokio::task::spawn_blocking(move || write(bundle, &send));
+    Ok(Answer::stream("application/json", Pieces(pieces).boxed_unsync()))
+}
+
+/// Writes a bundle as fast as it is read. One that is cut has no seal, so nobody takes it for whole.
+fn write(bundle: Bundle, to: &mpsc::Sender<Bytes>) {
+    for piece in bundle {
+        match piece {
+            Ok(piece) => {
+                if to.blocking_send(piece.into()).is_err() {
+                    return;
+                }
+            }
+            Err(failure) => return log(&failure),
+        }
+    }
+}
+
+/// A body whose pieces come from elsewhere.
+struct Pieces(mpsc::Receiver<Bytes>);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(cx).map(|piece| piece.map(|it| Ok(Frame::data(it))))
+    }
+}
+
+async fn proof(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+    let id: EvidenceId = call.param_id("evd")?;
+    let gate = service.gate.clone();
+    let proved = aside(move || gate.proof(workspace, id).map_err(refusal)).await?;
+    Ok(Answer::json(proved.text()))
+}
+
+async fn scorecard(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+    let asked = evidence::card(&call.uri, workspace)?;
+    let gate = service.gate.clone();
+    let card = aside(move || gate.scorecard(&asked).map_err(refusal)).await?;
+    Ok(Answer::json(evidence::write_card(&card)?))
+}

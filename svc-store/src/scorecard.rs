@@ -1,0 +1,150 @@
+//! Scorecards: signed counts of what the ledger tells, each of which anybody who holds its records can make again.
+
+use svc_core::engine::Failure;
+use svc_core::rules::evidence::proof;
+use svc_core::rules::evidence::tally::KeepTally;
+use svc_core::state::evidence::{Chain, Counted, Counter, Counts, TALLIED, Tally, TallyId, day_begins, day_of};
+use svc_core::state::gate::receipt::sign_compact;
+use svc_core::state::people::Purpose;
+use svc_core::value::canonical::Object;
+use svc_core::value::id::{AgentId, WorkspaceId};
+use svc_core::value::{Span, Timestamp};
+
+use crate::error::StoreError;
+use crate::evidence::{Failed, PAGE};
+use crate::gate::Gate;
+
+/// The media type that keeps scorecards apart from every other JWS.
+const TYPE: &str = "svc-scorecard+jwt";
+/// How long a scorecard is good.
+const LIFETIME: Span = Span::hours(24);
+/// Days that a scorecard covers where nothing is said.
+const DEFAULT_DAYS: i64 = 30;
+
+/// What a scorecard is to cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Whose ledger.
+    pub workspace: WorkspaceId,
+    /// Of one agent; else of all together.
+    pub agent: Option<AgentId>,
+    /// From the UTC day of this instant on; 30 days back where it is not said.
+    pub from: Option<Timestamp>,
+    /// Up to the end of the UTC day before this instant falls in, or of that day where it is later than its beginning.
+    pub to: Option<Timestamp>,
+}
+
+impl Gate {
+    /// The scorecard, a JWS by the key whose turn it is. It covers whole UTC days and every record up to the checkpoint that it
+    /// names. Each full stretch of the ledger is counted once and its tally kept.
+    ///
+    /// # Errors
+    /// `not_found` where there is no such workspace; the store does not answer, or this gate has no scorecard key.
+    pub fn scorecard(&self, asked: &Card) -> Result<String, Failed> {
+        let missing = Failure::Load(StoreError::Malformed("this gate has no scorecard key"));
+        self.place(asked.workspace)?;
+        let chain = self.read(|scope| proof::chain(scope, asked.workspace))?;
+        let now = self.now();
+        let last =
+            asked.to.map_or_else(|| day_of(now), |to| day_of(Timestamp::from_millis(to.as_millis().saturating_sub(1))));
+        let first = asked.from.map_or_else(|| last.saturating_sub(DEFAULT_DAYS - 1), day_of);
+        let counts = self.counted(&chain, asked.agent, first..=last)?;
+        let checkpoint = Object::new().raw("size", &chain.size.to_string()).text("root", &chain.root().to_string());
+        let window = Object::new()
+            .text("from", &day_begins(first).to_string())
+            .text("to", &day_begins(last.saturating_add(1)).to_string());
+        let mut claims = Object::new()
+            .text("iss", self.signer().issuer())
+            .int("iat", now.as_seconds())
+            .int("exp", now.plus(LIFETIME).as_seconds())
+            .text("wid", &asked.workspace.to_string())
+            .raw("checkpoint", &checkpoint.finish())
+            .raw("window", &window.finish())
+            .raw("counts", &counts_text(&counts))
+            .raw("ratios", &ratios_text(&counts))
+            .raw("amounts", &amounts_text(&counts));
+        let agent = asked.agent.map(|it| it.to_string());
+        if let Some(agent) = &agent {
+            claims = claims.text("sub", agent);
+        }
+        let signer = self.signer().of(Purpose::Scorecard, now).ok_or(missing)?;
+        Ok(sign_compact(TYPE, claims.finish(), &*signer))
+    }
+
+    /// What the records of these days come to.
+    fn counted(
+        &self,
+        chain: &Chain,
+        agent: Option<AgentId>,
+        days: std::ops::RangeInclusive<i64>,
+    ) -> Result<Counts, Failed> {
+        let begin = self.first_at(chain, day_begins(*days.start()))?;
+        let end = self.first_at(chain, day_begins(days.end().saturating_add(1)))?;
+        let mut sum = Counts::default();
+        let mut number = begin / TALLIED;
+        while number.saturating_mul(TALLIED) < end {
+            let tally = self.tally(chain, number)?;
+            let of_agent = |it: &Option<AgentId>| agent.is_none() || agent == *it;
+            for (_, _, counts) in tally.iter().filter(|(day, it, _)| days.contains(day) && of_agent(it)) {
+                sum.add(counts);
+            }
+            number = number.saturating_add(1);
+        }
+        Ok(sum)
+    }
+
+    fn tally(&self, chain: &Chain, number: u64) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {
+        let (from, to) = (number.saturating_mul(TALLIED), number.saturating_add(1).saturating_mul(TALLIED));
+        let id = TallyId { workspace: chain.workspace, number: u32::try_from(number).unwrap_or(u32::MAX) };
+        if let Some(kept) = self.read(|scope| scope.get::<Tally>(id))? {
+            return Ok(kept.counts.clone());
+        }
+        let (mut counter, mut next, end) = (Counter::default(), from, to.min(chain.size));
+        while next < end {
+            let page = self.page(chain.workspace, next, end, PAGE)?;
+            page.iter().for_each(|entry| counter.take(entry));
+            let last = page.last().and_then(|it| it.place.as_ref()).map_or(end, |it| it.seq);
+            next = last.saturating_add(1);
+        }
+        let counts = counter.finish();
+        if to <= chain.size {
+            self.execute(KeepTally(Tally { id, counts: counts.clone() }))?;
+        }
+        Ok(counts)
+    }
+}
+
+fn counts_text(counts: &Counts) -> String {
+    let object = Counted::ALL.into_iter().fold(Object::new(), |object, what| {
+        object.int(what.word(), i64::try_from(counts.of(what)).unwrap_or(i64::MAX))
+    });
+    object.finish()
+}
+
+fn ratios_text(counts: &Counts) -> String {
+    use Counted::{Allowed, Approved, Asked, Denied, OverSettled, ProvenanceMismatch, Settled};
+    let sum = |of: &[Counted]| of.iter().fold(0_u64, |sum, it| sum.saturating_add(counts.of(*it)));
+    let decided = sum(&[Allowed, Asked, Denied]);
+    let ratios = [
+        ("allowedByRule", counts.of(Allowed), decided),
+        ("approvedOfAsked", counts.of(Approved), counts.of(Asked)),
+        ("settledOfAllowed", counts.of(Settled), sum(&[Allowed, Approved])),
+        ("overSettledOfSettled", counts.of(OverSettled), counts.of(Settled)),
+        ("provenanceMismatch", counts.of(ProvenanceMismatch), decided),
+    ];
+    let items = ratios.map(|(name, numerator, denominator)| {
+        let ratio = Object::new().text("name", name).raw("numerator", &numerator.to_string());
+        ratio.raw("denominator", &denominator.to_string()).finish()
+    });
+    format!("[{}]", items.join(","))
+}
+
+fn amounts_text(counts: &Counts) -> String {
+    let items: Vec<String> = counts
+        .money()
+        .map(|(currency, allowed, settled)| {
+            Object::new().text("currency", currency).int("allowed", allowed).int("settled", settled).finish()
+        })
+        .collect();
+    format!("[{}]", items.join(","))
+}
