@@ -136,7 +136,31 @@ impl Client {
         }
         let body = self.heard[end..end + length].to_vec();
         self.heard.drain(..end + length);
-        Ok(Got { status: status.unwrap_or_else(|| panic!("no status line: {head}")), headers, body })
+        let got = Got { status: status.unwrap_or_else(|| panic!("no status line: {head}")), headers, body };
+        // A stream of events is read by whoever waits for them; a JSON text that comes in chunks is read whole.
+        let chunked = got.header("transfer-encoding") == Some("chunked") && !head_only;
+        if chunked && got.header("content-type") == Some("application/json") { self.chunks(got).await } else { Ok(got) }
+    }
+
+    async fn chunks(&mut self, mut got: Got) -> std::io::Result<Got> {
+        loop {
+            let line = loop {
+                match find(&self.heard, b"\r\n") {
+                    Some(end) => break end,
+                    None => self.read().await?,
+                }
+            };
+            let size = String::from_utf8_lossy(&self.heard[..line]).into_owned();
+            let size = usize::from_str_radix(&size, 16).expect("the length of a chunk");
+            while self.heard.len() < line + 2 + size + 2 {
+                self.read().await?;
+            }
+            got.body.extend_from_slice(&self.heard[line + 2..line + 2 + size]);
+            self.heard.drain(..line + 2 + size + 2);
+            if size == 0 {
+                return Ok(got);
+            }
+        }
     }
 
     async fn read(&mut self) -> std::io::Result<()> {

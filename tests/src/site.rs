@@ -17,8 +17,12 @@ use svc_core::rules::people::settings::ChangeSettings;
 use svc_core::state::evidence::Entry;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKeys};
 use svc_core::state::people::{Credential, KeyScope, Settings, Workspace};
+use svc_core::state::gate::Tier;
+use svc_core::state::gate::receipt::{DalekSigner, PublicKeys, Signer};
+use svc_core::state::people::{Credential, KeyScope, Settings, SigningKey, SigningUse, Workspace};
 use svc_core::store::{
     Clock as _, Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Record, Row as _, Stamp, Store,
+    Write,
 };
 use svc_core::testing::audit::{Report, audit, audit_approvals, audit_lists};
 use svc_core::testing::world::{BASE_URL, terms};
@@ -129,7 +133,8 @@ impl Site {
             let signer = DalekSigner::new(&Secret::new(seed), BASE_URL);
             let mut keys = PublicKeys::default();
             keys.insert(signer.public_key(Timestamp::default()));
-            gate = Gate::over(shaky, clock.clone(), Arc::new(signer), settings).expect("a gate");
+            let signer = ring(&mut store.clone(), &seed, clock.now());
+            gate = Gate::over(shaky, clock.clone(), signer, settings).expect("a gate");
             memory = Some(store);
             server = Server::with_keys(listener, &plan.config, &base_url, gate.clone(), keys).expect("a server");
         }
@@ -442,4 +447,31 @@ pub fn rows_of(directory: &std::path::Path) -> Vec<(Key, Stamp, Record)> {
     }
     rows.sort_by_key(|(key, ..)| *key);
     rows
+}
+
+/// The keys of a site in memory: the one for receipts is known to tests, the others are made.
+fn ring(store: &mut MemoryStore, seed: &[u8; 32], now: Timestamp) -> Arc<dyn Signer> {
+    let (id, master) = (SigningUse::RECEIPT, MasterKey::new(Secret::new([8; 32])));
+    let public = DalekSigner::new(&Secret::new(*seed), BASE_URL).public_key(now);
+    let row = SigningKey {
+        id,
+        public: URL_SAFE_NO_PAD.encode(public.as_bytes()).into(),
+        sealed: master.seal("signing_key/receipt/0", seed).expect("a sealed seed").into(),
+        created_at: Timestamp::default(),
+        not_before: Timestamp::default(),
+        retired_at: None,
+        compromised_at: None,
+    };
+    if store.load(&[SigningKey::key(id)]).expect("a store").iter().all(|it| it.record.is_none()) {
+        let write = Write {
+            key: SigningKey::key(id),
+            record: Some(SigningKey::wrap(Arc::new(row))),
+            unlink: vec![],
+            link: vec![],
+        };
+        let commit = Commit { checks: vec![(write.key, Stamp::ABSENT)], writes: vec![write] };
+        store.commit(&commit).expect("a key is kept");
+    }
+    let path = std::path::Path::new("/nowhere");
+    svc_store::keys::receipt_signer(store, path, Some(master), now, BASE_URL, &svc_store::keys::dalek).expect("keys")
 }
