@@ -15,9 +15,6 @@ use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::settings::ChangeSettings;
 use svc_core::state::evidence::Entry;
-use svc_core::state::gate::receipt::{DalekSigner, PublicKeys};
-use svc_core::state::people::{Credential, KeyScope, Settings, Workspace};
-use svc_core::state::gate::Tier;
 use svc_core::state::gate::receipt::{DalekSigner, PublicKeys, Signer};
 use svc_core::state::people::{Credential, KeyScope, Settings, SigningKey, SigningUse, Workspace};
 use svc_core::store::{
