@@ -68,9 +68,15 @@ impl Deliveries {
     /// Makes no new calls, gives those under way `patience`, and ends.
     pub async fn stop(mut self, patience: Duration) {
         self.stop.send_replace(true);
-        if timeout(patience, &mut self.task).await.is_err() {
-            self.task.abort();
-        }
+        // What has not ended by then is dropped with this.
+        let _ = timeout(patience, &mut self.task).await;
+    }
+}
+
+/// A server that is dropped makes no calls.
+impl Drop for Deliveries {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use svc_http::config::{BaseUrl, Config, Loaded};
+use svc_http::deliver::Trust;
 use svc_http::serve::runtime;
 use svc_http::{Server, log};
 use svc_store::Gate;
@@ -50,6 +51,12 @@ pub(crate) fn run(
     bound: Bound,
     announce: impl FnOnce() -> Result<(), Problem>,
 ) -> Result<ExitCode, Problem> {
+    Trust::with(config.outbound.ca_file.as_deref()).map_err(|error| {
+        Problem::new(
+            error.to_string(),
+            "Name a file of root certificates in PEM in `outbound.caFile`, or leave it out.",
+        )
+    })?;
     let runtime = runtime(None).map_err(no_runtime)?;
     runtime.block_on(async {
         let mut stops = Stops::catch().map_err(no_runtime)?;
