@@ -15,7 +15,7 @@ use svc_core::store::{MemoryStore, Row as _, Store as _};
 use svc_core::value::Span;
 use svc_tests::client::{Client, Got, bearer};
 use svc_tests::people::Person;
-use svc_tests::requests::{CRM, OFFICE, charge, payment, text, update, with};
+use svc_tests::requests::{CRM, OFFICE, charge, payment, payment_to, text, update, with};
 use svc_tests::site::{Agent, Site};
 
 /// A site with an agent that has asked for what a person decides.
@@ -253,5 +253,42 @@ async fn an_unapproved_run_is_noted() {
     assert_eq!(asked.client.post(&ran(&id), &other.key, &json!({})).await.status, 404);
     let inference = asked.site.key(KeyScope::Inference);
     assert_eq!(asked.client.post(&ran(&id), &inference, &json!({})).await.kind(), "agent_key_required");
+    asked.end().await;
+}
+
+/// What persons approved three times becomes a suggestion that names one merchant and no more than they approved; what they
+/// kept refusing one that forbids it. Nothing is applied by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_are_suggested_and_never_applied() {
+    let mut asked = Asked::with(None).await;
+    let owner = asked.site.member(Role::Owner);
+    let token = asked.site.token(&[TokenScope::ApprovalsRead]);
+    let mut decide = async |amount: i64, domain: &str, word: &str| {
+        asked.site.shift(Span::minutes(11));
+        asked.decision = asked.client.authorize(&asked.agent.key, &payment_to(amount, domain)).await.ok();
+        asked.say(&owner, word, &json!({})).await.ok();
+    };
+    for amount in [21_000, 22_000, 23_000] {
+        decide(amount, "books.example.com", "/approve").await;
+        decide(amount, "toys.example.org", "/deny").await;
+    }
+    let headers = [("authorization", &*bearer(&token))];
+    let got = asked.client.ask("GET", "/v1/admin/suggested-rules", &headers, b"").await.ok();
+    let rules = got["data"].as_array().unwrap();
+    let of = |kind: &str| rules.iter().find(|it| it["kind"] == json!(kind)).unwrap();
+    assert_eq!((rules.len(), &got["nextCursor"]), (2, &Value::Null));
+    let allow = of("allow");
+    assert_eq!(allow["mandate"]["merchants"], json!({ "allow": ["books.example.com"] }));
+    assert_eq!(allow["mandate"]["limits"], json!({ "currency": "EUR", "perAction": 23_000, "onLimit": "ask" }));
+    assert_eq!(allow["wouldHaveSaved"].as_array().unwrap().len(), 3);
+    assert_eq!((&allow["wouldHaveAllowed"], &allow["confirmBroaden"]), (&json!(3), &json!(false)));
+    let tighten = of("tighten");
+    assert_eq!(tighten["mandate"]["merchants"]["deny"], json!(["bad.example.net", "toys.example.org"]));
+    assert!(text(&tighten["replaces"]).starts_with("mnd_"));
+    let again = asked.client.ask("GET", "/v1/admin/suggested-rules", &headers, b"").await.ok();
+    assert_eq!(again["data"][0]["id"], got["data"][0]["id"], "the same rule has the same id");
+    asked.site.shift(Span::minutes(11));
+    let next = asked.client.authorize(&asked.agent.key, &payment_to(21_500, "books.example.com")).await.ok();
+    assert_eq!(text(&next["status"]), "pending", "nothing is applied by itself");
     asked.end().await;
 }

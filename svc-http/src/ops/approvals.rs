@@ -4,9 +4,10 @@ use serde_json::Value;
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::asked::{Stands, get_approval, questions};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
+use svc_core::rules::gate::suggest::{SUGGEST_FROM, suggestions};
 use svc_core::rules::people::by::By;
-use svc_core::state::gate::Via;
-use svc_core::store::{Found, Key, Range};
+use svc_core::state::gate::{Standing, Via};
+use svc_core::store::{Found, Key, Range, Record};
 use svc_core::value::Id as _;
 use svc_core::value::id::{ApprovalId, WorkspaceId};
 use svc_core::value::link::Index;
@@ -17,9 +18,13 @@ use crate::dispatch::Call;
 use crate::routes::ApprovalsOp;
 use crate::wire::approval::{self, Filter};
 use crate::wire::page::{Page, Query};
+use crate::wire::suggestion;
 
 /// Rows that one request looks at for its page: a filter that shows little goes on with the cursor.
 const LOOKED_AT_MAX: usize = 2_000;
+
+/// Agents that one request for suggestions looks at.
+const AGENTS_MAX: usize = 50;
 
 /// Answers a route of this family.
 ///
@@ -45,6 +50,12 @@ pub(super) async fn answer(
             let page = query.page("waiting approvals");
             query.finish()?;
             list(service, &by, workspace, Filter { state: Some(Stands::Waiting), ..Filter::default() }, &page)
+        }
+        ApprovalsOp::Suggested => {
+            let mut query = Query::of(&call.uri);
+            let page = query.page("suggested rules");
+            query.finish()?;
+            suggested(service, &by, workspace, &page)
         }
         ApprovalsOp::Get => {
             let id = id(call)?;
@@ -110,6 +121,30 @@ fn list(
             break;
         }
     }
+    Ok(Answer::json(page.list(data, next)?))
+}
+
+/// What is suggested, agent by agent: a page ends with an agent, so one may hold a few items more than were asked for.
+fn suggested(service: &GateService, by: &By, workspace: WorkspaceId, page: &Page) -> Result<Answer, Refusal> {
+    let range = Range { after: page.after, ..Range::all(Index::AgentsOf, workspace.bits(), AGENTS_MAX + 1) };
+    let agents = service.scan(&range)?;
+    let (mut data, mut after) = (Vec::<Value>::new(), None);
+    for found in agents.iter().take(AGENTS_MAX) {
+        if data.len() >= page.limit {
+            break;
+        }
+        after = Some((found.order, found.row.key));
+        let Some(Record::Agent(agent)) = &found.row.record else { continue };
+        if matches!(agent.standing, Standing::Removed { .. }) {
+            continue;
+        }
+        let asked = Range { newest_first: true, ..Range::all(Index::AskedOf, agent.id.bits(), SUGGEST_FROM) };
+        let asked = ids(&service.scan(&asked)?);
+        let made = service.read(|scope| suggestions(scope, by, workspace, agent.id, &asked))?;
+        data.extend(made.iter().map(suggestion::item));
+    }
+    let more = agents.last().is_some_and(|it| Some((it.order, it.row.key)) != after);
+    let next = after.filter(|_| more).map(|(order, key)| page.cursor(order, key));
     Ok(Answer::json(page.list(data, next)?))
 }
 

@@ -19,6 +19,8 @@ pub enum ApprovalsOp {
     Deny,
     /// Lists what waits, for a machine.
     Waiting,
+    /// Lists rules that follow from what persons decided, for a machine.
+    Suggested,
 }
 
 /// The rows.
@@ -64,6 +66,16 @@ pub(super) const ROUTES: &[Route] = &[
         content: Content::Json("ApprovalPage"),
         query: PAGE,
         summary: "What waits for persons, of every kind; no token decides any of it",
+        ..OPEN
+    },
+    Route {
+        op: Op::Approvals(ApprovalsOp::Suggested),
+        path: "/v1/admin/suggested-rules",
+        auth: Auth::Token(TokenScope::ApprovalsRead),
+        limit: Limit::Token,
+        content: Content::Json("SuggestedRulePage"),
+        query: PAGE,
+        summary: "Rules that follow from what persons decided, agent by agent; none is applied by itself",
         ..OPEN
     },
 ];

@@ -6,7 +6,13 @@ use super::{digest, id, reference, time};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
-    vec![("Approval", approval()), ("ApprovalPage", page("Approval")), ("ApprovalDecision", approval_decision())]
+    vec![
+        ("Approval", approval()),
+        ("ApprovalPage", page("Approval")),
+        ("ApprovalDecision", approval_decision()),
+        ("SuggestedRule", suggested_rule()),
+        ("SuggestedRulePage", page("SuggestedRule")),
+    ]
 }
 
 /// A list of records of this schema.
@@ -59,6 +65,26 @@ fn approval_decision() -> Value {
         "properties": {
             "note": { "type": "string", "minLength": 1, "maxLength": 500 },
             "actionDigest": digest(),
+        },
+    })
+}
+
+fn suggested_rule() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "kind", "agentId", "mandate", "because", "window", "wouldHaveSaved", "wouldHaveAllowed",
+            "confirmBroaden"],
+        "properties": {
+            "id": id("sug_"),
+            "kind": { "type": "string", "enum": ["allow", "tighten"] },
+            "agentId": id("agt_"),
+            "mandate": { "type": "object", "description": "A body for the route that grants mandates, or changes the one it replaces." },
+            "replaces": id("mnd_"),
+            "because": { "type": "string" },
+            "window": { "type": "object", "required": ["from", "to"] },
+            "wouldHaveSaved": { "type": "array", "items": id("apv_") },
+            "wouldHaveAllowed": { "type": "integer", "minimum": 0 },
+            "confirmBroaden": { "type": "boolean" },
         },
     })
 }

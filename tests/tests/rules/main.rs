@@ -21,6 +21,7 @@ mod restart;
 mod settle;
 mod sign_in;
 mod stop;
+mod suggest;
 mod tree;
 mod velocity;
 mod verify;

@@ -21,6 +21,7 @@ pub mod ran;
 mod record;
 pub mod restart;
 pub mod settle;
+pub mod suggest;
 mod velocity;
 pub mod verify;
 
