@@ -128,7 +128,8 @@ def check(raw):
         raise ValueError("not as a bundle is written")
     keys = {use: {it["kid"]: b64(it["x"]) for it in bundle["keys"] if it["use"] == use and "compromisedAt" not in it}
             for use in ("receipt", "checkpoint", "scorecard")}
-    need(all(it["kid"] == thumbprint(it["x"]) for it in bundle["keys"]), "a key has another's name")
+    if any(it["kid"] != thumbprint(it["x"]) for it in bundle["keys"]):
+        raise ValueError("a key has another's name")
     origin, first, end = bundle["origin"], bundle["range"]["fromSeq"], bundle["range"]["toSeq"]
     whole = bundle["range"]["complete"]
     need(origin.endswith("/" + bundle["workspaceId"]), "the origin is another ledger's")

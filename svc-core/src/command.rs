@@ -7,6 +7,7 @@ use crate::rules::edge::deliver::{self, ClaimDelivery, Claimed, FinishDelivery, 
 use crate::rules::edge::integrations::{
     self, ChangeIntegration, CreateIntegration, RemoveIntegration, RotateIntegration, TestIntegration, Tested,
 };
+use crate::rules::evidence::erase::{self, Erase};
 use crate::rules::evidence::sequence::{self, Sequence};
 use crate::rules::evidence::tally::{self, KeepTally};
 use crate::rules::gate::asked::{Question, Stands};
@@ -140,6 +141,8 @@ commands! {
     KeepSigningKey => signing_key::keep_signing_key, SigningKey;
     /// A one-time link is made.
     MakeLink => links::make_link, Account;
+    /// Personal texts are erased.
+    Erase => erase::erase, Placed;
     /// The tally of a stretch of the ledger is kept.
     KeepTally => tally::keep_tally, Done;
     /// A stop's effect on an allowed action is recorded.
@@ -219,7 +222,7 @@ pub enum Reply {
     Mandate(Arc<Mandate>),
     /// A mandate that ended.
     MandateEnd(MandateId),
-    /// How many ledger records have places.
+    /// How many ledger records have places, or how many rows were erased.
     Placed(u64),
     /// An approval as it stands.
     Question(Box<Question>),
@@ -350,6 +353,7 @@ operations! {
     RestartAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     RevokeKey => KeyId, |Reply::Key(it), _| it;
     RevokeMandate => MandateId, |Reply::MandateEnd(it), _| it;
+    Erase => u64, |Reply::Placed(it), _| it;
     KeepTally => (), |Reply::Done(()), _| ();
     RotateSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     Sequence => u64, |Reply::Placed(it), _| it;

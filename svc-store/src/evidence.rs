@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use svc_core::engine::Failure;
 use svc_core::refusal::Refusal;
+use svc_core::rules::evidence::erase::{Erase, Target};
 use svc_core::rules::evidence::proof::{self, Proof};
+use svc_core::rules::people::by::By;
 use svc_core::state::evidence::bundle::{
     BundleKey, Disclosed, Head, RECORDS_MAX, Range as Stretch, foot_text, path_text, receipt_text, seal_text,
 };
@@ -164,6 +166,39 @@ impl Gate {
             step: Step::Head(head.text()),
             first: true,
         })
+    }
+
+    /// Erases the personal texts of an action or of a person, on behalf of `by`: records stay, so that the tree stays whole, and
+    /// what they commit to can be shown by nobody. Gives how many rows lost their texts.
+    ///
+    /// # Errors
+    /// `forbidden` where `by` may not, `not_found` where there is no such action; the store does not answer.
+    pub fn erase(&self, workspace: WorkspaceId, by: &By, target: Target) -> Result<u64, Failed> {
+        let lists = match target {
+            Target::Action(id) => vec![(Index::PersonalOf, Disclosure::about(&id.to_string()))],
+            Target::Principal(id) => {
+                vec![(Index::PersonalOf, Disclosure::about(&id.to_string())), (Index::PersonalBy, id.bits())]
+            }
+        };
+        let mut erased: u64 = 0;
+        for (index, prefix) in lists {
+            loop {
+                let found = self.scan(&Range::all(index, prefix, PAGE))?;
+                let ids = found.iter().filter_map(|it| match it.row.key {
+                    Key::Disclosure(id) => Some(id),
+                    _ => None,
+                });
+                let disclosures: Vec<EvidenceId> = ids.collect();
+                let (more, erase) =
+                    (disclosures.len() == PAGE, Erase { workspace, by: by.clone(), target, disclosures });
+                let done = self.execute(erase)?;
+                erased = erased.saturating_add(done);
+                if !more || done == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(erased)
     }
 
     /// Which records: their numbers from the first to behind the last.

@@ -131,6 +131,7 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         | Command::RevokeToken(_)
         | Command::RotateIntegration(_)
         | Command::TestIntegration(_)
+        | Command::Erase(_)
         | Command::KeepTally(_)
         | Command::RotateSigningKey(_)
         | Command::StartSession(_)

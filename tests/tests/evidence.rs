@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 use serde_json::Value;
+use svc_core::rules::evidence::erase::Target;
+use svc_core::rules::people::by::By;
 use svc_core::state::evidence::bundle::Verdict;
 use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::receipt::PublicKey;
@@ -176,4 +178,31 @@ fn a_compromised_key_is_refused_at_once() {
     assert_ne!(receipts(&before), receipts(&after), "the key that stands in signs what the other had");
     let keys = parsed(&after)["keys"].clone();
     assert!(keys[0]["compromisedAt"].is_string(), "{keys}");
+}
+
+/// An erasure takes the texts and the salts, and leaves the tree whole: what was proved before is proved after, and what was
+/// erased is shown by no bundle.
+#[test]
+fn an_erasure_leaves_the_tree_whole() {
+    let mut ledger = Ledger::new();
+    let paid = ledger.world.authorize(&ledger.agent, payment(100, "EUR", "a.example"));
+    ledger.world.freeze(ledger.agent.agent);
+    ledger.world.advance(Span::seconds(1));
+    let (workspace, evidence) = (ledger.agent.workspace, paid.action().evidence);
+    let before = ledger.gate.proof(workspace, evidence).unwrap();
+    let shown = check(&ledger.bundle(&ledger.all())).disclosed;
+
+    let target = Target::Action(paid.id());
+    assert_eq!(ledger.gate.erase(workspace, &By::Program, target).unwrap(), 1);
+    let bundle = ledger.bundle(&ledger.all());
+    let report = check(&bundle);
+    assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
+    assert!(report.disclosed < shown && report.receipts == 0, "{report:?}");
+    let text = String::from_utf8(bundle).unwrap();
+    assert!(!text.contains("Pay for what was ordered"), "{text}");
+    let after = ledger.gate.proof(workspace, evidence).unwrap();
+    assert_eq!((before.entry.place.clone(), before.leaf), (after.entry.place.clone(), after.leaf));
+    assert!(text.contains("\"kind\":\"erasure\""));
+    let stranger = Target::Action(svc_core::value::Id::from_bits(77));
+    assert!(ledger.gate.erase(workspace, &By::Program, stranger).is_err());
 }

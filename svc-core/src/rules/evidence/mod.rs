@@ -1,5 +1,6 @@
 //! The ledger's verbs.
 
+pub mod erase;
 pub mod proof;
 pub mod sequence;
 pub mod tally;

@@ -10,7 +10,6 @@ use super::kind::ActionKind;
 use super::payee::PayeeSlot;
 use super::provenance::{Class, Declared, Verdict};
 use super::reason::{Code, Reason};
-use super::replay::Payload;
 use crate::refusal::Refusal;
 use crate::value::currency::Currency;
 use crate::value::digest::Digest;
@@ -105,53 +104,6 @@ pub struct Action {
     /// Whether what is personal in it was erased, and the salt that its records' commitments rest on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
-}
-
-/// What stands in the place of a text that was erased.
-const ERASED: &str = "[erased]";
-
-impl Action {
-    /// What its records commit to, member by member, as far as it is still known; `payload` is the row beside it.
-    #[must_use]
-    pub fn committed_texts(&self, payload: Option<&Payload>) -> Vec<(&'static str, String)> {
-        if self.erased {
-            return Vec::new();
-        }
-        let mut out = vec![("summary", self.summary.as_str().to_owned())];
-        out.extend(self.data.as_ref().map(|it| ("recipient", it.recipient.to_string())));
-        let input = payload.and_then(|it| it.tool_input.as_deref());
-        out.extend(input.map(|it| ("toolInput", it.to_owned())));
-        out.extend(payload.and_then(|it| it.details.as_deref()).map(|it| ("details", it.to_owned())));
-        let details = self.provenance.declared.iter().filter_map(|it| it.detail.as_ref());
-        let details: Vec<&str> = details.map(|it| it.as_str()).collect();
-        if !details.is_empty() {
-            out.push(("provenanceDetail", details.join("\n")));
-        }
-        out
-    }
-
-    /// The action without what is personal in it: its words, whom data went to, the payee's name, and the salt. What it moved
-    /// and what was decided stays.
-    #[must_use]
-    pub fn erase(mut self) -> Self {
-        self.salt = [0; 16];
-        self.summary = Summary::parse(ERASED).unwrap_or(self.summary);
-        if let Some(payment) = &mut self.payment
-            && let Ok(name) = Label::parse(ERASED)
-        {
-            payment.name = name;
-        }
-        if let Some(data) = &mut self.data {
-            data.recipient = ERASED.into();
-            data.purpose = None;
-        }
-        for declared in &mut self.provenance.declared {
-            declared.detail = None;
-        }
-        self.payload = false;
-        self.erased = true;
-        self
-    }
 }
 
 /// The money an action moves.

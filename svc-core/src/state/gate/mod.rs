@@ -5,6 +5,7 @@ mod activity;
 mod agent;
 mod approval;
 mod block;
+mod erasure;
 pub mod kind;
 mod mandate;
 mod payee;
