@@ -119,7 +119,7 @@ impl GateService {
     where
         O::Answer: Send,
     {
-        self.gate.submit(operation).await.map_err(refusal)
+        self.gate.submit_before_park(operation).await.map_err(refusal)
     }
 
     /// Runs a rule that only reads.

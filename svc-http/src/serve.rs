@@ -59,7 +59,13 @@ const ACCEPT_REST: Duration = Duration::from_millis(50);
 /// Where the system gives no threads or no event queue.
 pub fn runtime(workers: Option<NonZero<usize>>) -> io::Result<Runtime> {
     let workers = workers.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
-    Builder::new_multi_thread().worker_threads(workers).thread_name("svc-http").enable_io().enable_time().build()
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .thread_name("svc-http")
+        .on_thread_park(svc_store::about_to_park)
+        .enable_io()
+        .enable_time()
+        .build()
 }
 
 /// Serves connections of `listener` until `stop` is done, then drains: no new connections, running requests get

@@ -20,11 +20,13 @@ use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
+use tokio::sync::oneshot;
 
 use crate::backend::Backend;
 use crate::bindings::Bindings;
 use crate::error::StoreError;
 use crate::feed::{Changes, Feed};
+use crate::lane::Outcome;
 use crate::lanes::Lanes;
 use crate::newest::Newest;
 use crate::reader::{Bounded, Readers};
@@ -156,6 +158,27 @@ impl Gate {
         operation: O,
     ) -> impl Future<Output = Result<O::Answer, Failure<StoreError>>> + Send + use<O> {
         let queued = self.core().lanes.submit(operation.into());
+        self.answer::<O>(queued)
+    }
+
+    /// As [`submit`](Self::submit), for a task of an executor whose threads call [`about_to_park`](crate::about_to_park)
+    /// before they sleep: the lane is woken once for everything that this thread queues until then. Elsewhere the two are
+    /// the same. Whoever waits for the future by blocking the thread waits for ever, as nobody wakes the lane.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn submit_before_park<O: Operation>(
+        &self,
+        operation: O,
+    ) -> impl Future<Output = Result<O::Answer, Failure<StoreError>>> + Send + use<O> {
+        let queued = self.core().lanes.submit_before_park(operation.into());
+        self.answer::<O>(queued)
+    }
+
+    fn answer<O: Operation>(
+        &self,
+        queued: Result<oneshot::Receiver<Outcome>, Failure<StoreError>>,
+    ) -> impl Future<Output = Result<O::Answer, Failure<StoreError>>> + Send + use<O> {
         let signer = Arc::clone(&self.core().signer);
         async move {
             // A lane that ends without an answer may have committed: nobody knows.

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::error::StoreError;
 use crate::feed::Feed;
+use crate::parking::ENOUGH;
 use crate::seal::fresh_seed;
 
 /// What a command comes to.
@@ -27,6 +28,17 @@ pub(crate) type Outcome = Result<Reply, Failure<StoreError>>;
 pub(crate) struct Job {
     pub(crate) command: Command,
     pub(crate) waits: oneshot::Sender<Outcome>,
+}
+
+/// What a lane does when a job is queued for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sleeps {
+    /// It is at work, or woken already, and comes for the job by itself.
+    No,
+    /// It has to be woken, and more may be queued before.
+    WithLittleToDo,
+    /// It has to be woken now.
+    WithEnoughToDo,
 }
 
 /// The queue before a lane.
@@ -48,11 +60,11 @@ impl Queue {
         Self { waiting: Mutex::default(), filled: Condvar::new(), limit }
     }
 
-    /// Puts a job behind the others.
+    /// Puts a job behind the others. Gives whether the lane sleeps and has to be woken, once or later.
     ///
     /// # Errors
     /// The queue is full, or closed.
-    pub(crate) fn push(&self, job: Job) -> Result<(), Failure<StoreError>> {
+    pub(crate) fn push(&self, job: Job) -> Result<Sleeps, Failure<StoreError>> {
         let mut waiting = self.lock();
         if waiting.closed {
             return Err(Failure::Load(StoreError::Closed));
@@ -61,12 +73,21 @@ impl Queue {
             return Err(Failure::Refused(Refusal::not_ready()));
         }
         waiting.jobs.push_back(job);
-        let wake = std::mem::take(&mut waiting.idle);
+        Ok(match (waiting.idle, waiting.jobs.len() >= ENOUGH) {
+            (false, _) => Sleeps::No,
+            (true, false) => Sleeps::WithLittleToDo,
+            (true, true) => Sleeps::WithEnoughToDo,
+        })
+    }
+
+    /// Wakes the lane, if it sleeps while there is work.
+    pub(crate) fn wake(&self) {
+        let mut waiting = self.lock();
+        let wake = !waiting.jobs.is_empty() && std::mem::take(&mut waiting.idle);
         drop(waiting);
         if wake {
             self.filled.notify_one();
         }
-        Ok(())
     }
 
     /// Takes no more jobs; those that wait are still done.
@@ -85,6 +106,7 @@ impl Queue {
             waiting.idle = true;
             waiting = self.filled.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
+        waiting.idle = false;
         let count = waiting.jobs.len().min(most);
         waiting.jobs.drain(..count).collect()
     }

@@ -15,7 +15,8 @@ use crate::backend::Backend;
 use crate::error::StoreError;
 use crate::feed::Feed;
 use crate::gate::Settings;
-use crate::lane::{Job, Lane, Outcome, Queue};
+use crate::lane::{Job, Lane, Outcome, Queue, Sleeps};
+use crate::parking;
 
 /// The lanes' queues, for whoever hands in work.
 #[derive(Debug)]
@@ -56,8 +57,29 @@ impl Lanes {
 
     /// Queues a command; its outcome comes once it is durable.
     pub(crate) fn submit(&self, command: Command) -> Result<oneshot::Receiver<Outcome>, Failure<StoreError>> {
+        self.queue(command, |_| false)
+    }
+
+    /// The same, but where this thread tells when it sleeps, the lane is woken then at the latest.
+    pub(crate) fn submit_before_park(
+        &self,
+        command: Command,
+    ) -> Result<oneshot::Receiver<Outcome>, Failure<StoreError>> {
+        self.queue(command, parking::owe)
+    }
+
+    fn queue(
+        &self,
+        command: Command,
+        later: impl FnOnce(&Arc<Queue>) -> bool,
+    ) -> Result<oneshot::Receiver<Outcome>, Failure<StoreError>> {
         let (waits, outcome) = oneshot::channel();
-        self.queue_for(&command)?.push(Job { command, waits })?;
+        let queue = self.queue_for(&command)?;
+        match queue.push(Job { command, waits })? {
+            Sleeps::No => {}
+            Sleeps::WithLittleToDo if later(queue) => {}
+            Sleeps::WithLittleToDo | Sleeps::WithEnoughToDo => queue.wake(),
+        }
         Ok(outcome)
     }
 

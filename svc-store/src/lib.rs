@@ -42,6 +42,7 @@ pub mod keys;
 mod lane;
 mod lanes;
 mod newest;
+mod parking;
 mod reader;
 mod scorecard;
 pub mod seal;
@@ -55,6 +56,7 @@ pub use error::{Cause, StoreError};
 pub use feed::{Change, Changes};
 pub use fleet::FleetRequest;
 pub use gate::{AgentHandle, AgentKey, Gate, Settings};
+pub use parking::about_to_park;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 

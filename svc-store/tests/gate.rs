@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use svc_core::answer::Decided;
 use svc_core::engine::Failure;
 use svc_core::refusal::Kind;
 use svc_core::rules::gate::Caller;
@@ -449,4 +450,47 @@ fn a_secret_is_sealed_for_one_purpose() {
     let keyless = setup(0, manual(), |_| None).gate;
     assert!(matches!(keyless.seal("integration/int_1", b"it"), Err(Failure::Load(StoreError::NoVault))));
     assert!(matches!(keyless.open_sealed("integration/int_1", &sealed), Err(Failure::Load(StoreError::NoVault))));
+}
+
+fn all_answered(answers: Vec<impl Future<Output = Result<Decided, Failure<StoreError>>>>) {
+    answers.into_iter().for_each(|it| drop(pollster::block_on(it).unwrap()));
+}
+
+/// What a thread queues before it sleeps is one commit, once it says so or ends; a thread that never says so waits for
+/// nobody.
+#[test]
+fn a_thread_that_tells_when_it_sleeps_wakes_the_lane_once() {
+    let commits = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&commits);
+    let setup = setup(1, manual(), move |operation| {
+        count.fetch_add(usize::from(operation == Operation::Commit), Ordering::SeqCst);
+        None
+    });
+    let (gate, caller) = (&setup.gate, setup.agents[0]);
+    let submit = || gate.submit_before_park(ask(caller, payment(100, "EUR", "shop.com")));
+    let commits = || commits.load(Ordering::SeqCst);
+    thread::scope(|scope| {
+        // One by one, as nobody else wakes the lane.
+        scope.spawn(|| all_answered(vec![submit()])).join().unwrap();
+        assert_eq!(commits(), 1);
+        let told = || {
+            svc_store::about_to_park();
+            let answers: Vec<_> = (0..5).map(|_| submit()).collect();
+            svc_store::about_to_park();
+            all_answered(answers);
+        };
+        scope.spawn(told).join().unwrap();
+        assert_eq!(commits(), 2, "five commands, one commit");
+        let ends = || {
+            svc_store::about_to_park();
+            vec![submit(), submit()]
+        };
+        all_answered(scope.spawn(ends).join().unwrap());
+        let many = || {
+            svc_store::about_to_park();
+            // So many that the lane begins before anybody sleeps.
+            all_answered((0..16).map(|_| submit()).collect());
+        };
+        scope.spawn(many).join().unwrap();
+    });
 }

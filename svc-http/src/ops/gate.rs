@@ -36,7 +36,7 @@ impl GateService {
     where
         O::Answer: Send,
     {
-        self.gate.submit(operation).await.map_err(|failure| self.told(known, failure))
+        self.gate.submit_before_park(operation).await.map_err(|failure| self.told(known, failure))
     }
 
     /// What a known caller is told of a failure. One whose key has ended is known no longer: from now on it counts against
@@ -124,7 +124,7 @@ impl GateService {
     pub(super) async fn verify_receipt(&self, call: Call) -> Result<Answer, Refusal> {
         let asked = verdict::read(&call.headers, &call.body)?;
         let verdict = match self.look_at(asked) {
-            Ok(question) => self.gate.submit(question).await.map_err(unsure)?,
+            Ok(question) => self.gate.submit_before_park(question).await.map_err(unsure)?,
             Err(fault) => Verdict::no(fault),
         };
         let answer = Answer::json(verdict::write(&verdict)?);

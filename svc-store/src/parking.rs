@@ -1,0 +1,63 @@
+//! Waking a lane as late as it may be: when the thread that queued work for it is about to sleep.
+//!
+//! A worker of a server reads several requests in one go. If the first of them woke the lane, the lane would decide it alone
+//! while the others are still being read, and every decision would cost two threads a sleep and a wake. So a thread that
+//! tells when it runs out of work wakes the lane then, once, for everything that it has queued; or as soon as so much waits
+//! that the lane has enough to do.
+//!
+//! **Invariant:** a thread that never called [`about_to_park`] wakes lanes at once, and one that did owes no lane its wake
+//! once it sleeps or ends.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::lane::Queue;
+
+/// So many waiting commands are worth waking a lane for at once.
+pub(crate) const ENOUGH: usize = 16;
+
+thread_local! {
+    static OWED: RefCell<Option<Owed>> = const { RefCell::new(None) };
+}
+
+/// The lanes that a thread has queued work for and has not woken.
+#[derive(Debug, Default)]
+struct Owed(Vec<Arc<Queue>>);
+
+impl Owed {
+    fn pay(&mut self) {
+        self.0.drain(..).for_each(|queue| queue.wake());
+    }
+}
+
+/// A thread that ends never parks again.
+impl Drop for Owed {
+    fn drop(&mut self) {
+        self.pay();
+    }
+}
+
+/// To be called by a thread each time before it sleeps for want of work: a runtime's hook, such as
+/// `tokio::runtime::Builder::on_thread_park`. From the first call on,
+/// [`Gate::submit_before_park`](crate::Gate::submit_before_park) on this thread leaves the waking of lanes to this function.
+pub fn about_to_park() {
+    // A thread that is being torn down has paid already.
+    let _ = OWED.try_with(|owed| {
+        if let Ok(mut owed) = owed.try_borrow_mut() {
+            owed.get_or_insert_default().pay();
+        }
+    });
+}
+
+/// Remembers that this thread has to wake the lane of `queue` before it sleeps; false where it does not tell when it does.
+pub(crate) fn owe(queue: &Arc<Queue>) -> bool {
+    let noted = OWED.try_with(|owed| {
+        let Ok(mut owed) = owed.try_borrow_mut() else { return false };
+        let Some(Owed(queues)) = owed.as_mut() else { return false };
+        if !queues.iter().any(|it| Arc::ptr_eq(it, queue)) {
+            queues.push(Arc::clone(queue));
+        }
+        true
+    });
+    noted.unwrap_or(false)
+}
