@@ -3,7 +3,9 @@
 //! **Invariant:** two writings of one host are one [`Domain`], and no domain is a public suffix: nobody owns one, so
 //! nothing can be bought there or allowed there.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{BuildHasher as _, Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -20,9 +22,12 @@ const LABEL_MAX: usize = 63;
 const NAME_MAX: usize = 253;
 
 /// A host name as the DNS has it: lower case, A-labels, no dot at the end, below a public suffix.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone)]
 pub struct Domain {
     name: Arc<str>,
+    /// Equal names have equal marks, so that a list of names is gone through without following a pointer to each. It
+    /// follows from the name, is kept nowhere, and proves nothing where it is equal.
+    mark: u32,
     /// Where in the name the registrable domain begins; it follows from the name.
     registrable_from: u8,
 }
@@ -62,7 +67,7 @@ impl Domain {
             .ok_or_else(|| Invalid::new("must be below a public suffix such as `com`, not one itself"))?;
         let from = name.len().saturating_sub(registrable.as_bytes().len());
         let registrable_from = u8::try_from(from).map_err(|_| refused())?;
-        Ok(Self { name, registrable_from })
+        Ok(Self { mark: mark(&name), name, registrable_from })
     }
 
     /// The name, normalised.
@@ -86,6 +91,32 @@ impl Domain {
 
 plumbing!(Domain);
 
+impl PartialEq for Domain {
+    fn eq(&self, other: &Self) -> bool {
+        self.mark == other.mark && self.name == other.name
+    }
+}
+
+impl Eq for Domain {}
+
+impl PartialOrd for Domain {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Domain {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name.cmp(&other.name)
+    }
+}
+
+impl Hash for Domain {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
 impl DomainPattern {
     /// Reads a host name, or `*.` and a host name.
     ///
@@ -104,7 +135,8 @@ impl DomainPattern {
     pub fn covers(&self, host: &Domain) -> bool {
         match self {
             Self::Exact(domain) => host == domain,
-            Self::Under(domain) => host != domain && host.is_within(domain),
+            // The lengths stand beside the pointers: most of a long list is told apart by them.
+            Self::Under(domain) => host.name.len() > domain.name.len() && host.is_within(domain),
         }
     }
 
@@ -147,6 +179,12 @@ impl<'de> serde::Deserialize<'de> for DomainPattern {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         crate::value::stored::read(from, Self::parse)
     }
+}
+
+/// A few bits of a name's hash.
+fn mark(name: &str) -> u32 {
+    let hash = foldhash::fast::FixedState::default().hash_one(name);
+    u32::try_from(hash >> 32).unwrap_or(0)
 }
 
 /// Whether the text is a normalised host name already, so that the work of normalising can be spared. Names with
