@@ -15,5 +15,9 @@ pub mod measure;
 pub mod report;
 pub mod server;
 
+/// The `svc` command's, on every side of a comparison.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What a program ends with where its set-up fails.
 pub type Fault = Box<dyn std::error::Error + Send + Sync>;

@@ -4,6 +4,13 @@ mod cli;
 
 use std::process::ExitCode;
 
+use mimalloc::MiMalloc;
+
+/// One thread frees what another has allocated, in every request: with the C library's allocator an authorize takes a
+/// quarter more of the processor.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
 fn main() -> ExitCode {
     cli::main()
 }
