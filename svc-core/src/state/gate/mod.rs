@@ -14,14 +14,14 @@ mod reason;
 pub mod receipt;
 mod replay;
 mod request;
+mod salt;
 mod template;
 mod terms_change;
 pub mod verify_key;
 
-pub(crate) use action::salt_serde;
 pub use action::{
     Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, Origin, Outcome,
-    OutcomeStatus, Payment, Reservation, State, Status, Tool, Verb, salt_text,
+    OutcomeStatus, Payment, Reservation, State, Status, Tool, Verb,
 };
 pub use activity::{Activity, DENIALS_KEPT, Line, Nth, Tally};
 pub use agent::{Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Tier};
@@ -37,5 +37,7 @@ pub use provenance::{Class, Declared, Verdict};
 pub use reason::{Code, Effect, Reason};
 pub use replay::{ClientSession, Payload, REPLAY_KEPT, Replay, SESSION_KEPT, SESSION_NOTED};
 pub use request::{Details, Request, ToolRequest, commitment, commitment_salt};
+pub(crate) use salt::salt_serde;
+pub use salt::salt_text;
 pub use template::{CATALOGUE, Template, WorkspaceTemplate};
 pub use terms_change::{LimitsChange, MerchantsChange, Set, TermsChange, ToolsChange};
