@@ -207,6 +207,9 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
         reason: refusal.reason(),
         agent_id: refusal.agent_id(),
         evidence_record: refusal.evidence_record(),
+        hold: refusal.hold(),
+        old_count: refusal.counts().map(|it| it.0),
+        new_count: refusal.counts().map(|it| it.1),
         approval: refusal.approval().map(|(workspace, id)| AskedLink {
             id,
             url: format!("{}/w/{workspace}/approvals/{id}", docs.trim_end_matches("/docs/errors")),
@@ -247,6 +250,13 @@ struct ErrorObject<'a> {
     agent_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence_record: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold: Option<&'a str>,
+    /// `null` where the caller counted nothing; absent where nothing is counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_count: Option<Option<i64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new_count: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<AskedLink<'a>>,
 }

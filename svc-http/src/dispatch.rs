@@ -139,6 +139,8 @@ pub(crate) async fn dispatch<S: Service>(
         Op::OpenApi => Ok(pages.openapi()),
         Op::Docs => Ok(pages.reference()),
         Op::DocsErrors => Ok(pages.errors()),
-        Op::Approvals(_) | Op::Evidence(_) | Op::Integrations(_) | Op::Me(_) => service.family(caller, call).await,
+        Op::Approvals(_) | Op::Evidence(_) | Op::Integrations(_) | Op::Me(_) | Op::Stops(_) => {
+            service.family(caller, call).await
+        }
     }
 }

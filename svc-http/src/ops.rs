@@ -7,6 +7,7 @@ mod evidence;
 mod gate;
 mod integrations;
 mod me;
+mod stops;
 
 use std::error::Error;
 
@@ -248,6 +249,7 @@ impl Service for GateService {
             Op::Integrations(op) => integrations::answer(self, op, &known?, &call).await,
             Op::Approvals(op) => approvals::answer(self, op, &known?, &call).await,
             Op::Evidence(op) => evidence::answer(self, op, &known?, &call).await,
+            Op::Stops(op) => stops::answer(self, op, &known?, &call).await,
             Op::Me(op) => me::answer(self, op, &known?, &call).await,
             Op::Authorize
             | Op::ReadAction

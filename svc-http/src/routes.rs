@@ -9,6 +9,7 @@ mod evidence;
 mod gate;
 mod integrations;
 mod me;
+mod stops;
 
 use http::Method;
 use svc_core::refusal::Kind;
@@ -18,6 +19,7 @@ pub use approvals::ApprovalsOp;
 pub use evidence::EvidenceOp;
 pub use integrations::IntegrationsOp;
 pub use me::MeOp;
+pub use stops::StopsOp;
 
 /// What a route does; `dispatch.rs` has one arm for each, and for the routes of a family `ops/` has its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +54,8 @@ pub enum Op {
     Approvals(ApprovalsOp),
     /// The ledger and its evidence.
     Evidence(EvidenceOp),
+    /// Stopping agents, starting them again, holds.
+    Stops(StopsOp),
     /// A person's own account and sessions.
     Me(MeOp),
 }
@@ -231,7 +235,8 @@ impl Auth {
 }
 
 /// The rows, one table a family of routes.
-pub const TABLES: &[&[Route]] = &[gate::ROUTES, approvals::ROUTES, evidence::ROUTES, me::ROUTES, integrations::ROUTES];
+pub const TABLES: &[&[Route]] =
+    &[gate::ROUTES, approvals::ROUTES, evidence::ROUTES, stops::ROUTES, me::ROUTES, integrations::ROUTES];
 
 /// Every route of this server, in the order of documentation.
 pub fn all() -> impl Iterator<Item = &'static Route> + Clone {

@@ -6,6 +6,7 @@
 mod approvals;
 mod evidence;
 mod integrations;
+mod stops;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Kind;
@@ -35,7 +36,12 @@ pub(crate) fn all() -> Map<String, Value> {
         ("Error", error()),
         ("OpenApi", open_api()),
     ];
-    let schemas = schemas.into_iter().chain(approvals::all()).chain(evidence::all()).chain(integrations::all());
+    let schemas = schemas
+        .into_iter()
+        .chain(approvals::all())
+        .chain(evidence::all())
+        .chain(integrations::all())
+        .chain(stops::all());
     schemas.map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 

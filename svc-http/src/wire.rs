@@ -12,6 +12,7 @@ pub mod integration;
 pub mod me;
 pub mod page;
 pub mod settlement;
+pub mod stop;
 pub mod suggestion;
 pub mod verdict;
 

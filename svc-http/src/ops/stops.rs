@@ -1,0 +1,133 @@
+//! Stopping agents, one and many, starting them again, and what holds them.
+
+use http::StatusCode;
+use serde_json::Value;
+use svc_core::refusal::Refusal;
+use svc_core::rules::gate::fleet::Fleet;
+use svc_core::rules::gate::freeze::{FreezeAgent, Stopped};
+use svc_core::rules::gate::lift::{Lift, LiftHold};
+use svc_core::rules::gate::restart::RestartAgent;
+use svc_core::rules::people::by::{By, entitled};
+use svc_core::state::gate::Approval;
+use svc_core::state::people::{Hold, Principal, Right, Role};
+use svc_core::store::{Range, Row};
+use svc_core::value::Id as _;
+use svc_core::value::id::{PrincipalId, WorkspaceId};
+use svc_core::value::link::Index;
+use svc_store::FleetRequest;
+
+use super::{Caller, GateService, refusal};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::routes::StopsOp;
+use crate::wire::page::Query;
+use crate::wire::stop;
+
+/// Members that are looked through for another admin.
+const MEMBERS_PAGE: usize = 500;
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(
+    service: &GateService,
+    op: StopsOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let (by, workspace) = caller.by()?;
+    match op {
+        StopsOp::TokenFreeze | StopsOp::Freeze => {
+            let reason = stop::read_reason(&call.body)?;
+            let agent = call.param_id("aid")?;
+            match service.run(FreezeAgent { workspace, agent, by, reason }).await? {
+                Stopped::Agent(agent) => json(&Value::Object(stop::write_agent(&agent))),
+                Stopped::Asked(approval) => asked(service, &approval),
+            }
+        }
+        StopsOp::Restart => {
+            let reason = stop::read_reason(&call.body)?;
+            let admin = service.another_admin(workspace, by.principal())?;
+            let agent = call.param_id("aid")?;
+            let agent = service.run(RestartAgent { workspace, agent, by, reason, admin }).await?;
+            json(&Value::Object(stop::write_agent(&agent)))
+        }
+        StopsOp::TokenFleet | StopsOp::Fleet => fleet(service, by, workspace, call).await,
+        StopsOp::Holds => {
+            let mut query = Query::of(&call.uri);
+            let page = query.page("holds");
+            query.finish()?;
+            let range = Range { newest_first: true, ..Range::all(Index::HoldsOf, workspace.bits(), page.limit) };
+            let found = service.scan(&page.of(range))?;
+            let write = |row: &svc_core::store::Found| {
+                row.row.record.as_ref().and_then(Hold::peel).map(|it| stop::write_hold(it))
+            };
+            Ok(Answer::json(page.answer(&found, |row| Ok(write(row)))?))
+        }
+        StopsOp::Lift => {
+            let (reason, restart) = stop::read_lift(&call.body)?;
+            let hold = call.param_id("hld")?;
+            match service.run(LiftHold { workspace, hold, by, reason, restart }).await? {
+                Lift::Lifted(hold) => json(&stop::write_hold(&hold)),
+                Lift::Asked(approval) => asked(service, &approval),
+            }
+        }
+    }
+}
+
+/// Counts or freezes many. Looking through all agents takes its time, so it does not happen on a thread that serves others.
+async fn fleet(service: &GateService, by: By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+    let asked_for = stop::read_fleet(&call.body)?;
+    let gate = service.gate.clone();
+    let lost = |_| Refusal::internal();
+    if asked_for.dry_run {
+        service.read(|scope| entitled(scope, &by, workspace, Right::FreezeFleet))?;
+        let selector = asked_for.selector;
+        let looked = tokio::task::spawn_blocking(move || gate.select(workspace, &selector)).await.map_err(lost)?;
+        return json(&stop::write_dry_run(&looked.map_err(refusal)?));
+    }
+    let request = FleetRequest {
+        workspace,
+        by,
+        selector: asked_for.selector,
+        reason: asked_for.reason.ok_or_else(Refusal::reason_required)?,
+        confirm: asked_for.confirm,
+        seen: asked_for.seen,
+    };
+    let frozen = tokio::task::spawn_blocking(move || gate.freeze_fleet(&request)).await.map_err(lost)?;
+    match frozen.map_err(refusal)? {
+        Fleet::Frozen(halted) => json(&stop::write_halted(&halted)),
+        Fleet::Asked(approval) => asked(service, &approval),
+        Fleet::Moved => Err(Refusal::not_ready()),
+    }
+}
+
+fn json(body: &Value) -> Result<Answer, Refusal> {
+    serde_json::to_vec(body).map(Answer::json).map_err(|_| Refusal::internal())
+}
+
+/// Nothing is done yet: a person decides.
+fn asked(service: &GateService, approval: &Approval) -> Result<Answer, Refusal> {
+    let answer = json(&stop::write_asked(approval, &service.base_url))?;
+    Ok(answer.with_status(StatusCode::ACCEPTED))
+}
+
+impl GateService {
+    /// An owner or admin of the workspace besides `own`, where there is one.
+    fn another_admin(&self, workspace: WorkspaceId, own: Option<PrincipalId>) -> Result<Option<PrincipalId>, Refusal> {
+        let mut range = Range::all(Index::PrincipalsOf, workspace.bits(), MEMBERS_PAGE);
+        loop {
+            let found = self.scan(&range)?;
+            let principals = found.iter().filter_map(|it| it.row.record.as_ref().and_then(Principal::peel));
+            let is_admin = |it: &&std::sync::Arc<Principal>| {
+                Some(it.id) != own && matches!(it.membership().map(|it| it.role), Some(Role::Owner | Role::Admin))
+            };
+            if let Some(other) = { principals }.find(is_admin) {
+                return Ok(Some(other.id));
+            }
+            let Some(last) = found.last().filter(|_| found.len() == range.limit) else { return Ok(None) };
+            range.after = Some((last.order, last.row.key));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The schemas of freezes and holds.
+
+use serde_json::{Value, json};
+
+use super::{id, reference, time};
+
+/// The schemas of this family, each with its name.
+pub(super) fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        ("GivenReason", reason()),
+        ("Frozen", frozen()),
+        ("FleetFreeze", fleet_freeze()),
+        ("Fleet", fleet()),
+        ("Hold", hold()),
+        ("HoldPage", page()),
+        ("Lift", lift()),
+    ]
+}
+
+fn note() -> Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": 500, "description": "Why, in words for people; not blank." })
+}
+
+fn reason() -> Value {
+    json!({ "type": "object", "required": ["reason"], "properties": { "reason": note() } })
+}
+
+fn pending() -> Value {
+    json!({ "type": "boolean", "description": "True where nothing is done yet and a person decides (202)." })
+}
+
+fn asked() -> Value {
+    json!({ "type": "object", "required": ["id", "url"], "properties": { "id": id("apv_"), "url": { "type": "string" } } })
+}
+
+fn frozen() -> Value {
+    json!({
+        "type": "object",
+        "description": "The agent as it stands; or, past a ceiling, `pending`, `approval` and `count`.",
+        "properties": {
+            "id": id("agt_"),
+            "name": { "type": "string" },
+            "workspaceId": id("wsp_"),
+            "principalId": id("prp_"),
+            "standing": { "type": "string", "enum": ["active", "frozen", "removed"] },
+            "frozen": {
+                "type": "object",
+                "required": ["at", "by", "reason"],
+                "properties": {
+                    "at": time(),
+                    "by": { "type": "string", "description": "`prp_…`, `token:<name>`, `policy` or `drill`." },
+                    "byId": id("stk_"),
+                    "reason": { "type": "string" },
+                    "incident": id("evd_"),
+                },
+            },
+            "createdAt": time(),
+            "pending": pending(),
+            "approval": asked(),
+            "count": { "type": "integer" },
+        },
+    })
+}
+
+fn fleet_freeze() -> Value {
+    let text = || json!({ "type": "string", "minLength": 1, "maxLength": 100 });
+    json!({
+        "type": "object",
+        "required": ["selector"],
+        "additionalProperties": false,
+        "properties": {
+            "selector": {
+                "type": "object",
+                "description": "At least one condition; an agent has to meet all of them. `all` stands alone.",
+                "additionalProperties": false,
+                "minProperties": 1,
+                "properties": {
+                    "all": { "const": true },
+                    "agentIds": { "type": "array", "minItems": 1, "maxItems": 1000, "items": id("agt_") },
+                    "principalId": id("prp_"),
+                    "teamId": id("team_"),
+                    "template": text(),
+                    "action": text(),
+                    "namePrefix": text(),
+                },
+            },
+            "reason": note(),
+            "dryRun": { "type": "boolean", "description": "Counts and changes nothing; needs no reason." },
+            "confirmCount": { "type": "integer", "minimum": 0, "description": "How many agents are meant." },
+            "selectionDigest": { "type": "string", "description": "Which selection is meant, as a dry run named it." },
+        },
+    })
+}
+
+fn fleet() -> Value {
+    let count = || json!({ "type": "integer", "minimum": 0 });
+    json!({
+        "type": "object",
+        "required": ["count"],
+        "properties": {
+            "frozen": count(),
+            "alreadyFrozen": count(),
+            "count": count(),
+            "hold": id("hld_"),
+            "evidenceRecord": id("evd_"),
+            "dryRun": { "type": "boolean" },
+            "selectionDigest": { "type": "string" },
+            "agents": {
+                "type": "array",
+                "maxItems": 100,
+                "items": { "type": "object", "required": ["id", "name", "standing"] },
+            },
+            "truncated": { "type": "boolean" },
+            "pending": pending(),
+            "approval": asked(),
+        },
+    })
+}
+
+fn hold() -> Value {
+    json!({
+        "type": "object",
+        "description": "A hold; or, where a second owner is asked, `pending` and `approval`.",
+        "properties": {
+            "id": id("hld_"),
+            "scope": { "type": "string", "enum": ["all", "selection"] },
+            "agents": { "type": "integer" },
+            "reason": { "type": "string" },
+            "by": { "type": "string" },
+            "byId": id("stk_"),
+            "at": time(),
+            "liftedAt": time(),
+            "liftedBy": id("prp_"),
+            "createdAt": time(),
+            "createdBy": { "type": "string" },
+            "pending": pending(),
+            "approval": asked(),
+        },
+    })
+}
+
+fn page() -> Value {
+    json!({
+        "type": "object",
+        "required": ["data", "nextCursor"],
+        "properties": {
+            "data": { "type": "array", "items": reference("Hold") },
+            "nextCursor": { "type": ["string", "null"] },
+        },
+    })
+}
+
+fn lift() -> Value {
+    json!({
+        "type": "object",
+        "required": ["reason"],
+        "additionalProperties": false,
+        "properties": {
+            "reason": note(),
+            "restart": { "type": "boolean", "description": "Restarts the agents that this freeze froze and nothing else since." },
+        },
+    })
+}

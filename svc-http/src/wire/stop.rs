@@ -1,0 +1,256 @@
+//! Freezing one and many, holds, and starting again (CONTRACT part 2, "Fleet freeze and holds").
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+use svc_core::engine::select::Selected;
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::rules::gate::fleet::Halted;
+use svc_core::state::gate::{ActionKind, Agent, Approval, ApprovalSubject, FrozenBy, Standing};
+use svc_core::state::people::{Hold, Selector};
+use svc_core::value::Invalid;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::{AgentId, PrincipalId, TeamId};
+use svc_core::value::json::Json;
+use svc_core::value::text::{Label, Note};
+
+use super::{Fields, integer, list_of, parse, text};
+
+/// Agents that a selector may name.
+const NAMED_MAX: usize = 1_000;
+/// Conditions that a selector may have.
+const CONDITIONS: &[&str] = &["all", "agentIds", "principalId", "teamId", "template", "action", "namePrefix"];
+
+/// Reads `{ reason }`, which people are told.
+///
+/// # Errors
+/// `invalid_json`, `invalid_request` naming every fault, `reason_required` where there is none but spaces.
+pub fn read_reason(body: &[u8]) -> Result<Note, Refusal> {
+    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let mut fields = Fields::of(&json)?;
+    let reason = reason(&mut fields);
+    fields.finish(Some(()))?;
+    reason.ok_or_else(Refusal::reason_required)
+}
+
+/// Reads `{ reason, restart? }`.
+///
+/// # Errors
+/// As [`read_reason`].
+pub fn read_lift(body: &[u8]) -> Result<(Note, bool), Refusal> {
+    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["reason", "restart"]);
+    let reason = reason(&mut fields);
+    let restart = fields.optional("restart", truth).unwrap_or(false);
+    fields.finish(Some(()))?;
+    Ok((reason.ok_or_else(Refusal::reason_required)?, restart))
+}
+
+/// The reason, where there is one that is more than spaces.
+fn reason(fields: &mut Fields<'_>) -> Option<Note> {
+    let blank = fields.raw("reason").and_then(Json::as_str).is_some_and(|it| it.trim().is_empty());
+    if blank {
+        return None;
+    }
+    fields.optional("reason", |it| Note::parse(text(it)?))
+}
+
+fn truth(value: &Json) -> Result<bool, Invalid> {
+    if let Json::Bool(it) = value { Ok(*it) } else { Err(Invalid::new("must be true or false")) }
+}
+
+/// A request to freeze many agents.
+#[derive(Debug)]
+pub struct FleetFreeze {
+    /// Whom.
+    pub selector: Selector,
+    /// Why; absent where nobody said so, which only a dry run may.
+    pub reason: Option<Note>,
+    /// Whether they are only counted.
+    pub dry_run: bool,
+    /// How many the caller counted.
+    pub confirm: Option<i64>,
+    /// Which selection the caller saw.
+    pub seen: Option<Digest>,
+}
+
+/// Reads a request to freeze many agents.
+///
+/// # Errors
+/// `invalid_json`, `invalid_selector` naming every fault of the selector, `invalid_request` naming every other.
+pub fn read_fleet(body: &[u8]) -> Result<FleetFreeze, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let selector = read_selector(&mut fields);
+    if !fields.is_sound() {
+        return Err(Refusal::invalid_selector(fields.into_faults()));
+    }
+    fields.only(&["selector", "reason", "dryRun", "confirmCount", "selectionDigest"]);
+    let reason = reason(&mut fields);
+    let dry_run = fields.optional("dryRun", truth).unwrap_or(false);
+    let confirm = fields.optional("confirmCount", |it| match integer(it)? {
+        count if count >= 0 => Ok(count),
+        _ => Err(Invalid::new("must be 0 or more")),
+    });
+    let seen = fields.optional("selectionDigest", |it| {
+        let digest = text(it)?.strip_prefix("sha256:").and_then(|it| Digest::parse(it).ok());
+        digest.ok_or_else(|| Invalid::new("must be `sha256:` and 64 hexadecimal digits"))
+    });
+    let request = selector.map(|selector| FleetFreeze { selector, reason, dry_run, confirm, seen });
+    let request = fields.finish(request)?;
+    if request.reason.is_none() && !request.dry_run {
+        return Err(Refusal::reason_required());
+    }
+    Ok(request)
+}
+
+fn read_selector(fields: &mut Fields<'_>) -> Option<Selector> {
+    if fields.raw("selector").is_none() {
+        fields.note(FieldError::missing("selector"));
+        return None;
+    }
+    fields.nested("selector", |fields| {
+        fields.only(CONDITIONS);
+        let sent = CONDITIONS.iter().filter(|it| fields.raw(it).is_some()).count();
+        let all = fields.optional("all", |it| match truth(it)? {
+            true if sent == 1 => Ok(true),
+            true => Err(Invalid::new("must stand alone")),
+            false => Err(Invalid::new("must be true, or not sent")),
+        });
+        let selector = Selector {
+            all: all.unwrap_or(false),
+            agents: agents(fields),
+            principal: fields.optional("principalId", |it| PrincipalId::parse(text(it)?)),
+            team: fields.optional("teamId", |it| TeamId::parse(text(it)?)),
+            template: fields.optional("template", |it| Ok(Label::parse(text(it)?)?.as_str().into())),
+            action: fields.optional("action", |it| ActionKind::parse(text(it)?).map_err(Into::into)),
+            name_prefix: fields.optional("namePrefix", |it| Ok(Label::parse(text(it)?)?.as_str().into())),
+        };
+        if sent == 0 && fields.is_sound() {
+            fields.note(FieldError::new("selector", "must have at least one condition"));
+        }
+        Some(selector)
+    })
+}
+
+fn agents(fields: &mut Fields<'_>) -> Option<BTreeSet<AgentId>> {
+    let list = fields.optional("agentIds", |it| list_of(it, 1, NAMED_MAX))?;
+    let mut ids = BTreeSet::new();
+    for (place, item) in list.iter().enumerate() {
+        match text(item).and_then(AgentId::parse) {
+            Ok(id) => drop(ids.insert(id)),
+            Err(why) => fields.fault(&format!("agentIds.{place}"), why),
+        }
+    }
+    Some(ids)
+}
+
+/// What a dry run tells.
+#[must_use]
+pub fn write_dry_run(selected: &Selected) -> Value {
+    let agents: Vec<Value> = selected
+        .shown
+        .iter()
+        .map(|it| json!({ "id": it.id, "name": it.name, "standing": standing(&it.standing) }))
+        .collect();
+    json!({
+        "dryRun": true,
+        "count": selected.count(),
+        "alreadyFrozen": selected.frozen,
+        "selectionDigest": format!("sha256:{}", selected.digest),
+        "agents": agents,
+        "truncated": selected.agents.len() > selected.shown.len(),
+    })
+}
+
+/// Agents that are frozen.
+#[must_use]
+pub fn write_halted(halted: &Halted) -> Value {
+    let mut out = json!({
+        "frozen": halted.frozen,
+        "alreadyFrozen": halted.count.saturating_sub(halted.frozen),
+        "count": halted.count,
+        "evidenceRecord": halted.evidence,
+    });
+    if let (Some(hold), Some(members)) = (halted.hold, out.as_object_mut()) {
+        members.insert("hold".to_owned(), json!(hold));
+    }
+    out
+}
+
+/// What waits for a person: nothing is done yet.
+#[must_use]
+pub fn write_asked(approval: &Approval, base_url: &str) -> Value {
+    let url = format!("{base_url}/w/{}/approvals/{}", approval.workspace, approval.id);
+    let mut out = json!({ "pending": true, "approval": { "id": approval.id, "url": url } });
+    if let (ApprovalSubject::Freeze(asked), Some(members)) = (&approval.subject, out.as_object_mut()) {
+        members.insert("count".to_owned(), json!(asked.members.count));
+    }
+    out
+}
+
+const fn standing(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::Active => "active",
+        Standing::Frozen(_) => "frozen",
+        Standing::Removed { .. } => "removed",
+    }
+}
+
+/// Who froze: a person's id, a token by its name, with its id, the gate's own rules, or a drill.
+fn by(by: &FrozenBy) -> (String, Option<String>) {
+    match by {
+        FrozenBy::Person(id) => (id.to_string(), None),
+        FrozenBy::Policy => ("policy".to_owned(), None),
+        FrozenBy::Drill(_) => ("drill".to_owned(), None),
+        FrozenBy::Token { id, name } => (format!("token:{name}"), Some(id.to_string())),
+    }
+}
+
+/// An agent as it stands after it was frozen or started.
+#[must_use]
+pub fn write_agent(agent: &Agent) -> Map<String, Value> {
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
+    put("id", json!(agent.id));
+    put("name", json!(agent.name));
+    put("workspaceId", json!(agent.workspace));
+    put("principalId", json!(agent.principal));
+    put("standing", json!(standing(&agent.standing)));
+    if let Some(frozen) = agent.frozen() {
+        let (by, by_id) = by(&frozen.by);
+        let mut shown = json!({ "at": frozen.at.to_string(), "by": by, "reason": frozen.reason });
+        if let Some(members) = shown.as_object_mut() {
+            members.extend(by_id.map(|it| ("byId".to_owned(), json!(it))));
+            members.extend(frozen.incident.map(|it| ("incident".to_owned(), json!(it))));
+        }
+        put("frozen", shown);
+    }
+    put("createdAt", json!(agent.created_at.to_string()));
+    out
+}
+
+/// A hold.
+#[must_use]
+pub fn write_hold(hold: &Hold) -> Value {
+    let (by, by_id) = by(&hold.by);
+    let mut out = json!({
+        "id": hold.id,
+        "scope": hold.scope.as_str(),
+        "agents": hold.members.count,
+        "reason": hold.reason,
+        "by": by,
+        "at": hold.at.to_string(),
+        "createdAt": hold.at.to_string(),
+        "createdBy": by,
+    });
+    if let Some(members) = out.as_object_mut() {
+        members.extend(by_id.map(|it| ("byId".to_owned(), json!(it))));
+        if let Some(lifted) = &hold.lifted {
+            members.insert("liftedAt".to_owned(), json!(lifted.at.to_string()));
+            members.extend(lifted.by.map(|it| ("liftedBy".to_owned(), json!(it))));
+        }
+    }
+    out
+}
