@@ -14,7 +14,7 @@
 pub mod mutate;
 pub mod targets;
 
-use targets::{commands, headers, json, receipts, rows, settings, values, wire};
+use targets::{commands, evidence, headers, json, receipts, rows, settings, values, wire};
 
 /// Something that reads bytes.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,7 @@ pub struct Target {
 /// Every target.
 pub const TARGETS: &[Target] = &[
     Target { name: "authorize", run: wire::authorize, seeds: wire::authorize_seeds },
+    Target { name: "bundle", run: evidence::bundle, seeds: evidence::bundle_seeds },
     Target { name: "calendar", run: values::calendar, seeds: values::calendar_seeds },
     Target { name: "callback", run: wire::callback, seeds: wire::callback_seeds },
     Target { name: "commands", run: commands::commands, seeds: commands::seeds },
@@ -38,6 +39,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json", run: json::json, seeds: json::seeds },
     Target { name: "key_set", run: receipts::key_set, seeds: receipts::key_set_seeds },
     Target { name: "mandate", run: rows::mandate, seeds: rows::mandate_seeds },
+    Target { name: "note", run: evidence::note, seeds: evidence::note_seeds },
     Target { name: "outbound", run: values::outbound, seeds: values::outbound_seeds },
     Target { name: "receipt", run: receipts::receipt, seeds: receipts::receipt_seeds },
     Target { name: "record", run: rows::record, seeds: rows::record_seeds },
