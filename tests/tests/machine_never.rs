@@ -16,7 +16,7 @@ use svc_core::rules::people::by::By;
 use svc_core::state::gate::{Action, Standing};
 use svc_core::state::gate::{Agent as AgentRow, Approval, ApprovalState, DecidedBy, Mandate, State, Tier};
 use svc_core::state::people::{KeyScope, Role, TokenScope};
-use svc_core::store::{Row, Store as _};
+use svc_core::store::Row;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::id::AgentId;
 use svc_core::value::text::Note;

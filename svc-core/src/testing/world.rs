@@ -18,22 +18,22 @@
 //! assert_eq!(settled.status(), Status::Completed);
 //! ```
 
+mod deciding;
+
 use std::sync::Arc;
 
 use super::audit::{self, Report};
-use super::{Dice, FakeClock, people};
+use super::{Dice, FakeClock};
 use crate::answer::Decided;
 use crate::command::Operation;
 use crate::engine::{Engine, Failure};
 use crate::refusal::Refusal;
 use crate::rules::gate::Caller;
-use crate::rules::gate::asked::Question;
 use crate::rules::gate::authorize::Authorize;
-use crate::rules::gate::decide::{Choice, DecideApproval};
 use crate::rules::gate::freeze::{FreezeAgent, Stopped};
 use crate::rules::gate::settle::Settle;
 use crate::rules::gate::verify::{Charge, Fault, Verdict, Verify};
-use crate::rules::people::by::{By, Person};
+use crate::rules::people::by::By;
 use crate::rules::people::create_workspace::CreateWorkspace;
 use crate::rules::people::keys::NewKey;
 use crate::rules::people::mandates::Content;
@@ -42,8 +42,8 @@ use crate::rules::people::settings::ChangeSettings;
 use crate::rules::read::get_action;
 use crate::state::evidence::Entry;
 use crate::state::gate::receipt::{self, DalekSigner, KeyFault, PublicKeys};
-use crate::state::gate::{Action, Agent, OutcomeStatus, Request, Terms, Tier, Tool, Via};
-use crate::state::people::{Role, Session, Settings, Workspace};
+use crate::state::gate::{Agent, OutcomeStatus, Request, Terms, Tier, Tool};
+use crate::state::people::{Settings, Workspace};
 use crate::store::{Clock, Commit, Committed, Key, MemoryStore, Record, Row, Stamp, Store, Write};
 use crate::value::currency::Currency;
 use crate::value::digest::Digest;
@@ -210,82 +210,6 @@ impl<S: Store> World<S> {
     /// An agent to be: give it mandates and a tier, then [`register`](NewAgent::register) it.
     pub fn agent(&mut self) -> NewAgent<'_, S> {
         NewAgent { world: self, tier: Tier::Standard, mandates: Vec::new() }
-    }
-
-    /// The first owner, in a session of their own.
-    ///
-    /// # Panics
-    /// Where the store fails.
-    pub fn owner(&mut self) -> Person {
-        self.people += 1;
-        let (workspace, n, now) = (self.workspace, self.people, self.now());
-        people::sign_in_owner(self.engine.store(), workspace, n, now)
-    }
-
-    /// A new member with this role, signed in.
-    ///
-    /// # Panics
-    /// Where the store fails.
-    pub fn person(&mut self, role: Role) -> Person {
-        self.people += 1;
-        let (workspace, n, now) = (self.workspace, self.people, self.now());
-        people::sign_in(self.engine.store(), workspace, role, n, now)
-    }
-
-    /// Keeps a person's session from ending while time goes by.
-    ///
-    /// # Panics
-    /// Where the store fails.
-    pub fn keep_signed_in(&mut self, person: &Person) {
-        let now = self.now();
-        self.edit::<Session>(person.session, |it| (it.created_at, it.seen_at, it.ended_at) = (now, now, None));
-    }
-
-    /// Changes one row behind the gate's back, and the lists it is in.
-    ///
-    /// # Panics
-    /// Where there is no such row or the store fails.
-    pub fn edit<R: Row + Clone>(&mut self, id: R::Id, change: impl FnOnce(&mut R)) {
-        let mut row = R::clone(&self.row::<R>(id));
-        change(&mut row);
-        people::write(self.engine.store(), vec![R::wrap(Arc::new(row))]);
-    }
-
-    /// What a person says to the approval of an action.
-    ///
-    /// # Errors
-    /// The refusal.
-    ///
-    /// # Panics
-    /// Where nobody was asked about the action.
-    pub fn decide(&mut self, by: &Person, action: ActionId, choice: Choice) -> Result<Question, Refusal> {
-        let decide = self.decision(by, action, choice);
-        self.run(decide)
-    }
-
-    /// The command that decides the approval of an action.
-    ///
-    /// # Panics
-    /// Where nobody was asked about the action.
-    pub fn decision(&mut self, by: &Person, action: ActionId, choice: Choice) -> DecideApproval {
-        let approval = self.row::<Action>(action).approval.expect("a person was asked");
-        DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console }
-    }
-
-    /// A person's yes to an action.
-    ///
-    /// # Panics
-    /// Where that is refused.
-    pub fn approve(&mut self, by: &Person, action: ActionId) -> Question {
-        self.decide(by, action, Choice::Approve).expect("a yes is taken")
-    }
-
-    /// A person's no to an action.
-    ///
-    /// # Panics
-    /// Where that is refused.
-    pub fn deny(&mut self, by: &Person, action: ActionId) -> Question {
-        self.decide(by, action, Choice::Deny).expect("a no is taken")
     }
 
     /// Puts other settings in force.

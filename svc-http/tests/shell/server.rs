@@ -106,6 +106,10 @@ impl Service for Gate {
         Err(Refusal::already_settled())
     }
 
+    async fn report_run(&self, _caller: u128, _call: Call) -> Result<Answer, Refusal> {
+        Err(Refusal::not_found())
+    }
+
     async fn verify(&self, call: Call) -> Result<Answer, Refusal> {
         Ok(Answer::json(json!({ "address": call.address.to_string() }).to_string()))
     }
