@@ -18,6 +18,7 @@ use crate::rules::gate::fleet::{self, Fleet, FreezeFleet};
 use crate::rules::gate::freeze::{self, FollowStop, FreezeAgent, Stopped};
 use crate::rules::gate::lift::{self, Lift, LiftHold};
 use crate::rules::gate::ran::{self, ReportRun};
+use crate::rules::gate::release::{self, ReleaseAction};
 use crate::rules::gate::restart::{self, RestartAgent};
 use crate::rules::gate::settle::{self, Settle};
 use crate::rules::gate::verify::{self, Verdict, Verify};
@@ -155,6 +156,8 @@ commands! {
     RemoveAgent => register_agent::remove_agent, Agent;
     /// A template goes.
     RemoveTemplate => templates::remove_template, Done;
+    /// What a receipt's use kept posted is given back.
+    ReleaseAction => release::release_action, Action;
     /// An integration ends.
     RemoveIntegration => integrations::remove_integration, Done;
     /// A call to the outside is tried again.
@@ -345,6 +348,7 @@ operations! {
     RecordRevoked => (), |Reply::Done(()), _| ();
     RegisterAgent => Registered, |Reply::Registered(it), _| *it;
     RegisterCallback => callback::Registered, |Reply::Callback(it), _| *it;
+    ReleaseAction => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     RemoveAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     RemoveIntegration => (), |Reply::Done(()), _| ();
     RetryDelivery => Arc<Job>, |Reply::Delivery(it), _| it;

@@ -115,6 +115,7 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::Authorize(it) => Some(it.caller().workspace),
         Command::ReportRun(it) => Some(it.caller.workspace),
         Command::Settle(it) => Some(it.caller.workspace),
+        Command::ReleaseAction(it) => Some(it.workspace),
         Command::Sequence(it) => Some(it.workspace),
         Command::DecideApproval(it) => Some(it.by.workspace),
         Command::ChangeAgent(_)

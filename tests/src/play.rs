@@ -11,6 +11,7 @@ use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::callback::RegisterCallback;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::gate::release::ReleaseAction;
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::gate::verify::{Charge, Verify};
 use svc_core::rules::people::by::{By, Person};
@@ -69,6 +70,11 @@ pub enum Move {
         status: OutcomeStatus,
         /// At how many percent of what was allowed, where an amount is said.
         percent: Option<u8>,
+    },
+    /// What the use of a receipt kept posted is released.
+    Release {
+        /// Of which action.
+        action: usize,
     },
     /// A stranger shows a receipt.
     Verify {
@@ -199,6 +205,7 @@ pub fn moves() -> impl Strategy<Value = Move> {
             .prop_map(|(action, status, percent)| Move::Settle { action, status, percent }),
         6 => (any.clone(), prop::sample::select(vec![50_u8, 100, 100, 110]), key())
             .prop_map(|(action, percent, key)| Move::Verify { action, percent, key }),
+        2 => any.clone().prop_map(|action| Move::Release { action }),
         1 => any.clone().prop_map(|agent| Move::Freeze { agent }),
         1 => any.clone().prop_map(|agent| Move::Remove { agent }),
         2 => any.clone().prop_map(|mandate| Move::Register { mandate }),
@@ -340,6 +347,10 @@ impl Cast {
                 let amount = percent.zip(action.payment.as_ref());
                 let amount = amount.map(|(percent, payment)| payment.amount * i64::from(percent) / 100);
                 Settle { caller, action: action.id, status: *status, amount }.into()
+            }
+            Move::Release { action } => {
+                let reason = Note::parse("the charge was reversed").expect("a note");
+                ReleaseAction { by: By::Program, workspace, action: self.action(*action)?.id, reason }.into()
             }
             Move::Verify { action, percent, key } => show(&*self.action(*action)?, *percent, *key).into(),
             Move::Freeze { agent } => freeze(workspace, caller(*agent)?).into(),

@@ -1,4 +1,4 @@
-//! Random asks, receipts and settlements of one agent: the gate answers what a naive model answers, and its sums are the
+//! Random asks, receipts, settlements and releases of one agent: the gate answers what a naive model answers, and its sums are the
 //! model's.
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use svc_core::refusal::Kind;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::decide::Choice;
-use svc_core::rules::people::by::Person;
+use svc_core::rules::people::by::{By, Person};
 use svc_core::state::gate::{Action, Activity, OutcomeStatus, Request, Status};
 use svc_core::state::people::{Settings, Velocity};
 use svc_core::testing::World;
@@ -48,6 +48,7 @@ enum Step {
     Show { action: usize, percent: i64 },
     Settle { action: usize, done: bool, percent: Option<i64> },
     Decide { action: usize, yes: bool },
+    Release { action: usize },
     Pass { seconds: i64 },
 }
 
@@ -59,6 +60,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => (prop::option::weighted(0.7, 0..AMOUNTS.len()), 0..HOSTS.len(), prop::option::weighted(0.25, 0_u8..4))
             .prop_map(|(amount, host, key)| Step::Ask { amount, host, key }),
         3 => (action.clone(), percent).prop_map(|(action, percent)| Step::Show { action, percent }),
+        1 => action.clone().prop_map(|action| Step::Release { action }),
         3 => (action, any::<bool>(), prop::option::of(settled))
             .prop_map(|(action, done, percent)| Step::Settle { action, done, percent }),
         2 => (0_usize..40, prop::bool::weighted(0.7)).prop_map(|(action, yes)| Step::Decide { action, yes }),
@@ -101,6 +103,7 @@ impl Pair {
             Step::Show { action, percent } => self.show(action, percent),
             Step::Settle { action, done, percent } => self.settle(action, done, percent),
             Step::Decide { action, yes } => self.decide(action, yes),
+            Step::Release { action } => self.release(action),
             Step::Pass { seconds } => {
                 self.world.advance(Span::seconds(seconds));
                 self.model.follow();
@@ -177,6 +180,23 @@ impl Pair {
         match self.world.decide(&self.owner, id, choice) {
             Ok(_) => assert!(expected, "{id} was decided"),
             Err(refusal) => assert!(!expected && refusal.kind() == Kind::NotAllowed, "{id}: {refusal:?}"),
+        }
+    }
+
+    fn release(&mut self, action: usize) {
+        if self.made.is_empty() {
+            return;
+        }
+        let place = action % self.made.len();
+        let expected = self.model.release(place);
+        let answer = self.world.release(By::Program, self.made[place]);
+        match (answer, expected) {
+            (Ok(released), Some(kept)) => {
+                let outcome = released.action().allowed().and_then(|it| it.outcome.as_ref()).unwrap();
+                assert_eq!(outcome.released.as_ref().map(|it| it.amount), Some(kept));
+            }
+            (Err(refusal), None) => assert_eq!(refusal.kind(), Kind::NotAllowed),
+            (answer, expected) => panic!("{place} is answered {answer:?}, the model says {expected:?}"),
         }
     }
 

@@ -212,7 +212,7 @@ records! {
     /// A signing key, sealed.
     SigningKey(SigningUse) by id, "signing_key" [];
     /// An agent: standing, epoch, the mandate versions and keys in force.
-    Agent(AgentId) by id, "agent" [AgentsOf, Wake];
+    Agent(AgentId) by id, "agent" [AgentsOf, AgentsFor, AgentsUnder, Wake];
     /// One version of a mandate.
     Mandate(MandateVersionId) by id, "mandate", immutable [VersionsOf];
     /// A template that a workspace added.
@@ -224,7 +224,7 @@ records! {
     /// Twenty-four hours of payments of an agent to one registrable domain in one currency.
     Payee(PayeeId) by id, "payee" [];
     /// An action: what was asked, decided, reserved, consumed, settled.
-    Action(ActionId) by id, "action" [ActionsOf, Wake];
+    Action(ActionId) by id, "action" [ActionsOf, ActionsIn, Wake];
     /// What an action carried that no later change rewrites: tool input and details.
     Payload(ActionId) by action, "payload", immutable [];
     /// What a person is asked.

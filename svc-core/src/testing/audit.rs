@@ -278,6 +278,7 @@ fn check_action(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
     for (kind, there) in [
         ("receipt.consumed", is_consumed(action)),
         ("action.settled", outcome.is_some()),
+        ("action.released", outcome.is_some_and(|it| it.released.is_some())),
         ("action.lapsed", allowed.is_some_and(|it| it.lapsed.is_some())),
         ("incident.over_settlement", action.incident.is_some()),
     ] {
@@ -292,6 +293,9 @@ fn check_action(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
     }
     let decided = place("action.allowed").or_else(|| place("action.approved"));
     let decided = decided.or_else(|| place("action.asked").filter(|_| allowed.is_none()));
+    if place("action.released") < place("action.settled").filter(|_| count("action.released") > 0) {
+        fault("action.released stands before the settlement");
+    }
     for later in ["receipt.consumed", "action.settled", "action.lapsed", "incident.over_settlement", "action.expired"] {
         if place(later).is_some_and(|later| decided.is_none_or(|decided| later < decided)) {
             fault(&format!("{later} stands before the decision"));
@@ -313,8 +317,12 @@ fn check_action(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
             (OutcomeStatus::Completed, None) => payment.amount,
             (OutcomeStatus::Cancelled | OutcomeStatus::Failed, None) => 0,
         };
-        if posted != told.max(consumed) {
-            fault(&format!("posted {posted}, told {told}, consumed {consumed}"));
+        let released = outcome.released.as_ref().map(|it| it.amount);
+        let kept = (consumed - told).max(0);
+        if posted != told + if released.is_some() { 0 } else { kept }
+            || released.is_some_and(|it| it != kept || it <= 0)
+        {
+            fault(&format!("posted {posted}, told {told}, consumed {consumed}, released {released:?}"));
         }
     }
 }

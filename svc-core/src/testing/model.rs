@@ -87,6 +87,10 @@ struct Made {
     holds: bool,
     consumed: Option<i64>,
     posted: Option<i64>,
+    /// What the agent said it came to.
+    told: Option<i64>,
+    /// Whether it said that it was done.
+    done: bool,
     /// Settled as not done without ever having been used: it was no payment.
     void: bool,
 }
@@ -173,6 +177,8 @@ impl Model {
             holds: holds && first != Stands::Denied,
             consumed: None,
             posted: None,
+            told: None,
+            done: false,
             void: false,
         };
         self.actions.push(made);
@@ -217,11 +223,21 @@ impl Model {
         made.stands = Stands::Settled;
         let allowed = made.ask.pays.unwrap_or(0);
         let told = amount.unwrap_or(if done { allowed } else { 0 });
+        (made.told, made.done) = (Some(told), done);
         made.posted = Some(told.max(made.consumed.unwrap_or(0)));
         made.void = !done && made.consumed.is_none();
         let incident = made.ask.pays.is_some() && amount.is_some_and(|it| it > allowed);
         self.frozen |= incident;
         Some(incident)
+    }
+
+    /// A person releases what the use of an action's receipt kept posted: how much, or `None` where nothing is.
+    pub fn release(&mut self, action: usize) -> Option<i64> {
+        let made = self.actions.get_mut(action)?;
+        let (told, posted) = made.told.zip(made.posted).filter(|(told, posted)| posted > told)?;
+        made.posted = Some(told);
+        made.void |= !made.done;
+        Some(posted - told)
     }
 
     /// The timers have run: what waited for a person when the agent was stopped is denied and holds nothing.

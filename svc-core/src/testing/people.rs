@@ -1,13 +1,17 @@
 //! Signed-in persons of any role, put into a store as rows: what signing in leaves behind, without the way there.
 
-use crate::rules::people::by::Person;
+use super::World;
+use crate::answer::Decided;
+use crate::refusal::Refusal;
+use crate::rules::gate::release::ReleaseAction;
+use crate::rules::people::by::{By, Person};
 use crate::state::people::{
     Account, EmailUse, Member, MemberState, Membership, Principal, Proof, Role, Session, Workspace,
 };
 use crate::store::{Commit, Committed, Key, Loaded, Record, Row, Store, Write};
 use crate::value::digest::Digest;
-use crate::value::id::{AccountId, PrincipalId, SessionId, WorkspaceId};
-use crate::value::text::Email;
+use crate::value::id::{AccountId, ActionId, PrincipalId, SessionId, WorkspaceId};
+use crate::value::text::{Email, Note};
 use crate::value::{Id, Timestamp};
 
 /// A new member of `workspace` with this role, signed in at `now`. `n` tells persons apart: each is another account in
@@ -89,6 +93,21 @@ fn session<S: Store>(store: &mut S, account: AccountId, n: u64, now: Timestamp) 
     let id = row.id;
     write(store, vec![Session::wrap(row.into())]);
     id
+}
+
+impl<S: Store> World<S> {
+    /// Releases what the use of a receipt kept posted.
+    ///
+    /// # Errors
+    /// The refusal.
+    ///
+    /// # Panics
+    /// Where the store fails.
+    pub fn release(&mut self, by: By, action: ActionId) -> Result<Decided, Refusal> {
+        let reason = Note::parse("the charge was reversed").expect("a note");
+        let workspace = self.workspace();
+        self.run(ReleaseAction { by, workspace, action, reason })
+    }
 }
 
 /// Puts rows into a store with the lists that they belong to, whatever was there before.

@@ -12,12 +12,18 @@ pub const SHARDS: u128 = 16;
 pub enum Index {
     /// Actions of an agent, by id (which is by time).
     ActionsOf,
+    /// Actions of a workspace, by id.
+    ActionsIn,
+    /// Agents that act for a principal, by id.
+    AgentsFor,
     /// Agents of a workspace, by id.
     AgentsOf,
     /// Approvals of a workspace, by id.
     ApprovalsOf,
     /// Approvals that an agent asked for, by id.
     AskedOf,
+    /// Agents that a principal is the sponsor of, by id.
+    AgentsUnder,
     /// Calls to the outside of a workspace, by when they were written.
     DeliveriesOf,
     /// Holds of a workspace, by id.
@@ -60,9 +66,12 @@ impl Index {
     /// Every index, in a fixed order.
     pub const ALL: &'static [Self] = &[
         Self::ActionsOf,
+        Self::ActionsIn,
+        Self::AgentsFor,
         Self::AgentsOf,
         Self::ApprovalsOf,
         Self::AskedOf,
+        Self::AgentsUnder,
         Self::DeliveriesOf,
         Self::HoldsOf,
         Self::KeysOf,
@@ -88,9 +97,12 @@ impl Index {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ActionsOf => "actions_of",
+            Self::ActionsIn => "actions_in",
+            Self::AgentsFor => "agents_for",
             Self::AgentsOf => "agents_of",
             Self::ApprovalsOf => "approvals_of",
             Self::AskedOf => "asked_of",
+            Self::AgentsUnder => "agents_under",
             Self::DeliveriesOf => "deliveries_of",
             Self::HoldsOf => "holds_of",
             Self::KeysOf => "keys_of",

@@ -28,8 +28,10 @@ CREATE TABLE "token_name" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, for
 CREATE TABLE "credential" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, keys_of_p, keys_of_o);
 CREATE INDEX "credential_keys_of" ON "credential" (keys_of_p, keys_of_o) WHERE keys_of_p IS NOT NULL;
 CREATE TABLE "signing_key" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE TABLE "agent" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, agents_of_p, agents_of_o, wake_p, wake_o);
+CREATE TABLE "agent" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, agents_of_p, agents_of_o, agents_for_p, agents_for_o, agents_under_p, agents_under_o, wake_p, wake_o);
 CREATE INDEX "agent_agents_of" ON "agent" (agents_of_p, agents_of_o) WHERE agents_of_p IS NOT NULL;
+CREATE INDEX "agent_agents_for" ON "agent" (agents_for_p, agents_for_o) WHERE agents_for_p IS NOT NULL;
+CREATE INDEX "agent_agents_under" ON "agent" (agents_under_p, agents_under_o) WHERE agents_under_p IS NOT NULL;
 CREATE INDEX "agent_wake" ON "agent" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "mandate" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, versions_of_p, versions_of_o);
 CREATE INDEX "mandate_versions_of" ON "mandate" (versions_of_p, versions_of_o) WHERE versions_of_p IS NOT NULL;
@@ -38,8 +40,9 @@ CREATE INDEX "template_templates_of" ON "template" (templates_of_p, templates_of
 CREATE TABLE "activity" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "block" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "payee" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE TABLE "action" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, actions_of_p, actions_of_o, wake_p, wake_o);
+CREATE TABLE "action" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, actions_of_p, actions_of_o, actions_in_p, actions_in_o, wake_p, wake_o);
 CREATE INDEX "action_actions_of" ON "action" (actions_of_p, actions_of_o) WHERE actions_of_p IS NOT NULL;
+CREATE INDEX "action_actions_in" ON "action" (actions_in_p, actions_in_o) WHERE actions_in_p IS NOT NULL;
 CREATE INDEX "action_wake" ON "action" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "payload" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "approval" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, approvals_of_p, approvals_of_o, asked_of_p, asked_of_o, waiting_in_p, waiting_in_o, waiting_of_p, waiting_of_o, wake_p, wake_o);

@@ -17,6 +17,7 @@ mod ledger;
 mod limits;
 mod mandates;
 mod provenance;
+mod release;
 mod restart;
 mod settle;
 mod sign_in;

@@ -19,6 +19,7 @@ mod payee;
 mod posting;
 pub mod ran;
 mod record;
+pub mod release;
 pub mod restart;
 pub mod settle;
 pub mod suggest;

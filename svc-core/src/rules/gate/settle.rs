@@ -52,8 +52,15 @@ pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
     let was = before.status(&agent, held, now);
     let late = before.allowed().is_some_and(|it| now >= it.lapse_at());
     let posted = before.allowed().and_then(|it| posted(said, &before, it));
-    let outcome =
-        Outcome { status: said.status, amount: said.amount, posted, at: now, late, revoked: was == Status::Revoked };
+    let outcome = Outcome {
+        status: said.status,
+        amount: said.amount,
+        posted,
+        at: now,
+        late,
+        revoked: was == Status::Revoked,
+        released: None,
+    };
     let mut action = Action::clone(&before).settle(outcome)?;
     account(scope, &action, &before, posted.unwrap_or(0))?;
     let undone = said.status != OutcomeStatus::Completed;

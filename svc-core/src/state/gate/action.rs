@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::agent::{Agent, Standing};
 use super::kind::ActionKind;
+use super::outcome::{Outcome, OutcomeStatus};
 use super::payee::PayeeSlot;
 use super::provenance::{Class, Declared, Verdict};
 use super::reason::{Code, Reason};
-use crate::refusal::Refusal;
 use crate::value::currency::Currency;
 use crate::value::digest::Digest;
 use crate::value::domain::Domain;
@@ -268,52 +268,6 @@ pub struct Consumed {
     pub body: Option<Digest>,
 }
 
-/// What the agent said became of an action.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// Done or not.
-    pub status: OutcomeStatus,
-    /// The final amount, as sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub amount: Option<i64>,
-    /// What it came to: the amount posted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub posted: Option<i64>,
-    /// When it was told.
-    pub at: Timestamp,
-    /// Whether it had lapsed before.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub late: bool,
-    /// Whether it was revoked before.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub revoked: bool,
-}
-
-/// Done or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutcomeStatus {
-    /// Called off.
-    Cancelled,
-    /// Done.
-    Completed,
-    /// Tried in vain.
-    Failed,
-}
-
-impl OutcomeStatus {
-    /// Reads one of the three words.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "cancelled" => Some(Self::Cancelled),
-            "completed" => Some(Self::Completed),
-            "failed" => Some(Self::Failed),
-            _ => None,
-        }
-    }
-}
-
 /// Who is called once an action is decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Callback {
@@ -404,7 +358,10 @@ impl Verb {
 
 impl Linked for Action {
     fn links(&self) -> Vec<Link> {
-        let mut links = vec![Link::by_id(Index::ActionsOf, self.agent.bits(), self.id)];
+        let mut links = vec![
+            Link::by_id(Index::ActionsOf, self.agent.bits(), self.id),
+            Link::by_id(Index::ActionsIn, self.workspace.bits(), self.id),
+        ];
         links.extend(self.lapses_at().map(|at| Link::wake(self.workspace, at)));
         links
     }
@@ -501,23 +458,6 @@ impl Action {
     #[must_use]
     pub fn allowed(&self) -> Option<&Allowed> {
         if let State::Allowed(allowed) = &self.state { Some(allowed) } else { None }
-    }
-
-    /// The same action with `outcome`, posted and recorded. Only what was allowed and is not settled can be.
-    ///
-    /// # Errors
-    /// `not_allowed` where it never was allowed, `already_settled` where it is settled.
-    pub fn settle(mut self, outcome: Outcome) -> Result<Self, Refusal> {
-        match &mut self.state {
-            State::Allowed(Allowed { outcome: Some(_), .. }) => Err(Refusal::already_settled()),
-            State::Allowed(allowed) => {
-                allowed.outcome = Some(outcome);
-                Ok(self)
-            }
-            State::Pending { .. } => Err(Refusal::not_allowed("it waits for a person")),
-            State::Denied { .. } => Err(Refusal::not_allowed("it was denied")),
-            State::Expired { .. } => Err(Refusal::not_allowed("its approval expired")),
-        }
     }
 }
 

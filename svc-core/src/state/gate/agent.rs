@@ -54,7 +54,11 @@ pub struct Agent {
 
 impl Linked for Agent {
     fn links(&self) -> Vec<Link> {
-        let mut links = vec![Link::by_id(Index::AgentsOf, self.workspace.bits(), self.id)];
+        let mut links = vec![
+            Link::by_id(Index::AgentsOf, self.workspace.bits(), self.id),
+            Link::by_id(Index::AgentsFor, self.principal.bits(), self.id),
+        ];
+        links.extend(self.sponsor.map(|it| Link::by_id(Index::AgentsUnder, it.bits(), self.id)));
         links.extend(self.following.map(|since| Link::wake(self.workspace, since)));
         links
     }

@@ -8,6 +8,7 @@ mod block;
 mod erasure;
 pub mod kind;
 mod mandate;
+mod outcome;
 mod payee;
 pub mod provenance;
 mod reason;
@@ -20,8 +21,8 @@ mod terms_change;
 pub mod verify_key;
 
 pub use action::{
-    Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, Origin, Outcome,
-    OutcomeStatus, Payment, Reservation, State, Status, Tool, Verb,
+    Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, Origin, Payment,
+    Reservation, State, Status, Tool, Verb,
 };
 pub use activity::{Activity, DENIALS_KEPT, Line, Nth, Tally};
 pub use agent::{Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Tier};
@@ -32,6 +33,7 @@ pub use approval::{
 pub use block::{Block, BlockId, BlockOwner, SEALED};
 pub use kind::{ActionKind, ActionPattern};
 pub use mandate::{Count, Duplicates, Fields, Limits, Mandate, Merchants, OnLimit, PerPeriod, Terms, Tools};
+pub use outcome::{Outcome, OutcomeStatus, Released};
 pub use payee::{DUPLICATE_WINDOW, PAYEE_SEALED, Payee, PayeeSlot, SPLIT_WINDOW, place_of};
 pub use provenance::{Class, Declared, Verdict};
 pub use reason::{Code, Effect, Reason};

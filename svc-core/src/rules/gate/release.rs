@@ -1,0 +1,72 @@
+//! A person gives back what the use of a receipt kept posted: a consumed receipt is stronger than the agent's word, and
+//! only a person or the issuer is stronger than it (CONTRACT part 3).
+
+use std::sync::Arc;
+
+use super::record::ActionRecord;
+use super::{payee, posting};
+use crate::refusal::Refusal;
+use crate::rules::people::by::{By, entitled};
+use crate::rules::read::{View, view};
+use crate::state::gate::{Action, Activity, Agent, OutcomeStatus};
+use crate::state::people::{Right, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::id::{ActionId, WorkspaceId};
+use crate::value::text::Note;
+
+/// Releases what the use of an action's receipt kept posted.
+#[derive(Clone, Debug)]
+pub struct ReleaseAction {
+    /// Who does.
+    pub by: By,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Which action.
+    pub action: ActionId,
+    /// Why.
+    pub reason: Note,
+}
+
+/// Posts what the agent said in place of what was charged. The one of the count stays.
+///
+/// # Errors
+/// `not_found`, `not_allowed` where nothing is kept, and those of the caller.
+pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<View, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ReleaseActions)?;
+    let before = scope.get::<Action>(asked.action)?.filter(|it| it.workspace == asked.workspace);
+    let before = before.ok_or_else(Refusal::not_found)?;
+    scope.want(&[Agent::key(before.agent), Activity::key(before.agent), Workspace::key(before.workspace)])?;
+    let agent = scope.get::<Agent>(before.agent)?.ok_or_else(Refusal::internal)?;
+    let (mut action, released) = Action::clone(&before).release(scope.now(), asked.by.principal())?;
+    let outcome = action.allowed().and_then(|it| it.outcome.as_ref()).ok_or_else(Refusal::internal)?;
+    let (status, posted) = (outcome.status, outcome.posted.unwrap_or(0));
+    if let Some(held) = &action.reservation {
+        let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
+        let mut activity = Activity::clone(&stored);
+        posting::correct(&mut activity, held, posted.saturating_add(released), posted);
+        scope.put(activity);
+    }
+    // What was never done and is charged no more was no payment to its payee.
+    if let Some(slot) = action.payee.filter(|_| status != OutcomeStatus::Completed) {
+        payee::void(scope, slot)?;
+    }
+    let seen = view(scope, Arc::new(action.clone()))?;
+    let more = [
+        ("outcome", format!("\"{}\"", seen.status().as_str())),
+        ("posted", posted.to_string()),
+        ("released", released.to_string()),
+    ];
+    let record = ActionRecord {
+        kind: "action.released",
+        actor: asked.by.actor(),
+        action: &action,
+        agent: &agent,
+        verb: seen.verb(),
+        status: seen.status(),
+    };
+    let texts = [("reason", asked.reason.as_str())];
+    action.evidence = scope.append_with(asked.workspace, record.fact(&more), &texts);
+    scope.put(action.clone());
+    Ok(View { action: Arc::new(action), ..seen })
+}

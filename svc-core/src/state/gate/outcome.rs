@@ -1,0 +1,125 @@
+//! What became of an allowed action: what the agent said, what was posted, and what a person gave back.
+
+use serde::{Deserialize, Serialize};
+
+use super::action::{Action, Allowed, State};
+use crate::refusal::Refusal;
+use crate::value::Timestamp;
+use crate::value::id::PrincipalId;
+
+/// What the agent said became of an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Done or not.
+    pub status: OutcomeStatus,
+    /// The final amount, as sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<i64>,
+    /// What it came to: the amount posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posted: Option<i64>,
+    /// When it was told.
+    pub at: Timestamp,
+    /// Whether it had lapsed before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+    /// Whether it was revoked before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub revoked: bool,
+    /// What a person gave back of what the receipt's use kept posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released: Option<Box<Released>>,
+}
+
+/// What the use of a receipt kept posted although the agent said that less was paid, given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Released {
+    /// When.
+    pub at: Timestamp,
+    /// By which person; absent where the program that runs the gate did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<PrincipalId>,
+    /// How much, in minor units, above zero.
+    pub amount: i64,
+}
+
+/// Done or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeStatus {
+    /// Called off.
+    Cancelled,
+    /// Done.
+    Completed,
+    /// Tried in vain.
+    Failed,
+}
+
+impl OutcomeStatus {
+    /// Reads one of the three words.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "cancelled" => Some(Self::Cancelled),
+            "completed" => Some(Self::Completed),
+            "failed" => Some(Self::Failed),
+            _ => None,
+        }
+    }
+}
+
+impl Outcome {
+    /// What the agent said it came to, where `allowed` is the allowed amount: what is posted where no receipt was used.
+    #[must_use]
+    pub fn told(&self, allowed: i64) -> i64 {
+        self.amount.unwrap_or(match self.status {
+            OutcomeStatus::Completed => allowed,
+            OutcomeStatus::Cancelled | OutcomeStatus::Failed => 0,
+        })
+    }
+}
+
+impl Action {
+    /// The same action with `outcome`, posted and recorded. Only what was allowed and is not settled can be.
+    ///
+    /// # Errors
+    /// `not_allowed` where it never was allowed, `already_settled` where it is settled.
+    pub fn settle(mut self, outcome: Outcome) -> Result<Self, Refusal> {
+        match &mut self.state {
+            State::Allowed(Allowed { outcome: Some(_), .. }) => Err(Refusal::already_settled()),
+            State::Allowed(allowed) => {
+                allowed.outcome = Some(outcome);
+                Ok(self)
+            }
+            State::Pending { .. } => Err(Refusal::not_allowed("it waits for a person")),
+            State::Denied { .. } => Err(Refusal::not_allowed("it was denied")),
+            State::Expired { .. } => Err(Refusal::not_allowed("its approval expired")),
+        }
+    }
+
+    /// The same action without what the use of its receipt kept posted beyond what the agent said, and how much that was.
+    ///
+    /// # Errors
+    /// `not_allowed` where nothing is kept: it was never allowed, its receipt was not used, nobody has settled it, or what
+    /// was said is not less than what was charged.
+    pub fn release(mut self, at: Timestamp, by: Option<PrincipalId>) -> Result<(Self, i64), Refusal> {
+        let nothing = |why| Err(Refusal::not_allowed(why));
+        let allowed_amount = self.payment.as_ref().map_or(0, |it| it.amount);
+        let State::Allowed(allowed) = &mut self.state else { return nothing("it was never allowed") };
+        if allowed.consumed.is_none() {
+            return nothing("its receipt was not used, so nothing is kept");
+        }
+        let Some(outcome) = &mut allowed.outcome else { return nothing("the agent has not settled it") };
+        if outcome.released.is_some() {
+            return nothing("what was kept is released already");
+        }
+        let told = outcome.told(allowed_amount);
+        let kept = outcome.posted.unwrap_or(told).saturating_sub(told);
+        if kept <= 0 {
+            return nothing("what is posted is what the agent settled");
+        }
+        outcome.posted = Some(told);
+        outcome.released = Some(Box::new(Released { at, by, amount: kept }));
+        Ok((self, kept))
+    }
+}
