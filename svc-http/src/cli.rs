@@ -3,6 +3,7 @@
 //! What was asked for goes to standard output and nothing else does; logs, advice and refusals go to standard error.
 //! Exit 0 is done, 1 refused or failed, 2 a command line that was not understood; `svc receipt verify` has a 3 of its own.
 
+mod backup;
 mod dev;
 mod doctor;
 mod evidence;
@@ -53,6 +54,18 @@ struct Place {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Copy the database to a new file while a server runs on it, and check the copy
+    ///
+    /// The copy is the database of one moment, whatever is written meanwhile. The master key is not in it and has to be kept
+    /// too. No file is overwritten.
+    Backup {
+        /// File to make
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Print one JSON object on one line
+        #[arg(long)]
+        json: bool,
+    },
     /// Try things out: make everything on the first start, then serve on a loopback address
     ///
     /// The first start makes the data directory, a workspace with its owner, an agent with the templates
@@ -218,6 +231,7 @@ pub(crate) fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode, Problem> {
     let Cli { place, command } = cli;
     match command {
+        Command::Backup { file, json } => backup::run(&place.load(Flags::default())?.config, &file, json),
         Command::Dev { listen, new_keys, callbacks, json } => {
             let flags = Flags { listen, allow_private_callbacks: callbacks.allow_private };
             dev::run(place.load(flags)?, dev::Wish { new_keys, json })

@@ -139,8 +139,12 @@ pub(crate) async fn dispatch<S: Service>(
         Op::OpenApi => Ok(pages.openapi()),
         Op::Docs => Ok(pages.reference()),
         Op::DocsErrors => Ok(pages.errors()),
-        Op::Approvals(_) | Op::Evidence(_) | Op::Integrations(_) | Op::Me(_) | Op::Stops(_) => {
-            service.family(caller, call).await
-        }
+        Op::Actions(_)
+        | Op::Approvals(_)
+        | Op::Events(_)
+        | Op::Evidence(_)
+        | Op::Integrations(_)
+        | Op::Me(_)
+        | Op::Stops(_) => service.family(caller, call).await,
     }
 }

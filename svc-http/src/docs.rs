@@ -95,8 +95,8 @@ fn reference() -> String {
             anchor(route),
             route.method,
             route.path,
-            route.auth.words(),
-            route.summary
+            escape(route.auth.words()),
+            escape(route.summary)
         );
     }
     html.push_str("</tbody>\n</table>\n");
@@ -118,9 +118,9 @@ fn push_route(html: &mut String, route: &Route) {
         anchor(route),
         route.method,
         route.path,
-        route.summary
+        escape(route.summary)
     );
-    let _ = writeln!(html, "<dt>Credential</dt><dd>{}</dd>", route.auth.words());
+    let _ = writeln!(html, "<dt>Credential</dt><dd>{}</dd>", escape(route.auth.words()));
     let counted = match route.limit {
         Limit::Unlimited => None,
         Limit::Gate => Some("agent"),

@@ -15,6 +15,7 @@ pub mod docs;
 mod entropy;
 pub mod headers;
 mod keys;
+mod live;
 pub mod log;
 pub mod openapi;
 pub mod ops;

@@ -2,7 +2,9 @@
 //!
 //! **Invariant:** no rule is decided here. Whatever stops an operation is a refusal, and its cause is logged, not told.
 
+mod actions;
 mod approvals;
+mod events;
 mod evidence;
 mod gate;
 mod integrations;
@@ -10,6 +12,7 @@ mod me;
 mod stops;
 
 use std::error::Error;
+use std::sync::Arc;
 
 use svc_core::command::Operation;
 use svc_core::engine::Failure;
@@ -31,6 +34,7 @@ pub use self::gate::Known;
 use crate::answer::Answer;
 use crate::dispatch::{Call, Service, Shown};
 use crate::keys::Keys;
+use crate::live::Live;
 use crate::routes::{Auth, Op};
 
 /// The gate as a [`Service`].
@@ -40,6 +44,8 @@ pub struct GateService {
     pub gate: Gate,
     keys: Keys,
     outbound: Outbound,
+    /// Those who watch.
+    pub(crate) live: Arc<Live>,
     /// The address that links are made with, without a slash at its end.
     pub base_url: String,
 }
@@ -109,7 +115,8 @@ impl GateService {
     /// The gate, the keys that its receipts are checked with, and what callbacks may name.
     #[must_use]
     pub fn new(gate: Gate, keys: PublicKeys, outbound: Outbound, base_url: &str) -> Self {
-        Self { gate, keys: Keys::new(keys), outbound, base_url: base_url.to_owned() }
+        let live = Live::new(gate.clone());
+        Self { gate, keys: Keys::new(keys), outbound, live, base_url: base_url.to_owned() }
     }
 
     /// Runs an administrative operation.
@@ -250,6 +257,8 @@ impl Service for GateService {
             Op::Approvals(op) => approvals::answer(self, op, &known?, &call).await,
             Op::Evidence(op) => evidence::answer(self, op, &known?, &call).await,
             Op::Stops(op) => stops::answer(self, op, &known?, &call).await,
+            Op::Actions(op) => actions::answer(self, op, &known?, &call).await,
+            Op::Events(op) => events::answer(self, op, &known?, &call).await,
             Op::Me(op) => me::answer(self, op, &known?, &call).await,
             Op::Authorize
             | Op::ReadAction

@@ -4,7 +4,9 @@
 //!
 //! **Invariant:** a route that is not in the table does not exist. Adding one is a row here and an arm in `dispatch.rs`.
 
+mod actions;
 mod approvals;
+mod events;
 mod evidence;
 mod gate;
 mod integrations;
@@ -15,7 +17,9 @@ use http::Method;
 use svc_core::refusal::Kind;
 use svc_core::state::people::{Right, TokenScope};
 
+pub use actions::ActionsOp;
 pub use approvals::ApprovalsOp;
+pub use events::EventsOp;
 pub use evidence::EvidenceOp;
 pub use integrations::IntegrationsOp;
 pub use me::MeOp;
@@ -56,6 +60,10 @@ pub enum Op {
     Evidence(EvidenceOp),
     /// Stopping agents, starting them again, holds.
     Stops(StopsOp),
+    /// Actions of a workspace.
+    Actions(ActionsOp),
+    /// Live events of a workspace.
+    Events(EventsOp),
     /// A person's own account and sessions.
     Me(MeOp),
 }
@@ -235,8 +243,16 @@ impl Auth {
 }
 
 /// The rows, one table a family of routes.
-pub const TABLES: &[&[Route]] =
-    &[gate::ROUTES, approvals::ROUTES, evidence::ROUTES, stops::ROUTES, me::ROUTES, integrations::ROUTES];
+pub const TABLES: &[&[Route]] = &[
+    gate::ROUTES,
+    approvals::ROUTES,
+    evidence::ROUTES,
+    me::ROUTES,
+    integrations::ROUTES,
+    actions::ROUTES,
+    events::ROUTES,
+    stops::ROUTES,
+];
 
 /// Every route of this server, in the order of documentation.
 pub fn all() -> impl Iterator<Item = &'static Route> + Clone {

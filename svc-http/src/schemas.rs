@@ -3,6 +3,7 @@
 //! Records carry what CONTRACT part 2 has; members marked required are always there. Answers may gain members at any
 //! time, so none of them forbids others.
 
+mod actions;
 mod approvals;
 mod evidence;
 mod integrations;
@@ -38,9 +39,10 @@ pub(crate) fn all() -> Map<String, Value> {
     ];
     let schemas = schemas
         .into_iter()
+        .chain(actions::all())
         .chain(approvals::all())
-        .chain(evidence::all())
         .chain(integrations::all())
+        .chain(evidence::all())
         .chain(stops::all());
     schemas.map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
@@ -210,6 +212,12 @@ fn decision_outcome() -> Value {
             "amount": amount(0),
             "settledAt": time(),
             "late": { "type": "boolean" },
+            "released": {
+                "type": "object",
+                "description": "What a person gave back of what the receipt's use kept posted.",
+                "required": ["amount", "at"],
+                "properties": { "amount": amount(1), "at": time(), "by": { "type": "string" } },
+            },
         },
     })
 }

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | no request was made yet, or a head is under way | `header_time`, then it is closed without an answer |
 //! | a body is under way | `body_time`, then 400 `invalid_request` and it is closed |
-//! | a request is worked on | as long as that takes |
+//! | a request is worked on, or its answer is a stream | as long as that takes |
 //! | nothing happens between requests, or the client does not read | `idle_time`, then it is closed |
 //!
 //! Times are looked at every quarter of the shortest, so a connection may last a quarter longer; that costs a request
@@ -17,6 +17,7 @@
 //!
 //! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZero;
@@ -26,6 +27,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::Either;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -36,7 +40,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use crate::answer::error_body;
+use crate::answer::{Sent, error_body};
 use crate::dispatch::Service;
 use crate::entropy;
 use crate::routes::Shape;
@@ -161,8 +165,7 @@ async fn connection<S: Service>(
         let at_work = AtWork::begin(Arc::clone(&owned), request.version() >= http::Version::HTTP_2);
         async move {
             let response = at_work.0.shell.answer(at_work.0.peer, request).await;
-            drop(at_work);
-            Ok::<_, std::convert::Infallible>(response)
+            Ok::<_, Infallible>(response.map(|body| Working::of(body, at_work)))
         }
     });
     let mut served = pin!(builder.serve_connection(io, service));
@@ -237,6 +240,10 @@ struct Pulse {
     heard: AtomicBool,
     /// Whether it speaks HTTP/2, where bytes come without requests too.
     h2: AtomicBool,
+    /// Streams whose next piece is for the client to take.
+    full: AtomicU64,
+    /// Pieces that streams have given.
+    given: AtomicU64,
 }
 
 /// What the requests of one connection share.
@@ -266,6 +273,68 @@ impl<S> Drop for AtWork<S> {
     }
 }
 
+/// An answer's body. A request whose answer is a stream is worked on until the stream has ended.
+struct Working<S> {
+    body: Sent,
+    at_work: Option<AtWork<S>>,
+    /// Whether the last piece was given and nothing was asked for since: the client has to take what it was sent.
+    full: bool,
+}
+
+impl<S> Working<S> {
+    fn of(body: Sent, at_work: AtWork<S>) -> Self {
+        let at_work = matches!(body, Either::Right(_)).then_some(at_work);
+        Self { body, at_work, full: false }
+    }
+
+    fn set_full(&mut self, full: bool) {
+        if let Some(AtWork(owned)) = self.at_work.as_ref().filter(|_| self.full != full) {
+            self.full = full;
+            if full {
+                owned.pulse.full.fetch_add(1, Ordering::Relaxed);
+            } else {
+                owned.pulse.full.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl<S> Body for Working<S> {
+    type Data = Bytes;
+    type Error = <Sent as Body>::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Some(AtWork(owned)) = &self.at_work {
+            match &polled {
+                Poll::Pending => self.set_full(false),
+                Poll::Ready(_) => {
+                    owned.pulse.given.fetch_add(1, Ordering::Relaxed);
+                    self.set_full(true);
+                }
+            }
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<S> Drop for Working<S> {
+    fn drop(&mut self) {
+        self.set_full(false);
+    }
+}
+
 /// What is to become of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
@@ -276,13 +345,23 @@ enum Verdict {
     Close,
 }
 
+/// What a look finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    begun: u64,
+    ended: u64,
+    in_head: bool,
+    full: u64,
+    given: u64,
+}
+
 /// Notices that a connection makes no progress, by looking now and then.
 #[derive(Debug)]
 struct Watch {
     header_time: Duration,
     idle_time: Duration,
     /// What was seen last, and when it was seen first.
-    seen: Option<(u64, u64, bool, Instant)>,
+    seen: Option<(Seen, Instant)>,
 }
 
 impl Watch {
@@ -291,22 +370,22 @@ impl Watch {
     }
 
     fn look(&mut self, pulse: &Pulse, now: Instant) -> Verdict {
-        let (begun, ended) = (pulse.begun.load(Ordering::Relaxed), pulse.ended.load(Ordering::Relaxed));
+        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        let (begun, ended) = (count(&pulse.begun), count(&pulse.ended));
         let in_head = begun == 0 || (pulse.heard.load(Ordering::Relaxed) && !pulse.h2.load(Ordering::Relaxed));
+        let found = Seen { begun, ended, in_head, full: count(&pulse.full), given: count(&pulse.given) };
         let since = match self.seen {
-            Some((was_begun, was_ended, was_in_head, since))
-                if (was_begun, was_ended, was_in_head) == (begun, ended, in_head) =>
-            {
-                since
-            }
+            Some((was, since)) if was == found => since,
             _ => {
-                self.seen = Some((begun, ended, in_head, now));
+                self.seen = Some((found, now));
                 return Verdict::Keep;
             }
         };
         let waited = now.saturating_duration_since(since);
         if begun > ended {
-            return Verdict::Keep;
+            // Only the client keeps streams waiting that have given what they had.
+            let stuck = found.full > 0 && begun.saturating_sub(ended) == found.full;
+            return if stuck && waited >= self.idle_time { Verdict::Close } else { Verdict::Keep };
         }
         match in_head {
             true if waited >= self.header_time => Verdict::Close,

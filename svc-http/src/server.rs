@@ -24,6 +24,7 @@ use tokio::net;
 
 use crate::config::{BaseUrl, Config};
 use crate::deliver::{Caller, Deliveries, Resolve, SystemResolver, Trust};
+use crate::live::Live;
 use crate::ops::GateService;
 use crate::serve::serve;
 use crate::shell::{Settings, Shell};
@@ -37,6 +38,7 @@ pub struct Server {
     guard: Outbound,
     resolver: Arc<dyn Resolve>,
     trust: Trust,
+    live: Arc<Live>,
 }
 
 impl Server {
@@ -66,9 +68,10 @@ impl Server {
             Outbound { allow_private_loopback: config.allow_private_callbacks, own_host: base_url.authority().into() };
         let trust = Trust::with(config.outbound.ca_file.as_deref()).map_err(io::Error::other)?;
         let service = GateService::new(gate.clone(), keys, outbound.clone(), base_url.as_str());
+        let live = Arc::clone(&service.live);
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
         let (shell, resolver) = (Arc::new(shell), Arc::new(SystemResolver));
-        Ok(Self { listener, shell, gate, guard: outbound, resolver, trust })
+        Ok(Self { listener, shell, gate, guard: outbound, resolver, trust, live })
     }
 
     /// The same server with a resolver of one's own for the hosts that it calls.
@@ -93,6 +96,7 @@ impl Server {
         let (quiet, patience) = (deliveries.stopper(), self.shell.settings().drain_time);
         serve(self.listener, self.shell, async {
             stop.await;
+            self.live.end();
             quiet();
         })
         .await;

@@ -3,6 +3,7 @@
 //! **Invariant:** a member that is `null` counts as not sent; a member that is there and wrong is never ignored.
 
 pub mod action_request;
+pub mod actions;
 pub mod approval;
 pub mod callback;
 pub mod decision;

@@ -47,5 +47,17 @@ impl Feed {
 
 /// The rows whose changes concern more than the one who asked.
 const fn is_told(table: Table) -> bool {
-    matches!(table, Table::Agent | Table::Approval | Table::Credential | Table::Job | Table::Roster | Table::Workspace)
+    matches!(
+        table,
+        Table::Account
+            | Table::Agent
+            | Table::Approval
+            | Table::Chain
+            | Table::Credential
+            | Table::Job
+            | Table::Principal
+            | Table::Roster
+            | Table::Session
+            | Table::Workspace
+    )
 }

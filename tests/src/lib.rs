@@ -18,3 +18,4 @@ pub mod receiver;
 pub mod requests;
 pub mod site;
 pub mod source;
+pub mod watch;

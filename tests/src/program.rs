@@ -35,14 +35,8 @@ impl Program {
     /// # Panics
     /// Where it ends before that.
     pub async fn serve_with(data: &Path, base_url: &str, change: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(binary());
-        // What the surroundings say is not this test's.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("SVC_") {
-                command.env_remove(name);
-            }
-        }
-        command.arg("serve").arg("--data").arg(data).env("SVC_LISTEN", "127.0.0.1:0").env("SVC_BASE_URL", base_url);
+        let mut command = command(data);
+        command.arg("serve").env("SVC_LISTEN", "127.0.0.1:0").env("SVC_BASE_URL", base_url);
         command.env("SVC_LIMITS_GATE_PER_MINUTE", "1000000").env("SVC_LIMITS_VERIFY_PER_MINUTE", "1000000");
         change(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
@@ -77,6 +71,19 @@ impl Program {
         assert!(ended.success(), "{ended}");
         self.log.await.expect("its log ends");
     }
+}
+
+/// The program with this data directory, without what the surroundings say.
+#[must_use]
+pub fn command(data: &Path) -> Command {
+    let mut command = Command::new(binary());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SVC_") {
+            command.env_remove(name);
+        }
+    }
+    command.arg("--data").arg(data);
+    command
 }
 
 /// The address in the line that says that it listens.

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use crate::refusal::Refusal;
 use crate::rules::gate::hold::held_by;
 use crate::rules::gate::{Caller, caller_agent};
+use crate::rules::people::by::{By, entitled, reaches};
 use crate::rules::people::keys;
 use crate::state::gate::{Action, Agent, Approval, Code, DecidedBy, Effect, Payload, Reason, State, Status, Verb};
-use crate::state::people::{Binding, Credential, KeyScope, Principal, Workspace};
-use crate::store::Row;
+use crate::state::people::{Binding, Credential, KeyScope, Principal, Right, Workspace};
+use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::digest::Digest;
-use crate::value::id::{ActionId, HoldId};
+use crate::value::id::{ActionId, HoldId, WorkspaceId};
 
 /// An action with the rows that say how it reads.
 #[derive(Clone, Debug)]
@@ -94,11 +95,7 @@ impl View {
 /// # Errors
 /// `internal` where a row that the action names is not there.
 pub fn view(scope: &mut Scope<'_>, action: Arc<Action>) -> Result<View, Halt> {
-    let mut keys = vec![Agent::key(action.agent), Workspace::key(action.workspace)];
-    keys.extend(action.approval.map(Approval::key));
-    keys.extend(action.approval.map(|_| Principal::key(action.principal)));
-    keys.extend(action.payload.then(|| Payload::key(action.id)));
-    scope.want(&keys)?;
+    scope.want(&view_keys(&action))?;
     let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
     let approval = match action.approval {
@@ -117,6 +114,37 @@ pub fn view(scope: &mut Scope<'_>, action: Arc<Action>) -> Result<View, Halt> {
     let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
     let hold = held_by(scope, &workspace, agent.id)?.map(|it| it.id);
     Ok(View { action, agent, hold, approval, needed, client_may_ask, payload, now: scope.now(), replayed: false })
+}
+
+fn view_keys(action: &Action) -> Vec<Key> {
+    let mut keys = vec![Agent::key(action.agent), Workspace::key(action.workspace)];
+    keys.extend(action.approval.map(Approval::key));
+    keys.extend(action.approval.map(|_| Principal::key(action.principal)));
+    keys.extend(action.payload.then(|| Payload::key(action.id)));
+    keys
+}
+
+/// The views of many actions, of one moment.
+///
+/// # Errors
+/// As [`view`].
+pub fn views(scope: &mut Scope<'_>, actions: &[Arc<Action>]) -> Result<Vec<View>, Halt> {
+    // All at once: one after the other they would be looked for as many times as there are actions.
+    let keys: Vec<Key> = actions.iter().flat_map(|it| view_keys(it)).collect();
+    scope.want(&keys)?;
+    actions.iter().map(|it| view(scope, Arc::clone(it))).collect()
+}
+
+/// An action of a workspace, as one of its members sees it.
+///
+/// # Errors
+/// `not_found` where there is none, or it is of an agent that is not theirs.
+pub fn action_of(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: ActionId) -> Result<View, Halt> {
+    let reach = entitled(scope, by, workspace, Right::ReadActions)?;
+    let action = scope.get::<Action>(id)?.filter(|it| it.workspace == workspace).ok_or_else(Refusal::not_found)?;
+    let view = view(scope, action)?;
+    reaches(by, reach, &view.agent)?;
+    Ok(view)
 }
 
 /// One of the caller's own actions.

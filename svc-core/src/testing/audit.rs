@@ -305,6 +305,14 @@ fn check_action(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
     if newest.is_some_and(|newest| newest != action.evidence) {
         fault(&format!("its evidence is {}, the newest record on it is {newest:?}", action.evidence));
     }
+    check_outcome(action, faults);
+}
+
+/// What is posted is what was told, or what was charged where that is more and nobody released it.
+fn check_outcome(action: &Action, faults: &mut Vec<String>) {
+    let mut fault = |what: &str| faults.push(format!("{}: {what}", action.id));
+    let allowed = action.allowed();
+    let outcome = allowed.and_then(|it| it.outcome.as_ref());
     if let (Some(outcome), Some(payment)) = (outcome, &action.payment) {
         let sent = outcome.amount.unwrap_or(0);
         if (sent > payment.amount) != action.incident.is_some() {

@@ -1,39 +1,81 @@
 //! The decision, as every route of the gate answers it (CONTRACT part 2, "Decision").
 
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use svc_core::answer::Decided;
 use svc_core::refusal::Refusal;
+use svc_core::rules::read::View;
 use svc_core::state::gate::{
-    Action, Approval, ApprovalState, Consent, DataShare, DecidedBy, Incident, Origin, Outcome, OutcomeStatus, Payment,
-    Reason, Status, Tool, salt_text,
+    Action, Approval, ApprovalState, Code, Consent, DataShare, DecidedBy, Incident, Origin, Outcome, OutcomeStatus,
+    Payment, Reason, Status, Tool, salt_text,
 };
+use svc_core::value::Timestamp;
 
 use super::verdict::Merchant;
 
-/// The decision as JSON.
+/// Who an action is shown to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Its agent, or a member who may see all of it.
+    Whole,
+    /// An analyst: without the merchant, the summary, and what either could be guessed from.
+    Outline,
+}
+
+/// The decision as JSON, as the agent that asked gets it.
 ///
 /// # Errors
 /// `internal` where it cannot be written, which its members rule out.
 pub fn write(decided: &Decided) -> Result<Vec<u8>, Refusal> {
-    let (action, view) = (decided.action(), decided.view());
     let reasons = decided.reasons();
+    let receipt = decided.receipt().zip(decided.receipt_expires_at());
+    let mut body = Vec::with_capacity(1_536);
+    let answer = answer(decided.view(), &reasons, decided.url(), receipt, Shown::Whole)?;
+    serde_json::to_writer(&mut body, &answer).map_err(|_| Refusal::internal())?;
+    Ok(body)
+}
+
+/// The decision as members of a workspace get it: without the receipt, which is its agent's alone.
+///
+/// # Errors
+/// As [`write`].
+pub fn item(view: &View, base_url: &str, shown: Shown) -> Result<Value, Refusal> {
+    let url = view.approval.as_ref().map(|it| format!("{base_url}/w/{}/approvals/{}", it.workspace, it.id));
+    let mut reasons = view.reasons();
+    if shown == Shown::Outline {
+        // These name the merchant that they are about.
+        let names =
+            |it: &&mut Reason| matches!(it.code, Code::MerchantDenied | Code::MerchantNotAllowed | Code::SplitPayments);
+        reasons.iter_mut().filter(names).for_each(|it| it.field = None);
+    }
+    serde_json::to_value(answer(view, &reasons, url.as_deref(), None, shown)?).map_err(|_| Refusal::internal())
+}
+
+fn answer<'a>(
+    view: &'a View,
+    reasons: &'a [Reason],
+    url: Option<&'a str>,
+    receipt: Option<(&'a str, Timestamp)>,
+    shown: Shown,
+) -> Result<DecisionAnswer<'a>, Refusal> {
+    let action = &*view.action;
     let (decided_at, decided_by) = view.decided().unzip();
     let allowed = action.allowed();
     let consumed = allowed.and_then(|it| it.consumed.as_ref());
     let details = view.payload.as_ref().and_then(|it| it.details.as_deref());
     let details = details.map(serde_json::from_str::<&RawValue>).transpose().map_err(|_| Refusal::internal())?;
-    let mut body = Vec::with_capacity(1_536);
-    let answer = DecisionAnswer {
+    let whole = shown == Shown::Whole;
+    Ok(DecisionAnswer {
         id: action.id.to_string(),
-        decision: decided.verb().as_str(),
-        status: decided.status().as_str(),
+        decision: view.verb().as_str(),
+        status: view.status().as_str(),
         kind: action.kind.as_str(),
-        summary: action.summary.as_str(),
+        summary: whole.then(|| action.summary.as_str()),
         agent_id: action.agent.to_string(),
         principal_id: action.principal.to_string(),
         created_at: action.created_at.to_string(),
-        payment: action.payment.as_ref().map(payment),
+        payment: action.payment.as_ref().map(|it| payment(it, whole)),
         data: action.data.as_ref().map(data),
         tool: action.tool.as_ref().map(tool),
         details,
@@ -41,28 +83,27 @@ pub fn write(decided: &Decided) -> Result<Vec<u8>, Refusal> {
         decided_at: decided_at.map(|it| it.to_string()),
         decided_by: decided_by.map(decider),
         reasons: reasons.iter().map(reason).collect(),
-        signals: signals(action, &reasons),
+        signals: signals(action, reasons),
         hold: action.hold.map(|it| it.to_string()),
         mandate_id: action.mandate.map(|it| it.mandate.to_string()),
         mandate_version: action.mandate.map(|it| it.version),
         action_digest: format!("sha256:{}", action.digest),
-        digest_salt: salt_text(&action.salt),
+        // Beside the digest it would let the summary and the merchant be guessed.
+        digest_salt: whole.then(|| salt_text(&action.salt)),
         provenance: origin(&action.provenance),
-        receipt: decided.receipt(),
-        receipt_expires_at: decided.receipt_expires_at().map(|it| it.to_string()),
+        receipt: receipt.map(|it| it.0),
+        receipt_expires_at: receipt.map(|it| it.1.to_string()),
         consumed_at: consumed.map(|it| it.at.to_string()),
         consumed_amount: consumed.and_then(|it| it.amount),
-        approval: view.approval.as_deref().map(|it| approval(it, decided)),
+        approval: view.approval.as_deref().map(|it| approval(it, view, url.unwrap_or_default())),
         evidence_record: action.evidence.to_string(),
         outcome: allowed.and_then(|it| it.outcome.as_ref()).map(outcome),
         incident: action.incident.as_ref().map(incident),
-    };
-    serde_json::to_writer(&mut body, &answer).map_err(|_| Refusal::internal())?;
-    Ok(body)
+    })
 }
 
-fn payment(payment: &Payment) -> PaymentOut<'_> {
-    let merchant = Merchant { name: payment.name.as_str(), domain: payment.domain.as_str() };
+fn payment(payment: &Payment, whole: bool) -> PaymentOut<'_> {
+    let merchant = whole.then(|| Merchant { name: payment.name.as_str(), domain: payment.domain.as_str() });
     PaymentOut { amount: payment.amount, currency: payment.currency.as_str(), merchant }
 }
 
@@ -146,13 +187,18 @@ fn outcome(outcome: &Outcome) -> OutcomeOut {
         amount: outcome.amount,
         settled_at: outcome.at.to_string(),
         late: outcome.late,
+        released: outcome.released.as_deref().map(|it| ReleasedOut {
+            amount: it.amount,
+            at: it.at.to_string(),
+            by: it.by.map(|by| by.to_string()),
+        }),
     }
 }
 
 /// What a person was asked. While it waits, how the action reads says whether the wait is over.
-fn approval<'a>(approval: &'a Approval, decided: &'a Decided) -> ApprovalOut<'a> {
+fn approval<'a>(approval: &'a Approval, view: &View, url: &'a str) -> ApprovalOut<'a> {
     let (state, at, by, note) = match &approval.state {
-        ApprovalState::Waiting => match (decided.status(), decided.view().decided()) {
+        ApprovalState::Waiting => match (view.status(), view.decided()) {
             (Status::Expired, at) => ("expired", at.map(|it| it.0), None, None),
             (Status::Denied, at) => ("denied", at.map(|it| it.0), None, None),
             _ => ("waiting", None, None, None),
@@ -163,12 +209,12 @@ fn approval<'a>(approval: &'a Approval, decided: &'a Decided) -> ApprovalOut<'a>
     };
     ApprovalOut {
         id: approval.id.to_string(),
-        url: decided.url().unwrap_or_default(),
+        url,
         state,
         expires_at: approval.expires_at.to_string(),
-        needed: decided.view().needed,
+        needed: view.needed,
         approvals: approval.approvals.iter().map(consent).collect(),
-        client_may_ask: decided.view().client_may_ask,
+        client_may_ask: view.client_may_ask,
         decided_by: by.map(|it| it.to_string()),
         decided_at: at.map(|it| it.to_string()),
         note: note.map(|it| it.as_str()),
@@ -193,7 +239,8 @@ struct DecisionAnswer<'a> {
     status: &'static str,
     #[serde(rename = "type")]
     kind: &'a str,
-    summary: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'a str>,
     agent_id: String,
     principal_id: String,
     created_at: String,
@@ -220,7 +267,8 @@ struct DecisionAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     mandate_version: Option<u32>,
     action_digest: String,
-    digest_salt: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest_salt: Option<String>,
     provenance: OriginOut<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     receipt: Option<&'a str>,
@@ -243,7 +291,8 @@ struct DecisionAnswer<'a> {
 struct PaymentOut<'a> {
     amount: i64,
     currency: &'a str,
-    merchant: Merchant<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merchant: Option<Merchant<'a>>,
 }
 
 #[derive(Serialize)]
@@ -338,6 +387,16 @@ struct OutcomeOut {
     settled_at: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     late: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    released: Option<ReleasedOut>,
+}
+
+#[derive(Serialize)]
+struct ReleasedOut {
+    amount: i64,
+    at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
 }
 
 #[derive(Serialize)]

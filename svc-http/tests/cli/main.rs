@@ -7,6 +7,7 @@
     reason = "a test may panic"
 )]
 
+mod backup;
 mod data;
 mod dev;
 mod doctor;

@@ -3,6 +3,7 @@
 //! Write-ahead log, `synchronous=FULL`: an answer that was given survives a power cut. Readers see one snapshot each and are
 //! never in the writer's way.
 
+mod backup;
 mod checkpoint;
 mod commit;
 mod errors;
@@ -32,6 +33,7 @@ use self::schema::Marks;
 use crate::backend::Backend;
 use crate::error::StoreError;
 
+pub use self::backup::{Copied, Progress, backup};
 pub use self::schema::SCHEMA;
 pub use self::session::SqliteSession;
 

@@ -1,0 +1,56 @@
+//! `svc backup FILE`: a copy of the database while a server runs on it.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use svc_http::config::Config;
+use svc_store::sqlite::{self, Progress};
+
+use super::output::{Problem, note, print, print_json};
+
+/// How often is told how far it is.
+const TELL: Duration = Duration::from_secs(2);
+const MIB: u64 = 1024 * 1024;
+
+/// Copies the database, checks the copy, and says what else has to be kept.
+///
+/// # Errors
+/// [`Problem`] where there is no database, the file is there already, it cannot be written, or the database is damaged.
+pub(crate) fn run(config: &Config, to: &Path, json: bool) -> Result<ExitCode, Problem> {
+    let (began, mut told_at) = (Instant::now(), Instant::now());
+    let every = if std::io::stderr().is_terminal() { TELL / 4 } else { TELL };
+    let mut tell = |it: Progress| {
+        if told_at.elapsed() >= every && it.total > 0 {
+            told_at = Instant::now();
+            let percent = it.done.saturating_mul(100) / it.total;
+            note(&format!("{percent} % of {} MiB copied\n", it.total / MIB));
+        }
+    };
+    let copied = sqlite::backup(&config.database_directory(), to, &mut tell)?;
+    let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let key = if config.master_key.is_some() {
+        "SVC_MASTER_KEY".to_owned()
+    } else {
+        config.data.join("master.key").display().to_string()
+    };
+    if json {
+        print_json(&json!({
+            "file": to.display().to_string(),
+            "bytes": copied.bytes,
+            "schema": copied.schema,
+            "stamp": copied.stamp,
+            "durationMs": ms,
+            "keepToo": key,
+        }))?;
+    } else {
+        print(&format!("{} holds the database, {} bytes, checked; it took {ms} ms\n", to.display(), copied.bytes))?;
+    }
+    note(&format!(
+        "Keep `{key}` too, at another place: without it nothing in the backup that is sealed can be opened.\n\
+         To restore, put the file into an empty data directory as `svc.db`, with that key beside it, and start the server.\n"
+    ));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,82 @@
+//! What a list of actions is asked with, and the reason that an act of a person's needs.
+
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::state::gate::{Action, ActionKind, Status};
+use svc_core::value::Timestamp;
+use svc_core::value::id::AgentId;
+use svc_core::value::text::Note;
+
+use super::page::{Page, Query};
+use super::{Fields, parse, text};
+
+/// Which actions are asked for.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// Of this agent.
+    pub agent: Option<AgentId>,
+    /// That read so now.
+    pub status: Option<Status>,
+    /// Of this type.
+    pub kind: Option<ActionKind>,
+    /// Asked at this instant or later.
+    pub from: Option<Timestamp>,
+    /// Asked before this instant.
+    pub to: Option<Timestamp>,
+    /// Which part of them.
+    pub page: Page,
+}
+
+impl Wish {
+    /// Reads the query.
+    ///
+    /// # Errors
+    /// `invalid_request` with every fault.
+    pub fn read(uri: &http::Uri) -> Result<Self, Refusal> {
+        let mut query = Query::of(uri);
+        let agent = query.take("agentId", |it| AgentId::parse(it).map_err(|why| why.to_string()));
+        let status = query.take("status", |it| {
+            let words = || Status::ALL.map(Status::as_str).join(", ");
+            Status::parse(it).ok_or_else(|| format!("must be one of {}", words()))
+        });
+        let kind = query.take("type", |it| ActionKind::parse(it).map_err(|unknown| unknown.message.to_string()));
+        let from = query.take("from", instant);
+        let to = query.take("to", instant);
+        if from.zip(to).is_some_and(|(from, to)| from >= to) {
+            query.fault("to", "must be later than `from`");
+        }
+        let page = query.page("actions");
+        query.finish()?;
+        Ok(Self { agent, status, kind, from, to, page })
+    }
+
+    /// Whether an action is asked for, as far as its own row tells.
+    #[must_use]
+    pub fn admits(&self, action: &Action) -> bool {
+        self.kind.as_ref().is_none_or(|it| *it == action.kind) && self.agent.is_none_or(|it| it == action.agent)
+    }
+}
+
+fn instant(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).map_err(|why| why.to_string())
+}
+
+/// Reads the reason of an act that needs one.
+///
+/// # Errors
+/// `reason_required` where it is missing or blank, `invalid_request` where it is no text of 1 to 500 characters.
+pub fn read_reason(body: &[u8]) -> Result<Note, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let said = fields.raw("reason");
+    if said.is_none_or(|it| it.as_str().is_some_and(|text| text.trim().is_empty())) {
+        return Err(Refusal::reason_required());
+    }
+    let reason = fields.required("reason", |it| Note::parse(text(it)?));
+    fields.finish(reason)
+}
+
+/// The fault of a header that names no place of the ledger.
+#[must_use]
+pub fn no_event_id() -> Refusal {
+    Refusal::invalid_request(vec![FieldError::new("last-event-id".to_owned(), "must be the `id` of an event")])
+}

@@ -1,0 +1,52 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+
+use crate::{Ran, run};
+
+/// A backup is one file of this user's, checked, which says what else has to be kept; with it and the key a directory is whole.
+#[test]
+fn a_backup_is_a_database_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    let Ran { code, out, err } = run(folder.path(), "backup copy.db");
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("copy.db holds the database, "), "{out}");
+    assert!(err.starts_with("Keep `svc-data/master.key` too, at another place"), "{err}");
+    let made = fs::metadata(folder.path().join("copy.db")).unwrap();
+    assert_eq!(made.permissions().mode() & 0o777, 0o600);
+    fs::create_dir(folder.path().join("again")).unwrap();
+    fs::rename(folder.path().join("copy.db"), folder.path().join("again/svc.db")).unwrap();
+    let without = run(folder.path(), "key create --scope admin --data again");
+    assert!(without.code == 1 && without.err.contains("master.key` is missing"), "{}", without.err);
+    fs::copy(folder.path().join("svc-data/master.key"), folder.path().join("again/master.key")).unwrap();
+    let with = run(folder.path(), "key create --scope admin --data again");
+    assert_eq!(with.code, 0, "{}", with.err);
+}
+
+/// Nothing is overwritten, nothing half is left behind, and what cannot be done says why.
+#[test]
+fn a_backup_overwrites_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = run(folder.path(), "backup copy.db");
+    assert!(none.code == 1 && none.err.starts_with("svc: there is no svc data in `svc-data`"), "{}", none.err);
+    assert_eq!(run(folder.path(), "init").code, 0);
+    fs::write(folder.path().join("copy.db"), "mine").unwrap();
+    for taken in ["copy.db", "svc-data/svc.db", "svc-data"] {
+        let Ran { code, out, err } = run(folder.path(), &format!("backup {taken}"));
+        assert_eq!((code, out.as_str()), (1, ""), "{taken}");
+        assert!(err.contains("a backup overwrites nothing: name a new file, or move this one away"), "{err}");
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("copy.db")).unwrap(), "mine");
+    let nowhere = run(folder.path(), "backup nowhere/copy.db");
+    assert!(nowhere.code == 1 && nowhere.err.contains("it cannot be made"), "{}", nowhere.err);
+    let told = run(folder.path(), "backup second.db --json");
+    let json: Value = serde_json::from_str(&told.out).unwrap();
+    let size = fs::metadata(folder.path().join("second.db")).unwrap().len();
+    assert_eq!((json["file"].as_str(), json["bytes"].as_u64()), (Some("second.db"), Some(size)));
+    assert_eq!(json["keepToo"], "svc-data/master.key");
+    let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["copy.db", "second.db", "svc-data"]);
+}

@@ -1,0 +1,248 @@
+//! Live events over a real socket: what is told, to whom, in which order, from where, and until when.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use svc_core::state::evidence::Chain;
+use svc_core::state::gate::Agent as AgentRow;
+use svc_core::state::people::{Member, Principal, Role, Session};
+use svc_core::store::Row;
+use svc_core::value::Span;
+use svc_core::value::digest::Digest;
+use svc_tests::people::{Person, ask};
+use svc_tests::requests::{CRM, OFFICE, payment, payment_to, text, update};
+use svc_tests::site::{Agent, Site};
+use svc_tests::watch::{Told, Watch};
+
+fn row<R: Row + Clone>(site: &Site, id: R::Id) -> R {
+    let row = site.gate.read(|scope| scope.get::<R>(id)).unwrap().unwrap();
+    R::clone(&row)
+}
+
+/// The agent becomes this person's own, as their sponsor.
+fn give(site: &Site, agent: &Agent, person: &Person) {
+    site.plant(AgentRow { sponsor: Some(person.principal), ..row::<AgentRow>(site, agent.id) });
+}
+
+async fn act(site: &Site, agent: &Agent) -> String {
+    let mut client = site.client().await;
+    text(&client.authorize(&agent.key, &update()).await.ok()["id"]).to_owned()
+}
+
+/// The ledger's places are taken, as they are within a second.
+fn place(site: &Site) {
+    site.gate.tick().unwrap();
+}
+
+fn named(told: &Told) -> (&str, &str) {
+    (&told.name, text(&told.data["id"]))
+}
+
+/// A watcher hears of every decision in the ledger's order, and one who comes back hears of all that happened meanwhile, once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_who_comes_back_has_missed_nothing() {
+    let site = Site::start().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[CRM]));
+    place(&site);
+    let mut watch = Watch::open(&site, &owner.sid, None).await;
+    assert_eq!(watch.next_of_any().await.unwrap().name, "ping");
+    let (mut made, mut heard, mut last) = (Vec::new(), Vec::new(), watch.last);
+    for round in 0..6 {
+        for _ in 0..5 {
+            made.push(act(&site, &agent).await);
+        }
+        place(&site);
+        // Every other round goes by unheard, and in one the connection breaks in the midst of it.
+        let take = [5, 0, 10, 2, 8, 5][round];
+        for _ in 0..take {
+            let told = watch.next().await.unwrap();
+            assert!(told.id > last, "{told:?} behind {last:?}");
+            last = told.id;
+            heard.push(text(&told.data["id"]).to_owned());
+            assert_eq!((told.name.as_str(), &told.data["status"]), ("action.decided", &"allowed".into()));
+        }
+        if take != 5 {
+            drop(watch);
+            watch = Watch::open(&site, &owner.sid, last).await;
+        }
+    }
+    assert_eq!(heard, made);
+    let places: Vec<u64> = site.ledger().iter().map(|it| it.place.as_ref().unwrap().seq).collect();
+    assert!(last.unwrap() <= *places.last().unwrap());
+    site.audit();
+    site.stop().await;
+}
+
+/// A wait, a person's decision, a settlement, an incident and a stop are told as what they are, without private members.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_thing_is_told_as_what_it_is() {
+    let site = Site::start().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
+    place(&site);
+    let mut watch = Watch::open(&site, &owner.sid, None).await;
+    let mut client = site.client().await;
+    let asked = client.authorize(&agent.key, &payment(30_000)).await.ok();
+    let (waits, approval) = (text(&asked["id"]).to_owned(), text(&asked["approval"]["id"]).to_owned());
+    let allowed = client.authorize(&agent.key, &payment_to(100, "pay.example.org")).await.ok();
+    let pays = text(&allowed["id"]).to_owned();
+    client.settle(&agent.key, &pays, &serde_json::json!({ "status": "completed", "amount": 101 })).await.ok();
+    site.advance(Span::seconds(1));
+    let mut told = Vec::new();
+    for _ in 0..7 {
+        told.push(watch.next().await.unwrap());
+    }
+    let names: Vec<_> = told.iter().map(named).collect();
+    let id = agent.id.to_string();
+    assert_eq!(
+        names,
+        [
+            ("approval.waiting", approval.as_str()),
+            ("action.decided", pays.as_str()),
+            ("action.settled", pays.as_str()),
+            ("incident", pays.as_str()),
+            ("agent.frozen", id.as_str()),
+            ("approval.decided", approval.as_str()),
+            ("action.decided", waits.as_str()),
+        ]
+    );
+    assert_eq!(told[0].data["actionId"], waits.as_str());
+    assert_eq!((&told[3].data["allowedAmount"], &told[3].data["settledAmount"]), (&100.into(), &101.into()));
+    let all = format!("{told:?}");
+    for private in ["example.", "Pay for what", "Example Shop", "settled above"] {
+        assert!(!all.contains(private), "{private} is in {all}");
+    }
+    site.stop().await;
+}
+
+/// Each role hears of what it may read: members of their own agents, auditors not of integrations, analysts of actions alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_hears_what_they_may_read() {
+    let site = Site::start().await;
+    let (own, other) = (site.agent(&[OFFICE]), site.agent(&[OFFICE]));
+    let people: Vec<Person> = Role::ALL.into_iter().map(|role| site.member(role)).collect();
+    give(&site, &own, &people[2]);
+    place(&site);
+    let mut watches = Vec::new();
+    for person in &people {
+        watches.push(Watch::open(&site, &person.sid, None).await);
+    }
+    let mut client = site.client().await;
+    let mut ids = Vec::new();
+    for agent in [&other, &own] {
+        ids.push(text(&client.authorize(&agent.key, &payment_to(30_000, "a.example.com")).await.ok()["id"]).to_owned());
+        ids.push(text(&client.authorize(&agent.key, &payment_to(10, "b.example.org")).await.ok()["id"]).to_owned());
+    }
+    place(&site);
+    let all = ["approval.waiting", "action.decided", "approval.waiting", "action.decided"];
+    let expected: [&[&str]; 5] = [&all, &all, &all[..2], &["action.decided", "action.decided"], &all];
+    for ((watch, expected), role) in watches.iter_mut().zip(expected).zip(Role::ALL) {
+        let mut heard = Vec::new();
+        for _ in expected {
+            let told = watch.next().await.unwrap();
+            if role == Role::Member {
+                assert_eq!(told.data["agentId"], own.id.to_string().as_str(), "{told:?}");
+            }
+            heard.push(told.name);
+        }
+        assert_eq!(heard, expected, "{}", role.as_str());
+    }
+    site.stop().await;
+}
+
+/// A stream ends with its session: by time, by another role, by the end of the membership or the server; what happens after
+/// that is not told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_with_its_session() {
+    let site = Site::start().await;
+    let agent = site.agent(&[CRM]);
+    let ends: [fn(&Site, &Person); 3] = [
+        |site, person| {
+            let id = Session::id_of(&Digest::of(&person.sid));
+            site.plant(Session { ended_at: Some(site.now()), ..row::<Session>(site, id) });
+        },
+        |site, person| {
+            let mut principal = row::<Principal>(site, person.principal);
+            principal.member = principal.member.map(|it| Member { role: Role::Auditor, ..it });
+            site.plant(principal);
+        },
+        |site, _| site.shift(Span::hours(12)),
+    ];
+    for end in ends {
+        let person = site.member(Role::Admin);
+        place(&site);
+        let mut watch = Watch::open(&site, &person.sid, None).await;
+        let first = act(&site, &agent).await;
+        place(&site);
+        assert_eq!(watch.next().await.map(|it| it.data["id"].clone()), Some(first.into()));
+        end(&site, &person);
+        act(&site, &agent).await;
+        place(&site);
+        assert_eq!(watch.next().await, None);
+    }
+    let person = site.member(Role::Owner);
+    let mut watch = Watch::open(&site, &person.sid, None).await;
+    assert_eq!(watch.next_of_any().await.unwrap().name, "ping");
+    site.stop().await;
+    assert_eq!(watch.next().await, None);
+}
+
+/// One who is too far behind, or names a place that is not there yet, is told to begin again, and then hears on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_too_far_behind_begins_again() {
+    let site = Site::start().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[CRM]));
+    place(&site);
+    let mut ahead = Watch::open(&site, &owner.sid, Some(500)).await;
+    assert_eq!(ahead.next().await.unwrap().name, "reset");
+    act(&site, &agent).await;
+    place(&site);
+    assert_eq!(ahead.next().await.unwrap().name, "action.decided");
+    let chain = row::<Chain>(&site, site.workspace());
+    site.plant(Chain { size: 10_501, ..chain });
+    for (last, reset) in [(Some(499), true), (Some(500), false)] {
+        let mut watch = Watch::open(&site, &owner.sid, last).await;
+        let first = watch.next_of_any().await.unwrap();
+        assert_eq!((first.name == "reset", first.id), (reset, Some(if reset { 10_500 } else { 500 })), "{first:?}");
+    }
+    site.stop().await;
+}
+
+/// A place that is none is a fault of its header, nobody watches without a session, and an account has a bounded number of
+/// streams, each of which is given back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bad_places_and_too_many_streams_are_refused() {
+    let site = Site::start().await;
+    let person = site.member(Role::Member);
+    let path = format!("/api/w/{}/events", site.workspace());
+    let mut client = site.client().await;
+    let cookie = format!("__Host-sid={}", person.sid);
+    for bad in ["-1", "+1", "x", "1.0", "18446744073709551616", "1 2"] {
+        let headers = [("host", "gate.example.com"), ("cookie", cookie.as_str()), ("last-event-id", bad)];
+        let got = client.ask("GET", &path, &headers, b"").await;
+        assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["last-event-id".into()]), "{bad}");
+    }
+    assert_eq!(ask(&mut client, None, "GET", &path, None).await.status, 401);
+    let mut open = Vec::new();
+    for _ in 0..100 {
+        open.push(Watch::open(&site, &person.sid, None).await);
+    }
+    let refused = person.ask(&mut client, "GET", &path, None).await;
+    assert_eq!((refused.status, refused.kind().as_str()), (429, "rate_limited"));
+    assert!(refused.header("retry-after").is_some());
+    let other = site.member(Role::Member);
+    let mut others = Watch::open(&site, &other.sid, None).await;
+    assert_eq!(others.next_of_any().await.unwrap().name, "ping");
+    drop(open);
+    // The server notices that they are gone in its own time.
+    let mut again = person.ask(&mut client, "HEAD", &path, None).await.status;
+    while again == 429 {
+        tokio::task::yield_now().await;
+        again = person.ask(&mut client, "HEAD", &path, None).await.status;
+    }
+    assert_eq!(again, 200);
+    site.stop().await;
+}
