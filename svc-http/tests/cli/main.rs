@@ -11,6 +11,7 @@ mod backup;
 mod data;
 mod dev;
 mod doctor;
+mod evidence;
 mod limits;
 mod receipt;
 mod server;

@@ -1,0 +1,42 @@
+use std::fs;
+
+use serde_json::Value;
+
+use crate::run;
+
+/// A bundle that a service of these tests once wrote.
+const WHOLE: &str = include_str!("../../../tests/fuzz/src/targets/bundle.json");
+
+/// A whole bundle is exit 0, and what its bytes cannot show is said.
+#[test]
+fn a_whole_bundle_is_exit_0() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("b.json"), WHOLE).unwrap();
+    let ran = run(folder.path(), "evidence verify b.json");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.starts_with("ok\n") && ran.out.contains("Not proven:\n"), "{}", ran.out);
+    let ran = run(folder.path(), "evidence verify b.json --json");
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&told["ok"], told["records"].as_u64()), (&Value::Bool(true), Some(18)));
+}
+
+/// A changed record is exit 1 and named; what is no bundle, or ends early, is exit 3; a file that is not there is told.
+#[test]
+fn what_does_not_fit_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = |text: &str| {
+        fs::write(folder.path().join("b.json"), text).unwrap();
+        let ran = run(folder.path(), "evidence verify b.json --json");
+        (ran.code, serde_json::from_str::<Value>(&ran.out).unwrap())
+    };
+    let json: Value = serde_json::from_str(WHOLE).unwrap();
+    let record = serde_json::to_string(&json["records"][3]).unwrap();
+    let (code, report) = told(&WHOLE.replace(&record, &record.replacen("\"kind\":\"", "\"kind\":\"x", 1)));
+    assert_eq!((code, &report["fault"]["seq"], &report["fault"]["record"]), (1, &3.into(), &json["records"][3]["id"]));
+    for broken in ["", "{}", "[]", &WHOLE[..WHOLE.len() / 2], &format!("{WHOLE}\n")] {
+        let (code, report) = told(broken);
+        assert_eq!((code, report["verdict"].as_str()), (3, Some("malformed")), "{report}");
+    }
+    let ran = run(folder.path(), "evidence verify none.json");
+    assert!(ran.code == 1 && ran.err.contains("none.json"), "{ran:?}");
+}
