@@ -17,6 +17,7 @@ mod secret;
 mod serve;
 mod setup;
 mod store;
+mod token;
 mod welcome;
 
 use std::net::SocketAddr;
@@ -24,9 +25,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use ipnet::IpNet;
+use svc_core::state::people::TokenScope;
+use svc_core::value::Invalid;
 use svc_core::value::id::{AgentId, PrincipalId};
 use svc_core::value::text::{Email, Label};
 use svc_http::config::{self, Config, ConfigError, Loaded, Sources};
+use svc_http::wire;
 
 use self::output::Problem;
 
@@ -114,6 +119,9 @@ enum Command {
     /// Check receipts
     #[command(subcommand, arg_required_else_help = true)]
     Receipt(ReceiptCommand),
+    /// Make service tokens
+    #[command(subcommand, arg_required_else_help = true)]
+    Token(TokenCommand),
     /// Serve
     #[command(after_long_help = settings_help())]
     Serve {
@@ -196,6 +204,40 @@ struct NewKey {
     json: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Make a service token and print it, this once
+    Create(NewToken),
+}
+
+/// A service token to be made.
+#[derive(Args, Debug)]
+struct NewToken {
+    /// What people call it; the ledger names it so
+    #[arg(long, value_name = "N", value_parser = Label::parse)]
+    name: Label,
+    /// What it may do: `agents:read`, `agents:write`, `agents:freeze`, `approvals:read`, `evidence:read`
+    #[arg(long, value_name = "A,B", required = true, value_delimiter = ',', value_parser = token_scope)]
+    scopes: Vec<TokenScope>,
+    /// Days until it ends, at most 90
+    #[arg(long, value_name = "N", default_value = "90", value_parser = clap::value_parser!(u16).range(1..=90))]
+    days: u16,
+    /// Address range it is pinned to, such as `192.0.2.0/24`; may be given more than once
+    #[arg(long, value_name = "CIDR", value_parser = address_range)]
+    ip: Vec<IpNet>,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    json: bool,
+}
+
+fn token_scope(word: &str) -> Result<TokenScope, Invalid> {
+    wire::token::scope(word)
+}
+
+fn address_range(word: &str) -> Result<IpNet, Invalid> {
+    wire::token::range(word)
+}
+
 /// What a key that is no agent's may do.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Scope {
@@ -243,6 +285,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Evidence(EvidenceCommand::Verify { bundle, json }) => evidence::verify(&bundle, json),
         Command::Migrate { json } => migrate::run(&place.load(Flags::default())?.config, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),
+        Command::Token(TokenCommand::Create(wish)) => token::create(&place.load(Flags::default())?.config, &wish),
         Command::Serve { callbacks } => {
             let flags = Flags { listen: None, allow_private_callbacks: callbacks.allow_private };
             serve::serve(place.load(flags)?)

@@ -2,13 +2,16 @@
 //!
 //! **Invariant:** no rule is decided here. Whatever stops an operation is a refusal, and its cause is logged, not told.
 
+mod access;
 mod actions;
+mod agents;
 mod approvals;
 mod events;
 mod evidence;
 mod gate;
 mod integrations;
 mod me;
+mod settings;
 mod stops;
 
 use std::error::Error;
@@ -22,7 +25,7 @@ use svc_core::rules::people::by::{By, KeyCaller, Person, SignedIn, TokenCaller, 
 use svc_core::rules::read::check_key;
 use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gate::receipt::PublicKeys;
-use svc_core::state::people::{Binding, Credential, KeyScope, Reach, Right, Role};
+use svc_core::state::people::{Binding, Credential, KeyScope, Plans, Reach, Right, Role};
 use svc_core::store::{CommitError, Range};
 use svc_core::turn::{Halt, Scope};
 use svc_core::value::Id;
@@ -36,6 +39,7 @@ use crate::dispatch::{Call, Service, Shown};
 use crate::keys::Keys;
 use crate::live::Live;
 use crate::routes::{Auth, Op};
+use crate::seen::Seen;
 
 /// The gate as a [`Service`].
 #[derive(Debug)]
@@ -48,6 +52,9 @@ pub struct GateService {
     pub(crate) live: Arc<Live>,
     /// The address that links are made with, without a slash at its end.
     pub base_url: String,
+    /// What plans allow.
+    pub plans: Plans,
+    seen: Seen,
 }
 
 /// Who calls, by the one credential that the route takes.
@@ -116,7 +123,15 @@ impl GateService {
     #[must_use]
     pub fn new(gate: Gate, keys: PublicKeys, outbound: Outbound, base_url: &str) -> Self {
         let live = Live::new(gate.clone());
-        Self { gate, keys: Keys::new(keys), outbound, live, base_url: base_url.to_owned() }
+        Self {
+            gate,
+            keys: Keys::new(keys),
+            outbound,
+            live,
+            base_url: base_url.to_owned(),
+            plans: Plans::default(),
+            seen: Seen::new(),
+        }
     }
 
     /// Runs an administrative operation.
@@ -161,6 +176,7 @@ impl Service for GateService {
         }
         let digest = Digest::of(shown.credential);
         let binding = self.gate.known_binding(&digest)?;
+        self.seen.note(binding.key.bits(), self.gate.now());
         Some(Caller::Agent(Known { caller: AgentCaller::of(&binding).ok()?, digest }))
     }
 
@@ -172,6 +188,7 @@ impl Service for GateService {
                 let binding = self.read(|scope| check_key(scope, &digest))?;
                 // Remembered only now, so that a stranger's guesses fill no memory.
                 self.gate.binding(&digest).map_err(refusal)?;
+                self.seen.note(binding.key.bits(), self.gate.now());
                 Ok(Caller::Agent(Known { caller: AgentCaller::of(&binding)?, digest }))
             }
             Auth::Workspace | Auth::WorkspaceAdmin => {
@@ -179,6 +196,7 @@ impl Service for GateService {
                 if shown.auth == Auth::WorkspaceAdmin && binding.scope != KeyScope::Admin {
                     return Err(Refusal::missing_scope());
                 }
+                self.seen.note(binding.key.bits(), self.gate.now());
                 Ok(Caller::Key(key_caller(&binding, &digest)))
             }
             Auth::Token(needed) => {
@@ -186,6 +204,7 @@ impl Service for GateService {
                 if !token.scopes.contains(&needed) {
                     return Err(Refusal::missing_scope_named(needed.as_str()));
                 }
+                self.seen.note(token.token.bits(), self.gate.now());
                 Ok(Caller::Token(TokenCaller {
                     workspace: token.workspace,
                     token: token.token,
@@ -259,6 +278,9 @@ impl Service for GateService {
             Op::Stops(op) => stops::answer(self, op, &known?, &call).await,
             Op::Actions(op) => actions::answer(self, op, &known?, &call).await,
             Op::Events(op) => events::answer(self, op, &known?, &call).await,
+            Op::Agents(op) => agents::answer(self, op, &known?, &call).await,
+            Op::Access(op) => access::answer(self, op, &known?, &call).await,
+            Op::Settings(op) => settings::answer(self, op, &known?, &call).await,
             Op::Me(op) => me::answer(self, op, &known?, &call).await,
             Op::Authorize
             | Op::ReadAction

@@ -4,25 +4,31 @@
 //!
 //! **Invariant:** a route that is not in the table does not exist. Adding one is a row here and an arm in `dispatch.rs`.
 
+mod access;
 mod actions;
+mod agents;
 mod approvals;
 mod events;
 mod evidence;
 mod gate;
 mod integrations;
 mod me;
+mod settings;
 mod stops;
 
 use http::Method;
 use svc_core::refusal::Kind;
 use svc_core::state::people::{Right, TokenScope};
 
+pub use access::AccessOp;
 pub use actions::ActionsOp;
+pub use agents::AgentsOp;
 pub use approvals::ApprovalsOp;
 pub use events::EventsOp;
 pub use evidence::EvidenceOp;
 pub use integrations::IntegrationsOp;
 pub use me::MeOp;
+pub use settings::SettingsOp;
 pub use stops::StopsOp;
 
 /// What a route does; `dispatch.rs` has one arm for each, and for the routes of a family `ops/` has its file.
@@ -64,6 +70,12 @@ pub enum Op {
     Actions(ActionsOp),
     /// Live events of a workspace.
     Events(EventsOp),
+    /// Agents and their mandates.
+    Agents(AgentsOp),
+    /// Keys and service tokens.
+    Access(AccessOp),
+    /// Settings and templates.
+    Settings(SettingsOp),
     /// A person's own account and sessions.
     Me(MeOp),
 }
@@ -247,11 +259,14 @@ pub const TABLES: &[&[Route]] = &[
     gate::ROUTES,
     approvals::ROUTES,
     evidence::ROUTES,
+    stops::ROUTES,
     me::ROUTES,
     integrations::ROUTES,
     actions::ROUTES,
     events::ROUTES,
-    stops::ROUTES,
+    agents::ROUTES,
+    access::ROUTES,
+    settings::ROUTES,
 ];
 
 /// Every route of this server, in the order of documentation.

@@ -4,6 +4,7 @@
 //! time, so none of them forbids others.
 
 mod actions;
+mod administration;
 mod approvals;
 mod evidence;
 mod integrations;
@@ -40,6 +41,7 @@ pub(crate) fn all() -> Map<String, Value> {
     let schemas = schemas
         .into_iter()
         .chain(actions::all())
+        .chain(administration::all())
         .chain(approvals::all())
         .chain(integrations::all())
         .chain(evidence::all())

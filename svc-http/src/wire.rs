@@ -4,17 +4,22 @@
 
 pub mod action_request;
 pub mod actions;
+pub mod agent;
 pub mod approval;
 pub mod callback;
 pub mod decision;
 pub mod delivery;
 pub mod evidence;
 pub mod integration;
+pub mod key;
+pub mod mandate;
 pub mod me;
 pub mod page;
+pub mod settings;
 pub mod settlement;
 pub mod stop;
 pub mod suggestion;
+pub mod token;
 pub mod verdict;
 
 use svc_core::refusal::{FieldError, Refusal};
@@ -131,6 +136,37 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Whether `name` was sent as `null`.
+    #[must_use]
+    pub fn is_null(&self, name: &str) -> bool {
+        self.object.get(name).is_some_and(Json::is_null)
+    }
+
+    /// The dotted path of the member `name`.
+    #[must_use]
+    pub fn path(&self, name: &str) -> String {
+        self.at(name)
+    }
+
+    /// Notes faults of this object that its own reader found, where nothing is said yet of the same place.
+    pub fn note_beside(&mut self, faults: Vec<FieldError>) {
+        for fault in faults {
+            let fault = if self.path.is_empty() { fault } else { fault.within(&self.path) };
+            let place = fault.field.as_deref().unwrap_or_default();
+            let is_told = self.faults.iter().filter_map(|it| it.field.as_deref());
+            if !is_told.into_iter().any(|it| is_within(it, place) || is_within(place, it)) {
+                self.note(fault);
+            }
+        }
+    }
+
+    /// Every fault of the whole body, for a refusal of a type of its own: those that were found, and numbers beyond
+    /// ±(2^53 − 1).
+    #[must_use]
+    pub fn into_all_faults(self) -> Vec<FieldError> {
+        self.finish(Some(())).err().map_or_else(Vec::new, |refusal| refusal.errors().to_vec())
+    }
+
     /// What was read and every fault, for a refusal of a type of its own.
     #[must_use]
     pub fn into_faults(self) -> Vec<FieldError> {
@@ -228,6 +264,14 @@ pub fn text(value: &Json) -> Result<&str, Invalid> {
 /// [`Invalid`] for anything else.
 pub fn integer(value: &Json) -> Result<i64, Invalid> {
     value.as_int().ok_or_else(|| Invalid::new("must be a whole number"))
+}
+
+/// Yes or no.
+///
+/// # Errors
+/// [`Invalid`] for anything else.
+pub fn truth(value: &Json) -> Result<bool, Invalid> {
+    value.as_bool().ok_or_else(|| Invalid::new("must be true or false"))
 }
 
 /// A list of `min` to `max` items.

@@ -1,4 +1,4 @@
-//! What a first start makes: a workspace with its owner, an agent with two mandates, and three keys.
+//! What a first start makes: a workspace with its owner, an agent with two mandates, three keys and a service token.
 //!
 //! It is made step by step, and each step looks for what is there already: a start that was cut short is finished by
 //! the next.
@@ -11,16 +11,19 @@ use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::{CreateKey, RevokeKey};
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
+use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
 use svc_core::state::edge::{IntegrationKind, IntegrationSlot};
 use svc_core::state::gate::{Agent, Standing};
-use svc_core::state::people::{Credential, KeyScope, Settings, Workspace};
+use svc_core::state::people::{Credential, KeyScope, Settings, TOKEN_DAYS_MAX, TokenName, TokenScope, Workspace};
 use svc_core::store::{Range, Row};
+use svc_core::value::digest::Digest;
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::{Email, Label};
 use svc_core::value::{Id as _, Invalid};
 use svc_http::callback_secret;
+use svc_http::drawn::draw;
 use svc_store::Gate;
 
 use super::output::Problem;
@@ -34,6 +37,8 @@ const WORKSPACE_NAME: &str = "First workspace";
 const AGENT_NAME: &str = "First agent";
 /// What the keys are called that are made here; by it they are found again.
 const KEY_LABEL: &str = "first start";
+/// What the service token is called; there is one in force.
+const TOKEN_NAME: &str = "first start";
 /// The agent's mandates.
 const TEMPLATES: [&str; 2] = ["saas-subscriptions", "coding-agent"];
 /// Rows read at once.
@@ -121,8 +126,29 @@ fn with_keys(gate: &Gate, workspace: &Workspace, agent: &Agent, agent_key: NewSe
     let (inference, admin) = (secret::new_key()?, secret::new_key()?);
     create(gate, workspace.id, KeyScope::Inference, &inference)?;
     create(gate, workspace.id, KeyScope::Admin, &admin)?;
-    let keys = Keys { agent: agent_key.text, inference: inference.text, admin: admin.text };
+    let token = service_token(gate, workspace.id)?;
+    let keys = Keys { agent: agent_key.text, inference: inference.text, admin: admin.text, token };
     Ok(Home { workspace: workspace.id, agent: agent.id, keys: Some(keys), callback_secret: None })
+}
+
+/// Makes a service token with all scopes, in the place of the one that a start before made.
+fn service_token(gate: &Gate, workspace: WorkspaceId) -> Result<Secret<String>, Problem> {
+    let name = own(Label::parse(TOKEN_NAME))?;
+    let id = TokenName::id_of(workspace, &name);
+    if let Some(before) = gate.read(|scope| scope.get::<TokenName>(id))? {
+        gate.execute(RevokeToken { workspace, by: By::Program, token: before.token })?;
+    }
+    let text = draw("ims_")?;
+    gate.execute(CreateToken {
+        workspace,
+        by: By::Program,
+        name,
+        scopes: TokenScope::ALL.to_vec(),
+        days: TOKEN_DAYS_MAX,
+        ip_allow: Vec::new(),
+        digest: Digest::of(text.expose()),
+    })?;
+    Ok(text)
 }
 
 fn register(gate: &Gate, workspace: WorkspaceId, key: &NewSecret) -> Result<Arc<Agent>, Problem> {

@@ -26,6 +26,8 @@ pub(crate) struct Keys {
     pub(crate) inference: Secret<String>,
     /// For administration.
     pub(crate) admin: Secret<String>,
+    /// For machines: a service token with all scopes.
+    pub(crate) token: Secret<String>,
 }
 
 /// The body of the printed request: a payment that the template `saas-subscriptions` allows.
@@ -49,6 +51,7 @@ impl Home {
             put("agentKey", json!(keys.agent.expose()));
             put("inferenceKey", json!(keys.inference.expose()));
             put("adminKey", json!(keys.admin.expose()));
+            put("serviceToken", json!(keys.token.expose()));
         }
         if let Some(secret) = &self.callback_secret {
             put("callbackSecret", json!(secret.expose()));
@@ -66,6 +69,7 @@ impl Home {
                 let _ = writeln!(out, "  agent key      {}", keys.agent.expose());
                 let _ = writeln!(out, "  inference key  {}", keys.inference.expose());
                 let _ = writeln!(out, "  admin key      {}", keys.admin.expose());
+                let _ = writeln!(out, "  service token  {}", keys.token.expose());
             }
             None => {
                 out.push_str("  keys           as they were; `svc dev --new-keys` makes new ones and revokes these\n")
@@ -122,7 +126,12 @@ mod tests {
         assert!(home.request("http://[::1]:8080").starts_with("curl -sS 'http://[::1]:8080/v1/actions/authorize' "));
         assert!(serde_json::from_str::<Value>(REQUEST).is_ok_and(|it| it["type"] == "payment"));
         let secret = |text: &str| Secret::new(text.to_owned());
-        let keys = Some(Keys { agent: secret("ask_a"), inference: secret("ask_i"), admin: secret("ask_d") });
+        let keys = Some(Keys {
+            agent: secret("ask_a"),
+            inference: secret("ask_i"),
+            admin: secret("ask_d"),
+            token: secret("ims_t"),
+        });
         assert_eq!(home.variables("http://localhost"), None);
         let home = Home { workspace, agent, keys, callback_secret: None };
         assert!(home.request("http://localhost").contains("Bearer ask_a\""));

@@ -4,12 +4,11 @@ use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
 use svc_core::state::edge::{Integration, IntegrationKind, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret, Work};
-use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, integer, parse, text};
+use super::{Fields, integer, parse, text, truth};
 use crate::callback_secret;
 
 /// How long the secret before stays good where nothing is said, in hours.
@@ -153,10 +152,6 @@ fn no_config(fields: &mut Fields<'_>) {
         config.only(&[]);
         Some(())
     });
-}
-
-fn truth(value: &Json) -> Result<bool, Invalid> {
-    if let Json::Bool(it) = value { Ok(*it) } else { Err(Invalid::new("must be true or false")) }
 }
 
 /// Where every member may be left out, so may the body.

@@ -97,7 +97,8 @@ fn init_makes_everything_once() {
     assert_eq!((code, err.as_str()), (0, ""));
     let made: Value = serde_json::from_str(&out).unwrap();
     let names: BTreeSet<&str> = made.as_object().unwrap().keys().map(String::as_str).collect();
-    let all = ["adminKey", "agentId", "agentKey", "baseUrl", "callbackSecret", "inferenceKey", "workspaceId"];
+    let all =
+        ["adminKey", "agentId", "agentKey", "baseUrl", "callbackSecret", "inferenceKey", "serviceToken", "workspaceId"];
     assert_eq!(names, BTreeSet::from(all));
     assert_eq!(made["baseUrl"], "http://127.0.0.1:8080");
     let data = folder.path().join("svc-data");
@@ -105,7 +106,7 @@ fn init_makes_everything_once() {
     assert_eq!((mode(&data), mode(&data.join("master.key")), mode(&data.join("svc.db"))), (0o700, 0o600, 0o600));
     for entry in fs::read_dir(&data).unwrap() {
         let bytes = fs::read(entry.unwrap().path()).unwrap();
-        for key in ["agentKey", "inferenceKey", "adminKey", "callbackSecret"] {
+        for key in ["agentKey", "inferenceKey", "adminKey", "callbackSecret", "serviceToken"] {
             let secret = made[key].as_str().unwrap().as_bytes();
             assert!(!bytes.windows(secret.len()).any(|it| it == secret), "{key} is stored in the clear");
         }

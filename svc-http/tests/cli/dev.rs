@@ -52,7 +52,10 @@ fn json_has_what_was_made() {
     let home: Value = serde_json::from_str(&dev.line()).unwrap();
     let mut names: Vec<&str> = home.as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
-    assert_eq!(names, ["adminKey", "agentId", "agentKey", "baseUrl", "callbackSecret", "inferenceKey", "workspaceId"]);
+    assert_eq!(
+        names,
+        ["adminKey", "agentId", "agentKey", "baseUrl", "callbackSecret", "inferenceKey", "serviceToken", "workspaceId"]
+    );
     let (status, answer) = authorize(&home, text(&home, "agentKey"));
     assert_eq!((status, &answer["agentId"]), (200, &home["agentId"]));
     for other in ["inferenceKey", "adminKey"] {

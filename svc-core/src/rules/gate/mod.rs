@@ -23,7 +23,7 @@ pub mod release;
 pub mod restart;
 pub mod settle;
 pub mod suggest;
-mod velocity;
+pub mod velocity;
 pub mod verify;
 
 pub use caller::{Caller, caller_agent};

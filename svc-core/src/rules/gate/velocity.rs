@@ -40,6 +40,32 @@ pub(super) fn full_line(
     }))
 }
 
+/// How much of a line is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Actions within the window.
+    pub used: usize,
+    /// How many may be before a person is asked.
+    pub limit: u32,
+    /// When there is room again, where there is none.
+    pub clears_at: Option<Timestamp>,
+}
+
+/// How much of the line is used, of tool calls or of all other actions.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn used(scope: &mut Scope<'_>, activity: &Activity, tool: bool, settings: &Settings) -> Result<Used, Halt> {
+    let velocity = &settings.agent_velocity;
+    let (line, limit) =
+        if tool { (&activity.tools, velocity.tool_count) } else { (&activity.others, velocity.other_count) };
+    let owner = owner(activity.agent, tool);
+    let since = scope.now().minus(velocity.window());
+    let used = count_since(scope, line, owner, 0, since)?;
+    let full = nth(scope, line, owner, usize::try_from(limit).unwrap_or(usize::MAX))?.filter(|at| *at > since);
+    Ok(Used { used, limit, clears_at: full.map(|at| at.plus(velocity.window())) })
+}
+
 /// Notes the present action on its line, sealing a block where one is full and letting go of dead ones.
 pub(super) fn note(scope: &mut Scope<'_>, activity: &mut Activity, tool: bool) -> Result<(), Halt> {
     let owner = owner(activity.agent, tool);

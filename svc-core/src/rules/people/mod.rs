@@ -13,6 +13,7 @@ pub mod register_agent;
 pub mod second_factor;
 pub mod sessions;
 pub mod settings;
+pub mod show;
 pub mod sign_in;
 pub mod signing_key;
 pub mod templates;

@@ -1,0 +1,187 @@
+//! Agents, mandates, keys and service tokens as their lists and items show them. Nothing here decides.
+
+use std::sync::Arc;
+
+use super::by::{By, entitled, reaches};
+use super::keys;
+use super::mandates::{Held, first_version, is_held};
+use crate::refusal::Refusal;
+use crate::rules::gate::velocity::{self, Used};
+use crate::state::gate::{Activity, Agent, Grant, Mandate};
+use crate::state::people::{Credential, KeyScope, Principal, Reach, Right, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
+use crate::value::digest::CredentialId;
+use crate::value::id::{AgentId, MandateId, MandateVersionId, WorkspaceId};
+use crate::value::text::Email;
+
+/// An agent with what its record shows of other rows.
+#[derive(Clone, Debug)]
+pub struct AgentView {
+    /// The agent.
+    pub agent: Arc<Agent>,
+    /// Where its principal is reached.
+    pub email: Option<Email>,
+    /// Its mandates that were not revoked.
+    pub mandates: Vec<Held>,
+}
+
+/// What an agent did lately.
+#[derive(Clone, Debug)]
+pub struct Lately {
+    /// Its line of tool calls.
+    pub tool: Used,
+    /// Its line of all other actions.
+    pub other: Used,
+    /// How many of its approvals wait.
+    pub waiting: u32,
+    /// When it last asked, as far as its lines tell.
+    pub seen_at: Option<Timestamp>,
+    /// The first instant of the running month, in the workspace's zone.
+    pub month: Timestamp,
+}
+
+/// Those of the agents that `by` may read, in the order asked for; `None` in the place of every other one.
+///
+/// # Errors
+/// Those of [`entitled`].
+pub fn agents(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    ids: &[AgentId],
+) -> Result<Vec<Option<AgentView>>, Halt> {
+    let reach = entitled(scope, by, workspace, Right::ReadAgents)?;
+    scope.want(&ids.iter().map(|it| Agent::key(*it)).collect::<Vec<_>>())?;
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let agent = scope.get::<Agent>(*id)?.filter(|it| it.workspace == workspace);
+        found.push(agent.filter(|it| reaches(by, reach, it).is_ok()));
+    }
+    let mut keys = Vec::new();
+    for agent in found.iter().flatten() {
+        keys.push(Principal::key(agent.principal));
+        keys.extend(agent.mandates.iter().map(|it| Mandate::key(version(it))));
+    }
+    scope.want(&keys)?;
+    found.into_iter().map(|it| it.map(|agent| view(scope, agent)).transpose()).collect()
+}
+
+/// One agent that `by` may read.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn agent(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: AgentId) -> Result<AgentView, Halt> {
+    let found = agents(scope, by, workspace, &[id])?.pop().flatten();
+    found.ok_or_else(|| Refusal::not_found().into())
+}
+
+/// An agent's record, for whoever has been given the agent already.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn view(scope: &mut Scope<'_>, agent: Arc<Agent>) -> Result<AgentView, Halt> {
+    let mut mandates = Vec::with_capacity(agent.mandates.len());
+    for grant in &agent.mandates {
+        if let Some(mandate) = scope.get::<Mandate>(version(grant))? {
+            mandates.push(Held { mandate, grant: Some(grant.clone()) });
+        }
+    }
+    let email = scope.get::<Principal>(agent.principal)?.map(|it| it.email.clone());
+    Ok(AgentView { agent, email, mandates })
+}
+
+/// What an agent did lately.
+///
+/// # Errors
+/// `internal` where a row that is always there is not.
+pub fn lately(scope: &mut Scope<'_>, agent: &Agent) -> Result<Lately, Halt> {
+    scope.want(&[Activity::key(agent.id), Workspace::key(agent.workspace)])?;
+    let activity = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(agent.workspace)?.ok_or_else(Refusal::internal)?;
+    let tool = velocity::used(scope, &activity, true, &workspace.settings)?;
+    let other = velocity::used(scope, &activity, false, &workspace.settings)?;
+    let newest = [activity.tools.recent.last(), activity.others.recent.last(), activity.denials.last()];
+    let (month, _) = crate::value::period::Period::Month.bounds(scope.now(), &workspace.settings.timezone);
+    let seen_at = newest.into_iter().flatten().max().copied();
+    Ok(Lately { tool, other, waiting: activity.waiting, seen_at, month })
+}
+
+/// A mandate as it stands; of a revoked one the first version, in whose place a list of versions has the last.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn mandate(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: MandateId) -> Result<Held, Halt> {
+    let reach = entitled(scope, by, workspace, Right::ReadAgents)?;
+    let (first, agent) = first_version(scope, workspace, id)?;
+    reaches(by, reach, &agent)?;
+    let grant = agent.mandates.iter().find(|it| it.id == id && is_held(&agent, id)).cloned();
+    let mandate = match &grant {
+        Some(grant) => scope.get::<Mandate>(version(grant))?.ok_or_else(Refusal::internal)?,
+        None => first,
+    };
+    Ok(Held { mandate, grant })
+}
+
+const fn version(grant: &Grant) -> MandateVersionId {
+    MandateVersionId { mandate: grant.id, version: grant.version }
+}
+
+/// A key and where it stands.
+#[derive(Clone, Debug)]
+pub struct KeyView {
+    /// Its row.
+    pub row: Arc<Credential>,
+    /// `active`, `revoked` or `expired`.
+    pub state: &'static str,
+}
+
+/// Those of the keys that `by` may read, in the order asked for; with `agent` that agent's alone, else all others too.
+///
+/// # Errors
+/// Those of [`entitled`].
+pub fn keys(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    ids: &[CredentialId],
+    agent: Option<AgentId>,
+) -> Result<Vec<Option<KeyView>>, Halt> {
+    let own = match agent {
+        Some(id) => {
+            let reach = entitled(scope, by, workspace, Right::AgentKeys)?;
+            let agent =
+                scope.get::<Agent>(id)?.filter(|it| it.workspace == workspace).ok_or_else(Refusal::not_found)?;
+            reaches(by, reach, &agent)?;
+            reach
+        }
+        None => entitled(scope, by, workspace, Right::ManageKeys)?,
+    };
+    debug_assert!(own != Reach::No, "nobody comes here without the right");
+    scope.want(&ids.iter().map(|it| Credential::key(*it)).collect::<Vec<_>>())?;
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let row = scope.get::<Credential>(*id)?.filter(|it| it.binding.workspace == workspace);
+        let row = row.filter(|it| agent.is_none_or(|agent| it.binding.scope == KeyScope::Agent(agent)));
+        found.push(match row {
+            Some(row) => Some(key(scope, row)?),
+            None => None,
+        });
+    }
+    Ok(found)
+}
+
+/// Where a key stands.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn key(scope: &mut Scope<'_>, row: Arc<Credential>) -> Result<KeyView, Halt> {
+    let ended = row.revoked_at.is_some() || keys::ended_above(scope, &row)?;
+    let state = match () {
+        () if ended => "revoked",
+        () if row.is_live(scope.now()) => "active",
+        () => "expired",
+    };
+    Ok(KeyView { row, state })
+}

@@ -1,0 +1,51 @@
+//! `svc token create`: a service token, shown once.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use svc_core::engine::Failure;
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::tokens::CreateToken;
+use svc_core::value::digest::Digest;
+use svc_http::config::Config;
+use svc_http::drawn::draw;
+use svc_http::wire::token;
+
+use super::output::{Problem, note, print, print_json};
+use super::store::{Missing, Use, open};
+use super::{NewToken, setup};
+
+/// Makes the token that was asked for and prints it.
+///
+/// # Errors
+/// [`Problem`] where there is no workspace, or a token in force has the name.
+pub(crate) fn create(config: &Config, wish: &NewToken) -> Result<ExitCode, Problem> {
+    let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
+    let workspace = setup::workspace(&gate)?
+        .ok_or_else(|| Problem::new("there is no workspace yet", "Make one with `svc init`."))?;
+    let text = draw("ims_")?;
+    let made = gate.execute(CreateToken {
+        workspace: workspace.id,
+        by: By::Program,
+        name: wish.name.clone(),
+        scopes: wish.scopes.clone(),
+        days: wish.days,
+        ip_allow: wish.ip.clone(),
+        digest: Digest::of(text.expose()),
+    });
+    let made = made.map_err(|failure| match failure {
+        Failure::Refused(refusal) => {
+            Problem::new(refusal.message().to_owned(), "Choose another name, or revoke that token in the console.")
+        }
+        other => other.into(),
+    })?;
+    if wish.json {
+        let mut shown = token::write(&made, gate.now(), None);
+        shown.insert("token".to_owned(), json!(text.expose()));
+        print_json(&Value::Object(shown))?;
+    } else {
+        print(&format!("{}\n", text.expose()))?;
+        note(&format!("{} is shown this once: keep it now. It ends at {}.\n", made.token, made.expires_at));
+    }
+    Ok(ExitCode::SUCCESS)
+}

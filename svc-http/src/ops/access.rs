@@ -1,0 +1,210 @@
+//! Keys and service tokens.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use svc_core::refusal::Refusal;
+use svc_core::rules::people::by::{By, entitled};
+use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey, own_key};
+use svc_core::rules::people::show::{self, KeyView};
+use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
+use svc_core::state::people::{KeyScope, Right, ServiceToken};
+use svc_core::store::{Found, Key, Range, Row as _};
+use svc_core::value::digest::{CredentialId, Digest};
+use svc_core::value::id::{AgentId, KeyId, TokenId, WorkspaceId};
+use svc_core::value::link::Index;
+use svc_core::value::{Id as _, Span, Timestamp};
+
+use super::{Caller, GateService, refusal};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::drawn::draw;
+use crate::routes::AccessOp;
+use crate::wire::page::Query;
+use crate::wire::{key, token};
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(
+    service: &GateService,
+    op: AccessOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let (by, workspace) = caller.by()?;
+    let place = Place { service, by, workspace, now: service.gate.now() };
+    match op {
+        AccessOp::Keys => place.keys(call, None),
+        AccessOp::AgentKeys => place.keys(call, Some(call.param_id("aid")?)),
+        AccessOp::CreateKey => place.create_key(call).await.map(Answer::created),
+        AccessOp::AdminCreateKey => place.create_key(call).await,
+        AccessOp::CreateAgentKey => {
+            let scope = KeyScope::Agent(call.param_id("aid")?);
+            let label = key::read_of_agent(&call.body)?;
+            let new = |new| CreateKey { label, ..CreateKey::new(place.workspace, place.by.clone(), scope, new) };
+            place.issue(new).await.map(Answer::created)
+        }
+        AccessOp::Key => {
+            let found = place.key(call)?;
+            let view = service.read(|scope| {
+                let row = own_key(scope, &place.by, workspace, found)?;
+                show::key(scope, row)
+            })?;
+            written(&place.shown(&view))
+        }
+        AccessOp::RevokeKey => {
+            let credential = place.key(call)?;
+            service.run(RevokeKey { workspace, by: place.by.clone(), credential }).await?;
+            Ok(Answer::empty())
+        }
+        AccessOp::Tokens => place.tokens(call),
+        AccessOp::CreateToken => place.create_token(call).await,
+        AccessOp::Token => {
+            let found = place.token(call)?;
+            written(&place.shown_token(&found))
+        }
+        AccessOp::RevokeToken => {
+            let token = place.token(call)?.id;
+            service.run(RevokeToken { workspace, by: place.by.clone(), token }).await?;
+            Ok(Answer::empty())
+        }
+    }
+}
+
+/// Whose workspace it is about, who asks, and when.
+struct Place<'a> {
+    service: &'a GateService,
+    by: By,
+    workspace: WorkspaceId,
+    now: Timestamp,
+}
+
+impl Place<'_> {
+    fn keys(&self, call: &Call, agent: Option<AgentId>) -> Result<Answer, Refusal> {
+        let mut query = Query::of(&call.uri);
+        let page = query.page(&agent.map_or_else(|| "keys".to_owned(), |it| format!("keys of {it}")));
+        query.finish()?;
+        let all = Range::all(Index::KeysOf, self.workspace.bits(), page.limit);
+        let (mut data, mut after, mut next) = (Vec::new(), page.after, None);
+        // An agent's keys lie among all others.
+        for _ in 0..LOOKS_MAX {
+            let found = self.service.scan(&Range { newest_first: true, after, limit: LOOK, ..all.clone() })?;
+            let ids: Vec<CredentialId> = found.iter().filter_map(row_of).collect();
+            let views = self.service.read(|scope| show::keys(scope, &self.by, self.workspace, &ids, agent))?;
+            let views: BTreeMap<CredentialId, KeyView> =
+                views.into_iter().flatten().map(|it| (it.row.id, it)).collect();
+            for row in &found {
+                if data.len() == page.limit {
+                    next = after.map(|(order, key)| page.cursor(order, key));
+                    return page.list(data, next).map(Answer::json);
+                }
+                after = Some((row.order, row.row.key));
+                data.extend(row_of(row).and_then(|it| views.get(&it)).map(|it| self.shown(it)));
+            }
+            if found.len() < LOOK {
+                return page.list(data, None).map(Answer::json);
+            }
+        }
+        next = after.map(|(order, key)| page.cursor(order, key)).or(next);
+        page.list(data, next).map(Answer::json)
+    }
+
+    fn shown(&self, view: &KeyView) -> Value {
+        key::write(view, self.service.seen.of(view.row.binding.key.bits()))
+    }
+
+    async fn create_key(&self, call: &Call) -> Result<Answer, Refusal> {
+        let asked = key::read(&call.body)?;
+        let (by, now) = (self.by.clone(), self.now);
+        let new = |new| CreateKey {
+            principal: asked.principal,
+            team: asked.team,
+            label: asked.label,
+            task_class: asked.task_class,
+            task_class_open: asked.task_class_open,
+            expires_at: asked.days.map(|it| now.plus(Span::hours(24 * it))),
+            ..CreateKey::new(self.workspace, by, asked.scope, new)
+        };
+        self.issue(new).await
+    }
+
+    /// Makes a key and shows it, this once.
+    async fn issue(&self, make: impl FnOnce(NewKey) -> CreateKey) -> Result<Answer, Refusal> {
+        let text = draw("ask_").map_err(refusal)?;
+        let row = self.service.run(make(NewKey::of(text.expose()))).await?;
+        let view = KeyView { row, state: "active" };
+        written(&json!({ "key": text.expose(), "binding": key::write(&view, None) }))
+    }
+
+    /// The row of the key that the path names.
+    fn key(&self, call: &Call) -> Result<CredentialId, Refusal> {
+        let id: KeyId = call.param_id("key")?;
+        let found = self.service.scan(&one(Index::KeysOf, self.workspace, id.bits()))?;
+        found.first().and_then(row_of).ok_or_else(Refusal::not_found)
+    }
+
+    fn tokens(&self, call: &Call) -> Result<Answer, Refusal> {
+        let mut query = Query::of(&call.uri);
+        let page = query.page("service tokens");
+        query.finish()?;
+        self.service.read(|scope| entitled(scope, &self.by, self.workspace, Right::ManageTokens))?;
+        let all = Range::all(Index::TokensOf, self.workspace.bits(), page.limit);
+        let found = self.service.scan(&page.of(Range { newest_first: true, ..all }))?;
+        let answer = page.answer(&found, |row| {
+            let token = row.row.record.as_ref().and_then(ServiceToken::peel);
+            Ok(token.map(|it| self.shown_token(it)))
+        })?;
+        Ok(Answer::json(answer))
+    }
+
+    fn shown_token(&self, it: &ServiceToken) -> Value {
+        Value::Object(token::write(it, self.now, self.service.seen.of(it.token.bits())))
+    }
+
+    async fn create_token(&self, call: &Call) -> Result<Answer, Refusal> {
+        let asked = token::read(&call.body)?;
+        let text = draw("ims_").map_err(refusal)?;
+        let create = CreateToken {
+            workspace: self.workspace,
+            by: self.by.clone(),
+            name: asked.name,
+            scopes: asked.scopes,
+            days: asked.days,
+            ip_allow: asked.ip_allow,
+            digest: Digest::of(text.expose()),
+        };
+        let made = self.service.run(create).await?;
+        let mut shown = token::write(&made, self.now, None);
+        shown.insert("token".to_owned(), json!(text.expose()));
+        written(&Value::Object(shown)).map(Answer::created)
+    }
+
+    /// The token that the path names.
+    fn token(&self, call: &Call) -> Result<std::sync::Arc<ServiceToken>, Refusal> {
+        let id: TokenId = call.param_id("stk")?;
+        self.service.read(|scope| entitled(scope, &self.by, self.workspace, Right::ManageTokens))?;
+        let found = self.service.scan(&one(Index::TokensOf, self.workspace, id.bits()))?;
+        let token = found.first().and_then(|it| ServiceToken::peel(it.row.record.as_ref()?)).cloned();
+        token.ok_or_else(Refusal::not_found)
+    }
+}
+
+/// Rows of one look at the keys.
+const LOOK: usize = 500;
+/// Looks for one page: an agent whose keys lie far apart gets a short page and a cursor to go on from.
+const LOOKS_MAX: usize = 20;
+
+/// The one entry of an index with this order.
+fn one(index: Index, workspace: WorkspaceId, order: u128) -> Range {
+    Range { from: order, until: order.saturating_add(1), ..Range::all(index, workspace.bits(), 1) }
+}
+
+fn row_of(found: &Found) -> Option<CredentialId> {
+    if let Key::Credential(id) = found.row.key { Some(id) } else { None }
+}
+
+fn written(shown: &Value) -> Result<Answer, Refusal> {
+    serde_json::to_vec(shown).map(Answer::json).map_err(|_| Refusal::internal())
+}

@@ -1,0 +1,292 @@
+//! Agents and their mandates, for persons and for machines.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use svc_core::refusal::Refusal;
+use svc_core::rules::people::agents::ChangeAgent;
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::mandates::{ChangeMandate, GrantMandate, Held, RevokeMandate};
+use svc_core::rules::people::recount::{self, Recount};
+use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent, RemoveAgent};
+use svc_core::rules::people::show::{self, AgentView};
+use svc_core::state::gate::{Action, Agent, Mandate, State};
+use svc_core::store::{Key, Range, Row as _};
+use svc_core::value::id::{AgentId, MandateId, WorkspaceId, ulid_bits};
+use svc_core::value::link::Index;
+use svc_core::value::{Id as _, Timestamp};
+
+use super::{Caller, GateService, refusal};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::drawn::draw;
+use crate::routes::AgentsOp;
+use crate::wire::agent::{self as wire, Blueprint, Spent};
+use crate::wire::mandate;
+use crate::wire::page::Query;
+
+/// Actions of a month that are added up for one agent's `spend`; of more it is not told.
+const SPEND_ACTIONS_MAX: usize = 50_000;
+/// Rows of one scan.
+const LOOK: usize = 1_000;
+/// How often a mandate's actions are counted anew because its agent acted meanwhile.
+const COUNTS_MAX: usize = 8;
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(
+    service: &GateService,
+    op: AgentsOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let (by, workspace) = caller.by()?;
+    let place = Place { service, by, workspace, now: service.gate.now() };
+    match op {
+        AgentsOp::List => place.list(call, "agents", true),
+        AgentsOp::AdminList => place.list(call, "agents of a token", false),
+        AgentsOp::Create => place.create(wire::read(&call.body, place.now)?).await,
+        AgentsOp::AdminCreate => place.create(wire::read_of_token(&call.body)?).await,
+        AgentsOp::Get => place.get(call.param_id("aid")?),
+        AgentsOp::Change => place.change(call).await,
+        AgentsOp::Remove => {
+            let (by, workspace, agent) = (place.by.clone(), workspace, call.param_id("aid")?);
+            service.run(RemoveAgent { workspace, by, agent }).await?;
+            Ok(Answer::empty())
+        }
+        AgentsOp::Mandates => place.mandates(call),
+        AgentsOp::Grant => place.grant(call).await,
+        AgentsOp::Mandate => place.mandate(call),
+        AgentsOp::ChangeMandate => place.change_mandate(call).await,
+        AgentsOp::Revoke => {
+            let held = place.held(call.param_id("mnd")?)?;
+            let (by, agent, mandate) = (place.by.clone(), held.mandate.agent, held.mandate.id.mandate);
+            service.run(RevokeMandate { workspace, by, agent, mandate }).await?;
+            Ok(Answer::empty())
+        }
+        AgentsOp::Versions => place.versions(call),
+    }
+}
+
+/// Whose workspace it is about, who asks, and when.
+struct Place<'a> {
+    service: &'a GateService,
+    by: By,
+    workspace: WorkspaceId,
+    now: Timestamp,
+}
+
+impl Place<'_> {
+    fn list(&self, call: &Call, name: &str, newest_first: bool) -> Result<Answer, Refusal> {
+        let mut query = Query::of(&call.uri);
+        let page = query.page(name);
+        query.finish()?;
+        let all = Range::all(Index::AgentsOf, self.workspace.bits(), LOOK);
+        let found = self.service.scan(&page.of(Range { newest_first, ..all }))?;
+        let id = |it: &svc_core::store::Found| if let Key::Agent(id) = it.row.key { Some(id) } else { None };
+        let ids: Vec<AgentId> = found.iter().filter_map(id).collect();
+        let views = self.service.read(|scope| show::agents(scope, &self.by, self.workspace, &ids))?;
+        let shown: BTreeMap<AgentId, AgentView> = views.into_iter().flatten().map(|it| (it.agent.id, it)).collect();
+        let answer = page.answer(&found, |row| {
+            let view = id(row).and_then(|id| shown.get(&id));
+            Ok(view.map(|it| Value::Object(wire::write(it, self.now))))
+        })?;
+        Ok(Answer::json(answer))
+    }
+
+    async fn create(&self, asked: Blueprint) -> Result<Answer, Refusal> {
+        let key = draw("ask_").map_err(refusal)?;
+        let register = RegisterAgent {
+            workspace: self.workspace,
+            by: self.by.clone(),
+            name: asked.name,
+            principal: ActsFor::Email(asked.email),
+            tier: asked.tier,
+            sponsor: asked.sponsor,
+            kill_owner: asked.kill_owner,
+            mandates: asked.mandates,
+            key: NewKey::of(key.expose()),
+            plans: self.service.plans,
+        };
+        let made = self.service.run(register).await?;
+        let row = svc_core::state::people::Credential::id_of(&svc_core::value::digest::Digest::of(key.expose()));
+        let (view, binding) = self.service.read(|scope| {
+            let view = show::view(scope, std::sync::Arc::clone(&made.agent))?;
+            let row = scope.get::<svc_core::state::people::Credential>(row)?.ok_or_else(Refusal::internal)?;
+            Ok((view, show::key(scope, row)?))
+        })?;
+        let mut shown = wire::write(&view, self.now);
+        shown.insert("key".to_owned(), json!(key.expose()));
+        shown.insert("binding".to_owned(), crate::wire::key::write(&binding, None));
+        written(shown).map(Answer::created)
+    }
+
+    fn get(&self, id: AgentId) -> Result<Answer, Refusal> {
+        let view = self.service.read(|scope| show::agent(scope, &self.by, self.workspace, id))?;
+        self.whole(&view)
+    }
+
+    /// An agent's record with what it did lately.
+    fn whole(&self, view: &AgentView) -> Result<Answer, Refusal> {
+        let lately = self.service.read(|scope| show::lately(scope, &view.agent))?;
+        let spend = self.spend(&view.agent, lately.month)?;
+        let mut shown = wire::write(view, self.now);
+        wire::write_lately(&mut shown, &lately, spend.as_ref());
+        written(shown)
+    }
+
+    /// What the agent's payments of the running month add up to, by currency.
+    fn spend(
+        &self,
+        agent: &Agent,
+        month: Timestamp,
+    ) -> Result<Option<BTreeMap<svc_core::value::currency::Currency, Spent>>, Refusal> {
+        let all = Range::all(Index::ActionsOf, agent.id.bits(), LOOK);
+        let mut range = Range { from: ulid_bits(month, 0), ..all };
+        let (mut sums, mut looked_at) = (BTreeMap::<_, Spent>::new(), 0);
+        loop {
+            let found = self.service.scan(&range)?;
+            looked_at += found.len();
+            for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
+                let Some(payment) = &action.payment else { continue };
+                let sum = sums.entry(payment.currency).or_default();
+                match &action.state {
+                    State::Denied { .. } | State::Expired { .. } => {}
+                    State::Pending { .. } => sum.reserved = sum.reserved.saturating_add(payment.amount),
+                    State::Allowed(allowed) => match (&allowed.outcome, allowed.lapsed) {
+                        (Some(outcome), _) => {
+                            sum.settled = sum.settled.saturating_add(outcome.posted.unwrap_or_default());
+                        }
+                        (None, Some(_)) => sum.settled = sum.settled.saturating_add(payment.amount),
+                        (None, None) => sum.reserved = sum.reserved.saturating_add(payment.amount),
+                    },
+                }
+            }
+            match found.last() {
+                Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
+                _ => return Ok(Some(sums)),
+            }
+            if looked_at >= SPEND_ACTIONS_MAX {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
+        let asked = wire::read_change(&call.body)?;
+        let (by, workspace, agent) = (self.by.clone(), self.workspace, call.param_id("aid")?);
+        let wire::AgentChange { name, tier, sponsor, kill_owner } = asked;
+        let changed = self.service.run(ChangeAgent { workspace, by, agent, name, tier, sponsor, kill_owner }).await?;
+        let view = self.service.read(|scope| show::view(scope, std::sync::Arc::clone(&changed)))?;
+        self.whole(&view)
+    }
+
+    fn mandates(&self, call: &Call) -> Result<Answer, Refusal> {
+        let mut query = Query::of(&call.uri);
+        let page = query.page("mandates of an agent");
+        query.finish()?;
+        let id = call.param_id("aid")?;
+        let view = self.service.read(|scope| show::agent(scope, &self.by, self.workspace, id))?;
+        let after = page.after.map(|(order, _)| order);
+        let order = |it: &Held| it.mandate.id.mandate.bits();
+        let rest: Vec<&Held> =
+            view.mandates.iter().rev().filter(|it| after.is_none_or(|after| order(it) < after)).collect();
+        let shown = rest.get(..page.limit).unwrap_or(&rest);
+        let last = shown.last().filter(|_| rest.len() > page.limit);
+        let next = last.map(|it| page.cursor(order(it), Mandate::key(it.mandate.id)));
+        let data = shown.iter().map(|it| mandate::write(it, self.now)).collect();
+        page.list(data, next).map(Answer::json)
+    }
+
+    async fn grant(&self, call: &Call) -> Result<Answer, Refusal> {
+        let asked = mandate::read_new(&call.body, self.now)?;
+        let (by, workspace, agent) = (self.by.clone(), self.workspace, call.param_id("aid")?);
+        let (content, confirm_broaden, plans) = (asked.content, asked.confirm_broaden, self.service.plans);
+        let made = self.service.run(GrantMandate { workspace, by, agent, content, confirm_broaden, plans }).await?;
+        let held = self.held(made.id.mandate)?;
+        Ok(shown(&held, self.now)?.created())
+    }
+
+    fn held(&self, id: MandateId) -> Result<Held, Refusal> {
+        let held = self.service.read(|scope| show::mandate(scope, &self.by, self.workspace, id))?;
+        if held.grant.is_some() {
+            return Ok(held);
+        }
+        let all = Range::all(Index::VersionsOf, id.bits(), 1);
+        let last = self.service.scan(&Range { newest_first: true, ..all })?;
+        let last = last.first().and_then(|it| Mandate::peel(it.row.record.as_ref()?)).cloned();
+        Ok(Held { mandate: last.unwrap_or(held.mandate), grant: None })
+    }
+
+    fn mandate(&self, call: &Call) -> Result<Answer, Refusal> {
+        shown(&self.held(call.param_id("mnd")?)?, self.now)
+    }
+
+    async fn change_mandate(&self, call: &Call) -> Result<Answer, Refusal> {
+        let held = self.held(call.param_id("mnd")?)?;
+        if held.grant.is_none() {
+            return Err(Refusal::not_found());
+        }
+        let asked = mandate::read_change(&call.body, &held.mandate.terms, self.now)?;
+        let mut change = ChangeMandate {
+            workspace: self.workspace,
+            by: self.by.clone(),
+            agent: held.mandate.agent,
+            mandate: held.mandate.id.mandate,
+            change: asked.change,
+            paused: asked.paused,
+            confirm_broaden: asked.confirm_broaden,
+            counted: None,
+        };
+        for _ in 0..COUNTS_MAX {
+            if let Some(held) = self.service.run(change.clone()).await? {
+                return shown(&held, self.now);
+            }
+            change.counted = self.count(&change)?;
+        }
+        // The agent acts faster than its actions are counted: pause the mandate first.
+        Err(Refusal::not_ready())
+    }
+
+    /// What the mandate's own actions add up to in the periods that change.
+    fn count(&self, change: &ChangeMandate) -> Result<Option<Recount>, Refusal> {
+        let Some(mut counted) = self.service.read(|scope| recount::plan(scope, change))? else { return Ok(None) };
+        let mut after = None;
+        loop {
+            let found = self.service.scan(&counted.range(after))?;
+            for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
+                counted.add(action);
+            }
+            match found.last() {
+                Some(last) => after = Some((last.order, last.row.key)),
+                None => return Ok(Some(counted)),
+            }
+        }
+    }
+
+    fn versions(&self, call: &Call) -> Result<Answer, Refusal> {
+        let mut query = Query::of(&call.uri);
+        let id: MandateId = call.param_id("mnd")?;
+        let page = query.page(&format!("versions of {id}"));
+        query.finish()?;
+        let held = self.held(id)?;
+        let all = Range::all(Index::VersionsOf, id.bits(), LOOK);
+        let found = self.service.scan(&page.of(Range { newest_first: true, ..all }))?;
+        let answer = page.answer(&found, |row| {
+            let mandate = row.row.record.as_ref().and_then(Mandate::peel).cloned();
+            Ok(mandate.map(|mandate| mandate::write(&Held { mandate, grant: held.grant.clone() }, self.now)))
+        })?;
+        Ok(Answer::json(answer))
+    }
+}
+
+fn shown(held: &Held, now: Timestamp) -> Result<Answer, Refusal> {
+    serde_json::to_vec(&mandate::write(held, now)).map(Answer::json).map_err(|_| Refusal::internal())
+}
+
+fn written(shown: Map<String, Value>) -> Result<Answer, Refusal> {
+    serde_json::to_vec(&Value::Object(shown)).map(Answer::json).map_err(|_| Refusal::internal())
+}

@@ -1,0 +1,116 @@
+//! Keys (CONTRACT part 2, "People, keys, tokens").
+
+use serde_json::{Value, json};
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::rules::people::show::KeyView;
+use svc_core::state::people::KeyScope;
+use svc_core::value::id::{PrincipalId, TeamId};
+use svc_core::value::text::Label;
+use svc_core::value::{Invalid, Timestamp};
+
+use super::{Fields, integer, parse, text, truth};
+
+/// The longest life of a key that has an end, in days.
+const DAYS_MAX: i64 = 3_650;
+
+/// A wish for a key.
+#[derive(Debug)]
+pub struct NewKey {
+    /// What it may do.
+    pub scope: KeyScope,
+    /// Who its traffic counts for.
+    pub principal: Option<PrincipalId>,
+    /// The team its traffic counts for.
+    pub team: Option<TeamId>,
+    /// What people call it.
+    pub label: Option<Label>,
+    /// The class of its tasks.
+    pub task_class: Option<Label>,
+    /// Whether a call may name another class.
+    pub task_class_open: bool,
+    /// In how many days it ends by itself.
+    pub days: Option<i64>,
+}
+
+/// Reads a wish for a key that is no agent's.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read(body: &[u8]) -> Result<NewKey, Refusal> {
+    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let mut fields = Fields::of(&json)?;
+    let scope = fields.optional("scope", |it| match text(it)? {
+        "inference" => Ok(KeyScope::Inference),
+        "admin" => Ok(KeyScope::Admin),
+        "agent" => Err(Invalid::new("must be `inference` or `admin`: an agent's key is made at the agent")),
+        _ => Err(Invalid::new("must be `inference` or `admin`")),
+    });
+    if fields.raw("policyProfileId").is_some() {
+        fields.note(FieldError::new("policyProfileId", "names no policy profile of this workspace"));
+    }
+    let made = NewKey {
+        scope: scope.unwrap_or(KeyScope::Inference),
+        principal: fields.optional("principalId", |it| PrincipalId::parse(text(it)?)),
+        team: fields.optional("teamId", |it| TeamId::parse(text(it)?)),
+        label: fields.optional("label", |it| Label::parse(text(it)?)),
+        task_class: fields.optional("taskClassId", |it| task_class(text(it)?)),
+        task_class_open: fields.optional("taskClassOpen", truth).unwrap_or_default(),
+        days: fields.optional("expiresInDays", |it| {
+            let days = integer(it)?;
+            let is_within = (1..=DAYS_MAX).contains(&days);
+            is_within.then_some(days).ok_or_else(|| Invalid::new(format!("must be between 1 and {DAYS_MAX}")))
+        }),
+    };
+    fields.finish(Some(made))
+}
+
+/// A dotted name of 1 to 64 characters.
+fn task_class(name: &str) -> Result<Label, Invalid> {
+    let is_part = |it: &str| {
+        !it.is_empty()
+            && it.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_' || it == b'-')
+    };
+    if name.len() <= 64 && name.split('.').all(is_part) {
+        Label::parse(name)
+    } else {
+        Err(Invalid::new("must be 1 to 64 lower-case letters, digits, `_` and `-`, in dotted parts"))
+    }
+}
+
+/// Reads the label of an agent's own key.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read_of_agent(body: &[u8]) -> Result<Option<Label>, Refusal> {
+    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["label"]);
+    let label = fields.optional("label", |it| Label::parse(text(it)?));
+    fields.finish(Some(label))
+}
+
+/// A key's binding. `used_at` is when it was last shown to this server.
+#[must_use]
+pub fn write(view: &KeyView, used_at: Option<Timestamp>) -> Value {
+    let row = &view.row;
+    let mut shown = json!({
+        "id": row.binding.key,
+        "prefix": row.prefix,
+        "label": row.label,
+        "scope": row.binding.scope.as_str(),
+        "principalId": row.binding.principal,
+        "teamId": row.binding.team,
+        "taskClassId": row.binding.task_class,
+        "policyProfileId": null,
+        "taskClassOpen": row.binding.task_class_open,
+        "state": view.state,
+        "lastUsedAt": used_at.map(|it| it.to_string()),
+        "expiresAt": row.expires_at.map(|it| it.to_string()),
+        "createdBy": row.created_by.as_ref().map(ToString::to_string),
+        "createdAt": row.created_at.to_string(),
+    });
+    if let (Some(members), KeyScope::Agent(agent)) = (shown.as_object_mut(), row.binding.scope) {
+        members.insert("agentId".to_owned(), json!(agent));
+    }
+    shown
+}

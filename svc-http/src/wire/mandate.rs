@@ -1,0 +1,385 @@
+//! Mandates and templates (CONTRACT part 2, "Mandate"): every fault of a body at once, and what answers show.
+
+use serde_json::{Map, Value, json};
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::rules::people::mandates::{Content, Held};
+use svc_core::state::gate::{
+    ActionPattern, CATALOGUE, Count, Duplicates, Fields as Allowed, LimitsChange, MerchantsChange, OnLimit, PerPeriod,
+    Set, Template, Terms, TermsChange, ToolsChange, WorkspaceTemplate,
+};
+use svc_core::value::currency::Currency;
+use svc_core::value::domain::DomainPattern;
+use svc_core::value::glob::ToolGlob;
+use svc_core::value::json::Json;
+use svc_core::value::period::Period;
+use svc_core::value::text::Label;
+use svc_core::value::{Invalid, Timestamp};
+
+use super::{Fields, integer, list_of, parse, text, truth};
+
+/// Entries of one list of a mandate.
+const LIST_MAX: usize = 1_000;
+/// The members of a mandate that a person sets.
+const SETTABLE: [&str; 8] = ["name", "actions", "limits", "merchants", "fields", "tools", "duplicates", "expiresAt"];
+
+/// A wish for a mandate.
+#[derive(Debug)]
+pub struct NewMandate {
+    /// What it says.
+    pub content: Content,
+    /// `confirmBroaden`.
+    pub confirm_broaden: bool,
+}
+
+/// Reads a wish for a mandate.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_mandate` naming every fault.
+pub fn read_new(body: &[u8], now: Timestamp) -> Result<NewMandate, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let confirm = fields.optional("confirmBroaden", truth);
+    let content = content(&mut fields, now, &["confirmBroaden"]);
+    let faults = fields.into_all_faults();
+    match content {
+        Some(content) if faults.is_empty() => Ok(NewMandate { content, confirm_broaden: confirm.unwrap_or_default() }),
+        _ => Err(Refusal::invalid_mandate(faults)),
+    }
+}
+
+/// A mandate by template, or whole. `more` are members of the body beside the mandate's own.
+pub(super) fn content(fields: &mut Fields<'_>, now: Timestamp, more: &[&str]) -> Option<Content> {
+    if fields.raw("template").is_some() {
+        fields.only(&[&["template"], more].concat());
+        let name = fields.required("template", |it| Label::parse(text(it)?));
+        return name.map(|it| Content::Template(it.as_str().into()));
+    }
+    fields.only(&[&SETTABLE, more].concat());
+    whole(fields, now).map(|it| Content::Whole(Box::new(it)))
+}
+
+/// A whole mandate, with everything that makes it none.
+fn whole(fields: &mut Fields<'_>, now: Timestamp) -> Option<Terms> {
+    for name in ["name", "actions"] {
+        if fields.raw(name).is_none() {
+            fields.note(FieldError::missing(fields.path(name)));
+        }
+    }
+    let change = change(fields);
+    let placeholder = |change: &TermsChange| TermsChange {
+        name: change.name.clone().or_else(|| Label::parse("mandate").ok()),
+        actions: change.actions.clone().or_else(|| Some(vec![ActionPattern::parse("custom.none").ok()?])),
+        ..change.clone()
+    };
+    if let Some(terms) = placeholder(&change).into_terms() {
+        fields.note_beside(terms.faults(now));
+    }
+    change.into_terms()
+}
+
+/// A change of a mandate.
+#[derive(Debug)]
+pub struct MandateChange {
+    /// What it says.
+    pub change: TermsChange,
+    /// Whether it is paused from now on.
+    pub paused: Option<bool>,
+    /// `confirmBroaden`.
+    pub confirm_broaden: bool,
+}
+
+/// Reads a change of a mandate that says `old` now: members that are not named stay, `null` takes one away.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_mandate` naming every fault.
+pub fn read_change(body: &[u8], old: &Terms, now: Timestamp) -> Result<MandateChange, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&[&SETTABLE[..], &["state", "confirmBroaden"]].concat());
+    let confirm = fields.optional("confirmBroaden", truth);
+    let paused = fields.optional("state", |it| match text(it)? {
+        "active" => Ok(false),
+        "paused" => Ok(true),
+        _ => Err(Invalid::new("must be `active` or `paused`")),
+    });
+    for name in ["name", "actions", "state"] {
+        if fields.is_null(name) {
+            fields.fault(name, Invalid::new("cannot be taken away"));
+        }
+    }
+    let change = change(&mut fields);
+    let terms = change.onto(old);
+    if terms != *old {
+        fields.note_beside(terms.faults(now));
+        fields.note_beside(terms.faults_after(old));
+    }
+    let faults = fields.into_all_faults();
+    if faults.is_empty() {
+        Ok(MandateChange { change, paused, confirm_broaden: confirm.unwrap_or_default() })
+    } else {
+        Err(Refusal::invalid_mandate(faults))
+    }
+}
+
+fn change(fields: &mut Fields<'_>) -> TermsChange {
+    TermsChange {
+        name: fields.optional("name", |it| Label::parse(text(it)?)),
+        actions: list(fields, "actions", ActionPattern::parse),
+        limits: object(fields, "limits", limits),
+        merchants: object(fields, "merchants", |it| {
+            it.only(&["allow", "deny"]);
+            MerchantsChange {
+                allow: set_list(it, "allow", DomainPattern::parse),
+                deny: set_list(it, "deny", DomainPattern::parse),
+            }
+        }),
+        fields: match object(fields, "fields", |it| {
+            it.only(&["allow"]);
+            if it.raw("allow").is_none() {
+                it.note(FieldError::missing(it.path("allow")));
+            }
+            list(it, "allow", Label::parse)
+        }) {
+            Set::Keep | Set::To(None) => Set::Keep,
+            Set::Clear => Set::Clear,
+            Set::To(Some(allow)) => Set::To(Allowed { allow }),
+        },
+        tools: object(fields, "tools", |it| {
+            it.only(&["allow", "deny"]);
+            ToolsChange { allow: set_list(it, "allow", ToolGlob::parse), deny: set_list(it, "deny", ToolGlob::parse) }
+        }),
+        duplicates: or_default(fields, "duplicates", |it| match text(it)? {
+            "ask" => Ok(Duplicates::Ask),
+            "record" => Ok(Duplicates::Record),
+            _ => Err(Invalid::new("must be `ask` or `record`")),
+        }),
+        expires_at: set(fields, "expiresAt", |it| Timestamp::parse(text(it)?)),
+    }
+}
+
+fn limits(fields: &mut Fields<'_>) -> LimitsChange {
+    fields.only(&["currency", "perAction", "perPeriod", "count", "askAbove", "onLimit"]);
+    LimitsChange {
+        currency: set(fields, "currency", |it| Currency::parse(text(it)?)),
+        per_action: set(fields, "perAction", integer),
+        per_period: both(object(fields, "perPeriod", |it| {
+            it.only(&["amount", "period"]);
+            let (amount, period) = (it.required("amount", integer), it.required("period", period));
+            Some(PerPeriod { amount: amount?, period: period? })
+        })),
+        count: both(object(fields, "count", |it| {
+            it.only(&["max", "period"]);
+            let max = it.required("max", |it| {
+                u32::try_from(integer(it)?).map_err(|_| Invalid::new("must be between 1 and 4294967295"))
+            });
+            let period = it.required("period", period);
+            Some(Count { max: max?, period: period? })
+        })),
+        ask_above: set(fields, "askAbove", integer),
+        on_limit: or_default(fields, "onLimit", |it| match text(it)? {
+            "deny" => Ok(OnLimit::Deny),
+            "ask" => Ok(OnLimit::Ask),
+            _ => Err(Invalid::new("must be `deny` or `ask`")),
+        }),
+    }
+}
+
+fn period(value: &Json) -> Result<Period, Invalid> {
+    Period::parse(text(value)?)
+}
+
+/// An object whose reader gave nothing has noted why.
+fn both<T>(read: Set<Option<T>>) -> Set<T> {
+    match read {
+        Set::Keep | Set::To(None) => Set::Keep,
+        Set::Clear => Set::Clear,
+        Set::To(Some(it)) => Set::To(it),
+    }
+}
+
+fn set<'a, T>(fields: &mut Fields<'a>, name: &str, read: impl FnOnce(&'a Json) -> Result<T, Invalid>) -> Set<T> {
+    if fields.is_null(name) {
+        return Set::Clear;
+    }
+    fields.optional(name, read).map_or(Set::Keep, Set::To)
+}
+
+fn or_default<'a, T: Default>(
+    fields: &mut Fields<'a>,
+    name: &str,
+    read: impl FnOnce(&'a Json) -> Result<T, Invalid>,
+) -> Option<T> {
+    if fields.is_null(name) { Some(T::default()) } else { fields.optional(name, read) }
+}
+
+fn object<'a, T>(fields: &mut Fields<'a>, name: &str, read: impl FnOnce(&mut Fields<'a>) -> T) -> Set<T> {
+    if fields.is_null(name) {
+        return Set::Clear;
+    }
+    // What is sound of it is looked at also where something else in it is not: every fault is to be named.
+    let mut found = None;
+    fields.nested(name, |it| {
+        found = Some(read(it));
+        Some(())
+    });
+    found.map_or(Set::Keep, Set::To)
+}
+
+fn set_list<T>(fields: &mut Fields<'_>, name: &str, read: fn(&str) -> Result<T, Invalid>) -> Set<Vec<T>> {
+    if fields.is_null(name) {
+        return Set::Clear;
+    }
+    list(fields, name, read).map_or(Set::Keep, Set::To)
+}
+
+/// A list of texts; every one that is wrong is named by its place.
+fn list<T>(fields: &mut Fields<'_>, name: &str, read: fn(&str) -> Result<T, Invalid>) -> Option<Vec<T>> {
+    let items = fields.optional(name, |it| list_of(it, 0, LIST_MAX))?;
+    let mut out = Vec::with_capacity(items.len());
+    for (place, item) in items.iter().enumerate() {
+        match text(item).and_then(read) {
+            Ok(item) => out.push(item),
+            Err(why) => fields.fault(&format!("{name}.{place}"), why),
+        }
+    }
+    (out.len() == items.len()).then_some(out)
+}
+
+/// A mandate's record.
+#[must_use]
+pub fn write(held: &Held, now: Timestamp) -> Value {
+    let mandate = &held.mandate;
+    let mut out = members(&mandate.terms);
+    let expired = mandate.expires_at.is_some_and(|end| end <= now);
+    let state = match &held.grant {
+        None => "revoked",
+        Some(_) if expired => "expired",
+        Some(grant) if grant.paused => "paused",
+        Some(_) => "active",
+    };
+    out.insert("id".to_owned(), json!(mandate.id.mandate));
+    out.insert("agentId".to_owned(), json!(mandate.agent));
+    out.insert("version".to_owned(), json!(mandate.id.version));
+    out.insert("state".to_owned(), json!(state));
+    if let Some(template) = &mandate.template {
+        out.insert("template".to_owned(), json!(template));
+    }
+    out.insert("createdBy".to_owned(), json!(mandate.created_by.as_ref().map(ToString::to_string)));
+    out.insert("createdAt".to_owned(), json!(mandate.created_at.to_string()));
+    Value::Object(out)
+}
+
+/// The members that a person sets.
+fn members(terms: &Terms) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.insert("name".to_owned(), json!(terms.name));
+    out.insert("actions".to_owned(), json!(terms.actions));
+    if let Some(limits) = &terms.limits {
+        out.insert("limits".to_owned(), json!(limits));
+    }
+    if let Some(merchants) = &terms.merchants {
+        out.insert("merchants".to_owned(), json!(merchants));
+    }
+    if let Some(fields) = &terms.fields {
+        out.insert("fields".to_owned(), json!(fields));
+    }
+    if let Some(tools) = &terms.tools {
+        out.insert("tools".to_owned(), json!(tools));
+    }
+    out.insert("duplicates".to_owned(), json!(terms.duplicates));
+    if let Some(end) = terms.expires_at {
+        out.insert("expiresAt".to_owned(), json!(end.to_string()));
+    }
+    out
+}
+
+/// Reads a new template: its name and what it says. Amounts without a currency are in `currency`.
+///
+/// # Errors
+/// `invalid_json`, `invalid_request` where the name is none, or `invalid_mandate`; each naming every fault.
+pub fn read_template(body: &[u8], currency: Currency, now: Timestamp) -> Result<(Label, Terms), Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["name", "mandate"]);
+    let name = fields.required("name", |it| Label::parse(text(it)?));
+    let own = fields.is_sound();
+    let terms = template_terms(&mut fields, name.as_ref(), currency, now);
+    let faults = fields.into_all_faults();
+    match (name, terms) {
+        (Some(name), Some(terms)) if faults.is_empty() => Ok((name, terms)),
+        _ if own => Err(Refusal::invalid_mandate(faults)),
+        _ => Err(Refusal::invalid_request(faults)),
+    }
+}
+
+/// Reads what a template is to say from now on: all of it, for there is no version of a template.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_mandate` naming every fault.
+pub fn read_template_change(body: &[u8], name: &Label, currency: Currency, now: Timestamp) -> Result<Terms, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["mandate"]);
+    let terms = template_terms(&mut fields, Some(name), currency, now);
+    let faults = fields.into_all_faults();
+    terms.filter(|_| faults.is_empty()).ok_or_else(|| Refusal::invalid_mandate(faults))
+}
+
+fn template_terms(fields: &mut Fields<'_>, name: Option<&Label>, currency: Currency, now: Timestamp) -> Option<Terms> {
+    if fields.raw("mandate").is_none() {
+        fields.note(FieldError::missing("mandate"));
+        return None;
+    }
+    fields.nested("mandate", |it| {
+        it.only(&SETTABLE);
+        if it.raw("actions").is_none() {
+            it.note(FieldError::missing(it.path("actions")));
+        }
+        let mut read = change(it);
+        read.name = read.name.or_else(|| name.cloned());
+        if let Set::To(limits) = &mut read.limits
+            && limits.currency == Set::Keep
+        {
+            limits.currency = Set::To(currency);
+        }
+        let terms = read.into_terms()?;
+        it.note_beside(terms.faults(now));
+        Some(terms)
+    })
+}
+
+/// A template that a workspace added.
+#[must_use]
+pub fn write_template(template: &WorkspaceTemplate) -> Value {
+    json!({
+        "id": template.name,
+        "name": template.name,
+        "builtIn": false,
+        "mandate": members(&template.terms),
+        "createdBy": template.created_by.as_ref().map(ToString::to_string),
+        "createdAt": template.created_at.to_string(),
+    })
+}
+
+/// A template of the catalogue, in `currency`. It was there before the workspace and has no maker.
+///
+/// # Errors
+/// None that the catalogue's own test does not rule out.
+pub fn write_built_in(template: &Template, currency: Currency, since: Timestamp) -> Result<Value, Refusal> {
+    let terms = template.terms(currency).map_err(|_| Refusal::internal())?;
+    Ok(json!({
+        "id": template.name,
+        "name": template.name,
+        "builtIn": true,
+        "mandate": members(&terms),
+        "createdBy": null,
+        "createdAt": since.to_string(),
+    }))
+}
+
+/// The catalogue's templates.
+#[must_use]
+pub const fn catalogue() -> &'static [Template] {
+    const ALL: &[Template] = &CATALOGUE;
+    ALL
+}
