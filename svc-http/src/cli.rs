@@ -16,6 +16,7 @@ mod receipt;
 mod secret;
 mod serve;
 mod setup;
+mod sign_in_link;
 mod store;
 mod token;
 mod welcome;
@@ -127,6 +128,15 @@ enum Command {
     Serve {
         #[command(flatten)]
         callbacks: Callbacks,
+    },
+    /// Make a one-time link for somebody who cannot sign in otherwise, and print it
+    SignInLink {
+        /// The address they sign in with
+        #[arg(value_name = "EMAIL", value_parser = Email::parse)]
+        email: Email,
+        /// Print one JSON object on one line
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -286,6 +296,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Migrate { json } => migrate::run(&place.load(Flags::default())?.config, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),
         Command::Token(TokenCommand::Create(wish)) => token::create(&place.load(Flags::default())?.config, &wish),
+        Command::SignInLink { email, json } => sign_in_link::run(&place.load(Flags::default())?.config, &email, json),
         Command::Serve { callbacks } => {
             let flags = Flags { listen: None, allow_private_callbacks: callbacks.allow_private };
             serve::serve(place.load(flags)?)

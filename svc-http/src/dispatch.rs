@@ -148,6 +148,7 @@ pub(crate) async fn dispatch<S: Service>(
         | Op::Evidence(_)
         | Op::Integrations(_)
         | Op::Me(_)
+        | Op::SignIn(_)
         | Op::Stops(_) => service.family(caller, call).await,
     }
 }

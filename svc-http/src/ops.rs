@@ -12,6 +12,7 @@ mod gate;
 mod integrations;
 mod me;
 mod settings;
+mod sign_in;
 mod stops;
 
 use std::error::Error;
@@ -22,10 +23,11 @@ use svc_core::engine::Failure;
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::Caller as AgentCaller;
 use svc_core::rules::people::by::{By, KeyCaller, Person, SignedIn, TokenCaller, check_token, person_in, signed_in};
+use svc_core::rules::people::sessions::{SEEN_SLACK, TouchSession};
 use svc_core::rules::read::check_key;
 use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gate::receipt::PublicKeys;
-use svc_core::state::people::{Binding, Credential, KeyScope, Plans, Reach, Right, Role};
+use svc_core::state::people::{Binding, Credential, KeyScope, Plans, Reach, Right, Role, Session};
 use svc_core::store::{CommitError, Range};
 use svc_core::turn::{Halt, Scope};
 use svc_core::value::Id;
@@ -36,10 +38,13 @@ use svc_store::{Gate, StoreError};
 pub use self::gate::Known;
 use crate::answer::Answer;
 use crate::dispatch::{Call, Service, Shown};
+use crate::headers::Site;
 use crate::keys::Keys;
 use crate::live::Live;
+use crate::passwords::Passwords;
 use crate::routes::{Auth, Op};
 use crate::seen::Seen;
+use crate::wrong_sign_ins::WrongSignIns;
 
 /// The gate as a [`Service`].
 #[derive(Debug)]
@@ -55,6 +60,9 @@ pub struct GateService {
     /// What plans allow.
     pub plans: Plans,
     seen: Seen,
+    site: Site,
+    passwords: Passwords,
+    wrong: WrongSignIns,
 }
 
 /// Who calls, by the one credential that the route takes.
@@ -131,6 +139,9 @@ impl GateService {
             base_url: base_url.to_owned(),
             plans: Plans::default(),
             seen: Seen::new(),
+            site: Site::of(base_url),
+            passwords: Passwords::default(),
+            wrong: WrongSignIns::default(),
         }
     }
 
@@ -213,7 +224,11 @@ impl Service for GateService {
                     address: shown.address,
                 }))
             }
-            Auth::Session => Ok(Caller::Session(Box::new(self.read(|scope| signed_in(scope, &digest))?))),
+            Auth::Session => {
+                let session = self.read(|scope| signed_in(scope, &digest))?;
+                self.note_use(&session.row);
+                Ok(Caller::Session(Box::new(session)))
+            }
             Auth::Member(right) => self.member(&digest, shown.workspace, right).map(Caller::Member),
         }
     }
@@ -282,6 +297,7 @@ impl Service for GateService {
             Op::Access(op) => access::answer(self, op, &known?, &call).await,
             Op::Settings(op) => settings::answer(self, op, &known?, &call).await,
             Op::Me(op) => me::answer(self, op, &known?, &call).await,
+            Op::SignIn(op) => sign_in::answer(self, op, &call).await,
             Op::Authorize
             | Op::ReadAction
             | Op::RegisterCallback
@@ -301,16 +317,25 @@ impl Service for GateService {
 impl GateService {
     fn member(&self, digest: &Digest, workspace: Option<&str>, right: Right) -> Result<Member, Refusal> {
         let workspace = WorkspaceId::parse(workspace.unwrap_or_default());
-        self.read(|scope| {
+        let (member, session) = self.read(|scope| {
             // Whoever is not signed in learns nothing of workspaces.
             let signed_in = signed_in(scope, digest)?;
             let workspace = workspace.clone().map_err(|_| Refusal::not_found())?;
             let (person, role) = person_in(scope, &signed_in, workspace)?;
             match role.reach(right) {
                 Reach::No => Err(Refusal::forbidden(format!("a workspace's {} may not do that", role.as_str())).into()),
-                reach => Ok(Member { person, role, reach }),
+                reach => Ok((Member { person, role, reach }, signed_in.row)),
             }
-        })
+        })?;
+        self.note_use(&session);
+        Ok(member)
+    }
+
+    /// Has a session's use noted, where the last note is old. Nobody waits for it.
+    fn note_use(&self, session: &Session) {
+        if self.gate.now().since(session.seen_at) >= SEEN_SLACK {
+            drop(self.gate.submit(TouchSession(session.id)));
+        }
     }
 }
 

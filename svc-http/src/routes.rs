@@ -14,6 +14,7 @@ mod gate;
 mod integrations;
 mod me;
 mod settings;
+mod sign_in;
 mod stops;
 
 use http::Method;
@@ -29,6 +30,7 @@ pub use evidence::EvidenceOp;
 pub use integrations::IntegrationsOp;
 pub use me::MeOp;
 pub use settings::SettingsOp;
+pub use sign_in::SignInOp;
 pub use stops::StopsOp;
 
 /// What a route does; `dispatch.rs` has one arm for each, and for the routes of a family `ops/` has its file.
@@ -78,6 +80,8 @@ pub enum Op {
     Settings(SettingsOp),
     /// A person's own account and sessions.
     Me(MeOp),
+    /// Signing in.
+    SignIn(SignInOp),
 }
 
 /// Who may call a route. Exactly one kind of credential is read; any other is treated as not sent.
@@ -259,7 +263,6 @@ pub const TABLES: &[&[Route]] = &[
     gate::ROUTES,
     approvals::ROUTES,
     evidence::ROUTES,
-    stops::ROUTES,
     me::ROUTES,
     integrations::ROUTES,
     actions::ROUTES,
@@ -267,6 +270,8 @@ pub const TABLES: &[&[Route]] = &[
     agents::ROUTES,
     access::ROUTES,
     settings::ROUTES,
+    stops::ROUTES,
+    sign_in::ROUTES,
 ];
 
 /// Every route of this server, in the order of documentation.

@@ -8,6 +8,7 @@ mod administration;
 mod approvals;
 mod evidence;
 mod integrations;
+mod people;
 mod stops;
 
 use serde_json::{Map, Value, json};
@@ -45,7 +46,8 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(approvals::all())
         .chain(integrations::all())
         .chain(evidence::all())
-        .chain(stops::all());
+        .chain(stops::all())
+        .chain(people::all());
     schemas.map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 

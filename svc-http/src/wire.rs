@@ -17,6 +17,7 @@ pub mod me;
 pub mod page;
 pub mod settings;
 pub mod settlement;
+pub mod sign_in;
 pub mod stop;
 pub mod suggestion;
 pub mod token;

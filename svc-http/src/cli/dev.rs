@@ -44,7 +44,7 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
             home.variables(&here).map(|line| format!("In another shell, for what comes next:\n\n  {line}\n\n"));
         print(&format!(
             "svc is ready at {here}\n\n{}\nAsk before you act:\n\n  {}\n\n{}The interface is described at {here}/docs. Ctrl-C stops the server; the next start keeps all of it.\n",
-            home.as_text(),
+            home.as_text(base_url.as_str()),
             home.request(&here),
             variables.unwrap_or_default(),
         ))

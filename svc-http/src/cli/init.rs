@@ -28,7 +28,11 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
                 "With `svc serve` running, ask before you act:",
             ),
         };
-        print(&format!("{done}\n\n{}\n{next}\n\n  {}\n", home.as_text(), home.request(base_url.as_str())))?;
+        print(&format!(
+            "{done}\n\n{}\n{next}\n\n  {}\n",
+            home.as_text(base_url.as_str()),
+            home.request(base_url.as_str())
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

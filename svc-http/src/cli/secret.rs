@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::value::digest::Digest;
 use svc_core::value::secret::Secret;
+use svc_http::secrets;
 
 use super::output::Problem;
 
@@ -33,6 +34,16 @@ pub(crate) fn new_key() -> Result<NewSecret, Problem> {
     let text = format!("ask_{}", URL_SAFE_NO_PAD.encode(bytes));
     let prefix = text.chars().take(PREFIX_CHARS).collect::<String>().into_boxed_str();
     Ok(NewSecret { stored: NewKey { digest: Digest::of(&text), prefix }, text: Secret::new(text) })
+}
+
+/// A new token of a one-time link.
+///
+/// # Errors
+/// As [`new_key`].
+pub(crate) fn new_link() -> Result<secrets::NewSecret, Problem> {
+    secrets::draw(secrets::LINK_PREFIX).map_err(|error| {
+        Problem::new(format!("the system gives no random bytes: {error}"), "Try again once it has started up.")
+    })
 }
 
 #[cfg(test)]

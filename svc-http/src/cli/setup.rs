@@ -5,16 +5,21 @@
 
 use std::sync::Arc;
 
+use svc_core::refusal::Refusal;
 use svc_core::rules::edge::integrations::{self, CreateIntegration, RotateIntegration};
+use svc_core::rules::people::accounts::find_account;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::{CreateKey, RevokeKey};
+use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
 use svc_core::state::edge::{IntegrationKind, IntegrationSlot};
 use svc_core::state::gate::{Agent, Standing};
-use svc_core::state::people::{Credential, KeyScope, Settings, TOKEN_DAYS_MAX, TokenName, TokenScope, Workspace};
+use svc_core::state::people::{
+    Credential, KeyScope, Principal, Settings, TOKEN_DAYS_MAX, TokenName, TokenScope, Workspace,
+};
 use svc_core::store::{Range, Row};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::WorkspaceId;
@@ -76,7 +81,22 @@ pub(crate) fn ensure(gate: &Gate, owner: &Email, new_keys: bool) -> Result<Home,
     };
     let callback_secret = sign_callbacks(gate, workspace.id, new_keys)?;
     let home = with_agent(gate, &workspace, new_keys)?;
-    Ok(Home { callback_secret, ..home })
+    let sign_in_token = sign_in_token(gate, &workspace, new_keys)?;
+    Ok(Home { callback_secret, sign_in_token, ..home })
+}
+
+/// A one-time token for the first owner, which lives until it is used: where they have never signed in and hold none, or
+/// where `renew` is asked, which voids the one before.
+fn sign_in_token(gate: &Gate, workspace: &Workspace, renew: bool) -> Result<Option<Secret<String>>, Problem> {
+    let owner = gate.read(|scope| {
+        let owner = scope.get::<Principal>(workspace.owner)?.ok_or_else(Refusal::internal)?;
+        let account = find_account(scope, &owner.email)?;
+        Ok(account.filter(|it| renew || (it.signed_in_at.is_none() && it.link.is_none())))
+    })?;
+    let Some(owner) = owner else { return Ok(None) };
+    let token = secret::new_link()?;
+    gate.execute(MakeLink { email: owner.email.clone(), token: token.digest, life: None })?;
+    Ok(Some(token.text))
 }
 
 /// Has callbacks signed, with a new secret where `renew` is asked; the secret, where it is new.
@@ -109,7 +129,13 @@ fn with_agent(gate: &Gate, workspace: &Workspace, new_keys: bool) -> Result<Home
         .iter()
         .all(|scope| old.iter().any(|key| key.binding.scope == *scope));
     if is_whole && !new_keys {
-        return Ok(Home { workspace: workspace.id, agent: agent.id, keys: None, callback_secret: None });
+        return Ok(Home {
+            workspace: workspace.id,
+            agent: agent.id,
+            keys: None,
+            callback_secret: None,
+            sign_in_token: None,
+        });
     }
     let agent_key = secret::new_key()?;
     create(gate, workspace.id, KeyScope::Agent(agent.id), &agent_key)?;
@@ -128,7 +154,7 @@ fn with_keys(gate: &Gate, workspace: &Workspace, agent: &Agent, agent_key: NewSe
     create(gate, workspace.id, KeyScope::Admin, &admin)?;
     let token = service_token(gate, workspace.id)?;
     let keys = Keys { agent: agent_key.text, inference: inference.text, admin: admin.text, token };
-    Ok(Home { workspace: workspace.id, agent: agent.id, keys: Some(keys), callback_secret: None })
+    Ok(Home { workspace: workspace.id, agent: agent.id, keys: Some(keys), callback_secret: None, sign_in_token: None })
 }
 
 /// Makes a service token with all scopes, in the place of the one that a start before made.

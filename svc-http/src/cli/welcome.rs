@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::secret::Secret;
+use svc_http::secrets::sign_in_link;
 
 /// What a first start makes, as it is afterwards.
 pub(crate) struct Home {
@@ -16,6 +17,8 @@ pub(crate) struct Home {
     pub(crate) keys: Option<Keys>,
     /// The secret that callbacks are signed with, where it was made just now.
     pub(crate) callback_secret: Option<Secret<String>>,
+    /// The token of the owner's one-time link, where it was made just now.
+    pub(crate) sign_in_token: Option<Secret<String>>,
 }
 
 /// Keys in the clear.
@@ -46,6 +49,9 @@ impl Home {
         let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
         put("baseUrl", json!(base_url));
         put("workspaceId", json!(self.workspace));
+        if let Some(token) = &self.sign_in_token {
+            put("signInLink", json!(sign_in_link(base_url, token.expose())));
+        }
         put("agentId", json!(self.agent));
         if let Some(keys) = &self.keys {
             put("agentKey", json!(keys.agent.expose()));
@@ -60,8 +66,11 @@ impl Home {
     }
 
     /// The same for people.
-    pub(crate) fn as_text(&self) -> String {
+    pub(crate) fn as_text(&self, base_url: &str) -> String {
         let mut out = String::new();
+        if let Some(token) = &self.sign_in_token {
+            let _ = writeln!(out, "  sign in        {}", sign_in_link(base_url, token.expose()));
+        }
         let _ = writeln!(out, "  workspace      {}", self.workspace);
         let _ = writeln!(out, "  agent          {}", self.agent);
         match &self.keys {
@@ -114,7 +123,7 @@ mod tests {
     #[test]
     fn the_request_fits_a_shell() {
         let (workspace, agent) = (WorkspaceId::from_bits(1), AgentId::from_bits(2));
-        let home = Home { workspace, agent, keys: None, callback_secret: None };
+        let home = Home { workspace, agent, keys: None, callback_secret: None, sign_in_token: None };
         let line = home.request("http://127.0.0.1:8080");
         assert!(
             line.starts_with(
@@ -133,7 +142,7 @@ mod tests {
             token: secret("ims_t"),
         });
         assert_eq!(home.variables("http://localhost"), None);
-        let home = Home { workspace, agent, keys, callback_secret: None };
+        let home = Home { workspace, agent, keys, callback_secret: None, sign_in_token: None };
         assert!(home.request("http://localhost").contains("Bearer ask_a\""));
         assert_eq!(
             home.variables("http://[::1]:1").unwrap_or_default(),

@@ -1,0 +1,42 @@
+//! `svc sign-in-link`: a one-time link for somebody who cannot sign in otherwise.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use svc_core::engine::Failure;
+use svc_core::refusal::Kind;
+use svc_core::rules::people::links::MakeLink;
+use svc_core::state::people::LINK_LIFE;
+use svc_core::value::text::Email;
+use svc_http::config::Config;
+use svc_http::secrets::sign_in_link;
+
+use super::output::{Problem, note, print, print_json};
+use super::secret;
+use super::store::{Missing, Use, open};
+
+/// Makes the link and prints it.
+///
+/// # Errors
+/// [`Problem`] where nobody signs in with that address.
+pub(crate) fn run(config: &Config, email: &Email, json: bool) -> Result<ExitCode, Problem> {
+    let base_url = config.base_url(config.listen);
+    let gate = open(config, &base_url, Missing::Refuse, Use::Command)?;
+    let token = secret::new_link()?;
+    let made = gate.execute(MakeLink { email: email.clone(), token: token.digest, life: Some(LINK_LIFE) });
+    made.map_err(|failure| match &failure {
+        Failure::Refused(refusal) if refusal.kind() == Kind::NotFound => Problem::new(
+            format!("nobody signs in with `{email}`"),
+            "Check the address, or have an owner invite that person.",
+        ),
+        _ => failure.into(),
+    })?;
+    let link = sign_in_link(base_url.as_str(), token.text.expose());
+    if json {
+        print_json(&json!({ "signInLink": link }))?;
+    } else {
+        print(&format!("{link}\n"))?;
+        note("It signs in once, within the hour; links that were made before are void.\n");
+    }
+    Ok(ExitCode::SUCCESS)
+}

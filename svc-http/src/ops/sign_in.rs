@@ -1,0 +1,168 @@
+//! Signing in.
+//!
+//! **Invariant:** whatever is wrong is told in one text and after the same work, so nobody learns who has an account.
+
+use std::time::Instant;
+
+use http::HeaderValue;
+use http::header::SET_COOKIE;
+use svc_core::refusal::Refusal;
+use svc_core::rules::people::by::{InWorkspace, workspaces_of};
+use svc_core::rules::people::second_factor::FactorShown;
+use svc_core::rules::people::sessions::{Next, Started};
+use svc_core::rules::people::sign_in::{FinishSignIn, Shown, SignInStep, StartSession, password_of, pending};
+use svc_core::state::people::{Account, MemberState, SESSION_LIFE};
+use svc_core::value::digest::Digest;
+use svc_core::value::id::AccountId;
+use svc_core::value::secret::Secret;
+
+use super::GateService;
+use crate::address::RateAddress;
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::routes::SignInOp;
+use crate::secrets::{self, NewSecret};
+use crate::totp;
+use crate::wire::me;
+use crate::wire::sign_in::{self, Factor};
+use crate::wrong_sign_ins::Try;
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(service: &GateService, op: SignInOp, call: &Call) -> Result<Answer, Refusal> {
+    match op {
+        SignInOp::Password => by_password(service, call).await,
+        SignInOp::Link => {
+            let token = sign_in::link(&call.body)?;
+            start(service, Shown::Link(Digest::of(token.expose()))).await
+        }
+        SignInOp::Totp => by_second_factor(service, call).await,
+    }
+}
+
+async fn by_password(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
+    let (email, password) = sign_in::credentials(&call.body)?;
+    let tried = service.begin_try(email.folded(), call)?;
+    let found = service.read(|scope| password_of(scope, &email))?;
+    let hash = found.as_ref().map(|(_, hash)| hash.clone());
+    let agrees = service.passwords.agrees(password, hash).await?;
+    let (account, hash) = found.filter(|_| agrees).ok_or_else(Refusal::unauthenticated)?;
+    let answer = start(service, Shown::Password { account, hash }).await?;
+    service.wrong.forgive(&tried);
+    Ok(answer)
+}
+
+async fn start(service: &GateService, shown: Shown) -> Result<Answer, Refusal> {
+    let (cookie, waiting) = (draw("")?, draw("")?);
+    let step = service.run(StartSession { shown, cookie: cookie.digest, pending: waiting.digest }).await?;
+    told(service, step, &cookie, Some(&waiting))
+}
+
+async fn by_second_factor(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
+    let (token, factor) = sign_in::second_factor(&call.body)?;
+    let token = Digest::of(token.expose());
+    let (_, account) = service.read(|scope| pending(scope, &token))?;
+    let tried = service.begin_try(account.email.folded(), call)?;
+    let shown = service.look_at_factor(&account, &factor)?;
+    let cookie = draw("")?;
+    let step = service.run(FinishSignIn { pending: token, shown, cookie: cookie.digest }).await?;
+    let answer = told(service, step, &cookie, None)?;
+    service.wrong.forgive(&tried);
+    Ok(answer)
+}
+
+/// The answer of a sign-in as it stands.
+fn told(
+    service: &GateService,
+    step: SignInStep,
+    cookie: &NewSecret,
+    waiting: Option<&NewSecret>,
+) -> Result<Answer, Refusal> {
+    match step {
+        SignInStep::Wrong => Err(Refusal::unauthenticated()),
+        SignInStep::Totp => {
+            let pending = waiting.map(|it| it.text.expose().as_str());
+            Ok(Answer::json(sign_in::write("totp", pending, None)?))
+        }
+        SignInStep::Sso(account) => {
+            let workspaces: Vec<_> = service.workspaces(account, true)?.iter().map(me::workspace).collect();
+            Ok(Answer::json(sign_in::write("sso", None, Some(&workspaces))?))
+        }
+        SignInStep::Started(Started { account, next, .. }) => {
+            let workspaces: Vec<_> = service.workspaces(account, false)?.iter().map(me::workspace).collect();
+            let next = match next {
+                Next::Done => "done",
+                Next::EnrollTotp => "enroll_totp",
+                Next::SetPassword => "set_password",
+            };
+            let answer = Answer::json(sign_in::write(next, None, Some(&workspaces))?);
+            let seconds = SESSION_LIFE.as_millis() / 1_000;
+            service.with_cookie(answer, cookie.text.expose(), seconds)
+        }
+    }
+}
+
+pub(super) fn draw(prefix: &str) -> Result<NewSecret, Refusal> {
+    secrets::draw(prefix).map_err(|_| Refusal::internal())
+}
+
+/// What is kept of a recovery code: whose it is goes in, and how it was typed does not.
+pub(super) fn recovery_digest(account: AccountId, code: &str) -> Digest {
+    let code: String = code.chars().filter(char::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase()).collect();
+    Digest::of(format!("recovery {account} {code}"))
+}
+
+/// What an account's TOTP secret is sealed for.
+pub(super) fn purpose(account: AccountId) -> String {
+    format!("account/{account}/totp")
+}
+
+impl GateService {
+    /// Counts a try to sign in as wrong, until it is forgiven.
+    pub(super) fn begin_try(&self, email: &str, call: &Call) -> Result<Try, Refusal> {
+        let address = RateAddress::from(call.address);
+        self.wrong.begin(email, address, Instant::now()).map_err(Refusal::rate_limited)
+    }
+
+    /// A second factor as the commit judges it.
+    pub(super) fn look_at_factor(&self, account: &Account, factor: &Factor) -> Result<FactorShown, Refusal> {
+        match (factor, &account.second_factor) {
+            (Factor::Recovery(code), _) => Ok(FactorShown::Recovery(recovery_digest(account.id, code.expose()))),
+            (Factor::Code(_), None) => Ok(FactorShown::Code { sealed: "".into(), step: None }),
+            (Factor::Code(code), Some(second)) => {
+                let step = self.step_of(account.id, &second.sealed, code)?;
+                Ok(FactorShown::Code { sealed: second.sealed.clone(), step })
+            }
+        }
+    }
+
+    /// The time step that a code belongs to, of those that count now.
+    pub(super) fn step_of(
+        &self,
+        account: AccountId,
+        sealed: &str,
+        code: &Secret<String>,
+    ) -> Result<Option<u64>, Refusal> {
+        let secret = self.gate.open_sealed(&purpose(account), sealed).map_err(super::refusal)?;
+        Ok(totp::step_of(secret.expose(), code.expose(), self.gate.now()))
+    }
+
+    /// The workspaces of an account; without `all` those alone where its membership is active.
+    pub(super) fn workspaces(&self, account: AccountId, all: bool) -> Result<Vec<InWorkspace>, Refusal> {
+        let mut found = self.read(|scope| {
+            let account = scope.get::<Account>(account)?.ok_or_else(Refusal::internal)?;
+            workspaces_of(scope, &account)
+        })?;
+        let is_active = |it: &InWorkspace| it.principal.membership().is_some_and(|it| it.state == MemberState::Active);
+        found.retain(|it| all || is_active(it));
+        Ok(found)
+    }
+
+    /// The same answer with the session's cookie, or with its end where `sid` is empty.
+    pub(super) fn with_cookie(&self, answer: Answer, sid: &str, seconds: i64) -> Result<Answer, Refusal> {
+        let value = HeaderValue::from_str(&self.site.set_cookie(sid, seconds)).map_err(|_| Refusal::internal())?;
+        Ok(answer.with_header(SET_COOKIE, value))
+    }
+}

@@ -1,0 +1,50 @@
+//! Signing in. What is wrong is told in one way, whatever it was.
+
+use http::Method;
+use svc_core::refusal::Kind;
+
+use super::{Content, Limit, OPEN, Op, Route};
+
+/// What these routes do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SignInOp {
+    /// By e-mail and password.
+    Password,
+    /// By a one-time link.
+    Link,
+    /// By the second factor, after either.
+    Totp,
+}
+
+/// The rows.
+pub(super) const ROUTES: &[Route] = &[
+    Route {
+        op: Op::SignIn(SignInOp::Password),
+        path: "/api/sign-in",
+        request: Some("SignIn"),
+        summary: "Sign in by e-mail and password",
+        ..SIGN_IN
+    },
+    Route {
+        op: Op::SignIn(SignInOp::Link),
+        path: "/api/sign-in/link",
+        request: Some("SignInByLink"),
+        summary: "Sign in by a one-time link",
+        ..SIGN_IN
+    },
+    Route {
+        op: Op::SignIn(SignInOp::Totp),
+        path: "/api/sign-in/totp",
+        request: Some("SignInTotp"),
+        summary: "Show the second factor of a sign-in that waits for it",
+        ..SIGN_IN
+    },
+];
+
+const SIGN_IN: Route = Route {
+    method: Method::POST,
+    limit: Limit::SignIn,
+    content: Content::Json("SignInStep"),
+    refusals: &[Kind::Unauthenticated],
+    ..OPEN
+};

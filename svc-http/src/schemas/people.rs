@@ -1,0 +1,103 @@
+//! The schemas of signing in and of a person's own account.
+
+use serde_json::{Value, json};
+
+use super::{id, reference, time};
+
+/// The schemas of this family, each with its name.
+pub(super) fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        ("SignIn", object(&["email", "password"], json!({ "email": string(), "password": string() }))),
+        (
+            "SignInByLink",
+            object(
+                &["token"],
+                json!({ "token": { "type": "string", "description": "What follows `token=` in the link." } }),
+            ),
+        ),
+        ("SignInTotp", object(&["pending"], json!({ "pending": string(), "code": code(), "recoveryCode": string() }))),
+        ("SignInStep", step()),
+        ("SignedOut", object(&[], json!({}))),
+        (
+            "PasswordChange",
+            object(
+                &["password"],
+                json!({
+                    "current": { "type": "string", "description": "The present password, where there is one." },
+                    "password": { "type": "string", "minLength": 12, "maxLength": 256 },
+                }),
+            ),
+        ),
+        (
+            "NewSecondFactor",
+            object(
+                &["secret", "otpauthUrl", "qrSvg"],
+                json!({
+                    "secret": { "type": "string", "description": "Base32, to be typed." },
+                    "otpauthUrl": string(),
+                    "qrSvg": { "type": "string", "description": "The same for a phone's camera." },
+                }),
+            ),
+        ),
+        ("SecondFactorCode", object(&[], json!({ "code": code(), "recoveryCode": string() }))),
+        (
+            "RecoveryCodes",
+            object(
+                &["recoveryCodes"],
+                json!({
+                    "recoveryCodes": { "type": "array", "items": string(), "description": "Each stands in for the second factor once." },
+                }),
+            ),
+        ),
+        ("AccountSession", session()),
+        (
+            "SessionPage",
+            object(
+                &["data", "nextCursor"],
+                json!({
+                    "data": { "type": "array", "items": reference("AccountSession") },
+                    "nextCursor": { "type": ["string", "null"] },
+                }),
+            ),
+        ),
+    ]
+}
+
+fn object(required: &[&str], properties: Value) -> Value {
+    json!({ "type": "object", "required": required, "properties": properties })
+}
+
+fn string() -> Value {
+    json!({ "type": "string" })
+}
+
+fn code() -> Value {
+    json!({ "type": "string", "description": "Six digits; each counts once." })
+}
+
+fn step() -> Value {
+    object(
+        &["next"],
+        json!({
+            "next": { "type": "string", "enum": ["done", "totp", "enroll_totp", "set_password", "sso"] },
+            "pending": { "type": "string", "description": "With `totp`: what the second factor is shown with, for five minutes." },
+            "principalId": id("prp_"),
+            "workspaces": { "type": "array", "items": { "type": "object" } },
+        }),
+    )
+}
+
+fn session() -> Value {
+    object(
+        &["id", "createdAt", "createdBy", "lastSeenAt", "expiresAt", "proof", "current"],
+        json!({
+            "id": id("ses_"),
+            "createdAt": time(),
+            "createdBy": id("usr_"),
+            "lastSeenAt": time(),
+            "expiresAt": time(),
+            "proof": { "type": "string", "description": "`password`, `link` or `sso:<wid>`." },
+            "current": { "type": "boolean" },
+        }),
+    )
+}

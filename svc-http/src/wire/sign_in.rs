@@ -1,0 +1,134 @@
+//! Signing in, and what a person changes about it.
+
+use serde_json::{Value, json};
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::value::Invalid;
+use svc_core::value::json::Json;
+use svc_core::value::secret::Secret;
+use svc_core::value::text::Email;
+
+use super::{Fields, parse, text};
+
+/// Characters of a password.
+const PASSWORD_MIN: usize = 12;
+const PASSWORD_MAX: usize = 256;
+
+fn secret(value: &Json) -> Result<Secret<String>, Invalid> {
+    text(value).map(|it| Secret::new(it.to_owned()))
+}
+
+/// `{ email, password }`.
+///
+/// # Errors
+/// `invalid_json`, `invalid_request`.
+pub fn credentials(body: &[u8]) -> Result<(Email, Secret<String>), Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let email = fields.required("email", |it| Email::parse(text(it)?));
+    let password = fields.required("password", secret);
+    fields.finish(email.zip(password))
+}
+
+/// `{ token }`.
+///
+/// # Errors
+/// As [`credentials`].
+pub fn link(body: &[u8]) -> Result<Secret<String>, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let token = fields.required("token", secret);
+    fields.finish(token)
+}
+
+/// A second factor as typed.
+#[derive(Debug)]
+pub enum Factor {
+    /// Six digits.
+    Code(Secret<String>),
+    /// A recovery code.
+    Recovery(Secret<String>),
+}
+
+/// `{ pending, code | recoveryCode }`.
+///
+/// # Errors
+/// As [`credentials`].
+pub fn second_factor(body: &[u8]) -> Result<(Secret<String>, Factor), Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let pending = fields.required("pending", secret);
+    let factor = factor(&mut fields);
+    fields.finish(pending.zip(factor))
+}
+
+/// `{ code | recoveryCode }`.
+///
+/// # Errors
+/// As [`credentials`].
+pub fn factor_alone(body: &[u8]) -> Result<Factor, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let factor = factor(&mut fields);
+    fields.finish(factor)
+}
+
+fn factor(fields: &mut Fields<'_>) -> Option<Factor> {
+    let recovery = fields.optional("recoveryCode", secret).map(Factor::Recovery);
+    match (fields.raw("code").is_some(), fields.raw("recoveryCode").is_some()) {
+        (true, true) => {
+            fields.note(FieldError::new("recoveryCode", "goes instead of `code`, not with it"));
+            None
+        }
+        (false, true) => recovery,
+        (true, false) | (false, false) => fields.required("code", secret).map(Factor::Code),
+    }
+}
+
+/// `{ code }`.
+///
+/// # Errors
+/// As [`credentials`].
+pub fn code(body: &[u8]) -> Result<Secret<String>, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let code = fields.required("code", secret);
+    fields.finish(code)
+}
+
+/// `{ current?, password }`.
+///
+/// # Errors
+/// As [`credentials`].
+pub fn new_password(body: &[u8]) -> Result<(Option<Secret<String>>, Secret<String>), Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let current = fields.optional("current", secret);
+    let password = fields.required("password", |it| {
+        let length = text(it)?.chars().count();
+        if (PASSWORD_MIN..=PASSWORD_MAX).contains(&length) {
+            secret(it)
+        } else {
+            Err(Invalid::new(format!("must be {PASSWORD_MIN} to {PASSWORD_MAX} characters")))
+        }
+    });
+    fields.finish(password.map(|it| (current, it)))
+}
+
+/// Where a sign-in stands.
+///
+/// # Errors
+/// None that a test does not rule out.
+pub fn write(next: &str, pending: Option<&str>, workspaces: Option<&[Value]>) -> Result<Vec<u8>, Refusal> {
+    let mut body = json!({ "next": next });
+    if let Some(members) = body.as_object_mut() {
+        if let Some(pending) = pending {
+            members.insert("pending".to_owned(), json!(pending));
+        }
+        if let Some(workspaces) = workspaces {
+            let first = workspaces.first().and_then(|it| it.get("principalId")).cloned();
+            members.extend(first.map(|it| ("principalId".to_owned(), it)));
+            members.insert("workspaces".to_owned(), json!(workspaces));
+        }
+    }
+    serde_json::to_vec(&body).map_err(|_| Refusal::internal())
+}
