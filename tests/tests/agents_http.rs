@@ -111,7 +111,7 @@ async fn a_token_registers_from_templates_alone() {
             "invalid_request",
             vec!["tier", "mandates.0"],
         ),
-        (json!({ "sponsor": "prp_1", "killOwner": "prp_1" }), "invalid_request", vec!["sponsor", "killOwner"]),
+        (json!({ "sponsor": "prp_1", "killOwner": "prp_1" }), "invalid_request", vec!["killOwner", "sponsor"]),
         (
             json!({ "mandates": [{ "template": "none" }, { "template": "crm-read", "limits": {} }] }),
             "template_only",
