@@ -97,9 +97,8 @@ fn init_makes_everything_once() {
     assert_eq!((code, err.as_str()), (0, ""));
     let made: Value = serde_json::from_str(&out).unwrap();
     let names: BTreeSet<&str> = made.as_object().unwrap().keys().map(String::as_str).collect();
-    let all =
-        ["adminKey", "agentId", "agentKey", "baseUrl", "callbackSecret", "inferenceKey", "serviceToken", "workspaceId"];
-    assert_eq!(names, BTreeSet::from(all));
+    let all = "adminKey agentId agentKey baseUrl callbackSecret inferenceKey serviceToken signInLink workspaceId";
+    assert_eq!(names, all.split(' ').collect());
     assert_eq!(made["baseUrl"], "http://127.0.0.1:8080");
     let data = folder.path().join("svc-data");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -110,6 +109,8 @@ fn init_makes_everything_once() {
             let secret = made[key].as_str().unwrap().as_bytes();
             assert!(!bytes.windows(secret.len()).any(|it| it == secret), "{key} is stored in the clear");
         }
+        let link = made["signInLink"].as_str().unwrap().rsplit(['/', '=', '#']).next().unwrap().as_bytes();
+        assert!(!bytes.windows(link.len()).any(|it| it == link), "the sign-in link is stored in the clear");
     }
     let again = run(folder.path(), "init");
     assert_eq!((again.code, again.err.as_str()), (0, ""));

@@ -15,6 +15,7 @@ mod evidence;
 mod limits;
 mod receipt;
 mod server;
+mod token;
 mod usage;
 
 use std::path::Path;

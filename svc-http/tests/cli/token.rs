@@ -1,0 +1,81 @@
+//! `svc token create` and `svc key rotate`: what a machine calls with is shown once, what signs never.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{Ran, run};
+
+/// A token is printed once, alone on standard output; `--json` has its record beside it; what is stored is a digest.
+#[test]
+fn token_create_prints_a_token_once() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init --json").code, 0);
+    let Ran { code, out, err } = run(folder.path(), "token create --name soar --scopes agents:freeze,agents:read");
+    assert_eq!(code, 0, "{err}");
+    let plain = out.trim_end();
+    assert!(plain.starts_with("ims_") && plain.len() >= 4 + 43 && out.lines().count() == 1, "{} long", plain.len());
+    assert!(err.starts_with("stk_") && err.contains("is shown this once") && !err.contains(plain), "{err}");
+
+    let pinned = "token create --json --name ci --scopes evidence:read --days 7 --ip 192.0.2.0/24 --ip 2001:db8::/32";
+    let made: Value = serde_json::from_str(&run(folder.path(), pinned).out).unwrap();
+    let text = made["token"].as_str().unwrap();
+    assert!(text.starts_with("ims_") && made["id"].as_str().unwrap().starts_with("stk_"));
+    assert_eq!(
+        (&made["name"], &made["scopes"], &made["ipAllow"], &made["state"]),
+        (&json!("ci"), &json!(["evidence:read"]), &json!(["192.0.2.0/24", "2001:db8::/32"]), &json!("active"))
+    );
+    let day = |member: &str| svc_core::value::Timestamp::parse(made[member].as_str().unwrap()).unwrap();
+    assert_eq!(day("expiresAt"), day("createdAt").plus(svc_core::value::Span::hours(7 * 24)));
+    for entry in fs::read_dir(folder.path().join("svc-data")).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        for secret in [plain.as_bytes(), text.as_bytes()] {
+            assert!(!bytes.windows(secret.len()).any(|it| it == secret), "a token is stored in the clear");
+        }
+    }
+}
+
+/// What is no token is a fault of usage; a name in force and a directory without data are failures with advice.
+#[test]
+fn what_is_no_token_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = run(folder.path(), "token create --name soar --scopes agents:read --data nowhere");
+    assert!(nowhere.code == 1 && nowhere.err.contains("svc init") && nowhere.out.is_empty(), "{nowhere:?}");
+    assert_eq!(run(folder.path(), "init").code, 0);
+    for usage in [
+        "token",
+        "token create --scopes agents:read",
+        "token create --name soar",
+        "token create --name soar --scopes agents:own",
+        "token create --name soar --scopes agents:read --days 0",
+        "token create --name soar --scopes agents:read --days 91",
+        "token create --name soar --scopes agents:read --ip 10.0.0.1/8",
+        "token create --name soar --scopes agents:read --ip here",
+    ] {
+        let ran = run(folder.path(), usage);
+        assert!(ran.code == 2 && ran.out.is_empty(), "{usage}: {ran:?}");
+    }
+    assert_eq!(run(folder.path(), "token create --name soar --scopes agents:read --days 1").code, 0);
+    let taken = run(folder.path(), "token create --name soar --scopes evidence:read");
+    assert!(taken.code == 1 && taken.out.is_empty(), "{taken:?}");
+    assert!(taken.err.contains("Choose another name, or revoke that token"), "{}", taken.err);
+}
+
+/// Another signing key follows the one before a day later, at once where that one is known to others; only its id is shown.
+#[test]
+fn key_rotate_prints_no_key() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init").code, 0);
+    let Ran { code, out, err } = run(folder.path(), "key rotate --use receipt --json");
+    assert_eq!(code, 0, "{err}");
+    let made: Value = serde_json::from_str(&out).unwrap();
+    let names: Vec<&str> = made.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(names, ["compromised", "generation", "kid", "notBefore", "use"]);
+    assert_eq!((&made["use"], &made["compromised"]), (&json!("receipt"), &json!(false)));
+    let again = run(folder.path(), "key rotate --use receipt");
+    assert!(again.code == 1 && again.out.is_empty(), "one waits for its turn already: {again:?}");
+    let now: Value =
+        serde_json::from_str(&run(folder.path(), "key rotate --use receipt --compromised --json").out).unwrap();
+    assert!(now["notBefore"].as_str().unwrap() < made["notBefore"].as_str().unwrap(), "{now} {made}");
+    assert_eq!(run(folder.path(), "key rotate --use nothing").code, 2);
+}
