@@ -1,7 +1,8 @@
 //! A person starts an agent again; nothing that its stop voided comes back.
 
+use svc_core::command::{Command, Reply};
 use svc_core::refusal::Kind;
-use svc_core::rules::gate::freeze::FollowStop;
+use svc_core::rules::gate::freeze::{FollowStop, FreezeAgent};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::state::gate::{Agent, ApprovalState, Code, OutcomeStatus, Status, Verb};
@@ -107,4 +108,31 @@ fn an_incidents_principal_does_not_restart_alone() {
     let told = |admin| RestartAgent { workspace, agent: agent.agent, by: By::Person(owner), reason: note("r"), admin };
     assert_eq!(world.run(told(Some(admin.principal))).unwrap_err().kind(), Kind::DutiesNow);
     assert!(world.run(told(Some(member.principal))).unwrap().is_active(), "a member is no admin");
+}
+
+/// A thousand times: of what is asked in the freeze's own batch, what stands before it may be allowed and is void at once, and
+/// nothing behind it is allowed.
+#[test]
+fn nothing_is_allowed_behind_a_freeze() {
+    let (mut world, agent) = calm(&[r#"{"name":"Crm","actions":["crm.read"]}"#]);
+    let mut allowed = 0;
+    for trial in 0..1_000 {
+        let workspace = world.workspace();
+        let stop = FreezeAgent { workspace, agent: agent.agent, by: By::Program, reason: note("odd") };
+        let place = trial % 3;
+        let mut batch: Vec<Command> = (0..3).map(|_| world.command(&agent, request("crm.read")).into()).collect();
+        batch.insert(place, stop.into());
+        let replies = world.engine().execute_batch(batch).unwrap();
+        for (at, reply) in replies.into_iter().enumerate() {
+            let Ok(Reply::Action(view)) = reply else { continue };
+            assert!(at < place || view.verb() == Verb::Deny, "trial {trial}: allowed behind the freeze");
+            if view.verb() == Verb::Allow {
+                allowed += 1;
+                assert_eq!(world.read(&agent, view.action.id).status(), Status::Revoked);
+            }
+        }
+        restart(&mut world, agent.agent, By::Program).unwrap();
+        world.clock().set(world.now().plus(Span::minutes(11)));
+    }
+    assert_eq!(allowed, 999, "0, 1 or 2 stand before it");
 }

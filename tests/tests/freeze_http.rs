@@ -1,0 +1,189 @@
+//! Freezing one and many over the interface: what is asked and answered, and that the gate answers others
+//! meanwhile.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use svc_core::rules::gate::authorize::Authorize;
+use svc_core::rules::gate::fleet::Fleet;
+use svc_core::rules::people::by::By;
+use svc_core::state::gate::{Agent, Verb};
+use svc_core::state::people::{Role, Roster, Selector, TokenScope};
+use svc_core::store::Row;
+use svc_core::testing::people;
+use svc_core::testing::world::request;
+use svc_core::value::Id as _;
+use svc_core::value::id::AgentId;
+use svc_core::value::text::Note;
+use svc_store::FleetRequest;
+use svc_tests::client::{Client, Got, bearer};
+use svc_tests::requests::{CRM, WIDE, payment};
+use svc_tests::site::Site;
+
+fn note() -> Note {
+    Note::parse("a leak").unwrap()
+}
+
+async fn machine(client: &mut Client, token: &str, path: &str, body: &Value) -> Got {
+    client.ask("POST", path, &[("authorization", &bearer(token))], body.to_string().as_bytes()).await
+}
+
+/// A machine counts, confirms what it counted, and freezes; each way to be wrong is told apart, in the contract's order, and
+/// past the ceiling a person is asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_machine_counts_confirms_and_freezes() {
+    let site = Site::start().await;
+    let agents = [site.agent(&[WIDE]), site.agent(&[WIDE]), site.agent(&[CRM])];
+    let (token, mut client) = (site.token(&[TokenScope::AgentsFreeze]), site.client().await);
+    let fleet = "/v1/admin/freeze";
+    let pays = json!({ "action": "payment" });
+    let counted = machine(&mut client, &token, fleet, &json!({ "selector": pays, "dryRun": true })).await.ok();
+    assert_eq!(
+        (&counted["count"], &counted["alreadyFrozen"], &counted["truncated"]),
+        (&json!(2), &json!(0), &json!(false))
+    );
+    let refusals = [
+        (json!({}), 400, "invalid_selector", "selector"),
+        (json!({ "selector": {} }), 400, "invalid_selector", "selector"),
+        (
+            json!({ "selector": { "all": true, "action": "payment" }, "reason": "x" }),
+            400,
+            "invalid_selector",
+            "selector.all",
+        ),
+        (json!({ "selector": { "agentIds": ["agt_1"], "who": 1 } }), 400, "invalid_selector", "selector.who"),
+        (json!({ "selector": pays, "reason": "x", "dryrun": true }), 400, "invalid_request", "dryrun"),
+        (json!({ "selector": pays, "reason": "  " }), 400, "reason_required", ""),
+        (json!({ "selector": { "namePrefix": "no such" }, "reason": "x" }), 400, "nothing_selected", ""),
+        (json!({ "selector": pays, "reason": "x" }), 409, "confirm_count_required", ""),
+        (json!({ "selector": pays, "reason": "x", "confirmCount": 3 }), 409, "selection_changed", ""),
+    ];
+    for (body, status, kind, field) in refusals {
+        let got = machine(&mut client, &token, fleet, &body).await;
+        assert_eq!((got.status, got.kind().as_str()), (status, kind), "{body}: {}", got.text());
+        let error = got.json()["error"].clone();
+        if !field.is_empty() {
+            assert_eq!(error["errors"][0]["field"], field, "{body}: {error}");
+        }
+        if status == 409 {
+            assert_eq!((&error["oldCount"], &error["newCount"]), (&body["confirmCount"], &json!(2)), "{error}");
+        }
+    }
+    let digest = &counted["selectionDigest"];
+    let body = json!({ "selector": pays, "reason": "a leak", "confirmCount": 2, "selectionDigest": digest });
+    let frozen = machine(&mut client, &token, fleet, &body).await.ok();
+    assert_eq!((&frozen["frozen"], &frozen["count"]), (&json!(2), &json!(2)), "{frozen}");
+    let denied = client.post("/v1/actions/authorize", &agents[0].key, &payment(100)).await.ok();
+    assert_eq!((&denied["decision"], &denied["signals"]), (&json!("deny"), &json!(["agent_frozen"])));
+    let mut settings = svc_core::state::people::Settings::default();
+    settings.freeze_ceiling_per_hour = 2;
+    site.change_settings(settings);
+    let one = format!("/v1/admin/agents/{}/freeze", agents[2].id);
+    let unsaid = machine(&mut client, &token, &one, &json!({ "reason": "\t " })).await;
+    assert_eq!((unsaid.status, unsaid.kind().as_str()), (400, "reason_required"));
+    let past = machine(&mut client, &token, &one, &json!({ "reason": "odd" })).await;
+    assert_eq!((past.status, &past.json()["pending"], &past.json()["count"]), (202, &json!(true), &json!(1)));
+    let path = format!("/v1/admin/agents/{}/freeze", agents[0].id);
+    let again = machine(&mut client, &token, &path, &json!({ "reason": "y" })).await.ok();
+    assert!(again["frozen"]["by"].as_str().unwrap().starts_with("token:"), "{again}");
+    assert!(again["frozen"]["byId"].as_str().unwrap().starts_with("stk_"), "{again}");
+    site.advance(svc_core::value::Span::seconds(1));
+    site.audit();
+    site.stop().await;
+}
+
+/// A person freezes every agent, sees the hold, is refused a restart meanwhile, lifts it and starts an agent again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_freezes_lifts_and_restarts() {
+    let site = Site::start().await;
+    let agent = site.agent(&[WIDE]);
+    let (admin, mut client) = (site.member(Role::Admin), site.client().await);
+    let path = |rest: &str| format!("/api/w/{}/{rest}", site.workspace());
+    let body = json!({ "selector": { "all": true }, "reason": "a leak", "confirmCount": 1 });
+    let frozen = admin.ask(&mut client, "POST", &path("freeze"), Some(&body)).await.ok();
+    let hold = frozen["hold"].as_str().unwrap().to_owned();
+    let later = site.agent(&[WIDE]);
+    let denied = client.post("/v1/actions/authorize", &later.key, &payment(100)).await.ok();
+    assert_eq!((&denied["decision"], &denied["hold"]), (&json!("deny"), &json!(hold)));
+    let restart = path(&format!("agents/{}/restart", agent.id));
+    let held = admin.ask(&mut client, "POST", &restart, Some(&json!({ "reason": "mended" }))).await;
+    assert_eq!((held.status, held.kind().as_str()), (409, "not_allowed"));
+    assert_eq!(held.json()["error"]["hold"], json!(hold));
+    let listed = admin.ask(&mut client, "GET", &path("holds"), None).await.ok();
+    let record = &listed["data"][0];
+    assert_eq!((&record["id"], &record["scope"], &record["agents"]), (&json!(hold), &json!("all"), &json!(1)));
+    assert_eq!((&record["by"], &record["reason"]), (&json!(admin.principal), &json!("a leak")));
+    let lift = path(&format!("holds/{hold}/lift"));
+    let blank = admin.ask(&mut client, "POST", &lift, Some(&json!({ "reason": " " }))).await;
+    assert_eq!(blank.kind(), "reason_required");
+    let lifted = admin.ask(&mut client, "POST", &lift, Some(&json!({ "reason": "over" }))).await.ok();
+    assert_eq!(lifted["liftedBy"], json!(admin.principal));
+    let still = client.post("/v1/actions/authorize", &agent.key, &payment(100)).await.ok();
+    assert_eq!(still["decision"], "deny");
+    let started = admin.ask(&mut client, "POST", &restart, Some(&json!({ "reason": "mended" }))).await.ok();
+    assert_eq!(started["standing"], "active");
+    let allowed = client.post("/v1/actions/authorize", &agent.key, &payment(100)).await.ok();
+    assert_eq!(allowed["decision"], "allow");
+    site.advance(svc_core::value::Span::seconds(1));
+    site.audit();
+    site.stop().await;
+}
+
+/// Ten thousand agents in one call, by one commit, while the gate answers another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_are_frozen_in_one_call() {
+    const FLEET: u128 = 10_000;
+    let site = Site::start().await;
+    let (like, other) = (site.agent(&[CRM]), site.agent(&[CRM]));
+    let workspace = site.workspace();
+    let mut store = site.memory();
+    let row = |key| svc_core::store::Store::load(&mut site.memory(), &[key]).unwrap().remove(0).record.unwrap();
+    let (agent, roster) = (row(Agent::key(like.id)), row(Roster::key(workspace)));
+    let (agent, roster) = (Agent::peel(&agent).unwrap(), Roster::peel(&roster).unwrap());
+    let ids: Vec<AgentId> = (1..=FLEET).map(|it| AgentId::from_bits((1 << 100) + it)).collect();
+    let rows = ids.iter().map(|id| Agent::wrap(Agent { id: *id, ..Agent::clone(agent) }.into()));
+    let agents = roster.agents + u32::try_from(FLEET).unwrap();
+    let guard = Roster::wrap(Roster { agents, ..Roster::clone(roster) }.into());
+    people::write(&mut store, rows.chain([guard]).collect());
+    let (gate, over) = (site.gate.clone(), AtomicBool::new(false));
+    let selector = Selector { agents: Some(ids.iter().copied().collect()), ..Selector::default() };
+    let request_of = FleetRequest {
+        workspace,
+        by: By::Program,
+        selector,
+        reason: note(),
+        confirm: i64::try_from(FLEET).ok(),
+        seen: None,
+    };
+    let (took, answered, longest) = std::thread::scope(|threads| {
+        let others = threads.spawn(|| {
+            let (mut answered, mut longest) = (0_u32, Duration::ZERO);
+            while !over.load(Ordering::SeqCst) {
+                let began = Instant::now();
+                let asking = Authorize::new(other.caller, request("crm.update"), gate.fresh_salt().unwrap());
+                assert_ne!(gate.execute(asking).unwrap().verb(), Verb::Deny);
+                answered += 1;
+                longest = longest.max(began.elapsed());
+            }
+            (answered, longest)
+        });
+        let began = Instant::now();
+        let Fleet::Frozen(done) = gate.freeze_fleet(&request_of).unwrap() else { panic!("frozen") };
+        let took = began.elapsed();
+        over.store(true, Ordering::SeqCst);
+        assert_eq!((u128::from(done.count), u128::from(done.frozen), done.hold), (FLEET, FLEET, None));
+        let (answered, longest) = others.join().unwrap();
+        (took, answered, longest)
+    });
+    println!("10,000 agents frozen in {took:?}; {answered} answers meanwhile, the slowest after {longest:?}");
+    assert!(answered > 0, "the gate answers others meanwhile");
+    site.stop().await;
+}
