@@ -6,6 +6,7 @@
 mod backup;
 mod dev;
 mod doctor;
+mod erase;
 mod evidence;
 mod init;
 mod key;
@@ -29,7 +30,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use svc_core::state::people::TokenScope;
 use svc_core::value::Invalid;
-use svc_core::value::id::{AgentId, PrincipalId};
+use svc_core::value::id::{ActionId, AgentId, PrincipalId};
 use svc_core::value::text::{Email, Label};
 use svc_http::config::{self, Config, ConfigError, Loaded, Sources};
 use svc_http::wire;
@@ -114,6 +115,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Erase the personal texts of an action or a person; the ledger stays whole
+    Erase(Erasure),
     /// Check evidence bundles
     #[command(subcommand, arg_required_else_help = true)]
     Evidence(EvidenceCommand),
@@ -178,6 +181,21 @@ enum Signs {
     Checkpoint,
     /// Scorecards
     Scorecard,
+}
+
+/// What is to be erased.
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("whose").required(true))]
+struct Erasure {
+    /// The action whose words, payee's name and recipients go
+    #[arg(long, value_name = "ACT", group = "whose", value_parser = ActionId::parse)]
+    action: Option<ActionId>,
+    /// The person about whom, and by whom, texts go
+    #[arg(long, value_name = "PRP", group = "whose", value_parser = PrincipalId::parse)]
+    principal: Option<PrincipalId>,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -292,6 +310,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Init { owner, json } => init::run(&place.load(Flags::default())?.config, &owner, json),
         Command::Key(KeyCommand::Create(wish)) => key::create(&place.load(Flags::default())?.config, &wish),
         Command::Key(KeyCommand::Rotate(wish)) => key::rotate(&place.load(Flags::default())?.config, &wish),
+        Command::Erase(wish) => erase::run(&place.load(Flags::default())?.config, &wish),
         Command::Evidence(EvidenceCommand::Verify { bundle, json }) => evidence::verify(&bundle, json),
         Command::Migrate { json } => migrate::run(&place.load(Flags::default())?.config, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),

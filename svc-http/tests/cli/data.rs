@@ -17,6 +17,7 @@ use svc_core::value::link::Index;
 use svc_core::value::text::{Email, Label};
 use svc_store::{Backend as _, Gate, SqliteStore};
 
+use crate::server::{Server, authorize, text};
 use crate::{Ran, run, svc};
 
 /// A database that a newer release wrote is left alone, by every command that opens one and by the doctor; a directory
@@ -225,4 +226,51 @@ fn a_first_start_that_was_cut_short_is_finished() {
             3
         );
     }
+}
+
+/// `svc key rotate` has another key follow, told with its turn; one that waits already is the last, and a compromised one is
+/// followed at once.
+#[test]
+fn key_rotate_has_another_key_follow() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "key rotate --use receipt").code, 1, "there is no database yet");
+    assert_eq!(run(folder.path(), "init").code, 0);
+    let rotated = run(folder.path(), "key rotate --use checkpoint --json");
+    let told: Value = serde_json::from_str(&rotated.out).unwrap();
+    assert_eq!((told["use"].as_str(), told["generation"].as_i64()), (Some("checkpoint"), Some(1)));
+    assert_eq!((told["compromised"].as_bool(), told["kid"].as_str().unwrap().len()), (Some(false), 43));
+    let again = run(folder.path(), "key rotate --use checkpoint");
+    assert_eq!((again.code, again.out.as_str()), (1, ""), "{}", again.err);
+    let Ran { code, out, err } = run(folder.path(), "key rotate --use receipt --compromised");
+    assert_eq!((code, out.len()), (0, 44), "{err}");
+    assert!(err.contains("It signs from "), "{err}");
+    for usage in ["key rotate", "key rotate --use everything"] {
+        assert_eq!(run(folder.path(), usage).code, 2, "{usage}");
+    }
+}
+
+/// `svc erase` takes an action's words out of the database, says how much, and leaves a record; it erases once, and nothing of
+/// what there is not.
+#[test]
+fn erase_takes_the_texts_and_keeps_the_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path(), "--json");
+    let home: Value = serde_json::from_str(&server.line()).unwrap();
+    let (status, action) = authorize(&home, text(&home, "agentKey"));
+    assert_eq!(status, 200, "{action}");
+    let id = action["id"].as_str().unwrap();
+    let Ran { code, out, err } = run(folder.path(), &format!("erase --action {id} --json"));
+    let told: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code}: {err}"));
+    assert_eq!(told, serde_json::json!({ "subject": id, "erased": 1, "ledgerWhole": true }));
+    let again = run(folder.path(), &format!("erase --action {id}"));
+    assert_eq!((again.code, again.out.as_str()), (0, "0\n"));
+    assert!(again.err.contains("every proof holds"), "{}", again.err);
+    let unknown = run(folder.path(), "erase --action act_00000000000000000000000000");
+    assert!(unknown.code == 1 && unknown.err.contains("nothing was erased"), "{}", unknown.err);
+    for usage in
+        ["erase", "erase --action x", &format!("erase --action {id} --principal prp_00000000000000000000000000")]
+    {
+        assert_eq!(run(folder.path(), usage).code, 2, "{usage}");
+    }
+    server.stop();
 }

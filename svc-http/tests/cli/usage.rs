@@ -19,7 +19,7 @@ fn help_and_version_are_exit_0() {
     assert_eq!(version, Ran { code: 0, out: format!("svc {}\n", env!("CARGO_PKG_VERSION")), err: String::new() });
     let help = run(folder.path(), "--help");
     assert_eq!((help.code, help.err.as_str()), (0, ""));
-    for command in ["backup", "dev", "doctor", "init", "key", "migrate", "receipt", "serve"] {
+    for command in ["backup", "dev", "doctor", "erase", "evidence", "init", "key", "migrate", "receipt", "serve"] {
         assert!(help.out.contains(&format!("\n  {command}")), "{command} in {}", help.out);
     }
     let settings = run(folder.path(), "serve --help").out;
@@ -60,8 +60,11 @@ fn every_command_takes_the_common_options() {
     for (command, prints) in [
         ("dev", true),
         ("doctor", true),
+        ("erase", true),
+        ("evidence verify", true),
         ("init", true),
         ("key create", true),
+        ("key rotate", true),
         ("migrate", true),
         ("receipt verify", true),
         ("serve", false),

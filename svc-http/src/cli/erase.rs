@@ -1,0 +1,45 @@
+//! `svc erase`: the personal texts of one action or of one person, gone from the database; records and tree stay.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use svc_core::engine::Failure;
+use svc_core::refusal::Kind;
+use svc_core::rules::evidence::erase::Target;
+use svc_core::rules::people::by::By;
+use svc_http::config::Config;
+
+use super::output::{Problem, note, print, print_json};
+use super::store::{Missing, Use, open};
+use super::{Erasure, setup};
+
+/// Erases what was named and says how many rows lost their texts. A running server takes it in by itself.
+///
+/// # Errors
+/// [`Problem`] where there is no workspace, or it has no such action.
+pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> {
+    let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
+    let workspace = setup::workspace(&gate)?
+        .ok_or_else(|| Problem::new("there is no workspace yet", "Make one with `svc init`."))?;
+    let (target, named) = match (wish.action, wish.principal) {
+        (Some(id), _) => (Target::Action(id), id.to_string()),
+        (None, Some(id)) => (Target::Principal(id), id.to_string()),
+        (None, None) => return Err(Problem::plain("nothing was named")),
+    };
+    let erased = gate.erase(workspace.id, &By::Program, target).map_err(|failure| match &failure {
+        Failure::Refused(refusal) if refusal.kind() == Kind::NotFound => {
+            Problem::new(format!("this workspace has no {named}"), "Check the id; nothing was erased.")
+        }
+        _ => failure.into(),
+    })?;
+    if wish.json {
+        print_json(&json!({ "subject": named, "erased": erased, "ledgerWhole": true }))?;
+    } else {
+        print(&format!("{erased}\n"))?;
+        note(&format!(
+            "{erased} rows of {named} lost their personal texts. The ledger's records stay, and every proof holds; \
+             backups made before keep the texts.\n"
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
