@@ -206,3 +206,39 @@ async fn every_machine_route_takes_its_own_scope() {
     }
     site.stop().await;
 }
+
+/// A token ends when it says, and answers so many requests a minute.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_end_and_have_a_rate() {
+    let site = Site::with(|plan| plan.config.limits.token_per_minute = 2).await;
+    let (token, other) = (site.token(&TokenScope::ALL), site.token(&TokenScope::ALL));
+    let mut client = site.client().await;
+    for _ in 0..2 {
+        assert_eq!(client.get("/v1/admin/agents", &token).await.status, 200);
+    }
+    let got = client.get("/v1/admin/agents", &token).await;
+    assert_eq!((got.status, got.kind().as_str()), (429, "rate_limited"));
+    assert!((1..=60).contains(&got.header("retry-after").unwrap().parse::<u32>().unwrap()));
+    // Nobody else is told of it.
+    assert_eq!(client.get("/v1/admin/agents", &other).await.status, 200);
+    site.shift(Span::seconds(90 * 24 * 3_600 - 1));
+    assert_eq!(client.get("/v1/admin/agents", &other).await.status, 200);
+    site.shift(Span::seconds(1));
+    let got = client.get("/v1/admin/agents", &other).await;
+    assert_eq!((got.status, got.kind().as_str()), (401, "token_expired"));
+    site.stop().await;
+}
+
+/// Signing in is tried so often a minute from one address.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn signing_in_has_a_rate() {
+    let site = Site::with(|plan| plan.config.limits.sign_in_per_minute = 2).await;
+    let mut client = site.client().await;
+    let body = json!({ "token": format!("sil_{}", "A".repeat(43)) });
+    for _ in 0..2 {
+        assert_eq!(ask(&mut client, None, "POST", "/api/sign-in/link", Some(&body)).await.status, 401);
+    }
+    let got = ask(&mut client, None, "POST", "/api/sign-in/link", Some(&body)).await;
+    assert_eq!((got.status, got.kind().as_str()), (429, "rate_limited"));
+    site.stop().await;
+}

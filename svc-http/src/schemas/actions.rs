@@ -12,11 +12,14 @@ pub(super) fn all() -> [(&'static str, Value); 3] {
 /// The decision, as members get it.
 fn item() -> Value {
     let mut item = decision();
-    item["description"] = "An action as it now stands, without its receipt, which is its agent's alone. An analyst's is without summary, digestSalt and payment.merchant.".into();
-    if let Some(required) = item["required"].as_array_mut() {
+    if let Some(members) = item.as_object_mut() {
+        let told = "An action as it now stands, without its receipt, which is its agent's alone. An analyst's is without summary, digestSalt and payment.merchant.";
+        members.insert("description".to_owned(), told.into());
+    }
+    if let Some(required) = item.get_mut("required").and_then(Value::as_array_mut) {
         required.retain(|it| it != "summary" && it != "digestSalt");
     }
-    if let Some(members) = item["properties"].as_object_mut() {
+    if let Some(members) = item.get_mut("properties").and_then(Value::as_object_mut) {
         members.remove("receipt");
         members.remove("receiptExpiresAt");
         let payment = json!({
