@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 
 import run
 
@@ -42,7 +43,10 @@ def answers(commands):
     """What each command prints, all of them in one shell."""
     script = f"\necho; echo '{SEPARATOR}'\n".join(commands)
     environment = {**os.environ, "no_proxy": "*"}
-    done = subprocess.run(["sh", "-euc", script], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    with tempfile.TemporaryDirectory() as place:
+        done = subprocess.run(
+            ["sh", "-euc", script], cwd=place, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
     return [json.loads(part) for part in done.stdout.split(SEPARATOR)]
 
@@ -82,12 +86,14 @@ class Comparison:
 
 def test_the_tour_of_the_readme_is_what_happens():
     tour = steps()
-    assert len(tour) == 8, "the tour has its eight steps"
+    assert len(tour) == 11, "the tour has its eleven steps"
     with run.serving(last="Ctrl-C") as welcome:
         variables = shown(welcome, "export")
         base = re.search(r"SVC_URL=(\S+)", variables).group(1)
+        link = re.search(r"#token=(sil_\S+)", welcome).group(1)
+        commands = [command.replace("sil_…", link) for command, _ in tour]
         # Whoever takes the tour has pasted the first request that the server prints.
-        first, *given = answers([f"{variables}\n{shown(welcome, 'curl')}", *(command for command, _ in tour)])
+        first, *given = answers([f"{variables}\n{shown(welcome, 'curl')}", *commands])
     assert first["decision"] == "allow", first
     comparison = Comparison(base)
     for number, ((_, quoted), answer) in enumerate(zip(tour, given, strict=True), 1):
