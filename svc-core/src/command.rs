@@ -24,6 +24,9 @@ use crate::rules::gate::settle::{self, Settle};
 use crate::rules::gate::verify::{self, Verdict, Verify};
 use crate::rules::gate::{expire, lapse};
 use crate::rules::people::agents::{self, ChangeAgent};
+use crate::rules::people::applications::{
+    self, ApproveApplication, Approved, CreateApplication, DenyApplication, WithdrawApplication,
+};
 use crate::rules::people::create_workspace::{self, CreateWorkspace};
 use crate::rules::people::keys::{self, CreateKey, RevokeKey};
 use crate::rules::people::links::{self, MakeLink};
@@ -41,7 +44,7 @@ use crate::rules::read::View;
 use crate::state::edge::{Integration, Job};
 use crate::state::gate::receipt::Signer;
 use crate::state::gate::{Agent, Mandate, Verb, WorkspaceTemplate};
-use crate::state::people::{Credential, ServiceToken, SigningKey, Workspace};
+use crate::state::people::{Application, Credential, ServiceToken, SigningKey, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
 use crate::value::id::{AccountId, ActionId, ApprovalId, KeyId, MandateId, TokenId};
@@ -78,7 +81,7 @@ macro_rules! commands {
                     Reply::Action(view) => view.verb() == Verb::Allow,
                     Reply::Question(it) => it.stands == Stands::Approved,
                     Reply::Verdict(verdict) => verdict.is_valid(),
-                    Reply::Account(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
+                    Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
                     | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
@@ -92,6 +95,14 @@ macro_rules! commands {
 }
 
 commands! {
+    /// What a member asks for is done.
+    ApproveApplication => applications::approve_application, Approved;
+    /// A member asks for what their role cannot do.
+    CreateApplication => applications::create_application, Application;
+    /// What a member asks for is not done.
+    DenyApplication => applications::deny_application, Application;
+    /// A member asks no longer.
+    WithdrawApplication => applications::withdraw_application, Done;
     /// An agent asks.
     Authorize => authorize::authorize, Action;
     /// A call to the outside is taken to be tried.
@@ -201,6 +212,10 @@ pub enum Reply {
     Action(Box<View>),
     /// An agent as it stands.
     Agent(Arc<Agent>),
+    /// An application as it stands.
+    Application(Arc<Application>),
+    /// An application that was approved, and what came of it.
+    Approved(Box<Approved>),
     /// A mandate that was changed; `None` where its actions have to be counted first.
     Changed(Box<Option<Held>>),
     /// A key that was made.
@@ -256,6 +271,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
     match due.0 {
         Key::Action(id) => lapse::lapse(scope, id),
         Key::Integration(slot) => integrations::end_secrets(scope, slot),
+        Key::Application(id) => applications::expire_application(scope, id),
         Key::Approval(id) => expire::expire(scope, id),
         Key::PendingSignIn(id) => sign_in::expire_pending(scope, id),
         Key::Session(id) => sessions::expire_session(scope, id),
@@ -319,6 +335,10 @@ macro_rules! operations {
 }
 
 operations! {
+    ApproveApplication => Approved, |Reply::Approved(it), _| *it;
+    CreateApplication => Arc<Application>, |Reply::Application(it), _| it;
+    DenyApplication => Arc<Application>, |Reply::Application(it), _| it;
+    WithdrawApplication => (), |Reply::Done(()), _| ();
     Authorize => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     ClaimDelivery => Option<Claimed>, |Reply::Claimed(it), _| *it;
     ChangeAgent => Arc<Agent>, |Reply::Agent(it), _| it;

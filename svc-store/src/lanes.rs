@@ -118,6 +118,10 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::ReleaseAction(it) => Some(it.workspace),
         Command::Sequence(it) => Some(it.workspace),
         Command::DecideApproval(it) => Some(it.by.workspace),
+        Command::ApproveApplication(it) => Some(it.by.workspace),
+        Command::CreateApplication(it) => Some(it.by.workspace),
+        Command::DenyApplication(it) => Some(it.by.workspace),
+        Command::WithdrawApplication(it) => Some(it.by.workspace),
         Command::ChangeAgent(_)
         | Command::ChangeIntegration(_)
         | Command::ChangeMandate(_)

@@ -322,6 +322,8 @@ impl Cast {
             | Reply::MandateEnd(_)
             | Reply::Placed(_)
             | Reply::SigningKey(_)
+            | Reply::Application(_)
+            | Reply::Approved(_)
             | Reply::Verdict(_) => {}
         }
     }

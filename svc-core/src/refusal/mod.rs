@@ -68,6 +68,12 @@ impl Refusal {
         Self::faults(Kind::InvalidMandate, errors)
     }
 
+    /// 400: an application with every fault that was found.
+    #[must_use]
+    pub fn invalid_application(errors: Vec<FieldError>) -> Self {
+        Self::faults(Kind::InvalidApplication, errors)
+    }
+
     /// 400: no template has this name.
     #[must_use]
     pub fn unknown_template(name: &str) -> Self {
@@ -225,6 +231,11 @@ impl Refusal {
     /// 409: another person has to do this as things stand; `why` says which state makes it so.
     pub fn duties_now(why: impl Into<Cow<'static, str>>) -> Self {
         Self { message: why.into(), ..Self::plain(Kind::DutiesNow) }
+    }
+
+    /// 403: this caller can never do that; `why` says why not.
+    pub fn duties_never(why: impl Into<Cow<'static, str>>) -> Self {
+        Self { message: why.into(), ..Self::plain(Kind::DutiesNever) }
     }
 
     /// 409: a hold stands in the way; `hold` is its id.

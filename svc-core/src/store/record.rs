@@ -11,16 +11,16 @@ use crate::state::gate::{
     WorkspaceTemplate,
 };
 use crate::state::people::{
-    Account, Credential, EmailUse, Hold, MemberPart, MembersId, PendingSignIn, Principal, Roster, ServiceToken,
-    Session, SignInLink, SigningKey, SigningUse, Team, TokenName, TokenUse, Workspace,
+    Account, Application, Credential, EmailUse, Hold, MemberPart, MembersId, PendingSignIn, Principal, Roster,
+    ServiceToken, Session, SignInLink, SigningKey, SigningUse, Team, TokenName, TokenUse, Workspace,
 };
 use crate::value::digest::{
     CredentialId, EmailUseId, PayeeId, PendingSignInId, ReplayId, SessionDigest, SessionKey, SignInLinkId, TemplateId,
     TokenNameId,
 };
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApprovalId, DeliveryId, EvidenceId, HoldId, MandateVersionId, PrincipalId, TeamId,
-    TokenId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, DeliveryId, EvidenceId, HoldId, MandateVersionId,
+    PrincipalId, TeamId, TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, RowId};
 
@@ -211,6 +211,8 @@ records! {
     Credential(CredentialId) by id, "credential" [KeysOf];
     /// A signing key, sealed.
     SigningKey(SigningUse) by id, "signing_key" [];
+    /// What a member asks for that their role cannot do.
+    Application(ApplicationId) by id, "application" [ApplicationsOf, ApplicationsBy, Wake];
     /// An agent: standing, epoch, the mandate versions and keys in force.
     Agent(AgentId) by id, "agent" [AgentsOf, AgentsFor, AgentsUnder, Wake];
     /// One version of a mandate.

@@ -80,6 +80,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::TokenUse => TOKEN_USE,
         Table::Credential => CREDENTIAL,
         Table::SigningKey => SIGNING_KEY,
+        Table::Application => APPLICATION,
         Table::Agent => AGENT,
         Table::Mandate => MANDATE,
         Table::Activity => ACTIVITY,
@@ -127,6 +128,16 @@ const HOLD: [&str; 2] = [
     r#"{"id":"hld_01K6FN0001000000000000000J","workspace":"wsp_01K6FN0001000000000000000B","scope":"selection",
         "members":{"selection":"sel_01K6FN0001000000000000000T","count":0},"by":"policy","reason":"r","at":0,
         "evidence":"evd_01K6FN0001000000000000000F"}"#,
+];
+const APPLICATION: [&str; 2] = [
+    r#"{"id":"app_01K6FN0001000000000000000A","workspace":"wsp_01K6FN0001000000000000000A","by":"prp_01K6FN0001000000000000000P",
+        "change":{"agent":{"name":"Buyer","email":"ana@example.com","tier":"trusted","sponsor":"prp_01K6FN0001000000000000000P",
+        "kill_owner":"prp_01K6FN0001000000000000000Q","mandates":[{"template":"Büro-Bedarf"},{"whole":{"name":"m","actions":["deploy"],"duplicates":"ask"}}]}},
+        "reason":"line one\n\tline two","created_at":1790847000000,"expires_at":1792056600000,
+        "state":{"denied":{"at":1790847000001,"by":"prp_01K6FN0001000000000000000Q","note":"no"}}}"#,
+    r#"{"id":"app_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000B","by":"prp_01K6FN0001000000000000000P",
+        "change":{"tier":{"agent":"agt_01K6FN0001000000000000000A","tier":"standard"}},"reason":"r","created_at":0,"expires_at":0,
+        "state":"waiting"}"#,
 ];
 const MEMBER_PART: [&str; 2] = [
     r#"{"id":{"selection":"sel_01K6FN0001000000000000000S","number":4294967295},"agents":["agt_01K6FN0001000000000000000A","agt_01K6FN0001000000000000000B"]}"#,

@@ -18,6 +18,10 @@ pub enum Index {
     AgentsFor,
     /// Agents of a workspace, by id.
     AgentsOf,
+    /// Applications of a workspace, by id.
+    ApplicationsOf,
+    /// Applications that a principal made, by id.
+    ApplicationsBy,
     /// Approvals of a workspace, by id.
     ApprovalsOf,
     /// Approvals that an agent asked for, by id.
@@ -69,6 +73,8 @@ impl Index {
         Self::ActionsIn,
         Self::AgentsFor,
         Self::AgentsOf,
+        Self::ApplicationsOf,
+        Self::ApplicationsBy,
         Self::ApprovalsOf,
         Self::AskedOf,
         Self::AgentsUnder,
@@ -100,6 +106,8 @@ impl Index {
             Self::ActionsIn => "actions_in",
             Self::AgentsFor => "agents_for",
             Self::AgentsOf => "agents_of",
+            Self::ApplicationsOf => "applications_of",
+            Self::ApplicationsBy => "applications_by",
             Self::ApprovalsOf => "approvals_of",
             Self::AskedOf => "asked_of",
             Self::AgentsUnder => "agents_under",

@@ -28,6 +28,10 @@ CREATE TABLE "token_name" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, for
 CREATE TABLE "credential" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, keys_of_p, keys_of_o);
 CREATE INDEX "credential_keys_of" ON "credential" (keys_of_p, keys_of_o) WHERE keys_of_p IS NOT NULL;
 CREATE TABLE "signing_key" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "application" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, applications_of_p, applications_of_o, applications_by_p, applications_by_o, wake_p, wake_o);
+CREATE INDEX "application_applications_of" ON "application" (applications_of_p, applications_of_o) WHERE applications_of_p IS NOT NULL;
+CREATE INDEX "application_applications_by" ON "application" (applications_by_p, applications_by_o) WHERE applications_by_p IS NOT NULL;
+CREATE INDEX "application_wake" ON "application" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "agent" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, agents_of_p, agents_of_o, agents_for_p, agents_for_o, agents_under_p, agents_under_o, wake_p, wake_o);
 CREATE INDEX "agent_agents_of" ON "agent" (agents_of_p, agents_of_o) WHERE agents_of_p IS NOT NULL;
 CREATE INDEX "agent_agents_for" ON "agent" (agents_for_p, agents_for_o) WHERE agents_for_p IS NOT NULL;

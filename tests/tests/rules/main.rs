@@ -7,6 +7,7 @@
     reason = "a test may panic"
 )]
 
+mod applications;
 mod ask;
 mod callbacks;
 mod decide;

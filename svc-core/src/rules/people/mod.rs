@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod agents;
+pub mod applications;
 pub mod by;
 pub mod create_workspace;
 pub mod keys;

@@ -1,6 +1,7 @@
 //! Workspaces, the people and machines in them, and what they show to be let in.
 
 mod account;
+mod application;
 mod credential;
 mod hold;
 mod maker;
@@ -17,6 +18,9 @@ mod workspace;
 
 pub use account::{
     Account, Membership, Password, Proof, SESSION_IDLE, SESSION_LIFE, SESSIONS_MAX, SecondFactor, Session,
+};
+pub use application::{
+    APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateWish, Wish,
 };
 pub use credential::{Binding, Credential, KeyScope, Prefix};
 pub use hold::{Hold, HoldScope, HoldTask, HoldWork, Lifted, STEP_PARTS, StandingHold};

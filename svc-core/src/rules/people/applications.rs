@@ -1,0 +1,325 @@
+//! Applications: a member asks for what their role cannot do, and whoever can do it decides. An approval makes the change as
+//! the decider's own, in the same commit: what would refuse it to them refuses the approval, and the application waits on.
+
+use std::sync::Arc;
+
+use super::agents::{ChangeAgent, change_agent};
+use super::by::{By, Person, entitled, member, reaches};
+use super::keys::NewKey;
+use super::mandates::{Content, GrantMandate, grant_mandate, read};
+use super::register_agent::{ActsFor, RegisterAgent, Registered, register_agent, unknown_principal};
+use crate::refusal::{FieldError, Kind, Refusal};
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::Agent;
+use crate::state::people::{
+    APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateWish, Plans, Reach, Right,
+    Wish, Workspace,
+};
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::Object;
+use crate::value::id::{AgentId, ApplicationId, PrincipalId, WorkspaceId};
+use crate::value::text::Note;
+
+/// Asks for a change.
+#[derive(Clone, Debug)]
+pub struct CreateApplication {
+    /// Who asks.
+    pub by: Person,
+    /// For what.
+    pub change: Change,
+    /// Why.
+    pub reason: Note,
+}
+
+/// Keeps an application until somebody decides.
+///
+/// # Errors
+/// Those of [`entitled`]; `invalid_application` naming every fault that the change itself would be refused for.
+pub fn create_application(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Arc<Application>, Halt> {
+    let by = By::Person(asked.by);
+    let workspace = asked.by.workspace;
+    entitled(scope, &by, workspace, Right::Everyone)?;
+    let faults = faults(scope, asked)?;
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_application(faults).into());
+    }
+    let now = scope.now();
+    let application = Application {
+        id: scope.fresh(),
+        workspace,
+        by: asked.by.principal,
+        change: asked.change.clone(),
+        reason: asked.reason.clone(),
+        created_at: now,
+        expires_at: now.plus(APPLICATION_LIFE),
+        state: ApplicationState::Waiting,
+    };
+    record(scope, &application, "application.created", by.actor(), Some(("reason", &application.reason)));
+    scope.put(application.clone());
+    Ok(Arc::new(application))
+}
+
+/// What is wrong with a change that is asked for.
+fn faults(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Vec<FieldError>, Halt> {
+    let place = asked.by.workspace;
+    let workspace = scope.get::<Workspace>(place)?.ok_or_else(Refusal::internal)?;
+    let mut faults = Vec::new();
+    if let Some(agent) = asked.change.target()
+        && !sees(scope, &asked.by, agent)?
+    {
+        faults.push(FieldError::new("target", "names no agent that you may read"));
+    }
+    match &asked.change {
+        Change::Agent(wish) => {
+            for (field, id) in [("change.sponsor", wish.sponsor), ("change.killOwner", wish.kill_owner)] {
+                faults.extend(unknown_principal(scope, place, field, id)?);
+            }
+            for (number, wish) in wish.mandates.iter().enumerate() {
+                faults.extend(of_wish(scope, &workspace, wish, &format!("change.mandates.{number}"))?);
+            }
+        }
+        Change::Mandate(wish) => faults.extend(of_wish(scope, &workspace, &wish.wish, "change")?),
+        Change::Tier { .. } => {}
+    }
+    Ok(faults)
+}
+
+/// Whether a member may read an agent: what one may not read, one does not learn of here either.
+fn sees(scope: &mut Scope<'_>, person: &Person, agent: AgentId) -> Result<bool, Halt> {
+    let (_, role) = member(scope, person)?;
+    let agent = scope.get::<Agent>(agent)?.filter(|it| it.workspace == person.workspace);
+    let reach = role.reach(Right::ReadAgents);
+    Ok(agent.is_some_and(|it| reaches(&By::Person(*person), reach, &it).is_ok()))
+}
+
+/// What is wrong with a mandate that is asked for, under its path.
+fn of_wish(scope: &mut Scope<'_>, workspace: &Workspace, wish: &Wish, path: &str) -> Result<Vec<FieldError>, Halt> {
+    match read(scope, workspace, &content(wish)) {
+        Ok(meant) => Ok(meant.terms.faults(scope.now()).into_iter().map(|it| it.within(path)).collect()),
+        Err(Halt::Refuse(refusal)) if refusal.kind() == Kind::UnknownTemplate => {
+            Ok(vec![FieldError::new(format!("{path}.template"), "names no template")])
+        }
+        Err(halt) => Err(halt),
+    }
+}
+
+fn content(wish: &Wish) -> Content {
+    match wish {
+        Wish::Template(name) => Content::Template(name.clone()),
+        Wish::Whole(terms) => Content::Whole(terms.clone()),
+    }
+}
+
+impl From<Content> for Wish {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Template(name) => Self::Template(name),
+            Content::Whole(terms) => Self::Whole(terms),
+        }
+    }
+}
+
+/// Makes the change that is asked for.
+#[derive(Clone, Debug)]
+pub struct ApproveApplication {
+    /// Who decides.
+    pub by: Person,
+    /// Which application.
+    pub application: ApplicationId,
+    /// What they say.
+    pub note: Option<Note>,
+    /// The first key of an agent that is asked for.
+    pub key: NewKey,
+    /// What plans allow.
+    pub plans: Plans,
+}
+
+/// An application that was approved, and what came of it.
+#[derive(Clone, Debug)]
+pub struct Approved {
+    /// The application.
+    pub application: Arc<Application>,
+    /// The agent that it asked for.
+    pub made: Option<Registered>,
+}
+
+/// Makes the change as the decider's own.
+///
+/// # Errors
+/// Those of [`entitled`]; `not_found`; `separation_of_duties` for one's own; `not_allowed` with the outcome where it no longer
+/// waits; what the change is refused with, and then it waits on.
+pub fn approve_application(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Approved, Halt> {
+    let application = open(scope, &asked.by, asked.application)?;
+    let made = make(scope, asked, &application.change)?;
+    let decision = Decision { at: scope.now(), by: asked.by.principal, note: asked.note.clone() };
+    let application = Application { state: ApplicationState::Approved(decision), ..application };
+    let actor = Actor::Person(asked.by.principal);
+    record(scope, &application, "application.approved", actor, asked.note.as_ref().map(|it| ("note", it)));
+    scope.put(application.clone());
+    Ok(Approved { application: Arc::new(application), made })
+}
+
+fn make(scope: &mut Scope<'_>, asked: &ApproveApplication, change: &Change) -> Result<Option<Registered>, Halt> {
+    let (workspace, by) = (asked.by.workspace, By::Person(asked.by));
+    match change {
+        Change::Agent(wish) => {
+            let AgentWish { name, email, tier, sponsor, kill_owner, mandates } = AgentWish::clone(wish);
+            let register = RegisterAgent {
+                workspace,
+                by,
+                name,
+                principal: ActsFor::Email(email),
+                tier,
+                sponsor,
+                kill_owner,
+                mandates: mandates.iter().map(content).collect(),
+                key: asked.key.clone(),
+                plans: asked.plans,
+            };
+            return register_agent(scope, &register).map(Some);
+        }
+        Change::Mandate(MandateWish { agent, wish, confirm_broaden }) => {
+            let (agent, content, confirm_broaden) = (*agent, content(wish), *confirm_broaden);
+            let plans = asked.plans;
+            grant_mandate(scope, &GrantMandate { workspace, by, agent, content, confirm_broaden, plans })?;
+        }
+        Change::Tier { agent, tier } => {
+            let (agent, tier) = (*agent, Some(*tier));
+            let (name, sponsor, kill_owner) = (None, None, None);
+            change_agent(scope, &ChangeAgent { workspace, by, agent, name, tier, sponsor, kill_owner })?;
+        }
+    }
+    Ok(None)
+}
+
+/// Refuses the change that is asked for.
+#[derive(Clone, Debug)]
+pub struct DenyApplication {
+    /// Who decides.
+    pub by: Person,
+    /// Which application.
+    pub application: ApplicationId,
+    /// What they say.
+    pub note: Option<Note>,
+}
+
+/// Ends an application without its change.
+///
+/// # Errors
+/// Those of [`entitled`]; `not_found`; `separation_of_duties` for one's own; `not_allowed` with the outcome where it no longer
+/// waits.
+pub fn deny_application(scope: &mut Scope<'_>, asked: &DenyApplication) -> Result<Arc<Application>, Halt> {
+    let application = open(scope, &asked.by, asked.application)?;
+    let decision = Decision { at: scope.now(), by: asked.by.principal, note: asked.note.clone() };
+    let application = Application { state: ApplicationState::Denied(decision), ..application };
+    let actor = Actor::Person(asked.by.principal);
+    record(scope, &application, "application.denied", actor, asked.note.as_ref().map(|it| ("note", it)));
+    scope.put(application.clone());
+    Ok(Arc::new(application))
+}
+
+/// An application that `by` may decide, and that waits.
+fn open(scope: &mut Scope<'_>, by: &Person, id: ApplicationId) -> Result<Application, Halt> {
+    entitled(scope, &By::Person(*by), by.workspace, Right::ManageApplications)?;
+    let application = own(scope, by.workspace, id)?;
+    if application.by == by.principal {
+        return Err(Refusal::duties_never("nobody decides an application of their own").into());
+    }
+    waiting(scope, &application)?;
+    Ok(Application::clone(&application))
+}
+
+fn own(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ApplicationId) -> Result<Arc<Application>, Halt> {
+    let found = scope.get::<Application>(id)?.filter(|it| it.workspace == workspace);
+    Ok(found.ok_or_else(Refusal::not_found)?)
+}
+
+fn waiting(scope: &Scope<'_>, application: &Application) -> Result<(), Refusal> {
+    match application.stands(scope.now()) {
+        ApplicationState::Waiting => Ok(()),
+        ended => Err(Refusal::not_allowed(ended.as_str())),
+    }
+}
+
+/// Takes an application of one's own back.
+#[derive(Clone, Copy, Debug)]
+pub struct WithdrawApplication {
+    /// Whose it is.
+    pub by: Person,
+    /// Which application.
+    pub application: ApplicationId,
+}
+
+/// Ends an application in the word of whoever made it.
+///
+/// # Errors
+/// Those of [`entitled`]; `not_found` where they may not read it, `forbidden` where it is another's; `not_allowed` with the
+/// outcome where it no longer waits.
+pub fn withdraw_application(scope: &mut Scope<'_>, asked: &WithdrawApplication) -> Result<(), Halt> {
+    let by = By::Person(asked.by);
+    let application = get_application(scope, &asked.by, asked.application)?;
+    if application.by != asked.by.principal {
+        return Err(Refusal::forbidden("only whoever made an application takes it back").into());
+    }
+    waiting(scope, &application)?;
+    let withdrawn = ApplicationState::Withdrawn { at: scope.now() };
+    let application = Application { state: withdrawn, ..Application::clone(&application) };
+    record(scope, &application, "application.withdrawn", by.actor(), None);
+    scope.put(application);
+    Ok(())
+}
+
+/// Ends an application whose time is up.
+///
+/// # Errors
+/// [`Halt::Load`] alone; what no longer waits, or not yet so long, is left as it is.
+pub fn expire_application(scope: &mut Scope<'_>, id: ApplicationId) -> Result<(), Halt> {
+    let Some(application) = scope.get::<Application>(id)? else { return Ok(()) };
+    let state = application.stands(scope.now());
+    if application.state != ApplicationState::Waiting || state == ApplicationState::Waiting {
+        return Ok(());
+    }
+    let application = Application { state, ..Application::clone(&application) };
+    record(scope, &application, "application.expired", Actor::Policy, None);
+    scope.put(application);
+    Ok(())
+}
+
+/// An application as its maker and those who decide read it.
+///
+/// # Errors
+/// Those of [`entitled`]; `not_found` where `by` may not read it.
+pub fn get_application(scope: &mut Scope<'_>, by: &Person, id: ApplicationId) -> Result<Arc<Application>, Halt> {
+    let whose = readable(scope, by)?;
+    let application = own(scope, by.workspace, id)?;
+    if whose.is_some_and(|it| it != application.by) {
+        return Err(Refusal::not_found().into());
+    }
+    Ok(application)
+}
+
+/// Whose applications `by` may read: their own, or with `None` everybody's.
+///
+/// # Errors
+/// Those of [`entitled`].
+pub fn readable(scope: &mut Scope<'_>, by: &Person) -> Result<Option<PrincipalId>, Halt> {
+    entitled(scope, &By::Person(*by), by.workspace, Right::Everyone)?;
+    let (_, role) = member(scope, by)?;
+    Ok((role.reach(Right::ManageApplications) != Reach::All).then_some(by.principal))
+}
+
+fn record(
+    scope: &mut Scope<'_>,
+    application: &Application,
+    kind: &'static str,
+    actor: Actor,
+    text: Option<(&str, &Note)>,
+) {
+    let mut data = Object::new().text("kind", application.change.kind());
+    if let Some(target) = application.change.target() {
+        data = data.text("target", &target.to_string());
+    }
+    let subject = Subject::Application(application.id);
+    let texts = text.map(|(name, note)| (name, note.as_str()));
+    scope.append_with(application.workspace, Fact { kind, actor, subject, data: data.finish() }, texts.as_slice());
+}

@@ -1,0 +1,186 @@
+//! What a member asks for that their role cannot do: kept as the change that it would be, until somebody who can decides.
+
+use serde::{Deserialize, Serialize};
+
+use crate::state::gate::{Terms, Tier};
+use crate::value::id::{AgentId, ApplicationId, PrincipalId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked};
+use crate::value::text::{Email, Label, Note};
+use crate::value::{Id, Span, Timestamp};
+
+/// How long an application waits.
+pub const APPLICATION_LIFE: Span = Span::hours(14 * 24);
+
+/// An application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Application {
+    /// Its id.
+    pub id: ApplicationId,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Whose it is.
+    pub by: PrincipalId,
+    /// What is to change.
+    pub change: Change,
+    /// Why.
+    pub reason: Note,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Until when it waits.
+    pub expires_at: Timestamp,
+    /// Where it stands.
+    pub state: ApplicationState,
+}
+
+/// A change that somebody with the right would make themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// A new agent.
+    Agent(Box<AgentWish>),
+    /// A mandate for an agent.
+    Mandate(MandateWish),
+    /// Another tier for an agent.
+    Tier {
+        /// Which agent.
+        agent: AgentId,
+        /// How much it is to be trusted.
+        tier: Tier,
+    },
+}
+
+/// An agent that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentWish {
+    /// What people are to call it.
+    pub name: Label,
+    /// Who it is to act for.
+    pub email: Email,
+    /// How much it is to be trusted.
+    pub tier: Tier,
+    /// Who is to answer for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sponsor: Option<PrincipalId>,
+    /// Who is to be able to freeze it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kill_owner: Option<PrincipalId>,
+    /// Its mandates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mandates: Vec<Wish>,
+}
+
+/// A mandate that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MandateWish {
+    /// For which agent.
+    pub agent: AgentId,
+    /// What it is to say.
+    pub wish: Wish,
+    /// Whether it is meant that it lets the agent go anywhere beside a narrower one.
+    #[serde(default)]
+    pub confirm_broaden: bool,
+}
+
+/// What a mandate is to say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wish {
+    /// What the template with this name says when it is granted.
+    Template(Box<str>),
+    /// This.
+    Whole(Box<Terms>),
+}
+
+/// Where an application stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApplicationState {
+    /// It waits for somebody who can decide it.
+    Waiting,
+    /// The change was made.
+    Approved(Decision),
+    /// The change was not made.
+    Denied(Decision),
+    /// Whoever made it took it back.
+    Withdrawn {
+        /// When.
+        at: Timestamp,
+    },
+    /// Nobody decided in time.
+    Expired {
+        /// When the time was up.
+        at: Timestamp,
+    },
+}
+
+/// Who decided an application, when, and what they said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// When.
+    pub at: Timestamp,
+    /// By whom.
+    pub by: PrincipalId,
+    /// What they said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+impl Change {
+    /// The word for what kind of change it is.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Agent(_) => "agent",
+            Self::Mandate(_) => "mandate",
+            Self::Tier { .. } => "tier",
+        }
+    }
+
+    /// The agent that it is about, where it is about one that is there.
+    #[must_use]
+    pub const fn target(&self) -> Option<AgentId> {
+        match self {
+            Self::Agent(_) => None,
+            Self::Mandate(wish) => Some(wish.agent),
+            Self::Tier { agent, .. } => Some(*agent),
+        }
+    }
+}
+
+impl ApplicationState {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Approved(_) => "approved",
+            Self::Denied(_) => "denied",
+            Self::Withdrawn { .. } => "withdrawn",
+            Self::Expired { .. } => "expired",
+        }
+    }
+}
+
+impl Application {
+    /// Where it stands at `now`: one whose time is up has expired, whether or not that is written yet.
+    #[must_use]
+    pub fn stands(&self, now: Timestamp) -> ApplicationState {
+        match &self.state {
+            ApplicationState::Waiting if now >= self.expires_at => ApplicationState::Expired { at: self.expires_at },
+            state => state.clone(),
+        }
+    }
+}
+
+impl Linked for Application {
+    fn links(&self) -> Vec<Link> {
+        let mut links = vec![
+            Link::by_id(Index::ApplicationsOf, self.workspace.bits(), self.id),
+            Link::by_id(Index::ApplicationsBy, self.by.bits(), self.id),
+        ];
+        if self.state == ApplicationState::Waiting {
+            links.push(Link::wake(self.workspace, self.expires_at));
+        }
+        links
+    }
+}

@@ -1,0 +1,236 @@
+//! Applications: a member asks, another decides, and what is approved happens as the decider's own change or not at all.
+
+use std::sync::Arc;
+
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::gate::Caller;
+use svc_core::rules::people::agents::ChangeAgent;
+use svc_core::rules::people::applications::{
+    ApproveApplication, Approved, CreateApplication, DenyApplication, WithdrawApplication,
+};
+use svc_core::rules::people::by::{By, Person};
+use svc_core::rules::people::keys::NewKey;
+use svc_core::state::gate::{Agent, Tier};
+use svc_core::state::people::{
+    AgentWish, Application, ApplicationState, Change, MandateWish, Plans, Principal, Role, Wish,
+};
+use svc_core::store::Record;
+use svc_core::testing::world::{World, terms};
+use svc_core::value::Id as _;
+use svc_core::value::Span;
+use svc_core::value::id::{AgentId, ApplicationId};
+use svc_core::value::text::{Email, Label, Note};
+
+use super::{PAY, calm};
+
+/// A world with an agent, a member whom it acts for, and an admin.
+struct Office {
+    world: World,
+    agent: Caller,
+    member: Person,
+    admin: Person,
+}
+
+fn office() -> Office {
+    let (mut world, agent) = calm(&[PAY]);
+    let workspace = world.workspace();
+    let member = world.person(Role::Member);
+    let admin = world.person(Role::Admin);
+    let entrust = ChangeAgent {
+        workspace,
+        by: By::Program,
+        agent: agent.agent,
+        name: None,
+        tier: None,
+        sponsor: Some(Some(member.principal)),
+        kill_owner: None,
+    };
+    world.run(entrust).unwrap();
+    Office { world, agent, member, admin }
+}
+
+fn note(text: &str) -> Note {
+    Note::parse(text).unwrap()
+}
+
+impl Office {
+    fn ask(&mut self, by: Person, change: Change) -> Result<Arc<Application>, Refusal> {
+        self.world.run(CreateApplication { by, change, reason: note("we buy more now") })
+    }
+
+    fn tier(&mut self) -> ApplicationId {
+        let change = Change::Tier { agent: self.agent.agent, tier: Tier::Trusted };
+        self.ask(self.member, change).unwrap().id
+    }
+
+    fn approve(&mut self, by: Person, application: ApplicationId) -> Result<Approved, Refusal> {
+        let key = NewKey::of("ask_of_the_new_agent");
+        self.world.run(ApproveApplication { by, application, note: Some(note("fine")), key, plans: Plans::default() })
+    }
+
+    fn deny(&mut self, by: Person, application: ApplicationId) -> Result<Arc<Application>, Refusal> {
+        self.world.run(DenyApplication { by, application, note: None })
+    }
+
+    fn state(&mut self, id: ApplicationId) -> ApplicationState {
+        self.world.row::<Application>(id).state.clone()
+    }
+
+    fn agent(&mut self) -> Arc<Agent> {
+        self.world.row(self.agent.agent)
+    }
+
+    /// The actors of the ledger's records of this kind.
+    fn actors(&mut self, kind: &str) -> Vec<String> {
+        let rows = self.world.rows();
+        let entries = rows.iter().filter_map(|(.., it)| if let Record::Entry(it) = it { Some(it) } else { None });
+        entries.filter(|it| &*it.kind == kind).map(|it| it.actor.to_string()).collect()
+    }
+}
+
+fn fields(refusal: &Refusal) -> Vec<&str> {
+    assert_eq!(refusal.kind(), Kind::InvalidApplication);
+    refusal.errors().iter().filter_map(|it| it.field.as_deref()).collect()
+}
+
+/// What is approved is done in the same commit, in the decider's name, and once.
+#[test]
+fn an_approved_application_is_the_deciders_own_change() {
+    let mut office = office();
+    let id = office.tier();
+    assert_eq!(office.agent().tier, Tier::Standard);
+    let done = office.approve(office.admin, id).unwrap();
+    assert!(matches!(&done.application.state, ApplicationState::Approved(it) if it.by == office.admin.principal));
+    assert_eq!(office.agent().tier, Tier::Trusted);
+    let decider = office.actors("application.approved");
+    assert!(office.actors("agent.changed").contains(&decider[0]));
+    assert!(decider[0].contains(&office.admin.principal.to_string()), "{decider:?}");
+    let asker = office.actors("application.created");
+    assert!(asker[0].contains(&office.member.principal.to_string()), "{asker:?}");
+    for again in [office.approve(office.admin, id).unwrap_err(), office.deny(office.admin, id).unwrap_err()] {
+        assert_eq!((again.kind(), again.reason()), (Kind::NotAllowed, Some("approved")));
+    }
+    office.world.audit().assert_clean("after an approval");
+}
+
+/// An agent that was asked for acts for the person named, has its mandates and the key that the decider made.
+#[test]
+fn an_agent_can_be_asked_for() {
+    let mut office = office();
+    let email: Email = {
+        let row: Arc<Principal> = office.world.row(office.member.principal);
+        row.email.clone()
+    };
+    let wish = AgentWish {
+        name: Label::parse("Buyer").unwrap(),
+        email,
+        tier: Tier::Restricted,
+        sponsor: None,
+        kill_owner: Some(office.admin.principal),
+        mandates: vec![Wish::Whole(Box::new(terms(PAY)))],
+    };
+    let id = office.ask(office.member, Change::Agent(Box::new(wish))).unwrap().id;
+    let made = office.approve(office.admin, id).unwrap().made.unwrap();
+    assert_eq!((made.agent.principal, made.agent.tier), (office.member.principal, Tier::Restricted));
+    assert_eq!((made.agent.mandates.len(), made.agent.keys.len()), (1, 1));
+    office.world.audit().assert_clean("after an agent was made");
+}
+
+/// Where the decider's own change would be refused, so is the approval; the application waits on and nothing else happened.
+#[test]
+fn a_change_that_is_refused_leaves_the_application_waiting() {
+    let mut office = office();
+    let narrow = r#"{"name":"One shop","actions":["payment"],"merchants":{"allow":["shop.example.com"]},
+        "limits":{"currency":"EUR","perAction":1}}"#;
+    let (mut world, agent) = calm(&[narrow]);
+    office.member = world.person(Role::Owner);
+    office.admin = world.person(Role::Admin);
+    (office.world, office.agent) = (world, agent);
+    let wish =
+        |confirm_broaden| MandateWish { agent: agent.agent, wish: Wish::Whole(Box::new(terms(PAY))), confirm_broaden };
+    let id = office.ask(office.member, Change::Mandate(wish(false))).unwrap().id;
+    assert_eq!(office.approve(office.admin, id).unwrap_err().kind(), Kind::ConfirmBroaden);
+    assert_eq!(office.state(id), ApplicationState::Waiting);
+    assert_eq!((office.agent().mandates.len(), office.actors("application.approved").len()), (1, 0));
+    let id = office.ask(office.member, Change::Mandate(wish(true))).unwrap().id;
+    office.approve(office.admin, id).unwrap();
+    assert_eq!(office.agent().mandates.len(), 2);
+}
+
+/// Nobody decides their own application, not even an owner; nobody without the right decides any.
+#[test]
+fn nobody_decides_their_own() {
+    let mut office = office();
+    let owner = office.world.person(Role::Owner);
+    let change = Change::Tier { agent: office.agent.agent, tier: Tier::Trusted };
+    let own = office.ask(owner, change).unwrap().id;
+    for refused in [office.approve(owner, own).unwrap_err(), office.deny(owner, own).unwrap_err()] {
+        assert_eq!(refused.kind(), Kind::DutiesNever);
+    }
+    for refused in [office.approve(office.member, own).unwrap_err(), office.deny(office.member, own).unwrap_err()] {
+        assert_eq!(refused.kind(), Kind::Forbidden);
+    }
+    assert_eq!((office.state(own), office.agent().tier), (ApplicationState::Waiting, Tier::Standard));
+    let denied = office.deny(office.admin, own).unwrap();
+    assert!(matches!(denied.state, ApplicationState::Denied(_)));
+    assert_eq!((office.agent().tier, office.actors("application.denied").len()), (Tier::Standard, 1));
+}
+
+/// Whoever asked may take it back while it waits, and nobody else may; members read their own alone.
+#[test]
+fn one_takes_back_ones_own() {
+    let mut office = office();
+    let other = office.world.person(Role::Member);
+    let application = office.tier();
+    let (member, admin) = (office.member, office.admin);
+    let withdraw = |office: &mut Office, by| office.world.run(WithdrawApplication { by, application });
+    assert_eq!(withdraw(&mut office, other).unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(withdraw(&mut office, admin).unwrap_err().kind(), Kind::Forbidden);
+    withdraw(&mut office, member).unwrap();
+    assert!(matches!(office.state(application), ApplicationState::Withdrawn { .. }));
+    assert_eq!(office.actors("application.withdrawn").len(), 1);
+    let again = withdraw(&mut office, member).unwrap_err();
+    assert_eq!((again.kind(), again.reason()), (Kind::NotAllowed, Some("withdrawn")));
+    assert_eq!(office.approve(office.admin, application).unwrap_err().reason(), Some("withdrawn"));
+}
+
+/// After fourteen days without a decision it has expired, by the clock at once and by the timer in the ledger.
+#[test]
+fn an_application_expires_after_fourteen_days() {
+    let mut office = office();
+    let id = office.tier();
+    office.world.advance(Span::millis(14 * 24 * 3_600_000 - 1));
+    assert_eq!(office.state(id), ApplicationState::Waiting);
+    office.world.advance(Span::millis(1));
+    assert!(matches!(office.state(id), ApplicationState::Expired { .. }));
+    assert_eq!(office.actors("application.expired"), [r#"{"kind":"policy"}"#]);
+    assert_eq!(office.agent().tier, Tier::Standard);
+}
+
+/// Every fault is named under the path of the change's own body; agents that one may not read are not there.
+#[test]
+fn faults_are_named_under_the_change() {
+    let mut office = office();
+    let analyst = office.world.person(Role::Analyst);
+    let other = office.world.person(Role::Member);
+    let own = office.agent.agent;
+    for (by, agent) in [(analyst, own), (other, own), (office.member, AgentId::from_bits(7))] {
+        let refused = office.ask(by, Change::Tier { agent, tier: Tier::Trusted }).unwrap_err();
+        assert_eq!(fields(&refused), ["target"]);
+    }
+    let nobody = svc_core::value::id::PrincipalId::from_bits(9);
+    let late = terms(r#"{"name":"Late","actions":["payment"],"expiresAt":0}"#);
+    let wish = AgentWish {
+        name: Label::parse("Buyer").unwrap(),
+        email: Email::parse("new@example.com").unwrap(),
+        tier: Tier::Standard,
+        sponsor: Some(nobody),
+        kill_owner: Some(nobody),
+        mandates: vec![Wish::Template("nothing".into()), Wish::Whole(Box::new(late))],
+    };
+    let refused = office.ask(office.member, Change::Agent(Box::new(wish))).unwrap_err();
+    let named = fields(&refused);
+    assert_eq!(named[..3], ["change.sponsor", "change.killOwner", "change.mandates.0.template"], "{named:?}");
+    assert!(named[3..].iter().all(|it| it.starts_with("change.mandates.1.")) && named.len() > 3, "{named:?}");
+    assert!(office.actors("application.created").is_empty());
+}
