@@ -140,6 +140,7 @@ pub(crate) async fn dispatch<S: Service>(
         Op::Docs => Ok(pages.reference()),
         Op::DocsErrors => Ok(pages.errors()),
         Op::Actions(_)
+        | Op::Applications(_)
         | Op::Approvals(_)
         | Op::Events(_)
         | Op::Agents(_)

@@ -5,6 +5,7 @@
 mod access;
 mod actions;
 mod agents;
+mod applications;
 mod approvals;
 mod events;
 mod evidence;
@@ -288,6 +289,7 @@ impl Service for GateService {
         let known = caller.ok_or_else(Refusal::unauthenticated);
         match call.route.op {
             Op::Integrations(op) => integrations::answer(self, op, &known?, &call).await,
+            Op::Applications(op) => applications::answer(self, op, &known?, &call).await,
             Op::Approvals(op) => approvals::answer(self, op, &known?, &call).await,
             Op::Evidence(op) => evidence::answer(self, op, &known?, &call).await,
             Op::Stops(op) => stops::answer(self, op, &known?, &call).await,

@@ -7,6 +7,7 @@
 mod access;
 mod actions;
 mod agents;
+mod applications;
 mod approvals;
 mod events;
 mod evidence;
@@ -24,6 +25,7 @@ use svc_core::state::people::{Right, TokenScope};
 pub use access::AccessOp;
 pub use actions::ActionsOp;
 pub use agents::AgentsOp;
+pub use applications::ApplicationsOp;
 pub use approvals::ApprovalsOp;
 pub use events::EventsOp;
 pub use evidence::EvidenceOp;
@@ -78,6 +80,8 @@ pub enum Op {
     Access(AccessOp),
     /// Settings and templates.
     Settings(SettingsOp),
+    /// What members ask for that their role cannot do.
+    Applications(ApplicationsOp),
     /// A person's own account and sessions.
     Me(MeOp),
     /// Signing in.
@@ -270,6 +274,7 @@ pub const TABLES: &[&[Route]] = &[
     agents::ROUTES,
     access::ROUTES,
     settings::ROUTES,
+    applications::ROUTES,
     stops::ROUTES,
     sign_in::ROUTES,
 ];

@@ -5,6 +5,7 @@
 
 mod actions;
 mod administration;
+mod applications;
 mod approvals;
 mod evidence;
 mod integrations;
@@ -43,6 +44,7 @@ pub(crate) fn all() -> Map<String, Value> {
         .into_iter()
         .chain(actions::all())
         .chain(administration::all())
+        .chain(applications::all())
         .chain(approvals::all())
         .chain(integrations::all())
         .chain(evidence::all())

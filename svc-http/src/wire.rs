@@ -5,6 +5,7 @@
 pub mod action_request;
 pub mod actions;
 pub mod agent;
+pub mod application;
 pub mod approval;
 pub mod callback;
 pub mod decision;

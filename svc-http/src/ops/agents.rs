@@ -9,10 +9,12 @@ use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{ChangeMandate, GrantMandate, Held, RevokeMandate};
 use svc_core::rules::people::recount::{self, Recount};
-use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent, RemoveAgent};
+use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent, Registered, RemoveAgent};
 use svc_core::rules::people::show::{self, AgentView};
 use svc_core::state::gate::{Action, Agent, Mandate, State};
+use svc_core::state::people::Credential;
 use svc_core::store::{Key, Range, Row as _};
+use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, MandateId, WorkspaceId, ulid_bits};
 use svc_core::value::link::Index;
 use svc_core::value::{Id as _, Timestamp};
@@ -111,17 +113,8 @@ impl Place<'_> {
             key: NewKey::of(key.expose()),
             plans: self.service.plans,
         };
-        let made = self.service.run(register).await?;
-        let row = svc_core::state::people::Credential::id_of(&svc_core::value::digest::Digest::of(key.expose()));
-        let (view, binding) = self.service.read(|scope| {
-            let view = show::view(scope, std::sync::Arc::clone(&made.agent))?;
-            let row = scope.get::<svc_core::state::people::Credential>(row)?.ok_or_else(Refusal::internal)?;
-            Ok((view, show::key(scope, row)?))
-        })?;
-        let mut shown = wire::write(&view, self.now);
-        shown.insert("key".to_owned(), json!(key.expose()));
-        shown.insert("binding".to_owned(), crate::wire::key::write(&binding, None));
-        written(shown).map(Answer::created)
+        let registered = self.service.run(register).await?;
+        written(made(self.service, &registered, key.expose())?).map(Answer::created)
     }
 
     fn get(&self, id: AgentId) -> Result<Answer, Refusal> {
@@ -281,6 +274,23 @@ impl Place<'_> {
         })?;
         Ok(Answer::json(answer))
     }
+}
+
+/// The record of an agent that was just made, with its first key, which is shown this once.
+///
+/// # Errors
+/// None but those of reading it back.
+pub(super) fn made(service: &GateService, made: &Registered, key: &str) -> Result<Map<String, Value>, Refusal> {
+    let row = Credential::id_of(&Digest::of(key));
+    let (view, binding) = service.read(|scope| {
+        let view = show::view(scope, std::sync::Arc::clone(&made.agent))?;
+        let row = scope.get::<Credential>(row)?.ok_or_else(Refusal::internal)?;
+        Ok((view, show::key(scope, row)?))
+    })?;
+    let mut shown = wire::write(&view, service.gate.now());
+    shown.insert("key".to_owned(), json!(key));
+    shown.insert("binding".to_owned(), crate::wire::key::write(&binding, None));
+    Ok(shown)
 }
 
 fn shown(held: &Held, now: Timestamp) -> Result<Answer, Refusal> {

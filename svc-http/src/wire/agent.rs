@@ -40,25 +40,31 @@ pub struct Blueprint {
 pub fn read(body: &[u8], now: Timestamp) -> Result<Blueprint, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
+    let made = blueprint(&mut fields, now);
+    let is_mandates = |it: &FieldError| it.field.as_deref().is_some_and(|it| super::is_within(it, "mandates"));
+    let are_mandates = fields.faults.iter().all(is_mandates);
+    let faults = fields.into_all_faults();
+    match made {
+        Some(made) if faults.is_empty() => Ok(made),
+        _ if are_mandates => Err(Refusal::invalid_mandate(faults)),
+        _ => Err(Refusal::invalid_request(faults)),
+    }
+}
+
+/// A person's blueprint in a larger body, with everything that makes it none.
+pub(super) fn blueprint(fields: &mut Fields<'_>, now: Timestamp) -> Option<Blueprint> {
     fields.only(&["name", "principalEmail", "tier", "sponsor", "killOwner", "mandates"]);
     let name = fields.required("name", |it| Label::parse(text(it)?));
     let email = fields.required("principalEmail", |it| Email::parse(text(it)?));
     let tier = fields.optional("tier", tier).unwrap_or(Tier::Standard);
     let sponsor = fields.optional("sponsor", |it| PrincipalId::parse(text(it)?));
     let kill_owner = fields.optional("killOwner", |it| PrincipalId::parse(text(it)?));
-    let is_sound = fields.is_sound();
     let mandates = match fields.raw("mandates") {
         None => Some(Vec::new()),
         Some(_) => fields.each("mandates", MANDATES_MAX, |it| mandate::content(it, now, &[])),
     };
-    let faults = fields.into_all_faults();
-    match (name, email, mandates) {
-        (Some(name), Some(email), Some(mandates)) if faults.is_empty() => {
-            Ok(Blueprint { name, email, tier, sponsor, kill_owner, mandates })
-        }
-        _ if is_sound => Err(Refusal::invalid_mandate(faults)),
-        _ => Err(Refusal::invalid_request(faults)),
-    }
+    let (name, email, mandates) = (name?, email?, mandates?);
+    Some(Blueprint { name, email, tier, sponsor, kill_owner, mandates })
 }
 
 /// Reads a token's blueprint: templates alone, and no tier, sponsor or kill owner.
@@ -134,7 +140,7 @@ pub fn read_change(body: &[u8]) -> Result<AgentChange, Refusal> {
     fields.finish(Some(change))
 }
 
-fn tier(value: &Json) -> Result<Tier, Invalid> {
+pub(super) fn tier(value: &Json) -> Result<Tier, Invalid> {
     Tier::parse(text(value)?).ok_or_else(|| Invalid::new("must be `restricted`, `standard` or `trusted`"))
 }
 

@@ -270,7 +270,7 @@ pub fn write(held: &Held, now: Timestamp) -> Value {
 }
 
 /// The members that a person sets.
-fn members(terms: &Terms) -> Map<String, Value> {
+pub(super) fn members(terms: &Terms) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("name".to_owned(), json!(terms.name));
     out.insert("actions".to_owned(), json!(terms.actions));

@@ -1,0 +1,163 @@
+//! Applications (CONTRACT part 2): the change is the body of the route that would make it, read by that route's own reader.
+
+use serde_json::{Map, Value, json};
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::state::people::{AgentWish, Application, ApplicationState, Change, Decision, MandateWish, Wish};
+use svc_core::value::id::AgentId;
+use svc_core::value::text::Note;
+use svc_core::value::{Invalid, Timestamp};
+
+use super::{Fields, agent, mandate, parse, text, truth};
+
+/// A wish for a change.
+#[derive(Debug)]
+pub struct NewApplication {
+    /// What is to change.
+    pub change: Change,
+    /// Why.
+    pub reason: Note,
+}
+
+/// What an application may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Agent,
+    Mandate,
+    Tier,
+}
+
+/// Reads `{ kind, target?, change, reason }`.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_application` naming every fault; those of the change under `change.`.
+pub fn read(body: &[u8], now: Timestamp) -> Result<NewApplication, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json).map_err(|it| Refusal::invalid_application(it.errors().to_vec()))?;
+    fields.only(&["kind", "target", "change", "reason"]);
+    let kind = fields.required("kind", |it| kind(text(it)?));
+    let reason = fields.required("reason", |it| Note::parse(text(it)?));
+    let target = match kind {
+        Some(Kind::Mandate | Kind::Tier) => fields.required("target", |it| AgentId::parse(text(it)?)),
+        Some(Kind::Agent) if fields.raw("target").is_some() => {
+            fields.fault("target", Invalid::new("has no place here: the agent is not there yet"));
+            None
+        }
+        Some(Kind::Agent) | None => None,
+    };
+    if fields.raw("change").is_none() {
+        fields.note(FieldError::missing(fields.path("change")));
+    }
+    let change = kind.and_then(|kind| fields.nested("change", |it| change(it, kind, target, now)));
+    let faults = fields.into_all_faults();
+    match (change, reason) {
+        (Some(change), Some(reason)) if faults.is_empty() => Ok(NewApplication { change, reason }),
+        _ => Err(Refusal::invalid_application(faults)),
+    }
+}
+
+fn kind(word: &str) -> Result<Kind, Invalid> {
+    match word {
+        "agent" => Ok(Kind::Agent),
+        "mandate" => Ok(Kind::Mandate),
+        "tier" => Ok(Kind::Tier),
+        "role" | "budget_raise" => Err(Invalid::new("cannot be asked for on this server; ask an owner or admin")),
+        _ => Err(Invalid::new("must be `agent`, `mandate` or `tier`")),
+    }
+}
+
+/// The change; `None` where it is none, which is noted, or where its target is none, which was.
+fn change(fields: &mut Fields<'_>, kind: Kind, target: Option<AgentId>, now: Timestamp) -> Option<Change> {
+    match kind {
+        Kind::Agent => {
+            let agent::Blueprint { name, email, tier, sponsor, kill_owner, mandates } = agent::blueprint(fields, now)?;
+            let mandates = mandates.into_iter().map(Wish::from).collect();
+            Some(Change::Agent(Box::new(AgentWish { name, email, tier, sponsor, kill_owner, mandates })))
+        }
+        Kind::Mandate => {
+            let confirm_broaden = fields.optional("confirmBroaden", truth).unwrap_or_default();
+            let wish = mandate::content(fields, now, &["confirmBroaden"]).map(Wish::from);
+            target.zip(wish).map(|(agent, wish)| Change::Mandate(MandateWish { agent, wish, confirm_broaden }))
+        }
+        Kind::Tier => {
+            fields.only(&["tier"]);
+            let tier = fields.required("tier", agent::tier);
+            target.zip(tier).map(|(agent, tier)| Change::Tier { agent, tier })
+        }
+    }
+}
+
+/// Reads `{ note? }`; nothing at all is that too.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read_note(body: &[u8]) -> Result<Option<Note>, Refusal> {
+    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let mut fields = Fields::of(&json)?;
+    let note = fields.optional("note", |it| Note::parse(text(it)?));
+    fields.finish(Some(note))
+}
+
+/// An application as it stands at `now`.
+#[must_use]
+pub fn write(application: &Application, now: Timestamp) -> Value {
+    let stands = application.stands(now);
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
+    put("id", json!(application.id));
+    put("kind", json!(application.change.kind()));
+    if let Some(target) = application.change.target() {
+        put("target", json!(target));
+    }
+    put("change", write_change(&application.change));
+    put("reason", json!(application.reason.as_str()));
+    put("state", json!(stands.as_str()));
+    put("createdBy", json!(application.by));
+    put("createdAt", json!(application.created_at.to_string()));
+    put("expiresAt", json!(application.expires_at.to_string()));
+    match &stands {
+        ApplicationState::Approved(decision) | ApplicationState::Denied(decision) => {
+            let Decision { at, by, note } = decision;
+            put("decidedAt", json!(at.to_string()));
+            put("decidedBy", json!(by));
+            if let Some(note) = note {
+                put("note", json!(note.as_str()));
+            }
+        }
+        ApplicationState::Waiting | ApplicationState::Withdrawn { .. } | ApplicationState::Expired { .. } => {}
+    }
+    Value::Object(out)
+}
+
+/// The change as the body that would make it.
+fn write_change(change: &Change) -> Value {
+    match change {
+        Change::Agent(wish) => {
+            let mut shown = json!({
+                "name": wish.name,
+                "principalEmail": wish.email.as_str(),
+                "tier": wish.tier.as_str(),
+                "mandates": wish.mandates.iter().map(|it| Value::Object(write_wish(it))).collect::<Vec<_>>(),
+            });
+            if let Some(members) = shown.as_object_mut() {
+                members.extend(wish.sponsor.map(|it| ("sponsor".to_owned(), json!(it))));
+                members.extend(wish.kill_owner.map(|it| ("killOwner".to_owned(), json!(it))));
+            }
+            shown
+        }
+        Change::Mandate(wish) => {
+            let mut shown = write_wish(&wish.wish);
+            if wish.confirm_broaden {
+                shown.insert("confirmBroaden".to_owned(), json!(true));
+            }
+            Value::Object(shown)
+        }
+        Change::Tier { tier, .. } => json!({ "tier": tier.as_str() }),
+    }
+}
+
+fn write_wish(wish: &Wish) -> Map<String, Value> {
+    match wish {
+        Wish::Template(name) => Map::from_iter([("template".to_owned(), json!(name))]),
+        Wish::Whole(terms) => mandate::members(terms),
+    }
+}

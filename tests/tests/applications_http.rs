@@ -1,0 +1,182 @@
+//! Applications over a real socket: who asks, who decides, who sees what, and what is told of a malformed one.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+use serde_json::{Value, json};
+use svc_core::state::people::Role;
+use svc_core::value::Span;
+use svc_tests::client::{Client, Got};
+use svc_tests::people::Person;
+use svc_tests::requests::text;
+use svc_tests::site::Site;
+
+/// A site with an admin, a member and the agent that the admin made for the member.
+struct Office {
+    site: Site,
+    client: Client,
+    admin: Person,
+    member: Person,
+    agent: String,
+}
+
+impl Office {
+    async fn open() -> Self {
+        let site = Site::start().await;
+        let (client, admin, member) = (site.client().await, site.member(Role::Admin), site.member(Role::Member));
+        let mut office = Self { site, client, admin, member, agent: String::new() };
+        let blueprint = json!({ "name": "Buyer", "principalEmail": office.member.email });
+        let made = office.ask(&office.admin.clone(), "POST", "agents", blueprint).await.made();
+        text(&made["id"]).clone_into(&mut office.agent);
+        office
+    }
+
+    async fn ask(&mut self, who: &Person, method: &str, path: &str, body: Value) -> Got {
+        let path = format!("/api/w/{}/{path}", self.site.workspace());
+        let body = Some(&body).filter(|it| !it.is_null());
+        who.ask(&mut self.client, method, &path, body).await
+    }
+
+    /// The member's application for another tier.
+    async fn tier(&mut self) -> Value {
+        let body = json!({ "kind": "tier", "target": self.agent, "change": { "tier": "trusted" }, "reason": "more" });
+        self.ask(&self.member.clone(), "POST", "applications", body).await.made()
+    }
+
+    async fn end(self) {
+        self.site.audit();
+        self.site.stop().await;
+    }
+}
+
+fn path(application: &Value, end: &str) -> String {
+    format!("applications/{}{end}", text(&application["id"]))
+}
+
+/// A member asks, an admin approves, and the agent has changed; whoever asked reads who decided and what they said.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_asks_and_an_admin_decides() {
+    let mut office = Office::open().await;
+    let (admin, member) = (office.admin.clone(), office.member.clone());
+    let asked = office.tier().await;
+    assert_eq!((text(&asked["state"]), text(&asked["kind"])), ("waiting", "tier"));
+    assert_eq!((text(&asked["target"]), text(&asked["reason"])), (office.agent.as_str(), "more"));
+    assert_eq!(asked["change"], json!({ "tier": "trusted" }));
+    assert_eq!(text(&asked["createdBy"]), member.principal.to_string());
+    let denied = office.ask(&member, "POST", &path(&asked, "/approve"), Value::Null).await;
+    assert_eq!((denied.status, denied.kind().as_str()), (403, "forbidden"));
+    let decided = office.ask(&admin, "POST", &path(&asked, "/approve"), json!({ "note": "until May" })).await.ok();
+    assert_eq!((text(&decided["state"]), text(&decided["note"])), ("approved", "until May"));
+    let read = office.ask(&member, "GET", &path(&asked, ""), Value::Null).await.ok();
+    assert_eq!(read, decided);
+    assert_eq!(text(&read["decidedBy"]), admin.principal.to_string());
+    let agent = format!("agents/{}", office.agent);
+    let agent = office.ask(&member, "GET", &agent, Value::Null).await.ok();
+    assert_eq!(text(&agent["tier"]), "trusted");
+    for (who, method, end) in [(&admin, "POST", "/deny"), (&admin, "POST", "/approve"), (&member, "DELETE", "")] {
+        let again = office.ask(who, method, &path(&asked, end), Value::Null).await;
+        assert_eq!((again.status, again.kind().as_str()), (409, "not_allowed"));
+        assert_eq!(text(&again.json()["error"]["reason"]), "approved");
+    }
+    office.end().await;
+}
+
+/// An agent that was asked for is shown to the decider with its first key, once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approved_agent_comes_with_its_key() {
+    let mut office = Office::open().await;
+    let (admin, member) = (office.admin.clone(), office.member.clone());
+    let change = json!({ "name": "Second", "principalEmail": member.email, "tier": "standard",
+        "mandates": [{ "template": "office-supplies" }, { "name": "CRM", "actions": ["crm.*"] }] });
+    let body = json!({ "kind": "agent", "change": change, "reason": "one is not enough" });
+    let asked = office.ask(&member, "POST", "applications", body).await.made();
+    assert_eq!(text(&asked["change"]["mandates"][0]["template"]), "office-supplies");
+    let done = office.ask(&admin, "POST", &path(&asked, "/approve"), Value::Null).await.ok();
+    let made = &done["made"];
+    assert_eq!((text(&made["name"]), made["mandates"].as_array().unwrap().len()), ("Second", 2));
+    let me = office.client.authorize(text(&made["key"]), &json!({ "type": "crm.read", "summary": "Read" })).await.ok();
+    assert_eq!(text(&me["status"]), "allowed");
+    let read = office.ask(&admin, "GET", &path(&asked, ""), Value::Null).await.ok();
+    assert_eq!(read.get("made"), None);
+    office.end().await;
+}
+
+/// Everybody sees their own applications, owners and admins all of them; nobody decides their own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_sees_ones_own_and_decides_those_of_others() {
+    let mut office = Office::open().await;
+    let (admin, member) = (office.admin.clone(), office.member.clone());
+    let analyst = office.site.member(Role::Analyst);
+    let of_member = office.tier().await;
+    office.site.shift(Span::millis(1));
+    let change = json!({ "name": "Third", "principalEmail": "new@example.com" });
+    let body = json!({ "kind": "agent", "change": change, "reason": "reports" });
+    let of_analyst = office.ask(&analyst, "POST", "applications", body.clone()).await.made();
+    office.site.shift(Span::millis(1));
+    let of_admin = office.ask(&admin, "POST", "applications", body).await.made();
+    for (who, own) in [(&member, vec![&of_member]), (&analyst, vec![&of_analyst])] {
+        let seen = office.ask(who, "GET", "applications", Value::Null).await.ok();
+        assert_eq!(seen["data"].as_array().unwrap().iter().collect::<Vec<_>>(), own);
+    }
+    let first = office.ask(&admin, "GET", "applications?limit=2", Value::Null).await.ok();
+    assert_eq!(first["data"], json!([of_admin, of_analyst]));
+    let rest = format!("applications?limit=2&cursor={}", text(&first["nextCursor"]));
+    let rest = office.ask(&admin, "GET", &rest, Value::Null).await.ok();
+    assert_eq!((&rest["data"], &rest["nextCursor"]), (&json!([of_member]), &Value::Null));
+    let hidden = office.ask(&analyst, "GET", &path(&of_member, ""), Value::Null).await;
+    assert_eq!((hidden.status, hidden.kind().as_str()), (404, "not_found"));
+    for end in ["/approve", "/deny"] {
+        let own = office.ask(&admin, "POST", &path(&of_admin, end), Value::Null).await;
+        assert_eq!((own.status, own.kind().as_str()), (403, "separation_of_duties"));
+    }
+    assert_eq!(office.ask(&admin, "DELETE", &path(&of_admin, ""), Value::Null).await.status, 204);
+    let gone = office.ask(&admin, "GET", &path(&of_admin, ""), Value::Null).await.ok();
+    assert_eq!(text(&gone["state"]), "withdrawn");
+    let denied = office.ask(&admin, "POST", &path(&of_analyst, "/deny"), json!({ "note": "not now" })).await.ok();
+    assert_eq!((text(&denied["state"]), text(&denied["note"])), ("denied", "not now"));
+    office.end().await;
+}
+
+/// A malformed application is told every fault at once, those of the change under its path, and is not kept.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_of_the_change_are_named_under_its_path() {
+    let mut office = Office::open().await;
+    let member = office.member.clone();
+    let agent = office.agent.clone();
+    let cases = [
+        (json!({}), vec!["kind", "reason", "change"]),
+        (json!({ "kind": "role", "target": "x", "change": { "role": "admin" }, "reason": "r" }), vec!["kind"]),
+        (json!({ "kind": "budget_raise", "change": {}, "reason": "r" }), vec!["kind"]),
+        (
+            json!({ "kind": "agent", "target": agent, "change": { "name": "", "more": 1 }, "reason": "r" }),
+            vec!["target", "change.more", "change.name", "change.principalEmail"],
+        ),
+        (
+            json!({ "kind": "mandate", "target": agent, "reason": "r", "change": {
+                "actions": ["payment", "*"], "limits": { "currency": "EUR", "perAction": -1 } } }),
+            vec!["change.name", "change.actions.1", "change.limits.perAction"],
+        ),
+        (
+            json!({ "kind": "mandate", "target": agent, "reason": "r", "change": { "template": "no-such" } }),
+            vec!["change.template"],
+        ),
+        (
+            json!({ "kind": "tier", "change": { "tier": "best" }, "reason": "" }),
+            vec!["reason", "target", "change.tier"],
+        ),
+        (
+            json!({ "kind": "tier", "target": "agt_00000000000000000000000000", "change": { "tier": "trusted" },
+                "reason": "r" }),
+            vec!["target"],
+        ),
+    ];
+    for (body, mut fields) in cases {
+        let got = office.ask(&member, "POST", "applications", body.clone()).await;
+        assert_eq!((got.status, got.kind().as_str()), (400, "invalid_application"), "{body}");
+        let mut named = got.fields();
+        named.sort();
+        fields.sort_unstable();
+        assert_eq!(named, fields, "{body}");
+    }
+    let kept = office.ask(&member, "GET", "applications", Value::Null).await.ok();
+    assert_eq!(kept["data"], json!([]));
+    office.end().await;
+}
