@@ -53,7 +53,7 @@ impl Shown {
     fn member(&mut self, name: String, value: Value) -> (String, Value) {
         let normal = match (name.as_str(), &value) {
             ("receipt", Value::String(receipt)) => self.receipt(receipt),
-            ("actionDigest" | "digestSalt" | "requestId", Value::String(_)) => json!(format!("<{name}>")),
+            ("actionDigest" | "digestSalt" | "requestId" | "kid" | "x", Value::String(_)) => json!(format!("<{name}>")),
             _ => self.normal(value),
         };
         (name, normal)
