@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::state::evidence::{Entry, Place};
+use crate::state::evidence::Entry;
 use crate::state::gate::{Action, Agent, Approval, Payload};
 use crate::store::{Record, Table};
 use crate::value::digest::Digest;
@@ -41,8 +41,11 @@ pub fn approval(workspace: WorkspaceId, id: ApprovalId, expires_at: Timestamp) -
 #[must_use]
 pub fn entry(workspace: WorkspaceId, id: EvidenceId, seq: Option<u64>) -> Record {
     let Record::Entry(sample) = read(Table::Entry, bodies(Table::Entry)[1]) else { unreachable!() };
-    let place = seq.map(|seq| Place { seq, prev: Digest::of("before"), hash: Digest::of("this") });
-    Record::Entry(Arc::new(Entry { id, workspace, place, ..Entry::clone(&sample) }))
+    let entry = Entry { id, workspace, ..Entry::clone(&sample) };
+    Record::Entry(Arc::new(match seq {
+        Some(seq) => entry.placed(seq, Digest::of("before")),
+        None => entry,
+    }))
 }
 
 /// A row that carries `text`: the payload of the action with this id, found by nothing but its key.
@@ -153,23 +156,23 @@ const EMAIL_USE: [&str; 2] = [
 ];
 
 const ACCOUNT: [&str; 2] = [
-    r#"{"id":"usr_01K6FN0001000000000000000B","email":"ana@example.com","name":"Ana","password":{"hash":"$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaA","set_at":1790847000000},"second_factor":{"sealed":"v1.AAAA","last_step":59694900,"recovery":["00000000000000000000000000000000000000000000000000000000000000aa"]},"enrolling":"v1.AAAA","link":"0000000000000000000000000000000a","sessions":["0000000000000000000000000000000a"],"memberships":[{"workspace":"wsp_01K6FN0001000000000000000A","principal":"prp_01K6FN0001000000000000000P"}],"epoch":3,"created_at":1790847000000,"signed_in_at":1790847000000}"#,
+    r#"{"id":"usr_01K6FN0001000000000000000B","email":"ana@example.com","name":"Ana","password":{"hash":"$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaA","set_at":1790847000000},"second_factor":{"sealed":"v1.AAAA","last_step":59694900,"recovery":["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKo"]},"enrolling":"v1.AAAA","link":"0000000000000000000000000000000a","sessions":["0000000000000000000000000000000a"],"memberships":[{"workspace":"wsp_01K6FN0001000000000000000A","principal":"prp_01K6FN0001000000000000000P"}],"epoch":3,"created_at":1790847000000,"signed_in_at":1790847000000}"#,
     r#"{"id":"usr_01K6FN0001000000000000000C","email":"b@example.com","memberships":[],"epoch":0,"created_at":0}"#,
 ];
 
 const SESSION: [&str; 2] = [
-    r#"{"id":"0000000000000000000000000000000a","digest":"00000000000000000000000000000000000000000000000000000000000000aa","session":"ses_01K6FN0001000000000000000S","account":"usr_01K6FN0001000000000000000B","epoch":3,"proof":{"sso":"wsp_01K6FN0001000000000000000A"},"must_enroll":true,"created_at":1790847000000,"seen_at":1790847000000,"ended_at":1790847000000}"#,
-    r#"{"id":"0000000000000000000000000000000b","digest":"00000000000000000000000000000000000000000000000000000000000000bb","session":"ses_01K6FN0001000000000000000T","account":"usr_01K6FN0001000000000000000B","epoch":0,"proof":"password","created_at":0,"seen_at":0}"#,
+    r#"{"id":"0000000000000000000000000000000a","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKo","session":"ses_01K6FN0001000000000000000S","account":"usr_01K6FN0001000000000000000B","epoch":3,"proof":{"sso":"wsp_01K6FN0001000000000000000A"},"must_enroll":true,"created_at":1790847000000,"seen_at":1790847000000,"ended_at":1790847000000}"#,
+    r#"{"id":"0000000000000000000000000000000b","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAALs","session":"ses_01K6FN0001000000000000000T","account":"usr_01K6FN0001000000000000000B","epoch":0,"proof":"password","created_at":0,"seen_at":0}"#,
 ];
 
 const SIGN_IN_LINK: [&str; 2] = [
-    r#"{"id":"0000000000000000000000000000000a","digest":"00000000000000000000000000000000000000000000000000000000000000aa","account":"usr_01K6FN0001000000000000000B","created_at":1790847000000,"expires_at":1790850600000}"#,
-    r#"{"id":"0000000000000000000000000000000b","digest":"00000000000000000000000000000000000000000000000000000000000000bb","account":"usr_01K6FN0001000000000000000B","created_at":0}"#,
+    r#"{"id":"0000000000000000000000000000000a","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKo","account":"usr_01K6FN0001000000000000000B","created_at":1790847000000,"expires_at":1790850600000}"#,
+    r#"{"id":"0000000000000000000000000000000b","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAALs","account":"usr_01K6FN0001000000000000000B","created_at":0}"#,
 ];
 
 const PENDING_SIGN_IN: [&str; 2] = [
-    r#"{"id":"0000000000000000000000000000000a","digest":"00000000000000000000000000000000000000000000000000000000000000aa","account":"usr_01K6FN0001000000000000000B","epoch":3,"proof":"link","tries":5,"expires_at":1790847300000}"#,
-    r#"{"id":"0000000000000000000000000000000b","digest":"00000000000000000000000000000000000000000000000000000000000000bb","account":"usr_01K6FN0001000000000000000B","epoch":0,"proof":"password","expires_at":0}"#,
+    r#"{"id":"0000000000000000000000000000000a","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKo","account":"usr_01K6FN0001000000000000000B","epoch":3,"proof":"link","tries":5,"expires_at":1790847300000}"#,
+    r#"{"id":"0000000000000000000000000000000b","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAALs","account":"usr_01K6FN0001000000000000000B","epoch":0,"proof":"password","expires_at":0}"#,
 ];
 
 const TEAM: [&str; 2] = [
@@ -178,8 +181,8 @@ const TEAM: [&str; 2] = [
 ];
 
 const SERVICE_TOKEN: [&str; 2] = [
-    r#"{"id":"0000000000000000000000000000000a","digest":"00000000000000000000000000000000000000000000000000000000000000aa","token":"stk_01K6FN0001000000000000000K","workspace":"wsp_01K6FN0001000000000000000A","name":"ci","scopes":["agents:read","agents:write","agents:freeze","approvals:read","evidence:read"],"ip_allow":["192.0.2.0/24","2001:db8::/32"],"created_by":"prp_01K6FN0001000000000000000P","created_at":1790847000000,"expires_at":1798623000000,"revoked_at":1790847000000}"#,
-    r#"{"id":"0000000000000000000000000000000b","digest":"00000000000000000000000000000000000000000000000000000000000000bb","token":"stk_01K6FN0001000000000000000M","workspace":"wsp_01K6FN0001000000000000000A","name":"x","scopes":["agents:read"],"created_at":0,"expires_at":1}"#,
+    r#"{"id":"0000000000000000000000000000000a","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKo","token":"stk_01K6FN0001000000000000000K","workspace":"wsp_01K6FN0001000000000000000A","name":"ci","scopes":["agents:read","agents:write","agents:freeze","approvals:read","evidence:read"],"ip_allow":["192.0.2.0/24","2001:db8::/32"],"created_by":"prp_01K6FN0001000000000000000P","created_at":1790847000000,"expires_at":1798623000000,"revoked_at":1790847000000}"#,
+    r#"{"id":"0000000000000000000000000000000b","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAALs","token":"stk_01K6FN0001000000000000000M","workspace":"wsp_01K6FN0001000000000000000A","name":"x","scopes":["agents:read"],"created_at":0,"expires_at":1}"#,
 ];
 
 const TOKEN_USE: [&str; 2] = [
@@ -188,14 +191,14 @@ const TOKEN_USE: [&str; 2] = [
 ];
 
 const CREDENTIAL: [&str; 2] = [
-    r#"{"id":"9f86d081884c7d659a2feaa0c55ad015","digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    r#"{"id":"9f86d081884c7d659a2feaa0c55ad015","digest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg",
         "binding":{"key":"key_01K6FN0001000000000000000K","workspace":"wsp_01K6FN0001000000000000000A",
         "scope":{"agent":"agt_01K6FN0001000000000000000A"},"principal":"prp_01K6FN0001000000000000000P",
         "team":"team_01K6FN0001000000000000000T","task_class":"code.review","task_class_open":true},"prefix":"ask_Zm9vYmFy",
         "label":"laptop","created_by":{"key":"key_01K6FN0001000000000000000K"},
         "made_under":["00000000000000000000000000000001"],"created_at":1790847000000,
         "expires_at":1790847000001,"revoked_at":1790847000002}"#,
-    r#"{"id":"00000000000000000000000000000001","digest":"0000000000000000000000000000000000000000000000000000000000000000",
+    r#"{"id":"00000000000000000000000000000001","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         "binding":{"key":"key_01K6FN0001000000000000000M","workspace":"wsp_01K6FN0001000000000000000B","scope":"inference",
         "principal":"prp_01K6FN0001000000000000000P"},"prefix":"ask_","created_at":0}"#,
 ];
@@ -260,10 +263,10 @@ const ACTION: [&str; 2] = [
         "principal":"prp_01K6FN0001000000000000000P","type":"payment","summary":"Renew the “design” tool; it's due\\soon",
         "payment":{"amount":9007199254740991,"currency":"EUR","name":"Käse","domain":"xn--kse-qla.example.com"},
         "data":{"recipient":"a@b.example","fields":["name","iban"],"purpose":"tax"},
-        "tool":{"name":"write","server":"files","inputDigest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","inputBytes":9007199254740991},
+        "tool":{"name":"write","server":"files","inputDigest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","inputBytes":9007199254740991},
         "payload":true,"session":"s-1","provenance":{"declared":[{"source":"user","detail":"said so"},{"source":"web"}],
         "observed":["web"],"effective":"public","verdict":"consistent"},"salt":"AAECAwQFBgcICQoLDA0ODw",
-        "digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","createdAt":1790847000000,"epoch":4294967295,
+        "digest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","createdAt":1790847000000,"epoch":4294967295,
         "mandate":{"mandate":"mnd_01K6FN0001000000000000000M","version":2},
         "reservation":{"mandate":"mnd_01K6FN0001000000000000000M","amount":[4900,"month",1790812800000],"count":["hour",1790845200000],"excess":true},
         "payee":{"payee":"ffffffffffffffffffffffffffffffff","index":18446744073709551615},
@@ -271,13 +274,13 @@ const ACTION: [&str; 2] = [
         "used":2,"requested":3,"currency":"EUR","window":"month","clearsAt":1790847000001}],"signals":["provenance_undeclared"],
         "hold":"hld_01K6FN0001000000000000000H","state":{"allowed":{"at":1790847000000,"by":{"person":"prp_01K6FN0001000000000000000P"},
         "receipt_expires_at":1790847900000,"consumed":{"at":1790847000001,"amount":4900,
-        "key":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","body":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
+        "key":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","body":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg"},
         "lapsed":"lapsed","outcome":{"status":"completed","amount":5000,"posted":5000,"at":1790847000002,"late":true,"revoked":true}}},
         "approval":"apv_01K6FN0001000000000000000V","callback":{"id":"cbk_01K6FN0001000000000000000C","url":"https://agent.example.com/hook?a=b","created_at":1790847000000},
         "evidence":"evd_01K6FN0001000000000000000E","incident":{"allowed":4900,"settled":5000,"evidence":"evd_01K6FN0001000000000000000E"}}"#,
     r#"{"id":"act_01K6FN0001000000000000000B","agent":"agt_01K6FN0001000000000000000A","wid":"wsp_01K6FN0001000000000000000A",
         "principal":"prp_01K6FN0001000000000000000P","type":"deploy","summary":"s","provenance":{"effective":"first_party","verdict":"undeclared"},
-        "salt":"AAAAAAAAAAAAAAAAAAAAAA","digest":"0000000000000000000000000000000000000000000000000000000000000000","createdAt":0,"epoch":0,
+        "salt":"AAAAAAAAAAAAAAAAAAAAAA","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","createdAt":0,"epoch":0,
         "state":{"denied":{"at":0,"by":"policy"}},"evidence":"evd_01K6FN0001000000000000000E"}"#,
 ];
 const PAYLOAD: [&str; 2] = [
@@ -286,17 +289,17 @@ const PAYLOAD: [&str; 2] = [
 ];
 const APPROVAL: [&str; 2] = [
     r#"{"id":"apv_01K6FN0001000000000000000V","workspace":"wsp_01K6FN0001000000000000000A","subject":{"action":{"agent":"agt_01K6FN0001000000000000000A",
-        "action":"act_01K6FN0001000000000000000A","digest":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "action":"act_01K6FN0001000000000000000A","digest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg",
         "exceptions":[{"code":"over_limit","effect":"ask"}],"epoch":4294967295}},"createdAt":1790847000000,"expiresAt":1790933400000,"needed":2,
         "approvals":[{"by":"prp_01K6FN0001000000000000000P","account":"usr_01K6FN0001000000000000000B","session":"ses_01K6FN0001000000000000000S","via":"slack","at":1790847000000,"note":"fine\nby me"}],
         "state":{"denied":{"at":1790847000001,"by":"prp_01K6FN0001000000000000000P","note":"no"}}}"#,
     r#"{"id":"apv_01K6FN0001000000000000000W","workspace":"wsp_01K6FN0001000000000000000A","subject":{"action":{"agent":"agt_01K6FN0001000000000000000A",
-        "action":"act_01K6FN0001000000000000000B","digest":"0000000000000000000000000000000000000000000000000000000000000000",
+        "action":"act_01K6FN0001000000000000000B","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         "epoch":0}},"createdAt":0,"expiresAt":0,"needed":1,"state":"waiting"}"#,
 ];
 const REPLAY: [&str; 2] = [
-    r#"{"id":"ffffffffffffffffffffffffffffffff","body":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","action":"act_01K6FN0001000000000000000A"}"#,
-    r#"{"id":"00000000000000000000000000000000","body":"0000000000000000000000000000000000000000000000000000000000000000","action":"act_01K6FN0001000000000000000B"}"#,
+    r#"{"id":"ffffffffffffffffffffffffffffffff","body":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","action":"act_01K6FN0001000000000000000A"}"#,
+    r#"{"id":"00000000000000000000000000000000","body":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","action":"act_01K6FN0001000000000000000B"}"#,
 ];
 const CLIENT_SESSION: [&str; 2] = [
     r#"{"id":"ffffffffffffffffffffffffffffffff","owner":"agt_01K6FN0001000000000000000A","named_at":1790847000000,"observed":["web","user"]}"#,
@@ -304,10 +307,9 @@ const CLIENT_SESSION: [&str; 2] = [
 ];
 const ENTRY: [&str; 2] = [
     r#"{"id":"evd_01K6FN0001000000000000000E","w":"wsp_01K6FN0001000000000000000A","at":1790847000000,"kind":"action.allowed",
-        "actor":{"id":"agt_01K6FN0001000000000000000A","kind":"agent"},"subject":"act_01K6FN0001000000000000000A","data":{"amount":4900},
-        "place":{"seq":18446744073709551615,"prev":"0000000000000000000000000000000000000000000000000000000000000000",
-        "hash":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}}"#,
-    r#"{"id":"evd_01K6FN0001000000000000000F","w":"wsp_01K6FN0001000000000000000A","at":0,"kind":"agent.frozen","actor":{},"subject":"","data":{}}"#,
+        "actor":{"id":"agt_01K6FN0001000000000000000A","kind":"agent"},"s":"act_01K6FN0001000000000000000A","data":{"amount":4900},
+        "p":{"n":18446744073709551615,"v":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}"#,
+    r#"{"id":"evd_01K6FN0001000000000000000F","w":"wsp_01K6FN0001000000000000000A","at":0,"kind":"agent.frozen","actor":{},"s":"","data":{}}"#,
 ];
 const DISCLOSURE: [&str; 2] = [
     r#"{"entry":"evd_01K6FN0001000000000000000E","w":"wsp_01K6FN0001000000000000000A","subject":"agt_01K6FN0001000000000000000A",
@@ -315,9 +317,9 @@ const DISCLOSURE: [&str; 2] = [
     r#"{"entry":"evd_01K6FN0001000000000000000F","w":"wsp_01K6FN0001000000000000000A","subject":"","salt":"AAAAAAAAAAAAAAAAAAAAAA","texts":[]}"#,
 ];
 const CHAIN: [&str; 2] = [
-    r#"{"workspace":"wsp_01K6FN0001000000000000000A","size":18446744073709551615,"head":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    r#"{"workspace":"wsp_01K6FN0001000000000000000A","size":18446744073709551615,"head":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg",
         "edge":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","tail":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAD//////////////////////////////////////////w"}"#,
-    r#"{"workspace":"wsp_01K6FN0001000000000000000B","size":0,"head":"0000000000000000000000000000000000000000000000000000000000000000"}"#,
+    r#"{"workspace":"wsp_01K6FN0001000000000000000B","size":0,"head":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}"#,
 ];
 const TALLY: [&str; 2] = [
     r#"{"id":{"w":"wsp_01K6FN0001000000000000000A","number":4294967295},"counts":[[20727,"agt_01K6FN0001000000000000000A",

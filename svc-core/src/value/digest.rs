@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
@@ -13,6 +15,9 @@ use super::link::RowId;
 pub struct Digest([u8; 32]);
 
 impl Digest {
+    /// Characters that storage keeps it in.
+    pub const STORED: usize = 43;
+
     /// The digest of these bytes.
     #[must_use]
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
@@ -78,15 +83,22 @@ impl fmt::Debug for Digest {
     }
 }
 
+/// In storage: 43 base64 characters, a third less than hex digits.
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
+        let mut text = [0; Digest::STORED];
+        let length = STANDARD_NO_PAD.encode_slice(self.0, &mut text).map_err(serde::ser::Error::custom)?;
+        let text = text.get(..length).and_then(|it| std::str::from_utf8(it).ok());
+        to.serialize_str(text.ok_or_else(|| serde::ser::Error::custom("no base64"))?)
     }
 }
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        crate::value::stored::read(from, Self::parse)
+        crate::value::stored::read(from, |text| {
+            let bytes = STANDARD_NO_PAD.decode(text).ok().and_then(|it| it.try_into().ok());
+            bytes.map(Self).ok_or_else(|| Invalid::new("must be 43 base64 characters"))
+        })
     }
 }
 

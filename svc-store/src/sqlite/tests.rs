@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use svc_core::state::evidence::{Entry, Place};
+use svc_core::state::evidence::Entry;
 use svc_core::state::gate::{Payload, Replay};
 use svc_core::state::people::Roster;
 use svc_core::store::{Commit, CommitError, Committed, Key, Range, Record, Row, Stamp, Store as _, Write};
@@ -54,8 +54,7 @@ fn entry(n: u128) -> Entry {
 }
 
 fn placed(n: u128, seq: u64) -> Entry {
-    let hash = Digest::from_bytes([0; 32]);
-    Entry { place: Some(Place { seq, prev: hash, hash }), ..entry(n) }
+    entry(n).placed(seq, Digest::from_bytes([0; 32]))
 }
 
 /// One row's new image, by what was there before it.

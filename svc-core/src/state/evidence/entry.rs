@@ -20,6 +20,7 @@ use crate::value::{Id, Timestamp};
 
 /// A ledger record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
 pub struct Entry {
     /// Its id. Ids of one commit sort in the order in which its commands wrote them.
     pub id: EvidenceId,
@@ -33,27 +34,67 @@ pub struct Entry {
     /// Who did it, canonical JSON.
     pub actor: Verbatim,
     /// The id of what it happened to.
+    #[serde(rename = "s")]
     pub subject: Box<str>,
     /// What is told of it, canonical JSON.
     pub data: Verbatim,
     /// Its place, once it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "p", skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
 /// Where a record stands in its workspace's chain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// From 0, without gaps.
+    #[serde(rename = "n")]
     pub seq: u64,
     /// The hash of the record before; of the first, 32 zero bytes.
+    #[serde(rename = "v")]
     pub prev: Digest,
-    /// SHA-256 over the record's canonical JSON without `hash`.
+    /// SHA-256 over the record's canonical JSON without `hash`. It follows from all the rest, so storage does without: a record
+    /// that was changed there is not the one that its successor and the tree name.
+    #[serde(skip)]
     pub hash: Digest,
 }
 
 /// What a place takes in a record's body, with a `seq` of seven digits: every record gets one within a second.
-const PLACE_BYTES: usize = r#","place":{"seq":,"prev":"","hash":""}"#.len() + 7 + 2 * 64;
+const PLACE_BYTES: usize = r#","p":{"n":,"v":""}"#.len() + 7 + Digest::STORED;
+
+/// A record as storage has it.
+#[derive(Deserialize)]
+struct Stored {
+    id: EvidenceId,
+    #[serde(rename = "w")]
+    workspace: WorkspaceId,
+    at: Timestamp,
+    kind: Box<str>,
+    actor: Verbatim,
+    #[serde(rename = "s")]
+    subject: Box<str>,
+    data: Verbatim,
+    #[serde(default, rename = "p")]
+    place: Option<StoredPlace>,
+}
+
+#[derive(Deserialize)]
+struct StoredPlace {
+    #[serde(rename = "n")]
+    seq: u64,
+    #[serde(rename = "v")]
+    prev: Digest,
+}
+
+impl From<Stored> for Entry {
+    fn from(stored: Stored) -> Self {
+        let Stored { id, workspace, at, kind, actor, subject, data, place } = stored;
+        let entry = Self { id, workspace, at, kind, actor, subject, data, place: None };
+        match place {
+            Some(StoredPlace { seq, prev }) => entry.placed(seq, prev),
+            None => entry,
+        }
+    }
+}
 
 impl Linked for Entry {
     fn links(&self) -> Vec<Link> {
