@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use svc_core::state::people::Plans;
 use svc_core::value::secret::Secret;
 use url::{Host, Url};
 
@@ -52,6 +53,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// What is logged, and how.
     pub log: LogConfig,
+    /// How much workspaces may have, by their plan.
+    pub plans: Plans,
     /// Whether callbacks may go to private addresses; refused unless [`Config::listen`] is loopback.
     pub allow_private_callbacks: bool,
 }
@@ -212,6 +215,7 @@ impl Default for Config {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log: LogConfig::default(),
+            plans: Plans::default(),
             allow_private_callbacks: false,
         }
     }

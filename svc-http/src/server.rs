@@ -67,7 +67,8 @@ impl Server {
         let outbound =
             Outbound { allow_private_loopback: config.allow_private_callbacks, own_host: base_url.authority().into() };
         let trust = Trust::with(config.outbound.ca_file.as_deref()).map_err(io::Error::other)?;
-        let service = GateService::new(gate.clone(), keys, outbound.clone(), base_url.as_str());
+        let mut service = GateService::new(gate.clone(), keys, outbound.clone(), base_url.as_str());
+        service.plans = config.plans;
         let live = Arc::clone(&service.live);
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
         let (shell, resolver) = (Arc::new(shell), Arc::new(SystemResolver));

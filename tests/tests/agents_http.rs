@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use serde_json::{Value, json};
-use svc_core::state::people::{Role, TokenScope};
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
+use svc_core::state::people::{Plan, Role, TokenScope};
 use svc_core::value::Span;
 use svc_tests::client::{Client, Got};
 use svc_tests::people::Person;
@@ -131,6 +133,8 @@ async fn a_token_registers_from_templates_alone() {
         .await;
     assert_eq!(made.status, 201, "{}", made.text());
     assert!(made.json()["createdBy"].as_str().unwrap().starts_with("token:"));
+    // Ids of one instant are in no order.
+    desk.site.advance(Span::hours(1));
     let second = desk.machine(&token, "POST", "/v1/admin/agents", &base).await.json();
     assert_eq!(second["principalId"], made.json()["principalId"], "a known address is a known principal");
     let page = desk.machine(&token, "GET", "/v1/admin/agents?limit=1", &json!({})).await.json();
@@ -197,6 +201,70 @@ async fn a_mandate_changes_by_versions() {
     let numbers: Vec<_> = versions["data"].as_array().unwrap().iter().map(|it| it["version"].clone()).collect();
     assert_eq!(numbers, [json!(2), json!(1)]);
     assert_eq!(desk.ask("PATCH", &path, json!({ "name": "x" })).await.status, 404);
+}
+
+/// A pause and an expiry show in the mandate's state, and the gate heeds them at once; a pause changes no version.
+#[tokio::test]
+async fn a_paused_and_an_expired_mandate_permit_nothing() {
+    let mut desk = Desk::of(Role::Admin).await;
+    let agent = desk.agent().await;
+    let ends = desk.site.now().plus(Span::hours(1)).to_string();
+    let body = json!({ "name": "CRM", "actions": ["crm.*"], "expiresAt": ends });
+    let made = desk.ask("POST", &format!("agents/{agent}/mandates"), body).await.json();
+    let (path, key) = (format!("mandates/{}", made["id"].as_str().unwrap()), format!("agents/{agent}/keys"));
+    let key = desk.ask("POST", &key, json!({})).await.json()["key"].as_str().unwrap().to_owned();
+    let action = json!({ "type": "crm.update", "summary": "Change a contact" });
+    for (state, answer) in [("paused", "approval_required"), ("active", "allow")] {
+        let shown = desk.ask("PATCH", &path, json!({ "state": state })).await.json();
+        assert_eq!((&shown["state"], &shown["version"], &shown["expiresAt"]), (&json!(state), &json!(1), &json!(ends)));
+        let got = desk.machine(&key, "POST", "/v1/actions/authorize", &action).await;
+        assert_eq!(got.json()["decision"], answer, "{state}: {}", got.text());
+    }
+    desk.site.advance(Span::hours(1));
+    assert_eq!(desk.ask("GET", &path, Value::Null).await.json()["state"], "expired");
+    let got = desk.machine(&key, "POST", "/v1/actions/authorize", &action).await;
+    assert_eq!(got.json()["decision"], "approval_required", "{}", got.text());
+    let bad = desk.ask("PATCH", &path, json!({ "state": "revoked" })).await;
+    assert_eq!((kind(&bad).0, fields(&bad)), (400, vec!["state".to_owned()]));
+}
+
+/// The settings say what a plan allows: past it a person and a token get 402 for agents and for mandates alike. Which plan a
+/// workspace is on is the operator's to say, and everybody in it reads it.
+#[tokio::test]
+async fn a_plan_bounds_agents_and_mandates() {
+    let site = Site::with(|plan| {
+        (plan.config.plans.team.agents, plan.config.plans.team.mandates) = (2, 3);
+    })
+    .await;
+    let (client, who) = (site.client().await, site.member(Role::Owner));
+    let mut desk = Desk { site, client, who };
+    let me = |got: Got| got.json()["workspaces"][0]["plan"].clone();
+    assert_eq!(me(desk.who.ask(&mut desk.client, "GET", "/api/me", None).await), "self-hosted");
+    let refused = desk.ask("PUT", "settings", json!({ "plan": "enterprise" })).await;
+    assert_eq!((kind(&refused).0, fields(&refused)), (400, vec!["plan".to_owned()]));
+    let change = SettingsChange { plan: Some(Plan::Team), ..SettingsChange::default() };
+    let operator = ChangeSettings { workspace: desk.site.workspace(), by: By::Program, change };
+    desk.site.gate.execute(operator).unwrap();
+    assert_eq!(me(desk.who.ask(&mut desk.client, "GET", "/api/me", None).await), "team");
+
+    let token = desk.site.token(&[TokenScope::AgentsWrite]);
+    let blueprint = |mandates: usize| {
+        let mandates = vec![json!({ "template": "crm-read" }); mandates];
+        json!({ "name": "Bot", "principalEmail": "bot@example.com", "mandates": mandates })
+    };
+    let limit = (402, "plan_limit_reached".to_owned());
+    assert_eq!(kind(&desk.machine(&token, "POST", "/v1/admin/agents", &blueprint(4)).await), limit);
+    assert_eq!(kind(&desk.ask("POST", "agents", blueprint(4)).await), limit);
+    assert_eq!(desk.machine(&token, "POST", "/v1/admin/agents", &blueprint(2)).await.status, 201);
+    let own = desk.agent().await;
+    assert_eq!(kind(&desk.machine(&token, "POST", "/v1/admin/agents", &blueprint(0)).await), limit);
+    assert_eq!(kind(&desk.ask("POST", "agents", blueprint(0)).await), limit);
+    let mandates = format!("agents/{own}/mandates");
+    let made = desk.ask("POST", &mandates, json!({ "template": "crm-read" })).await.json();
+    assert_eq!(kind(&desk.ask("POST", &mandates, json!({ "template": "crm-read" })).await), limit);
+    let made = made["id"].as_str().unwrap();
+    assert_eq!(desk.ask("DELETE", &format!("mandates/{made}"), Value::Null).await.status, 204);
+    assert_eq!(desk.ask("POST", &mandates, json!({ "template": "crm-read" })).await.status, 201);
 }
 
 /// Every way in which a mandate is none is named by its path, all at once.
@@ -294,6 +362,13 @@ async fn a_key_made_by_an_admin_key_ends_with_it() {
     let bad = json!({ "scope": "agent", "principalId": "x", "expiresInDays": 0, "policyProfileId": "pol_1" });
     let refused = desk.machine(&admin, "POST", "/v1/admin/keys", &bad).await;
     assert_eq!(fields(&refused), ["scope", "policyProfileId", "principalId", "expiresInDays"]);
+    let nobody =
+        json!({ "teamId": "team_00000000000000000000000001", "principalId": "prp_00000000000000000000000001" });
+    assert_eq!(
+        fields(&desk.machine(&admin, "POST", "/v1/admin/keys", &nobody).await),
+        ["principalId", "teamId"],
+        "what is none of this workspace's"
+    );
     assert_eq!(desk.ask("DELETE", &format!("keys/{id}"), Value::Null).await.status, 204);
     assert_eq!(
         kind(&desk.machine(&second, "POST", "/v1/admin/keys", &json!({})).await),

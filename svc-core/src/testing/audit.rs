@@ -376,10 +376,16 @@ fn check_sums(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
     }
     for tally in &activity.tallies {
         let sums = Sums::of(books.actions_of(agent.id), tally);
+        let carried = Carried::of(books, agent, tally);
         let stored = (tally.reserved, tally.spent, i64::from(tally.count), tally.excess);
-        if stored != (sums.reserved, sums.spent, sums.count, sums.excess) {
+        let spent = (carried.least + sums.spent)..=(carried.most + sums.spent);
+        let count = sums.count..=(sums.count + carried.count);
+        if (stored.0, stored.3) != (sums.reserved, sums.excess)
+            || !spent.contains(&stored.1)
+            || !count.contains(&stored.2)
+        {
             faults.push(format!(
-                "{}: the tally of {} from {} holds {stored:?}, its actions add up to {sums:?}",
+                "{}: the tally of {} from {} holds {stored:?}, its actions add up to {sums:?} and {carried:?}",
                 agent.id, tally.mandate, tally.from
             ));
         }
@@ -438,6 +444,52 @@ impl Sums {
         }
         sums
     }
+}
+
+/// What a period was begun with when its mandate first spoke of it: the actions until then, which hold nothing of it.
+#[derive(Debug, Default)]
+struct Carried {
+    least: i64,
+    most: i64,
+    count: i64,
+}
+
+impl Carried {
+    fn of(books: &Books<'_>, agent: &Agent, tally: &Tally) -> Self {
+        let mut carried = Self::default();
+        let amount = |it: &Mandate| it.limits().per_period.as_ref().is_some_and(|it| it.period == tally.period);
+        let count = |it: &Mandate| it.limits().count.as_ref().is_some_and(|it| it.period == tally.period);
+        let (amounts, counts) = (begun(books, tally, amount), begun(books, tally, count));
+        for action in books.actions_of(agent.id) {
+            let is_of_it = action.mandate.is_some_and(|it| it.mandate == tally.mandate);
+            if !is_of_it || action.created_at < tally.from {
+                continue;
+            }
+            let held = action.reservation.as_ref();
+            let holds = held.and_then(|it| it.amount).map(|(_, period, from)| (period, from));
+            let here = Some((tally.period, tally.from));
+            if holds != here && amounts.is_some_and(|it| action.created_at <= it) {
+                let asked = action.payment.as_ref().map_or(0, |it| it.amount);
+                let posted = action.allowed().and_then(|it| it.outcome.as_ref()?.posted);
+                // One that was refused since counted while it waited; one that was settled since, for what it asked.
+                let lives = !matches!(action.state, State::Denied { .. } | State::Expired { .. });
+                carried.least += if lives { posted.map_or(asked, |it| it.min(asked)) } else { 0 };
+                carried.most += posted.map_or(asked, |it| it.max(asked));
+            }
+            if held.and_then(|it| it.count) != here && counts.is_some_and(|it| action.created_at <= it) {
+                carried.count += 1;
+            }
+        }
+        carried
+    }
+}
+
+/// When the mandate of a tally last began to speak of its period; `None` where it did from the start or never does.
+fn begun(books: &Books<'_>, tally: &Tally, speaks: impl Fn(&Mandate) -> bool) -> Option<Timestamp> {
+    let mut versions: Vec<_> = books.mandates.iter().filter(|it| it.id.mandate == tally.mandate).collect();
+    versions.sort_by_key(|it| it.id.version);
+    let changed = versions.windows(2).filter(|pair| matches!(pair, [a, b] if !speaks(a) && speaks(b)));
+    changed.filter_map(|pair| pair.last()).map(|it| it.created_at).last()
 }
 
 /// What the rules allowed without a person never found its velocity line full, in the order of the ledger.

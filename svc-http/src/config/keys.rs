@@ -33,6 +33,25 @@ pub(super) struct Given<'source> {
     pub(super) folder: Option<&'source Path>,
 }
 
+/// How much of something a plan allows.
+macro_rules! plan {
+    ($name:literal, $plan:ident, $member:ident, $default:literal) => {
+        key(
+            concat!("plans.", $name, ".", stringify!($member)),
+            $default,
+            concat!(plan!(@ $member), " on the plan `", $name, "`; 0 is no limit"),
+            |config, given| {
+                config.plans.$plan.$member = given.within(0, 1_000_000_000)?;
+                Ok(())
+            },
+        )
+    };
+    (@ people) => { "people in a calendar month of model traffic" };
+    (@ agents) => { "agents that were not removed" };
+    (@ mandates) => { "mandates that were not revoked" };
+    (@ requests) => { "model requests in a calendar month" };
+}
+
 /// Every setting, in the order of the documentation.
 pub const KEYS: &[Key] = &[
     key("listen", "127.0.0.1:8080", "address and port to listen on; port 0 takes any free one", |config, given| {
@@ -148,6 +167,22 @@ pub const KEYS: &[Key] = &[
             Ok(())
         },
     ),
+    plan!("self-hosted", self_hosted, people, "0"),
+    plan!("self-hosted", self_hosted, agents, "0"),
+    plan!("self-hosted", self_hosted, mandates, "0"),
+    plan!("self-hosted", self_hosted, requests, "0"),
+    plan!("free", free, people, "3"),
+    plan!("free", free, agents, "3"),
+    plan!("free", free, mandates, "10"),
+    plan!("free", free, requests, "10000"),
+    plan!("team", team, people, "20"),
+    plan!("team", team, agents, "50"),
+    plan!("team", team, mandates, "500"),
+    plan!("team", team, requests, "1000000"),
+    plan!("enterprise", enterprise, people, "0"),
+    plan!("enterprise", enterprise, agents, "0"),
+    plan!("enterprise", enterprise, mandates, "0"),
+    plan!("enterprise", enterprise, requests, "0"),
 ];
 
 /// A setting whose value may be shown.
@@ -172,7 +207,7 @@ impl Key {
     pub fn env(&self) -> String {
         let mut name = String::from("SVC_");
         for letter in self.name.chars() {
-            if letter == '.' {
+            if letter == '.' || letter == '-' {
                 name.push('_');
                 continue;
             }

@@ -80,7 +80,11 @@ fn every_key_has_its_name_in_the_environment() {
          SVC_LIMITS_GATE_PER_MINUTE \
          SVC_LIMITS_VERIFY_PER_MINUTE SVC_LIMITS_GATEWAY_PER_MINUTE \
          SVC_LIMITS_TOKEN_PER_MINUTE SVC_LIMITS_SIGN_IN_PER_MINUTE SVC_LIMITS_BODY_BYTES SVC_LIMITS_CONNECTIONS SVC_TIMEOUTS_HEADER_MS \
-         SVC_TIMEOUTS_BODY_MS SVC_TIMEOUTS_DRAIN_MS SVC_LOG_LEVEL SVC_LOG_FORMAT"
+         SVC_TIMEOUTS_BODY_MS SVC_TIMEOUTS_DRAIN_MS SVC_LOG_LEVEL SVC_LOG_FORMAT \
+         SVC_PLANS_SELF_HOSTED_PEOPLE SVC_PLANS_SELF_HOSTED_AGENTS SVC_PLANS_SELF_HOSTED_MANDATES SVC_PLANS_SELF_HOSTED_REQUESTS \
+         SVC_PLANS_FREE_PEOPLE SVC_PLANS_FREE_AGENTS SVC_PLANS_FREE_MANDATES SVC_PLANS_FREE_REQUESTS \
+         SVC_PLANS_TEAM_PEOPLE SVC_PLANS_TEAM_AGENTS SVC_PLANS_TEAM_MANDATES SVC_PLANS_TEAM_REQUESTS \
+         SVC_PLANS_ENTERPRISE_PEOPLE SVC_PLANS_ENTERPRISE_AGENTS SVC_PLANS_ENTERPRISE_MANDATES SVC_PLANS_ENTERPRISE_REQUESTS"
     );
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     let sources = Sources {
@@ -125,6 +129,21 @@ fn every_key_has_its_name_in_the_environment() {
     assert_eq!((millis(timeouts.header), millis(timeouts.body), millis(timeouts.drain)), (100, 200, 300));
     assert_eq!(config.log, LogConfig { level: LogLevel::Trace, format: LogFormat::Json });
     assert!(!format!("{config:?}").contains(key), "a secret is not printed");
+}
+
+/// A file and the environment say what a plan allows; the other plans stay as they are, and 0 is no limit.
+#[test]
+fn a_plan_allows_what_the_settings_say() {
+    let folder = directory("[plans.self-hosted]\nagents = 2\n[plans.free]\nagents = 0\nmandates = 7\n");
+    let mut sources = in_directory(&folder);
+    sources.environment = environment(&[("SVC_PLANS_SELF_HOSTED_MANDATES", "5"), ("SVC_PLANS_TEAM_PEOPLE", "1")]);
+    let plans = Config::load(sources).unwrap().config.plans;
+    let mut wanted = Plans::default();
+    (wanted.self_hosted.agents, wanted.self_hosted.mandates) = (2, 5);
+    (wanted.free.agents, wanted.free.mandates, wanted.team.people) = (0, 7, 1);
+    assert_eq!(plans, wanted);
+    let folder = directory("[plans.free]\nagents = -1\n[plans.gold]\nagents = 1\n");
+    assert_eq!(faults(in_directory(&folder)).len(), 2);
 }
 
 /// A misspelt key is refused in the file and in the environment, and the nearest one is named.

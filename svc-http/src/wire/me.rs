@@ -34,7 +34,7 @@ pub fn workspace(it: &InWorkspace) -> Value {
         "name": it.workspace.name,
         "role": it.role.as_str(),
         "principalId": it.principal.id,
-        "plan": "self-hosted",
+        "plan": it.workspace.plan.as_str(),
         "signIn": {
             "requireTwoFactor": sign_in.require_two_factor,
             "requireSso": sign_in.require_sso,

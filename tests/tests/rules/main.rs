@@ -17,6 +17,7 @@ mod integrations;
 mod ledger;
 mod limits;
 mod mandates;
+mod people;
 mod provenance;
 mod release;
 mod restart;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::by::{By, entitled, reaches};
-use crate::refusal::Refusal;
+use super::register_agent::unknown_principal;
+use crate::refusal::{FieldError, Refusal};
 use crate::rules::gate::freeze::own_agent;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::{Agent, AgentKey};
-use crate::state::people::{Binding, Credential, KeyScope, Principal, Right, Workspace};
+use crate::state::people::{Binding, Credential, KeyScope, Principal, Right, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
@@ -99,12 +100,10 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
         }
     };
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
+    known(scope, asked)?;
     let principal = match (&agent, asked.principal, &asked.by) {
         (Some(agent), _, _) => agent.principal,
-        (None, Some(id), _) => {
-            let known = scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace.id);
-            known.ok_or_else(|| Refusal::invalid_field("principalId", "names no principal of this workspace"))?.id
-        }
+        (None, Some(id), _) => id,
         (None, None, By::Person(person)) => person.principal,
         (None, None, By::Key(key)) => key.principal,
         (None, None, By::Program | By::Token(_)) => workspace.owner,
@@ -131,6 +130,20 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
         scope.put(agent);
     }
     Ok(credential)
+}
+
+/// That principal and team are of the workspace, each fault by its field.
+fn known(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<(), Halt> {
+    let mut faults = Vec::new();
+    if !matches!(asked.scope, KeyScope::Agent(_)) {
+        faults.extend(unknown_principal(scope, asked.workspace, "principalId", asked.principal)?);
+    }
+    if let Some(team) = asked.team
+        && scope.get::<Team>(team)?.is_none_or(|it| it.workspace != asked.workspace)
+    {
+        faults.push(FieldError::new("teamId", "names no team of this workspace"));
+    }
+    if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
 }
 
 /// The keys that a key ends with which `by` makes.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::by::{By, entitled};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::evidence::{Fact, Subject};
-use crate::state::people::{DataLoss, OnMismatch, OnUndeclared, Outside, Right, Settings, Workspace};
+use crate::state::people::{DataLoss, OnMismatch, OnUndeclared, Outside, Plan, Right, Settings, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::canonical;
 use crate::value::currency::Currency;
@@ -34,6 +34,8 @@ macro_rules! changes {
         pub struct SettingsChange {
             /// What people call the workspace.
             pub name: Option<Label>,
+            /// Which plan the workspace is on: the operator's to say, never the workspace's own.
+            pub plan: Option<Plan>,
             $($(#[$doc])* pub $name: Option<$type>,)*
         }
 
@@ -46,7 +48,7 @@ macro_rules! changes {
         /// All of them.
         impl From<Settings> for SettingsChange {
             fn from(settings: Settings) -> Self {
-                Self { name: None, $($name: Some(settings.$($member).+.clone()),)* }
+                Self { name: None, plan: None, $($name: Some(settings.$($member).+.clone()),)* }
             }
         }
     };
@@ -110,6 +112,12 @@ pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<
     if let Some(name) = &asked.change.name {
         after.name = name.clone();
     }
+    if let Some(plan) = asked.change.plan {
+        if !matches!(asked.by, By::Program) {
+            return Err(Refusal::forbidden("no workspace sets its own plan").into());
+        }
+        after.plan = plan;
+    }
     let faults: Vec<FieldError> =
         after.settings.faults().into_iter().map(|(field, why)| FieldError::invalid(field, why)).collect();
     if !faults.is_empty() {
@@ -132,6 +140,7 @@ fn as_json(workspace: &Workspace) -> Result<Json, Halt> {
     let mut json = Json::parse(&text).map_err(|_| Refusal::internal())?;
     if let Json::Object(members) = &mut json {
         members.push(("name".to_owned(), Json::Text(workspace.name.as_str().into())));
+        members.push(("plan".to_owned(), Json::Text(workspace.plan.as_str().into())));
     }
     Ok(json)
 }
