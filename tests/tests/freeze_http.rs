@@ -83,9 +83,7 @@ async fn a_machine_counts_confirms_and_freezes() {
     assert_eq!((&frozen["frozen"], &frozen["count"]), (&json!(2), &json!(2)), "{frozen}");
     let denied = client.post("/v1/actions/authorize", &agents[0].key, &payment(100)).await.ok();
     assert_eq!((&denied["decision"], &denied["signals"]), (&json!("deny"), &json!(["agent_frozen"])));
-    let mut settings = svc_core::state::people::Settings::default();
-    settings.freeze_ceiling_per_hour = 2;
-    site.change_settings(settings);
+    site.change_settings(svc_core::state::people::Settings { freeze_ceiling_per_hour: 2, ..Default::default() });
     let one = format!("/v1/admin/agents/{}/freeze", agents[2].id);
     let unsaid = machine(&mut client, &token, &one, &json!({ "reason": "\t " })).await;
     assert_eq!((unsaid.status, unsaid.kind().as_str()), (400, "reason_required"));
