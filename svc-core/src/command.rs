@@ -14,6 +14,7 @@ use crate::rules::gate::asked::{Question, Stands};
 use crate::rules::gate::authorize::{self, Authorize};
 use crate::rules::gate::callback::{self, RegisterCallback};
 use crate::rules::gate::decide::{self, DecideApproval};
+use crate::rules::gate::drill::{self, EndDrill, FreezeCanary, StartDrill, Started};
 use crate::rules::gate::fleet::{self, Fleet, FreezeFleet};
 use crate::rules::gate::freeze::{self, FollowStop, FreezeAgent, Stopped};
 use crate::rules::gate::lift::{self, Lift, LiftHold};
@@ -43,7 +44,7 @@ use crate::rules::people::tokens::{self, CreateToken, RevokeToken};
 use crate::rules::read::View;
 use crate::state::edge::{Integration, Job};
 use crate::state::gate::receipt::Signer;
-use crate::state::gate::{Agent, Mandate, Verb, WorkspaceTemplate};
+use crate::state::gate::{Agent, Drill, Mandate, Verb, WorkspaceTemplate};
 use crate::state::people::{Application, Credential, ServiceToken, SigningKey, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
@@ -83,7 +84,7 @@ macro_rules! commands {
                     Reply::Verdict(verdict) => verdict.is_valid(),
                     Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
                     | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
-                    | Reply::Delivery(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
+                    | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
                     | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
                 }
@@ -131,6 +132,8 @@ commands! {
     DecideApproval => decide::decide_approval, Question;
     /// An approval of a stopped agent ends.
     EndApproval => end_approval, Done;
+    /// A drill is over.
+    EndDrill => drill::end_drill, Drill;
     /// A try of a call to the outside came to its end.
     FinishDelivery => deliver::finish, Delivery;
     /// A stop's effects are done.
@@ -141,6 +144,8 @@ commands! {
     FinishSignIn => sign_in::finish_sign_in, SignedIn;
     /// Many agents are stopped.
     FreezeFleet => fleet::freeze_fleet, Fleet;
+    /// A drill's canary is frozen.
+    FreezeCanary => drill::freeze_canary, Drill;
     /// An agent is stopped.
     FreezeAgent => freeze::freeze_agent, Stopped;
     /// A mandate is granted.
@@ -193,6 +198,8 @@ commands! {
     Settle => settle::settle, Action;
     /// An integration is tried out.
     TestIntegration => integrations::test_integration, Tested;
+    /// A drill starts.
+    StartDrill => drill::start_drill, DrillStarted;
     /// Somebody signs in.
     StartSession => sign_in::start_session, SignedIn;
     /// A session is used.
@@ -226,6 +233,10 @@ pub enum Reply {
     Claimed(Box<Option<Claimed>>),
     /// A call to the outside as it stands.
     Delivery(Arc<Job>),
+    /// A drill as it stands.
+    Drill(Arc<Drill>),
+    /// A drill that has started.
+    DrillStarted(Box<Started>),
     /// Nothing to tell.
     Done(()),
     /// An integration as it stands.
@@ -276,6 +287,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         Key::PendingSignIn(id) => sign_in::expire_pending(scope, id),
         Key::Session(id) => sessions::expire_session(scope, id),
         Key::SignInLink(id) => links::expire_link(scope, id),
+        Key::Drill(id) => drill::expire_drill(scope, id),
         Key::Hold(id) => lift::work_on(scope, id),
         Key::Account(_)
         | Key::Activity(_)
@@ -352,6 +364,9 @@ operations! {
     CreateToken => Arc<ServiceToken>, |Reply::Token(it), _| it;
     CreateWorkspace => Arc<Workspace>, |Reply::Workspace(it), _| it;
     DecideApproval => Question, |Reply::Question(it), _| *it;
+    EndDrill => Arc<Drill>, |Reply::Drill(it), _| it;
+    FreezeCanary => Arc<Drill>, |Reply::Drill(it), _| it;
+    StartDrill => Started, |Reply::DrillStarted(it), _| *it;
     EndApproval => (), |Reply::Done(()), _| ();
     FinishDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
     FollowStop => (), |Reply::Done(()), _| ();

@@ -150,6 +150,7 @@ pub(crate) async fn dispatch<S: Service>(
         | Op::Integrations(_)
         | Op::Me(_)
         | Op::SignIn(_)
+        | Op::Drills(_)
         | Op::Stops(_) => service.family(caller, call).await,
     }
 }

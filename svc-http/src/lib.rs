@@ -13,6 +13,7 @@ pub mod deliver;
 pub mod dispatch;
 pub mod docs;
 pub mod drawn;
+mod drill;
 mod entropy;
 pub mod headers;
 mod keys;

@@ -7,6 +7,7 @@ mod actions;
 mod agents;
 mod applications;
 mod approvals;
+mod drills;
 mod events;
 mod evidence;
 mod gate;
@@ -293,6 +294,7 @@ impl Service for GateService {
             Op::Approvals(op) => approvals::answer(self, op, &known?, &call).await,
             Op::Evidence(op) => evidence::answer(self, op, &known?, &call).await,
             Op::Stops(op) => stops::answer(self, op, &known?, &call).await,
+            Op::Drills(op) => drills::answer(self, op, &known?, &call).await,
             Op::Actions(op) => actions::answer(self, op, &known?, &call).await,
             Op::Events(op) => events::answer(self, op, &known?, &call).await,
             Op::Agents(op) => agents::answer(self, op, &known?, &call).await,

@@ -9,6 +9,7 @@ mod actions;
 mod agents;
 mod applications;
 mod approvals;
+mod drills;
 mod events;
 mod evidence;
 mod gate;
@@ -27,6 +28,7 @@ pub use actions::ActionsOp;
 pub use agents::AgentsOp;
 pub use applications::ApplicationsOp;
 pub use approvals::ApprovalsOp;
+pub use drills::DrillsOp;
 pub use events::EventsOp;
 pub use evidence::EvidenceOp;
 pub use integrations::IntegrationsOp;
@@ -70,6 +72,8 @@ pub enum Op {
     Evidence(EvidenceOp),
     /// Stopping agents, starting them again, holds.
     Stops(StopsOp),
+    /// Drills.
+    Drills(DrillsOp),
     /// Actions of a workspace.
     Actions(ActionsOp),
     /// Live events of a workspace.
@@ -276,6 +280,7 @@ pub const TABLES: &[&[Route]] = &[
     settings::ROUTES,
     applications::ROUTES,
     stops::ROUTES,
+    drills::ROUTES,
     sign_in::ROUTES,
 ];
 

@@ -7,6 +7,7 @@ mod actions;
 mod administration;
 mod applications;
 mod approvals;
+mod drills;
 mod evidence;
 mod integrations;
 mod people;
@@ -49,6 +50,7 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(integrations::all())
         .chain(evidence::all())
         .chain(stops::all())
+        .chain(drills::all())
         .chain(people::all());
     schemas.map(|(name, schema)| (name.to_owned(), schema)).collect()
 }

@@ -10,6 +10,7 @@ pub mod approval;
 pub mod callback;
 pub mod decision;
 pub mod delivery;
+pub mod drill;
 pub mod evidence;
 pub mod integration;
 pub mod key;

@@ -117,6 +117,7 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::Settle(it) => Some(it.caller.workspace),
         Command::ReleaseAction(it) => Some(it.workspace),
         Command::Sequence(it) => Some(it.workspace),
+        Command::StartDrill(it) => Some(it.workspace),
         Command::DecideApproval(it) => Some(it.by.workspace),
         Command::ApproveApplication(it) => Some(it.by.workspace),
         Command::CreateApplication(it) => Some(it.by.workspace),
@@ -134,6 +135,8 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         | Command::CreateToken(_)
         | Command::CreateWorkspace(_)
         | Command::EndApproval(_)
+        | Command::EndDrill(_)
+        | Command::FreezeCanary(_)
         | Command::FinishDelivery(_)
         | Command::FollowStop(_)
         | Command::EndSession(_)

@@ -309,6 +309,8 @@ impl Cast {
             | Reply::Callback(_)
             | Reply::Claimed(_)
             | Reply::Delivery(_)
+            | Reply::Drill(_)
+            | Reply::DrillStarted(_)
             | Reply::Integration(_)
             | Reply::Question(_)
             | Reply::Fleet(_)

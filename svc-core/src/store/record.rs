@@ -7,7 +7,7 @@ use super::codec::{Encoded, Undecodable, read_body, write_body};
 use crate::state::edge::{Integration, IntegrationSlot, Job};
 use crate::state::evidence::{Chain, Disclosure, Entry, Tally, TallyId, Tile, TileId};
 use crate::state::gate::{
-    Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Mandate, Payee, Payload, Replay,
+    Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay,
     WorkspaceTemplate,
 };
 use crate::state::people::{
@@ -19,7 +19,7 @@ use crate::value::digest::{
     TokenNameId,
 };
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, DeliveryId, EvidenceId, HoldId, MandateVersionId,
+    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, DeliveryId, DrillId, EvidenceId, HoldId, MandateVersionId,
     PrincipalId, TeamId, TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, RowId};
@@ -205,6 +205,8 @@ records! {
     ServiceToken(CredentialId) by id, "service_token" [TokensOf];
     /// What a service token has frozen of late, and its last drill.
     TokenUse(TokenId) by token, "token_use" [];
+    /// A drill and its report.
+    Drill(DrillId) by id, "drill" [Wake];
     /// Which service token has a name.
     TokenName(TokenNameId) by id, "token_name" [];
     /// What a secret's digest stands for.

@@ -81,6 +81,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Team => TEAM,
         Table::ServiceToken => SERVICE_TOKEN,
         Table::TokenUse => TOKEN_USE,
+        Table::Drill => DRILL,
         Table::Credential => CREDENTIAL,
         Table::SigningKey => SIGNING_KEY,
         Table::Application => APPLICATION,
@@ -121,6 +122,15 @@ const WORKSPACE: [&str; 2] = [
 const ROSTER: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000A","epoch":18446744073709551615,"agents":4294967295,"mandates":4294967295}"#,
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","epoch":0,"agents":0}"#,
+];
+const DRILL: [&str; 2] = [
+    r#"{"id":"drl_01K6FN0001000000000000000D","workspace":"wsp_01K6FN0001000000000000000A",
+        "by":{"token":{"id":"stk_01K6FN0001000000000000000K","name":"soar"}},"targets":["agt_01K6FN0001000000000000000A"],
+        "canary":"agt_01K6FN0001000000000000000B","state":"passed","started_at":1790847000000,"frozen_at":1790847000001,
+        "ended_at":1790847000002,"contained_ms":1,"steps":[{"point":"approve","expected":"not_allowed","got":"not_allowed","ms":1,"ok":true}],
+        "evidence":"evd_01K6FN0001000000000000000E"}"#,
+    r#"{"id":"drl_01K6FN0001000000000000000F","workspace":"wsp_01K6FN0001000000000000000B",
+        "canary":"agt_01K6FN0001000000000000000B","state":"running","started_at":0,"evidence":"evd_01K6FN0001000000000000000F"}"#,
 ];
 const HOLD: [&str; 2] = [
     r#"{"id":"hld_01K6FN0001000000000000000H","workspace":"wsp_01K6FN0001000000000000000A","scope":"all",

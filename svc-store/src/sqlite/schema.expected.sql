@@ -24,6 +24,8 @@ CREATE INDEX "team_teams_of" ON "team" (teams_of_p, teams_of_o) WHERE teams_of_p
 CREATE TABLE "service_token" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, tokens_of_p, tokens_of_o);
 CREATE INDEX "service_token_tokens_of" ON "service_token" (tokens_of_p, tokens_of_o) WHERE tokens_of_p IS NOT NULL;
 CREATE TABLE "token_use" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "drill" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, wake_p, wake_o);
+CREATE INDEX "drill_wake" ON "drill" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "token_name" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "credential" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, keys_of_p, keys_of_o);
 CREATE INDEX "credential_keys_of" ON "credential" (keys_of_p, keys_of_o) WHERE keys_of_p IS NOT NULL;

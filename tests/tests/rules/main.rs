@@ -11,6 +11,7 @@ mod applications;
 mod ask;
 mod callbacks;
 mod decide;
+mod drill;
 mod fleet;
 mod holds;
 mod integrations;

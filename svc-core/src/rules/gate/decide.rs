@@ -23,7 +23,7 @@ use crate::state::people::{Outside, Principal, Right, Session, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::Digest;
-use crate::value::id::ApprovalId;
+use crate::value::id::{ApprovalId, WorkspaceId};
 use crate::value::text::Note;
 
 /// A person's word on an approval.
@@ -90,15 +90,7 @@ fn decide_action(
     approval: &Approval,
     of: &AskedAction,
 ) -> Result<(), Halt> {
-    scope.want(&[Agent::key(of.agent), Action::key(of.action), Activity::key(of.agent)])?;
-    let agent = scope.get::<Agent>(of.agent)?.ok_or_else(Refusal::internal)?;
-    let action = scope.get::<Action>(of.action)?.ok_or_else(Refusal::internal)?;
-    let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
-    let held = held_by(scope, &workspace, agent.id)?;
-    let status = action.status(&agent, held.is_some(), scope.now());
-    if let Some(outcome) = outcome(approval, status) {
-        return Err(Refusal::not_allowed(outcome).into());
-    }
+    let (agent, action, workspace) = still_waits(scope, approval, of)?;
     if asked.digest.is_some_and(|it| it != of.digest) {
         return Err(Refusal::digest_changed().into());
     }
@@ -107,6 +99,34 @@ fn decide_action(
         Choice::Approve => case.approve(scope),
         Choice::Deny => case.deny(scope),
     }
+}
+
+/// What an approval is about, while it waits for a person.
+fn still_waits(
+    scope: &mut Scope<'_>,
+    approval: &Approval,
+    of: &AskedAction,
+) -> Result<(Arc<Agent>, Arc<Action>, Arc<Workspace>), Halt> {
+    scope.want(&[Agent::key(of.agent), Action::key(of.action), Activity::key(of.agent)])?;
+    let agent = scope.get::<Agent>(of.agent)?.ok_or_else(Refusal::internal)?;
+    let action = scope.get::<Action>(of.action)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
+    let held = held_by(scope, &workspace, agent.id)?;
+    let status = action.status(&agent, held.is_some(), scope.now());
+    match outcome(approval, status) {
+        Some(outcome) => Err(Refusal::not_allowed(outcome).into()),
+        None => Ok((agent, action, workspace)),
+    }
+}
+
+/// Whether a person's word on an action would be heard: what every decision on one checks first.
+///
+/// # Errors
+/// `not_found` where the workspace has no such approval of an action, `not_allowed` where it no longer waits.
+pub fn check_waits(scope: &mut Scope<'_>, workspace: WorkspaceId, approval: ApprovalId) -> Result<(), Halt> {
+    let approval = own_approval(scope, workspace, approval)?;
+    let of = approval.asked_action().ok_or_else(Refusal::not_found)?;
+    still_waits(scope, &approval, of).map(drop)
 }
 
 /// How an approval ended, if it has.

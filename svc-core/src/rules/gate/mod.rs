@@ -7,6 +7,7 @@ mod caller;
 mod ceiling;
 pub mod decide;
 mod decide_other;
+pub mod drill;
 pub mod evaluate;
 pub mod expire;
 pub mod facts;

@@ -27,9 +27,9 @@ pub enum Content {
 
 /// What a new mandate says, once its template was looked up.
 #[derive(Clone, Debug)]
-pub(super) struct Meant {
-    pub(super) terms: Terms,
-    pub(super) template: Option<Label>,
+pub(in crate::rules) struct Meant {
+    pub(in crate::rules) terms: Terms,
+    pub(in crate::rules) template: Option<Label>,
 }
 
 /// Grants a mandate to an agent.

@@ -112,7 +112,12 @@ pub fn register_agent(scope: &mut Scope<'_>, asked: &RegisterAgent) -> Result<Re
 }
 
 /// Writes the agent, its mandates, its key and their records.
-fn made(scope: &mut Scope<'_>, asked: &RegisterAgent, principal: PrincipalId, meant: Vec<Meant>) -> Registered {
+pub(in crate::rules) fn made(
+    scope: &mut Scope<'_>,
+    asked: &RegisterAgent,
+    principal: PrincipalId,
+    meant: Vec<Meant>,
+) -> Registered {
     let id: AgentId = scope.fresh();
     let credential = Credential::id_of(&asked.key.digest);
     let binding = Binding {

@@ -5,6 +5,7 @@ mod activity;
 mod agent;
 mod approval;
 mod block;
+mod drill;
 mod erasure;
 pub mod kind;
 mod mandate;
@@ -31,6 +32,7 @@ pub use approval::{
     OwnerChange, Requester, Via,
 };
 pub use block::{Block, BlockId, BlockOwner, SEALED};
+pub use drill::{DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep};
 pub use kind::{ActionKind, ActionPattern};
 pub use mandate::{Count, Duplicates, Fields, Limits, Mandate, Merchants, OnLimit, PerPeriod, Terms, Tools};
 pub use outcome::{Outcome, OutcomeStatus, Released};

@@ -1,0 +1,115 @@
+//! A drill: a canary is made, asked for and frozen, and each place that could let it act is tried.
+
+use serde::{Deserialize, Serialize};
+
+use crate::state::people::Maker;
+use crate::value::id::{AgentId, DrillId, EvidenceId, WorkspaceId};
+use crate::value::link::{Link, Linked};
+use crate::value::{Span, Timestamp};
+
+/// How long a drill may run. One that is not over by then has failed, and its canary is left frozen.
+pub const DRILL_LIFE: Span = Span::minutes(5);
+/// How long a token waits from one drill to the next.
+pub const DRILL_EVERY: Span = Span::minutes(60);
+
+/// A drill and its report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drill {
+    /// Its id.
+    pub id: DrillId,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Who started it; absent for the program that runs the gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Maker>,
+    /// Whom it is about; the canary is cloned from the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<AgentId>,
+    /// The agent that is frozen in their place.
+    pub canary: AgentId,
+    /// How it stands.
+    pub state: DrillState,
+    /// Since when.
+    pub started_at: Timestamp,
+    /// When the canary was frozen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen_at: Option<Timestamp>,
+    /// When it was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// Milliseconds from the freeze to the last refusal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contained_ms: Option<i64>,
+    /// What was tried, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<DrillStep>,
+    /// The newest record of it.
+    pub evidence: EvidenceId,
+}
+
+/// How a drill stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrillState {
+    /// It is not over.
+    Running,
+    /// Each place refused as it should.
+    Passed,
+    /// One did not, or the drill came to no end.
+    Failed,
+}
+
+impl DrillState {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A place that could let an agent act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrillPoint {
+    /// The agent asks.
+    Authorize,
+    /// A person approves what the agent asked.
+    Approve,
+}
+
+impl DrillPoint {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Authorize => "authorize",
+            Self::Approve => "approve",
+        }
+    }
+}
+
+/// One try of one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrillStep {
+    /// Where.
+    pub point: DrillPoint,
+    /// What should come of it.
+    pub expected: Box<str>,
+    /// What came of it.
+    pub got: Box<str>,
+    /// How long that took, in milliseconds.
+    pub ms: i64,
+    /// Whether it is what should come.
+    pub ok: bool,
+}
+
+impl Linked for Drill {
+    fn links(&self) -> Vec<Link> {
+        let due = (self.state == DrillState::Running).then(|| self.started_at.plus(DRILL_LIFE));
+        due.map(|at| Link::wake(self.workspace, at)).into_iter().collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! Runs drills: a canary asks, is frozen, and each place that could let it act is tried through the gate itself.
+//!
+//! A canary never has a receipt, since nothing is ever allowed to it, and has no callback: there is nothing to try there that
+//! would prove anything, so neither is in the report.
+
+use svc_core::answer::Decided;
+use svc_core::command::Operation;
+use svc_core::engine::Failure;
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::gate::authorize::Authorize;
+use svc_core::rules::gate::decide::check_waits;
+use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, Started};
+use svc_core::state::gate::{Code, DrillPoint, DrillStep, Request, Verb};
+use svc_core::value::Timestamp;
+use svc_core::value::domain::Domain;
+use svc_core::value::id::ApprovalId;
+use svc_core::value::money::Amount;
+use svc_core::value::text::Label;
+use svc_store::{Gate, StoreError};
+
+use crate::ops::log;
+
+/// Runs a drill to its end. One that fails on the way is ended by its timer, with its canary left frozen.
+pub(crate) async fn run(gate: Gate, started: Started) {
+    if let Err(failure) = (Running { gate, started }).run().await {
+        log(&failure);
+    }
+}
+
+struct Running {
+    gate: Gate,
+    started: Started,
+}
+
+impl Running {
+    async fn run(&self) -> Result<(), Failure<StoreError>> {
+        let drill = self.started.drill.id;
+        let begun = self.gate.now();
+        let before = self.ask().await?;
+        let got = word(&before);
+        let mut steps = vec![self.step(DrillPoint::Authorize, "approval_required|deny", got, begun)];
+        if let Some(first) = steps.first_mut() {
+            first.ok = before.verb() != Verb::Allow;
+        }
+        let frozen = self.submit(FreezeCanary(drill)).await?;
+        let since = frozen.frozen_at.unwrap_or(begun);
+        let asked = self.gate.now();
+        let after = self.ask().await?;
+        steps.push(self.step(DrillPoint::Authorize, "agent_frozen", word(&after), asked));
+        if let Some(approval) = before.action().approval {
+            let asked = self.gate.now();
+            let got = self.approve(approval)?;
+            steps.push(self.step(DrillPoint::Approve, Kind::NotAllowed.row().type_, got, asked));
+        }
+        let contained_ms = self.gate.now().since(since).as_millis().max(0);
+        self.submit(EndDrill { drill, steps, contained_ms }).await.map(drop)
+    }
+
+    async fn submit<O: Operation>(&self, operation: O) -> Result<O::Answer, Failure<StoreError>> {
+        self.gate.submit(operation).await
+    }
+
+    fn step(&self, point: DrillPoint, expected: &str, got: &str, since: Timestamp) -> DrillStep {
+        let ms = self.gate.now().since(since).as_millis().max(0);
+        DrillStep { point, expected: expected.into(), got: got.into(), ms, ok: got == expected }
+    }
+
+    /// Asks for a payment of the smallest amount to nobody.
+    async fn ask(&self) -> Result<Decided, Failure<StoreError>> {
+        let lost = |_| Failure::Refused(Refusal::internal());
+        let payee = (Label::parse("drill").map_err(lost)?, Domain::parse("drill.invalid").map_err(lost)?);
+        let amount = Amount::new(1).map_err(lost)?;
+        let request = Request::payment("a drill", amount, self.started.currency, payee).map_err(lost)?;
+        let salt = self.gate.fresh_salt()?;
+        self.submit(Authorize::new(self.started.canary, request, salt)).await
+    }
+
+    /// Whether a person's yes to what the canary asked would still be heard: what each decision checks first.
+    fn approve(&self, approval: ApprovalId) -> Result<&'static str, Failure<StoreError>> {
+        let workspace = self.started.drill.workspace;
+        match self.gate.read(|scope| check_waits(scope, workspace, approval)) {
+            Ok(()) => Ok("decidable"),
+            Err(Failure::Refused(refusal)) => Ok(refusal.kind().row().type_),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// What came of asking.
+fn word(decided: &Decided) -> &'static str {
+    match decided.verb() {
+        Verb::Allow => "allow",
+        Verb::Ask => "approval_required",
+        Verb::Deny if decided.reasons().iter().any(|it| it.code == Code::AgentFrozen) => "agent_frozen",
+        Verb::Deny => "deny",
+    }
+}

@@ -1,0 +1,63 @@
+//! Drills (CONTRACT part 2, "Drill, suggested rule, scorecard").
+
+use serde_json::{Value, json};
+use svc_core::refusal::Refusal;
+use svc_core::state::gate::{Drill, DrillStep};
+use svc_core::value::id::AgentId;
+use svc_core::value::text::Note;
+
+use super::{Fields, list_of, parse, text};
+
+/// Agents that a drill may name.
+const TARGETS_MAX: usize = 10;
+
+/// Reads `{ agentIds?, reason? }`; nothing at all asks for a plain canary.
+///
+/// # Errors
+/// `invalid_json`, `invalid_request` naming every fault.
+pub fn read(body: &[u8]) -> Result<(Vec<AgentId>, Option<Note>), Refusal> {
+    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["agentIds", "reason"]);
+    let mut targets = Vec::new();
+    let list = fields.optional("agentIds", |it| list_of(it, 1, TARGETS_MAX)).unwrap_or_default();
+    for (place, item) in list.iter().enumerate() {
+        match text(item).and_then(AgentId::parse) {
+            Ok(id) if targets.contains(&id) => {}
+            Ok(id) => targets.push(id),
+            Err(why) => fields.fault(&format!("agentIds.{place}"), why),
+        }
+    }
+    let reason = fields.optional("reason", |it| Note::parse(text(it)?));
+    fields.finish(Some((targets, reason)))
+}
+
+/// A drill that has started.
+///
+/// # Errors
+/// `internal` where it cannot be written.
+pub fn write_started(drill: &Drill) -> Result<Vec<u8>, Refusal> {
+    bytes(&json!({ "id": drill.id, "state": drill.state.as_str() }))
+}
+
+/// A drill's report.
+///
+/// # Errors
+/// `internal` where it cannot be written.
+pub fn write(drill: &Drill) -> Result<Vec<u8>, Refusal> {
+    let step = |it: &DrillStep| json!({ "point": it.point.as_str(), "expected": it.expected, "got": it.got, "ms": it.ms, "ok": it.ok });
+    bytes(&json!({
+        "id": drill.id,
+        "state": drill.state.as_str(),
+        "canaryId": drill.canary,
+        "startedAt": drill.started_at.to_string(),
+        "endedAt": drill.ended_at.map(|it| it.to_string()),
+        "containedMs": drill.contained_ms,
+        "steps": drill.steps.iter().map(step).collect::<Vec<_>>(),
+        "evidenceRecord": drill.evidence,
+    }))
+}
+
+fn bytes(body: &Value) -> Result<Vec<u8>, Refusal> {
+    serde_json::to_vec(body).map_err(|_| Refusal::internal())
+}
