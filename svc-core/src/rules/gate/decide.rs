@@ -101,12 +101,11 @@ fn decide_action(
     }
 }
 
+/// Whose action waits, and in which workspace.
+type Waits = (Arc<Agent>, Arc<Action>, Arc<Workspace>);
+
 /// What an approval is about, while it waits for a person.
-fn still_waits(
-    scope: &mut Scope<'_>,
-    approval: &Approval,
-    of: &AskedAction,
-) -> Result<(Arc<Agent>, Arc<Action>, Arc<Workspace>), Halt> {
+fn still_waits(scope: &mut Scope<'_>, approval: &Approval, of: &AskedAction) -> Result<Waits, Halt> {
     scope.want(&[Agent::key(of.agent), Action::key(of.action), Activity::key(of.agent)])?;
     let agent = scope.get::<Agent>(of.agent)?.ok_or_else(Refusal::internal)?;
     let action = scope.get::<Action>(of.action)?.ok_or_else(Refusal::internal)?;
