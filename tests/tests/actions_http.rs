@@ -138,7 +138,7 @@ async fn everybody_sees_what_they_may() {
     let denied = authorize(&mut client, &other, &payment_to(100, "bad.example.net")).await;
     assert!(ids(&site, &member, "").await.is_empty());
     give(&site, &own, &member);
-    assert_eq!(ids(&site, &member, "").await, [theirs.clone()]);
+    assert_eq!(ids(&site, &member, "").await, std::slice::from_ref(&theirs));
     assert_eq!(ids(&site, &member, &format!("agentId={}", other.id)).await, Vec::<String>::new());
     assert_eq!(member.ask(&mut client, "GET", &path(&site, &format!("/{theirs}")), None).await.status, 200);
     assert_eq!(member.ask(&mut client, "GET", &path(&site, &format!("/{denied}")), None).await.status, 404);

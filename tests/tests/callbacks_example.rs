@@ -47,6 +47,7 @@ impl Example {
 /// as it does one that is not signed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_example_takes_what_is_signed_and_nothing_else() {
+    #[expect(clippy::disallowed_methods, reason = "the receiver goes by wall time")]
     let now = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
     let clock = FakeClock::new(Timestamp::from_millis(now));
     let site = Site::with(|plan| {

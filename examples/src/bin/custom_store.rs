@@ -13,8 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
-use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent};
-use svc_core::state::gate::Tier;
+use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::people::Settings as Rules;
 use svc_core::store::{
     Clock as _, Commit, CommitError, Committed, Found, Key, Loaded, Range, Record, Stamp, Store, Table,

@@ -86,7 +86,7 @@ impl fmt::Debug for Digest {
 /// In storage: 43 base64 characters, a third less than hex digits.
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut text = [0; Digest::STORED];
+        let mut text = [0; Self::STORED];
         let length = STANDARD_NO_PAD.encode_slice(self.0, &mut text).map_err(serde::ser::Error::custom)?;
         let text = text.get(..length).and_then(|it| std::str::from_utf8(it).ok());
         to.serialize_str(text.ok_or_else(|| serde::ser::Error::custom("no base64"))?)
