@@ -32,6 +32,7 @@ use crate::rules::people::create_workspace::{self, CreateWorkspace};
 use crate::rules::people::keys::{self, CreateKey, RevokeKey};
 use crate::rules::people::links::{self, MakeLink};
 use crate::rules::people::mandates::{self, ChangeMandate, GrantMandate, Held, RevokeMandate};
+use crate::rules::people::members::{self, ChangeMember, InviteMember, MemberDone, RemoveMember};
 use crate::rules::people::password::{self, ChangePassword};
 use crate::rules::people::register_agent::{self, RegisterAgent, Registered, RemoveAgent};
 use crate::rules::people::second_factor::{self, ChangeSecondFactor};
@@ -39,6 +40,7 @@ use crate::rules::people::sessions::{self, EndSession, TouchSession};
 use crate::rules::people::settings::{self, ChangeSettings};
 use crate::rules::people::sign_in::{self, FinishSignIn, SignInStep, StartSession};
 use crate::rules::people::signing_key::{self, KeepSigningKey, RotateSigningKey};
+use crate::rules::people::teams::{self, KeepTeam, RemoveTeam};
 use crate::rules::people::templates::{self, KeepTemplate, RemoveTemplate};
 use crate::rules::people::tokens::{self, CreateToken, RevokeToken};
 use crate::rules::read::View;
@@ -46,6 +48,8 @@ use crate::state::edge::{Integration, Job};
 use crate::state::gate::receipt::Signer;
 use crate::state::gate::{Agent, Drill, Mandate, Verb, WorkspaceTemplate};
 use crate::state::people::{Application, Credential, ServiceToken, SigningKey, Workspace};
+use crate::state::gate::{Agent, Mandate, Verb, WorkspaceTemplate};
+use crate::state::people::{Application, Credential, ServiceToken, SigningKey, Team, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
 use crate::value::id::{AccountId, ActionId, ApprovalId, KeyId, MandateId, TokenId};
@@ -86,6 +90,8 @@ macro_rules! commands {
                     | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
+                    | Reply::Delivery(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
+                    | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
                     | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
                 }
             }
@@ -114,6 +120,8 @@ commands! {
     ChangeIntegration => integrations::change_integration, Integration;
     /// A mandate changes.
     ChangeMandate => mandates::change_mandate, Changed;
+    /// A member's role or teams change.
+    ChangeMember => members::change_member, Member;
     /// A password is set.
     ChangePassword => password::change_password, Done;
     /// A second factor is added or removed.
@@ -150,6 +158,10 @@ commands! {
     FreezeAgent => freeze::freeze_agent, Stopped;
     /// A mandate is granted.
     GrantMandate => mandates::grant_mandate, Mandate;
+    /// Somebody is invited.
+    InviteMember => members::invite_member, Member;
+    /// A team is made or changed.
+    KeepTeam => teams::keep_team, Team;
     /// A template is added or changed.
     KeepTemplate => templates::keep_template, Template;
     /// A hold is lifted.
@@ -170,6 +182,10 @@ commands! {
     RegisterCallback => callback::register_callback, Callback;
     /// An agent is removed.
     RemoveAgent => register_agent::remove_agent, Agent;
+    /// A member goes.
+    RemoveMember => members::remove_member, Member;
+    /// A team goes.
+    RemoveTeam => teams::remove_team, Done;
     /// A template goes.
     RemoveTemplate => templates::remove_template, Done;
     /// What a receipt's use kept posted is given back.
@@ -249,6 +265,8 @@ pub enum Reply {
     Lift(Box<Lift>),
     /// A mandate that was granted.
     Mandate(Arc<Mandate>),
+    /// What came of a change of a member.
+    Member(Box<MemberDone>),
     /// A mandate that ended.
     MandateEnd(MandateId),
     /// How many ledger records have places, or how many rows were erased.
@@ -261,6 +279,8 @@ pub enum Reply {
     SignedIn(Box<SignInStep>),
     /// A signing key that is kept.
     SigningKey(Arc<SigningKey>),
+    /// A team as it stands.
+    Team(Arc<Team>),
     /// A template as it stands.
     Template(Arc<WorkspaceTemplate>),
     /// A service token that was made.
@@ -375,6 +395,11 @@ operations! {
     EndSession => (), |Reply::Done(()), _| ();
     FinishSignIn => SignInStep, |Reply::SignedIn(it), _| *it;
     GrantMandate => Arc<Mandate>, |Reply::Mandate(it), _| it;
+    InviteMember => MemberDone, |Reply::Member(it), _| *it;
+    ChangeMember => MemberDone, |Reply::Member(it), _| *it;
+    RemoveMember => MemberDone, |Reply::Member(it), _| *it;
+    KeepTeam => Arc<Team>, |Reply::Team(it), _| it;
+    RemoveTeam => (), |Reply::Done(()), _| ();
     KeepTemplate => Arc<WorkspaceTemplate>, |Reply::Template(it), _| it;
     RemoveTemplate => (), |Reply::Done(()), _| ();
     RevokeToken => TokenId, |Reply::TokenEnd(it), _| it;

@@ -145,6 +145,7 @@ pub(crate) async fn dispatch<S: Service>(
         | Op::Events(_)
         | Op::Agents(_)
         | Op::Access(_)
+        | Op::Members(_)
         | Op::Settings(_)
         | Op::Evidence(_)
         | Op::Integrations(_)

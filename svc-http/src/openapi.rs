@@ -93,6 +93,11 @@ fn responses(route: &Route) -> Map<String, Value> {
     let mut responses = Map::new();
     for status in route.success {
         let content = match route.content {
+            // What waits for a second owner is answered by the approval alone; what is removed by nothing.
+            _ if *status == 204 => json!({}),
+            Content::Json("Member") if *status == 202 => {
+                json!({ "application/json": { "schema": reference("PendingMember") } })
+            }
             Content::Json(schema) => json!({ "application/json": { "schema": reference(schema) } }),
             Content::Html => json!({ "text/html": { "schema": { "type": "string" } } }),
             Content::Events => json!({ "text/event-stream": { "schema": { "type": "string" } } }),

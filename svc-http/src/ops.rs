@@ -13,6 +13,7 @@ mod evidence;
 mod gate;
 mod integrations;
 mod me;
+mod members;
 mod settings;
 mod sign_in;
 mod stops;
@@ -300,6 +301,7 @@ impl Service for GateService {
             Op::Agents(op) => agents::answer(self, op, &known?, &call).await,
             Op::Access(op) => access::answer(self, op, &known?, &call).await,
             Op::Settings(op) => settings::answer(self, op, &known?, &call).await,
+            Op::Members(op) => members::answer(self, op, &known?, &call).await,
             Op::Me(op) => me::answer(self, op, &known?, &call).await,
             Op::SignIn(op) => sign_in::answer(self, op, &call).await,
             Op::Authorize

@@ -15,6 +15,7 @@ mod evidence;
 mod gate;
 mod integrations;
 mod me;
+mod members;
 mod settings;
 mod sign_in;
 mod stops;
@@ -33,6 +34,7 @@ pub use events::EventsOp;
 pub use evidence::EvidenceOp;
 pub use integrations::IntegrationsOp;
 pub use me::MeOp;
+pub use members::MembersOp;
 pub use settings::SettingsOp;
 pub use sign_in::SignInOp;
 pub use stops::StopsOp;
@@ -82,6 +84,8 @@ pub enum Op {
     Agents(AgentsOp),
     /// Keys and service tokens.
     Access(AccessOp),
+    /// Members and teams.
+    Members(MembersOp),
     /// Settings and templates.
     Settings(SettingsOp),
     /// What members ask for that their role cannot do.
@@ -277,6 +281,7 @@ pub const TABLES: &[&[Route]] = &[
     events::ROUTES,
     agents::ROUTES,
     access::ROUTES,
+    members::ROUTES,
     settings::ROUTES,
     applications::ROUTES,
     stops::ROUTES,

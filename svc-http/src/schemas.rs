@@ -10,6 +10,7 @@ mod approvals;
 mod drills;
 mod evidence;
 mod integrations;
+mod members;
 mod people;
 mod stops;
 
@@ -46,6 +47,7 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(actions::all())
         .chain(administration::all())
         .chain(applications::all())
+        .chain(members::all())
         .chain(approvals::all())
         .chain(integrations::all())
         .chain(evidence::all())

@@ -16,6 +16,7 @@ pub mod integration;
 pub mod key;
 pub mod mandate;
 pub mod me;
+pub mod member;
 pub mod page;
 pub mod settings;
 pub mod settlement;

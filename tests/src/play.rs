@@ -326,6 +326,8 @@ impl Cast {
             | Reply::SigningKey(_)
             | Reply::Application(_)
             | Reply::Approved(_)
+            | Reply::Member(_)
+            | Reply::Team(_)
             | Reply::Verdict(_) => {}
         }
     }

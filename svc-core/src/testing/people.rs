@@ -49,12 +49,6 @@ pub fn sign_in<S: Store>(store: &mut S, workspace: WorkspaceId, role: Role, n: u
         rows.push(Workspace::wrap(Workspace { owners, ..Workspace::clone(row) }.into()));
     }
     write(store, rows);
-    if role == Role::Owner {
-        let found = store.load(&[Workspace::key(workspace)]).expect("a load succeeds").remove(0);
-        let mut row = Workspace::clone(found.record.as_ref().and_then(Workspace::peel).expect("a workspace"));
-        row.owners.push(principal);
-        write(store, vec![Workspace::wrap(row.into())]);
-    }
     let session = session(store, account, n, now);
     Person { workspace, principal, account, session }
 }

@@ -18,6 +18,7 @@ mod integrations;
 mod ledger;
 mod limits;
 mod mandates;
+mod members;
 mod people;
 mod provenance;
 mod release;

@@ -107,6 +107,7 @@ impl Question {
             ApprovalSubject::Owner(it) => match it.change {
                 OwnerChange::Make => "Make a member an owner".to_owned(),
                 OwnerChange::Remove => "Remove an owner".to_owned(),
+                OwnerChange::Become(role) => format!("Make an owner a workspace's {}", role.as_str()),
             },
         }
     }

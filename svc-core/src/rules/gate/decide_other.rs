@@ -1,4 +1,4 @@
-//! A person decides what is about no action: a freeze past a ceiling, the lift of a hold. What was agreed to happens in the
+//! A person decides what is about no action: a freeze past a ceiling, the lift of a hold, an owner's coming and going. What was agreed to happens in the
 //! commit that agrees.
 
 use super::decide::{Choice, DecideApproval, consent};
@@ -6,6 +6,7 @@ use super::fleet::freeze_asked;
 use super::lift::lift_asked;
 use crate::refusal::Refusal;
 use crate::rules::people::by::member;
+use crate::rules::people::owners::change_asked;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, ApprovalState, ApprovalSubject};
 use crate::state::people::{Role, Workspace};
@@ -61,7 +62,7 @@ fn act(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Re
             freeze_asked(scope, &workspace, of, by).map(drop)
         }
         ApprovalSubject::HoldLift(of) => lift_asked(scope, approval.workspace, of, by).map(drop),
-        ApprovalSubject::Owner(_) => Err(Refusal::not_allowed("owners are not changed by approvals").into()),
+        ApprovalSubject::Owner(of) => change_asked(scope, approval.workspace, of, by),
         ApprovalSubject::Action(_) => Err(Refusal::internal().into()),
     }
 }

@@ -125,7 +125,7 @@ pub(super) fn freeze(scope: &mut Scope<'_>, agent: &Agent, frozen: Frozen, actor
 }
 
 /// Notes that something changed which a selector of agents can see.
-pub(super) fn touch(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<(), Halt> {
+pub(crate) fn touch(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<(), Halt> {
     let roster = scope.get::<Roster>(workspace)?.ok_or_else(Refusal::internal)?;
     scope.put(Roster { epoch: roster.epoch.saturating_add(1), ..Roster::clone(&roster) });
     Ok(())

@@ -3,9 +3,10 @@
 //! A session names the account's epoch and stands in the account's list, so one written row ends them all.
 
 use super::by::{InWorkspace, SignedIn, own_session, workspaces_of};
+use super::owners;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::people::{Account, Member, MemberState, Principal, Proof, SESSIONS_MAX, Session, Workspace};
+use crate::state::people::{Account, Member, MemberState, Principal, Proof, Role, SESSIONS_MAX, Session, Workspace};
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::Span;
@@ -65,7 +66,7 @@ pub(super) fn begin(scope: &mut Scope<'_>, mut account: Account, proof: Proof, c
     let must_enroll = !matches!(proof, Proof::Sso(_)) && account.second_factor.is_none();
     let must_enroll = must_enroll && !good.is_empty() && good.iter().all(needs);
     for place in &good {
-        admit(scope, place);
+        admit(scope, place)?;
         let principal = place.principal.id;
         let data = Object::new().text("principalId", &principal.to_string()).text("proof", word(proof)).finish();
         let actor = Actor::Person(principal);
@@ -101,14 +102,20 @@ pub(super) fn begin(scope: &mut Scope<'_>, mut account: Account, proof: Proof, c
 }
 
 /// Makes an invited member an active one: they have shown that they are who was invited.
-fn admit(scope: &mut Scope<'_>, place: &InWorkspace) {
-    let Some(member) = place.principal.membership().filter(|it| it.state == MemberState::Invited) else { return };
+fn admit(scope: &mut Scope<'_>, place: &InWorkspace) -> Result<(), Halt> {
+    let Some(member) = place.principal.membership().filter(|it| it.state == MemberState::Invited) else {
+        return Ok(());
+    };
+    if member.role == Role::Owner {
+        owners::keep(scope, &place.principal, true)?;
+    }
     let active = Member { state: MemberState::Active, ..member.clone() };
     scope.put(Principal { member: Some(active), ..Principal::clone(&place.principal) });
     let id = place.principal.id;
     let data = Object::new().text("principalId", &id.to_string()).text("state", "active").finish();
     let fact = Fact { kind: "member.joined", actor: Actor::Person(id), subject: Subject::Principal(id), data };
     scope.append(place.workspace.id, fact);
+    Ok(())
 }
 
 /// Whether a proof counts in a workspace, as it is set now.
@@ -136,6 +143,8 @@ pub(super) enum Ended {
     Changed,
     /// A newer session took its place.
     Displaced,
+    /// Its account's last membership ended, by this person's hand or the operator's.
+    Removed(Option<PrincipalId>),
     /// Its time was up.
     Expired,
 }
@@ -146,6 +155,7 @@ impl Ended {
             Self::Person => "sign_out",
             Self::Changed => "credential_changed",
             Self::Displaced => "displaced",
+            Self::Removed(_) => "member_removed",
             Self::Expired => "expired",
         }
     }
@@ -173,6 +183,7 @@ pub(super) fn record_end(
 ) {
     let actor = match why {
         Ended::Person | Ended::Changed | Ended::Displaced => Actor::Person(principal),
+        Ended::Removed(by) => by.map_or(Actor::Policy, Actor::Person),
         Ended::Expired => Actor::Timer,
     };
     let data = Object::new().text("principalId", &principal.to_string()).text("why", why.word()).finish();

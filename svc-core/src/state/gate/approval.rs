@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::reason::Reason;
-use crate::state::people::Members;
+use crate::state::people::{Members, Role};
 use crate::value::digest::Digest;
 use crate::value::id::{
     AccountId, ActionId, AgentId, ApprovalId, HoldId, PrincipalId, SessionId, TokenId, WorkspaceId,
@@ -116,6 +116,20 @@ pub enum OwnerChange {
     Make,
     /// Leaves the workspace.
     Remove,
+    /// Stays, with another role.
+    Become(Role),
+}
+
+impl OwnerChange {
+    /// Its word in the ledger.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Make => "make",
+            Self::Remove => "remove",
+            Self::Become(_) => "demote",
+        }
+    }
 }
 
 /// Who brings a question up, where it is not an agent.

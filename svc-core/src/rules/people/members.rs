@@ -1,0 +1,309 @@
+//! Members: invited, given a role and teams, removed.
+//!
+//! **Invariant:** who is an owner stands in the workspace's own row, which every change among owners reads and writes: two
+//! that race meet there, and none can leave a workspace without an owner. An invited owner stands there from the first
+//! sign-in on.
+
+use std::sync::Arc;
+
+use super::accounts::{account_for, join, principal_for};
+use super::by::{By, entitled};
+use super::links::{give_link, void_link};
+use super::owners::{self, Asked};
+use super::sessions::{Ended, end_others};
+use super::teams::{change_teams, fits};
+use crate::refusal::Refusal;
+use crate::rules::gate::freeze::touch;
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::{Approval, OwnerChange};
+use crate::state::people::{Account, Member, MemberState, Principal, Right, Role, Workspace};
+use crate::turn::{Halt, Scope};
+use crate::value::Span;
+use crate::value::canonical::Object;
+use crate::value::digest::Digest;
+use crate::value::id::{AccountId, PrincipalId, TeamId, WorkspaceId};
+use crate::value::text::{Email, Label};
+
+/// How long an invitation's link signs in.
+const INVITATION: Span = Span::hours(7 * 24);
+
+/// What comes of a change of a member.
+#[derive(Clone, Debug)]
+pub enum MemberDone {
+    /// The member as it stands now.
+    Done {
+        /// The member.
+        principal: Arc<Principal>,
+        /// Whether the token that came along signs in by link.
+        linked: bool,
+    },
+    /// A second owner is asked.
+    Asked(Arc<Approval>),
+}
+
+/// Invites somebody, or invites anew whom was invited and has not come yet, or was removed.
+#[derive(Clone, Debug)]
+pub struct InviteMember {
+    /// Where to.
+    pub workspace: WorkspaceId,
+    /// Who invites.
+    pub by: By,
+    /// Where they are reached.
+    pub email: Email,
+    /// What people call them.
+    pub name: Option<Label>,
+    /// What they may do.
+    pub role: Role,
+    /// The teams they are in.
+    pub teams: Vec<TeamId>,
+    /// The digest of a token for a sign-in link, used only where it hands over no other workspace: the account has never
+    /// signed in and is a member of this one alone.
+    pub token: Digest,
+}
+
+/// Invites somebody.
+///
+/// # Errors
+/// Those of [`entitled`], `forbidden` where the role is an owner's and the caller is none, `not_allowed` where they are a
+/// member who has signed in or a second owner had to agree, `invalid_request` naming every team that is none.
+pub fn invite_member(scope: &mut Scope<'_>, asked: &InviteMember) -> Result<MemberDone, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageMembers)?;
+    let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
+    let principal = principal_for(scope, asked.workspace, &asked.email, asked.name.as_ref())?;
+    let before = principal.membership();
+    if before.is_some_and(|it| it.state == MemberState::Active) {
+        return Err(Refusal::not_allowed("they are a member already").into());
+    }
+    if asked.role == Role::Owner || before.is_some_and(|it| it.role == Role::Owner) {
+        owners::may(scope, &asked.by, asked.workspace)?;
+    }
+    let same = before.is_some_and(|it| it.role == asked.role);
+    if !same && owners::needs_second(&workspace, &asked.by, before.map(|it| it.role), Some(asked.role)) {
+        let why = "a second owner agrees to each owner: invite them with another role, then ask to make them an owner";
+        return Err(Refusal::not_allowed(why).into());
+    }
+    fits(scope, asked.workspace, &asked.teams, "teamIds")?;
+    let account = account_for(scope, &asked.email)?;
+    let raised = asked.by.principal().map(|it| (it, scope.now()));
+    let member = Member {
+        invited_by: asked.by.principal(),
+        ended_at: principal.member.as_ref().and_then(|it| it.ended_at),
+        teams: before.map(|it| it.teams.clone()).unwrap_or_default(),
+        raised,
+        ..Member::new(asked.role, MemberState::Invited, account.id)
+    };
+    let named =
+        Principal { name: asked.name.clone().or_else(|| principal.name.clone()), ..Principal::clone(&principal) };
+    let joined = join(scope, &account, &named, member);
+    let linked = link(scope, account.id, asked)?;
+    let joined = change_teams(scope, &joined, &asked.teams)?;
+    let data = told(&joined).finish();
+    let fact = Fact { kind: "member.invited", actor: asked.by.actor(), subject: Subject::Principal(joined.id), data };
+    scope.append_with(asked.workspace, fact, &[("email", asked.email.as_str())]);
+    touch(scope, asked.workspace)?;
+    Ok(MemberDone::Done { principal: joined, linked })
+}
+
+/// Puts the link in force where whoever holds it gets into this workspace alone, as somebody who has never been here. A link
+/// that another workspace handed out before is void from now on.
+fn link(scope: &mut Scope<'_>, account: AccountId, asked: &InviteMember) -> Result<bool, Halt> {
+    let account = scope.get::<Account>(account)?.ok_or_else(Refusal::internal)?;
+    let mut account = Account::clone(&account);
+    if account.signed_in_at.is_some() {
+        return Ok(false);
+    }
+    let alone = account.memberships.iter().all(|it| it.workspace == asked.workspace);
+    if alone {
+        give_link(scope, &mut account, asked.token, Some(INVITATION))?;
+    } else {
+        void_link(scope, &mut account)?;
+    }
+    scope.put(account);
+    Ok(alone)
+}
+
+/// Changes a member's role or teams.
+#[derive(Clone, Debug)]
+pub struct ChangeMember {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Who changes it.
+    pub by: By,
+    /// Whose.
+    pub principal: PrincipalId,
+    /// The new role; absent where it stays.
+    pub role: Option<Role>,
+    /// The teams they are in from now on; absent where they stay.
+    pub teams: Option<Vec<TeamId>>,
+}
+
+/// Changes a member's role or teams. Where a second owner has to agree, nothing changes yet.
+///
+/// # Errors
+/// Those of [`entitled`], `not_found`, `forbidden` where an owner is concerned and the caller is none, `not_allowed` for the
+/// last owner, `second_owner_required` where the caller has asked already, `invalid_request` naming every team that is none.
+pub fn change_member(scope: &mut Scope<'_>, asked: &ChangeMember) -> Result<MemberDone, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageMembers)?;
+    let principal = own_member(scope, asked.workspace, asked.principal)?;
+    let was = principal.membership().ok_or_else(Refusal::not_found)?.role;
+    if let Some(teams) = &asked.teams {
+        fits(scope, asked.workspace, teams, "teamIds")?;
+    }
+    let role = asked.role.filter(|it| *it != was);
+    if let Some(role) = role.filter(|it| was == Role::Owner || *it == Role::Owner) {
+        let change = if role == Role::Owner { OwnerChange::Make } else { OwnerChange::Become(role) };
+        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &principal, change };
+        if let Some(approval) = owners::second(scope, &asks)? {
+            return Ok(MemberDone::Asked(approval));
+        }
+    }
+    let principal = match role {
+        Some(role) => set_role(scope, &principal, role, &asked.by.actor())?,
+        None => principal,
+    };
+    let principal = match &asked.teams {
+        Some(teams) => {
+            let before = principal.membership().map(|it| it.teams.clone()).unwrap_or_default();
+            let changed = change_teams(scope, &principal, teams)?;
+            let now = changed.membership().map(|it| it.teams.clone()).unwrap_or_default();
+            if before != now {
+                let side = |it: &[TeamId]| Object::new().raw("teamIds", &list(it)).finish();
+                record(scope, &changed, asked.by.actor(), &side(&before), &side(&now));
+                touch(scope, asked.workspace)?;
+            }
+            changed
+        }
+        None => principal,
+    };
+    Ok(MemberDone::Done { principal, linked: false })
+}
+
+/// Gives a member another role.
+pub(super) fn set_role(
+    scope: &mut Scope<'_>,
+    principal: &Principal,
+    role: Role,
+    actor: &Actor,
+) -> Result<Arc<Principal>, Halt> {
+    let member = principal.membership().ok_or_else(Refusal::not_found)?;
+    let active = member.state == MemberState::Active;
+    owners::keep(scope, principal, active && role == Role::Owner)?;
+    let raised = if let Actor::Person(by) = actor { Some((*by, scope.now())) } else { member.raised };
+    let changed = Member { role, raised, owner_change: None, ..member.clone() };
+    let side = |it: Role| Object::new().text("role", it.as_str()).finish();
+    let (old, new) = (side(member.role), side(role));
+    let principal = Principal { member: Some(changed), ..principal.clone() };
+    scope.put(principal.clone());
+    record(scope, &principal, actor.clone(), &old, &new);
+    Ok(Arc::new(principal))
+}
+
+/// Removes a member, who may be the one who asks.
+#[derive(Clone, Debug)]
+pub struct RemoveMember {
+    /// From which workspace.
+    pub workspace: WorkspaceId,
+    /// Who removes them.
+    pub by: By,
+    /// Whom.
+    pub principal: PrincipalId,
+}
+
+/// Removes a member: they are nobody here from this commit on, in no session, and keys that count for them are void. Agents
+/// that act for them stay: a sponsor answers for them, and without one the owners and admins do.
+///
+/// # Errors
+/// Those of [`entitled`], `not_found`, `forbidden` where an owner is concerned and the caller is none, `not_allowed` for the
+/// last owner, `second_owner_required` where the caller has asked already.
+pub fn remove_member(scope: &mut Scope<'_>, asked: &RemoveMember) -> Result<MemberDone, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageMembers)?;
+    let principal = own_member(scope, asked.workspace, asked.principal)?;
+    if principal.membership().is_none() {
+        return Ok(MemberDone::Done { principal, linked: false });
+    }
+    if principal.membership().is_some_and(|it| it.role == Role::Owner) {
+        let change = OwnerChange::Remove;
+        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &principal, change };
+        if let Some(approval) = owners::second(scope, &asks)? {
+            return Ok(MemberDone::Asked(approval));
+        }
+    }
+    let principal = remove(scope, &principal, &asked.by.actor())?;
+    Ok(MemberDone::Done { principal, linked: false })
+}
+
+/// Ends a membership.
+pub(super) fn remove(scope: &mut Scope<'_>, principal: &Principal, actor: &Actor) -> Result<Arc<Principal>, Halt> {
+    owners::keep(scope, principal, false)?;
+    let account = principal.membership().ok_or_else(Refusal::not_found)?.account;
+    let account = scope.get::<Account>(account)?.ok_or_else(Refusal::internal)?;
+    let mut account = Account::clone(&account);
+    if account.memberships.iter().all(|it| it.workspace == principal.workspace) {
+        let by = if let Actor::Person(by) = actor { Some(*by) } else { None };
+        end_others(scope, &mut account, None, Ended::Removed(by))?;
+        void_link(scope, &mut account)?;
+    }
+    account.memberships.retain(|it| it.workspace != principal.workspace);
+    scope.put(account);
+    let principal = change_teams(scope, principal, &[])?;
+    let member = principal.membership().ok_or_else(Refusal::internal)?;
+    let ended = Member {
+        state: MemberState::Disabled,
+        ended_at: Some(scope.now()),
+        owner_change: None,
+        raised: None,
+        ..member.clone()
+    };
+    let principal = Principal { member: Some(ended), ..Principal::clone(&principal) };
+    scope.put(principal.clone());
+    let data = told(&principal).finish();
+    let fact = Fact { kind: "member.removed", actor: actor.clone(), subject: Subject::Principal(principal.id), data };
+    scope.append(principal.workspace, fact);
+    touch(scope, principal.workspace)?;
+    Ok(Arc::new(principal))
+}
+
+/// Somebody who is a member of the workspace, or was.
+///
+/// # Errors
+/// `not_found`.
+pub fn own_member(scope: &mut Scope<'_>, workspace: WorkspaceId, id: PrincipalId) -> Result<Arc<Principal>, Halt> {
+    let found = scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace && it.member.is_some());
+    found.ok_or_else(|| Refusal::not_found().into())
+}
+
+/// A member as `by` may read it.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn read_member(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    id: PrincipalId,
+) -> Result<Arc<Principal>, Halt> {
+    entitled(scope, by, workspace, Right::ReadMembers)?;
+    own_member(scope, workspace, id)
+}
+
+fn told(principal: &Principal) -> Object<'static> {
+    let data = Object::new().text("principalId", &principal.id.to_string());
+    let Some(member) = &principal.member else { return data };
+    let state = match member.state {
+        MemberState::Invited => "invited",
+        MemberState::Active => "active",
+        MemberState::Disabled => "disabled",
+    };
+    data.text("role", member.role.as_str()).text("state", state).raw("teamIds", &list(&member.teams))
+}
+
+fn record(scope: &mut Scope<'_>, principal: &Principal, actor: Actor, old: &str, new: &str) {
+    let data = Object::new().text("principalId", &principal.id.to_string()).raw("old", old).raw("new", new).finish();
+    let fact = Fact { kind: "member.changed", actor, subject: Subject::Principal(principal.id), data };
+    scope.append(principal.workspace, fact);
+}
+
+fn list(teams: &[TeamId]) -> String {
+    let teams: Vec<String> = teams.iter().map(|it| format!("\"{it}\"")).collect();
+    format!("[{}]", teams.join(","))
+}

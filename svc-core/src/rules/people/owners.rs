@@ -1,0 +1,129 @@
+//! Owners: made and removed by owners, with a second one's word where there are two or more.
+
+use std::sync::Arc;
+
+use super::by::{By, entitled};
+use super::members::{own_member, remove, set_role};
+use crate::refusal::Refusal;
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedOwner, OwnerChange};
+use crate::state::people::{Member, MemberState, Principal, Right, Role, Workspace};
+use crate::turn::{Halt, Scope};
+use crate::value::Span;
+use crate::value::canonical::Object;
+use crate::value::id::{PrincipalId, WorkspaceId};
+
+/// How long a second owner has to agree.
+const SECOND_OWNER: Span = Span::hours(24);
+
+/// A change among owners that somebody asks for.
+pub(super) struct Asked<'a> {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Who asks.
+    pub by: &'a By,
+    /// Whose standing changes.
+    pub principal: &'a Principal,
+    /// How.
+    pub change: OwnerChange,
+}
+
+/// That somebody may make and remove owners.
+pub(super) fn may(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<(), Halt> {
+    entitled(scope, by, workspace, Right::ManageOwners).map(drop)
+}
+
+/// Whether a change from one role to another takes a second owner's word. The operator's own takes nobody's.
+pub(super) fn needs_second(workspace: &Workspace, by: &By, was: Option<Role>, becomes: Option<Role>) -> bool {
+    let concerns = was == Some(Role::Owner) || becomes == Some(Role::Owner);
+    concerns && by.principal().is_some() && workspace.owners.len() > 1
+}
+
+/// The question to a second owner, where there is one: new, or the one that waits already.
+pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<Arc<Approval>>, Halt> {
+    may(scope, asked.by, asked.workspace)?;
+    let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    let Some(person) = asked.by.principal().filter(|_| workspace.owners.len() > 1) else { return Ok(None) };
+    let member = asked.principal.membership().ok_or_else(Refusal::not_found)?;
+    let now = scope.now();
+    if let Some(id) = member.owner_change
+        && let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting() && now < it.expires_at)
+        && let ApprovalSubject::Owner(first) = &waiting.subject
+        && first.change == asked.change
+    {
+        if first.by == person {
+            return Err(Refusal::second_owner_required(asked.workspace, id).into());
+        }
+        return Ok(Some(waiting));
+    }
+    let subject = AskedOwner { principal: asked.principal.id, change: asked.change, by: person };
+    let approval = Approval {
+        id: scope.fresh(),
+        workspace: asked.workspace,
+        subject: ApprovalSubject::Owner(subject),
+        created_at: now,
+        expires_at: now.plus(SECOND_OWNER),
+        needed: 1,
+        approvals: Vec::new(),
+        state: ApprovalState::Waiting,
+    };
+    let data = Object::new().text("change", asked.change.as_str()).text("kind", approval.kind().as_str());
+    let data = data.text("principalId", &asked.principal.id.to_string()).finish();
+    let subject = Subject::Approval(approval.id);
+    scope.append(asked.workspace, Fact { kind: "approval.asked", actor: asked.by.actor(), subject, data });
+    let member = Member { owner_change: Some(approval.id), ..member.clone() };
+    scope.put(Principal { member: Some(member), ..asked.principal.clone() });
+    scope.put(approval.clone());
+    Ok(Some(Arc::new(approval)))
+}
+
+/// Does what a second owner has agreed to, where the first is still an owner.
+///
+/// # Errors
+/// `not_allowed` where the first is an owner no more, the member is gone, or nobody would be left.
+pub fn change_asked(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    asked: &AskedOwner,
+    second: PrincipalId,
+) -> Result<(), Halt> {
+    let first = scope.get::<Principal>(asked.by)?.filter(|it| it.workspace == workspace);
+    let owner = |it: &Member| it.role == Role::Owner && it.state == MemberState::Active;
+    if !first.as_ref().and_then(|it| it.membership()).is_some_and(owner) {
+        return Err(Refusal::not_allowed("who asked for it is an owner no more").into());
+    }
+    let principal = own_member(scope, workspace, asked.principal)?;
+    let Some(member) = principal.membership() else {
+        return Err(Refusal::not_allowed("they are a member no more").into());
+    };
+    let is_owner = member.role == Role::Owner;
+    if is_owner == (asked.change == OwnerChange::Make) {
+        return Err(Refusal::not_allowed("their role has changed since").into());
+    }
+    let actor = Actor::Person(second);
+    match asked.change {
+        OwnerChange::Make => set_role(scope, &principal, Role::Owner, &actor).map(drop),
+        OwnerChange::Become(role) => set_role(scope, &principal, role, &actor).map(drop),
+        OwnerChange::Remove => remove(scope, &principal, &actor).map(drop),
+    }
+}
+
+/// Keeps the workspace's list of owners: somebody stands in it from now on, or no more. The row is read and written by every
+/// change among owners, so that two of them never both see the other's owner.
+pub(super) fn keep(scope: &mut Scope<'_>, principal: &Principal, is_owner: bool) -> Result<(), Halt> {
+    let row = scope.get::<Workspace>(principal.workspace)?.ok_or_else(Refusal::internal)?;
+    if row.owners.contains(&principal.id) == is_owner {
+        return Ok(());
+    }
+    let mut row = Workspace::clone(&row);
+    row.owners.retain(|it| *it != principal.id);
+    if is_owner {
+        row.owners.push(principal.id);
+    }
+    let Some(first) = row.owners.first() else {
+        return Err(Refusal::not_allowed("the last owner cannot leave: make another one first").into());
+    };
+    row.owner = *first;
+    scope.put(row);
+    Ok(())
+}

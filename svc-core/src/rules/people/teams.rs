@@ -1,0 +1,215 @@
+//! Teams: made, changed, removed. A removed team leaves its members as they are.
+
+use std::sync::Arc;
+
+use super::by::{By, entitled};
+use crate::refusal::{FieldError, Refusal};
+use crate::rules::gate::freeze::touch;
+use crate::state::evidence::{Fact, Subject};
+use crate::state::people::{MEMBER_TEAMS_MAX, Member, Principal, Right, TEAM_MEMBERS_MAX, Team, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::{Object, text};
+use crate::value::id::{PrincipalId, TeamId, WorkspaceId};
+use crate::value::text::Label;
+
+/// Makes a team, or changes one: what is absent stays.
+#[derive(Clone, Debug)]
+pub struct KeepTeam {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Who asks.
+    pub by: By,
+    /// Which one; absent where it is made.
+    pub team: Option<TeamId>,
+    /// What people call it; a new one needs it.
+    pub name: Option<Label>,
+    /// Who answers for it; `Some(None)` for nobody.
+    pub owner: Option<Option<PrincipalId>>,
+    /// Who is in it from now on.
+    pub members: Option<Vec<PrincipalId>>,
+}
+
+/// Makes or changes a team.
+///
+/// # Errors
+/// Those of [`entitled`], `not_found`, `invalid_request` naming everybody who is no member here.
+pub fn keep_team(scope: &mut Scope<'_>, asked: &KeepTeam) -> Result<Arc<Team>, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageMembers)?;
+    scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
+    let before = match asked.team {
+        Some(id) => Some(own_team(scope, asked.workspace, id)?),
+        None => None,
+    };
+    let named = asked.name.clone().or_else(|| before.as_ref().map(|it| it.name.clone()));
+    let name = named.ok_or_else(|| Refusal::invalid_request(vec![FieldError::missing("name")]))?;
+    check(scope, asked)?;
+    let mut members =
+        asked.members.clone().or_else(|| before.as_ref().map(|it| it.members.clone())).unwrap_or_default();
+    members.sort_unstable();
+    members.dedup();
+    let team = Team {
+        id: before.as_ref().map_or_else(|| scope.fresh(), |it| it.id),
+        workspace: asked.workspace,
+        name,
+        owner: asked.owner.unwrap_or_else(|| before.as_ref().and_then(|it| it.owner)),
+        members,
+        created_by: before.as_ref().map_or_else(|| asked.by.principal(), |it| it.created_by),
+        created_at: before.as_ref().map_or_else(|| scope.now(), |it| it.created_at),
+    };
+    if before.as_deref() == Some(&team) {
+        return Ok(Arc::new(team));
+    }
+    let old: &[PrincipalId] = before.as_ref().map_or(&[], |it| &it.members);
+    let left = old.iter().filter(|it| !team.members.contains(it));
+    let came = team.members.iter().filter(|it| !old.contains(it));
+    for (id, is_in) in left.map(|it| (*it, false)).chain(came.map(|it| (*it, true))) {
+        place(scope, id, team.id, is_in)?;
+    }
+    let (kind, data) = match &before {
+        None => ("team.created", told(&team)),
+        Some(before) => ("team.changed", Object::new().raw("old", &told(before)).raw("new", &told(&team)).finish()),
+    };
+    let fact = Fact { kind, actor: asked.by.actor(), subject: Subject::Team(team.id), data };
+    scope.append(asked.workspace, fact);
+    scope.put(team.clone());
+    touch(scope, asked.workspace)?;
+    Ok(Arc::new(team))
+}
+
+/// That everybody who is named is a member here, and the team not too large.
+fn check(scope: &mut Scope<'_>, asked: &KeepTeam) -> Result<(), Halt> {
+    let mut faults = Vec::new();
+    let members = asked.members.as_deref().unwrap_or_default();
+    if members.len() > TEAM_MEMBERS_MAX {
+        let why = format!("must hold at most {TEAM_MEMBERS_MAX} members");
+        return Err(Refusal::invalid_field("memberIds", why).into());
+    }
+    let owner = asked.owner.flatten();
+    scope.want(&members.iter().chain(&owner).map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
+    let paths = members.iter().enumerate().map(|(at, it)| (format!("memberIds.{at}"), *it));
+    for (path, id) in paths.chain(owner.map(|it| ("owner".to_owned(), it))) {
+        let found = scope.get::<Principal>(id)?.filter(|it| it.workspace == asked.workspace);
+        let Some(found) = found.filter(|it| it.signs_in()) else {
+            faults.push(FieldError::new(path, "names no member of this workspace"));
+            continue;
+        };
+        let teams = found.membership().map_or(0, |it| it.teams.len());
+        let is_new = found.membership().is_some_and(|it| !asked.team.is_some_and(|team| it.teams.contains(&team)));
+        if path != "owner" && is_new && teams >= MEMBER_TEAMS_MAX {
+            faults.push(FieldError::new(path, format!("is in {MEMBER_TEAMS_MAX} teams already")));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
+}
+
+/// Removes a team.
+#[derive(Clone, Debug)]
+pub struct RemoveTeam {
+    /// From which workspace.
+    pub workspace: WorkspaceId,
+    /// Who removes it.
+    pub by: By,
+    /// Which one.
+    pub team: TeamId,
+}
+
+/// Removes a team; its members stay members.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn remove_team(scope: &mut Scope<'_>, asked: &RemoveTeam) -> Result<(), Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageMembers)?;
+    let team = own_team(scope, asked.workspace, asked.team)?;
+    scope.want(&team.members.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
+    for id in &team.members {
+        place(scope, *id, team.id, false)?;
+    }
+    let data = told(&team);
+    let fact = Fact { kind: "team.removed", actor: asked.by.actor(), subject: Subject::Team(team.id), data };
+    scope.append(asked.workspace, fact);
+    scope.delete::<Team>(team.id);
+    touch(scope, asked.workspace)
+}
+
+/// A team as `by` may read it.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn read_team(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: TeamId) -> Result<Arc<Team>, Halt> {
+    entitled(scope, by, workspace, Right::ReadMembers)?;
+    own_team(scope, workspace, id)
+}
+
+fn own_team(scope: &mut Scope<'_>, workspace: WorkspaceId, id: TeamId) -> Result<Arc<Team>, Halt> {
+    let found = scope.get::<Team>(id)?.filter(|it| it.workspace == workspace);
+    found.ok_or_else(|| Refusal::not_found().into())
+}
+
+/// That each of `teams` is one of the workspace and has room.
+pub(super) fn fits(scope: &mut Scope<'_>, workspace: WorkspaceId, teams: &[TeamId], field: &str) -> Result<(), Halt> {
+    if teams.len() > MEMBER_TEAMS_MAX {
+        return Err(Refusal::invalid_field(field, format!("must hold at most {MEMBER_TEAMS_MAX} teams")).into());
+    }
+    let mut faults = Vec::new();
+    for (at, id) in teams.iter().enumerate() {
+        match scope.get::<Team>(*id)?.filter(|it| it.workspace == workspace) {
+            Some(team) if team.members.len() < TEAM_MEMBERS_MAX => {}
+            Some(_) => faults.push(FieldError::new(format!("{field}.{at}"), "names a team that is full")),
+            None => faults.push(FieldError::new(format!("{field}.{at}"), "names no team of this workspace")),
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
+}
+
+/// Puts a member into these teams alone, here and in the teams' own rows.
+pub(super) fn change_teams(
+    scope: &mut Scope<'_>,
+    principal: &Principal,
+    teams: &[TeamId],
+) -> Result<Arc<Principal>, Halt> {
+    let member = principal.membership().ok_or_else(Refusal::not_found)?;
+    let mut now = teams.to_vec();
+    now.sort_unstable();
+    now.dedup();
+    let left = member.teams.iter().filter(|it| !now.contains(it));
+    let came = now.iter().filter(|it| !member.teams.contains(it));
+    for (id, is_in) in left.map(|it| (*it, false)).chain(came.map(|it| (*it, true))) {
+        let Some(team) = scope.get::<Team>(id)? else { continue };
+        let mut team = Team::clone(&team);
+        team.members.retain(|it| *it != principal.id);
+        if is_in {
+            team.members.push(principal.id);
+            team.members.sort_unstable();
+        }
+        scope.put(team);
+    }
+    let changed = Principal { member: Some(Member { teams: now, ..member.clone() }), ..principal.clone() };
+    scope.put(changed.clone());
+    Ok(Arc::new(changed))
+}
+
+/// Notes with a member that they are in a team, or no more.
+fn place(scope: &mut Scope<'_>, id: PrincipalId, team: TeamId, is_in: bool) -> Result<(), Halt> {
+    let Some(principal) = scope.get::<Principal>(id)? else { return Ok(()) };
+    let mut principal = Principal::clone(&principal);
+    if let Some(member) = &mut principal.member {
+        member.teams.retain(|it| *it != team);
+        if is_in {
+            member.teams.push(team);
+            member.teams.sort_unstable();
+        }
+    }
+    scope.put(principal);
+    Ok(())
+}
+
+fn told(team: &Team) -> String {
+    let members: Vec<String> = team.members.iter().map(|it| format!("\"{it}\"")).collect();
+    let owner = team.owner.map_or_else(|| "null".to_owned(), |it| text(&it.to_string()));
+    Object::new()
+        .raw("memberIds", &format!("[{}]", members.join(",")))
+        .text("name", team.name.as_str())
+        .raw("owner", &owner)
+        .finish()
+}

@@ -1,0 +1,149 @@
+//! Members and teams.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use svc_core::refusal::Refusal;
+use svc_core::rules::people::by::{By, entitled};
+use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember, read_member};
+use svc_core::rules::people::teams::{KeepTeam, RemoveTeam, read_team};
+use svc_core::state::gate::Approval;
+use svc_core::state::people::{Principal, Right, Team};
+use svc_core::store::{Range, Row as _};
+use svc_core::value::Id as _;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::{TeamId, WorkspaceId};
+use svc_core::value::link::Index;
+
+use super::{Caller, GateService, refusal};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::drawn::draw;
+use crate::routes::MembersOp;
+use crate::secrets::sign_in_link;
+use crate::wire::page::Query;
+use crate::wire::{member, stop};
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(
+    service: &GateService,
+    op: MembersOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let (by, workspace) = caller.by()?;
+    match op {
+        MembersOp::Members => {
+            let write = |row: &svc_core::store::Found| {
+                row.row.record.as_ref().and_then(Principal::peel).and_then(|it| member::write(it))
+            };
+            list(service, &by, workspace, call, "members", Index::PrincipalsOf, write)
+        }
+        MembersOp::Invite => invite(service, by, workspace, call).await,
+        MembersOp::Member => {
+            let principal = call.param_id("prp")?;
+            let found = service.read(|scope| read_member(scope, &by, workspace, principal))?;
+            shown(&found)
+        }
+        MembersOp::Change => {
+            let change = member::read_change(&call.body)?;
+            let principal = call.param_id("prp")?;
+            let change = ChangeMember { workspace, by, principal, role: change.role, teams: change.teams };
+            match service.run(change).await? {
+                MemberDone::Done { principal, .. } => shown(&principal),
+                MemberDone::Asked(approval) => asked(service, &approval),
+            }
+        }
+        MembersOp::Remove => {
+            let principal = call.param_id("prp")?;
+            match service.run(RemoveMember { workspace, by, principal }).await? {
+                MemberDone::Done { .. } => Ok(Answer::empty()),
+                MemberDone::Asked(approval) => asked(service, &approval),
+            }
+        }
+        MembersOp::Teams => {
+            let write = |row: &svc_core::store::Found| {
+                row.row.record.as_ref().and_then(Team::peel).map(|it| member::write_team(it))
+            };
+            list(service, &by, workspace, call, "teams", Index::TeamsOf, write)
+        }
+        MembersOp::CreateTeam => keep(service, by, workspace, None, call).await.map(Answer::created),
+        MembersOp::Team => {
+            let team = call.param_id("team")?;
+            let found = service.read(|scope| read_team(scope, &by, workspace, team))?;
+            json(&member::write_team(&found))
+        }
+        MembersOp::ChangeTeam => keep(service, by, workspace, Some(call.param_id("team")?), call).await,
+        MembersOp::RemoveTeam => {
+            let team = call.param_id("team")?;
+            service.run(RemoveTeam { workspace, by, team }).await?;
+            Ok(Answer::empty())
+        }
+    }
+}
+
+async fn invite(service: &GateService, by: By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+    let asked = member::read(&call.body)?;
+    let token = draw("sil_").map_err(refusal)?;
+    let invite = InviteMember {
+        workspace,
+        by,
+        email: asked.email,
+        name: asked.name,
+        role: asked.role,
+        teams: asked.teams,
+        token: Digest::of(token.expose()),
+    };
+    let MemberDone::Done { principal, linked } = service.run(invite).await? else { return Err(Refusal::internal()) };
+    let mut shown = member::write(&principal).ok_or_else(Refusal::internal)?;
+    if let Some(members) = shown.as_object_mut().filter(|_| linked) {
+        members.insert("signInLink".to_owned(), json!(sign_in_link(&service.base_url, token.expose())));
+    }
+    json(&shown).map(Answer::created)
+}
+
+async fn keep(
+    service: &GateService,
+    by: By,
+    workspace: WorkspaceId,
+    team: Option<TeamId>,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let asked = member::read_team(&call.body, team.is_none())?;
+    let keep = KeepTeam { workspace, by, team, name: asked.name, owner: asked.owner, members: asked.members };
+    let kept = service.run(keep).await?;
+    json(&member::write_team(&kept))
+}
+
+fn list(
+    service: &GateService,
+    by: &By,
+    workspace: WorkspaceId,
+    call: &Call,
+    name: &str,
+    index: Index,
+    write: impl Fn(&svc_core::store::Found) -> Option<Value>,
+) -> Result<Answer, Refusal> {
+    let mut query = Query::of(&call.uri);
+    let page = query.page(name);
+    query.finish()?;
+    service.read(|scope| entitled(scope, by, workspace, Right::ReadMembers))?;
+    let range = Range { newest_first: true, ..Range::all(index, workspace.bits(), page.limit) };
+    let found = service.scan(&page.of(range))?;
+    Ok(Answer::json(page.answer(&found, |row| Ok(write(row)))?))
+}
+
+fn asked(service: &GateService, approval: &Approval) -> Result<Answer, Refusal> {
+    let answer = json(&stop::write_asked(approval, &service.base_url))?;
+    Ok(answer.with_status(StatusCode::ACCEPTED))
+}
+
+fn shown(principal: &Principal) -> Result<Answer, Refusal> {
+    json(&member::write(principal).ok_or_else(Refusal::not_found)?)
+}
+
+fn json(shown: &Value) -> Result<Answer, Refusal> {
+    serde_json::to_vec(shown).map(Answer::json).map_err(|_| Refusal::internal())
+}

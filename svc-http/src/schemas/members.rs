@@ -1,0 +1,116 @@
+//! The schemas of members and teams.
+
+use serde_json::{Value, json};
+
+use super::{id, reference, time};
+
+/// The schemas of this family, each with its name.
+pub(super) fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        ("Member", member()),
+        ("Members", list("Member")),
+        (
+            "PendingMember",
+            json!({
+                "type": "object",
+                "required": ["pending", "approval"],
+                "properties": {
+                    "pending": { "const": true },
+                    "approval": { "type": "object", "required": ["id", "url"], "properties": { "id": id("apv_"), "url": { "type": "string" } } },
+                },
+            }),
+        ),
+        ("NewMember", new_member()),
+        (
+            "MemberChange",
+            json!({ "type": "object", "additionalProperties": false, "properties": { "role": role(), "teamIds": ids("team_", 50) } }),
+        ),
+        ("Team", team()),
+        ("Teams", list("Team")),
+        ("NewTeam", team_wish(&["name"])),
+        ("TeamChange", team_wish(&[])),
+    ]
+}
+
+fn role() -> Value {
+    json!({ "type": "string", "enum": ["owner", "admin", "member", "analyst", "auditor"] })
+}
+
+fn ids(prefix: &str, max: usize) -> Value {
+    json!({ "type": "array", "maxItems": max, "items": id(prefix) })
+}
+
+fn list(item: &str) -> Value {
+    json!({
+        "type": "object",
+        "required": ["data", "nextCursor"],
+        "properties": {
+            "data": { "type": "array", "items": reference(item) },
+            "nextCursor": { "type": ["string", "null"] },
+        },
+    })
+}
+
+fn member() -> Value {
+    json!({
+        "type": "object",
+        "required": ["principalId", "email", "name", "role", "state", "teamIds", "invitedBy", "createdAt", "createdBy"],
+        "properties": {
+            "principalId": id("prp_"),
+            "email": { "type": "string" },
+            "name": { "type": ["string", "null"] },
+            "role": role(),
+            "state": { "type": "string", "enum": ["invited", "active", "disabled"] },
+            "teamIds": ids("team_", 50),
+            "invitedBy": { "type": ["string", "null"] },
+            "signInLink": { "type": "string", "description": "Signs in once: shown to whom invites somebody who has never signed in and is a member nowhere else." },
+            "createdAt": time(),
+            "createdBy": { "type": ["string", "null"] },
+        },
+    })
+}
+
+fn new_member() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["email", "role"],
+        "properties": {
+            "email": { "type": "string" },
+            "name": { "type": "string", "minLength": 1, "maxLength": 100 },
+            "role": role(),
+            "teamIds": ids("team_", 50),
+        },
+    })
+}
+
+fn team() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "name", "memberIds", "createdAt", "createdBy"],
+        "properties": {
+            "id": id("team_"),
+            "name": { "type": "string" },
+            "owner": id("prp_"),
+            "memberIds": ids("prp_", 1000),
+            "createdAt": time(),
+            "createdBy": { "type": ["string", "null"] },
+        },
+    })
+}
+
+fn team_wish(required: &[&str]) -> Value {
+    let mut schema = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "name": { "type": "string", "minLength": 1, "maxLength": 100 },
+            "owner": id("prp_"),
+            "memberIds": ids("prp_", 1000),
+        },
+    });
+    if let Some(members) = schema.as_object_mut().filter(|_| !required.is_empty()) {
+        members.insert("required".to_owned(), json!(required));
+    }
+    schema
+}
