@@ -47,8 +47,6 @@ use crate::rules::read::View;
 use crate::state::edge::{Integration, Job};
 use crate::state::gate::receipt::Signer;
 use crate::state::gate::{Agent, Drill, Mandate, Verb, WorkspaceTemplate};
-use crate::state::people::{Application, Credential, ServiceToken, SigningKey, Workspace};
-use crate::state::gate::{Agent, Mandate, Verb, WorkspaceTemplate};
 use crate::state::people::{Application, Credential, ServiceToken, SigningKey, Team, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
@@ -89,8 +87,6 @@ macro_rules! commands {
                     Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
                     | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
-                    | Reply::Mandate(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
-                    | Reply::Delivery(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
                     | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
                 }
