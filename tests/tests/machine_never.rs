@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
-use svc_core::state::gate::{Action, Standing};
+use svc_core::state::gate::{Action, Drill, Standing};
 use svc_core::state::gate::{Agent as AgentRow, Approval, ApprovalState, DecidedBy, Mandate, State, Tier};
 use svc_core::state::people::{KeyScope, Role, TokenScope};
 use svc_core::store::Row;
@@ -142,7 +142,13 @@ impl Stage {
             assert!(!matches!(by, Some(DecidedBy::Person(_))), "a machine decided {action:?}");
         }
         let mandates = each::<Mandate>(&self.site);
+        let canaries: Vec<AgentId> = each::<Drill>(&self.site).iter().map(|it| it.canary).collect();
         for agent in each::<AgentRow>(&self.site) {
+            if canaries.contains(&agent.id) {
+                // What a drill stops in the place of others asks for everything that it does.
+                assert_eq!((agent.tier, agent.sponsor, agent.kill_owner), (Tier::Restricted, None, None));
+                continue;
+            }
             let Some(before) = self.before.get(&agent.id) else {
                 assert_eq!((agent.tier, agent.sponsor, agent.kill_owner), (Tier::Standard, None, None));
                 let mut own = mandates.iter().filter(|it| it.agent == agent.id);
