@@ -79,3 +79,22 @@ fn key_rotate_prints_no_key() {
     assert!(now["notBefore"].as_str().unwrap() < made["notBefore"].as_str().unwrap(), "{now} {made}");
     assert_eq!(run(folder.path(), "key rotate --use nothing").code, 2);
 }
+
+/// A sign-in link is printed for whom it names and nobody else, a new one voids the one before, and no link is stored.
+#[test]
+fn sign_in_link_signs_in_whom_it_names() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init --owner ana@example.com").code, 0);
+    let Ran { code, out, err } = run(folder.path(), "sign-in-link ANA@example.com");
+    assert_eq!(code, 0, "{err}");
+    let token = out.trim_end().rsplit_once("/sign-in#token=").expect("a link").1;
+    assert!(token.starts_with("sil_") && token.len() == 4 + 43 && !err.contains(token), "{err}");
+    let second: Value = serde_json::from_str(&run(folder.path(), "sign-in-link ana@example.com --json").out).unwrap();
+    assert_ne!(second["signInLink"].as_str().unwrap(), out.trim_end());
+    let stranger = run(folder.path(), "sign-in-link bob@example.com");
+    assert!(stranger.code == 1 && stranger.out.is_empty() && stranger.err.contains("bob@example.com"), "{stranger:?}");
+    for entry in fs::read_dir(folder.path().join("svc-data")).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(token.len()).any(|it| it == token.as_bytes()), "a link is stored in the clear");
+    }
+}
