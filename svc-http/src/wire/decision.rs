@@ -39,7 +39,7 @@ pub fn write(decided: &Decided) -> Result<Vec<u8>, Refusal> {
 /// The decision as members of a workspace get it: without the receipt, which is its agent's alone.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn item(view: &View, base_url: &str, shown: Shown) -> Result<Value, Refusal> {
     let url = view.approval.as_ref().map(|it| format!("{base_url}/w/{}/approvals/{}", it.workspace, it.id));
     let mut reasons = view.reasons();

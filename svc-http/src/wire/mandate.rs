@@ -66,12 +66,12 @@ fn whole(fields: &mut Fields<'_>, now: Timestamp) -> Option<Terms> {
         }
     }
     let change = change(fields);
-    let placeholder = |change: &TermsChange| TermsChange {
+    let completed = |change: &TermsChange| TermsChange {
         name: change.name.clone().or_else(|| Label::parse("mandate").ok()),
         actions: change.actions.clone().or_else(|| Some(vec![ActionPattern::parse("custom.none").ok()?])),
         ..change.clone()
     };
-    if let Some(terms) = placeholder(&change).into_terms() {
+    if let Some(terms) = completed(&change).into_terms() {
         fields.note_beside(terms.faults(now));
     }
     change.into_terms()
