@@ -323,6 +323,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Principal(_)
         | Key::Replay(_)
         | Key::Roster(_)
+        | Key::Routing(_)
         | Key::ServiceToken(_)
         | Key::SigningKey(_)
         | Key::TokenUse(_)

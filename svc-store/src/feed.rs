@@ -57,6 +57,7 @@ const fn is_told(table: Table) -> bool {
             | Table::Job
             | Table::Principal
             | Table::Roster
+            | Table::Routing
             | Table::Session
             | Table::Workspace
     )

@@ -5,4 +5,5 @@
 pub mod edge;
 pub mod evidence;
 pub mod gate;
+pub mod gateway;
 pub mod people;

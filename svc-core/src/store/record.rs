@@ -10,6 +10,7 @@ use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay,
     WorkspaceTemplate,
 };
+use crate::state::gateway::Routing;
 use crate::state::people::{
     Account, Application, Credential, EmailUse, Hold, MemberPart, MembersId, PendingSignIn, Principal, Roster,
     ServiceToken, Session, SignInLink, SigningKey, SigningUse, Team, TokenName, TokenUse, Workspace,
@@ -183,6 +184,8 @@ records! {
     Workspace(WorkspaceId) by id, "workspace" [Workspaces];
     /// Guard of everything that a selector of agents can see.
     Roster(WorkspaceId) by workspace, "roster" [];
+    /// By what model traffic is routed: providers, models, classes, profiles.
+    Routing(WorkspaceId) by workspace, "routing" [];
     /// What stops many agents at once, as long as it stands and after.
     Hold(HoldId) by id, "hold" [HoldsOf, Wake];
     /// A stretch of a list of agents that were selected together.

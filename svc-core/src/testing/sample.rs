@@ -1,6 +1,8 @@
 //! Rows to fill a store with: of every table one with every member and one with as few as it can have, as this release
 //! stores them in format 1.
 
+mod gateway;
+
 use std::sync::Arc;
 
 use crate::state::evidence::Entry;
@@ -70,6 +72,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
     match table {
         Table::Workspace => WORKSPACE,
         Table::Roster => ROSTER,
+        Table::Routing => gateway::ROUTING,
         Table::Hold => HOLD,
         Table::MemberPart => MEMBER_PART,
         Table::Principal => PRINCIPAL,

@@ -174,6 +174,16 @@ ids! {
     RuleId "sug_";
     /// A signed-in session.
     SessionId "ses_";
+    /// One call of a model.
+    CallId "cal_";
+    /// A budget for model calls.
+    BudgetId "bdg_";
+    /// A provider of models, as a workspace has it.
+    UpstreamId "ups_";
+    /// A policy profile, which keys are bound to.
+    ProfileId "pol_";
+    /// What a provider billed, compared with what was metered.
+    BillingImportId "bil_";
 }
 
 impl From<ActionId> for ReceiptId {
@@ -255,6 +265,11 @@ mod tests {
             (of::<IntegrationId>(), "int_"),
             (of::<RuleId>(), "sug_"),
             (of::<SessionId>(), "ses_"),
+            (of::<CallId>(), "cal_"),
+            (of::<BudgetId>(), "bdg_"),
+            (of::<UpstreamId>(), "ups_"),
+            (of::<ProfileId>(), "pol_"),
+            (of::<BillingImportId>(), "bil_"),
             (of::<TokenId>(), "stk_"),
             (of::<WorkspaceId>(), "wsp_"),
         ];

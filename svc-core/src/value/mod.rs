@@ -19,6 +19,7 @@ pub mod seed;
 pub(crate) mod stored;
 pub mod text;
 pub mod time;
+pub mod usd;
 pub mod verbatim;
 
 /// The largest whole number that every JSON reader keeps exactly: 2^53 − 1.
@@ -29,3 +30,4 @@ pub use id::Id;
 pub use invalid::Invalid;
 pub use money::{Amount, Money};
 pub use time::{Span, Timestamp};
+pub use usd::MicroUsd;

@@ -83,6 +83,14 @@ texts! {
     UrlText = |text| trimmed(text, 1, 2_048), "must be 1 to 2048 characters without control characters";
     /// An agent's session id: 1 to 128 of visible ASCII, as sent.
     SessionId = session, "must be 1 to 128 visible ASCII characters without space";
+    /// A task's id: `tsk_` and 1 to 64 of `[A-Za-z0-9_-]`, as sent.
+    TaskId = task, "must be tsk_ and 1 to 64 of A-Z, a-z, 0-9, _ and -";
+    /// A task class's id: dotted, 1 to 64 of `[a-z0-9_.-]`, no part empty.
+    ClassId = class, "must be 1 to 64 of a-z, 0-9, _, - and ., without an empty part between dots";
+    /// A model's id as its provider has it: 1 to 200 of visible ASCII.
+    ModelName = |text| graphic(text, 200), "must be 1 to 200 visible ASCII characters without space";
+    /// An upstream's name: 1 to 40 of `[a-z0-9-]`.
+    UpstreamName = upstream, "must be 1 to 40 of a-z, 0-9 and -";
     /// An idempotency key: 1 to 128 characters, as sent.
     IdempotencyKey = |text| exact(text, 1, 128), "must be 1 to 128 characters without control characters";
     /// Where content came from, in the word of whoever declares it: 1 to 64 characters, as sent.
@@ -178,7 +186,32 @@ fn note(text: &str) -> Option<Arc<str>> {
 }
 
 fn session(text: &str) -> Option<Arc<str>> {
-    ((1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| text.into())
+    graphic(text, 128)
+}
+
+fn graphic(text: &str, max: usize) -> Option<Arc<str>> {
+    ((1..=max).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| text.into())
+}
+
+fn task(text: &str) -> Option<Arc<str>> {
+    let rest = text.strip_prefix("tsk_")?;
+    let good = rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    ((1..=64).contains(&rest.len()) && good).then(|| text.into())
+}
+
+fn class(text: &str) -> Option<Arc<str>> {
+    let part = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-')
+    };
+    (text.len() <= 64 && text.split('.').all(part)).then(|| text.into())
+}
+
+fn upstream(text: &str) -> Option<Arc<str>> {
+    let good = text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    ((1..=40).contains(&text.len()) && good).then(|| text.into())
 }
 
 /// Whether the text has `min` to `max` characters; looks at no more of it than it must.

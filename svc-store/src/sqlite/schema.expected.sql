@@ -3,6 +3,7 @@ INSERT INTO meta (name, value) VALUES ('stamp', 0);
 CREATE TABLE "workspace" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, workspaces_p, workspaces_o);
 CREATE INDEX "workspace_workspaces" ON "workspace" (workspaces_p, workspaces_o) WHERE workspaces_p IS NOT NULL;
 CREATE TABLE "roster" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "routing" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "hold" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, holds_of_p, holds_of_o, wake_p, wake_o);
 CREATE INDEX "hold_holds_of" ON "hold" (holds_of_p, holds_of_o) WHERE holds_of_p IS NOT NULL;
 CREATE INDEX "hold_wake" ON "hold" (wake_p, wake_o) WHERE wake_p IS NOT NULL;

@@ -1,0 +1,133 @@
+//! Providers and their models, as a workspace has them (CONTRACT part 2, "Upstreams, models, routing").
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::demand::Dialect;
+use super::price::Prices;
+use crate::state::people::Maker;
+use crate::value::Timestamp;
+use crate::value::id::UpstreamId;
+use crate::value::text::{ClassId, ModelName, UpstreamName, UrlText};
+
+/// A provider of models. Its key is not here: it lies sealed in a row of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upstream {
+    /// Its id.
+    pub id: UpstreamId,
+    /// Its name: what stands before the slash in `provider/model`.
+    pub name: UpstreamName,
+    /// The shape that it speaks.
+    pub dialect: Dialect,
+    /// Its base address: for the chat shape with `/v1`, for the messages shape the host.
+    pub base_url: UrlText,
+    /// Further headers that go with every call, by name in lower case; no secret stands here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<Box<str>, Box<str>>,
+    /// Under whose law it runs: ISO 3166, lower case, or `eu`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jurisdiction: Option<Box<str>>,
+    /// Where it runs, in the provider's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<Box<str>>,
+    /// Its own times, where they differ from the server's.
+    #[serde(default)]
+    pub timeouts: ModelTimeouts,
+    /// Whether calls may go to it.
+    pub enabled: bool,
+    /// The last four characters of its key.
+    pub key_hint: Box<str>,
+    /// Who made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<Maker>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// How long a call may take, in milliseconds; without a member the server's configuration holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelTimeouts {
+    /// Until the first token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<u64>,
+    /// Between tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+    /// For all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_ms: Option<u64>,
+}
+
+/// What a model can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capability {
+    /// Calls tools.
+    Tools,
+    /// Looks at images.
+    Vision,
+    /// Answers as a stream.
+    Streaming,
+    /// Answers in JSON of a given shape.
+    Json,
+    /// Thinks before it answers.
+    Reasoning,
+    /// Listens or speaks.
+    Audio,
+}
+
+/// How long a provider keeps what it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retention {
+    /// Not at all.
+    None,
+    /// For some days; how many where it is known.
+    Days(Option<u32>),
+}
+
+/// How good a model is at its work, 0 to 100.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quality {
+    /// At whatever is not named below.
+    pub general: u8,
+    /// At single classes of tasks.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_class: BTreeMap<ClassId, u8>,
+}
+
+/// A model of a provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    /// Its id as the provider has it.
+    pub name: ModelName,
+    /// Its provider.
+    pub upstream: UpstreamId,
+    /// Further names that clients may use.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub aliases: BTreeSet<ModelName>,
+    /// Under whose law it runs: ISO 3166, lower case, `eu`, or `unknown`.
+    pub jurisdiction: Box<str>,
+    /// How many tokens it takes in, its own output included.
+    pub context_window: u64,
+    /// How many tokens it answers at most.
+    pub max_output: u64,
+    /// What it can do.
+    pub capabilities: BTreeSet<Capability>,
+    /// How long what it was sent is kept.
+    pub retention: Retention,
+    /// How good it is.
+    pub quality: Quality,
+    /// What it costs; without it a call is unpriced, never free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+    /// Whether calls may go to it.
+    pub enabled: bool,
+    /// Who made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<Maker>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}

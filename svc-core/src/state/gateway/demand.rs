@@ -1,0 +1,78 @@
+//! What admission and routing have to know of a request; never its text.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::catalogue::Capability;
+use crate::value::digest::Digest;
+
+/// The two shapes of model traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dialect {
+    /// The chat-completions API.
+    Chat,
+    /// The messages API.
+    Messages,
+}
+
+/// A request for a model's work, as far as deciding on it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The shape in which it came.
+    pub dialect: Dialect,
+    /// The model as the client named it: `provider/model`, a bare id, or an alias.
+    pub model: Box<str>,
+    /// Whether the answer is to come as a stream.
+    pub stream: bool,
+    /// UTF-8 bytes of all text that goes in, names and schemas of tools included: an upper bound of its tokens.
+    pub text_bytes: u64,
+    /// Images that go in.
+    pub images: u32,
+    /// Pages of documents that go in; where they cannot be counted, the most that a provider takes.
+    pub pages: u32,
+    /// Seconds of audio that go in, rounded up.
+    pub audio_seconds: u32,
+    /// The bound that the request sets on its output.
+    pub output: OutputBound,
+    /// How many answers: `n`, from 1.
+    pub answers: u32,
+    /// What it writes to a provider's cache.
+    pub cache: CacheWrites,
+    /// Tools that the provider runs itself, by the name under which they are priced; each once.
+    pub server_tools: BTreeSet<Box<str>>,
+    /// The service tier it asks for, where that is priced otherwise than the default.
+    pub service_tier: Option<Box<str>>,
+    /// What a model must be able to do to serve it.
+    pub needs: BTreeSet<Capability>,
+    /// What tools of the client brought into the context, in the order of the messages.
+    pub tool_results: Vec<ToolResult>,
+    /// A digest of all that decides the answer: equal for identical calls.
+    pub digest: Digest,
+}
+
+/// How much output a request admits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutputBound {
+    /// `max_completion_tokens`, else `max_tokens`; without either the model's own limit holds.
+    pub tokens: Option<u64>,
+}
+
+/// What a request writes to a provider's cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheWrites {
+    /// For five minutes.
+    pub short: bool,
+    /// For an hour.
+    pub long: bool,
+}
+
+/// What one tool's result brought in: never its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The tool's name as the call before it has it; empty where no call has its id.
+    pub tool: Box<str>,
+    /// The digest of the content.
+    pub digest: Digest,
+}

@@ -1,0 +1,54 @@
+//! What a call used, in one normal form: kinds of tokens that do not overlap, whatever a provider counts within what.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens by kind; no token is counted under two (CONTRACT part 2, "Usage").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Usage {
+    /// Input that no cache knew or kept.
+    pub input: u64,
+    /// Input read from a cache.
+    pub cached_input: u64,
+    /// Input written to a cache for five minutes.
+    pub cache_write: u64,
+    /// Input written to a cache for an hour.
+    pub cache_write_long: u64,
+    /// Output that the caller sees: texts and tool calls.
+    pub output: u64,
+    /// Output spent on thinking.
+    pub reasoning: u64,
+    /// Whether any of it is an estimate, because the provider told nothing or nothing believable.
+    pub estimated: bool,
+}
+
+impl Usage {
+    /// All that went in: what a price's tier goes by.
+    #[must_use]
+    pub const fn all_input(&self) -> u64 {
+        self.input
+            .saturating_add(self.cached_input)
+            .saturating_add(self.cache_write)
+            .saturating_add(self.cache_write_long)
+    }
+
+    /// All that came out.
+    #[must_use]
+    pub const fn all_output(&self) -> u64 {
+        self.output.saturating_add(self.reasoning)
+    }
+
+    /// Both together, kind by kind; an estimate stays one.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cached_input: self.cached_input.saturating_add(other.cached_input),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            cache_write_long: self.cache_write_long.saturating_add(other.cache_write_long),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+            estimated: self.estimated || other.estimated,
+        }
+    }
+}
