@@ -98,6 +98,25 @@ pub struct Quality {
     pub by_class: BTreeMap<ClassId, u8>,
 }
 
+/// How many tokens at most a model makes of what is not text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Figures {
+    /// Of an image.
+    pub image: u32,
+    /// Of a page of a document, its text and its image together.
+    pub page: u32,
+    /// Of a second of audio.
+    pub audio_second: u32,
+}
+
+/// What holds for models of which nobody knows better: above what nearly all of them make.
+impl Default for Figures {
+    fn default() -> Self {
+        Self { image: 10_000, page: 10_000, audio_second: 50 }
+    }
+}
+
 /// A model of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
@@ -123,6 +142,9 @@ pub struct Model {
     /// What it costs; without it a call is unpriced, never free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// How many tokens it makes of what is not text.
+    #[serde(default)]
+    pub figures: Figures,
     /// Whether calls may go to it.
     pub enabled: bool,
     /// Who made it.

@@ -1,6 +1,6 @@
 //! What admission and routing have to know of a request; never its text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -40,9 +40,12 @@ pub struct Demand {
     pub answers: u32,
     /// What it writes to a provider's cache.
     pub cache: CacheWrites,
-    /// Tools that the provider runs itself, by the name under which they are priced; each once.
-    pub server_tools: BTreeSet<Box<str>>,
-    /// The service tier it asks for, where that is priced otherwise than the default.
+    /// Whether the answer is to be spoken.
+    pub spoken: bool,
+    /// Tools that the provider runs itself, by the name under which they are priced, and how often one may at most be
+    /// used, where the request says so.
+    pub server_tools: BTreeMap<Box<str>, Option<u32>>,
+    /// The tier of service it asks for, in the provider's words; `auto` leaves it to the provider.
     pub service_tier: Option<Box<str>>,
     /// What a model must be able to do to serve it.
     pub needs: BTreeSet<Capability>,

@@ -1,0 +1,127 @@
+//! What a call may cost at most, before it is sent; and what is charged where nobody told what it used.
+
+use super::cost::Sum;
+use super::{Fees, PriceTier, TokenPrices, Unpriced, is_default_service};
+use crate::state::gateway::{Demand, Model, Prices, Usage};
+use crate::value::MicroUsd;
+
+/// So many bytes of text a token has, roughly: what an estimate goes by. A bound goes by one.
+const BYTES_A_TOKEN: u64 = 4;
+
+/// What came back of a call before it ended without its usage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// What the provider told of its use until then: its input counts, and its output as far as it is more than below.
+    pub reported: Option<Usage>,
+    /// Tokens received, all answers together.
+    pub tokens: u64,
+    /// Milliseconds since the call was sent.
+    pub elapsed_ms: u64,
+    /// Tokens a second that the model was measured at; none as long as it was not.
+    pub tokens_per_second: u64,
+}
+
+/// The most tokens that can go in: a token is at least a byte of text, and pictures, pages and seconds have their
+/// figures (CONTRACT part 2, "Worst case").
+#[must_use]
+pub fn input_bound(model: &Model, demand: &Demand) -> u64 {
+    let figures = &model.figures;
+    let counted = |count: u32, each: u32| u64::from(count).saturating_mul(u64::from(each));
+    demand
+        .text_bytes
+        .saturating_add(counted(demand.images, figures.image))
+        .saturating_add(counted(demand.pages, figures.page))
+        .saturating_add(counted(demand.audio_seconds, figures.audio_second))
+}
+
+/// The most tokens that one answer can have, thinking included: what the request sets, else the model's own limit.
+#[must_use]
+pub fn output_bound(model: &Model, demand: &Demand) -> u64 {
+    demand.output.tokens.unwrap_or(model.max_output)
+}
+
+/// What an attempt may cost at most (CONTRACT part 2, "Worst case"): the input bound at the dearest price that the
+/// request can meet, every answer's output bound at the dearer of output and thinking, and the fees.
+///
+/// # Errors
+/// [`Unpriced`] for a model, a tool of the provider's, a tier of service or a modality without a price.
+pub fn worst_case(model: &Model, demand: &Demand) -> Result<MicroUsd, Unpriced> {
+    let prices = model.prices.as_ref().ok_or(Unpriced::Model)?;
+    let bound = input_bound(model, demand);
+    let mut dearest = Dearest::default();
+    for (tokens, tiers) in services(prices, demand.service_tier.as_deref())? {
+        dearest.meet(prices, demand, tokens)?;
+        for tier in tiers.iter().filter(|it| bound > it.above_input_tokens) {
+            dearest.meet(prices, demand, &tier.prices)?;
+        }
+    }
+    let output = u128::from(output_bound(model, demand)).saturating_mul(u128::from(demand.answers.max(1)));
+    let mut sum = Sum::of_tokens(&[(u128::from(bound), dearest.input), (output, dearest.output)]);
+    prices.charge(&fees(demand), &mut sum)?;
+    Ok(sum.micros())
+}
+
+/// What is charged for where a call ended without its final usage (CONTRACT part 2, "No final usage"): the provider's
+/// own figure of the input, else a quarter of its bound; and as output the tokens received, or what the model makes in
+/// the time since it was sent, if that is more. Whoever posts its cost takes at most the reservation.
+#[must_use]
+pub fn estimate(model: &Model, demand: &Demand, received: &Received) -> Usage {
+    let guess = Usage { input: tokens_of(input_bound(model, demand)), ..Usage::default() };
+    let input = received.reported.filter(|it| it.all_input() > 0).unwrap_or(guess);
+    let made = u128::from(received.elapsed_ms).saturating_mul(u128::from(received.tokens_per_second)).div_ceil(1_000);
+    let told = received.reported.unwrap_or_default();
+    let output = u64::try_from(made).unwrap_or(u64::MAX).max(received.tokens).max(told.all_output());
+    Usage { output: output.saturating_sub(told.reasoning), reasoning: told.reasoning, estimated: true, ..input }
+}
+
+/// About how many tokens so many bytes of text are, for estimates alone.
+#[must_use]
+pub const fn tokens_of(bytes: u64) -> u64 {
+    bytes.div_ceil(BYTES_A_TOKEN)
+}
+
+/// The fees that a request may bring: one attempt, and each tool that the provider may run, as often as the request
+/// says, once where it does not.
+fn fees(demand: &Demand) -> Fees {
+    Fees {
+        images: demand.images,
+        audio_seconds: demand.audio_seconds,
+        spoken: demand.spoken,
+        requests: 1,
+        tools: demand.server_tools.iter().map(|(name, most)| (name.clone(), u64::from(most.unwrap_or(1)))).collect(),
+        service_tier: None,
+    }
+}
+
+/// The tiers of service that may answer: the one that was asked for, and the default, to which a provider may fall
+/// back; all of them where the provider may choose.
+fn services<'a>(prices: &'a Prices, asked: Option<&str>) -> Result<Vec<(&'a TokenPrices, &'a [PriceTier])>, Unpriced> {
+    let mut out = vec![prices.service(None)?];
+    match asked {
+        None => {}
+        Some("auto") => out.extend(prices.service_tiers.values().map(|it| (&it.tokens, it.tiers.as_slice()))),
+        Some(name) if is_default_service(name) => {}
+        Some(name) => out.push(prices.service(Some(name))?),
+    }
+    Ok(out)
+}
+
+/// The dearest prices met so far.
+#[derive(Default)]
+struct Dearest {
+    input: MicroUsd,
+    output: MicroUsd,
+}
+
+impl Dearest {
+    /// Takes in prices that may hold. Whether a provider reads from a cache is its own affair, so that price counts
+    /// always; what it writes, the request asks for.
+    fn meet(&mut self, prices: &Prices, demand: &Demand, tokens: &TokenPrices) -> Result<(), Unpriced> {
+        let short = demand.cache.short.then(|| tokens.cache_write());
+        let long = demand.cache.long.then(|| tokens.cache_write_long());
+        let input = [Some(tokens.input), Some(tokens.cached_input()), short, long].into_iter().flatten();
+        self.input = input.fold(self.input, MicroUsd::max);
+        self.output = self.output.max(prices.output(tokens, demand.spoken)?).max(tokens.reasoning());
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! What a call cost: one division, rounded up, and its fees.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::{PriceTier, Prices, TokenPrices, is_default_service};
+use crate::state::gateway::Usage;
+use crate::value::MicroUsd;
+
+/// So many tokens a price is for.
+const PER: u128 = 1_000_000;
+
+/// What a call is charged for beside its tokens, and which prices hold for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fees {
+    /// Images that went in.
+    pub images: u32,
+    /// Seconds of audio that went in.
+    pub audio_seconds: u32,
+    /// Whether the answer was spoken.
+    pub spoken: bool,
+    /// Attempts that a provider answered.
+    pub requests: u32,
+    /// Uses of each tool that the provider ran itself, by the name under which it is priced.
+    pub tools: BTreeMap<Box<str>, u64>,
+    /// The tier of service that answered; none, `default` and `standard` stand for the plain prices.
+    pub service_tier: Option<Box<str>>,
+}
+
+/// Why there is no price for a call: it is refused or marked, never free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unpriced {
+    /// The model has no prices at all.
+    Model,
+    /// A tool that the provider runs itself.
+    ServerTool(Box<str>),
+    /// A tier of service.
+    ServiceTier(Box<str>),
+    /// Audio that goes in.
+    AudioInput,
+    /// Audio that comes out.
+    AudioOutput,
+}
+
+/// For people: what a price has to be set for.
+impl fmt::Display for Unpriced {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model => out.write_str("the model"),
+            Self::ServerTool(name) => write!(out, "the provider's tool `{name}`"),
+            Self::ServiceTier(name) => write!(out, "the service tier `{name}`"),
+            Self::AudioInput => out.write_str("audio input"),
+            Self::AudioOutput => out.write_str("audio output"),
+        }
+    }
+}
+
+impl Prices {
+    /// What a call cost that used so much: the ceiling of the sum of tokens × price over a million, and its fees. The
+    /// tier is that of all its input. What cannot be counted is the largest amount there is.
+    ///
+    /// # Errors
+    /// [`Unpriced`] for a tool that was used, a tier of service or a modality without a price.
+    pub fn cost(&self, usage: &Usage, fees: &Fees) -> Result<MicroUsd, Unpriced> {
+        let (tokens, tiers) = self.service(fees.service_tier.as_deref())?;
+        let prices = at(tokens, tiers, usage.all_input());
+        let lines = [
+            (usage.input, prices.input),
+            (usage.cached_input, prices.cached_input()),
+            (usage.cache_write, prices.cache_write()),
+            (usage.cache_write_long, prices.cache_write_long()),
+            (usage.output, self.output(prices, fees.spoken)?),
+            (usage.reasoning, prices.reasoning()),
+        ];
+        let mut sum = Sum::of_tokens(&lines.map(|(tokens, price)| (u128::from(tokens), price)));
+        self.charge(fees, &mut sum)?;
+        Ok(sum.micros())
+    }
+
+    /// Adds the fees.
+    pub(super) fn charge(&self, fees: &Fees, sum: &mut Sum) -> Result<(), Unpriced> {
+        sum.add(u64::from(fees.images), self.per_image.unwrap_or_default());
+        sum.add(u64::from(fees.requests), self.per_request.unwrap_or_default());
+        if fees.audio_seconds > 0 {
+            sum.add(u64::from(fees.audio_seconds), self.per_audio_second.ok_or(Unpriced::AudioInput)?);
+        }
+        for (name, uses) in fees.tools.iter().filter(|(_, uses)| **uses > 0) {
+            let price = self.tools.get(name).ok_or_else(|| Unpriced::ServerTool(name.clone()))?;
+            sum.add(*uses, *price);
+        }
+        Ok(())
+    }
+
+    /// The prices of a tier of service, and those by length.
+    pub(super) fn service(&self, tier: Option<&str>) -> Result<(&TokenPrices, &[PriceTier]), Unpriced> {
+        match tier.filter(|it| !is_default_service(it)) {
+            None => Ok((&self.tokens, &self.tiers)),
+            Some(name) => match self.service_tiers.get(name) {
+                Some(prices) => Ok((&prices.tokens, &prices.tiers)),
+                None => Err(Unpriced::ServiceTier(name.into())),
+            },
+        }
+    }
+
+    /// The price of output. Usage does not part speech from its text, so all of it counts as spoken where it was.
+    pub(super) fn output(&self, prices: &TokenPrices, spoken: bool) -> Result<MicroUsd, Unpriced> {
+        if spoken { Ok(self.audio_output.ok_or(Unpriced::AudioOutput)?.max(prices.output)) } else { Ok(prices.output) }
+    }
+}
+
+/// The prices that hold for a call with so much input.
+fn at<'a>(tokens: &'a TokenPrices, tiers: &'a [PriceTier], all_input: u64) -> &'a TokenPrices {
+    let passed = tiers.iter().rev().find(|tier| all_input > tier.above_input_tokens);
+    passed.map_or(tokens, |tier| &tier.prices)
+}
+
+/// A sum of micros in 128 bits; none once it could not be counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sum(Option<u128>);
+
+impl Sum {
+    /// Tokens at their prices: added up first, then divided once, rounded up.
+    pub(super) fn of_tokens(lines: &[(u128, MicroUsd)]) -> Self {
+        let sum = lines
+            .iter()
+            .try_fold(0_u128, |sum, (tokens, price)| sum.checked_add(tokens.checked_mul(u128::from(price.get()))?));
+        Self(sum.map(|it| it.div_ceil(PER)))
+    }
+
+    /// Adds so many of one price.
+    fn add(&mut self, count: u64, price: MicroUsd) {
+        self.0 = self.0.and_then(|sum| sum.checked_add(u128::from(count).checked_mul(u128::from(price.get()))?));
+    }
+
+    /// The sum; one that cannot be counted is the largest amount.
+    pub(super) fn micros(self) -> MicroUsd {
+        self.0.and_then(|sum| u64::try_from(sum).ok()).map_or(MicroUsd::MAX, MicroUsd::new)
+    }
+}
