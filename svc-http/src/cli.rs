@@ -12,6 +12,7 @@ mod init;
 mod key;
 mod listen;
 mod migrate;
+mod mock_upstream;
 mod output;
 mod receipt;
 mod secret;
@@ -33,7 +34,7 @@ use svc_core::value::Invalid;
 use svc_core::value::id::{ActionId, AgentId, PrincipalId};
 use svc_core::value::text::{Email, Label};
 use svc_http::config::{self, Config, ConfigError, Loaded, Sources};
-use svc_http::wire;
+use svc_http::{mock, wire};
 
 use self::output::Problem;
 
@@ -120,6 +121,20 @@ enum Command {
     /// Check evidence bundles
     #[command(subcommand, arg_required_else_help = true)]
     Evidence(EvidenceCommand),
+    /// Serve a stand-in of both model APIs, for tests and drills
+    ///
+    /// It answers `/v1/chat/completions`, `/v1/messages`, `/v1/messages/count_tokens` and `/v1/models` with any credential: words,
+    /// tool calls and token counts that follow from the request alone. A request that has tools gets a call of the first one
+    /// when its last message speaks of a tool, of two when it also says `parallel`. No data directory is needed.
+    #[command(after_long_help = mock_help())]
+    MockUpstream {
+        /// Address to listen on; port 0 takes any free one
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8090")]
+        listen: SocketAddr,
+        /// Print one JSON object on one line once requests are accepted
+        #[arg(long)]
+        json: bool,
+    },
     /// Check receipts
     #[command(subcommand, arg_required_else_help = true)]
     Receipt(ReceiptCommand),
@@ -313,6 +328,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Erase(wish) => erase::run(&place.load(Flags::default())?.config, &wish),
         Command::Evidence(EvidenceCommand::Verify { bundle, json }) => evidence::verify(&bundle, json),
         Command::Migrate { json } => migrate::run(&place.load(Flags::default())?.config, json),
+        Command::MockUpstream { listen, json } => mock_upstream::run(listen, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),
         Command::Token(TokenCommand::Create(wish)) => token::create(&place.load(Flags::default())?.config, &wish),
         Command::SignInLink { email, json } => sign_in_link::run(&place.load(Flags::default())?.config, &email, json),
@@ -328,6 +344,14 @@ fn settings_help() -> String {
     format!(
         "Settings, in the file by their name and in the environment by the name in capitals:\n\n{}",
         config::terminal_table()
+    )
+}
+
+/// Every knob, below the help of the command that has them.
+fn mock_help() -> String {
+    format!(
+        "Knobs, as request headers (`x-mock-cut: 3`) or as words in the model's name (`mock-small--cut-3--usage-zero`):\n\n{}",
+        mock::terminal_table()
     )
 }
 

@@ -19,6 +19,7 @@ pub mod headers;
 mod keys;
 mod live;
 pub mod log;
+pub mod mock;
 pub mod openapi;
 pub mod ops;
 pub mod passwords;

@@ -13,6 +13,7 @@ mod dev;
 mod doctor;
 mod evidence;
 mod limits;
+mod mock_upstream;
 mod receipt;
 mod server;
 mod token;

@@ -19,12 +19,18 @@ fn help_and_version_are_exit_0() {
     assert_eq!(version, Ran { code: 0, out: format!("svc {}\n", env!("CARGO_PKG_VERSION")), err: String::new() });
     let help = run(folder.path(), "--help");
     assert_eq!((help.code, help.err.as_str()), (0, ""));
-    for command in ["backup", "dev", "doctor", "erase", "evidence", "init", "key", "migrate", "receipt", "serve"] {
+    for command in
+        ["backup", "dev", "doctor", "erase", "evidence", "init", "key", "migrate", "mock-upstream", "receipt", "serve"]
+    {
         assert!(help.out.contains(&format!("\n  {command}")), "{command} in {}", help.out);
     }
     let settings = run(folder.path(), "serve --help").out;
     for key in svc_http::config::KEYS {
         assert!(settings.contains(&key.env()) && settings.contains(key.name), "{}", key.name);
+    }
+    let knobs = run(folder.path(), "mock-upstream --help").out;
+    for knob in svc_http::mock::KNOBS {
+        assert!(knobs.contains(&format!("\n  {}", knob.name)) && knobs.contains(knob.help), "{}", knob.name);
     }
 }
 
@@ -66,6 +72,7 @@ fn every_command_takes_the_common_options() {
         ("key create", true),
         ("key rotate", true),
         ("migrate", true),
+        ("mock-upstream", true),
         ("receipt verify", true),
         ("serve", false),
     ] {
