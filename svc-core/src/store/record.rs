@@ -10,18 +10,18 @@ use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay,
     WorkspaceTemplate,
 };
-use crate::state::gateway::Routing;
+use crate::state::gateway::{Call, Context, RefusalNote, Routing, Task};
 use crate::state::people::{
     Account, Application, Credential, EmailUse, Hold, MemberPart, MembersId, PendingSignIn, Principal, Roster,
     ServiceToken, Session, SignInLink, SigningKey, SigningUse, Team, TokenName, TokenUse, Workspace,
 };
 use crate::value::digest::{
-    CredentialId, EmailUseId, PayeeId, PendingSignInId, ReplayId, SessionDigest, SessionKey, SignInLinkId, TemplateId,
-    TokenNameId,
+    ContextKey, CredentialId, EmailUseId, PayeeId, PendingSignInId, RefusalKey, ReplayId, SessionDigest, SessionKey,
+    SignInLinkId, TaskKey, TemplateId, TokenNameId,
 };
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, DeliveryId, DrillId, EvidenceId, HoldId, MandateVersionId,
-    PrincipalId, TeamId, TokenId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, CallId, DeliveryId, DrillId, EvidenceId, HoldId,
+    MandateVersionId, PrincipalId, TeamId, TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, RowId};
 
@@ -240,6 +240,14 @@ records! {
     Replay(ReplayId) by id, "replay" [];
     /// Which agent a client's session id belongs to.
     ClientSession(SessionKey) by id, "client_session" [];
+    /// A call of a model.
+    Call(CallId) by id, "call" [CallsOf, CallsOpen, Wake];
+    /// The work that calls serve.
+    Task(TaskKey) by key, "task" [TasksOf];
+    /// What entered a session's context.
+    Context(ContextKey) by id, "context" [];
+    /// The newest record of a credential's refusals of one type.
+    RefusalNote(RefusalKey) by id, "refusal_note" [Wake];
     /// A ledger record.
     Entry(EvidenceId) by id, "entry" [Unplaced, LedgerOf];
     /// The personal texts that a ledger record commits to.

@@ -163,6 +163,12 @@ digest_ids! {
     PendingSignInId "pending sign-in";
     /// A client's session id in a workspace.
     SessionKey "session";
+    /// A task, by its workspace and its id.
+    TaskKey "task";
+    /// What entered a session's context, by its workspace and the client's id of it.
+    ContextKey "context";
+    /// The refusals of one type that a credential has met.
+    RefusalKey "refusal";
     /// A signed-in session's row: named by the digest of its cookie.
     SessionDigest "sign-in";
 }

@@ -62,6 +62,12 @@ pub enum Index {
     WaitingIn,
     /// Approvals that wait, of an agent, by id.
     WaitingOf,
+    /// Model calls of a workspace, by id.
+    CallsOf,
+    /// Model calls of a workspace that run, by id.
+    CallsOpen,
+    /// Tasks of a workspace, by when they began.
+    TasksOf,
     /// Timers of a shard, by when they are due.
     Wake,
 }
@@ -95,6 +101,9 @@ impl Index {
         Self::Unplaced,
         Self::WaitingIn,
         Self::WaitingOf,
+        Self::CallsOf,
+        Self::CallsOpen,
+        Self::TasksOf,
         Self::Wake,
     ];
 
@@ -128,6 +137,9 @@ impl Index {
             Self::Unplaced => "unplaced",
             Self::WaitingIn => "waiting_in",
             Self::WaitingOf => "waiting_of",
+            Self::CallsOf => "calls_of",
+            Self::CallsOpen => "calls_open",
+            Self::TasksOf => "tasks_of",
             Self::Wake => "wake",
         }
     }

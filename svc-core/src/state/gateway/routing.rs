@@ -53,6 +53,7 @@ pub struct Constraints {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub jurisdictions: BTreeSet<Box<str>>,
     /// Whether nothing sent may be kept.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub no_retention: bool,
     /// What it must be able to do beyond what the request needs.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
@@ -67,6 +68,7 @@ pub struct Constraints {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_latency_ms: Option<u64>,
     /// Whether a person must have acknowledged their oversight.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub human_oversight: bool,
     /// What to favour where the call says nothing.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -10,9 +10,44 @@ pub(super) const ROUTING: [&str; 2] = [
         "quality":{"general":80,"by_class":{"support.reply":90}},"prices":{"tokens":{"input":3000000,"cachedInput":300000,
         "cacheWrite":3750000,"cacheWriteLong":6000000,"output":15000000,"reasoning":15000000},"perImage":1000,"perRequest":1,
         "tools":{"web_search":10000},"tiers":[{"aboveInputTokens":200000,"prices":{"input":6000000,"output":22500000}}]},
-        "enabled":true,"created_at":1790847000000}],"classes":[{"id":"support.reply","name":"Replies","constraints":{"models":["one/large-1"],
+        "figures":{"image":1600,"page":3000,"audio_second":32},"enabled":true,"created_at":1790847000000}],"classes":[{"id":"support.reply","name":"Replies","constraints":{"models":["one/large-1"],
         "providers":["one"],"jurisdictions":["eu"],"no_retention":true,"capabilities":["tools"],"min_quality":50,"max_cost":1000000,
         "max_latency_ms":2000,"human_oversight":true,"objective":"quality"},"created_at":1790847000000}],
         "profiles":[{"id":"pol_01K6FN0001000000000000000A","name":"strict","mode":"enforce","constraints":{},"created_at":0}]}"#,
     r#"{"workspace":"wsp_01K6FN0001000000000000000B"}"#,
+];
+
+pub(super) const CALL: [&str; 2] = [
+    r#"{"id":"cal_01K6FN0001000000000000000A","workspace":"wsp_01K6FN0001000000000000000A","payer":{"key":"key_01K6FN0001000000000000000A",
+        "agent":"agt_01K6FN0001000000000000000A","principal":"prp_01K6FN0001000000000000000P","team":"team_01K6FN0001000000000000000A",
+        "class":"support.reply"},"task":"tsk_one","session":"s-1","requested":"large","target":{"upstream":"ups_01K6FN0001000000000000000A",
+        "provider":"one","model":"large-1","jurisdiction":"eu"},"mode":"enforce","objective":"cost","oversight":true,"stream":true,
+        "attempts":[{"provider":"two","model":"m","status":500,"ms":12,"error":"it failed","cost":3}],"reserved":1000,
+        "budgets":[{"id":"bdg_01K6FN0001000000000000000A","period":1790847000000}],"usage":{"input":1,"cachedInput":2,"cacheWrite":3,
+        "cacheWriteLong":4,"output":5,"reasoning":6,"estimated":true},"cost":7,"unpriced":true,"data_loss":{"email":2},
+        "started_at":1790847000000,"state":{"ended":{"end":"hung_up","first_token_ms":1,"duration_ms":2,"overhead_ms":3}}}"#,
+    r#"{"id":"cal_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000A","payer":{"key":"key_01K6FN0001000000000000000A",
+        "principal":"prp_01K6FN0001000000000000000P"},"task":"tsk_two","session":"s-2","requested":"m","target":null,"mode":"shadow",
+        "objective":"balanced","reserved":0,"cost":0,"started_at":0,"state":{"running":{"lapses_at":1790847000000,"estimate":{},"prices":null}}}"#,
+];
+
+pub(super) const TASK: [&str; 2] = [
+    r#"{"key":"ffffffffffffffffffffffffffffffff","workspace":"wsp_01K6FN0001000000000000000A","id":"tsk_one","class":"support.reply",
+        "principal":"prp_01K6FN0001000000000000000P","agent":"agt_01K6FN0001000000000000000A","opened_by":"key_01K6FN0001000000000000000A",
+        "calls":2,"spent":7,"model":"one/large-1","outcome":{"status":"partial","at":1790847000000,"by_integration":true},
+        "created_at":1790847000000}"#,
+    r#"{"key":"00000000000000000000000000000000","workspace":"wsp_01K6FN0001000000000000000A","id":"tsk_two",
+        "principal":"prp_01K6FN0001000000000000000P","opened_by":"key_01K6FN0001000000000000000A","calls":0,"spent":0,"created_at":0}"#,
+];
+
+pub(super) const CONTEXT: [&str; 2] = [
+    r#"{"id":"ffffffffffffffffffffffffffffffff","seen":[{"source":"web","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","at":1790847000000}]}"#,
+    r#"{"id":"00000000000000000000000000000000","seen":[]}"#,
+];
+
+pub(super) const REFUSAL_NOTE: [&str; 2] = [
+    r#"{"id":"ffffffffffffffffffffffffffffffff","workspace":"wsp_01K6FN0001000000000000000A","key":"key_01K6FN0001000000000000000A",
+        "kind":"budget_exhausted","evidence":"evd_01K6FN0001000000000000000A","at":1790847000000,"repeats":2}"#,
+    r#"{"id":"00000000000000000000000000000000","workspace":"wsp_01K6FN0001000000000000000A","key":"key_01K6FN0001000000000000000A",
+        "kind":"agent_stopped","evidence":"evd_01K6FN0001000000000000000B","at":0,"repeats":0}"#,
 ];

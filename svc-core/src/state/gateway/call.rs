@@ -1,0 +1,203 @@
+//! One call of a model: what it holds of budgets while it runs, and what it came to.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::price::Prices;
+use super::routing::{Mode, Objective};
+use super::usage::Usage;
+use crate::value::id::{AgentId, BudgetId, CallId, KeyId, PrincipalId, TeamId, UpstreamId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked};
+use crate::value::text::{ClassId, ModelName, SessionId, TaskId, UpstreamName};
+use crate::value::{Id, MicroUsd, Timestamp};
+
+/// A call (CONTRACT part 2, "Model calls").
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// Its id.
+    pub id: CallId,
+    /// Its workspace.
+    pub workspace: WorkspaceId,
+    /// Who pays.
+    pub payer: Payer,
+    /// The work it serves.
+    pub task: TaskId,
+    /// The client's session, or one that the server gave.
+    pub session: SessionId,
+    /// The model as the client named it.
+    pub requested: Box<str>,
+    /// The model that it goes to, or went to last.
+    pub target: Option<Target>,
+    /// Whether policy acted or only told.
+    pub mode: Mode,
+    /// What the choice favoured.
+    pub objective: Objective,
+    /// Whether a person acknowledged their oversight.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub oversight: bool,
+    /// Whether the answer came as a stream.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub stream: bool,
+    /// What was tried, in order; the one that runs is not among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
+    /// What it holds of budgets for the attempt that runs; of an ended call, what it held last.
+    pub reserved: MicroUsd,
+    /// The budgets that it counts on, and the period of each in which it was admitted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<CallBudget>,
+    /// What it used.
+    #[serde(default)]
+    pub usage: Usage,
+    /// What it came to: of one that runs, the attempts before.
+    pub cost: MicroUsd,
+    /// Whether something that it used has no price: then `cost` is less than it came to, never free.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub unpriced: bool,
+    /// Findings of sensitive data by kind, in what went out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub data_loss: BTreeMap<Box<str>, u32>,
+    /// When it was admitted.
+    pub started_at: Timestamp,
+    /// Whether it runs, or how it ended.
+    pub state: CallState,
+}
+
+/// Who pays for a call, as budgets see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payer {
+    /// The key it came with.
+    pub key: KeyId,
+    /// The agent whose key that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// Who the key counts for.
+    pub principal: PrincipalId,
+    /// The team the key counts for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamId>,
+    /// The class of the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ClassId>,
+}
+
+/// Where a call goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The provider.
+    pub upstream: UpstreamId,
+    /// Its name.
+    pub provider: UpstreamName,
+    /// The model, as the provider has it.
+    pub model: ModelName,
+    /// Under whose law it runs.
+    pub jurisdiction: Box<str>,
+}
+
+/// A budget that a call counts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallBudget {
+    /// The budget.
+    pub id: BudgetId,
+    /// When the period began in which the call was admitted.
+    pub period: Timestamp,
+}
+
+/// One try of a call that did not answer it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The provider.
+    pub provider: UpstreamName,
+    /// The model.
+    pub model: ModelName,
+    /// The status of the provider's answer, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// How long it took, in milliseconds.
+    pub ms: u64,
+    /// What went wrong, in words that hold no text of the call and no secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Box<str>>,
+    /// What it is charged: a try that was sent and timed out may have used something.
+    #[serde(default)]
+    pub cost: MicroUsd,
+}
+
+/// Whether a call runs, or how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallState {
+    /// It runs, or nobody has said that it ended.
+    Running {
+        /// When it is taken for lost.
+        lapses_at: Timestamp,
+        /// What it is charged then.
+        estimate: Usage,
+        /// The prices that it was admitted at; `None` where the model has none.
+        prices: Option<Box<Prices>>,
+    },
+    /// It ended.
+    Ended {
+        /// How.
+        end: CallEnd,
+        /// Until the first token, in milliseconds.
+        first_token_ms: Option<u64>,
+        /// From the request to the end of the answer, in milliseconds.
+        duration_ms: u64,
+        /// Of that, what the gate itself took.
+        overhead_ms: u64,
+    },
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallEnd {
+    /// It was answered.
+    Done,
+    /// The client went away.
+    HungUp,
+    /// The provider broke off.
+    Cut,
+    /// The provider refused the request.
+    Refused,
+    /// No model answered.
+    Failed,
+    /// Nobody said what became of it.
+    Lapsed,
+}
+
+impl CallEnd {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::HungUp => "hung_up",
+            Self::Cut => "cut",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+            Self::Lapsed => "lapsed",
+        }
+    }
+}
+
+impl Linked for Call {
+    fn links(&self) -> Vec<Link> {
+        let mut links = vec![Link::by_id(Index::CallsOf, self.workspace.bits(), self.id)];
+        if let CallState::Running { lapses_at, .. } = self.state {
+            links.push(Link::by_id(Index::CallsOpen, self.workspace.bits(), self.id));
+            links.push(Link::wake(self.workspace, lapses_at));
+        }
+        links
+    }
+}
+
+impl Call {
+    /// Whether it runs.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        matches!(self.state, CallState::Running { .. })
+    }
+}

@@ -1,0 +1,105 @@
+//! The work that calls serve, and what came of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::digest::TaskKey;
+use crate::value::id::{AgentId, KeyId, PrincipalId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked, Order, instant_order};
+use crate::value::text::{ClassId, TaskId};
+use crate::value::{Id, MicroUsd, Timestamp};
+
+/// A task: opened by the first call that names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Workspace and id, as one digest.
+    pub key: TaskKey,
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// The id: the client's own, or one that the server gave.
+    pub id: TaskId,
+    /// The class of its first call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ClassId>,
+    /// Who it counts for.
+    pub principal: PrincipalId,
+    /// The agent whose key its first call came with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The key that its first call came with.
+    pub opened_by: KeyId,
+    /// How many calls it had.
+    pub calls: u64,
+    /// What they came to.
+    pub spent: MicroUsd,
+    /// The model of its last answered call, as `provider/model`: what an outcome is credited to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Box<str>>,
+    /// What came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<TaskOutcome>,
+    /// When its first call came.
+    pub created_at: Timestamp,
+}
+
+/// What came of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOutcome {
+    /// How it ended.
+    pub status: TaskStatus,
+    /// When that was reported.
+    pub at: Timestamp,
+    /// Whether an integration reported it: such a report never replaces another's.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub by_integration: bool,
+}
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// Its result was taken.
+    Accepted,
+    /// Its result was thrown away.
+    Rejected,
+    /// Some of its result was taken.
+    Partial,
+    /// Nobody waited for its result.
+    Abandoned,
+}
+
+impl TaskStatus {
+    /// Every status.
+    pub const ALL: [Self; 4] = [Self::Accepted, Self::Rejected, Self::Partial, Self::Abandoned];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Partial => "partial",
+            Self::Abandoned => "abandoned",
+        }
+    }
+
+    /// The status with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+}
+
+impl Task {
+    /// The row for these two.
+    #[must_use]
+    pub fn key_of(workspace: WorkspaceId, id: &TaskId) -> TaskKey {
+        TaskKey::of(&[&workspace.bits().to_be_bytes(), id.as_str().as_bytes()])
+    }
+}
+
+impl Linked for Task {
+    fn links(&self) -> Vec<Link> {
+        let order = Order::At(instant_order(self.created_at));
+        vec![Link { index: Index::TasksOf, prefix: self.workspace.bits(), order }]
+    }
+}
