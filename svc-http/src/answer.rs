@@ -12,7 +12,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{Either, Full};
 use serde::Serialize;
 use svc_core::rate::Standing;
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{AttemptedModel, Refusal, RelaxationText};
 
 use crate::headers::X_REQUEST_ID;
 use crate::routes::Shape;
@@ -27,6 +27,12 @@ const RATELIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remai
 const RATELIMIT_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
+/// Which budget spoke, as `kind:id`.
+pub const X_SVC_BUDGET_SCOPE: HeaderName = HeaderName::from_static("x-svc-budget-scope");
+/// Whether policy acts, and how far a budget's ladder is climbed.
+pub const X_SVC_ENFORCEMENT: HeaderName = HeaderName::from_static("x-svc-enforcement");
+/// What a call cost, in micros.
+pub const X_SVC_COST_MICROS: HeaderName = HeaderName::from_static("x-svc-cost-micros");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
@@ -100,6 +106,11 @@ impl Answer {
     #[must_use]
     pub fn cached(self, policy: &'static str) -> Self {
         Self { cache: HeaderValue::from_static(policy), ..self }
+    }
+
+    /// Adds a header.
+    pub fn push_header(&mut self, name: HeaderName, value: HeaderValue) {
+        self.extra.push((name, value));
     }
 
     /// The same with one header more.
@@ -185,6 +196,11 @@ impl Reply {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(self.scheme));
         }
+        let scope = refusal.call().and_then(|it| it.budget.as_ref()).map(|it| HeaderValue::from_str(&it.scope));
+        if let Some(Ok(scope)) = scope {
+            headers.insert(X_SVC_BUDGET_SCOPE, scope);
+            headers.insert(X_SVC_ENFORCEMENT, HeaderValue::from_static("observe"));
+        }
         if let Some(allow) = &self.allow {
             headers.insert(ALLOW, allow.clone());
         }
@@ -196,6 +212,9 @@ impl Reply {
 #[must_use]
 pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str) -> Vec<u8> {
     let type_ = refusal.type_();
+    let call = refusal.call();
+    let budget = call.and_then(|it| it.budget.as_ref());
+    let owner = budget.and_then(|it| it.owner.as_ref());
     let error = ErrorObject {
         type_,
         message: refusal.message(),
@@ -214,6 +233,16 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
             id,
             url: format!("{}/w/{workspace}/approvals/{id}", docs.trim_end_matches("/docs/errors")),
         }),
+        stopped: call.and_then(|it| it.stopped),
+        budget_id: budget.map(|it| &*it.id),
+        owner: owner.map(|it| Owner { principal_id: &it.principal, name: it.name.as_deref(), email: &it.email }),
+        spent_micros: owner.map(|it| it.spent),
+        allocation_micros: owner.map(|it| it.allocation),
+        binding_constraint: call.and_then(|it| it.binding.as_deref()),
+        relaxations: call.and_then(|it| it.relaxations.as_ref()).map(|them| them.iter().map(Change::of).collect()),
+        attempted_models: call
+            .and_then(|it| it.attempted.as_ref())
+            .map(|them| them.iter().map(Attempted::of).collect()),
     };
     let envelope = match shape {
         Shape::Plain => Envelope { type_: None, error },
@@ -259,6 +288,61 @@ struct ErrorObject<'a> {
     new_count: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<AskedLink<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<Owner<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spent_micros: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocation_micros: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    binding_constraint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relaxations: Option<Vec<Change<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempted_models: Option<Vec<Attempted<'a>>>,
+}
+
+/// Who can approve more of a budget.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Owner<'a> {
+    principal_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    email: &'a str,
+}
+
+/// A single change that would admit models.
+#[derive(Serialize)]
+struct Change<'a> {
+    constraint: &'a str,
+    change: &'a str,
+    admits: &'a [Box<str>],
+}
+
+impl<'a> Change<'a> {
+    fn of(text: &'a RelaxationText) -> Self {
+        Self { constraint: &text.constraint, change: &text.change, admits: &text.admits }
+    }
+}
+
+/// A model that was tried.
+#[derive(Serialize)]
+struct Attempted<'a> {
+    model: &'a str,
+    provider: &'a str,
+    status: Option<u16>,
+    error: &'a str,
+}
+
+impl<'a> Attempted<'a> {
+    fn of(tried: &'a AttemptedModel) -> Self {
+        Self { model: &tried.model, provider: &tried.provider, status: tried.status, error: &tried.error }
+    }
 }
 
 /// Where a person finds an approval.

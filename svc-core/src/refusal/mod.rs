@@ -6,12 +6,14 @@
 //! **Invariant:** this module knows nothing of HTTP beyond a number, nor of any stored state; ids come in as text.
 
 mod field;
+mod gateway;
 mod table;
 
 use std::borrow::Cow;
 use std::fmt;
 
 pub use self::field::FieldError;
+pub use self::gateway::{AttemptedModel, BudgetDetail, BudgetOwner, CallDetail, RelaxationText};
 pub use self::table::{Kind, Row};
 
 /// An answer of no, with everything that the caller is told.
@@ -36,6 +38,7 @@ struct Detail {
     hold: Option<Box<str>>,
     counts: Option<Counts>,
     retry_after_s: Option<u32>,
+    call: Option<Box<CallDetail>>,
 }
 
 /// How many agents a caller counted, if they said so, and how many there are.

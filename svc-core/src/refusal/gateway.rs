@@ -1,0 +1,203 @@
+//! Refusals of model calls, and the members that only they carry (CONTRACT part 7).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::{FieldError, Kind, Refusal};
+
+/// What a refusal of a model call tells beside its message; each member where it is relevant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallDetail {
+    /// `agent` or `all`: what is stopped.
+    pub stopped: Option<&'static str>,
+    /// The models that were tried, in order.
+    pub attempted: Option<Vec<AttemptedModel>>,
+    /// The constraint whose removal would admit the most.
+    pub binding: Option<Box<str>>,
+    /// Single changes, each of which admits a model.
+    pub relaxations: Option<Vec<RelaxationText>>,
+    /// The budget that refuses.
+    pub budget: Option<BudgetDetail>,
+}
+
+/// A model that was tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptedModel {
+    /// The model.
+    pub model: Box<str>,
+    /// Its provider.
+    pub provider: Box<str>,
+    /// The status of its answer, where there was one.
+    pub status: Option<u16>,
+    /// What went wrong.
+    pub error: Box<str>,
+}
+
+/// A single change that would admit models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelaxationText {
+    /// The constraint that changes.
+    pub constraint: Box<str>,
+    /// The change, for people.
+    pub change: Box<str>,
+    /// Models that it admits, as `provider/model`.
+    pub admits: Vec<Box<str>>,
+}
+
+/// The budget that refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BudgetDetail {
+    /// Its id.
+    pub id: Box<str>,
+    /// Its scope as `kind:id`: the header `x-svc-budget-scope`.
+    pub scope: Box<str>,
+    /// Who can approve more, and where it stands; of an approval that is waited for.
+    pub owner: Option<BudgetOwner>,
+}
+
+/// Who can approve more of a budget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BudgetOwner {
+    /// Their principal's id.
+    pub principal: Box<str>,
+    /// Their name.
+    pub name: Option<Box<str>>,
+    /// Their address.
+    pub email: Box<str>,
+    /// What is spent and reserved of this period, in micros.
+    pub spent: u64,
+    /// What may be spent in it, in micros.
+    pub allocation: u64,
+}
+
+/// The constructors.
+impl Refusal {
+    /// 403: the agent of this key is stopped, or was removed.
+    pub fn agent_stopped(agent: impl fmt::Display, hold: Option<impl fmt::Display>) -> Self {
+        Self::plain(Kind::AgentStopped).about_call(|it| it.stopped = Some("agent")).with(|it| {
+            it.agent_id = Some(agent.to_string().into());
+            it.hold = hold.map(|it| it.to_string().into());
+        })
+    }
+
+    /// 403: a hold stops every agent, and the key is not bound to one.
+    pub fn all_stopped(hold: impl fmt::Display) -> Self {
+        let message = "every agent of this workspace is stopped";
+        Self { message: Cow::Borrowed(message), ..Self::plain(Kind::AgentStopped) }
+            .about_call(|it| it.stopped = Some("all"))
+            .with(|it| it.hold = Some(hold.to_string().into()))
+    }
+
+    /// 400: the call names no class and nothing else does.
+    #[must_use]
+    pub fn unclassified_request() -> Self {
+        Self::plain(Kind::UnclassifiedRequest)
+    }
+
+    /// 400: no class has this id.
+    #[must_use]
+    pub fn unknown_task_class(class: &str, nearest: Option<&str>) -> Self {
+        let message = format!("there is no task class `{class}`");
+        Self { message: message.into(), ..Self::plain(Kind::UnknownTaskClass) }.maybe_nearest(nearest)
+    }
+
+    /// 400: what goes out holds data that must not; `findings` counts it by kind.
+    pub fn sensitive_data_blocked(findings: impl fmt::Display) -> Self {
+        let message = format!("the request holds {findings}");
+        Self { message: message.into(), ..Self::plain(Kind::SensitiveDataBlocked) }
+    }
+
+    /// 402: the budget is at its allocation; its owner can approve more.
+    pub fn budget_approval(budget: BudgetDetail, workspace: impl fmt::Display, approval: impl fmt::Display) -> Self {
+        Self::plain(Kind::ApprovalRequired)
+            .about_approval(workspace, approval)
+            .about_call(|it| it.budget = Some(budget))
+    }
+
+    /// 429: the call would pass the budget's ceiling; asked again in `retry_after_s`, where its period ever ends.
+    #[must_use]
+    pub fn budget_exhausted(budget: BudgetDetail, retry_after_s: Option<u32>) -> Self {
+        Self::plain(Kind::BudgetExhausted)
+            .about_call(|it| it.budget = Some(budget))
+            .with(|it| it.retry_after_s = retry_after_s)
+    }
+
+    /// 402: the plan's people of this month are used, and the days of grace have ended.
+    #[must_use]
+    pub fn seat_limit_reached() -> Self {
+        Self::plain(Kind::SeatLimitReached)
+    }
+
+    /// 429: the plan's model requests of this month are used.
+    #[must_use]
+    pub fn plan_requests(retry_after_s: u32) -> Self {
+        Self::plain(Kind::PlanRequests).with(|it| it.retry_after_s = Some(retry_after_s))
+    }
+
+    /// 404: no task has this id.
+    #[must_use]
+    pub fn unknown_task() -> Self {
+        Self::plain(Kind::UnknownTask)
+    }
+
+    /// 409: no model satisfies the policy.
+    #[must_use]
+    pub fn policy_conflict(binding: Option<&str>, relaxations: Vec<RelaxationText>) -> Self {
+        let message = binding.map_or(Cow::Borrowed(Kind::PolicyConflict.row().message), |it| {
+            format!("no model satisfies the policy; what stands in the way is `{it}`").into()
+        });
+        Self { message, ..Self::plain(Kind::PolicyConflict) }.about_call(|it| {
+            it.binding = binding.map(Into::into);
+            it.relaxations = Some(relaxations);
+        })
+    }
+
+    /// 502: every model that could have answered failed.
+    #[must_use]
+    pub fn upstream_failure(attempted: Vec<AttemptedModel>) -> Self {
+        Self::plain(Kind::UpstreamFailure).about_call(|it| it.attempted = Some(attempted))
+    }
+
+    /// 429: every model that could have answered was asked too often.
+    #[must_use]
+    pub fn upstreams_limited(attempted: Vec<AttemptedModel>, retry_after_s: u32) -> Self {
+        let message = "every model that could answer is asked too often";
+        Self { message: Cow::Borrowed(message), ..Self::rate_limited(retry_after_s) }
+            .about_call(|it| it.attempted = Some(attempted))
+    }
+
+    /// 400, 413 or 422, as the provider answered: the request is at fault; `said` is the provider's own message.
+    #[must_use]
+    pub fn upstream_rejected(status: u16, said: &str, attempted: Vec<AttemptedModel>) -> Self {
+        let kind = match status {
+            413 => Kind::UpstreamTooLarge,
+            422 => Kind::UpstreamUnprocessable,
+            _ => Kind::UpstreamRejected,
+        };
+        let message = match said {
+            "" => Cow::Borrowed(kind.row().message),
+            said => format!("{}: {said}", kind.row().message).into(),
+        };
+        Self { message, ..Self::plain(kind) }.about_call(|it| it.attempted = Some(attempted))
+    }
+
+    /// 400: no model of this workspace has the name that was asked for.
+    #[must_use]
+    pub fn unknown_model(name: &str, nearest: Option<&str>) -> Self {
+        let fault = FieldError::new("model", format!("names no model of this workspace: `{name}`"));
+        Self::invalid_request(vec![fault]).maybe_nearest(nearest)
+    }
+
+    fn about_call(self, set: impl FnOnce(&mut CallDetail)) -> Self {
+        self.with(|it| set(it.call.get_or_insert_default()))
+    }
+}
+
+/// What the shells read.
+impl Refusal {
+    /// What only refusals of model calls carry.
+    #[must_use]
+    pub fn call(&self) -> Option<&CallDetail> {
+        self.detail.as_deref()?.call.as_deref()
+    }
+}
