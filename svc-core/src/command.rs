@@ -309,6 +309,8 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Activity(_)
         | Key::Agent(_)
         | Key::Block(_)
+        | Key::Budget(_)
+        | Key::BudgetUse(_)
         | Key::Call(_)
         | Key::Context(_)
         | Key::RefusalNote(_)

@@ -10,7 +10,7 @@ use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay,
     WorkspaceTemplate,
 };
-use crate::state::gateway::{Call, Context, RefusalNote, Routing, Task};
+use crate::state::gateway::{Budget, BudgetUse, Call, Context, RefusalNote, Routing, Task};
 use crate::state::people::{
     Account, Application, Credential, EmailUse, Hold, MemberPart, MembersId, PendingSignIn, Principal, Roster,
     ServiceToken, Session, SignInLink, SigningKey, SigningUse, Team, TokenName, TokenUse, Workspace,
@@ -20,7 +20,7 @@ use crate::value::digest::{
     SignInLinkId, TaskKey, TemplateId, TokenNameId,
 };
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, CallId, DeliveryId, DrillId, EvidenceId, HoldId,
+    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BudgetId, CallId, DeliveryId, DrillId, EvidenceId, HoldId,
     MandateVersionId, PrincipalId, TeamId, TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, RowId};
@@ -186,6 +186,10 @@ records! {
     Roster(WorkspaceId) by workspace, "roster" [];
     /// By what model traffic is routed: providers, models, classes, profiles.
     Routing(WorkspaceId) by workspace, "routing" [];
+    /// What may be spent on model calls.
+    Budget(BudgetId) by id, "budget" [];
+    /// What has been spent and reserved of a budget in its running period.
+    BudgetUse(BudgetId) by budget, "budget_use" [];
     /// What stops many agents at once, as long as it stands and after.
     Hold(HoldId) by id, "hold" [HoldsOf, Wake];
     /// A stretch of a list of agents that were selected together.

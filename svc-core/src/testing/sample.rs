@@ -77,6 +77,8 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Task => gateway::TASK,
         Table::Context => gateway::CONTEXT,
         Table::RefusalNote => gateway::REFUSAL_NOTE,
+        Table::Budget => gateway::BUDGET,
+        Table::BudgetUse => gateway::BUDGET_USE,
         Table::Hold => HOLD,
         Table::MemberPart => MEMBER_PART,
         Table::Principal => PRINCIPAL,
@@ -123,6 +125,7 @@ const WORKSPACE: [&str; 2] = [
         "require_sso":true,"sso_domains":["example.com"]},"step_up_above":{"EUR":0},"retention_days":3650},"plan":"team",
         "holds":[{"id":"hld_01K6FN0001000000000000000H","at":1790847000000},{"id":"hld_01K6FN0001000000000000000J","at":1790847000001,
         "over":{"selection":"sel_01K6FN0001000000000000000S","count":4294967295,"firsts":["agt_01K6FN0001000000000000000A"]}}],
+        "budgets":[{"id":"bdg_01K6FN0001000000000000000A","scope":{"task_class":"support.reply"}}],
         "owner":"prp_01K6FN0001000000000000000P","owners":["prp_01K6FN0001000000000000000P"],"created_at":1790847000000}"#,
     r#"{"id":"wsp_01K6FN0001000000000000000B","name":"b","settings":{},"owner":"prp_01K6FN0001000000000000000P","owners":[],"created_at":0}"#,
 ];

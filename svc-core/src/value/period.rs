@@ -45,6 +45,8 @@ pub enum Period {
     Week,
     /// From the first.
     Month,
+    /// From January, April, July or October: of budgets alone.
+    Quarter,
     /// From January.
     Year,
 }
@@ -121,16 +123,16 @@ impl Hash for Zone {
 
 impl Period {
     /// Every period, shortest first.
-    pub const ALL: [Self; 5] = [Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
+    pub const ALL: [Self; 6] = [Self::Hour, Self::Day, Self::Week, Self::Month, Self::Quarter, Self::Year];
 
-    /// Reads `hour`, `day`, `week`, `month` or `year`.
+    /// Reads a period that a mandate counts over: `hour`, `day`, `week`, `month` or `year`.
     ///
     /// # Errors
     /// [`Invalid`] for any other word.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         Self::ALL
             .into_iter()
-            .find(|it| it.as_str() == text)
+            .find(|it| it.as_str() == text && *it != Self::Quarter)
             .ok_or_else(|| Invalid::new("must be `hour`, `day`, `week`, `month` or `year`"))
     }
 
@@ -142,6 +144,7 @@ impl Period {
             Self::Day => "day",
             Self::Week => "week",
             Self::Month => "month",
+            Self::Quarter => "quarter",
             Self::Year => "year",
         }
     }
@@ -193,6 +196,11 @@ impl Period {
             Self::Month => {
                 let next = if month == 12 { days_of(year + 1, 1, 1) } else { days_of(year, month + 1, 1) };
                 (days_of(year, month, 1), next)
+            }
+            Self::Quarter => {
+                let first = month - (month - 1) % 3;
+                let next = if first == 10 { days_of(year + 1, 1, 1) } else { days_of(year, first + 3, 1) };
+                (days_of(year, first, 1), next)
             }
             Self::Year => (days_of(year, 1, 1), days_of(year + 1, 1, 1)),
         }
@@ -330,10 +338,19 @@ mod tests {
         assert_eq!(Zone::default().as_str(), "UTC");
     }
 
+    /// A quarter has three months.
+    #[test]
+    fn quarters_begin_with_the_first_fourth_seventh_and_tenth_month() {
+        check(Period::Quarter, "UTC", "2026-03-31T23:59:59.999Z", "2026-01-01T00:00:00", "2026-04-01T00:00:00");
+        check(Period::Quarter, "UTC", "2026-04-01T00:00:00Z", "2026-04-01T00:00:00", "2026-07-01T00:00:00");
+        check(Period::Quarter, "UTC", "2026-12-31T12:00:00Z", "2026-10-01T00:00:00", "2027-01-01T00:00:00");
+        check(Period::Quarter, "Europe/Vienna", "2026-09-30T22:00:00Z", "2026-09-30T22:00:00", "2026-12-31T23:00:00");
+    }
+
     /// Periods are read by their words, and stored as them.
     #[test]
     fn periods_are_their_words() {
-        for period in Period::ALL {
+        for period in Period::ALL.into_iter().filter(|it| *it != Period::Quarter) {
             assert_eq!(Period::parse(period.as_str()).unwrap(), period);
             assert_eq!(serde_json::to_string(&period).unwrap(), format!("\"{period}\""));
         }

@@ -45,6 +45,7 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
         settings: asked.settings.clone(),
         plan: Plan::SelfHosted,
         holds: Vec::new(),
+        budgets: Vec::new(),
         owner: owner.id,
         owners: vec![owner.id],
         created_at: now,

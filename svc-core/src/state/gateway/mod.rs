@@ -1,5 +1,6 @@
 //! Model traffic: what models there are and cost, what a call asks for, where it may go, who pays.
 
+mod budget;
 mod call;
 mod catalogue;
 mod context;
@@ -10,6 +11,9 @@ mod routing;
 mod task;
 mod usage;
 
+pub use budget::{
+    Admission, BUDGETS_MAX, Budget, BudgetAt, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Rung, Step, strictest,
+};
 pub use call::{Attempt, Call, CallBudget, CallEnd, CallState, Payer, Target};
 pub use catalogue::{Capability, Figures, Model, ModelTimeouts, Quality, Retention, Upstream};
 pub use context::{CONTEXT_KEPT, Context, Seen};

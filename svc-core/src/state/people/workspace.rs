@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hold::StandingHold;
 use super::plan::Plan;
+use crate::state::gateway::BudgetAt;
 use crate::value::currency::Currency;
 use crate::value::domain::Domain;
 use crate::value::id::{PrincipalId, WorkspaceId};
@@ -30,6 +31,9 @@ pub struct Workspace {
     /// The holds that stand, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<StandingHold>,
+    /// Its budgets for model calls, the oldest first: at most [`BUDGETS_MAX`](crate::state::gateway::BUDGETS_MAX).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetAt>,
     /// The first owner.
     pub owner: PrincipalId,
     /// Every owner, the longest one first. Never empty: the last owner cannot leave.

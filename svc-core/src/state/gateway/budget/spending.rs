@@ -1,0 +1,230 @@
+//! What has been spent and reserved of a budget in its running period.
+//!
+//! A call posts to the period that it was admitted in: one that ends after its period does changes nothing here. So the
+//! period's sums are those of calls admitted in it, and a period begins with nothing spent and nothing reserved.
+//!
+//! **Invariant:** where budgets are enforced, no admission takes `spent + reserved` past `stop`.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Budget, BudgetScope, Rung, Step};
+use crate::state::gateway::{CallBudget, Mode};
+use crate::value::id::{ApprovalId, BudgetId, WorkspaceId};
+use crate::value::link::{Link, Linked};
+use crate::value::period::Zone;
+use crate::value::{MicroUsd, Span, Timestamp};
+
+/// What has been used of a budget.
+///
+/// Single reservations are members of the calls that made them: a budget may have thousands of open calls, and this row is
+/// written with each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetUse {
+    /// Of which budget.
+    pub budget: BudgetId,
+    /// When the running period began.
+    pub start: Timestamp,
+    /// When it ends; absent where it never does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Timestamp>,
+    /// What calls of this period have cost.
+    #[serde(default)]
+    pub spent: MicroUsd,
+    /// What running calls of this period may yet cost.
+    #[serde(default)]
+    pub reserved: MicroUsd,
+    /// How many calls of this period are running.
+    #[serde(default)]
+    pub open: u32,
+    /// What a person has set this period's allocation to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised: Option<MicroUsd>,
+    /// The highest step that the ledger has of this period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Step>,
+    /// The latest approval that was asked for in this period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<ApprovalId>,
+}
+
+/// Read by its budget's id alone.
+impl Linked for BudgetUse {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// What a budget says of a call before it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Which budget.
+    pub budget: BudgetId,
+    /// What it is over.
+    pub scope: BudgetScope,
+    /// The step that the call meets, if any: `stop` where the call would pass it, else the highest other one that is reached.
+    pub step: Option<Step>,
+    /// Whether the call is refused for it. Never in shadow, where [`step`](Self::step) says what would have been.
+    pub refuses: bool,
+    /// What was spent before the call.
+    pub spent: MicroUsd,
+    /// What was reserved before the call.
+    pub reserved: MicroUsd,
+    /// What may be spent in this period.
+    pub allocation: MicroUsd,
+    /// When the period ends; absent where it never does.
+    pub end: Option<Timestamp>,
+}
+
+impl BudgetUse {
+    /// How a budget begins the period that `now` lies in.
+    #[must_use]
+    pub fn begin(budget: &Budget, now: Timestamp, zone: &Zone) -> Self {
+        let (start, end) = budget.period.bounds(now, budget.created_at, zone);
+        Self {
+            budget: budget.id,
+            start,
+            end,
+            spent: MicroUsd::ZERO,
+            reserved: MicroUsd::ZERO,
+            open: 0,
+            raised: None,
+            told: None,
+            asked: None,
+        }
+    }
+
+    /// The use as it is at `now`: this one while its period runs, else a new period's. A running period ends as it began,
+    /// whatever zone the workspace has meanwhile; the next begins where it ended at the earliest.
+    #[must_use]
+    pub fn at(&self, budget: &Budget, now: Timestamp, zone: &Zone) -> Self {
+        match self.end {
+            Some(end) if now >= end => {
+                let begun = Self::begin(budget, now, zone);
+                Self { start: begun.start.max(end), ..begun }
+            }
+            Some(_) | None => self.clone(),
+        }
+    }
+
+    /// What may be spent in this period: the budget's amount, or what a person has raised it to where that is more.
+    #[must_use]
+    pub fn allocation(&self, budget: &Budget) -> MicroUsd {
+        self.raised.map_or(budget.amount, |it| it.max(budget.amount))
+    }
+
+    /// What is spent and reserved together.
+    #[must_use]
+    pub const fn used(&self) -> MicroUsd {
+        self.spent.plus(self.reserved)
+    }
+
+    /// What the budget says of a call that costs at most `micros`. Nothing changes.
+    #[must_use]
+    pub fn admit(&self, budget: &Budget, micros: MicroUsd, mode: Mode) -> Admission {
+        let (used, allocation) = (self.used(), self.allocation(budget));
+        let step = if budget.ladder.stops(used.plus(micros), allocation) {
+            Some(Step::Stop)
+        } else {
+            budget.ladder.reached(used, allocation)
+        };
+        Admission {
+            budget: budget.id,
+            scope: budget.scope.clone(),
+            step,
+            refuses: mode == Mode::Enforce && step.is_some_and(Step::refuses),
+            spent: self.spent,
+            reserved: self.reserved,
+            allocation,
+            end: self.end,
+        }
+    }
+
+    /// Reserves a call's worst case. What is given back is the call's to keep: the period that it posts to.
+    pub fn reserve(&mut self, micros: MicroUsd) -> CallBudget {
+        self.reserved = self.reserved.plus(micros);
+        self.open = self.open.saturating_add(1);
+        CallBudget { id: self.budget, period: self.start }
+    }
+
+    /// A call has come to its end, or lapsed and is charged its estimate: its cost replaces what it reserved. Whether it was
+    /// a call of this period; one of another changes nothing.
+    pub fn settle(&mut self, call: &CallBudget, reserved: MicroUsd, cost: MicroUsd) -> bool {
+        if call.id != self.budget || call.period != self.start {
+            return false;
+        }
+        self.reserved = self.reserved.less(reserved);
+        self.open = self.open.saturating_sub(1);
+        self.spent = self.spent.plus(cost);
+        true
+    }
+
+    /// Another attempt of a running call takes the place of the one before, which is charged `cost`: the same call, so it is
+    /// counted once. Whether it was a call of this period.
+    pub fn again(&mut self, call: &CallBudget, reserved: MicroUsd, cost: MicroUsd, micros: MicroUsd) -> bool {
+        let counted = self.settle(call, reserved, cost);
+        if counted {
+            self.reserve(micros);
+        }
+        counted
+    }
+
+    /// Sets this period's allocation.
+    pub fn raise(&mut self, allocation: MicroUsd) {
+        self.raised = Some(allocation);
+        self.told = None;
+    }
+
+    /// The steps that the ledger has not told of this period and that are reached now, `refused` by one of them included;
+    /// from here on they are told.
+    pub fn news(&mut self, budget: &Budget, refused: Option<Step>) -> Vec<Rung> {
+        let (used, allocation) = (self.used(), self.allocation(budget));
+        let reached = |it: &Rung| {
+            let passed = budget.ladder.passed(MicroUsd::ZERO, used, allocation).any(|passed| passed == *it);
+            passed || refused == Some(it.step)
+        };
+        let untold = budget.ladder.rungs().iter().filter(|it| self.told.is_none_or(|told| it.step > told));
+        let news: Vec<Rung> = untold.filter(|it| reached(it)).copied().collect();
+        if let Some(last) = news.last() {
+            self.told = Some(last.step);
+        }
+        news
+    }
+}
+
+impl Admission {
+    /// What a caller is told beside the answer: nothing while no more than `observe` is reached.
+    #[must_use]
+    pub fn advisory(&self, workspace: WorkspaceId, mode: Mode) -> Option<String> {
+        let step = self.step.filter(|it| *it > Step::Observe)?;
+        let (budget, scope) = (self.budget, self.scope.header(workspace));
+        let used = self.spent.plus(self.reserved);
+        let share = u128::from(used.get()).saturating_mul(100).checked_div(self.allocation.get().into()).unwrap_or(0);
+        let what = match (step, mode) {
+            (Step::Approval | Step::Stop, Mode::Shadow) => "; where budgets are enforced this call would be refused",
+            (Step::Downgrade, Mode::Shadow) => "; where budgets are enforced a cheaper model would be chosen",
+            (Step::Downgrade, Mode::Enforce) => "; cheaper models are preferred",
+            _ => "",
+        };
+        Some(format!("budget {budget} of {scope} is at {share}% of its allocation, step {}{what}", step.as_str()))
+    }
+
+    /// Whole seconds until the period ends, at least 1; `None` where it never does.
+    #[must_use]
+    pub fn retry_after_s(&self, now: Timestamp) -> Option<u32> {
+        let left: Span = self.end?.since(now);
+        let seconds = left.as_millis().saturating_add(999).div_euclid(1_000);
+        Some(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX))
+    }
+}
+
+/// The one of several budgets that speaks for all: the gravest step, refusals first, and within it the narrowest scope; of
+/// two as narrow the older budget.
+#[must_use]
+pub fn strictest(admissions: &[Admission]) -> Option<&Admission> {
+    admissions.iter().max_by_key(|it| (it.refuses, it.step, Reverse((it.scope.width(), it.budget))))
+}
+
+#[cfg(test)]
+mod tests;
