@@ -32,6 +32,7 @@
 
 pub mod answer;
 pub mod command;
+pub mod dialect;
 pub mod engine;
 pub mod rate;
 pub mod refusal;

@@ -14,6 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["limits", "value"],
     &["refusal"],
     &["rate", "state"],
+    &["dialect"],
     &["store"],
     &["turn"],
     &["rules"],

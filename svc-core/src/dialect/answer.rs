@@ -1,0 +1,366 @@
+//! A whole answer of a provider: what it used, why it ended, and how it reads in the client's shape.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::doc::{Form, Tape, Value, length};
+use super::error::ProviderError;
+use super::finish::Finish;
+use super::usage::{self, Told};
+use super::write::Out;
+use crate::state::gateway::{Dialect, Usage};
+
+/// More uses of one tool than an answer has: a count above is no count.
+const USES_MAX: i64 = 1 << 20;
+
+/// A provider's answer, kept as it was written.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Answer {
+    dialect: Dialect,
+    text: String,
+    tape: Tape,
+    usage: Option<Usage>,
+    input: Option<Usage>,
+    finish: Option<Finish>,
+    text_bytes: u64,
+    model: Option<Box<str>>,
+    server_tools: BTreeMap<Box<str>, u64>,
+}
+
+/// Why what a provider sent with status 200 is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// It is not JSON.
+    #[error("it sent what is not JSON")]
+    NotJson,
+    /// It is JSON, and no answer of the provider's shape.
+    #[error("it sent JSON that is no answer")]
+    NotAnswer,
+    /// It is an error in spite of its status.
+    #[error("it answered with an error: {}", .0.message)]
+    Failed(ProviderError),
+}
+
+impl Answer {
+    /// Reads the body of a provider's answer.
+    ///
+    /// # Errors
+    /// [`Unreadable`] for what is no answer of the provider's shape.
+    pub fn read(upstream: Dialect, bytes: &[u8]) -> Result<Self, Unreadable> {
+        let text = std::str::from_utf8(bytes).map_err(|_| Unreadable::NotJson)?;
+        let tape = Tape::of(text).map_err(|_| Unreadable::NotJson)?;
+        let root = tape.root(text);
+        if root.given("error").is_some() {
+            let error = ProviderError::of(root).unwrap_or_else(|| ProviderError::read(b"{}"));
+            return Err(Unreadable::Failed(error));
+        }
+        let facts = match upstream {
+            Dialect::Chat => chat_facts(root),
+            Dialect::Messages => messages_facts(root),
+        };
+        let Facts { usage, input, finish, text_bytes, calls, server_tools } = facts.ok_or(Unreadable::NotAnswer)?;
+        let model = root.text_of("model").filter(|it| !it.is_empty()).map(Into::into);
+        let usage = usage::believed(usage, text_bytes > 0 || calls);
+        let text = text.to_owned();
+        Ok(Self { dialect: upstream, text, tape, usage, input, finish, text_bytes, model, server_tools })
+    }
+
+    /// What the provider told of the usage; `None` where it told nothing, or zero beside text, so that it is to be
+    /// estimated.
+    #[must_use]
+    pub const fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// What it told of the input alone, where it can be believed.
+    #[must_use]
+    pub const fn input(&self) -> Option<Usage> {
+        self.input
+    }
+
+    /// Why it ended, where that was told.
+    #[must_use]
+    pub const fn finish(&self) -> Option<Finish> {
+        self.finish
+    }
+
+    /// UTF-8 bytes of text, thinking and tool arguments, over all its choices.
+    #[must_use]
+    pub const fn text_bytes(&self) -> u64 {
+        self.text_bytes
+    }
+
+    /// The model as the provider names it.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Uses of tools that the provider ran itself, by the name under which they are priced.
+    #[must_use]
+    pub const fn server_tools(&self) -> &BTreeMap<Box<str>, u64> {
+        &self.server_tools
+    }
+
+    /// The body for the client: the provider's own bytes where both speak the same, else translated. `created_s` are the
+    /// seconds since 1970 that an answer of the chat shape tells where the provider's shape has none.
+    #[must_use]
+    pub fn to_client(&self, client: Dialect, created_s: u64) -> Vec<u8> {
+        let root = self.tape.root(&self.text);
+        match (self.dialect, client) {
+            (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => self.text.clone().into_bytes(),
+            (Dialect::Messages, Dialect::Chat) => self.as_chat(root, created_s),
+            (Dialect::Chat, Dialect::Messages) => self.as_messages(root),
+        }
+    }
+
+    fn as_chat(&self, root: Value<'_>, created_s: u64) -> Vec<u8> {
+        let mut out = Out::default();
+        out.object(|out| {
+            out.name("id").raw(raw_text(root, "id", "\"chatcmpl-0\""));
+            out.name("object").text("chat.completion");
+            out.name("created").number(created_s);
+            out.name("model").raw(raw_text(root, "model", "\"\""));
+            out.name("choices").list(|out| {
+                out.object(|out| {
+                    out.name("index").number(0);
+                    out.name("message").object(|out| chat_message(out, root));
+                    out.name("logprobs").null();
+                    out.name("finish_reason").text(self.finish.unwrap_or(Finish::Stop).chat());
+                });
+            });
+            usage::write_chat(out.name("usage"), &self.told());
+        });
+        out.into_bytes()
+    }
+
+    fn as_messages(&self, root: Value<'_>) -> Vec<u8> {
+        let choice = root.get("choices").and_then(|it| it.items().next());
+        let message = choice.and_then(|it| it.get("message"));
+        let calls = message.and_then(|it| it.get("tool_calls")).is_some_and(|it| it.items().next().is_some());
+        let refused = message.and_then(|it| it.text_of("refusal")).is_some_and(|it| !it.is_empty());
+        let finish = match self.finish.unwrap_or(Finish::Stop) {
+            _ if refused => Finish::Refusal,
+            // Some providers say that they are done where they wait for tools.
+            Finish::Stop if calls => Finish::ToolCalls,
+            other => other,
+        };
+        let mut out = Out::default();
+        out.object(|out| {
+            out.name("id").raw(raw_text(root, "id", "\"msg_0\""));
+            out.name("type").text("message");
+            out.name("role").text("assistant");
+            out.name("model").raw(raw_text(root, "model", "\"\""));
+            out.name("content").list(|out| {
+                if let Some(message) = message {
+                    blocks(out, message);
+                }
+            });
+            out.name("stop_reason").text(finish.messages());
+            out.name("stop_sequence").null();
+            usage::write_messages(out.name("usage"), &self.told());
+        });
+        out.into_bytes()
+    }
+
+    /// The usage as the client is told it: nothing is made up where the provider told nothing.
+    fn told(&self) -> Usage {
+        self.usage.or(self.input).unwrap_or_default()
+    }
+}
+
+/// No text of the answer.
+impl fmt::Debug for Answer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("Answer");
+        out.field("dialect", &self.dialect).field("usage", &self.usage).field("finish", &self.finish);
+        out.finish_non_exhaustive()
+    }
+}
+
+/// The text of this member as JSON, else another.
+fn raw_text<'a>(object: Value<'a>, name: &str, other: &'a str) -> &'a str {
+    object.get(name).filter(|it| it.is_text() && !it.is_empty_text()).map_or(other, |it| it.raw())
+}
+
+#[derive(Default)]
+struct Facts {
+    usage: Option<Usage>,
+    input: Option<Usage>,
+    finish: Option<Finish>,
+    text_bytes: u64,
+    calls: bool,
+    server_tools: BTreeMap<Box<str>, u64>,
+}
+
+fn chat_facts(root: Value<'_>) -> Option<Facts> {
+    let choices = root.get("choices").filter(|it| it.form() == Form::List)?;
+    let mut facts = Facts::default();
+    for choice in choices.items() {
+        let reason = choice.text_of("finish_reason").map(|it| Finish::from_chat(&it));
+        facts.finish = facts.finish.or(reason);
+        let Some(message) = choice.get("message") else { continue };
+        for name in ["content", "reasoning_content", "reasoning", "refusal"] {
+            let Some(value) = message.given(name) else { continue };
+            let parts: u64 = value.items().map(|it| length(it.raw())).sum();
+            facts.text_bytes = facts.text_bytes.saturating_add(value.text_len()).saturating_add(parts);
+        }
+        for call in message.get("tool_calls").iter().flat_map(|it| it.items()) {
+            facts.calls = true;
+            let arguments = call.get("function").and_then(|it| it.get("arguments"));
+            facts.text_bytes = facts.text_bytes.saturating_add(arguments.map_or(0, |it| it.text_len()));
+        }
+        facts.calls |= message.given("function_call").is_some() || message.given("audio").is_some();
+        if message.get("annotations").is_some_and(|it| it.items().next().is_some()) {
+            facts.server_tools.insert("web_search".into(), 1);
+        }
+    }
+    if let Some(told) = root.given("usage") {
+        facts.usage = usage::chat(told);
+        let input = facts.usage.map(|it| Usage { output: 0, reasoning: 0, ..it });
+        facts.input = input.filter(|it| it.all_input() > 0);
+        server_tools_of_chat(told, &mut facts.server_tools);
+    }
+    Some(facts)
+}
+
+fn messages_facts(root: Value<'_>) -> Option<Facts> {
+    let content = root.get("content").filter(|it| it.form() == Form::List)?;
+    let reason = root.text_of("stop_reason").map(|it| Finish::from_messages(&it));
+    let mut facts = Facts { finish: reason, ..Facts::default() };
+    for block in content.items() {
+        let bytes = match &*block.text_of("type").unwrap_or_default() {
+            "text" => block.get("text").map_or(0, |it| it.text_len()),
+            "thinking" => block.get("thinking").map_or(0, |it| it.text_len()),
+            "tool_use" => {
+                facts.calls = true;
+                block.get("input").map_or(0, |it| length(it.raw()))
+            }
+            "server_tool_use" => {
+                let name = block.text_of("name").unwrap_or_default();
+                *facts.server_tools.entry(name.into()).or_default() += 1;
+                0
+            }
+            _ => 0,
+        };
+        facts.text_bytes = facts.text_bytes.saturating_add(bytes);
+    }
+    if let Some(usage) = root.given("usage") {
+        let mut told = Told::default();
+        told.add(usage);
+        (facts.usage, facts.input) = (told.whole(), told.input());
+        server_tool_uses(usage, &mut facts.server_tools);
+    }
+    Some(facts)
+}
+
+/// What a usage of the messages shape tells of tools that the provider ran; it holds against what was counted.
+pub(super) fn server_tool_uses(usage: Value<'_>, uses: &mut BTreeMap<Box<str>, u64>) {
+    for (name, count) in usage.get("server_tool_use").iter().flat_map(|it| it.members()) {
+        let name = name.text().unwrap_or_default();
+        let name = name.strip_suffix("_requests").unwrap_or(&name);
+        let count = count.integer().filter(|it| (1..=USES_MAX).contains(it)).and_then(|it| u64::try_from(it).ok());
+        if let Some(count) = count {
+            let known = uses.entry(name.into()).or_default();
+            *known = count.max(*known);
+        }
+    }
+}
+
+/// What a usage of the chat shape tells of searches.
+pub(super) fn server_tools_of_chat(usage: Value<'_>, uses: &mut BTreeMap<Box<str>, u64>) {
+    let searches = usage.get("num_search_queries").and_then(|it| it.integer());
+    if let Some(count) = searches.filter(|it| (1..=USES_MAX).contains(it)).and_then(|it| u64::try_from(it).ok()) {
+        uses.insert("web_search".into(), count);
+    }
+}
+
+/// A message of the chat shape out of an answer of the messages shape.
+fn chat_message(out: &mut Out, root: Value<'_>) {
+    let blocks = || root.get("content").into_iter().flat_map(|it| it.items());
+    let of = |kind: &'static str| blocks().filter(move |it| it.has("type", kind));
+    let joined = |kind: &'static str, member: &str| {
+        let texts: Vec<_> = of(kind).filter_map(|it| it.text_of(member)).collect();
+        (!texts.is_empty()).then(|| texts.concat())
+    };
+    out.name("role").text("assistant");
+    match joined("text", "text") {
+        Some(text) => out.name("content").text(&text),
+        None => out.name("content").null(),
+    }
+    out.name("refusal").null();
+    if let Some(thinking) = joined("thinking", "thinking") {
+        out.name("reasoning_content").text(&thinking);
+    }
+    // A client that sends these back lets the model go on from its own thinking.
+    if of("thinking").chain(of("redacted_thinking")).next().is_some() {
+        out.name("thinking_blocks").list(|out| {
+            for block in blocks().filter(|it| it.has("type", "thinking") || it.has("type", "redacted_thinking")) {
+                out.raw(block.raw());
+            }
+        });
+    }
+    if of("tool_use").next().is_some() {
+        out.name("tool_calls").list(|out| {
+            for block in of("tool_use") {
+                out.object(|out| {
+                    out.name("id").raw(raw_text(block, "id", "\"\""));
+                    out.name("type").text("function");
+                    out.name("function").object(|out| {
+                        out.name("name").raw(raw_text(block, "name", "\"\""));
+                        out.name("arguments").text(block.get("input").map_or("{}", |it| it.raw()));
+                    });
+                });
+            }
+        });
+    }
+}
+
+/// Blocks of the messages shape out of a message of the chat shape.
+fn blocks(out: &mut Out, message: Value<'_>) {
+    let mut block = |kind: &str, member: &str, text: &str| {
+        if !text.is_empty() {
+            out.object(|out| {
+                out.name("type").text(kind);
+                out.name(member).text(text);
+                if kind == "thinking" {
+                    out.name("signature").text("");
+                }
+            });
+        }
+    };
+    let thinking = message.text_of("reasoning_content").or_else(|| message.text_of("reasoning"));
+    block("thinking", "thinking", &thinking.unwrap_or_default());
+    if let Some(content) = message.given("content") {
+        block("text", "text", &content.text().unwrap_or_default());
+        for part in content.items() {
+            for inner in part.get("thinking").iter().flat_map(|it| it.items()) {
+                block("thinking", "thinking", &inner.text_of("text").unwrap_or_default());
+            }
+            block("text", "text", &part.text_of("text").unwrap_or_default());
+        }
+    }
+    block("text", "text", &message.text_of("refusal").unwrap_or_default());
+    let calls = message.get("tool_calls");
+    for (at, call) in calls.iter().flat_map(|it| it.items()).enumerate() {
+        let Some(function) = call.get("function") else { continue };
+        let id = format!("\"call_{at}\"");
+        out.object(|out| {
+            out.name("type").text("tool_use");
+            out.name("id").raw(raw_text(call, "id", &id));
+            out.name("name").raw(raw_text(function, "name", "\"\""));
+            write_input(out.name("input"), &function.text_of("arguments").unwrap_or_default());
+        });
+    }
+}
+
+/// Arguments as an object. What is no object stands in one, under a name of its own, so that nothing is lost.
+pub(super) fn write_input(out: &mut Out, arguments: &str) {
+    if arguments.trim().is_empty() {
+        return out.object(|_| {});
+    }
+    match Tape::of(arguments) {
+        Ok(tape) if tape.root(arguments).form() == Form::Object => out.raw(arguments.trim()),
+        Ok(_) | Err(_) => out.object(|out| out.name("arguments").text(arguments)),
+    }
+}

@@ -1,0 +1,653 @@
+//! JSON as it lies in its text: read once, strictly, with where each value begins and ends.
+//!
+//! A model's traffic is passed on as it was written, but for a few places. So it is not turned into values and back:
+//! its text is kept, beside a flat list of what stands where.
+//!
+//! **Invariant:** it takes what [`Json::parse`](crate::value::json::Json::parse) takes, and also numbers that no double
+//! can hold: those are the model's business.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::value::json::DEPTH_MAX;
+
+/// Up to so many members, comparing every pair is cheaper than sorting.
+const PAIRWISE_MAX: usize = 12;
+/// So many characters of a caller's own text stand in a message.
+const QUOTED_MAX: usize = 64;
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number, by its literal.
+    Number,
+    /// A string without escapes.
+    Plain,
+    /// A string with escapes.
+    Escaped,
+    /// An array.
+    List,
+    /// An object.
+    Object,
+}
+
+/// One value: where it stands in the text, and which node follows once all within it are passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    start: u32,
+    end: u32,
+    next: u32,
+    form: Form,
+}
+
+/// The nodes of a text, outermost first; an object's names and values take turns. Kept apart from the text so that one
+/// list serves the events of a whole stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tape(Vec<Node>);
+
+/// Why a text is not JSON: one clause for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NotJson(Cow<'static, str>);
+
+impl fmt::Display for NotJson {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl Tape {
+    /// Reads one JSON text.
+    pub(super) fn of(text: &str) -> Result<Self, NotJson> {
+        let mut tape = Self::default();
+        tape.read(text)?;
+        Ok(tape)
+    }
+
+    /// Reads the next text in place of the last.
+    pub(super) fn read(&mut self, text: &str) -> Result<(), NotJson> {
+        self.0.clear();
+        if u32::try_from(text.len()).is_err() {
+            return Err(NotJson("is over 4 GiB".into()));
+        }
+        let mut scan = Scan { text, bytes: text.as_bytes(), at: 0, nodes: std::mem::take(&mut self.0) };
+        let read = scan.whole();
+        self.0 = std::mem::take(&mut scan.nodes);
+        if read.is_err() {
+            self.0.clear();
+        }
+        read
+    }
+
+    /// The outermost value of the text that was read last; `text` must be that text.
+    pub(super) fn root<'a>(&'a self, text: &'a str) -> Value<'a> {
+        Value { text, nodes: &self.0, at: 0 }
+    }
+}
+
+/// A value in its text.
+#[derive(Clone, Copy)]
+pub(super) struct Value<'a> {
+    text: &'a str,
+    nodes: &'a [Node],
+    at: usize,
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.raw())
+    }
+}
+
+impl<'a> Value<'a> {
+    fn node(&self) -> Option<&'a Node> {
+        self.nodes.get(self.at)
+    }
+
+    /// What it is.
+    pub(super) fn form(&self) -> Form {
+        self.node().map_or(Form::Null, |it| it.form)
+    }
+
+    /// Where it stands in the text.
+    pub(super) fn span(&self) -> (usize, usize) {
+        self.node().map_or((0, 0), |it| (index(it.start), index(it.end)))
+    }
+
+    /// As it was written.
+    pub(super) fn raw(&self) -> &'a str {
+        let (start, end) = self.span();
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// The text, where this is one.
+    pub(super) fn text(&self) -> Option<Cow<'a, str>> {
+        match self.form() {
+            Form::Plain => Some(Cow::Borrowed(unquoted(self.raw()))),
+            Form::Escaped => serde_json::from_str(self.raw()).ok().map(Cow::Owned),
+            Form::Null | Form::Bool(_) | Form::Number | Form::List | Form::Object => None,
+        }
+    }
+
+    /// Whether this is exactly this text.
+    pub(super) fn is(&self, text: &str) -> bool {
+        match self.form() {
+            Form::Plain => unquoted(self.raw()) == text,
+            Form::Escaped => self.text().is_some_and(|it| it == text),
+            Form::Null | Form::Bool(_) | Form::Number | Form::List | Form::Object => false,
+        }
+    }
+
+    /// Whether this is a text.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.form(), Form::Plain | Form::Escaped)
+    }
+
+    /// Whether this is a text of no characters.
+    pub(super) fn is_empty_text(&self) -> bool {
+        self.is_text() && self.raw().len() == 2
+    }
+
+    /// Whether this is `null`.
+    pub(super) fn is_null(&self) -> bool {
+        self.form() == Form::Null
+    }
+
+    /// The truth value, where this is one.
+    pub(super) fn bool(&self) -> Option<bool> {
+        match self.form() {
+            Form::Bool(it) => Some(it),
+            Form::Null | Form::Number | Form::Plain | Form::Escaped | Form::List | Form::Object => None,
+        }
+    }
+
+    /// The whole number, where this was written as one that fits.
+    pub(super) fn integer(&self) -> Option<i64> {
+        if self.form() == Form::Number { self.raw().parse().ok() } else { None }
+    }
+
+    /// The members in the order sent, where this is an object; else none.
+    pub(super) fn members(&self) -> impl Iterator<Item = (Self, Self)> + use<'a> {
+        let mut children = self.children(Form::Object);
+        std::iter::from_fn(move || Some((children.next()?, children.next()?)))
+    }
+
+    /// The items, where this is a list; else none.
+    pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
+        self.children(Form::List)
+    }
+
+    fn children(&self, form: Form) -> Children<'a> {
+        let (at, end) = match self.node() {
+            Some(node) if node.form == form => (self.at + 1, index(node.next)),
+            Some(_) | None => (0, 0),
+        };
+        Children { text: self.text, nodes: self.nodes, at, end }
+    }
+
+    /// The member of this name, where this is an object that has one.
+    pub(super) fn get(&self, name: &str) -> Option<Self> {
+        self.members().find(|(it, _)| it.is(name)).map(|(_, value)| value)
+    }
+
+    /// The member of this name unless it is `null`.
+    pub(super) fn given(&self, name: &str) -> Option<Self> {
+        self.get(name).filter(|it| !it.is_null())
+    }
+
+    /// The text of the member of this name.
+    pub(super) fn text_of(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.get(name)?.text()
+    }
+
+    /// Whether the member of this name is exactly this text.
+    pub(super) fn has(&self, name: &str, text: &str) -> bool {
+        self.get(name).is_some_and(|it| it.is(text))
+    }
+
+    /// UTF-8 bytes of the text; 0 where this is none.
+    pub(super) fn text_len(&self) -> u64 {
+        match self.form() {
+            Form::Plain => length(unquoted(self.raw())),
+            Form::Escaped => self.text().map_or(0, |it| length(&it)),
+            Form::Null | Form::Bool(_) | Form::Number | Form::List | Form::Object => 0,
+        }
+    }
+}
+
+/// UTF-8 bytes of a text.
+pub(super) fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+fn index(at: u32) -> usize {
+    usize::try_from(at).unwrap_or(usize::MAX)
+}
+
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// What stands between the quotes of a string.
+fn unquoted(raw: &str) -> &str {
+    raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default()
+}
+
+/// The values directly within another.
+#[derive(Clone, Copy)]
+struct Children<'a> {
+    text: &'a str,
+    nodes: &'a [Node],
+    at: usize,
+    end: usize,
+}
+
+impl<'a> Iterator for Children<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        if self.at >= self.end {
+            return None;
+        }
+        let value = Value { text: self.text, nodes: self.nodes, at: self.at };
+        self.at = index(value.node()?.next);
+        Some(value)
+    }
+}
+
+/// A text that is being read.
+struct Scan<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    nodes: Vec<Node>,
+}
+
+impl Scan<'_> {
+    fn whole(&mut self) -> Result<(), NotJson> {
+        self.value(DEPTH_MAX)?;
+        self.space();
+        if self.at == self.bytes.len() { Ok(()) } else { self.fault("holds something behind its value") }
+    }
+
+    fn fault<T>(&self, what: &str) -> Result<T, NotJson> {
+        Err(NotJson(format!("{what} at byte {}", self.at).into()))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    /// Adds a node that begins here; its end is told by [`Self::close`].
+    fn open(&mut self, form: Form) -> usize {
+        self.nodes.push(Node { start: offset(self.at), end: 0, next: 0, form });
+        self.nodes.len() - 1
+    }
+
+    fn close(&mut self, node: usize) {
+        let next = offset(self.nodes.len());
+        if let Some(it) = self.nodes.get_mut(node) {
+            it.end = offset(self.at);
+            it.next = next;
+        }
+    }
+
+    fn value(&mut self, levels: usize) -> Result<(), NotJson> {
+        self.space();
+        match self.peek() {
+            Some(b'"') => self.string(),
+            Some(b'{') => self.object(levels),
+            Some(b'[') => self.list(levels),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true", Form::Bool(true)),
+            Some(b'f') => self.word("false", Form::Bool(false)),
+            Some(b'n') => self.word("null", Form::Null),
+            Some(_) => self.fault("holds no value"),
+            None => self.fault("ends too early"),
+        }
+    }
+
+    fn word(&mut self, word: &str, form: Form) -> Result<(), NotJson> {
+        if !self.bytes.get(self.at..).unwrap_or_default().starts_with(word.as_bytes()) {
+            return self.fault("holds no value");
+        }
+        let node = self.open(form);
+        self.at += word.len();
+        self.close(node);
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), NotJson> {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        if self.at == start { self.fault("holds a number without digits") } else { Ok(()) }
+    }
+
+    fn number(&mut self) -> Result<(), NotJson> {
+        let node = self.open(Form::Number);
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'0'..=b'9')) {
+                return self.fault("holds a number that begins with 0");
+            }
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        self.close(node);
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<(), NotJson> {
+        let node = self.open(Form::Plain);
+        self.at += 1;
+        loop {
+            self.at += plain(self.bytes.get(self.at..).unwrap_or_default());
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    if let Some(it) = self.nodes.get_mut(node) {
+                        it.form = Form::Escaped;
+                    }
+                    self.escape()?;
+                }
+                Some(_) => return self.fault("holds a control character in a string"),
+                None => return self.fault("ends in a string"),
+            }
+        }
+        self.at += 1;
+        self.close(node);
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<(), NotJson> {
+        match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 2;
+                Ok(())
+            }
+            Some(b'u') => match self.unit(self.at)? {
+                0xD800..=0xDBFF => {
+                    let pair = self.bytes.get(self.at + 6..self.at + 8) == Some(b"\\u");
+                    if !pair || !matches!(self.unit(self.at + 6)?, 0xDC00..=0xDFFF) {
+                        return self.fault("holds half a surrogate pair");
+                    }
+                    self.at += 12;
+                    Ok(())
+                }
+                0xDC00..=0xDFFF => self.fault("holds half a surrogate pair"),
+                _ => {
+                    self.at += 6;
+                    Ok(())
+                }
+            },
+            Some(_) | None => self.fault("holds an unknown escape"),
+        }
+    }
+
+    /// The code unit of the escape `\uXXXX` that begins at `at`.
+    fn unit(&self, at: usize) -> Result<u32, NotJson> {
+        let digits = self.bytes.get(at + 2..at + 6).filter(|it| it.iter().all(u8::is_ascii_hexdigit));
+        let unit = digits.and_then(|it| std::str::from_utf8(it).ok()).and_then(|it| u32::from_str_radix(it, 16).ok());
+        unit.map_or_else(|| self.fault("holds an unknown escape"), Ok)
+    }
+
+    fn list(&mut self, levels: usize) -> Result<(), NotJson> {
+        let inner = self.inner(levels)?;
+        let node = self.open(Form::List);
+        self.at += 1;
+        self.space();
+        if self.peek() != Some(b']') {
+            loop {
+                self.value(inner)?;
+                self.space();
+                match self.peek() {
+                    Some(b',') => self.at += 1,
+                    Some(b']') => break,
+                    Some(_) => return self.fault("lacks a comma in a list"),
+                    None => return self.fault("ends in a list"),
+                }
+            }
+        }
+        self.at += 1;
+        self.close(node);
+        Ok(())
+    }
+
+    fn object(&mut self, levels: usize) -> Result<(), NotJson> {
+        let inner = self.inner(levels)?;
+        let node = self.open(Form::Object);
+        self.at += 1;
+        self.space();
+        if self.peek() != Some(b'}') {
+            loop {
+                self.space();
+                if self.peek() != Some(b'"') {
+                    return self.fault("lacks a member's name");
+                }
+                self.string()?;
+                self.space();
+                if self.peek() != Some(b':') {
+                    return self.fault("lacks a colon behind a member's name");
+                }
+                self.at += 1;
+                self.value(inner)?;
+                self.space();
+                match self.peek() {
+                    Some(b',') => self.at += 1,
+                    Some(b'}') => break,
+                    Some(_) => return self.fault("lacks a comma in an object"),
+                    None => return self.fault("ends in an object"),
+                }
+            }
+        }
+        self.at += 1;
+        self.close(node);
+        match repeated(Value { text: self.text, nodes: &self.nodes, at: node }) {
+            Some(name) => Err(NotJson(format!("holds the member name `{}` twice", quoted(&name)).into())),
+            None => Ok(()),
+        }
+    }
+
+    fn inner(&self, levels: usize) -> Result<usize, NotJson> {
+        levels.checked_sub(1).ok_or_else(|| NotJson(format!("is nested deeper than {DEPTH_MAX} levels").into()))
+    }
+}
+
+/// How many bytes go by before a quote, a backslash or a control character. Eight at a time: prompts are long.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
+    const fn zeros(word: u64) -> u64 {
+        word.wrapping_sub(ONES) & !word & TOPS
+    }
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut at = 0;
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        let quote = zeros(word ^ u64::from_ne_bytes([b'"'; 8]));
+        let slash = zeros(word ^ u64::from_ne_bytes([b'\\'; 8]));
+        let control = word.wrapping_sub(u64::from_ne_bytes([0x20; 8])) & !word & TOPS;
+        if (quote | slash | control) != 0 {
+            break;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().position(|it| matches!(it, b'"' | b'\\' | 0..=0x1F)).unwrap_or(rest.len())
+}
+
+/// A name that stands twice. Sorting, not hashing: no choice of names makes it slow, and it needs no random seed.
+fn repeated(object: Value<'_>) -> Option<Cow<'_, str>> {
+    let mut pairs = 0_usize;
+    for (at, (name, _)) in object.members().enumerate() {
+        if at >= PAIRWISE_MAX {
+            return repeated_of_many(object);
+        }
+        pairs = at;
+        let raw = name.raw();
+        for (other, _) in object.members().take(at) {
+            let same = match (name.form(), other.form()) {
+                (Form::Plain, Form::Plain) => other.raw() == raw,
+                _ => other.text() == name.text(),
+            };
+            if same {
+                return name.text();
+            }
+        }
+    }
+    debug_assert!(pairs < PAIRWISE_MAX, "more are sorted");
+    None
+}
+
+fn repeated_of_many(object: Value<'_>) -> Option<Cow<'_, str>> {
+    let mut names: Vec<Cow<'_, str>> = object.members().filter_map(|(name, _)| name.text()).collect();
+    names.sort_unstable();
+    names.windows(2).find_map(|pair| match pair {
+        [a, b] if a == b => Some(a.clone()),
+        _ => None,
+    })
+}
+
+/// A caller's text, cut to what a message can bear, with what does not show written as escapes.
+pub(super) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_MAX) {
+        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default().escape_debug()),
+        None => text.escape_debug().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::value::json::Json;
+
+    fn agrees(text: &str) {
+        let (own, strict) = (Tape::of(text), Json::parse(text.as_bytes()));
+        match (&own, &strict) {
+            (Ok(tape), Ok(json)) => {
+                assert_eq!(Json::parse(tape.root(text).raw().as_bytes()).as_ref(), Ok(json));
+                same(tape.root(text), json);
+            }
+            (Err(_), Err(_)) => {}
+            _ => panic!("{text:?}: {own:?} beside {strict:?}"),
+        }
+    }
+
+    fn same(value: Value<'_>, json: &Json) {
+        match json {
+            Json::Null => assert!(value.is_null()),
+            Json::Bool(it) => assert_eq!(value.bool(), Some(*it)),
+            Json::Number(_) => assert_eq!(value.form(), Form::Number),
+            Json::Text(it) => {
+                assert_eq!(value.text().as_deref(), Some(&**it));
+                assert_eq!(value.text_len(), it.len() as u64);
+            }
+            Json::List(items) => {
+                assert_eq!(value.items().count(), items.len());
+                value.items().zip(items).for_each(|(a, b)| same(a, b));
+            }
+            Json::Object(members) => {
+                assert_eq!(value.members().count(), members.len());
+                for ((name, value), (other, json)) in value.members().zip(members) {
+                    assert!(name.is(other));
+                    same(value, json);
+                }
+            }
+        }
+    }
+
+    /// Two readers of one body must not disagree: what the gate's own reader takes and refuses, this one does.
+    #[test]
+    fn it_reads_what_the_other_reader_reads() {
+        for text in [
+            "",
+            " ",
+            "{",
+            "[",
+            "nul",
+            "{\"a\"}",
+            "[1,]",
+            "{\"a\":1,}",
+            "[1]x",
+            "{} {}",
+            "01",
+            "+1",
+            ".5",
+            "1.",
+            "1e",
+            "-",
+            "NaN",
+            "\"\n\"",
+            "\"\0\"",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\u{feff}{}",
+            "{\"a\":1,\"a\":1}",
+            "{\"a\":1,\"\\u0061\":2}",
+            "[{\"a\":{\"b\":1,\"b\":1}}]",
+            "\"\\ud800\"",
+            "\"\\udc00\"",
+            "\"\\ud800x\"",
+            "\"\\ud83d\\ud83d\"",
+            "\"\\u+123\"",
+            "\"\\ud83d\\ude00\"",
+            "{\"a\":[1,2,{\"b\":\"\\n\"}],\"c\":-0.5e+3}",
+            " [ 1 , \"€\" ] ",
+            "\"abcdefgh\\tijklmnop\"",
+            "\"1234567\x7f\u{80}\"",
+            "{\"a\" : {} , \"b\" : [ ] }",
+            "-",
+            "--1",
+            "1-",
+            "[1 2]",
+            "{\"a\":1 \"b\":2}",
+            "truex",
+        ] {
+            agrees(text);
+        }
+        let many: String = (0..40).map(|it| format!("\"n{it}\":{it},")).collect();
+        agrees(&format!("{{{many}\"x\":1}}"));
+        agrees(&format!("{{{many}\"n7\":1}}"));
+        for deep in [DEPTH_MAX, DEPTH_MAX + 1] {
+            agrees(&format!("{}{}", "[".repeat(deep), "]".repeat(deep)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_alike(text in "[\\[\\]{}:, \"a\\\\u0-9eEdD.tnrflse+-]{0,24}") {
+            // A number that no double can hold is the one thing that this reader takes and the other does not.
+            let digits = text.bytes().filter(u8::is_ascii_digit).count();
+            prop_assume!(!(text.contains(['e', 'E']) && digits > 2));
+            agrees(&text);
+        }
+    }
+}

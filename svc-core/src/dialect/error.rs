@@ -1,0 +1,197 @@
+//! What providers say when they refuse, cut to what may be shown; and svc's own word where a stream breaks.
+
+use super::doc::{Tape, Value};
+use super::write::Out;
+use crate::state::gateway::Dialect;
+
+/// So many characters of a provider's message are shown.
+const SHOWN_MAX: usize = 300;
+/// A word of so many characters of letters and digits mixed may be a key.
+const KEY_MIN: usize = 20;
+/// So much of a provider's error is looked at, in bytes.
+const LOOKED_AT_MAX: usize = 64 * 1024;
+
+/// A provider's refusal: what may be shown of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderError {
+    /// What it says, without anything that looks like a key, at most 300 characters.
+    pub message: Box<str>,
+    /// Its own word for the kind of error.
+    pub kind: Option<Box<str>>,
+    /// The field that it blames, where it names one.
+    pub field: Option<Box<str>>,
+}
+
+impl ProviderError {
+    /// Reads the body of an answer that is an error, in whatever shape it came.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Self {
+        let none = |what: &str| Self { message: what.into(), kind: None, field: None };
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return none("it said nothing");
+        }
+        let start = bytes.get(..LOOKED_AT_MAX).unwrap_or(bytes);
+        let text = String::from_utf8_lossy(start);
+        if text.trim_start().starts_with('<') {
+            return none("it answered with a page for people");
+        }
+        match Tape::of(&text) {
+            Ok(tape) => Self::of(tape.root(&text)).unwrap_or_else(|| none("it did not say why")),
+            Err(_) => none(&shown(&text)),
+        }
+    }
+
+    /// An error in either shape: `{error: {…}}`, `{type: "error", error: {…}}`, `{error: "…"}`, `{message: "…"}`,
+    /// `{detail: …}`, or a list that holds one.
+    pub(super) fn of(root: Value<'_>) -> Option<Self> {
+        if let Some(first) = root.items().next() {
+            return Self::of(first);
+        }
+        let error = root.given("error").unwrap_or(root);
+        let message = if error.is_text() {
+            error.text()
+        } else {
+            ["message", "detail", "error_description"].iter().find_map(|it| error.text_of(it))
+        };
+        let message = message.or_else(|| {
+            let detail = root.get("detail").and_then(|it| it.items().next());
+            detail.and_then(|it| it.text_of("msg"))
+        })?;
+        let word = |name: &str| error.text_of(name).filter(|_| !error.is_text()).map(|it| shown(&it).into());
+        Some(Self {
+            message: shown(&message).into(),
+            kind: word("type").or_else(|| word("code")),
+            field: word("param"),
+        })
+    }
+}
+
+/// A provider's text on one line, without what may be a key, cut to [`SHOWN_MAX`].
+fn shown(text: &str) -> String {
+    let mut out = String::new();
+    let mut left = SHOWN_MAX;
+    for word in text.split(|it: char| it.is_whitespace() || it.is_control()).filter(|it| !it.is_empty()) {
+        let word = if may_be_key(word) { "[left out]" } else { word };
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        match word.char_indices().nth(left) {
+            Some((cut, _)) => {
+                out.push_str(word.get(..cut).unwrap_or_default());
+                out.push('…');
+                return out;
+            }
+            None => out.push_str(word),
+        }
+        left = left.saturating_sub(word.chars().count() + 1);
+        if left == 0 {
+            out.push('…');
+            return out;
+        }
+    }
+    out
+}
+
+/// Whether a word may hold a key: begins like one, is partly starred out, or is long and mixes letters and digits.
+fn may_be_key(word: &str) -> bool {
+    const PREFIXES: &[&str] = &["sk-", "sk_", "pk-", "gsk_", "xai-", "AIza", "AKIA", "ghp_", "Bearer"];
+    word.split(|it: char| !(it.is_ascii_alphanumeric() || "-_*.".contains(it))).any(|piece| {
+        let mixed = piece.bytes().any(|it| it.is_ascii_digit()) && piece.bytes().any(|it| it.is_ascii_alphabetic());
+        let begins = PREFIXES.iter().any(|it| piece.starts_with(it)) && piece.len() > 8;
+        let url = piece.contains('.') && piece.split('.').all(|it| it.len() < KEY_MIN);
+        let model =
+            piece.split(['-', '.', '_']).all(|it| it.len() < 16 || it.bytes().all(|it| it.is_ascii_alphabetic()));
+        begins || piece.contains("***") || (piece.len() >= KEY_MIN && mixed && !url && !model)
+    })
+}
+
+/// Writes the event that tells a client its stream broke. Nothing follows it, and it is no clean end.
+pub(super) fn write_event(out: &mut Vec<u8>, client: Dialect, kind: &str, message: &str) {
+    let mut json = Out::onto(std::mem::take(out));
+    match client {
+        Dialect::Chat => {
+            json.bytes("data: ");
+            json.object(|it| {
+                it.name("error").object(|it| {
+                    it.name("message").text(message);
+                    it.name("type").text(kind);
+                    it.name("param").null();
+                    it.name("code").text(kind);
+                });
+            });
+        }
+        Dialect::Messages => {
+            json.bytes("event: error\ndata: ");
+            json.object(|it| {
+                it.name("type").text("error");
+                it.name("error").object(|it| {
+                    it.name("type").text(kind);
+                    it.name("message").text(message);
+                });
+            });
+        }
+    }
+    json.bytes("\n\n");
+    *out = json.into_bytes();
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// Both shapes and the strays of both are read; what may be a key is not shown.
+    #[test]
+    fn an_error_is_told_without_keys() {
+        for (body, message, kind) in [
+            (
+                r#"{"error":{"message":"Bad thing","type":"invalid_request_error","param":"messages","code":null}}"#,
+                "Bad thing",
+                Some("invalid_request_error"),
+            ),
+            (
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                "Overloaded",
+                Some("overloaded_error"),
+            ),
+            (r#"{"error":"plain"}"#, "plain", None),
+            (r#"{"message":"top"}"#, "top", None),
+            (r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#, "field required", None),
+            (r#"[{"error":{"code":400,"message":"listed","status":"INVALID_ARGUMENT"}}]"#, "listed", None),
+            (
+                r#"{"error":{"message":"Incorrect API key provided: sk-proj-********abcd. See https://x.example/y"}}"#,
+                "Incorrect API key provided: [left out] See https://x.example/y",
+                None,
+            ),
+            (r#"{"error":{"message":"token a1B2c3D4e5F6g7H8i9J0k1L2 is bad"}}"#, "token [left out] is bad", None),
+            (
+                r#"{"error":{"message":"claude-sonnet-4-5-20250929 is busy"}}"#,
+                "claude-sonnet-4-5-20250929 is busy",
+                None,
+            ),
+            ("<html>502</html>", "it answered with a page for people", None),
+            ("upstream  connect\nerror", "upstream connect error", None),
+            ("", "it said nothing", None),
+            ("{}", "it did not say why", None),
+        ] {
+            let error = ProviderError::read(body.as_bytes());
+            assert_eq!((&*error.message, error.kind.as_deref()), (message, kind), "{body}");
+        }
+        let long = ProviderError::read("é ".repeat(9_000).as_bytes());
+        assert!(long.message.chars().count() <= SHOWN_MAX + 1, "{}", long.message.chars().count());
+        assert!(ProviderError::read(&[0xFF, 0xFE, b'x']).message.ends_with('x'));
+    }
+
+    /// An error event is one event of the client's grammar.
+    #[test]
+    fn the_event_of_a_break_is_in_the_clients_shape() {
+        let mut out = b"data: {}\n\n".to_vec();
+        write_event(&mut out, Dialect::Chat, "upstream_failure", "cut \"off\"");
+        write_event(&mut out, Dialect::Messages, "upstream_failure", "cut");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "data: {}\n\ndata: {\"error\":{\"message\":\"cut \\\"off\\\"\",\"type\":\"upstream_failure\",\"param\":null,\"code\":\"upstream_failure\"}}\n\n\
+             event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"upstream_failure\",\"message\":\"cut\"}}\n\n"
+        );
+    }
+}

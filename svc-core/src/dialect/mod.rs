@@ -1,0 +1,29 @@
+//! The two shapes of model traffic, each into the other: requests, answers, streams, errors.
+//!
+//! A [`Body`] is a client's request; [`Body::demand`] says what deciding on it takes, [`Body::to_upstream`] writes what
+//! goes to the provider. An [`Answer`] or a [`Stream`] reads what comes back, tells the
+//! [`Usage`](crate::state::gateway::Usage), and writes it in the client's shape. Where client and provider speak the
+//! same, bytes go on as they came.
+//!
+//! **Invariant:** every function here is pure, and takes time and memory linear in what it reads.
+//! **Invariant:** no text of a request or an answer stands in a refusal, an error or a `Debug` output of these types.
+
+mod answer;
+mod check;
+mod doc;
+mod error;
+mod finish;
+mod request;
+mod sse;
+mod stream;
+mod survey;
+mod texts;
+mod usage;
+mod write;
+
+pub use answer::{Answer, Unreadable};
+pub use error::ProviderError;
+pub use finish::Finish;
+pub use request::{Body, Target};
+pub use sse::{Broken, EVENT_MAX};
+pub use stream::{Ending, Received, Stream, StreamOptions};

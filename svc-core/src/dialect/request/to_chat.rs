@@ -1,0 +1,334 @@
+//! A request of the messages shape, written in the chat shape.
+
+use super::super::doc::{Form, Value};
+use super::super::write::Out;
+use super::{Faults, Target, joined, raw_or};
+
+/// Up to so many tokens of thinking, a little effort is asked for; up to the second, a middling one.
+const EFFORT_LOW: i64 = 2_048;
+const EFFORT_MEDIUM: i64 = 8_192;
+/// What a model that cannot tell a failed result by its shape is told before it.
+const FAILED: &str = "Error: ";
+
+/// Writes the request for a provider of the chat shape.
+pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
+    let mut out = Out::default();
+    out.object(|out| {
+        out.name("model").text(target.model);
+        out.name("messages").list(|out| messages(out, root, faults));
+        for (name, value) in root.members().filter(|(_, it)| !it.is_null()) {
+            member(out, &name.text().unwrap_or_default(), value, target, faults);
+        }
+        effort(out, root, target);
+        if stream {
+            out.name("stream").bool(true);
+            out.name("stream_options").object(|out| out.name("include_usage").bool(true));
+        }
+    });
+    out.into_bytes()
+}
+
+/// One member of the top level, other than those that [`write`] writes itself.
+fn member(out: &mut Out, name: &str, value: Value<'_>, target: Target<'_>, faults: &mut Faults) {
+    match name {
+        "model" | "messages" | "system" | "stream" | "thinking" => {}
+        "max_tokens" => out.name(bound_name(target.model)).raw(value.raw()),
+        "temperature" | "top_p" => out.name(name).raw(value.raw()),
+        "stop_sequences" if value.items().next().is_some() => out.name("stop").raw(value.raw()),
+        "tools" if value.items().next().is_some() => out.name("tools").list(|out| tools(out, value, faults)),
+        "tool_choice" => tool_choice(out, value, faults),
+        "metadata" => {
+            if let Some(user) = value.get("user_id").filter(|it| it.is_text()) {
+                out.name("user").raw(user.raw());
+            }
+        }
+        "output_config" => format(out, value.given("format"), faults),
+        "output_format" => format(out, Some(value), faults),
+        "service_tier" => match value.text().as_deref() {
+            Some("auto") => out.name("service_tier").text("auto"),
+            Some("standard_only") => out.name("service_tier").text("default"),
+            Some(_) | None => faults.lost(name),
+        },
+        "top_k" | "container" | "mcp_servers" => faults.lost(name),
+        // Members of the chat shape that a client of the other shape sends all the same are meant for such a model.
+        "seed" | "n" | "frequency_penalty" | "presence_penalty" | "logit_bias" | "prompt_cache_key" | "verbosity" => {
+            out.name(name).raw(value.raw());
+        }
+        // Hints, labels, and what caches go by.
+        _ => {}
+    }
+}
+
+/// Under which name a bound on the output goes: newer models of the shape's maker refuse the old one, and most others
+/// know it alone.
+fn bound_name(model: &str) -> &'static str {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let numbered = name.strip_prefix('o').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()));
+    if numbered || name.starts_with("gpt-") || name.starts_with("chatgpt") {
+        "max_completion_tokens"
+    } else {
+        "max_tokens"
+    }
+}
+
+/// How much thinking is wished for.
+fn effort(out: &mut Out, root: Value<'_>, target: Target<'_>) {
+    if !target.reasoning {
+        return;
+    }
+    let told = root.get("output_config").and_then(|it| it.text_of("effort"));
+    let budget = || {
+        let thinking = root.get("thinking").filter(|it| it.has("type", "enabled"))?;
+        let tokens = thinking.get("budget_tokens")?.integer()?;
+        Some(if tokens <= EFFORT_LOW {
+            "low"
+        } else if tokens <= EFFORT_MEDIUM {
+            "medium"
+        } else {
+            "high"
+        })
+    };
+    let effort = match told.as_deref() {
+        Some("low") => Some("low"),
+        Some("medium") => Some("medium"),
+        Some("high" | "xhigh" | "max") => Some("high"),
+        Some(_) | None => budget(),
+    };
+    if let Some(effort) = effort {
+        out.name("reasoning_effort").text(effort);
+    }
+}
+
+fn format(out: &mut Out, format: Option<Value<'_>>, faults: &mut Faults) {
+    let Some(format) = format else { return };
+    let Some(schema) = format.get("schema").filter(|_| format.has("type", "json_schema")) else {
+        return faults.lost("output_config.format");
+    };
+    out.name("response_format").object(|out| {
+        out.name("type").text("json_schema");
+        out.name("json_schema").object(|out| {
+            out.name("name").text("answer");
+            out.name("strict").bool(true);
+            out.name("schema").raw(schema.raw());
+        });
+    });
+}
+
+fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {
+    for (at, tool) in tools.items().enumerate() {
+        let kind = tool.text_of("type");
+        if kind.is_some_and(|it| it != "custom") {
+            faults.add(format!("tools.{at}.type"), "is a tool that only models of the messages shape know");
+            continue;
+        }
+        out.object(|out| {
+            out.name("type").text("function");
+            out.name("function").object(|out| {
+                out.name("name").raw(raw_or(tool, "name", "\"\""));
+                if let Some(description) = tool.given("description") {
+                    out.name("description").raw(description.raw());
+                }
+                if let Some(schema) = tool.given("input_schema") {
+                    out.name("parameters").raw(schema.raw());
+                }
+                if let Some(strict) = tool.given("strict") {
+                    out.name("strict").raw(strict.raw());
+                }
+            });
+        });
+    }
+}
+
+fn tool_choice(out: &mut Out, choice: Value<'_>, faults: &mut Faults) {
+    match &*choice.text_of("type").unwrap_or_default() {
+        "auto" => out.name("tool_choice").text("auto"),
+        "any" => out.name("tool_choice").text("required"),
+        "none" => out.name("tool_choice").text("none"),
+        "tool" => out.name("tool_choice").object(|out| {
+            out.name("type").text("function");
+            out.name("function").object(|out| out.name("name").raw(raw_or(choice, "name", "\"\"")));
+        }),
+        _ => faults.lost("tool_choice"),
+    }
+    if choice.get("disable_parallel_tool_use").and_then(|it| it.bool()) == Some(true) {
+        out.name("parallel_tool_calls").bool(false);
+    }
+}
+
+fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
+    if let Some(system) = root.given("system") {
+        let text = system_text(system, "system", faults);
+        if !text.is_empty() {
+            plain(out, "system", &text);
+        }
+    }
+    for (at, message) in root.get("messages").iter().flat_map(|it| it.items()).enumerate() {
+        let Some(content) = message.given("content") else { continue };
+        let path = format!("messages.{at}.content");
+        if message.has("role", "assistant") {
+            assistant(out, content, &path, faults);
+        } else if message.has("role", "system") {
+            plain(out, "system", &system_text(content, &path, faults));
+        } else {
+            user(out, content, &path, faults);
+        }
+    }
+}
+
+fn plain(out: &mut Out, role: &str, text: &str) {
+    out.object(|out| {
+        out.name("role").text(role);
+        out.name("content").text(text);
+    });
+}
+
+/// A system text in one piece; only texts make one.
+fn system_text(content: Value<'_>, path: &str, faults: &mut Faults) -> String {
+    for (at, _) in content.items().enumerate().filter(|(_, it)| !it.has("type", "text")) {
+        faults.lost(&format!("{path}.{at}"));
+    }
+    joined(content, "\n\n")
+}
+
+fn assistant(out: &mut Out, content: Value<'_>, path: &str, faults: &mut Faults) {
+    for (at, block) in content.items().enumerate() {
+        match &*block.text_of("type").unwrap_or_default() {
+            // Earlier thinking is no part of what a model of the chat shape is shown.
+            "text" | "tool_use" | "thinking" | "redacted_thinking" => {}
+            _ => faults.lost(&format!("{path}.{at}")),
+        }
+    }
+    let text = joined(content, "");
+    let calls = || content.items().filter(|it| it.has("type", "tool_use"));
+    out.object(|out| {
+        out.name("role").text("assistant");
+        if text.is_empty() && calls().next().is_some() {
+            out.name("content").null();
+        } else {
+            out.name("content").text(&text);
+        }
+        if calls().next().is_some() {
+            out.name("tool_calls").list(|out| {
+                for call in calls() {
+                    out.object(|out| {
+                        out.name("id").raw(raw_or(call, "id", "\"\""));
+                        out.name("type").text("function");
+                        out.name("function").object(|out| {
+                            out.name("name").raw(raw_or(call, "name", "\"\""));
+                            out.name("arguments").text(call.get("input").map_or("{}", |it| it.raw()));
+                        });
+                    });
+                }
+            });
+        }
+    });
+}
+
+/// A message of the user's: results of tools first, each a message of its own, then the rest; images in results come
+/// with the rest, because a result of the chat shape is text.
+fn user(out: &mut Out, content: Value<'_>, path: &str, faults: &mut Faults) {
+    if content.is_text() {
+        return plain(out, "user", &content.text().unwrap_or_default());
+    }
+    let mut rest = Out::default();
+    for (at, block) in content.items().enumerate() {
+        let path = format!("{path}.{at}");
+        if block.has("type", "tool_result") {
+            tool_result(out, &mut rest, block, &path, faults);
+        } else {
+            part(&mut rest, block, &path, faults);
+        }
+    }
+    let rest = rest.into_bytes();
+    if let Ok(rest) = std::str::from_utf8(&rest)
+        && !rest.is_empty()
+    {
+        out.object(|out| {
+            out.name("role").text("user");
+            out.name("content").list(|out| out.raw(rest));
+        });
+    }
+}
+
+fn tool_result(out: &mut Out, rest: &mut Out, block: Value<'_>, path: &str, faults: &mut Faults) {
+    let content = block.given("content");
+    let mut text = content.map(|it| joined(it, "\n")).unwrap_or_default();
+    if block.get("is_error").and_then(|it| it.bool()) == Some(true) && !text.starts_with("Error") {
+        text.insert_str(0, FAILED);
+    }
+    for (at, inner) in content.iter().flat_map(|it| it.items()).enumerate() {
+        if !inner.has("type", "text") {
+            part(rest, inner, &format!("{path}.content.{at}"), faults);
+        }
+    }
+    out.object(|out| {
+        out.name("role").text("tool");
+        out.name("tool_call_id").raw(raw_or(block, "tool_use_id", "\"\""));
+        out.name("content").text(&text);
+    });
+}
+
+/// A part of a user's message.
+fn part(out: &mut Out, block: Value<'_>, path: &str, faults: &mut Faults) {
+    match &*block.text_of("type").unwrap_or_default() {
+        "text" => text_part(out, raw_or(block, "text", "\"\"")),
+        "image" => match block.get("source").and_then(url_of) {
+            Some(url) => out.object(|out| {
+                out.name("type").text("image_url");
+                out.name("image_url").object(|out| out.name("url").text(&url));
+            }),
+            None => faults.lost(&format!("{path}.source")),
+        },
+        "document" => document(out, block, path, faults),
+        "search_result" => {
+            for inner in block.get("content").iter().flat_map(|it| it.items()) {
+                text_part(out, raw_or(inner, "text", "\"\""));
+            }
+        }
+        _ => faults.lost(path),
+    }
+}
+
+fn text_part(out: &mut Out, raw: &str) {
+    out.object(|out| {
+        out.name("type").text("text");
+        out.name("text").raw(raw);
+    });
+}
+
+/// A source as a URL: one of its own, or with its bytes within it.
+fn url_of(source: Value<'_>) -> Option<String> {
+    if source.has("type", "url") {
+        return source.text_of("url").map(Into::into);
+    }
+    let (kind, data) = (source.text_of("media_type")?, source.text_of("data")?);
+    source.has("type", "base64").then(|| format!("data:{kind};base64,{data}"))
+}
+
+fn document(out: &mut Out, block: Value<'_>, path: &str, faults: &mut Faults) {
+    let source = block.get("source");
+    let Some(source) = source.filter(|it| it.form() == Form::Object) else { return faults.lost(path) };
+    match &*source.text_of("type").unwrap_or_default() {
+        "text" => text_part(out, raw_or(source, "data", "\"\"")),
+        "content" => match source.get("content") {
+            Some(text) if text.is_text() => text_part(out, text.raw()),
+            Some(content) => {
+                for (at, inner) in content.items().enumerate() {
+                    part(out, inner, &format!("{path}.source.content.{at}"), faults);
+                }
+            }
+            None => {}
+        },
+        "base64" => match url_of(source) {
+            Some(url) => out.object(|out| {
+                out.name("type").text("file");
+                out.name("file").object(|out| {
+                    out.name("filename").raw(raw_or(block, "title", "\"document.pdf\""));
+                    out.name("file_data").text(&url);
+                });
+            }),
+            None => faults.lost(&format!("{path}.source")),
+        },
+        _ => faults.lost(&format!("{path}.source")),
+    }
+}

@@ -1,0 +1,390 @@
+//! A request of the chat shape, written in the messages shape.
+
+use super::super::answer::write_input;
+use super::super::doc::{Form, Tape, Value};
+use super::super::write::Out;
+use super::{Faults, Target, joined, raw_or};
+
+/// Members of the messages shape that a client of the chat shape sends all the same: they are meant for such a model.
+const OWN: &[&str] = &["top_k", "container", "mcp_servers", "context_management", "cache_control"];
+/// Tokens of thinking for a little effort, a middling one and a great one, for models that are told a budget.
+const BUDGETS: [u64; 3] = [2_048, 8_192, 16_384];
+/// The smallest budget of thinking that there is.
+const BUDGET_MIN: u64 = 1_024;
+/// What stands for a wish for JSON of any form, which the messages shape has no member for.
+const JSON_ONLY: &str = "Answer with one JSON object and nothing else.";
+
+/// Writes the request for a provider of the messages shape.
+pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
+    let mut out = Out::default();
+    let bound = root.given("max_completion_tokens").or_else(|| root.given("max_tokens")).and_then(|it| it.integer());
+    let bound = bound.and_then(|it| u64::try_from(it).ok()).unwrap_or(target.max_output);
+    out.object(|out| {
+        out.name("model").text(target.model);
+        out.name("max_tokens").number(bound);
+        system(out, root, faults);
+        out.name("messages").list(|out| messages(out, root, faults));
+        for (name, value) in root.members().filter(|(_, it)| !it.is_null()) {
+            member(out, &name.text().unwrap_or_default(), value, faults);
+        }
+        tool_choice(out, root, faults);
+        thinking(out, root, bound, target, faults);
+        let user = root.given("user").or_else(|| root.given("safety_identifier")).filter(|it| it.is_text());
+        if let Some(user) = user {
+            out.name("metadata").object(|out| out.name("user_id").raw(user.raw()));
+        }
+        if stream {
+            out.name("stream").bool(true);
+        }
+    });
+    out.into_bytes()
+}
+
+/// One member of the top level, other than those that [`write`] writes itself. What is not named here is a hint or a
+/// label, and has no place in the other shape.
+fn member(out: &mut Out, name: &str, value: Value<'_>, faults: &mut Faults) {
+    match name {
+        "temperature" => {
+            // The other shape ends at 1; a little less chance is another answer, so it is not cut silently.
+            if value.raw().parse::<f64>().is_ok_and(|it| it > 1.0) {
+                faults.add(name, "must be at most 1 for a model of the messages shape");
+            } else {
+                out.name(name).raw(value.raw());
+            }
+        }
+        "top_p" => out.name(name).raw(value.raw()),
+        "stop" if value.is_text() => out.name("stop_sequences").list(|out| out.raw(value.raw())),
+        "stop" => out.name("stop_sequences").raw(value.raw()),
+        "tools" if value.items().next().is_some() => out.name("tools").list(|out| tools(out, value, faults)),
+        "n" if value.integer() != Some(1) => faults.add(name, "must be 1 for a model of the messages shape"),
+        "service_tier" => match value.text().as_deref() {
+            Some("auto") => out.name(name).text("auto"),
+            Some("default") => out.name(name).text("standard_only"),
+            Some(_) | None => faults.lost(name),
+        },
+        "modalities" if value.items().any(|it| !it.is("text")) => faults.lost(name),
+        "logprobs" if value.bool() != Some(false) => faults.lost(name),
+        "frequency_penalty" | "presence_penalty" if !is_zero(value) => faults.lost(name),
+        "logit_bias" if value.members().next().is_some() => faults.lost(name),
+        "functions" | "function_call" => {
+            faults.add(name, "is the old form of `tools`, which a model of the messages shape does not know");
+        }
+        "audio" | "web_search_options" => faults.lost(name),
+        _ if OWN.contains(&name) => out.name(name).raw(value.raw()),
+        _ => {}
+    }
+}
+
+fn is_zero(number: Value<'_>) -> bool {
+    number.raw().bytes().all(|it| matches!(it, b'0' | b'.' | b'-'))
+}
+
+/// System texts, wherever they stand: the messages shape has one place for them.
+fn system(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
+    let mut texts = Out::default();
+    for (at, message) in root.get("messages").iter().flat_map(|it| it.items()).enumerate() {
+        if !is_system(message) {
+            continue;
+        }
+        let Some(content) = message.given("content") else { continue };
+        for (index, _) in content.items().enumerate().filter(|(_, it)| !it.has("type", "text")) {
+            faults.lost(&format!("messages.{at}.content.{index}"));
+        }
+        text_block(&mut texts, &joined(content, "\n"));
+    }
+    let format = root.given("response_format");
+    if format.is_some_and(|it| it.has("type", "json_object")) {
+        text_block(&mut texts, JSON_ONLY);
+    }
+    let texts = texts.into_bytes();
+    if let Ok(texts) = std::str::from_utf8(&texts)
+        && !texts.is_empty()
+    {
+        out.name("system").list(|out| out.raw(texts));
+    }
+}
+
+fn is_system(message: Value<'_>) -> bool {
+    message.has("role", "system") || message.has("role", "developer")
+}
+
+/// A block of text; none where there is no text, which the messages shape refuses.
+fn text_block(out: &mut Out, text: &str) {
+    if !text.is_empty() {
+        out.object(|out| {
+            out.name("type").text("text");
+            out.name("text").text(text);
+        });
+    }
+}
+
+/// The messages; such of one side that follow one another become one, as results of parallel calls must.
+fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
+    let mut side = "";
+    let mut blocks = Out::default();
+    let flush = |out: &mut Out, side: &str, blocks: Out| {
+        let blocks = blocks.into_bytes();
+        if let Ok(blocks) = std::str::from_utf8(&blocks)
+            && !blocks.is_empty()
+        {
+            out.object(|out| {
+                out.name("role").text(side);
+                out.name("content").list(|out| out.raw(blocks));
+            });
+        }
+    };
+    for (at, message) in root.get("messages").iter().flat_map(|it| it.items()).enumerate() {
+        if is_system(message) {
+            continue;
+        }
+        let own = if message.has("role", "assistant") { "assistant" } else { "user" };
+        if own != side {
+            flush(out, side, std::mem::take(&mut blocks));
+            side = own;
+        }
+        if own == "assistant" {
+            assistant(&mut blocks, message, at, faults);
+        } else if message.has("role", "tool") {
+            tool_result(&mut blocks, message, at, faults);
+        } else if message.has("role", "function") {
+            faults.add(format!("messages.{at}.role"), "is the old form of a tool's result");
+        } else {
+            content(&mut blocks, message.given("content"), &format!("messages.{at}.content"), faults);
+        }
+    }
+    flush(out, side, blocks);
+}
+
+fn assistant(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) {
+    // A client that was given the model's own thinking sends it back, so that it can go on from there.
+    for block in message.get("thinking_blocks").iter().flat_map(|it| it.items()) {
+        out.raw(block.raw());
+    }
+    for name in ["audio", "function_call"] {
+        if message.given(name).is_some() {
+            faults.lost(&format!("messages.{at}.{name}"));
+        }
+    }
+    content(out, message.given("content"), &format!("messages.{at}.content"), faults);
+    text_block(out, &message.text_of("refusal").unwrap_or_default());
+    for (index, call) in message.get("tool_calls").iter().flat_map(|it| it.items()).enumerate() {
+        let path = format!("messages.{at}.tool_calls.{index}");
+        let Some(function) = call.given("function") else {
+            faults.lost(&path);
+            continue;
+        };
+        let arguments = function.text_of("arguments").unwrap_or_default();
+        if !arguments.trim().is_empty() && !is_object(&arguments) {
+            faults.add(format!("{path}.function.arguments"), "must be a JSON object for a model of the messages shape");
+        }
+        out.object(|out| {
+            out.name("type").text("tool_use");
+            out.name("id").raw(raw_or(call, "id", "\"\""));
+            out.name("name").raw(raw_or(function, "name", "\"\""));
+            write_input(out.name("input"), &arguments);
+        });
+    }
+}
+
+fn is_object(text: &str) -> bool {
+    Tape::of(text).is_ok_and(|it| it.root(text).form() == Form::Object)
+}
+
+fn tool_result(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) {
+    let mut blocks = Out::default();
+    content(&mut blocks, message.given("content"), &format!("messages.{at}.content"), faults);
+    let blocks = blocks.into_bytes();
+    out.object(|out| {
+        out.name("type").text("tool_result");
+        out.name("tool_use_id").raw(raw_or(message, "tool_call_id", "\"\""));
+        out.name("content").list(|out| {
+            if let Ok(blocks) = std::str::from_utf8(&blocks)
+                && !blocks.is_empty()
+            {
+                out.raw(blocks);
+            }
+        });
+    });
+}
+
+/// A content, as blocks.
+fn content(out: &mut Out, content: Option<Value<'_>>, path: &str, faults: &mut Faults) {
+    let Some(content) = content else { return };
+    text_block(out, &content.text().unwrap_or_default());
+    for (at, part) in content.items().enumerate() {
+        let path = format!("{path}.{at}");
+        match &*part.text_of("type").unwrap_or_default() {
+            "text" => text_block(out, &part.text_of("text").unwrap_or_default()),
+            "refusal" => text_block(out, &part.text_of("refusal").unwrap_or_default()),
+            "image_url" => {
+                let image = part.get("image_url");
+                let url = image.and_then(|it| it.text().or_else(|| it.text_of("url")));
+                match url.as_deref().and_then(source_of) {
+                    Some(source) => media(out, "image", None, source),
+                    None => faults.lost(&format!("{path}.image_url")),
+                }
+            }
+            "file" => {
+                let file = part.get("file");
+                let data = file.and_then(|it| it.text_of("file_data"));
+                match data.as_deref().and_then(source_of) {
+                    Some(source) => media(out, "document", file.and_then(|it| it.get("filename")), source),
+                    None => faults.lost(&format!("{path}.file")),
+                }
+            }
+            // Blocks of the messages shape that a client of the chat shape sends all the same.
+            "image" | "document" => out.raw(part.raw()),
+            _ => faults.lost(&path),
+        }
+    }
+}
+
+/// Where bytes come from: their kind and base64, or a URL.
+enum Source<'a> {
+    Bytes(&'a str, &'a str),
+    Url(&'a str),
+}
+
+fn source_of(url: &str) -> Option<Source<'_>> {
+    match url.strip_prefix("data:") {
+        None => Some(Source::Url(url)),
+        Some(rest) => {
+            let (kind, data) = rest.split_once(',')?;
+            let kind = kind.strip_suffix(";base64")?;
+            Some(Source::Bytes(kind.split(';').next().unwrap_or(kind), data))
+        }
+    }
+}
+
+fn media(out: &mut Out, kind: &str, title: Option<Value<'_>>, source: Source<'_>) {
+    out.object(|out| {
+        out.name("type").text(kind);
+        out.name("source").object(|out| match source {
+            Source::Bytes(kind, data) => {
+                out.name("type").text("base64");
+                out.name("media_type").text(kind);
+                out.name("data").text(data);
+            }
+            Source::Url(url) => {
+                out.name("type").text("url");
+                out.name("url").text(url);
+            }
+        });
+        if let Some(title) = title.filter(|it| it.is_text()) {
+            out.name("title").raw(title.raw());
+        }
+    });
+}
+
+fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {
+    for (at, tool) in tools.items().enumerate() {
+        let Some(function) = tool.given("function").filter(|_| tool.has("type", "function")) else {
+            faults.add(format!("tools.{at}.type"), "is a tool that only models of the chat shape know");
+            continue;
+        };
+        out.object(|out| {
+            out.name("name").raw(raw_or(function, "name", "\"\""));
+            if let Some(description) = function.given("description") {
+                out.name("description").raw(description.raw());
+            }
+            let schema = function.given("parameters").map_or("{\"type\":\"object\",\"properties\":{}}", |it| it.raw());
+            out.name("input_schema").raw(schema);
+            if function.get("strict").and_then(|it| it.bool()) == Some(true) {
+                out.name("strict").bool(true);
+            }
+        });
+    }
+}
+
+fn tool_choice(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
+    if root.get("tools").is_none_or(|it| it.items().next().is_none()) {
+        return;
+    }
+    let single = root.get("parallel_tool_calls").and_then(|it| it.bool()) == Some(false);
+    let choice = root.given("tool_choice");
+    let named = choice.and_then(|it| it.get("function")).map(|it| raw_or(it, "name", "\"\""));
+    let kind = match choice.as_ref().and_then(|it| it.text()).as_deref() {
+        Some("none") => "none",
+        Some("required") => "any",
+        Some("auto") => "auto",
+        Some(_) => return faults.lost("tool_choice"),
+        None if named.is_some() => "tool",
+        None if choice.is_some() => return faults.lost("tool_choice"),
+        None if single => "auto",
+        None => return,
+    };
+    out.name("tool_choice").object(|out| {
+        out.name("type").text(kind);
+        if let Some(name) = named {
+            out.name("name").raw(name);
+        }
+        if single && kind != "none" {
+            out.name("disable_parallel_tool_use").bool(true);
+        }
+    });
+}
+
+/// How much thinking is wished for, and in what form the answer.
+fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faults: &mut Faults) {
+    let own = root.given("thinking");
+    if let Some(own) = own {
+        out.name("thinking").raw(own.raw());
+    }
+    let effort = root.text_of("reasoning_effort").filter(|_| own.is_none() && target.reasoning && may_think(root));
+    let level = match effort.as_deref() {
+        Some("minimal" | "low") => Some(0),
+        Some("medium") => Some(1),
+        Some("high" | "xhigh" | "max") => Some(2),
+        Some(_) | None => None,
+    };
+    let budgeted = takes_budget(target.model);
+    if let Some(level) = level {
+        if budgeted {
+            let budget = BUDGETS.get(level).copied().unwrap_or(BUDGET_MIN).min(bound.saturating_sub(1));
+            if budget >= BUDGET_MIN {
+                out.name("thinking").object(|out| {
+                    out.name("type").text("enabled");
+                    out.name("budget_tokens").number(budget);
+                });
+            }
+        } else {
+            out.name("thinking").object(|out| out.name("type").text("adaptive"));
+        }
+    }
+    let format = root.given("response_format").filter(|it| !it.has("type", "text") && !it.has("type", "json_object"));
+    let schema = format.and_then(|it| it.get("json_schema")).and_then(|it| it.given("schema"));
+    if format.is_some() && schema.is_none() {
+        faults.lost("response_format");
+    }
+    let effort = level.filter(|_| !budgeted).and_then(|it| ["low", "medium", "high"].get(it));
+    if effort.is_some() || schema.is_some() {
+        out.name("output_config").object(|out| {
+            if let Some(effort) = effort {
+                out.name("effort").text(effort);
+            }
+            if let Some(schema) = schema {
+                out.name("format").object(|out| {
+                    out.name("type").text("json_schema");
+                    out.name("schema").raw(schema.raw());
+                });
+            }
+        });
+    }
+}
+
+/// Whether a wish for thinking can be met: a turn of calls that began without the model's thinking must go on without.
+fn may_think(root: Value<'_>) -> bool {
+    let mut last = None;
+    for message in root.get("messages").iter().flat_map(|it| it.items()) {
+        if message.has("role", "assistant") {
+            last = Some(message);
+        }
+    }
+    last.is_none_or(|it| it.given("tool_calls").is_none() || it.given("thinking_blocks").is_some())
+}
+
+/// Whether a model is told a budget of thinking; newer ones decide for themselves.
+fn takes_budget(model: &str) -> bool {
+    ["claude-3", "-4-0", "-4-1", "-4-2", "-4-5", "sonnet-4@", "opus-4@"].iter().any(|it| model.contains(it))
+        || ["sonnet-4", "opus-4"].iter().any(|it| model.ends_with(it))
+}

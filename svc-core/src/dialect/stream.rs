@@ -1,0 +1,239 @@
+//! An answer that comes in pieces: metered as it goes by, and written in the client's shape.
+
+mod chat;
+mod messages;
+mod meter;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use super::doc::{Form, Tape};
+use super::error::{ProviderError, write_event};
+use super::request::{Splice, spliced};
+use super::sse::{Broken, Event, Events};
+use crate::state::gateway::Dialect;
+
+use self::chat::ToChat;
+use self::messages::ToMessages;
+use self::meter::Meter;
+pub use self::meter::Received;
+
+/// The type of the error event that svc writes where a provider's stream breaks.
+const BROKEN: &str = "upstream_failure";
+
+/// How a stream is to be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamOptions {
+    /// Whether the usage is to be left out of a chat stream, because the client did not ask for it.
+    pub strip_usage: bool,
+    /// When the answer began, in seconds since 1970: what a chat stream says of itself where the provider's shape has
+    /// no such thing.
+    pub created_s: u64,
+}
+
+/// One streamed answer on its way from a provider to a client.
+///
+/// Feed it with [`push`](Self::push) what comes in, and send on what it writes. When nothing more comes, call
+/// [`end`](Self::end) once; to break it off, [`cut`](Self::cut). [`received`](Self::received) tells at any time what came.
+/// After the terminal event nothing more is written.
+#[derive(Debug)]
+pub struct Stream {
+    upstream: Dialect,
+    client: Dialect,
+    options: StreamOptions,
+    events: Events,
+    tape: Tape,
+    meter: Meter,
+    writer: Writer,
+    state: State,
+}
+
+/// How a stream ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With its terminal event.
+    Clean,
+    /// Without one: an error event was written in its place.
+    Cut,
+    /// With an error that the provider told; it was passed on in the client's shape.
+    Failed(ProviderError),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Running,
+    Ended(Ending),
+}
+
+/// Who writes.
+#[derive(Debug)]
+enum Writer {
+    /// Bytes go on as they came.
+    Same,
+    Chat(ToChat),
+    Messages(ToMessages),
+}
+
+impl Stream {
+    /// A stream of which nothing has come yet.
+    #[must_use]
+    pub fn new(upstream: Dialect, client: Dialect, options: StreamOptions) -> Self {
+        let writer = match (upstream, client) {
+            (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => Writer::Same,
+            (Dialect::Messages, Dialect::Chat) => Writer::Chat(ToChat::new(options)),
+            (Dialect::Chat, Dialect::Messages) => Writer::Messages(ToMessages::default()),
+        };
+        Self {
+            upstream,
+            client,
+            options,
+            events: Events::default(),
+            tape: Tape::default(),
+            meter: Meter::new(upstream),
+            writer,
+            state: State::Running,
+        }
+    }
+
+    /// Takes what came in and appends to `out` what goes on to the client.
+    ///
+    /// # Errors
+    /// [`Broken`] where it cannot be read; the stream is to be [`cut`](Self::cut) then.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
+        if self.state == State::Running {
+            self.events.push(bytes);
+        }
+        self.drain(out)
+    }
+
+    fn drain(&mut self, out: &mut Vec<u8>) -> Result<(), Broken> {
+        while self.state == State::Running {
+            let Some(event) = self.events.next()? else { return Ok(()) };
+            let pass = Pass { options: self.options, client: self.client };
+            let ending = pass.event(&event, &mut self.tape, &mut self.meter, &mut self.writer, out)?;
+            if let Some(ending) = ending {
+                self.state = State::Ended(ending);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing more comes: writes what is still due. A stream that lacks its terminal event ends with an error.
+    pub fn end(&mut self, out: &mut Vec<u8>) -> Ending {
+        self.events.end();
+        if self.drain(out).is_err() {
+            self.cut(out, BROKEN, "the provider sent what is no event of a stream of answers");
+        }
+        if self.state == State::Running {
+            // Some providers of the chat shape leave out the last event; what they said is whole nevertheless.
+            let whole = self.upstream == Dialect::Chat && self.meter.finished() && self.events.is_empty();
+            if whole {
+                match &mut self.writer {
+                    Writer::Same => out.extend_from_slice(b"data: [DONE]\n\n"),
+                    Writer::Chat(_) => {}
+                    Writer::Messages(writer) => writer.finish(&self.meter, out),
+                }
+                self.state = State::Ended(Ending::Clean);
+            } else {
+                self.cut(out, BROKEN, "the provider's answer broke off");
+            }
+        }
+        match &self.state {
+            State::Ended(ending) => ending.clone(),
+            State::Running => Ending::Cut,
+        }
+    }
+
+    /// Breaks it off: writes an error of this type and message in the client's shape, unless it has ended.
+    pub fn cut(&mut self, out: &mut Vec<u8>, kind: &str, message: &str) {
+        if self.state == State::Running {
+            write_event(out, self.client, kind, message);
+            self.state = State::Ended(Ending::Cut);
+        }
+    }
+
+    /// Whether its last event was written.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.state != State::Running
+    }
+
+    /// What came so far.
+    #[must_use]
+    pub fn received(&self) -> Received {
+        self.meter.received()
+    }
+}
+
+/// What handling one event needs beside the stream's parts.
+struct Pass {
+    options: StreamOptions,
+    client: Dialect,
+}
+
+impl Pass {
+    /// One event: metered and written. The ending, where it is the last.
+    fn event(
+        &self,
+        event: &Event<'_>,
+        tape: &mut Tape,
+        meter: &mut Meter,
+        writer: &mut Writer,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Ending>, Broken> {
+        let same = matches!(writer, Writer::Same);
+        let Some(data) = event.data.as_deref().filter(|it| !it.is_empty()) else {
+            if same {
+                out.extend_from_slice(event.raw);
+            }
+            return Ok(None);
+        };
+        if data.trim_ascii() == b"[DONE]" {
+            match writer {
+                Writer::Same => out.extend_from_slice(event.raw),
+                Writer::Chat(_) => return Ok(None),
+                Writer::Messages(writer) => writer.finish(meter, out),
+            }
+            return Ok(Some(Ending::Clean));
+        }
+        let text = std::str::from_utf8(data).map_err(|_| Broken::NotEvents)?;
+        tape.read(text).map_err(|_| Broken::NotEvents)?;
+        let root = tape.root(text);
+        if root.form() != Form::Object {
+            return Err(Broken::NotEvents);
+        }
+        if root.given("error").is_some() {
+            let error = ProviderError::of(root).unwrap_or_else(|| ProviderError::read(b"{}"));
+            write_event(out, self.client, error.kind.as_deref().unwrap_or(BROKEN), &error.message);
+            return Ok(Some(Ending::Failed(error)));
+        }
+        let last = meter.event(root);
+        match writer {
+            Writer::Same => match self.stripped(event, tape, text) {
+                None => out.extend_from_slice(event.raw),
+                Some(other) => out.extend_from_slice(other.as_bytes()),
+            },
+            Writer::Chat(writer) => writer.event(root, meter, out),
+            Writer::Messages(writer) => writer.event(root, out),
+        }
+        Ok(last.then_some(Ending::Clean))
+    }
+
+    /// A chat event that tells a usage nobody asked for: nothing where it tells nothing else, else without it.
+    fn stripped<'a>(&self, event: &Event<'a>, tape: &Tape, text: &str) -> Option<Cow<'a, str>> {
+        if !self.options.strip_usage || self.client != Dialect::Chat {
+            return None;
+        }
+        let root = tape.root(text);
+        let usage = root.given("usage").filter(|it| it.form() == Form::Object)?;
+        if root.get("choices").is_none_or(|it| it.items().next().is_none()) {
+            return Some(Cow::Borrowed(""));
+        }
+        let raw = std::str::from_utf8(event.raw).ok()?;
+        let mut splice = Splice::over(usage, "null".to_owned());
+        let at = event.at?;
+        (splice.start, splice.end) = (splice.start + at, splice.end + at);
+        Some(Cow::Owned(spliced(raw, &[splice])))
+    }
+}

@@ -1,0 +1,200 @@
+//! A stream of the messages shape, written in the chat shape.
+
+use std::collections::BTreeMap;
+
+use super::super::doc::Value;
+use super::super::finish::Finish;
+use super::super::usage;
+use super::super::write::{Out, quoted};
+use super::StreamOptions;
+use super::meter::Meter;
+
+/// Writes chunks of a chat completion.
+#[derive(Debug)]
+pub(super) struct ToChat {
+    options: StreamOptions,
+    /// The start of every chunk, once it is known.
+    head: Option<String>,
+    /// The tool calls, by the number of the block that holds each.
+    tools: BTreeMap<i64, Tool>,
+}
+
+/// A tool call of which arguments may still come.
+#[derive(Debug)]
+struct Tool {
+    /// Its place among the calls.
+    index: u64,
+    /// Its arguments as the block's start had them.
+    input: String,
+    /// Whether a piece of its arguments has come.
+    begun: bool,
+}
+
+impl ToChat {
+    pub(super) const fn new(options: StreamOptions) -> Self {
+        Self { options, head: None, tools: BTreeMap::new() }
+    }
+
+    /// Takes one event.
+    pub(super) fn event(&mut self, root: Value<'_>, meter: &Meter, out: &mut Vec<u8>) {
+        let kind = root.text_of("type").unwrap_or_default();
+        let index = root.get("index").and_then(|it| it.integer()).unwrap_or(0);
+        match &*kind {
+            "message_start" => self.start(root.get("message"), out),
+            "content_block_start" => {
+                if let Some(block) = root.get("content_block") {
+                    self.block(index, block, out);
+                }
+            }
+            "content_block_delta" => {
+                if let Some(delta) = root.get("delta") {
+                    self.delta(index, delta, out);
+                }
+            }
+            "content_block_stop" => self.close(index, out),
+            "message_stop" => self.finish(meter, out),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, message: Option<Value<'_>>, out: &mut Vec<u8>) {
+        if self.head.is_some() {
+            return;
+        }
+        let id = message.and_then(|it| it.get("id")).filter(|it| it.is_text()).map_or("\"chatcmpl-0\"", |it| it.raw());
+        let model = message.and_then(|it| it.get("model")).filter(|it| it.is_text()).map_or("\"\"", |it| it.raw());
+        let created = self.options.created_s;
+        self.head =
+            Some(format!("\"id\":{id},\"object\":\"chat.completion.chunk\",\"created\":{created},\"model\":{model}"));
+        self.chunk(out, |it| {
+            it.name("role").text("assistant");
+            it.name("content").text("");
+        });
+    }
+
+    /// One chunk of the answer.
+    fn chunk(&mut self, out: &mut Vec<u8>, delta: impl FnOnce(&mut Out)) {
+        self.write(out, |out| {
+            out.name("choices").list(|out| {
+                out.object(|out| {
+                    out.name("index").number(0);
+                    out.name("delta").object(delta);
+                    out.name("finish_reason").null();
+                });
+            });
+        });
+    }
+
+    fn write(&mut self, out: &mut Vec<u8>, members: impl FnOnce(&mut Out)) {
+        if self.head.is_none() {
+            self.start(None, out);
+        }
+        let mut json = Out::onto(std::mem::take(out));
+        json.bytes("data: ");
+        let head = self.head.as_deref().unwrap_or_default();
+        json.object(|out| {
+            out.raw(head);
+            members(out);
+        });
+        json.bytes("\n\n");
+        *out = json.into_bytes();
+    }
+
+    fn block(&mut self, index: i64, block: Value<'_>, out: &mut Vec<u8>) {
+        let kind = block.text_of("type").unwrap_or_default();
+        match &*kind {
+            "text" => self.piece("content", block.get("text"), out),
+            "thinking" => self.piece("reasoning_content", block.get("thinking"), out),
+            "tool_use" => {
+                let number = u64::try_from(self.tools.len()).unwrap_or(u64::MAX);
+                let input = block.get("input").filter(|it| it.members().next().is_some());
+                let input = input.map_or("{}", |it| it.raw()).to_owned();
+                let raw = |name: &str| block.get(name).filter(|it| it.is_text()).map_or("\"\"", |it| it.raw());
+                let (id, name) = (raw("id"), raw("name"));
+                self.tools.insert(index, Tool { index: number, input, begun: false });
+                self.chunk(out, |out| {
+                    out.name("tool_calls").list(|out| {
+                        out.object(|out| {
+                            out.name("index").number(number);
+                            out.name("id").raw(id);
+                            out.name("type").text("function");
+                            out.name("function").object(|out| {
+                                out.name("name").raw(name);
+                                out.name("arguments").text("");
+                            });
+                        });
+                    });
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn delta(&mut self, index: i64, delta: Value<'_>, out: &mut Vec<u8>) {
+        let kind = delta.text_of("type").unwrap_or_default();
+        match &*kind {
+            "text_delta" => self.piece("content", delta.get("text"), out),
+            "thinking_delta" => self.piece("reasoning_content", delta.get("thinking"), out),
+            "input_json_delta" => {
+                if let Some(json) = delta.get("partial_json").filter(|it| it.is_text() && !it.is_empty_text()) {
+                    self.arguments(index, json.raw(), out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A piece of text under this member's name; nothing where there is none.
+    fn piece(&mut self, name: &str, text: Option<Value<'_>>, out: &mut Vec<u8>) {
+        if let Some(text) = text.filter(|it| it.is_text() && !it.is_empty_text()) {
+            self.chunk(out, |out| out.name(name).raw(text.raw()));
+        }
+    }
+
+    /// A piece of a tool call's arguments, as a JSON text. Pieces of what is no call of the client's are left out.
+    fn arguments(&mut self, index: i64, json: &str, out: &mut Vec<u8>) {
+        let Some(tool) = self.tools.get_mut(&index) else { return };
+        tool.begun = true;
+        let number = tool.index;
+        self.chunk(out, |out| {
+            out.name("tool_calls").list(|out| {
+                out.object(|out| {
+                    out.name("index").number(number);
+                    out.name("function").object(|out| out.name("arguments").raw(json));
+                });
+            });
+        });
+    }
+
+    /// A block's end: a call whose arguments never came in pieces gets those it began with.
+    fn close(&mut self, index: i64, out: &mut Vec<u8>) {
+        let input = self.tools.get_mut(&index).filter(|it| !it.begun).map(|it| std::mem::take(&mut it.input));
+        if let Some(input) = input {
+            self.arguments(index, &quoted(&input), out);
+        }
+    }
+
+    fn finish(&mut self, meter: &Meter, out: &mut Vec<u8>) {
+        let open: Vec<i64> = self.tools.iter().filter(|(_, it)| !it.begun).map(|(at, _)| *at).collect();
+        for index in open {
+            self.close(index, out);
+        }
+        let reason = meter.finish().unwrap_or(Finish::Stop).chat();
+        self.write(out, |out| {
+            out.name("choices").list(|out| {
+                out.object(|out| {
+                    out.name("index").number(0);
+                    out.name("delta").object(|_| {});
+                    out.name("finish_reason").text(reason);
+                });
+            });
+        });
+        if let Some(usage) = meter.usage().filter(|_| !self.options.strip_usage) {
+            self.write(out, |out| {
+                out.name("choices").list(|_| {});
+                usage::write_chat(out.name("usage"), &usage);
+            });
+        }
+        out.extend_from_slice(b"data: [DONE]\n\n");
+    }
+}

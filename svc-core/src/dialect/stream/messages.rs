@@ -1,0 +1,357 @@
+//! A stream of the chat shape, written in the messages shape.
+//!
+//! The messages shape knows one block at a time, with its kind told when it begins; the chat shape sends pieces of text,
+//! thinking and any number of tool calls in any order. So a call's block stays open until its arguments are whole, and
+//! what comes for others in between waits for its turn.
+
+use super::super::doc::Value;
+use super::super::finish::Finish;
+use super::super::usage;
+use super::super::write::{Out, quoted};
+use super::meter::Meter;
+use crate::state::gateway::Usage;
+
+/// Writes events of a message.
+#[derive(Debug, Default)]
+pub(super) struct ToMessages {
+    id: Option<String>,
+    model: Option<String>,
+    started: bool,
+    /// Blocks begun so far.
+    blocks: u64,
+    open: Open,
+    tools: Vec<Tool>,
+    /// Text and thinking that came while a call was open.
+    late: Vec<(Open, String)>,
+    refused: bool,
+}
+
+/// What the open block is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Open {
+    #[default]
+    Nothing,
+    Text,
+    Thinking,
+    /// A call, by its place in the list.
+    Tool(usize),
+}
+
+/// A tool call.
+#[derive(Debug, Default)]
+struct Tool {
+    /// The number that the provider gives it.
+    number: i64,
+    id: String,
+    name: String,
+    /// Arguments that wait to be written.
+    waiting: String,
+    shape: Braces,
+    begun: bool,
+}
+
+/// How far a JSON object has come, piece by piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Braces {
+    depth: u32,
+    text: bool,
+    escaped: bool,
+    whole: bool,
+}
+
+impl Braces {
+    fn take(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.text => self.escaped = true,
+                b'"' => self.text = !self.text,
+                _ if self.text => {}
+                b'{' | b'[' => self.depth = self.depth.saturating_add(1),
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.whole = self.depth == 0;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl ToMessages {
+    /// Takes one chunk.
+    pub(super) fn event(&mut self, root: Value<'_>, out: &mut Vec<u8>) {
+        for (slot, name) in [(&mut self.id, "id"), (&mut self.model, "model")] {
+            if slot.is_none() {
+                let text = root.get(name).filter(|it| it.is_text() && !it.is_empty_text());
+                *slot = text.map(|it| it.raw().to_owned());
+            }
+        }
+        let first = |it: &Value<'_>| it.get("index").and_then(|it| it.integer()).unwrap_or(0) == 0;
+        for choice in root.get("choices").iter().flat_map(|it| it.items()).filter(first) {
+            self.start(out);
+            if let Some(delta) = choice.get("delta") {
+                self.delta(delta, out);
+            }
+        }
+    }
+
+    fn start(&mut self, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.started, true) {
+            return;
+        }
+        let (id, model) = (self.id.as_deref().unwrap_or("\"msg_0\""), self.model.as_deref().unwrap_or("\"\""));
+        event(out, "message_start", |out| {
+            out.name("message").object(|out| {
+                out.name("id").raw(id);
+                out.name("type").text("message");
+                out.name("role").text("assistant");
+                out.name("model").raw(model);
+                out.name("content").list(|_| {});
+                out.name("stop_reason").null();
+                out.name("stop_sequence").null();
+                usage::write_messages(out.name("usage"), &Usage::default());
+            });
+        });
+    }
+
+    fn delta(&mut self, delta: Value<'_>, out: &mut Vec<u8>) {
+        let thinking = delta.given("reasoning_content").or_else(|| delta.given("reasoning"));
+        if let Some(thinking) = thinking.and_then(|it| it.text()) {
+            self.piece(Open::Thinking, &thinking, out);
+        }
+        if let Some(content) = delta.given("content") {
+            if let Some(text) = content.text() {
+                self.piece(Open::Text, &text, out);
+            }
+            for part in content.items() {
+                self.part(part, out);
+            }
+        }
+        if let Some(refusal) = delta.text_of("refusal").filter(|it| !it.is_empty()) {
+            self.refused = true;
+            self.piece(Open::Text, &refusal, out);
+        }
+        for call in delta.get("tool_calls").iter().flat_map(|it| it.items()) {
+            self.call(call, out);
+        }
+        if let Some(function) = delta.given("function_call") {
+            self.called(0, "", function, out);
+        }
+    }
+
+    /// A part of a content that some providers send as a list.
+    fn part(&mut self, part: Value<'_>, out: &mut Vec<u8>) {
+        if part.has("type", "thinking") {
+            for inner in part.get("thinking").iter().flat_map(|it| it.items()) {
+                self.piece(Open::Thinking, &inner.text_of("text").unwrap_or_default(), out);
+            }
+        } else if let Some(text) = part.text_of("text") {
+            self.piece(Open::Text, &text, out);
+        }
+    }
+
+    /// A piece of text or thinking.
+    fn piece(&mut self, kind: Open, text: &str, out: &mut Vec<u8>) {
+        if text.is_empty() {
+            return;
+        }
+        if self.tool_is_open() {
+            match self.late.last_mut() {
+                Some((last, waiting)) if *last == kind => waiting.push_str(text),
+                Some(_) | None => self.late.push((kind, text.to_owned())),
+            }
+            return;
+        }
+        self.write_piece(kind, text, out);
+    }
+
+    fn write_piece(&mut self, kind: Open, text: &str, out: &mut Vec<u8>) {
+        if self.open != kind {
+            self.close(out);
+            let (word, member) = words(kind);
+            self.begin(kind, out, |out| {
+                out.name("type").text(word);
+                out.name(member).text("");
+                if kind == Open::Thinking {
+                    out.name("signature").text("");
+                }
+            });
+        }
+        let (_, member) = words(kind);
+        let index = self.blocks.saturating_sub(1);
+        event(out, "content_block_delta", |out| {
+            out.name("index").number(index);
+            out.name("delta").object(|out| {
+                out.name("type").text(if kind == Open::Thinking { "thinking_delta" } else { "text_delta" });
+                out.name(member).text(text);
+            });
+        });
+    }
+
+    /// Whether a call is open whose arguments are not whole.
+    fn tool_is_open(&self) -> bool {
+        match self.open {
+            Open::Tool(at) => self.tools.get(at).is_some_and(|it| !it.shape.whole),
+            Open::Nothing | Open::Text | Open::Thinking => false,
+        }
+    }
+
+    fn call(&mut self, call: Value<'_>, out: &mut Vec<u8>) {
+        let id = call.text_of("id").unwrap_or_default();
+        let number = call.get("index").and_then(|it| it.integer()).unwrap_or_else(|| {
+            // Without a number a new id is a new call, and no id is the last one.
+            let last = self.tools.last();
+            let known = self.tools.iter().find(|it| it.id == id && !id.is_empty());
+            match (known, last) {
+                (Some(it), _) => it.number,
+                (None, Some(it)) if id.is_empty() => it.number,
+                (None, Some(it)) => it.number.saturating_add(1),
+                (None, None) => 0,
+            }
+        });
+        if let Some(function) = call.get("function") {
+            self.called(number, &id, function, out);
+        }
+    }
+
+    /// A piece of the call of this number.
+    fn called(&mut self, number: i64, id: &str, function: Value<'_>, out: &mut Vec<u8>) {
+        let at = self.tools.iter().position(|it| it.number == number).unwrap_or_else(|| {
+            self.tools.push(Tool { number, ..Tool::default() });
+            self.tools.len() - 1
+        });
+        let Some(tool) = self.tools.get_mut(at) else { return };
+        if tool.id.is_empty() {
+            id.clone_into(&mut tool.id);
+        }
+        if !tool.begun && tool.name.is_empty() {
+            tool.name.push_str(&function.text_of("name").unwrap_or_default());
+        }
+        if let Some(piece) = function.get("arguments").and_then(|it| it.text()) {
+            tool.shape.take(&piece);
+            tool.waiting.push_str(&piece);
+        }
+        self.turn(out);
+    }
+
+    /// Writes what may be written now: the open call's arguments and, once it is whole, what waits behind it.
+    fn turn(&mut self, out: &mut Vec<u8>) {
+        loop {
+            if let Open::Tool(at) = self.open {
+                self.flush(at, out);
+                if self.tool_is_open() {
+                    return;
+                }
+            }
+            let Some(next) = self.tools.iter().position(|it| !it.begun && !it.name.is_empty()) else { break };
+            self.begin_tool(next, out);
+        }
+        if !self.late.is_empty() {
+            for (kind, text) in std::mem::take(&mut self.late) {
+                self.write_piece(kind, &text, out);
+            }
+        }
+    }
+
+    fn begin_tool(&mut self, at: usize, out: &mut Vec<u8>) {
+        self.close(out);
+        let Some(tool) = self.tools.get_mut(at) else { return };
+        tool.begun = true;
+        let id = if tool.id.is_empty() { format!("call_{at}") } else { tool.id.clone() };
+        let name = quoted(&tool.name);
+        self.begin(Open::Tool(at), out, |out| {
+            out.name("type").text("tool_use");
+            out.name("id").text(&id);
+            out.name("name").raw(&name);
+            out.name("input").object(|_| {});
+        });
+        self.flush(at, out);
+    }
+
+    /// Writes the arguments that wait.
+    fn flush(&mut self, at: usize, out: &mut Vec<u8>) {
+        let waiting = self.tools.get_mut(at).map(|it| std::mem::take(&mut it.waiting)).unwrap_or_default();
+        if waiting.is_empty() {
+            return;
+        }
+        let index = self.blocks.saturating_sub(1);
+        event(out, "content_block_delta", |out| {
+            out.name("index").number(index);
+            out.name("delta").object(|out| {
+                out.name("type").text("input_json_delta");
+                out.name("partial_json").text(&waiting);
+            });
+        });
+    }
+
+    fn begin(&mut self, kind: Open, out: &mut Vec<u8>, block: impl FnOnce(&mut Out)) {
+        let index = self.blocks;
+        self.blocks += 1;
+        self.open = kind;
+        event(out, "content_block_start", |out| {
+            out.name("index").number(index);
+            out.name("content_block").object(block);
+        });
+    }
+
+    fn close(&mut self, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.open) != Open::Nothing {
+            let index = self.blocks.saturating_sub(1);
+            event(out, "content_block_stop", |out| out.name("index").number(index));
+        }
+    }
+
+    /// The end: every block is closed, and the message says why it stopped and what it used.
+    pub(super) fn finish(&mut self, meter: &Meter, out: &mut Vec<u8>) {
+        self.start(out);
+        if let Open::Tool(at) = self.open {
+            self.flush(at, out);
+        }
+        for at in 0..self.tools.len() {
+            if self.tools.get(at).is_some_and(|it| !it.begun) {
+                self.begin_tool(at, out);
+            }
+        }
+        for (kind, text) in std::mem::take(&mut self.late) {
+            self.write_piece(kind, &text, out);
+        }
+        self.close(out);
+        let finish = match meter.finish().unwrap_or(Finish::Stop) {
+            _ if self.refused => Finish::Refusal,
+            // Some providers say that they are done where they wait for tools.
+            Finish::Stop if !self.tools.is_empty() => Finish::ToolCalls,
+            other => other,
+        };
+        let usage = meter.usage().or_else(|| meter.input()).unwrap_or_default();
+        event(out, "message_delta", |out| {
+            out.name("delta").object(|out| {
+                out.name("stop_reason").text(finish.messages());
+                out.name("stop_sequence").null();
+            });
+            usage::write_messages(out.name("usage"), &usage);
+        });
+        event(out, "message_stop", |_| {});
+    }
+}
+
+/// The type of a block and its member.
+const fn words(kind: Open) -> (&'static str, &'static str) {
+    match kind {
+        Open::Thinking => ("thinking", "thinking"),
+        Open::Nothing | Open::Text | Open::Tool(_) => ("text", "text"),
+    }
+}
+
+fn event(out: &mut Vec<u8>, kind: &str, members: impl FnOnce(&mut Out)) {
+    let mut json = Out::onto(std::mem::take(out));
+    json.bytes("event: ");
+    json.bytes(kind);
+    json.bytes("\ndata: ");
+    json.object(|out| {
+        out.name("type").text(kind);
+        members(out);
+    });
+    json.bytes("\n\n");
+    *out = json.into_bytes();
+}

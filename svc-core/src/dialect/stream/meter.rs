@@ -1,0 +1,189 @@
+//! What a stream brings, counted as it goes by.
+
+use std::collections::BTreeMap;
+
+use super::super::answer::{server_tool_uses, server_tools_of_chat};
+use super::super::doc::{Value, length};
+use super::super::finish::Finish;
+use super::super::usage::{self, Told};
+use crate::state::gateway::{Dialect, Usage};
+
+/// Bytes of text that a token has at the least, where tokens are guessed from texts.
+const BYTES_A_TOKEN: u64 = 4;
+
+/// What came of a stream so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// The whole usage, where the provider told one that can be believed; else it is to be estimated.
+    pub usage: Option<Usage>,
+    /// What the provider told of the input alone, at the start or at the end.
+    pub input: Option<Usage>,
+    /// UTF-8 bytes of text, thinking and tool arguments.
+    pub text_bytes: u64,
+    /// How many tokens those were, guessed: one for each piece, or one for four bytes, whichever is more.
+    pub tokens: u64,
+    /// Why it stopped, once it has.
+    pub finish: Option<Finish>,
+    /// Uses of tools that the provider ran itself, by the name under which they are priced.
+    pub server_tools: BTreeMap<Box<str>, u64>,
+    /// The model as the provider names it.
+    pub model: Option<Box<str>>,
+    /// Whether a first token has come.
+    pub begun: bool,
+}
+
+/// Counts.
+#[derive(Debug)]
+pub(super) struct Meter {
+    upstream: Dialect,
+    told: Told,
+    usage: Option<Usage>,
+    received: Received,
+    pieces: u64,
+}
+
+impl Meter {
+    pub(super) fn new(upstream: Dialect) -> Self {
+        Self { upstream, told: Told::default(), usage: None, received: Received::default(), pieces: 0 }
+    }
+
+    /// Takes one event of the provider's. Whether it is its last.
+    pub(super) fn event(&mut self, root: Value<'_>) -> bool {
+        match self.upstream {
+            Dialect::Chat => {
+                self.chat(root);
+                false
+            }
+            Dialect::Messages => self.messages(root),
+        }
+    }
+
+    /// Whether it told why it stopped.
+    pub(super) const fn finished(&self) -> bool {
+        self.received.finish.is_some()
+    }
+
+    /// Why it stopped, where it told.
+    pub(super) const fn finish(&self) -> Option<Finish> {
+        self.received.finish
+    }
+
+    /// The usage, where it can be believed.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let usage = match self.upstream {
+            Dialect::Chat => self.usage,
+            Dialect::Messages => self.told.whole(),
+        };
+        usage::believed(usage, self.received.begun)
+    }
+
+    /// What the provider told of the input.
+    pub(super) fn input(&self) -> Option<Usage> {
+        match self.upstream {
+            Dialect::Chat => {
+                self.usage.map(|it| Usage { output: 0, reasoning: 0, ..it }).filter(|it| it.all_input() > 0)
+            }
+            Dialect::Messages => self.told.input(),
+        }
+    }
+
+    pub(super) fn received(&self) -> Received {
+        let tokens = self.pieces.max(self.received.text_bytes.div_ceil(BYTES_A_TOKEN));
+        Received { usage: self.usage(), input: self.input(), tokens, ..self.received.clone() }
+    }
+
+    fn piece(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.pieces = self.pieces.saturating_add(1);
+            self.received.text_bytes = self.received.text_bytes.saturating_add(bytes);
+            self.received.begun = true;
+        }
+    }
+
+    fn model(&mut self, model: Option<Value<'_>>) {
+        if self.received.model.is_none() {
+            self.received.model = model.and_then(|it| it.text()).filter(|it| !it.is_empty()).map(Into::into);
+        }
+    }
+
+    fn chat(&mut self, root: Value<'_>) {
+        self.model(root.get("model"));
+        if let Some(told) = root.given("usage") {
+            self.usage = usage::chat(told).or(self.usage);
+            server_tools_of_chat(told, &mut self.received.server_tools);
+        }
+        for choice in root.get("choices").iter().flat_map(|it| it.items()) {
+            if let Some(reason) = choice.text_of("finish_reason") {
+                self.received.finish = Some(Finish::from_chat(&reason));
+            }
+            let Some(delta) = choice.get("delta") else { continue };
+            for (name, value) in delta.members() {
+                if name.is("role") || value.is_null() {
+                    continue;
+                }
+                if name.is("tool_calls") || name.is("function_call") {
+                    self.begin();
+                    for call in value.items() {
+                        let arguments = call.get("function").and_then(|it| it.get("arguments"));
+                        self.piece(arguments.map_or(0, |it| it.text_len()));
+                    }
+                    self.piece(value.get("arguments").map_or(0, |it| it.text_len()));
+                } else if value.is_text() {
+                    self.piece(value.text_len());
+                } else if name.is("content") {
+                    // A list of parts, as some providers send it.
+                    self.piece(value.items().map(|it| length(it.raw())).sum());
+                }
+            }
+        }
+    }
+
+    fn messages(&mut self, root: Value<'_>) -> bool {
+        let kind = root.text_of("type").unwrap_or_default();
+        match &*kind {
+            "message_start" => {
+                let message = root.get("message");
+                self.model(message.and_then(|it| it.get("model")));
+                self.tell(message.and_then(|it| it.given("usage")));
+            }
+            "content_block_start" => {
+                if let Some(block) = root.get("content_block") {
+                    if block.has("type", "server_tool_use") {
+                        let name = block.text_of("name").unwrap_or_default();
+                        *self.received.server_tools.entry(name.into()).or_default() += 1;
+                    }
+                    let text = block.get("text").or_else(|| block.get("thinking"));
+                    self.piece(text.map_or(0, |it| it.text_len()));
+                    if block.has("type", "tool_use") {
+                        self.begin();
+                    }
+                }
+            }
+            "content_block_delta" => {
+                let delta = root.get("delta");
+                let text = ["text", "thinking", "partial_json"].iter().find_map(|it| delta?.get(it));
+                self.piece(text.map_or(0, |it| it.text_len()));
+            }
+            "message_delta" => {
+                if let Some(reason) = root.get("delta").and_then(|it| it.text_of("stop_reason")) {
+                    self.received.finish = Some(Finish::from_messages(&reason));
+                }
+                self.tell(root.given("usage"));
+            }
+            "message_stop" => return true,
+            _ => {}
+        }
+        false
+    }
+
+    fn tell(&mut self, told: Option<Value<'_>>) {
+        if let Some(told) = told {
+            self.told.add(told);
+            server_tool_uses(told, &mut self.received.server_tools);
+        }
+    }
+
+    fn begin(&mut self) {
+        self.received.begun = true;
+    }
+}

@@ -1,0 +1,305 @@
+//! What deciding on a request takes: how much goes in, what it needs, what brought it in; never its text.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::check::ANSWERS_MAX;
+use super::doc::{Form, Value, length};
+use crate::state::gateway::{CacheWrites, Capability, Demand, Dialect, OutputBound, ToolResult};
+use crate::value::digest::{Digest, Hasher};
+
+/// Bytes that the frame of one message counts as: a few tokens that stand in no text.
+const FRAME_BYTES: u64 = 8;
+/// The most pages of one document that a provider takes.
+const PAGES_MAX: u32 = 600;
+/// A page of a document takes at least so many characters of base64.
+const PAGE_CHARS: u64 = 128;
+/// A second of sound takes at least so many characters of base64: 8 kbit/s.
+const AUDIO_SECOND_CHARS: u64 = 1_333;
+
+/// Members that do not change the answer.
+const NOT_OF_THE_CALL: &[&str] =
+    &["stream", "stream_options", "user", "metadata", "safety_identifier", "prompt_cache_key"];
+/// Members that hold no text a model reads.
+const NO_TEXT: &[&str] = &[
+    "model",
+    "stream",
+    "user",
+    "metadata",
+    "safety_identifier",
+    "prompt_cache_key",
+    "service_tier",
+    "reasoning_effort",
+    "tool_choice",
+    "cache_control",
+    "betas",
+];
+
+/// What a body that was checked asks for.
+pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_>) -> Demand {
+    let mut sums = Sums::default();
+    for (name, value) in root.members() {
+        let name = name.text().unwrap_or_default();
+        match &*name {
+            "messages" => value.items().for_each(|it| sums.message(it)),
+            "system" => sums.content(value),
+            "tools" => sums.tools(value),
+            "cache_control" => sums.cached(value),
+            _ if NO_TEXT.contains(&&*name) => {}
+            _ => sums.any(value),
+        }
+    }
+    if root.given("web_search_options").is_some() {
+        sums.server_tools.insert("web_search".into());
+    }
+    let positive = |name: &str| root.get(name).and_then(|it| it.integer()).and_then(|it| u64::try_from(it).ok());
+    let answers = root.get("n").and_then(|it| it.integer()).unwrap_or(1).clamp(1, ANSWERS_MAX);
+    Demand {
+        dialect,
+        model: model.into(),
+        stream,
+        text_bytes: sums.bytes,
+        images: sums.images,
+        pages: sums.pages,
+        audio_seconds: sums.audio_seconds,
+        output: OutputBound { tokens: positive("max_completion_tokens").or_else(|| positive("max_tokens")) },
+        answers: u32::try_from(answers).unwrap_or(1),
+        needs: needs(root, stream, &sums),
+        cache: sums.cache,
+        server_tools: sums.server_tools,
+        service_tier: service_tier(root),
+        tool_results: tool_results(dialect, root),
+        digest: digest(root),
+    }
+}
+
+/// What was counted so far.
+#[derive(Default)]
+struct Sums {
+    bytes: u64,
+    images: u32,
+    pages: u32,
+    audio_seconds: u32,
+    tools: bool,
+    cache: CacheWrites,
+    server_tools: BTreeSet<Box<str>>,
+}
+
+impl Sums {
+    fn add(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    fn message(&mut self, message: Value<'_>) {
+        self.add(FRAME_BYTES);
+        for (name, value) in message.members() {
+            if name.is("content") { self.content(value) } else { self.any(value) }
+        }
+    }
+
+    /// A content: text, or parts of some kind.
+    fn content(&mut self, content: Value<'_>) {
+        if content.form() == Form::List {
+            content.items().for_each(|it| self.part(it));
+        } else {
+            self.any(content);
+        }
+    }
+
+    fn part(&mut self, part: Value<'_>) {
+        if let Some(control) = part.given("cache_control") {
+            self.cached(control);
+        }
+        match &*part.text_of("type").unwrap_or_default() {
+            "image" | "image_url" | "input_image" => self.images = self.images.saturating_add(1),
+            "document" | "file" => self.document(part),
+            "input_audio" => {
+                let data = part.get("input_audio").and_then(|it| it.get("data"));
+                let chars = data.map_or(0, |it| length(it.raw()));
+                let seconds = u32::try_from(chars.div_ceil(AUDIO_SECOND_CHARS)).unwrap_or(u32::MAX);
+                self.audio_seconds = self.audio_seconds.saturating_add(seconds);
+            }
+            "tool_result" => {
+                for (name, value) in part.members() {
+                    if name.is("content") { self.content(value) } else { self.any(value) }
+                }
+            }
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                self.add(part.get("name").map_or(0, |it| it.text_len()));
+                self.add(part.get("input").map_or(0, |it| length(it.raw())));
+            }
+            _ => self.any(part),
+        }
+    }
+
+    /// A document: text counts as text, anything else by its pages.
+    fn document(&mut self, part: Value<'_>) {
+        for name in ["title", "context"] {
+            self.add(part.get(name).map_or(0, |it| it.text_len()));
+        }
+        let source = part.get("source");
+        if let Some(source) = source.filter(|it| it.has("type", "text")) {
+            return self.any(source);
+        }
+        if let Some(content) = source.filter(|it| it.has("type", "content")).and_then(|it| it.get("content")) {
+            return self.content(content);
+        }
+        let data = source.and_then(|it| it.get("data"));
+        let data = data.or_else(|| part.get("file").and_then(|it| it.get("file_data")));
+        let most = data.map_or(u64::MAX, |it| length(it.raw()) / PAGE_CHARS + 1);
+        let pages = u32::try_from(most).unwrap_or(u32::MAX).min(PAGES_MAX);
+        self.pages = self.pages.saturating_add(pages);
+    }
+
+    fn tools(&mut self, tools: Value<'_>) {
+        for tool in tools.items() {
+            self.tools = true;
+            self.add(length(tool.raw()));
+            if let Some(control) = tool.given("cache_control") {
+                self.cached(control);
+            }
+            self.server_tools.extend(server_tool(&tool.text_of("type").unwrap_or_default()));
+        }
+    }
+
+    fn cached(&mut self, control: Value<'_>) {
+        if control.has("ttl", "1h") {
+            self.cache.long = true;
+        } else if !control.is_null() {
+            self.cache.short = true;
+        }
+    }
+
+    /// All texts in a value of any kind, names of members and numbers included.
+    fn any(&mut self, value: Value<'_>) {
+        match value.form() {
+            Form::Plain | Form::Escaped => self.add(value.text_len()),
+            Form::Number => self.add(length(value.raw())),
+            Form::List => value.items().for_each(|it| self.any(it)),
+            Form::Object => {
+                for (name, inner) in value.members() {
+                    self.add(name.text_len());
+                    if name.is("cache_control") {
+                        self.cached(inner);
+                    }
+                    self.any(inner);
+                }
+            }
+            Form::Null | Form::Bool(_) => {}
+        }
+    }
+}
+
+/// The name under which a tool that the provider runs is priced; none for tools that the client runs.
+fn server_tool(kind: &str) -> Option<Box<str>> {
+    const OF_THE_CLIENT: &[&str] =
+        &["bash", "computer", "custom", "function", "mcp_toolset", "memory", "text_editor", "tool_search_tool"];
+    let name = match kind.rsplit_once('_') {
+        Some((name, date)) if date.len() == 8 && date.bytes().all(|it| it.is_ascii_digit()) => name,
+        Some(_) | None => kind,
+    };
+    let own = name.is_empty() || OF_THE_CLIENT.contains(&name) || name.starts_with("tool_search_tool");
+    (!own).then(|| name.into())
+}
+
+/// What a model must be able to do.
+fn needs(root: Value<'_>, stream: bool, sums: &Sums) -> BTreeSet<Capability> {
+    let mut needs = BTreeSet::new();
+    let mut need = |wanted: bool, what: Capability| {
+        if wanted {
+            needs.insert(what);
+        }
+    };
+    let functions = root.get("functions").is_some_and(|it| it.items().next().is_some());
+    need(sums.tools || functions, Capability::Tools);
+    need(sums.images > 0 || sums.pages > 0, Capability::Vision);
+    need(stream, Capability::Streaming);
+    let formed = root.given("response_format").is_some_and(|it| !it.has("type", "text"))
+        || root.get("output_config").is_some_and(|it| it.given("format").is_some())
+        || root.given("output_format").is_some();
+    need(formed, Capability::Json);
+    let effort = root.given("reasoning_effort").is_some_and(|it| !it.is("none") && !it.is("minimal"));
+    let thinking = root.get("thinking").is_some_and(|it| it.has("type", "enabled"));
+    need(effort || thinking, Capability::Reasoning);
+    let speaks = root.get("modalities").is_some_and(|it| it.items().any(|it| it.is("audio")));
+    need(speaks || sums.audio_seconds > 0, Capability::Audio);
+    needs
+}
+
+/// What the request asks for that is priced otherwise than the default.
+fn service_tier(root: Value<'_>) -> Option<Box<str>> {
+    let tier =
+        root.text_of("service_tier").filter(|it| !["auto", "default", "standard_only", "standard"].contains(&&**it));
+    let speed = || root.text_of("speed").filter(|it| it != "standard");
+    tier.or_else(speed).map(Into::into)
+}
+
+/// The results of the client's tools, each by the name under which it was called.
+fn tool_results(dialect: Dialect, root: Value<'_>) -> Vec<ToolResult> {
+    let mut names: BTreeMap<Cow<'_, str>, Cow<'_, str>> = BTreeMap::new();
+    let mut results = Vec::new();
+    let Some(messages) = root.get("messages") else { return results };
+    for message in messages.items() {
+        match dialect {
+            Dialect::Chat => {
+                for call in message.get("tool_calls").iter().flat_map(|it| it.items()) {
+                    let called = call.get("function").or_else(|| call.get("custom"));
+                    if let (Some(id), Some(name)) = (call.text_of("id"), called.and_then(|it| it.text_of("name"))) {
+                        names.insert(id, name);
+                    }
+                }
+                if message.has("role", "tool") {
+                    let id = message.text_of("tool_call_id").unwrap_or_default();
+                    results.push(result(names.get(&id), message.get("content")));
+                } else if message.has("role", "function") {
+                    results.push(result(message.text_of("name").as_ref(), message.get("content")));
+                }
+            }
+            Dialect::Messages => {
+                for block in message.get("content").iter().flat_map(|it| it.items()) {
+                    if let (true, Some(id), Some(name)) =
+                        (block.has("type", "tool_use"), block.text_of("id"), block.text_of("name"))
+                    {
+                        names.insert(id, name);
+                    } else if block.has("type", "tool_result") {
+                        let id = block.text_of("tool_use_id").unwrap_or_default();
+                        results.push(result(names.get(&id), block.get("content")));
+                    }
+                }
+            }
+        }
+    }
+    results
+}
+
+/// One result; its digest is that of its text, whether it came in one piece or in parts, and of other parts as written.
+fn result(tool: Option<&Cow<'_, str>>, content: Option<Value<'_>>) -> ToolResult {
+    let mut hash = Hasher::default();
+    if let Some(content) = content {
+        if let Some(text) = content.text() {
+            hash.update(text.as_bytes());
+        }
+        for part in content.items() {
+            match part.text_of("text").filter(|_| part.has("type", "text")) {
+                Some(text) => hash.update(text.as_bytes()),
+                None => hash.update(part.raw()),
+            }
+        }
+    }
+    ToolResult { tool: tool.map(|it| &**it).unwrap_or_default().into(), digest: hash.digest() }
+}
+
+/// Equal for calls that differ in nothing that decides the answer, in whatever order their members stand.
+fn digest(root: Value<'_>) -> Digest {
+    let members = root.members().filter_map(|(name, value)| Some((name.text()?, value)));
+    let mut members: Vec<_> = members.filter(|(name, _)| !NOT_OF_THE_CALL.contains(&&**name)).collect();
+    members.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    let mut hash = Hasher::default();
+    for (name, value) in members {
+        hash.update(name.as_bytes());
+        hash.update([0]);
+        hash.update(value.raw());
+        hash.update([0]);
+    }
+    hash.digest()
+}
