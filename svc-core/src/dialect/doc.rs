@@ -6,13 +6,13 @@
 //! **Invariant:** it takes what [`Json::parse`](crate::value::json::Json::parse) takes, and also numbers that no double
 //! can hold: those are the model's business.
 
+mod scan;
+
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::value::json::DEPTH_MAX;
+use self::scan::Scan;
 
-/// Up to so many members, comparing every pair is cheaper than sorting.
-const PAIRWISE_MAX: usize = 12;
 /// So many characters of a caller's own text stand in a message.
 const QUOTED_MAX: usize = 64;
 
@@ -73,7 +73,7 @@ impl Tape {
         if u32::try_from(text.len()).is_err() {
             return Err(NotJson("is over 4 GiB".into()));
         }
-        let mut scan = Scan { text, bytes: text.as_bytes(), at: 0, nodes: std::mem::take(&mut self.0) };
+        let mut scan = Scan::new(text, std::mem::take(&mut self.0));
         let read = scan.whole();
         self.0 = std::mem::take(&mut scan.nodes);
         if read.is_err() {
@@ -258,281 +258,6 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// A text that is being read.
-struct Scan<'a> {
-    text: &'a str,
-    bytes: &'a [u8],
-    at: usize,
-    nodes: Vec<Node>,
-}
-
-impl Scan<'_> {
-    fn whole(&mut self) -> Result<(), NotJson> {
-        self.value(DEPTH_MAX)?;
-        self.space();
-        if self.at == self.bytes.len() { Ok(()) } else { self.fault("holds something behind its value") }
-    }
-
-    fn fault<T>(&self, what: &str) -> Result<T, NotJson> {
-        Err(NotJson(format!("{what} at byte {}", self.at).into()))
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
-    }
-
-    fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
-            self.at += 1;
-        }
-    }
-
-    /// Adds a node that begins here; its end is told by [`Self::close`].
-    fn open(&mut self, form: Form) -> usize {
-        self.nodes.push(Node { start: offset(self.at), end: 0, next: 0, form });
-        self.nodes.len() - 1
-    }
-
-    fn close(&mut self, node: usize) {
-        let next = offset(self.nodes.len());
-        if let Some(it) = self.nodes.get_mut(node) {
-            it.end = offset(self.at);
-            it.next = next;
-        }
-    }
-
-    fn value(&mut self, levels: usize) -> Result<(), NotJson> {
-        self.space();
-        match self.peek() {
-            Some(b'"') => self.string(),
-            Some(b'{') => self.object(levels),
-            Some(b'[') => self.list(levels),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word("true", Form::Bool(true)),
-            Some(b'f') => self.word("false", Form::Bool(false)),
-            Some(b'n') => self.word("null", Form::Null),
-            Some(_) => self.fault("holds no value"),
-            None => self.fault("ends too early"),
-        }
-    }
-
-    fn word(&mut self, word: &str, form: Form) -> Result<(), NotJson> {
-        if !self.bytes.get(self.at..).unwrap_or_default().starts_with(word.as_bytes()) {
-            return self.fault("holds no value");
-        }
-        let node = self.open(form);
-        self.at += word.len();
-        self.close(node);
-        Ok(())
-    }
-
-    fn digits(&mut self) -> Result<(), NotJson> {
-        let start = self.at;
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
-        if self.at == start { self.fault("holds a number without digits") } else { Ok(()) }
-    }
-
-    fn number(&mut self) -> Result<(), NotJson> {
-        let node = self.open(Form::Number);
-        if self.peek() == Some(b'-') {
-            self.at += 1;
-        }
-        if self.peek() == Some(b'0') {
-            self.at += 1;
-            if matches!(self.peek(), Some(b'0'..=b'9')) {
-                return self.fault("holds a number that begins with 0");
-            }
-        } else {
-            self.digits()?;
-        }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if matches!(self.peek(), Some(b'e' | b'E')) {
-            self.at += 1;
-            if matches!(self.peek(), Some(b'+' | b'-')) {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        self.close(node);
-        Ok(())
-    }
-
-    fn string(&mut self) -> Result<(), NotJson> {
-        let node = self.open(Form::Plain);
-        self.at += 1;
-        loop {
-            self.at += plain(self.bytes.get(self.at..).unwrap_or_default());
-            match self.peek() {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    if let Some(it) = self.nodes.get_mut(node) {
-                        it.form = Form::Escaped;
-                    }
-                    self.escape()?;
-                }
-                Some(_) => return self.fault("holds a control character in a string"),
-                None => return self.fault("ends in a string"),
-            }
-        }
-        self.at += 1;
-        self.close(node);
-        Ok(())
-    }
-
-    fn escape(&mut self) -> Result<(), NotJson> {
-        match self.bytes.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.at += 2;
-                Ok(())
-            }
-            Some(b'u') => match self.unit(self.at)? {
-                0xD800..=0xDBFF => {
-                    let pair = self.bytes.get(self.at + 6..self.at + 8) == Some(b"\\u");
-                    if !pair || !matches!(self.unit(self.at + 6)?, 0xDC00..=0xDFFF) {
-                        return self.fault("holds half a surrogate pair");
-                    }
-                    self.at += 12;
-                    Ok(())
-                }
-                0xDC00..=0xDFFF => self.fault("holds half a surrogate pair"),
-                _ => {
-                    self.at += 6;
-                    Ok(())
-                }
-            },
-            Some(_) | None => self.fault("holds an unknown escape"),
-        }
-    }
-
-    /// The code unit of the escape `\uXXXX` that begins at `at`.
-    fn unit(&self, at: usize) -> Result<u32, NotJson> {
-        let digits = self.bytes.get(at + 2..at + 6).filter(|it| it.iter().all(u8::is_ascii_hexdigit));
-        let unit = digits.and_then(|it| std::str::from_utf8(it).ok()).and_then(|it| u32::from_str_radix(it, 16).ok());
-        unit.map_or_else(|| self.fault("holds an unknown escape"), Ok)
-    }
-
-    fn list(&mut self, levels: usize) -> Result<(), NotJson> {
-        let inner = self.inner(levels)?;
-        let node = self.open(Form::List);
-        self.at += 1;
-        self.space();
-        if self.peek() != Some(b']') {
-            loop {
-                self.value(inner)?;
-                self.space();
-                match self.peek() {
-                    Some(b',') => self.at += 1,
-                    Some(b']') => break,
-                    Some(_) => return self.fault("lacks a comma in a list"),
-                    None => return self.fault("ends in a list"),
-                }
-            }
-        }
-        self.at += 1;
-        self.close(node);
-        Ok(())
-    }
-
-    fn object(&mut self, levels: usize) -> Result<(), NotJson> {
-        let inner = self.inner(levels)?;
-        let node = self.open(Form::Object);
-        self.at += 1;
-        self.space();
-        if self.peek() != Some(b'}') {
-            loop {
-                self.space();
-                if self.peek() != Some(b'"') {
-                    return self.fault("lacks a member's name");
-                }
-                self.string()?;
-                self.space();
-                if self.peek() != Some(b':') {
-                    return self.fault("lacks a colon behind a member's name");
-                }
-                self.at += 1;
-                self.value(inner)?;
-                self.space();
-                match self.peek() {
-                    Some(b',') => self.at += 1,
-                    Some(b'}') => break,
-                    Some(_) => return self.fault("lacks a comma in an object"),
-                    None => return self.fault("ends in an object"),
-                }
-            }
-        }
-        self.at += 1;
-        self.close(node);
-        match repeated(Value { text: self.text, nodes: &self.nodes, at: node }) {
-            Some(name) => Err(NotJson(format!("holds the member name `{}` twice", quoted(&name)).into())),
-            None => Ok(()),
-        }
-    }
-
-    fn inner(&self, levels: usize) -> Result<usize, NotJson> {
-        levels.checked_sub(1).ok_or_else(|| NotJson(format!("is nested deeper than {DEPTH_MAX} levels").into()))
-    }
-}
-
-/// How many bytes go by before a quote, a backslash or a control character. Eight at a time: prompts are long.
-fn plain(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
-    const fn zeros(word: u64) -> u64 {
-        word.wrapping_sub(ONES) & !word & TOPS
-    }
-    let (words, _) = bytes.as_chunks::<8>();
-    let mut at = 0;
-    for word in words {
-        let word = u64::from_le_bytes(*word);
-        let quote = zeros(word ^ u64::from_ne_bytes([b'"'; 8]));
-        let slash = zeros(word ^ u64::from_ne_bytes([b'\\'; 8]));
-        let control = word.wrapping_sub(u64::from_ne_bytes([0x20; 8])) & !word & TOPS;
-        if (quote | slash | control) != 0 {
-            break;
-        }
-        at += 8;
-    }
-    let rest = bytes.get(at..).unwrap_or_default();
-    at + rest.iter().position(|it| matches!(it, b'"' | b'\\' | 0..=0x1F)).unwrap_or(rest.len())
-}
-
-/// A name that stands twice. Sorting, not hashing: no choice of names makes it slow, and it needs no random seed.
-fn repeated(object: Value<'_>) -> Option<Cow<'_, str>> {
-    let mut pairs = 0_usize;
-    for (at, (name, _)) in object.members().enumerate() {
-        if at >= PAIRWISE_MAX {
-            return repeated_of_many(object);
-        }
-        pairs = at;
-        let raw = name.raw();
-        for (other, _) in object.members().take(at) {
-            let same = match (name.form(), other.form()) {
-                (Form::Plain, Form::Plain) => other.raw() == raw,
-                _ => other.text() == name.text(),
-            };
-            if same {
-                return name.text();
-            }
-        }
-    }
-    debug_assert!(pairs < PAIRWISE_MAX, "more are sorted");
-    None
-}
-
-fn repeated_of_many(object: Value<'_>) -> Option<Cow<'_, str>> {
-    let mut names: Vec<Cow<'_, str>> = object.members().filter_map(|(name, _)| name.text()).collect();
-    names.sort_unstable();
-    names.windows(2).find_map(|pair| match pair {
-        [a, b] if a == b => Some(a.clone()),
-        _ => None,
-    })
-}
-
 /// A caller's text, cut to what a message can bear, with what does not show written as escapes.
 pub(super) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED_MAX) {
@@ -547,7 +272,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::value::json::Json;
+    use crate::value::json::{DEPTH_MAX, Json};
 
     fn agrees(text: &str) {
         let (own, strict) = (Tape::of(text), Json::parse(text.as_bytes()));

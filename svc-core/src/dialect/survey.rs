@@ -50,7 +50,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         }
     }
     if root.given("web_search_options").is_some() {
-        sums.server_tools.insert("web_search".into());
+        sums.server_tools.insert("web_search".into(), None);
     }
     let positive = |name: &str| root.get(name).and_then(|it| it.integer()).and_then(|it| u64::try_from(it).ok());
     let answers = root.get("n").and_then(|it| it.integer()).unwrap_or(1).clamp(1, ANSWERS_MAX);
@@ -66,6 +66,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         answers: u32::try_from(answers).unwrap_or(1),
         needs: needs(root, stream, &sums),
         cache: sums.cache,
+        spoken: spoken(root),
         server_tools: sums.server_tools,
         service_tier: service_tier(root),
         tool_results: tool_results(dialect, root),
@@ -82,7 +83,7 @@ struct Sums {
     audio_seconds: u32,
     tools: bool,
     cache: CacheWrites,
-    server_tools: BTreeSet<Box<str>>,
+    server_tools: BTreeMap<Box<str>, Option<u32>>,
 }
 
 impl Sums {
@@ -158,7 +159,12 @@ impl Sums {
             if let Some(control) = tool.given("cache_control") {
                 self.cached(control);
             }
-            self.server_tools.extend(server_tool(&tool.text_of("type").unwrap_or_default()));
+            if let Some(name) = server_tool(&tool.text_of("type").unwrap_or_default()) {
+                let most = tool.get("max_uses").and_then(|it| it.integer()).and_then(|it| u32::try_from(it).ok());
+                // Two tools of one name are as many uses as both have, or any number where one has no bound.
+                let known = self.server_tools.entry(name).or_insert(Some(0));
+                *known = known.zip(most).map(|(a, b)| a.saturating_add(b));
+            }
         }
     }
 
@@ -221,17 +227,20 @@ fn needs(root: Value<'_>, stream: bool, sums: &Sums) -> BTreeSet<Capability> {
     let effort = root.given("reasoning_effort").is_some_and(|it| !it.is("none") && !it.is("minimal"));
     let thinking = root.get("thinking").is_some_and(|it| it.has("type", "enabled"));
     need(effort || thinking, Capability::Reasoning);
-    let speaks = root.get("modalities").is_some_and(|it| it.items().any(|it| it.is("audio")));
-    need(speaks || sums.audio_seconds > 0, Capability::Audio);
+    need(spoken(root) || sums.audio_seconds > 0, Capability::Audio);
     needs
 }
 
-/// What the request asks for that is priced otherwise than the default.
+/// Whether the answer is to be spoken.
+fn spoken(root: Value<'_>) -> bool {
+    root.get("modalities").is_some_and(|it| it.items().any(|it| it.is("audio")))
+}
+
+/// The service that the request asks for, in the provider's words; none for the words of either shape for the usual one.
 fn service_tier(root: Value<'_>) -> Option<Box<str>> {
-    let tier =
-        root.text_of("service_tier").filter(|it| !["auto", "default", "standard_only", "standard"].contains(&&**it));
-    let speed = || root.text_of("speed").filter(|it| it != "standard");
-    tier.or_else(speed).map(Into::into)
+    const USUAL: &[&str] = &["default", "standard", "standard_only"];
+    let wish = |name: &str| root.text_of(name).filter(|it| !USUAL.contains(&&**it));
+    wish("service_tier").or_else(|| wish("speed")).map(Into::into)
 }
 
 /// The results of the client's tools, each by the name under which it was called.
