@@ -234,7 +234,7 @@ pub enum Reply {
     /// An application as it stands.
     Application(Arc<Application>),
     /// An application that was approved, and what came of it.
-    Approved(Box<Approved>),
+    Approved(Box<Option<Approved>>),
     /// A mandate that was changed; `None` where its actions have to be counted first.
     Changed(Box<Option<Held>>),
     /// A key that was made.
@@ -370,7 +370,7 @@ macro_rules! operations {
 }
 
 operations! {
-    ApproveApplication => Approved, |Reply::Approved(it), _| *it;
+    ApproveApplication => Option<Approved>, |Reply::Approved(it), _| *it;
     CreateApplication => Arc<Application>, |Reply::Application(it), _| it;
     DenyApplication => Arc<Application>, |Reply::Application(it), _| it;
     WithdrawApplication => (), |Reply::Done(()), _| ();
