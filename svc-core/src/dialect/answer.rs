@@ -1,5 +1,8 @@
 //! A whole answer of a provider: what it used, why it ended, and how it reads in the client's shape.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -25,6 +28,7 @@ pub struct Answer {
     text_bytes: u64,
     model: Option<Box<str>>,
     server_tools: BTreeMap<Box<str>, u64>,
+    service_tier: Option<Box<str>>,
 }
 
 /// Why what a provider sent with status 200 is no answer.
@@ -61,8 +65,9 @@ impl Answer {
         let Facts { usage, input, finish, text_bytes, calls, server_tools } = facts.ok_or(Unreadable::NotAnswer)?;
         let model = root.text_of("model").filter(|it| !it.is_empty()).map(Into::into);
         let usage = usage::believed(usage, text_bytes > 0 || calls);
+        let service_tier = service_tier(root);
         let text = text.to_owned();
-        Ok(Self { dialect: upstream, text, tape, usage, input, finish, text_bytes, model, server_tools })
+        Ok(Self { dialect: upstream, text, tape, usage, input, finish, text_bytes, model, server_tools, service_tier })
     }
 
     /// What the provider told of the usage; `None` where it told nothing, or zero beside text, so that it is to be
@@ -100,6 +105,12 @@ impl Answer {
     #[must_use]
     pub const fn server_tools(&self) -> &BTreeMap<Box<str>, u64> {
         &self.server_tools
+    }
+
+    /// The tier of service that answered, in the provider's word.
+    #[must_use]
+    pub fn service_tier(&self) -> Option<&str> {
+        self.service_tier.as_deref()
     }
 
     /// The body for the client: the provider's own bytes where both speak the same, else translated. `created_s` are the
@@ -238,7 +249,9 @@ fn messages_facts(root: Value<'_>) -> Option<Facts> {
             }
             "server_tool_use" => {
                 let name = block.text_of("name").unwrap_or_default();
-                *facts.server_tools.entry(name.into()).or_default() += 1;
+                if !is_free(&name) {
+                    *facts.server_tools.entry(name.into()).or_default() += 1;
+                }
                 0
             }
             _ => 0,
@@ -254,11 +267,25 @@ fn messages_facts(root: Value<'_>) -> Option<Facts> {
     Some(facts)
 }
 
+/// Whether a tool that the provider runs costs nothing but its tokens: looking for tools among those of the request.
+pub(super) fn is_free(tool: &str) -> bool {
+    tool.starts_with("tool_search")
+}
+
+/// The tier of service that an answer, a message or a chunk tells.
+pub(super) fn service_tier(object: Value<'_>) -> Option<Box<str>> {
+    let told = object.text_of("service_tier").or_else(|| object.get("usage")?.text_of("service_tier"));
+    told.filter(|it| !it.is_empty()).map(Into::into)
+}
+
 /// What a usage of the messages shape tells of tools that the provider ran; it holds against what was counted.
 pub(super) fn server_tool_uses(usage: Value<'_>, uses: &mut BTreeMap<Box<str>, u64>) {
     for (name, count) in usage.get("server_tool_use").iter().flat_map(|it| it.members()) {
         let name = name.text().unwrap_or_default();
         let name = name.strip_suffix("_requests").unwrap_or(&name);
+        if is_free(name) {
+            continue;
+        }
         let count = count.integer().filter(|it| (1..=USES_MAX).contains(it)).and_then(|it| u64::try_from(it).ok());
         if let Some(count) = count {
             let known = uses.entry(name.into()).or_default();

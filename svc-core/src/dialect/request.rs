@@ -1,5 +1,7 @@
 //! A request as the client sent it, and what of it goes to a provider.
 
+#[cfg(test)]
+mod tests;
 mod to_chat;
 mod to_messages;
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::answer::is_free;
 use super::check::ANSWERS_MAX;
 use super::doc::{Form, Value, length};
 use crate::state::gateway::{CacheWrites, Capability, Demand, Dialect, OutputBound, ToolResult};
@@ -198,13 +199,12 @@ impl Sums {
 
 /// The name under which a tool that the provider runs is priced; none for tools that the client runs.
 fn server_tool(kind: &str) -> Option<Box<str>> {
-    const OF_THE_CLIENT: &[&str] =
-        &["bash", "computer", "custom", "function", "mcp_toolset", "memory", "text_editor", "tool_search_tool"];
+    const OF_THE_CLIENT: &[&str] = &["bash", "computer", "custom", "function", "mcp_toolset", "memory", "text_editor"];
     let name = match kind.rsplit_once('_') {
         Some((name, date)) if date.len() == 8 && date.bytes().all(|it| it.is_ascii_digit()) => name,
         Some(_) | None => kind,
     };
-    let own = name.is_empty() || OF_THE_CLIENT.contains(&name) || name.starts_with("tool_search_tool");
+    let own = name.is_empty() || OF_THE_CLIENT.contains(&name) || is_free(name);
     (!own).then(|| name.into())
 }
 

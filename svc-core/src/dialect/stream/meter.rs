@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::answer::{server_tool_uses, server_tools_of_chat};
+use super::super::answer::{is_free, server_tool_uses, server_tools_of_chat, service_tier};
 use super::super::doc::{Value, length};
 use super::super::finish::Finish;
 use super::super::usage::{self, Told};
@@ -28,6 +28,8 @@ pub struct Received {
     pub server_tools: BTreeMap<Box<str>, u64>,
     /// The model as the provider names it.
     pub model: Option<Box<str>>,
+    /// The tier of service that answers, in the provider's word.
+    pub service_tier: Option<Box<str>>,
     /// Whether a first token has come.
     pub begun: bool,
 }
@@ -106,8 +108,15 @@ impl Meter {
         }
     }
 
+    fn tier(&mut self, object: Value<'_>) {
+        if self.received.service_tier.is_none() {
+            self.received.service_tier = service_tier(object);
+        }
+    }
+
     fn chat(&mut self, root: Value<'_>) {
         self.model(root.get("model"));
+        self.tier(root);
         if let Some(told) = root.given("usage") {
             self.usage = usage::chat(told).or(self.usage);
             server_tools_of_chat(told, &mut self.received.server_tools);
@@ -144,12 +153,13 @@ impl Meter {
             "message_start" => {
                 let message = root.get("message");
                 self.model(message.and_then(|it| it.get("model")));
+                message.iter().for_each(|it| self.tier(*it));
                 self.tell(message.and_then(|it| it.given("usage")));
             }
             "content_block_start" => {
                 if let Some(block) = root.get("content_block") {
-                    if block.has("type", "server_tool_use") {
-                        let name = block.text_of("name").unwrap_or_default();
+                    let name = block.text_of("name").unwrap_or_default();
+                    if block.has("type", "server_tool_use") && !is_free(&name) {
                         *self.received.server_tools.entry(name.into()).or_default() += 1;
                     }
                     let text = block.get("text").or_else(|| block.get("thinking"));

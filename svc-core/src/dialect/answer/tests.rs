@@ -1,0 +1,97 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+//! Whole answers of both shapes.
+
+use super::super::{Answer, Finish, Unreadable};
+use crate::state::gateway::Dialect;
+use crate::value::json::Json;
+
+const CHAT: Dialect = Dialect::Chat;
+const MESSAGES: Dialect = Dialect::Messages;
+
+const CHAT_ANSWER: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":"Hé \"you\"","reasoning_content":"hmm","refusal":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": 1.50}"}},{"id":"c2","type":"function","function":{"name":"g","arguments":""}},{"id":"c3","type":"function","function":{"name":"h","arguments":"{oops"}}]},"logprobs":null,"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"prompt_tokens_details":{"cached_tokens":10}},"service_tier":"flex","system_fingerprint":"fp"}"#;
+const MESSAGES_ANSWER: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m-1","content":[{"type":"thinking","thinking":"hmm","signature":"AAAA"},{"type":"text","text":"Hé "},{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"x"}},{"type":"web_search_tool_result","tool_use_id":"s1","content":[]},{"type":"text","text":"you"},{"type":"tool_use","id":"t1","name":"f","input":{"a": 1.50}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":20,"cache_creation_input_tokens":3,"cache_read_input_tokens":10,"cache_creation":{"ephemeral_5m_input_tokens":1,"ephemeral_1h_input_tokens":2},"output_tokens":12,"service_tier":"priority","server_tool_use":{"web_search_requests":2}}}"#;
+
+fn json(bytes: &[u8]) -> Json {
+    Json::parse(bytes).unwrap_or_else(|it| panic!("{it}: {}", String::from_utf8_lossy(bytes)))
+}
+
+/// In the client's own shape an answer is the provider's, byte for byte; its usage, reason and model are told.
+#[test]
+fn an_answer_in_ones_own_shape_is_not_touched() {
+    for (dialect, text) in [(CHAT, CHAT_ANSWER), (MESSAGES, MESSAGES_ANSWER)] {
+        let padded = format!(" {text}\n");
+        let answer = Answer::read(dialect, padded.as_bytes()).unwrap();
+        assert_eq!(answer.to_client(dialect, 7), padded.as_bytes());
+        assert_eq!((answer.model(), answer.finish()), (Some("m-1"), Some(Finish::ToolCalls)));
+        assert!(!format!("{answer:?}").contains("you"));
+    }
+    let answer = Answer::read(MESSAGES, MESSAGES_ANSWER.as_bytes()).unwrap();
+    let usage = answer.usage().unwrap();
+    assert_eq!(
+        (usage.input, usage.cached_input, usage.cache_write, usage.cache_write_long, usage.output),
+        (20, 10, 1, 2, 12)
+    );
+    assert_eq!(answer.server_tools().iter().map(|(it, uses)| (&**it, *uses)).collect::<Vec<_>>(), [("web_search", 2)]);
+    assert_eq!((answer.service_tier(), answer.text_bytes()), (Some("priority"), 3 + 4 + 3 + 11));
+    let answer = Answer::read(CHAT, CHAT_ANSWER.as_bytes()).unwrap();
+    assert_eq!((answer.usage().unwrap().input, answer.service_tier()), (20, Some("flex")));
+}
+
+/// A chat answer in the messages shape: thinking, text, calls with their arguments as written, usage, reason.
+#[test]
+fn a_chat_answer_reads_as_a_message() {
+    let out = Answer::read(CHAT, CHAT_ANSWER.as_bytes()).unwrap().to_client(MESSAGES, 7);
+    let expected = r#"{"id":"chatcmpl-1","type":"message","role":"assistant","model":"m-1","content":[{"type":"thinking","thinking":"hmm","signature":""},{"type":"text","text":"Hé \"you\""},{"type":"tool_use","id":"c1","name":"f","input":{"a": 1.50}},{"type":"tool_use","id":"c2","name":"g","input":{}},{"type":"tool_use","id":"c3","name":"h","input":{"arguments":"{oops"}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":20,"cache_creation_input_tokens":0,"cache_read_input_tokens":10,"output_tokens":12}}"#;
+    assert_eq!(json(&out), json(expected.as_bytes()));
+    for (message, reason, stop) in [
+        (r#""content":null,"refusal":"no""#, "stop", "refusal"),
+        (r#""content":"x""#, "length", "max_tokens"),
+        (r#""content":"x""#, "content_filter", "refusal"),
+        (
+            r#""content":[{"type":"thinking","thinking":[{"type":"text","text":"t"}]},{"type":"text","text":"x"}]"#,
+            "stop",
+            "end_turn",
+        ),
+        (
+            r#""content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]"#,
+            "stop",
+            "tool_use",
+        ),
+    ] {
+        let text = format!(r#"{{"choices":[{{"message":{{{message}}},"finish_reason":"{reason}"}}]}}"#);
+        let answer = Answer::read(CHAT, text.as_bytes()).unwrap();
+        let out = json(&answer.to_client(MESSAGES, 7));
+        assert_eq!(out.get("stop_reason").and_then(Json::as_str), Some(stop), "{message}");
+        assert_eq!(answer.usage(), None);
+        assert!(out.get("content").and_then(Json::as_list).is_some_and(|it| !it.is_empty()));
+    }
+}
+
+/// A message in the chat shape; the model's own thinking comes along, to be sent back.
+#[test]
+fn a_message_reads_as_a_chat_answer() {
+    let out = Answer::read(MESSAGES, MESSAGES_ANSWER.as_bytes()).unwrap().to_client(CHAT, 7);
+    let expected = r#"{"id":"msg_1","object":"chat.completion","created":7,"model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":"Hé you","refusal":null,"reasoning_content":"hmm","thinking_blocks":[{"type":"thinking","thinking":"hmm","signature":"AAAA"}],"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"a\": 1.50}"}}]},"logprobs":null,"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":33,"completion_tokens":12,"total_tokens":45,"prompt_tokens_details":{"cached_tokens":10,"cache_write_tokens":3},"completion_tokens_details":{"reasoning_tokens":0}}}"#;
+    assert_eq!(json(&out), json(expected.as_bytes()));
+    let back = Answer::read(CHAT, &out).unwrap();
+    let usage = back.usage().unwrap();
+    assert_eq!((usage.input, usage.cached_input, usage.cache_write, usage.output), (20, 10, 3, 12));
+}
+
+/// A page, half a body, another shape, and an error with status 200 are told apart.
+#[test]
+fn what_is_no_answer_is_said() {
+    for (text, why) in [
+        ("<html>", Unreadable::NotJson),
+        ("{\"choices\":[", Unreadable::NotJson),
+        ("", Unreadable::NotJson),
+        ("[]", Unreadable::NotAnswer),
+        ("{}", Unreadable::NotAnswer),
+        ("{\"content\":[]}", Unreadable::NotAnswer),
+    ] {
+        assert_eq!(Answer::read(CHAT, text.as_bytes()).unwrap_err(), why, "{text}");
+    }
+    assert_eq!(Answer::read(MESSAGES, b"{\"choices\":[]}").unwrap_err(), Unreadable::NotAnswer);
+    let failed = Answer::read(CHAT, br#"{"error":{"message":"out of credit","code":402}}"#).unwrap_err();
+    assert_eq!(failed.to_string(), "it answered with an error: out of credit");
+}

@@ -1,0 +1,368 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+//! Requests of both shapes: what is wrong with them, what they ask for, what of them goes to a provider.
+
+use super::super::{Body, Target};
+use crate::state::gateway::{Capability, Dialect};
+use crate::value::json::Json;
+
+const CHAT: Dialect = Dialect::Chat;
+const MESSAGES: Dialect = Dialect::Messages;
+
+fn target(dialect: Dialect, model: &str) -> Target<'_> {
+    Target { dialect, model, max_output: 8_192, reasoning: true }
+}
+
+fn read(dialect: Dialect, text: &str) -> Body {
+    Body::read(dialect, text.as_bytes()).unwrap_or_else(|it| panic!("{it:?}"))
+}
+
+/// What goes to a provider of this shape, written without insignificant space.
+fn sent(dialect: Dialect, text: &str, to: Target<'_>) -> Json {
+    let bytes = read(dialect, text).to_upstream(to).unwrap_or_else(|it| panic!("{it:?}"));
+    Json::parse(&bytes).unwrap_or_else(|it| panic!("{it}: {}", String::from_utf8_lossy(&bytes)))
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text.as_bytes()).unwrap_or_else(|it| panic!("{it}: {text}"))
+}
+
+/// The paths of what is wrong, in the order found.
+fn wrong(dialect: Dialect, text: &str) -> (String, Vec<String>) {
+    let refusal = Body::read(dialect, text.as_bytes()).unwrap_err();
+    (
+        refusal.type_().to_owned(),
+        refusal.errors().iter().map(|it| it.field.as_deref().unwrap_or("-").to_owned()).collect(),
+    )
+}
+
+fn lost(dialect: Dialect, text: &str, to: Dialect) -> Vec<String> {
+    let refusal = read(dialect, text).to_upstream(target(to, "m")).unwrap_err();
+    assert_eq!(refusal.type_(), "invalid_request");
+    refusal.errors().iter().map(|it| it.field.as_deref().unwrap_or("-").to_owned()).collect()
+}
+
+/// Not JSON, not an object, and every fault of an object by its path.
+#[test]
+fn every_fault_has_its_path() {
+    for bad in ["", "{", "{\"a\":1,\"a\":2}", "{\"a\":\"\\ud800\"}", "[1,2", &"[".repeat(65)] {
+        assert_eq!(wrong(CHAT, bad).0, "invalid_json", "{bad}");
+    }
+    assert_eq!(Body::read(CHAT, b"\"\xff\"").unwrap_err().type_(), "invalid_json");
+    let invalid =
+        |it: &[&str]| ("invalid_request".to_owned(), it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+    assert_eq!(wrong(CHAT, "[]"), invalid(&["-"]));
+    assert_eq!(wrong(CHAT, "{}"), invalid(&["model", "messages"]));
+    assert_eq!(wrong(MESSAGES, "{}"), invalid(&["model", "max_tokens", "messages"]));
+    for (dialect, members, fields) in [
+        (CHAT, r#""messages":[]"#, &["messages"][..]),
+        (CHAT, r#""messages":{}"#, &["messages"]),
+        (
+            CHAT,
+            r#""messages":[1,{"role":"wizard","content":""},{"content":""},{"role":"user"},{"role":"user","content":5}]"#,
+            &["messages.0", "messages.1.role", "messages.2.role", "messages.3.content", "messages.4.content"],
+        ),
+        (
+            CHAT,
+            r#""messages":[{"role":"user","content":[1,{"text":"x"}]},{"role":"assistant"}]"#,
+            &["messages.0.content.0", "messages.0.content.1.type", "messages.1.content"],
+        ),
+        (
+            CHAT,
+            r#""messages":[{"role":"tool","tool_call_id":"c9","content":"x"},{"role":"tool","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"c9","type":"function","function":{"name":"","arguments":{}}}]}]"#,
+            &[
+                "messages.0.tool_call_id",
+                "messages.1.tool_call_id",
+                "messages.2.tool_calls.0.function.name",
+                "messages.2.tool_calls.0.function.arguments",
+            ],
+        ),
+        (
+            CHAT,
+            r#""messages":[{"role":"user","content":"x"}],"n":0,"stream":"yes","max_tokens":0,"temperature":"hot","stream_options":1,"stop":[1],"tools":[{"type":"function"},3],"metadata":[]"#,
+            &[
+                "stream",
+                "temperature",
+                "metadata",
+                "max_tokens",
+                "n",
+                "stream_options",
+                "stop.0",
+                "tools.0.function",
+                "tools.1",
+            ],
+        ),
+        (
+            CHAT,
+            r#""messages":[{"role":"user","content":"x"}],"n":129,"max_completion_tokens":1.5"#,
+            &["max_completion_tokens", "n"],
+        ),
+        (
+            MESSAGES,
+            r#""max_tokens":-1,"messages":[{"role":"tool","content":"x"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}]}],"system":5,"tools":[{}],"stop_sequences":"x""#,
+            &[
+                "max_tokens",
+                "system",
+                "stop_sequences",
+                "tools.0.name",
+                "messages.0.role",
+                "messages.1.content.0.tool_use_id",
+            ],
+        ),
+    ] {
+        assert_eq!(wrong(dialect, &format!("{{\"model\":\"m\",{members}}}")), invalid(fields), "{members}");
+    }
+    let many = format!("{{\"model\":\"m\",\"messages\":[{}1]}}", "1,".repeat(5_000));
+    assert_eq!(wrong(CHAT, &many).1.len(), 200);
+    Body::read_count(br#"{"model":"m","messages":[{"role":"user","content":"x"}]}"#).unwrap();
+}
+
+/// In the client's own shape nothing changes but the name and that a stream tells its usage: numbers, order, space and
+/// what nobody knows go on byte for byte.
+#[test]
+fn what_is_not_touched_goes_on_as_it_came() {
+    let chat = r#" { "zeta" : [1.0e2, 12345678901234567890123, -0.0, "\u00e9"], "model":"m",
+        "messages":[{"role":"user","content":"hi","new":{"a":null}}], "stream":STREAM } "#;
+    let whole = chat.replace("STREAM", "false");
+    assert_eq!(read(CHAT, &whole).to_upstream(target(CHAT, "m")).unwrap(), whole.as_bytes());
+    let renamed = String::from_utf8(read(CHAT, &whole).to_upstream(target(CHAT, "o\"x")).unwrap()).unwrap();
+    assert_eq!(renamed, whole.replace("\"m\"", "\"o\\\"x\""));
+    for (options, asked) in [
+        ("", "\"stream_options\":{\"include_usage\":true},"),
+        ("\"stream_options\":null,", "\"stream_options\":{\"include_usage\":true},"),
+        ("\"stream_options\":{},", "\"stream_options\":{\"include_usage\":true},"),
+        ("\"stream_options\":{\"include_usage\":false},", "\"stream_options\":{\"include_usage\":true},"),
+        ("\"stream_options\":{\"x\":1},", "\"stream_options\":{\"include_usage\":true,\"x\":1},"),
+        ("\"stream_options\":{\"include_usage\":true},", "\"stream_options\":{\"include_usage\":true},"),
+    ] {
+        let body = |options: &str| {
+            format!(
+                "{{{options}\"model\":\"m\",\"stream\":true,\"messages\":[{{\"role\":\"user\",\"content\":\"x\"}}]}}"
+            )
+        };
+        let out = read(CHAT, &body(options)).to_upstream(target(CHAT, "m")).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), body(asked));
+        assert_eq!(read(CHAT, &body(options)).wants_usage(), options.contains("true"));
+    }
+    // What a coding agent sends: 50 kB, members that are not in any document.
+    let text = "lorem \\\"ipsum\\\" ".repeat(3_500);
+    let agent = format!(
+        r#"{{"model":"claude-x","context_management":{{"edits":[{{"type":"clear_thinking_20251015","keep":"all"}}]}},"max_tokens":32000,"messages":[{{"role":"user","content":[{{"type":"text","text":"{text}","cache_control":{{"type":"ephemeral","ttl":"1h"}}}}]}}],"metadata":{{"user_id":"user_abc_session_def"}},"output_config":{{"effort":"medium"}},"stream":true,"system":[{{"type":"text","text":"You are","cache_control":{{"type":"ephemeral"}}}}],"thinking":{{"type":"adaptive"}},"tools":[{{"name":"Bash","description":"d","input_schema":{{"type":"object"}}}}]}}"#
+    );
+    let body = read(MESSAGES, &agent);
+    assert_eq!(body.to_upstream(target(MESSAGES, "claude-x")).unwrap(), agent.as_bytes());
+    let demand = body.demand();
+    assert!(demand.cache.short && demand.cache.long && demand.stream && demand.text_bytes > 45_000);
+    assert_eq!(demand.output.tokens, Some(32_000));
+    assert_eq!(body.user().as_deref(), Some("user_abc_session_def"));
+}
+
+/// What a request asks for is counted: text by its bytes, media by their kind, tools, tiers, thinking.
+#[test]
+fn a_demand_tells_what_deciding_takes() {
+    let chat = read(
+        CHAT,
+        r#"{"model":"p/m","n":3,"max_tokens":5,"max_completion_tokens":7,"service_tier":"flex","reasoning_effort":"high","modalities":["text","audio"],
+        "messages":[{"role":"user","content":[{"type":"text","text":"h\u00e9y"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAAAAAAAAAAAAAA"}},
+        {"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}},{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAA"}}]},
+        {"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"WebFetch","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"c1","content":"page"},{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"pa"},{"type":"text","text":"ge"}]}],
+        "tools":[{"type":"function","function":{"name":"WebFetch"}},{"type":"web_search","max_uses":2}],"response_format":{"type":"json_object"}}"#,
+    );
+    let demand = chat.demand();
+    assert_eq!((&*demand.model, demand.stream, demand.answers), ("p/m", false, 3));
+    assert_eq!((demand.images, demand.pages, demand.audio_seconds, demand.output.tokens), (1, 1, 1, Some(7)));
+    assert_eq!(demand.service_tier.as_deref(), Some("flex"));
+    assert_eq!(
+        demand.server_tools.iter().map(|(it, most)| (&**it, *most)).collect::<Vec<_>>(),
+        [("web_search", Some(2))]
+    );
+    use Capability::{Audio, Json as Formed, Reasoning, Tools, Vision};
+    assert_eq!(demand.needs.into_iter().collect::<Vec<_>>(), {
+        let mut all = vec![Tools, Vision, Formed, Reasoning, Audio];
+        all.sort_unstable();
+        all
+    });
+    let tools: Vec<_> = demand.tool_results.iter().map(|it| &*it.tool).collect();
+    assert_eq!(tools, ["WebFetch", "WebFetch"]);
+    assert_eq!(demand.tool_results[0].digest, demand.tool_results[1].digest);
+
+    let messages = read(
+        MESSAGES,
+        r#"{"model":"m","max_tokens":5,"system":"sys","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"fetch","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"page"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"doc"}}]}],
+        "tools":[{"type":"web_search_20250305","name":"web_search"},{"type":"bash_20250124","name":"bash"},{"type":"web_fetch_20250910","name":"web_fetch","max_uses":3}]}"#,
+    );
+    let demand = messages.demand();
+    assert_eq!(demand.server_tools.len(), 2);
+    assert_eq!((demand.images, demand.pages), (0, 0));
+    assert_eq!(demand.tool_results.len(), 1);
+    assert_eq!(
+        (&*demand.tool_results[0].tool, demand.tool_results[0].digest),
+        ("fetch", chat.demand().tool_results[0].digest)
+    );
+
+    let digest = |text: &str| read(CHAT, text).demand().digest;
+    let one = digest(r#"{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":0}"#);
+    assert_eq!(
+        one,
+        digest(r#"{"stream":true,"user":"u","temperature":0,"messages":[{"role":"user","content":"x"}],"model":"m"}"#)
+    );
+    assert_ne!(one, digest(r#"{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":1}"#));
+    // Bytes of text, whatever their escapes; a message's frame is eight.
+    let bytes = |text: &str| {
+        read(CHAT, &format!(r#"{{"model":"m","messages":[{{"role":"user","content":{text}}}]}}"#)).demand().text_bytes
+    };
+    assert_eq!(bytes("\"hé\""), bytes("\"h\\u00e9\""));
+    assert_eq!(bytes("\"abcd\"") - bytes("\"\""), 4);
+}
+
+/// Everything that a chat request can say and the messages shape has a place for.
+#[test]
+fn a_chat_request_reads_as_messages() {
+    let body = r#"{"model":"x","messages":[{"role":"system","content":"Be brief."},{"role":"developer","content":[{"type":"text","text":"And kind."}]},
+        {"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"image_url","image_url":{"url":"https://x.example/i.png"}},
+        {"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,QUJD"}}]},
+        {"role":"assistant","content":"ok","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": 1.0}"}},{"id":"c2","type":"function","function":{"name":"g","arguments":""}}]},
+        {"role":"tool","tool_call_id":"c1","content":"one"},{"role":"tool","tool_call_id":"c2","content":[{"type":"text","text":"two"}]},{"role":"user","content":"go on"}],
+        "max_completion_tokens":100,"temperature":0.5,"top_p":0.9,"stop":"END","stream":true,"user":"u1","parallel_tool_calls":false,"tool_choice":{"type":"function","function":{"name":"f"}},
+        "tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"},"strict":true}},{"type":"function","function":{"name":"g"}}],
+        "seed":5,"frequency_penalty":0,"n":1,"store":false,"logit_bias":{}}"#;
+    let expected = r#"{"model":"claude","max_tokens":100,"system":[{"type":"text","text":"Be brief."},{"type":"text","text":"And kind."}],
+        "messages":[{"role":"user","content":[{"type":"text","text":"look"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"image","source":{"type":"url","url":"https://x.example/i.png"}},
+        {"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"},"title":"a.pdf"}]},
+        {"role":"assistant","content":[{"type":"text","text":"ok"},{"type":"tool_use","id":"c1","name":"f","input":{"a": 1.0}},{"type":"tool_use","id":"c2","name":"g","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"one"}]},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"two"}]},{"type":"text","text":"go on"}]}],
+        "temperature":0.5,"top_p":0.9,"stop_sequences":["END"],"tools":[{"name":"f","description":"d","input_schema":{"type":"object"},"strict":true},{"name":"g","input_schema":{"type":"object","properties":{}}}],
+        "tool_choice":{"type":"tool","name":"f","disable_parallel_tool_use":true},"metadata":{"user_id":"u1"},"stream":true}"#;
+    assert_eq!(sent(CHAT, body, target(MESSAGES, "claude")), json(expected));
+}
+
+/// Everything that a messages request can say and the chat shape has a place for.
+#[test]
+fn a_messages_request_reads_as_chat() {
+    let body = r#"{"model":"x","max_tokens":9,"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}},{"type":"text","text":"And kind."}],
+        "messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"ok"},{"type":"tool_use","id":"t1","name":"f","input":{"a": [1, 2]}},{"type":"tool_use","id":"t2","name":"g","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"one"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}]},{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":"no such file"},{"type":"text","text":"go on"}]}],
+        "temperature":0.5,"stop_sequences":["END"],"stream":true,"metadata":{"user_id":"u1"},"thinking":{"type":"enabled","budget_tokens":4000},"tool_choice":{"type":"any","disable_parallel_tool_use":true},
+        "tools":[{"name":"f","description":"d","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],"context_management":{"edits":[]}}"#;
+    let expected = r#"{"model":"gpt-x","messages":[{"role":"system","content":"Be brief.\n\nAnd kind."},{"role":"user","content":"hi"},
+        {"role":"assistant","content":"ok","tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"a\": [1, 2]}"}},{"id":"t2","type":"function","function":{"name":"g","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"t1","content":"one"},{"role":"tool","tool_call_id":"t2","content":"Error: no such file"},
+        {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"text","text":"go on"}]}],
+        "max_completion_tokens":9,"temperature":0.5,"stop":["END"],"user":"u1","tool_choice":"required","parallel_tool_calls":false,
+        "tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}],
+        "reasoning_effort":"medium","stream":true,"stream_options":{"include_usage":true}}"#;
+    let sorted = |json: Json| match json {
+        Json::Object(mut members) => {
+            members.sort_by(|(a, _), (b, _)| a.cmp(b));
+            Json::Object(members)
+        }
+        other => other,
+    };
+    assert_eq!(sorted(sent(MESSAGES, body, target(CHAT, "gpt-x"))), sorted(json(expected)));
+    let plain = sent(MESSAGES, body, Target { reasoning: false, ..target(CHAT, "mistral-large") });
+    assert!(plain.get("max_tokens").is_some() && plain.get("reasoning_effort").is_none());
+}
+
+/// Thinking, forms of answers, and a bound where the client set none.
+#[test]
+fn wishes_are_carried_over() {
+    let ask = |members: &str| format!(r#"{{"model":"x","messages":[{{"role":"user","content":"hi"}}],{members}}}"#);
+    let to = |members: &str, model: &str| sent(CHAT, &ask(members), target(MESSAGES, model));
+    let old = to(r#""reasoning_effort":"low""#, "claude-sonnet-4-5");
+    assert_eq!(old.get("thinking"), Some(&json(r#"{"type":"enabled","budget_tokens":2048}"#)));
+    assert_eq!(old.get("max_tokens"), Some(&json("8192")));
+    let new = to(r#""reasoning_effort":"high""#, "claude-opus-4-7");
+    assert_eq!(new.get("thinking"), Some(&json(r#"{"type":"adaptive"}"#)));
+    assert_eq!(new.get("output_config"), Some(&json(r#"{"effort":"high"}"#)));
+    let small = to(r#""reasoning_effort":"high","max_tokens":500"#, "claude-sonnet-4-5");
+    assert_eq!(small.get("thinking"), None);
+    let form =
+        to(r#""response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}"#, "m");
+    assert_eq!(
+        form.get("output_config"),
+        Some(&json(r#"{"format":{"type":"json_schema","schema":{"type":"object"}}}"#))
+    );
+    let loose = to(r#""response_format":{"type":"json_object"}"#, "m");
+    assert!(loose.get("system").is_some());
+    // A turn of calls that began without the model's own thinking goes on without.
+    let turn = r#"{"model":"x","reasoning_effort":"high","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"1"}]}"#;
+    assert_eq!(sent(CHAT, turn, target(MESSAGES, "claude-opus-4-7")).get("thinking"), None);
+    let back = sent(
+        MESSAGES,
+        r#"{"model":"x","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"output_config":{"effort":"max","format":{"type":"json_schema","schema":{"a":1}}}}"#,
+        target(CHAT, "m"),
+    );
+    assert_eq!(back.get("reasoning_effort"), Some(&json("\"high\"")));
+    assert_eq!(
+        back.get("response_format").and_then(|it| it.get("json_schema")).and_then(|it| it.get("schema")),
+        Some(&json(r#"{"a":1}"#))
+    );
+}
+
+/// What the other shape has no place for is a fault with its path, never left out silently.
+#[test]
+fn what_cannot_be_carried_is_said() {
+    let chat = |members: &str| {
+        lost(CHAT, &format!(r#"{{"model":"x","messages":[{{"role":"user","content":"hi"}}],{members}}}"#), MESSAGES)
+    };
+    for (members, fields) in [
+        (r#""n":2"#, &["n"][..]),
+        (r#""temperature":1.5"#, &["temperature"]),
+        (r#""modalities":["text","audio"],"audio":{"voice":"x"}"#, &["modalities", "audio"]),
+        (r#""logprobs":true"#, &["logprobs"]),
+        (r#""frequency_penalty":0.5,"presence_penalty":-1"#, &["frequency_penalty", "presence_penalty"]),
+        (r#""logit_bias":{"5":1}"#, &["logit_bias"]),
+        (r#""functions":[{"name":"f"}]"#, &["functions"]),
+        (r#""service_tier":"flex""#, &["service_tier"]),
+        (r#""tools":[{"type":"custom","custom":{"name":"x"}}]"#, &["tools.0.type"]),
+        (
+            r#""tools":[{"type":"function","function":{"name":"x"}}],"tool_choice":{"type":"allowed_tools"}"#,
+            &["tool_choice"],
+        ),
+        (r#""response_format":{"type":"grammar"}"#, &["response_format"]),
+    ] {
+        assert_eq!(chat(members), fields, "{members}");
+    }
+    let parts = lost(
+        CHAT,
+        r#"{"model":"x","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"QQ==","format":"wav"}},{"type":"file","file":{"file_id":"f"}},{"type":"image_url","image_url":{"url":"data:oops"}}]},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{oops"}},{"id":"d","type":"custom","custom":{"name":"x","input":""}}]}]}"#,
+        MESSAGES,
+    );
+    let expected = [
+        "messages.0.content.0",
+        "messages.0.content.1.file",
+        "messages.0.content.2.image_url",
+        "messages.1.tool_calls.0.function.arguments",
+        "messages.1.tool_calls.1",
+    ];
+    assert_eq!(parts, expected);
+    let messages = lost(
+        MESSAGES,
+        r#"{"model":"x","max_tokens":9,"top_k":5,"mcp_servers":[],"tools":[{"type":"web_search_20250305","name":"web_search"}],
+        "messages":[{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"document","source":{"type":"url","url":"https://x.example"}},{"type":"new"}]},
+        {"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]}]}"#,
+        CHAT,
+    );
+    let expected = [
+        "messages.0.content.0.source",
+        "messages.0.content.1.source",
+        "messages.0.content.2",
+        "messages.1.content.0",
+        "top_k",
+        "mcp_servers",
+        "tools.0.type",
+    ];
+    assert_eq!(messages, expected);
+}
+
+/// There and back texts and arguments are what they were.
+#[test]
+fn a_request_survives_both_shapes() {
+    let chat = r#"{"model":"m","messages":[{"role":"system","content":"sys \"quoted\" é"},{"role":"user","content":"a\nb"},{"role":"assistant","content":"t","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"k\":\"v\\n\\u00e9\",\"n\":12345678901234567890}"}}]},{"role":"tool","tool_call_id":"c1","content":"r"},{"role":"user","content":"z"}],"max_tokens":7}"#;
+    let there = read(CHAT, chat).to_upstream(target(MESSAGES, "m")).unwrap();
+    let back = Body::read(MESSAGES, &there).unwrap().to_upstream(target(CHAT, "m")).unwrap();
+    let expected = r#"{"model":"m","messages":[{"role":"system","content":"sys \"quoted\" é"},{"role":"user","content":[{"type":"text","text":"a\nb"}]},{"role":"assistant","content":"t","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"k\":\"v\\n\\u00e9\",\"n\":12345678901234567890}"}}]},{"role":"tool","tool_call_id":"c1","content":"r"},{"role":"user","content":[{"type":"text","text":"z"}]}],"max_tokens":7}"#;
+    assert_eq!(Json::parse(&back).unwrap(), json(expected));
+}
