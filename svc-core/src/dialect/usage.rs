@@ -252,6 +252,15 @@ mod tests {
                 r#"{"prompt_tokens":10,"completion_tokens":20,"total_tokens":530}"#,
                 Some([10, 0, 0, 0, 20, 500]),
             ),
+        ] {
+            assert_eq!(chat_of(told), kinds, "{who}");
+        }
+    }
+
+    /// Cache writes, parts beside the whole, and what cannot be believed.
+    #[test]
+    fn what_lies_within_what_follows_from_the_sums() {
+        for (who, told, kinds) in [
             (
                 "OpenRouter: writes within the prompt",
                 r#"{"prompt_tokens":1000,"completion_tokens":5,"total_tokens":1005,"prompt_tokens_details":{"cached_tokens":300,"cache_write_tokens":600},"cost":0.0012}"#,

@@ -41,6 +41,10 @@ fn lost(dialect: Dialect, text: &str, to: Dialect) -> Vec<String> {
     refusal.errors().iter().map(|it| it.field.as_deref().unwrap_or("-").to_owned()).collect()
 }
 
+fn invalid(fields: &[&str]) -> (String, Vec<String>) {
+    ("invalid_request".to_owned(), fields.iter().map(|it| (*it).to_owned()).collect())
+}
+
 /// Not JSON, not an object, and every fault of an object by its path.
 #[test]
 fn every_fault_has_its_path() {
@@ -48,11 +52,17 @@ fn every_fault_has_its_path() {
         assert_eq!(wrong(CHAT, bad).0, "invalid_json", "{bad}");
     }
     assert_eq!(Body::read(CHAT, b"\"\xff\"").unwrap_err().type_(), "invalid_json");
-    let invalid =
-        |it: &[&str]| ("invalid_request".to_owned(), it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
     assert_eq!(wrong(CHAT, "[]"), invalid(&["-"]));
     assert_eq!(wrong(CHAT, "{}"), invalid(&["model", "messages"]));
     assert_eq!(wrong(MESSAGES, "{}"), invalid(&["model", "max_tokens", "messages"]));
+    let many = format!("{{\"model\":\"m\",\"messages\":[{}1]}}", "1,".repeat(5_000));
+    assert_eq!(wrong(CHAT, &many).1.len(), 200);
+    Body::read_count(br#"{"model":"m","messages":[{"role":"user","content":"x"}]}"#).unwrap();
+}
+
+/// All faults of one body at once, in either shape.
+#[test]
+fn all_faults_are_told_at_once() {
     for (dialect, members, fields) in [
         (CHAT, r#""messages":[]"#, &["messages"][..]),
         (CHAT, r#""messages":{}"#, &["messages"]),
@@ -111,9 +121,6 @@ fn every_fault_has_its_path() {
     ] {
         assert_eq!(wrong(dialect, &format!("{{\"model\":\"m\",{members}}}")), invalid(fields), "{members}");
     }
-    let many = format!("{{\"model\":\"m\",\"messages\":[{}1]}}", "1,".repeat(5_000));
-    assert_eq!(wrong(CHAT, &many).1.len(), 200);
-    Body::read_count(br#"{"model":"m","messages":[{"role":"user","content":"x"}]}"#).unwrap();
 }
 
 /// In the client's own shape nothing changes but the name and that a stream tells its usage: numbers, order, space and

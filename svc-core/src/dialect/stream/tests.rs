@@ -53,11 +53,69 @@ fn int(json: &Json, path: &str) -> Option<i64> {
     at(json, path).and_then(Json::as_int)
 }
 
+/// What a stream of the messages shape may say next.
+#[derive(Debug, Default)]
+struct Grammar {
+    open: BTreeMap<i64, String>,
+    blocks: i64,
+    started: bool,
+    stopped: bool,
+}
+
+impl Grammar {
+    fn event(&mut self, heard: &mut Heard, event: &str, json: &Json, out: &str) {
+        let kind = text(json, "type");
+        assert!(event.starts_with(&format!("event: {kind}\n")), "{event}");
+        assert_eq!(kind == "message_start", !self.started, "one start, before all else: {out}");
+        self.started = true;
+        let index = int(json, "index");
+        match &*kind {
+            "content_block_start" => {
+                assert!(!self.stopped && self.open.is_empty(), "one block at a time: {out}");
+                assert_eq!(index, Some(self.blocks), "indexes ascend: {out}");
+                self.blocks += 1;
+                let block = text(json, "content_block.type");
+                if block == "tool_use" {
+                    let id = text(json, "content_block.id");
+                    assert!(!id.is_empty());
+                    heard.calls.push((id, text(json, "content_block.name"), String::new()));
+                }
+                self.open.insert(index.unwrap(), block);
+            }
+            "content_block_delta" => {
+                let block = self.open.get(&index.unwrap()).unwrap_or_else(|| panic!("no such block is open: {out}"));
+                match &*text(json, "delta.type") {
+                    "text_delta" if block == "text" => heard.text.push_str(&text(json, "delta.text")),
+                    "thinking_delta" if block == "thinking" => heard.thinking.push_str(&text(json, "delta.thinking")),
+                    "input_json_delta" if block == "tool_use" => {
+                        heard.calls.last_mut().unwrap().2.push_str(&text(json, "delta.partial_json"));
+                    }
+                    "signature_delta" if block == "thinking" => {}
+                    other => panic!("{other} in a block of {block}: {out}"),
+                }
+            }
+            "content_block_stop" => assert!(self.open.remove(&index.unwrap()).is_some(), "closed once: {out}"),
+            "message_delta" => {
+                assert!(self.open.is_empty() && !self.stopped);
+                self.stopped = true;
+                heard.finish = Some(text(json, "delta.stop_reason"));
+                heard.usage =
+                    Some((int(json, "usage.input_tokens").unwrap(), int(json, "usage.output_tokens").unwrap()));
+            }
+            "message_stop" => {
+                assert!(self.stopped);
+                heard.ended = true;
+            }
+            "message_start" | "ping" => {}
+            other => panic!("{other}"),
+        }
+    }
+}
+
 /// Reads a stream as the client of its shape does, holding it to the grammar.
 fn hear(dialect: Dialect, out: &str) -> Heard {
     let mut heard = Heard::default();
-    let mut open: BTreeMap<i64, String> = BTreeMap::new();
-    let (mut blocks, mut started, mut stopped) = (0, false, false);
+    let mut grammar = Grammar::default();
     for event in out.split("\n\n").filter(|it| !it.trim().is_empty()) {
         assert!(!heard.ended && !heard.failed, "something follows the last event: {out}");
         let data = event.lines().find_map(|it| it.strip_prefix("data: ")).unwrap_or_default();
@@ -76,57 +134,7 @@ fn hear(dialect: Dialect, out: &str) -> Heard {
         }
         match dialect {
             CHAT => hear_chat(&mut heard, &json),
-            MESSAGES => {
-                let kind = text(&json, "type");
-                assert!(event.starts_with(&format!("event: {kind}\n")), "{event}");
-                assert_eq!(kind == "message_start", !started, "one start, before all else: {out}");
-                started = true;
-                let index = int(&json, "index");
-                match &*kind {
-                    "content_block_start" => {
-                        assert!(!stopped && open.is_empty(), "one block at a time: {out}");
-                        assert_eq!(index, Some(blocks), "indexes ascend: {out}");
-                        blocks += 1;
-                        let block = text(&json, "content_block.type");
-                        if block == "tool_use" {
-                            let id = text(&json, "content_block.id");
-                            assert!(!id.is_empty());
-                            heard.calls.push((id, text(&json, "content_block.name"), String::new()));
-                        }
-                        open.insert(index.unwrap(), block);
-                    }
-                    "content_block_delta" => {
-                        let block = open.get(&index.unwrap()).unwrap_or_else(|| panic!("no such block is open: {out}"));
-                        match &*text(&json, "delta.type") {
-                            "text_delta" if block == "text" => heard.text.push_str(&text(&json, "delta.text")),
-                            "thinking_delta" if block == "thinking" => {
-                                heard.thinking.push_str(&text(&json, "delta.thinking"))
-                            }
-                            "input_json_delta" if block == "tool_use" => {
-                                heard.calls.last_mut().unwrap().2.push_str(&text(&json, "delta.partial_json"));
-                            }
-                            "signature_delta" if block == "thinking" => {}
-                            other => panic!("{other} in a block of {block}: {out}"),
-                        }
-                    }
-                    "content_block_stop" => assert!(open.remove(&index.unwrap()).is_some(), "closed once: {out}"),
-                    "message_delta" => {
-                        assert!(open.is_empty() && !stopped);
-                        stopped = true;
-                        heard.finish = Some(text(&json, "delta.stop_reason"));
-                        heard.usage = Some((
-                            int(&json, "usage.input_tokens").unwrap(),
-                            int(&json, "usage.output_tokens").unwrap(),
-                        ));
-                    }
-                    "message_stop" => {
-                        assert!(stopped);
-                        heard.ended = true;
-                    }
-                    "message_start" | "ping" => {}
-                    other => panic!("{other}"),
-                }
-            }
+            MESSAGES => grammar.event(&mut heard, event, &json, out),
         }
     }
     for (_, _, arguments) in &mut heard.calls {
