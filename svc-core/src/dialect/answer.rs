@@ -52,7 +52,8 @@ impl Answer {
     /// [`Unreadable`] for what is no answer of the provider's shape.
     pub fn read(upstream: Dialect, bytes: &[u8]) -> Result<Self, Unreadable> {
         let text = std::str::from_utf8(bytes).map_err(|_| Unreadable::NotJson)?;
-        let tape = Tape::of(text).map_err(|_| Unreadable::NotJson)?;
+        let mut tape = Tape::default();
+        tape.read(text).map_err(|_| Unreadable::NotJson)?;
         let root = tape.root(text);
         if root.given("error").is_some() {
             let error = ProviderError::of(root).unwrap_or_else(|| ProviderError::read(b"{}"));

@@ -60,20 +60,25 @@ impl fmt::Display for NotJson {
 }
 
 impl Tape {
-    /// Reads one JSON text.
+    /// Reads one JSON text of a caller's, in which no name may stand twice.
     pub(super) fn of(text: &str) -> Result<Self, NotJson> {
         let mut tape = Self::default();
-        tape.read(text)?;
+        tape.fill(text, true)?;
         Ok(tape)
     }
 
-    /// Reads the next text in place of the last.
+    /// Reads the next text of a provider's in place of the last. Of a name that stands twice the first holds: nothing is
+    /// decided by it, and looking for such names would be half the work.
     pub(super) fn read(&mut self, text: &str) -> Result<(), NotJson> {
+        self.fill(text, false)
+    }
+
+    fn fill(&mut self, text: &str, unique: bool) -> Result<(), NotJson> {
         self.0.clear();
         if u32::try_from(text.len()).is_err() {
             return Err(NotJson("is over 4 GiB".into()));
         }
-        let mut scan = Scan::new(text, std::mem::take(&mut self.0));
+        let mut scan = Scan::new(text, unique, std::mem::take(&mut self.0));
         let read = scan.whole();
         self.0 = std::mem::take(&mut scan.nodes);
         if read.is_err() {
@@ -134,8 +139,13 @@ impl<'a> Value<'a> {
 
     /// Whether this is exactly this text.
     pub(super) fn is(&self, text: &str) -> bool {
-        match self.form() {
-            Form::Plain => unquoted(self.raw()) == text,
+        let Some(node) = self.node() else { return false };
+        match node.form {
+            Form::Plain => {
+                let (start, end) = (index(node.start) + 1, index(node.end).saturating_sub(1));
+                // Most names differ in their length; that is told without looking at them.
+                end.saturating_sub(start) == text.len() && self.text.as_bytes().get(start..end) == Some(text.as_bytes())
+            }
             Form::Escaped => self.text().is_some_and(|it| it == text),
             Form::Null | Form::Bool(_) | Form::Number | Form::List | Form::Object => false,
         }
@@ -212,10 +222,30 @@ impl<'a> Value<'a> {
     pub(super) fn text_len(&self) -> u64 {
         match self.form() {
             Form::Plain => length(unquoted(self.raw())),
-            Form::Escaped => self.text().map_or(0, |it| length(&it)),
+            Form::Escaped => unescaped_len(unquoted(self.raw())),
             Form::Null | Form::Bool(_) | Form::Number | Form::List | Form::Object => 0,
         }
     }
+}
+
+/// UTF-8 bytes of a text that is written with escapes.
+fn unescaped_len(raw: &str) -> u64 {
+    let mut bytes = 0;
+    let mut rest = raw;
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        let unit = escape.strip_prefix('u').and_then(|it| it.get(..4)).and_then(|it| u32::from_str_radix(it, 16).ok());
+        let (taken, meant) = match unit {
+            None => (1, 1),
+            Some(0..=0x7F) => (5, 1),
+            Some(0x80..=0x7FF) => (5, 2),
+            // The first half of a pair: its other half follows, as one more escape.
+            Some(0xD800..=0xDBFF) => (11, 4),
+            Some(_) => (5, 3),
+        };
+        bytes += length(plain) + meant;
+        rest = escape.get(taken..).unwrap_or_default();
+    }
+    bytes + length(rest)
 }
 
 /// UTF-8 bytes of a text.

@@ -25,6 +25,7 @@ const NOT_OF_THE_CALL: &[&str] =
 const NO_TEXT: &[&str] = &[
     "model",
     "stream",
+    "stream_options",
     "user",
     "metadata",
     "safety_identifier",

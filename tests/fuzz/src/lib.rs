@@ -14,7 +14,7 @@
 pub mod mutate;
 pub mod targets;
 
-use targets::{commands, evidence, headers, json, receipts, rows, settings, values, wire};
+use targets::{commands, dialect, evidence, headers, json, receipts, rows, settings, values, wire};
 
 /// Something that reads bytes.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json", run: json::json, seeds: json::seeds },
     Target { name: "key_set", run: receipts::key_set, seeds: receipts::key_set_seeds },
     Target { name: "mandate", run: rows::mandate, seeds: rows::mandate_seeds },
+    Target { name: "model_answer", run: dialect::answer, seeds: dialect::answer_seeds },
+    Target { name: "model_request", run: dialect::request, seeds: dialect::request_seeds },
+    Target { name: "model_stream", run: dialect::stream, seeds: dialect::stream_seeds },
     Target { name: "note", run: evidence::note, seeds: evidence::note_seeds },
     Target { name: "outbound", run: values::outbound, seeds: values::outbound_seeds },
     Target { name: "receipt", run: receipts::receipt, seeds: receipts::receipt_seeds },

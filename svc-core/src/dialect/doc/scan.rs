@@ -13,13 +13,14 @@ pub(super) struct Scan<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    unique: bool,
     pub(super) nodes: Vec<Node>,
 }
 
 impl<'a> Scan<'a> {
-    /// From the start of a text; the list of nodes is empty.
-    pub(super) const fn new(text: &'a str, nodes: Vec<Node>) -> Self {
-        Self { text, bytes: text.as_bytes(), at: 0, nodes }
+    /// From the start of a text, in which no name may stand twice where `unique`; the list of nodes is empty.
+    pub(super) const fn new(text: &'a str, unique: bool, nodes: Vec<Node>) -> Self {
+        Self { text, bytes: text.as_bytes(), at: 0, unique, nodes }
     }
 
     /// Reads one value, and that nothing stands behind it.
@@ -223,6 +224,9 @@ impl<'a> Scan<'a> {
         }
         self.at += 1;
         self.close(node);
+        if !self.unique {
+            return Ok(());
+        }
         match repeated(Value { text: self.text, nodes: &self.nodes, at: node }) {
             Some(name) => Err(NotJson(format!("holds the member name `{}` twice", quoted(&name)).into())),
             None => Ok(()),
@@ -259,19 +263,18 @@ fn plain(bytes: &[u8]) -> usize {
 
 /// A name that stands twice. Sorting, not hashing: no choice of names makes it slow, and it needs no random seed.
 fn repeated(object: Value<'_>) -> Option<Cow<'_, str>> {
+    let mut seen: [&str; PAIRWISE_MAX] = [""; PAIRWISE_MAX];
     for (at, (name, _)) in object.members().enumerate() {
-        if at >= PAIRWISE_MAX {
+        let raw = name.raw();
+        // A name that is written with escapes may be one that is written without.
+        if at >= PAIRWISE_MAX || name.form() == Form::Escaped {
             return repeated_of_many(object);
         }
-        let raw = name.raw();
-        for (other, _) in object.members().take(at) {
-            let same = match (name.form(), other.form()) {
-                (Form::Plain, Form::Plain) => other.raw() == raw,
-                _ => other.text() == name.text(),
-            };
-            if same {
-                return name.text();
-            }
+        if seen.iter().take(at).any(|it| *it == raw) {
+            return name.text();
+        }
+        if let Some(slot) = seen.get_mut(at) {
+            *slot = raw;
         }
     }
     None

@@ -115,35 +115,48 @@ impl Meter {
     }
 
     fn chat(&mut self, root: Value<'_>) {
-        self.model(root.get("model"));
-        self.tier(root);
-        if let Some(told) = root.given("usage") {
-            self.usage = usage::chat(told).or(self.usage);
-            server_tools_of_chat(told, &mut self.received.server_tools);
+        if self.received.model.is_none() {
+            self.model(root.get("model"));
+            self.tier(root);
         }
-        for choice in root.get("choices").iter().flat_map(|it| it.items()) {
-            if let Some(reason) = choice.text_of("finish_reason") {
+        for (name, value) in root.members() {
+            if name.is("choices") {
+                value.items().for_each(|it| self.choice(it));
+            } else if name.is("usage") && !value.is_null() {
+                self.usage = usage::chat(value).or(self.usage);
+                server_tools_of_chat(value, &mut self.received.server_tools);
+                self.tier(root);
+            }
+        }
+    }
+
+    fn choice(&mut self, choice: Value<'_>) {
+        for (name, value) in choice.members() {
+            if name.is("delta") {
+                value.members().for_each(|(name, value)| self.delta(name, value));
+            } else if name.is("finish_reason")
+                && let Some(reason) = value.text()
+            {
                 self.received.finish = Some(Finish::from_chat(&reason));
             }
-            let Some(delta) = choice.get("delta") else { continue };
-            for (name, value) in delta.members() {
-                if name.is("role") || value.is_null() {
-                    continue;
-                }
-                if name.is("tool_calls") || name.is("function_call") {
-                    self.begin();
-                    for call in value.items() {
-                        let arguments = call.get("function").and_then(|it| it.get("arguments"));
-                        self.piece(arguments.map_or(0, |it| it.text_len()));
-                    }
-                    self.piece(value.get("arguments").map_or(0, |it| it.text_len()));
-                } else if value.is_text() {
-                    self.piece(value.text_len());
-                } else if name.is("content") {
-                    // A list of parts, as some providers send it.
-                    self.piece(value.items().map(|it| length(it.raw())).sum());
-                }
+        }
+    }
+
+    /// One member of what a chunk adds to a message.
+    fn delta(&mut self, name: Value<'_>, value: Value<'_>) {
+        if value.is_null() || name.is("role") {
+        } else if name.is("tool_calls") || name.is("function_call") {
+            self.begin();
+            for call in value.items() {
+                let arguments = call.get("function").and_then(|it| it.get("arguments"));
+                self.piece(arguments.map_or(0, |it| it.text_len()));
             }
+            self.piece(value.get("arguments").map_or(0, |it| it.text_len()));
+        } else if value.is_text() {
+            self.piece(value.text_len());
+        } else if name.is("content") {
+            // A list of parts, as some providers send it.
+            self.piece(value.items().map(|it| length(it.raw())).sum());
         }
     }
 

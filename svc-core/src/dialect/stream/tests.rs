@@ -295,7 +295,7 @@ fn a_stream_that_breaks_off_ends_in_an_error() {
 /// What is no stream of answers is told apart; an error within one is told in the client's shape, without keys.
 #[test]
 fn what_is_no_answer_is_not_passed_on() {
-    for text in ["data: <html>\n\n", "data: [1]\n\n", "data: {\"a\":1,\"a\":2}\n\n", "<html>\n<body>\n"] {
+    for text in ["data: <html>\n\n", "data: [1]\n\n", "<html>\n<body>\n"] {
         for client in [CHAT, MESSAGES] {
             let (out, ending, _) = run(CHAT, client, false, text.as_bytes(), 3);
             assert_eq!(ending, Ending::Cut);
