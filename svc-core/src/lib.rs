@@ -33,6 +33,7 @@
 pub mod answer;
 pub mod command;
 pub mod dialect;
+pub mod dlp;
 pub mod engine;
 pub mod rate;
 pub mod refusal;

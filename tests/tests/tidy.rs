@@ -13,7 +13,7 @@ const FN_LINES_MAX: usize = 70;
 const LAYERS: &[&[&str]] = &[
     &["limits", "value"],
     &["refusal"],
-    &["rate", "state"],
+    &["dlp", "rate", "state"],
     &["dialect"],
     &["store"],
     &["turn"],

@@ -1,0 +1,71 @@
+//! Numbers of payment cards (ISO/IEC 7812): issued ranges, their lengths, Luhn.
+
+use super::text::Text;
+
+/// How the digits of a card are grouped where they are.
+const GROUPINGS: [&[usize]; 5] = [&[4, 4, 4, 4, 3], &[4, 4, 4, 4], &[4, 6, 5], &[4, 6, 4], &[4, 4, 4, 1]];
+
+/// Where a card's number that begins here ends.
+pub(super) fn card(text: &Text<'_>, place: usize) -> Option<usize> {
+    if is_inside_a_number(text, place) {
+        return None;
+    }
+    let groups = text.groups(place, 5);
+    let (_, first) = *groups.list.first()?;
+    let whole = ((13..=19).contains(&first.saturating_sub(place))).then_some((1, first));
+    let grouped = GROUPINGS.iter().filter_map(|it| Some((it.len(), groups.shaped(it)?)));
+    whole.into_iter().chain(grouped).find_map(|(count, end)| {
+        let dashed = groups.between(count).first() == Some(&b'-');
+        let digits = text.digits(groups.list.get(..count)?);
+        (text.ends(end) && !goes_on(text, end, dashed) && is_card(&digits)).then_some(end)
+    })
+}
+
+/// Whether a digit and a point or a dash stand before this place: a fraction, or a part of a longer number.
+pub(super) fn is_inside_a_number(text: &Text<'_>, place: usize) -> bool {
+    matches!(text.before(place), Some(b'.' | b'-'))
+        && place.checked_sub(2).and_then(|it| text.at(it)).is_some_and(|it| it.is_ascii_digit())
+}
+
+/// Whether a number goes on behind its end: with a fraction, or with a further group of a longer identifier.
+pub(super) fn goes_on(text: &Text<'_>, end: usize, dashed: bool) -> bool {
+    let next = text.at(end.saturating_add(1));
+    match text.at(end) {
+        Some(b'.') => next.is_some_and(|it| it.is_ascii_digit()),
+        Some(b'-') => dashed && next.is_some_and(|it| it.is_ascii_alphanumeric()),
+        _ => false,
+    }
+}
+
+/// Whether these digits are a card's: of a range that is issued at this length, with more than one digit, and Luhn.
+fn is_card(digits: &[u8]) -> bool {
+    let leading =
+        digits.iter().take(6).fold(0_u32, |sum, digit| sum.saturating_mul(10).saturating_add((*digit).into()));
+    let one_digit = digits.windows(2).all(|pair| pair.first() == pair.last());
+    !one_digit && is_issued(leading, digits.len()) && luhn(digits)
+}
+
+/// Whether cards of this length begin with these six digits.
+fn is_issued(leading: u32, length: usize) -> bool {
+    let (one, two, three, four) = (leading / 100_000, leading / 10_000, leading / 1_000, leading / 100);
+    let visa = one == 4 && matches!(length, 13 | 16 | 19);
+    let mastercard = ((51..=55).contains(&two) || (2221..=2720).contains(&four)) && length == 16;
+    let amex = matches!(two, 34 | 37) && length == 15;
+    let diners = (matches!(two, 36 | 38 | 39) || (300..=305).contains(&three) || four == 3095) && length == 14;
+    let discover = (four == 6011 || (644..=649).contains(&three) || two == 65) && matches!(length, 16 | 19);
+    let jcb = (3528..=3589).contains(&four) && (16..=19).contains(&length);
+    let unionpay = matches!(two, 62 | 81) && (16..=19).contains(&length);
+    let maestro = matches!(four, 5018 | 5020 | 5038 | 5893 | 6304 | 6759 | 6761..=6763) && (13..=19).contains(&length);
+    let national = ((2200..=2205).contains(&four) || four == 9792 || three == 508) && length == 16;
+    visa || mastercard || amex || diners || discover || jcb || unionpay || maestro || national
+}
+
+/// The check of ISO/IEC 7812-1: every second digit from the right doubled, the sum a multiple of ten.
+pub(super) fn luhn(digits: &[u8]) -> bool {
+    let doubled = |digit: u32| if digit > 4 { digit * 2 - 9 } else { digit * 2 };
+    let weigh = |(place, digit): (usize, &u8)| {
+        let digit = u32::from(*digit).min(9);
+        if place % 2 == 1 { doubled(digit) } else { digit }
+    };
+    digits.iter().rev().enumerate().map(weigh).sum::<u32>().is_multiple_of(10)
+}

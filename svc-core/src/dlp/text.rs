@@ -1,0 +1,167 @@
+//! A text as the detectors see it: bytes by place, and what stands around a place.
+
+#[cfg(test)]
+use std::cell::Cell;
+
+/// A text. All of what a detector searches is ASCII, so a place that it finds is always between two characters.
+pub(super) struct Text<'a> {
+    bytes: &'a [u8],
+    /// How often a byte was looked at: what a test holds the work to.
+    #[cfg(test)]
+    reads: Cell<u64>,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self {
+            bytes: text.as_bytes(),
+            #[cfg(test)]
+            reads: Cell::new(0),
+        }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The byte at a place.
+    pub(super) fn at(&self, place: usize) -> Option<u8> {
+        #[cfg(test)]
+        self.reads.set(self.reads.get() + 1);
+        self.bytes.get(place).copied()
+    }
+
+    /// How often a byte was looked at.
+    #[cfg(test)]
+    pub(super) const fn reads(&self) -> u64 {
+        self.reads.get()
+    }
+
+    /// The byte before a place.
+    pub(super) fn before(&self, place: usize) -> Option<u8> {
+        self.at(place.checked_sub(1)?)
+    }
+
+    /// The bytes of a part; each counts as looked at.
+    pub(super) fn part(&self, from: usize, to: usize) -> &'a [u8] {
+        #[cfg(test)]
+        self.reads.set(self.reads.get() + u64::try_from(to.saturating_sub(from)).unwrap_or(0));
+        self.bytes.get(from..to).unwrap_or_default()
+    }
+
+    /// Whether these bytes stand at a place.
+    pub(super) fn has(&self, place: usize, wanted: &str) -> bool {
+        wanted.bytes().enumerate().all(|(offset, byte)| self.at(place.saturating_add(offset)) == Some(byte))
+    }
+
+    /// Where bytes of a class that begin at a place end, at most `max` of them.
+    pub(super) fn run(&self, from: usize, max: usize, class: impl Fn(u8) -> bool) -> usize {
+        let mut place = from;
+        while place.saturating_sub(from) < max && self.at(place).is_some_and(&class) {
+            place = place.saturating_add(1);
+        }
+        place
+    }
+
+    /// Whether a word may begin here: no letter, digit or `_` stands before, but for the letter of an escape such as
+    /// `\n`, which a JSON text within a text has.
+    pub(super) fn begins(&self, place: usize) -> bool {
+        match self.before(place) {
+            Some(b'n' | b'r' | b't') => place.checked_sub(2).and_then(|it| self.at(it)) == Some(b'\\'),
+            before => !before.is_some_and(is_word),
+        }
+    }
+
+    /// Whether a word ends before this place.
+    pub(super) fn ends(&self, place: usize) -> bool {
+        !self.at(place).is_some_and(is_word)
+    }
+
+    /// How many bytes a separator between groups of a number takes here; none where there is none.
+    pub(super) fn separator(&self, place: usize) -> usize {
+        match self.at(place) {
+            Some(b' ' | b'-' | b'.') => 1,
+            Some(0xc2) if self.at(place.saturating_add(1)) == Some(0xa0) => 2, // no-break space
+            Some(0xe2) if self.at(place.saturating_add(1)) == Some(0x80) => match self.at(place.saturating_add(2)) {
+                Some(0x90 | 0x91 | 0x93 | 0xaf) => 3, // hyphens, the en dash, the narrow no-break space
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    /// Groups of digits from a place on, with one separator between two: up to `max` of them.
+    pub(super) fn groups(&self, from: usize, max: usize) -> Groups {
+        let mut groups = Groups { list: Vec::new(), separators: Vec::new() };
+        let mut place = from;
+        while groups.list.len() < max {
+            let end = self.run(place, GROUP_MAX, |it| it.is_ascii_digit());
+            if end == place {
+                break;
+            }
+            groups.list.push((place, end));
+            let width = self.separator(end);
+            if width == 0 {
+                break;
+            }
+            groups.separators.push(self.at(end).unwrap_or_default());
+            place = end.saturating_add(width);
+        }
+        groups
+    }
+
+    /// The digits of groups, one after the other.
+    pub(super) fn digits(&self, groups: &[(usize, usize)]) -> Vec<u8> {
+        let parts = groups.iter().flat_map(|(from, to)| self.part(*from, *to));
+        parts.map(|it| it.wrapping_sub(b'0')).collect()
+    }
+
+    /// Whether one of these words, in lower case, stands among the `within` bytes before a place.
+    pub(super) fn told(&self, place: usize, within: usize, words: &[&str]) -> bool {
+        let from = place.saturating_sub(within);
+        let before: Vec<u8> = self.part(from, place).iter().map(u8::to_ascii_lowercase).collect();
+        words.iter().any(|word| {
+            let word = word.as_bytes();
+            before.windows(word.len()).enumerate().any(|(at, window)| {
+                let edge = |it: Option<&u8>| !it.is_some_and(u8::is_ascii_alphanumeric);
+                let after = at.saturating_add(word.len());
+                window == word && edge(at.checked_sub(1).and_then(|it| before.get(it))) && edge(before.get(after))
+            })
+        })
+    }
+}
+
+/// Groups of digits, and the first byte of each separator between them; one more separator where one follows the last.
+pub(super) struct Groups {
+    pub(super) list: Vec<(usize, usize)>,
+    pub(super) separators: Vec<u8>,
+}
+
+impl Groups {
+    /// Where the first of these lengths end, if they follow one another here with equal separators.
+    pub(super) fn shaped(&self, lengths: &[usize]) -> Option<usize> {
+        let groups = self.list.get(..lengths.len())?;
+        let fits = groups.iter().zip(lengths).all(|((from, to), length)| to.saturating_sub(*from) == *length);
+        let between = self.separators.get(..lengths.len().saturating_sub(1))?;
+        let equal = between.windows(2).all(|pair| pair.first() == pair.last());
+        (fits && equal).then(|| groups.last().map(|it| it.1))?
+    }
+
+    /// The separators between the first `count` groups.
+    pub(super) fn between(&self, count: usize) -> &[u8] {
+        self.separators.get(..count.saturating_sub(1)).unwrap_or_default()
+    }
+}
+
+/// Digits of one group that are looked at; no number has as many.
+const GROUP_MAX: usize = 24;
+
+/// A letter, a digit or `_`.
+pub(super) const fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// What base64url is written in.
+pub(super) const fn is_base64url(byte: u8) -> bool {
+    is_word(byte) || byte == b'-'
+}
