@@ -24,6 +24,7 @@ use crate::rules::gate::restart::{self, RestartAgent};
 use crate::rules::gate::settle::{self, Settle};
 use crate::rules::gate::verify::{self, Verdict, Verify};
 use crate::rules::gate::{expire, lapse};
+use crate::rules::gateway::list_models::{self, ListModels, Listings};
 use crate::rules::people::agents::{self, ChangeAgent};
 use crate::rules::people::applications::{
     self, ApproveApplication, Approved, CreateApplication, DenyApplication, WithdrawApplication,
@@ -84,7 +85,7 @@ macro_rules! commands {
                     Reply::Action(view) => view.verb() == Verb::Allow,
                     Reply::Question(it) => it.stands == Stands::Approved,
                     Reply::Verdict(verdict) => verdict.is_valid(),
-                    Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
+                    Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Listed(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
                     | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
@@ -162,6 +163,8 @@ commands! {
     KeepTemplate => templates::keep_template, Template;
     /// A hold is lifted.
     LiftHold => lift::lift_hold, Lift;
+    /// A table of models is taken in.
+    ListModels => list_models::list_models, Listed;
     /// A signing key is kept.
     KeepSigningKey => signing_key::keep_signing_key, SigningKey;
     /// A one-time link is made.
@@ -259,6 +262,8 @@ pub enum Reply {
     Key(KeyId),
     /// What came of lifting a hold.
     Lift(Box<Lift>),
+    /// What a table of models brought.
+    Listed(Box<Listings>),
     /// A mandate that was granted.
     Mandate(Arc<Mandate>),
     /// What came of a change of a member.
@@ -330,6 +335,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Replay(_)
         | Key::Roster(_)
         | Key::Routing(_)
+        | Key::ModelListing(_)
         | Key::ServiceToken(_)
         | Key::SigningKey(_)
         | Key::TokenUse(_)
@@ -406,6 +412,7 @@ operations! {
     KeepTemplate => Arc<WorkspaceTemplate>, |Reply::Template(it), _| it;
     RemoveTemplate => (), |Reply::Done(()), _| ();
     RevokeToken => TokenId, |Reply::TokenEnd(it), _| it;
+    ListModels => Listings, |Reply::Listed(it), _| *it;
     KeepSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     MakeLink => AccountId, |Reply::Account(it), _| it;
     RecordRevoked => (), |Reply::Done(()), _| ();

@@ -152,6 +152,7 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         | Command::RestartAgent(_)
         | Command::GrantMandate(_)
         | Command::KeepSigningKey(_)
+        | Command::ListModels(_)
         | Command::KeepTemplate(_)
         | Command::MakeLink(_)
         | Command::RecordRevoked(_)

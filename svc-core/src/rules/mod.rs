@@ -7,5 +7,6 @@
 pub mod edge;
 pub mod evidence;
 pub mod gate;
+pub mod gateway;
 pub mod people;
 pub mod read;

@@ -10,6 +10,7 @@ use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay,
     WorkspaceTemplate,
 };
+use crate::state::gateway::listing::ModelListing;
 use crate::state::gateway::{Budget, BudgetUse, Call, Context, RefusalNote, Routing, Task};
 use crate::state::people::{
     Account, Application, Credential, EmailUse, Hold, MemberPart, MembersId, PendingSignIn, Principal, Roster,
@@ -190,6 +191,8 @@ records! {
     Budget(BudgetId) by id, "budget" [];
     /// What has been spent and reserved of a budget in its running period.
     BudgetUse(BudgetId) by budget, "budget_use" [];
+    /// What a workspace knows of models beyond the shipped table.
+    ModelListing(WorkspaceId) by workspace, "model_listing" [];
     /// What stops many agents at once, as long as it stands and after.
     Hold(HoldId) by id, "hold" [HoldsOf, Wake];
     /// A stretch of a list of agents that were selected together.

@@ -73,6 +73,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Workspace => WORKSPACE,
         Table::Roster => ROSTER,
         Table::Routing => gateway::ROUTING,
+        Table::ModelListing => gateway::MODEL_LISTING,
         Table::Call => gateway::CALL,
         Table::Task => gateway::TASK,
         Table::Context => gateway::CONTEXT,

@@ -4,6 +4,9 @@ CREATE TABLE "workspace" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, form
 CREATE INDEX "workspace_workspaces" ON "workspace" (workspaces_p, workspaces_o) WHERE workspaces_p IS NOT NULL;
 CREATE TABLE "roster" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "routing" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "budget" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "budget_use" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "model_listing" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "hold" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, holds_of_p, holds_of_o, wake_p, wake_o);
 CREATE INDEX "hold_holds_of" ON "hold" (holds_of_p, holds_of_o) WHERE holds_of_p IS NOT NULL;
 CREATE INDEX "hold_wake" ON "hold" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
@@ -60,6 +63,15 @@ CREATE INDEX "approval_waiting_of" ON "approval" (waiting_of_p, waiting_of_o) WH
 CREATE INDEX "approval_wake" ON "approval" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "replay" (key BLOB NOT NULL PRIMARY KEY, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE "client_session" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "call" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, calls_of_p, calls_of_o, calls_open_p, calls_open_o, wake_p, wake_o);
+CREATE INDEX "call_calls_of" ON "call" (calls_of_p, calls_of_o) WHERE calls_of_p IS NOT NULL;
+CREATE INDEX "call_calls_open" ON "call" (calls_open_p, calls_open_o) WHERE calls_open_p IS NOT NULL;
+CREATE INDEX "call_wake" ON "call" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
+CREATE TABLE "task" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, tasks_of_p, tasks_of_o);
+CREATE INDEX "task_tasks_of" ON "task" (tasks_of_p, tasks_of_o) WHERE tasks_of_p IS NOT NULL;
+CREATE TABLE "context" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "refusal_note" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, wake_p, wake_o);
+CREATE INDEX "refusal_note_wake" ON "refusal_note" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "entry" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, unplaced_p, unplaced_o, ledger_of_p, ledger_of_o);
 CREATE INDEX "entry_unplaced" ON "entry" (unplaced_p, unplaced_o) WHERE unplaced_p IS NOT NULL;
 CREATE INDEX "entry_ledger_of" ON "entry" (ledger_of_p, ledger_of_o) WHERE ledger_of_p IS NOT NULL;

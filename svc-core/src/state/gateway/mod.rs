@@ -5,6 +5,7 @@ mod call;
 mod catalogue;
 mod context;
 mod demand;
+pub mod listing;
 mod note;
 mod price;
 mod routing;

@@ -10,7 +10,7 @@ pub(super) const ROUTING: [&str; 2] = [
         "quality":{"general":80,"by_class":{"support.reply":90}},"prices":{"tokens":{"input":3000000,"cachedInput":300000,
         "cacheWrite":3750000,"cacheWriteLong":6000000,"output":15000000,"reasoning":15000000},"perImage":1000,"perRequest":1,
         "tools":{"web_search":10000},"tiers":[{"aboveInputTokens":200000,"prices":{"input":6000000,"output":22500000}}]},
-        "figures":{"image":1600,"page":3000,"audio_second":32},"enabled":true,"created_at":1790847000000}],"classes":[{"id":"support.reply","name":"Replies","constraints":{"models":["one/large-1"],
+        "figures":{"image":1600,"page":3000,"audioSecond":32},"enabled":true,"created_at":1790847000000}],"classes":[{"id":"support.reply","name":"Replies","constraints":{"models":["one/large-1"],
         "providers":["one"],"jurisdictions":["eu"],"no_retention":true,"capabilities":["tools"],"min_quality":50,"max_cost":1000000,
         "max_latency_ms":2000,"human_oversight":true,"objective":"quality"},"created_at":1790847000000}],
         "profiles":[{"id":"pol_01K6FN0001000000000000000A","name":"strict","mode":"enforce","constraints":{},"created_at":0}]}"#,
@@ -65,4 +65,14 @@ pub(super) const BUDGET_USE: [&str; 2] = [
     r#"{"budget":"bdg_01K6FN0001000000000000000A","start":1790805600000,"end":1798754400000,"spent":1,"reserved":9223372036854775806,
         "open":4294967295,"raised":9223372036854775807,"told":"approval","asked":"apv_01K6FN0001000000000000000V"}"#,
     r#"{"budget":"bdg_01K6FN0001000000000000000B","start":0}"#,
+];
+
+pub(super) const MODEL_LISTING: [&str; 2] = [
+    r#"{"workspace":"wsp_01K6FN0001000000000000000A","listing":{"date":"2026-11-21","models":{"large-1":{"aliases":["large"],
+        "jurisdiction":"eu","context_window":200000,"max_output":8192,"capabilities":["tools"],"retention":{"days":30},
+        "quality":{"general":80,"by_class":{"support.reply":90}},"figures":{"image":1,"page":2,"audioSecond":3},
+        "prices":{"tokens":{"input":1,"output":2},"perAudioSecond":3,"audioOutput":4,"cachesUnasked":true,
+        "serviceTiers":{"flex":{"tokens":{"input":1,"output":1},"tiers":[{"aboveInputTokens":5,"prices":{"input":2,"output":2}}]}}}}}},
+        "updated_at":1790847000000}"#,
+    r#"{"workspace":"wsp_01K6FN0001000000000000000B","listing":{"models":{}},"updated_at":0}"#,
 ];

@@ -115,9 +115,9 @@ struct Dearest {
 
 impl Dearest {
     /// Takes in prices that may hold. Whether a provider reads from a cache is its own affair, so that price counts
-    /// always; what it writes, the request asks for.
+    /// always; what it writes the request asks for, but where the provider needs no asking.
     fn meet(&mut self, prices: &Prices, demand: &Demand, tokens: &TokenPrices) -> Result<(), Unpriced> {
-        let short = demand.cache.short.then(|| tokens.cache_write());
+        let short = (demand.cache.short || prices.caches_unasked).then(|| tokens.cache_write());
         let long = demand.cache.long.then(|| tokens.cache_write_long());
         let input = [Some(tokens.input), Some(tokens.cached_input()), short, long].into_iter().flatten();
         self.input = input.fold(self.input, MicroUsd::max);

@@ -5,6 +5,7 @@
 mod bound;
 mod cost;
 mod faults;
+mod read;
 
 use std::collections::BTreeMap;
 
@@ -84,6 +85,9 @@ pub struct Prices {
     /// By tier of service, in the provider's words: `flex`, `priority`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub service_tiers: BTreeMap<Box<str>, ServicePrices>,
+    /// Whether the provider writes its cache without being asked, so that any call may meet the price of that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub caches_unasked: bool,
 }
 
 impl TokenPrices {
@@ -116,3 +120,6 @@ impl TokenPrices {
 fn is_default_service(tier: &str) -> bool {
     matches!(tier, "default" | "standard" | "standard_only")
 }
+
+#[cfg(test)]
+mod tests;

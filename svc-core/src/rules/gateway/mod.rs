@@ -1,0 +1,3 @@
+//! Model traffic: what a workspace routes by.
+
+pub mod list_models;
