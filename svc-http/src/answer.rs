@@ -311,7 +311,6 @@ struct ErrorObject<'a> {
 #[serde(rename_all = "camelCase")]
 struct Owner<'a> {
     principal_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     email: &'a str,
 }

@@ -13,7 +13,9 @@ mod key;
 mod listen;
 mod migrate;
 mod mock_upstream;
+mod models;
 mod output;
+mod providers;
 mod receipt;
 mod secret;
 mod serve;
@@ -135,6 +137,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Say what is known of models: lengths, abilities, prices
+    #[command(subcommand, arg_required_else_help = true)]
+    Models(ModelsCommand),
     /// Check receipts
     #[command(subcommand, arg_required_else_help = true)]
     Receipt(ReceiptCommand),
@@ -211,6 +216,23 @@ struct Erasure {
     /// Print one JSON object on one line
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum ModelsCommand {
+    /// Take in a table of models, whole or not at all; a running server knows it at once
+    ///
+    /// The file has the shape of the table that is shipped (`date`, `models`), or the widespread one that maps ids to objects
+    /// with `input_cost_per_token` and the like, whose prices are read as the decimals that they are. Prices that a workspace
+    /// set on a model itself stay.
+    Update {
+        /// File to read
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Print one JSON object on one line
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -327,6 +349,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Key(KeyCommand::Rotate(wish)) => key::rotate(&place.load(Flags::default())?.config, &wish),
         Command::Erase(wish) => erase::run(&place.load(Flags::default())?.config, &wish),
         Command::Evidence(EvidenceCommand::Verify { bundle, json }) => evidence::verify(&bundle, json),
+        Command::Models(ModelsCommand::Update { file, json }) => {
+            models::update(&place.load(Flags::default())?.config, &file, json)
+        }
         Command::Migrate { json } => migrate::run(&place.load(Flags::default())?.config, json),
         Command::MockUpstream { listen, json } => mock_upstream::run(listen, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),

@@ -22,6 +22,7 @@ use url::{Host, Url};
 pub use self::fault::{ConfigError, Fault};
 pub use self::keys::{KEYS, Key, markdown_table, terminal_table};
 pub use self::sources::Sources;
+use crate::upstream::{Allowed, Times};
 
 /// The name of the settings file that is looked for in the data directory.
 pub const FILE_NAME: &str = "svc.toml";
@@ -49,7 +50,7 @@ pub struct Config {
     pub outbound: OutboundConfig,
     /// How much, how often, how many at once.
     pub limits: Limits,
-    /// How long clients are waited for.
+    /// How long clients and upstreams are waited for.
     pub timeouts: Timeouts,
     /// What is logged, and how.
     pub log: LogConfig,
@@ -62,6 +63,8 @@ pub struct Config {
 /// What is called outside, and who is trusted there (`outbound.*`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutboundConfig {
+    /// Hosts on private addresses that upstreams may have.
+    pub allow: Allowed,
     /// A file (PEM) of root certificates that are trusted beside the system's.
     pub ca_file: Option<PathBuf>,
 }
@@ -81,11 +84,15 @@ pub struct Limits {
     pub sign_in_per_minute: u32,
     /// Bytes of a request body.
     pub body_bytes: usize,
+    /// Bytes of a request body of model traffic.
+    pub model_body_bytes: usize,
+    /// Bytes of a bill's body.
+    pub billing_body_bytes: usize,
     /// Connections open at once.
     pub connections: usize,
 }
 
-/// How long clients are waited for (`timeouts.*`).
+/// How long clients and upstreams are waited for (`timeouts.*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// From the first byte of a request, or the opening of a connection, to the end of its header.
@@ -94,6 +101,8 @@ pub struct Timeouts {
     pub body: Duration,
     /// How long running requests get when the server stops.
     pub drain: Duration,
+    /// How long model calls may take.
+    pub calls: Times,
 }
 
 /// What is logged, and how (`log.*`).
@@ -230,6 +239,8 @@ impl Default for Limits {
             token_per_minute: 600,
             sign_in_per_minute: 30,
             body_bytes: 1 << 20,
+            model_body_bytes: 32 << 20,
+            billing_body_bytes: 8 << 20,
             connections: 10_000,
         }
     }
@@ -241,6 +252,7 @@ impl Default for Timeouts {
             header: Duration::from_millis(10_000),
             body: Duration::from_millis(30_000),
             drain: Duration::from_millis(30_000),
+            calls: Times::default(),
         }
     }
 }

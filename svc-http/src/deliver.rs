@@ -8,6 +8,7 @@
 //! holds it, nor any part of a URL but its host.
 
 mod call;
+pub(crate) mod dial;
 mod queue;
 mod resolve;
 mod trust;

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 use std::ops::Range;
 use std::str::FromStr;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Uri};
@@ -90,6 +91,8 @@ pub struct Call {
     pub request_id: HeaderValue,
     /// The trace it belongs to.
     pub trace: Trace,
+    /// When its head was whole.
+    pub came: Instant,
     pub(crate) params: Vec<Range<usize>>,
 }
 
@@ -139,14 +142,18 @@ pub(crate) async fn dispatch<S: Service>(
         Op::OpenApi => Ok(pages.openapi()),
         Op::Docs => Ok(pages.reference()),
         Op::DocsErrors => Ok(pages.errors()),
-        Op::Actions(_)
+        Op::Gateway(_)
+        | Op::Actions(_)
         | Op::Applications(_)
         | Op::Approvals(_)
         | Op::Events(_)
         | Op::Agents(_)
         | Op::Access(_)
         | Op::Members(_)
+        | Op::Budgets(_)
+        | Op::Reports(_)
         | Op::Settings(_)
+        | Op::Routing(_)
         | Op::Evidence(_)
         | Op::Integrations(_)
         | Op::Me(_)

@@ -58,7 +58,7 @@ pub fn credential<'a>(auth: Auth, headers: &'a HeaderMap, site: &Site) -> Result
         Auth::Open => return Ok(None),
         Auth::Session | Auth::Member(_) => return site.session(headers).ok_or_else(Refusal::unauthenticated).map(Some),
         Auth::Agent => (false, &["ask_", "aat_"]),
-        Auth::Workspace | Auth::WorkspaceAdmin => (true, &["ask_", "aat_"]),
+        Auth::Workspace | Auth::Payer | Auth::WorkspaceAdmin => (true, &["ask_", "aat_"]),
         Auth::Token(_) => (false, &["ims_"]),
     };
     let bearer = single(headers, &AUTHORIZATION)?.and_then(bearer);
@@ -197,17 +197,27 @@ fn split_port(authority: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Checks that a body of the console's interface says that it is JSON: a form of another site cannot.
+/// Whether a body says that it is CSV.
+#[must_use]
+pub fn is_csv(headers: &HeaderMap) -> bool {
+    single(headers, &CONTENT_TYPE).is_ok_and(|it| it.is_some_and(|it| has_essence(it, "text/csv")))
+}
+
+fn has_essence(value: &HeaderValue, essence: &str) -> bool {
+    let text = value.to_str().unwrap_or_default();
+    text.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(essence)
+}
+
+/// Checks that a body of the console's interface says that it is JSON, or CSV where that is taken: a form of another site
+/// cannot.
 ///
 /// # Errors
 /// The fault, with the header as field.
-pub fn body_is_json(headers: &HeaderMap) -> Result<(), FieldError> {
-    let essence = |value: &HeaderValue| {
-        let text = value.to_str().unwrap_or_default();
-        text.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
-    };
+pub fn body_is_json(headers: &HeaderMap, csv: bool) -> Result<(), FieldError> {
     match single(headers, &CONTENT_TYPE) {
-        Ok(Some(value)) if essence(value) => Ok(()),
+        Ok(Some(value)) if has_essence(value, "application/json") => Ok(()),
+        Ok(Some(value)) if csv && has_essence(value, "text/csv") => Ok(()),
+        _ if csv => Err(FieldError::new(CONTENT_TYPE.as_str(), "must be `application/json` or `text/csv`")),
         _ => Err(FieldError::new(CONTENT_TYPE.as_str(), "must be `application/json`")),
     }
 }

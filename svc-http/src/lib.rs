@@ -16,6 +16,7 @@ pub mod drawn;
 mod drill;
 mod entropy;
 pub mod headers;
+pub mod health;
 mod keys;
 mod live;
 pub mod log;
@@ -35,6 +36,7 @@ pub mod shell;
 pub mod signer;
 pub mod totp;
 pub mod trace;
+pub mod upstream;
 pub mod wire;
 pub mod wrong_sign_ins;
 

@@ -191,7 +191,9 @@ fn security(auth: Auth) -> Value {
     match auth {
         Auth::Open => json!([]),
         Auth::Agent => json!([{ "agentKey": [] }]),
-        Auth::Workspace | Auth::WorkspaceAdmin => json!([{ "workspaceKey": [] }, { "workspaceKeyHeader": [] }]),
+        Auth::Workspace | Auth::Payer | Auth::WorkspaceAdmin => {
+            json!([{ "workspaceKey": [] }, { "workspaceKeyHeader": [] }])
+        }
         Auth::Token(scope) => json!([{ "serviceToken": [scope.as_str()] }]),
         Auth::Session | Auth::Member(_) => json!([{ "session": [] }]),
     }

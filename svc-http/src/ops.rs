@@ -7,13 +7,17 @@ mod actions;
 mod agents;
 mod applications;
 mod approvals;
+mod budgets;
 mod drills;
 mod events;
 mod evidence;
 mod gate;
+mod gateway;
 mod integrations;
 mod me;
 mod members;
+mod reports;
+mod routing;
 mod settings;
 mod sign_in;
 mod stops;
@@ -25,6 +29,7 @@ use svc_core::command::Operation;
 use svc_core::engine::Failure;
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::Caller as AgentCaller;
+use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::people::by::{By, KeyCaller, Person, SignedIn, TokenCaller, check_token, person_in, signed_in};
 use svc_core::rules::people::sessions::{SEEN_SLACK, TouchSession};
 use svc_core::rules::read::check_key;
@@ -39,14 +44,18 @@ use svc_core::value::id::WorkspaceId;
 use svc_store::{Gate, StoreError};
 
 pub use self::gate::Known;
+pub(crate) use self::gateway::RunningCalls;
 use crate::answer::Answer;
+use crate::deliver::{SystemResolver, Trust};
 use crate::dispatch::{Call, Service, Shown};
 use crate::headers::Site;
+use crate::health::Health;
 use crate::keys::Keys;
 use crate::live::Live;
 use crate::passwords::Passwords;
 use crate::routes::{Auth, Op};
 use crate::seen::Seen;
+use crate::upstream::{Allowed, Times, Upstreams};
 use crate::wrong_sign_ins::WrongSignIns;
 
 /// The gate as a [`Service`].
@@ -62,6 +71,16 @@ pub struct GateService {
     pub base_url: String,
     /// What plans allow.
     pub plans: Plans,
+    /// Who calls providers of models.
+    pub upstreams: Upstreams,
+    /// How the providers fare that this node calls.
+    pub health: Arc<Health>,
+    /// Providers as they are called.
+    targets: Arc<gateway::Targets>,
+    /// What is looked for in what goes out, as last heard.
+    data_loss: gateway::DataLossSettings,
+    /// Model calls under way.
+    pub(crate) running: Arc<RunningCalls>,
     seen: Seen,
     site: Site,
     passwords: Passwords,
@@ -75,6 +94,8 @@ pub enum Caller {
     Agent(Known),
     /// A workspace key.
     Key(KeyCaller),
+    /// A workspace key with model traffic.
+    Payer(CallKey),
     /// A service token.
     Token(TokenCaller),
     /// A signed-in person, in no workspace.
@@ -108,7 +129,7 @@ impl Caller {
             Self::Key(it) => Ok((By::Key(*it), it.workspace)),
             Self::Token(it) => Ok((By::Token(it.clone()), it.workspace)),
             Self::Member(it) => Ok((By::Person(it.person), it.person.workspace)),
-            Self::Agent(_) | Self::Session(_) => Err(Refusal::unauthenticated()),
+            Self::Agent(_) | Self::Payer(_) | Self::Session(_) => Err(Refusal::unauthenticated()),
         }
     }
 
@@ -118,6 +139,14 @@ impl Caller {
     /// `unauthenticated` for any other caller.
     pub fn member(&self) -> Result<Member, Refusal> {
         if let Self::Member(it) = self { Ok(*it) } else { Err(Refusal::unauthenticated()) }
+    }
+
+    /// The key of model traffic.
+    ///
+    /// # Errors
+    /// `unauthenticated` for any other caller.
+    pub fn payer(&self) -> Result<&CallKey, Refusal> {
+        if let Self::Payer(it) = self { Ok(it) } else { Err(Refusal::unauthenticated()) }
     }
 
     /// The signed-in person.
@@ -134,6 +163,14 @@ impl GateService {
     #[must_use]
     pub fn new(gate: Gate, keys: PublicKeys, outbound: Outbound, base_url: &str) -> Self {
         let live = Live::new(gate.clone());
+        let upstreams = Upstreams::new(
+            Allowed::default(),
+            Times::default(),
+            &outbound.own_host,
+            None,
+            Arc::new(SystemResolver),
+            Trust::default(),
+        );
         Self {
             gate,
             keys: Keys::new(keys),
@@ -141,6 +178,11 @@ impl GateService {
             live,
             base_url: base_url.to_owned(),
             plans: Plans::default(),
+            upstreams,
+            health: Arc::default(),
+            targets: Arc::default(),
+            data_loss: gateway::DataLossSettings::default(),
+            running: Arc::default(),
             seen: Seen::new(),
             site: Site::of(base_url),
             passwords: Passwords::default(),
@@ -185,12 +227,15 @@ impl Service for GateService {
     type Caller = Caller;
 
     fn known(&self, shown: &Shown<'_>) -> Option<Caller> {
-        if shown.auth != Auth::Agent {
+        if !matches!(shown.auth, Auth::Agent | Auth::Payer) {
             return None;
         }
         let digest = Digest::of(shown.credential);
         let binding = self.gate.known_binding(&digest)?;
         self.seen.note(binding.key.bits(), self.gate.now());
+        if shown.auth == Auth::Payer {
+            return Some(Caller::Payer(CallKey { row: Credential::id_of(&digest), binding }));
+        }
         Some(Caller::Agent(Known { caller: AgentCaller::of(&binding).ok()?, digest }))
     }
 
@@ -204,6 +249,12 @@ impl Service for GateService {
                 self.gate.binding(&digest).map_err(refusal)?;
                 self.seen.note(binding.key.bits(), self.gate.now());
                 Ok(Caller::Agent(Known { caller: AgentCaller::of(&binding)?, digest }))
+            }
+            Auth::Payer => {
+                // Remembered only where there is one, so that a stranger's guesses fill no memory.
+                let binding = self.gate.binding(&digest).map_err(refusal)?.ok_or_else(Refusal::invalid_api_key)?;
+                self.seen.note(binding.key.bits(), self.gate.now());
+                Ok(Caller::Payer(CallKey { row: Credential::id_of(&digest), binding }))
             }
             Auth::Workspace | Auth::WorkspaceAdmin => {
                 let binding = self.read(|scope| check_key(scope, &digest))?;
@@ -240,6 +291,7 @@ impl Service for GateService {
         match caller {
             Caller::Agent(it) => it.caller.agent.bits(),
             Caller::Key(it) => it.key.bits(),
+            Caller::Payer(it) => it.binding.key.bits(),
             Caller::Token(it) => it.token.bits(),
             Caller::Session(it) => it.account.id.bits(),
             Caller::Member(it) => it.person.account.bits(),
@@ -290,6 +342,7 @@ impl Service for GateService {
         // A route that takes a credential has its caller here; if it had none, it would be refused.
         let known = caller.ok_or_else(Refusal::unauthenticated);
         match call.route.op {
+            Op::Gateway(op) => gateway::answer(self, op, &known?, &call).await,
             Op::Integrations(op) => integrations::answer(self, op, &known?, &call).await,
             Op::Applications(op) => applications::answer(self, op, &known?, &call).await,
             Op::Approvals(op) => approvals::answer(self, op, &known?, &call).await,
@@ -300,6 +353,9 @@ impl Service for GateService {
             Op::Events(op) => events::answer(self, op, &known?, &call).await,
             Op::Agents(op) => agents::answer(self, op, &known?, &call).await,
             Op::Access(op) => access::answer(self, op, &known?, &call).await,
+            Op::Routing(op) => routing::answer(self, op, &known?, &call).await,
+            Op::Budgets(op) => budgets::answer(self, op, &known?, &call).await,
+            Op::Reports(op) => reports::answer(self, op, &known?, &call).await,
             Op::Settings(op) => settings::answer(self, op, &known?, &call).await,
             Op::Members(op) => members::answer(self, op, &known?, &call).await,
             Op::Me(op) => me::answer(self, op, &known?, &call).await,

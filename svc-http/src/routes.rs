@@ -9,13 +9,17 @@ mod actions;
 mod agents;
 mod applications;
 mod approvals;
+mod budgets;
 mod drills;
 mod events;
 mod evidence;
 mod gate;
+mod gateway;
 mod integrations;
 mod me;
 mod members;
+mod reports;
+mod routing;
 mod settings;
 mod sign_in;
 mod stops;
@@ -29,12 +33,16 @@ pub use actions::ActionsOp;
 pub use agents::AgentsOp;
 pub use applications::ApplicationsOp;
 pub use approvals::ApprovalsOp;
+pub use budgets::BudgetsOp;
 pub use drills::DrillsOp;
 pub use events::EventsOp;
 pub use evidence::EvidenceOp;
+pub use gateway::GatewayOp;
 pub use integrations::IntegrationsOp;
 pub use me::MeOp;
 pub use members::MembersOp;
+pub use reports::ReportsOp;
+pub use routing::RoutingOp;
 pub use settings::SettingsOp;
 pub use sign_in::SignInOp;
 pub use stops::StopsOp;
@@ -66,6 +74,8 @@ pub enum Op {
     Docs,
     /// The types of errors for people: what `error.docs` points to.
     DocsErrors,
+    /// Model traffic.
+    Gateway(GatewayOp),
     /// Integrations and calls to the outside.
     Integrations(IntegrationsOp),
     /// What waits for a person, and their word on it.
@@ -86,8 +96,14 @@ pub enum Op {
     Access(AccessOp),
     /// Members and teams.
     Members(MembersOp),
+    /// Providers, models, classes, profiles and routing.
+    Routing(RoutingOp),
     /// Settings and templates.
     Settings(SettingsOp),
+    /// Budgets for model calls.
+    Budgets(BudgetsOp),
+    /// Reports over days of model traffic, and bills beside them.
+    Reports(ReportsOp),
     /// What members ask for that their role cannot do.
     Applications(ApplicationsOp),
     /// A person's own account and sessions.
@@ -105,6 +121,9 @@ pub enum Auth {
     Agent,
     /// Any key of a workspace, as `authorization: Bearer` or `x-api-key`.
     Workspace,
+    /// Any key of a workspace, sent in the same ways, for model traffic: whether it is in force, and its agent may go on, is
+    /// looked up in the commit that admits the call.
+    Payer,
     /// A workspace key with admin scope, sent in the same ways.
     WorkspaceAdmin,
     /// A service token, `ims_…`, with this scope, as `authorization: Bearer`.
@@ -146,6 +165,10 @@ pub enum Shape {
 pub enum BodyMax {
     /// `limits.bodyBytes`.
     Plain,
+    /// `limits.modelBodyBytes`.
+    Model,
+    /// `limits.billingBodyBytes`.
+    Billing,
 }
 
 /// The success answer's content.
@@ -243,7 +266,7 @@ impl Auth {
         match self {
             Self::Open => &[],
             Self::Agent => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::AgentKeyRequired, Kind::AgentNotFound],
-            Self::Workspace => &[Kind::Unauthenticated, Kind::InvalidApiKey],
+            Self::Workspace | Self::Payer => &[Kind::Unauthenticated, Kind::InvalidApiKey],
             Self::WorkspaceAdmin => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::MissingScope],
             Self::Token(_) => &[Kind::Unauthenticated, Kind::InvalidToken, Kind::TokenExpired, Kind::MissingScope],
             Self::Session => &[Kind::Unauthenticated],
@@ -257,7 +280,7 @@ impl Auth {
         match self {
             Self::Open => "none",
             Self::Agent => "agent key",
-            Self::Workspace => "workspace key",
+            Self::Workspace | Self::Payer => "workspace key",
             Self::WorkspaceAdmin => "workspace key with admin scope",
             Self::Token(TokenScope::AgentsRead) => "service token, `agents:read`",
             Self::Token(TokenScope::AgentsWrite) => "service token, `agents:write`",
@@ -273,6 +296,7 @@ impl Auth {
 /// The rows, one table a family of routes.
 pub const TABLES: &[&[Route]] = &[
     gate::ROUTES,
+    gateway::ROUTES,
     approvals::ROUTES,
     evidence::ROUTES,
     me::ROUTES,
@@ -283,6 +307,9 @@ pub const TABLES: &[&[Route]] = &[
     access::ROUTES,
     members::ROUTES,
     settings::ROUTES,
+    routing::ROUTES,
+    budgets::ROUTES,
+    reports::ROUTES,
     applications::ROUTES,
     stops::ROUTES,
     drills::ROUTES,

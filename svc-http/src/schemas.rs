@@ -7,11 +7,14 @@ mod actions;
 mod administration;
 mod applications;
 mod approvals;
+mod budgets;
 mod drills;
 mod evidence;
+mod gateway;
 mod integrations;
 mod members;
 mod people;
+mod routing;
 mod stops;
 
 use serde_json::{Map, Value, json};
@@ -48,11 +51,14 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(administration::all())
         .chain(applications::all())
         .chain(members::all())
+        .chain(budgets::all())
         .chain(approvals::all())
         .chain(integrations::all())
         .chain(evidence::all())
         .chain(stops::all())
+        .chain(gateway::all())
         .chain(drills::all())
+        .chain(routing::all())
         .chain(people::all());
     schemas.map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
@@ -414,7 +420,19 @@ fn error() -> Value {
                     "didYouMean": { "type": "string" },
                     "reason": { "type": "string" },
                     "agentId": id("agt_"),
+                    "stopped": { "type": "string", "enum": ["agent", "all"] },
+                    "bindingConstraint": { "type": "string" },
+                    "relaxations": { "type": "array", "items": { "type": "object", "required": ["constraint", "change", "admits"] } },
+                    "attemptedModels": { "type": "array", "items": { "type": "object", "required": ["model", "provider", "status", "error"] } },
                     "evidenceRecord": id("evd_"),
+                    "budgetId": id("bdg_"),
+                    "spentMicros": { "type": "integer" },
+                    "allocationMicros": { "type": "integer" },
+                    "owner": {
+                        "type": "object",
+                        "description": "Who can approve more of the budget.",
+                        "required": ["principalId", "name", "email"],
+                    },
                 },
             },
         },

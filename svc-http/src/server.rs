@@ -21,13 +21,15 @@ use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gate::receipt::PublicKeys;
 use svc_store::Gate;
 use tokio::net;
+use tokio::time::timeout;
 
 use crate::config::{BaseUrl, Config};
 use crate::deliver::{Caller, Deliveries, Resolve, SystemResolver, Trust};
 use crate::live::Live;
-use crate::ops::GateService;
+use crate::ops::{GateService, RunningCalls};
 use crate::serve::serve;
 use crate::shell::{Settings, Shell};
+use crate::upstream::Upstreams;
 
 /// A server over a gate, on a socket that it has already.
 #[derive(Debug)]
@@ -39,6 +41,8 @@ pub struct Server {
     resolver: Arc<dyn Resolve>,
     trust: Trust,
     live: Arc<Live>,
+    upstreams: Upstreams,
+    running: Arc<RunningCalls>,
 }
 
 impl Server {
@@ -69,15 +73,26 @@ impl Server {
         let trust = Trust::with(config.outbound.ca_file.as_deref()).map_err(io::Error::other)?;
         let mut service = GateService::new(gate.clone(), keys, outbound.clone(), base_url.as_str());
         service.plans = config.plans;
-        let live = Arc::clone(&service.live);
+        let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver);
+        let upstreams = Upstreams::new(
+            config.outbound.allow.clone(),
+            config.timeouts.calls,
+            base_url.authority(),
+            listener.local_addr().ok(),
+            Arc::clone(&resolver),
+            trust.clone(),
+        );
+        service.upstreams = upstreams.clone();
+        let (live, running) = (Arc::clone(&service.live), Arc::clone(&service.running));
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
-        let (shell, resolver) = (Arc::new(shell), Arc::new(SystemResolver));
-        Ok(Self { listener, shell, gate, guard: outbound, resolver, trust, live })
+        let shell = Arc::new(shell);
+        Ok(Self { listener, shell, gate, guard: outbound, resolver, trust, live, upstreams, running })
     }
 
     /// The same server with a resolver of one's own for the hosts that it calls.
     #[must_use]
     pub fn resolving_with(self, resolver: Arc<dyn Resolve>) -> Self {
+        self.upstreams.resolve_with(Arc::clone(&resolver));
         Self { resolver, ..self }
     }
 
@@ -92,6 +107,7 @@ impl Server {
     /// Serves until `stop` is done, and makes the calls that decisions bring about; then drains, and closes the gate once every
     /// answer has left. Calls that were not made are kept for the next start.
     pub async fn run(self, stop: impl Future<Output = ()>) {
+        let watched = tokio::spawn(self.running.watch(self.gate.clone(), self.gate.changes()));
         let caller = Caller::new(self.guard, self.listener.local_addr().ok(), self.resolver, self.trust);
         let deliveries = Deliveries::start(self.gate.clone(), caller);
         let (quiet, patience) = (deliveries.stopper(), self.shell.settings().drain_time);
@@ -102,6 +118,9 @@ impl Server {
         })
         .await;
         deliveries.stop(patience).await;
+        // What came of calls whose clients are gone is still to be kept.
+        let _ = timeout(patience, self.upstreams.settled()).await;
+        watched.abort();
         self.gate.close();
     }
 }

@@ -38,6 +38,10 @@ pub struct Settings {
     pub rates: Rates,
     /// `limits.bodyBytes`: the largest body.
     pub body_bytes_max: usize,
+    /// `limits.modelBodyBytes`: the largest body of model traffic.
+    pub model_body_bytes_max: usize,
+    /// `limits.billingBodyBytes`: the largest body of a bill.
+    pub billing_body_bytes_max: usize,
     /// `limits.connections`: open at once.
     pub connections_max: usize,
     /// `timeouts.headerMs`: until a request's head is whole.
@@ -61,6 +65,8 @@ impl Settings {
             base_url: base_url.as_str().to_owned(),
             rates: Rates::of(limits),
             body_bytes_max: limits.body_bytes,
+            model_body_bytes_max: limits.model_body_bytes,
+            billing_body_bytes_max: limits.billing_body_bytes,
             connections_max: limits.connections,
             header_time: timeouts.header,
             body_time: timeouts.body,
@@ -77,6 +83,8 @@ impl Default for Settings {
             base_url: "http://127.0.0.1:8080".to_owned(),
             rates: Rates::default(),
             body_bytes_max: 1024 * 1024,
+            model_body_bytes_max: 32 * 1024 * 1024,
+            billing_body_bytes_max: 8 * 1024 * 1024,
             connections_max: 10_000,
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
@@ -190,7 +198,8 @@ impl<S: Service> Shell<S> {
         let body = self.body(route, wire, body, reply).await?;
         headers::body_is_plain(&parts.headers).map_err(|it| Refusal::invalid_request(vec![it]))?;
         if route.is_console() && route.is_write() && !body.is_empty() {
-            headers::body_is_json(&parts.headers).map_err(|it| Refusal::invalid_request(vec![it]))?;
+            let csv = route.body_max == BodyMax::Billing;
+            headers::body_is_json(&parts.headers, csv).map_err(|it| Refusal::invalid_request(vec![it]))?;
         }
         let call = Call {
             route,
@@ -200,6 +209,7 @@ impl<S: Service> Shell<S> {
             address,
             request_id: reply.request_id.clone(),
             trace: reply.trace,
+            came: reply.started,
             params,
         };
         let answer = dispatch(&self.service, &self.pages, caller, call).await;
@@ -211,6 +221,10 @@ impl<S: Service> Shell<S> {
 
     fn find(&self, parts: &Parts, address: IpAddr, reply: &mut Reply) -> Result<Matched, Refusal> {
         let path = parts.uri.path();
+        if path.starts_with("/anthropic/") {
+            // A client of the messages shape reads errors in its own envelope, also where there is no route.
+            reply.shape = Shape::Messages;
+        }
         self.router.find(&parts.method, path).map_err(|unmatched| {
             let Unmatched { refusal, allow } = *unmatched;
             debug_assert!(NOWHERE.contains(&refusal.kind()), "{refusal:?}");
@@ -303,6 +317,8 @@ impl<S: Service> Shell<S> {
     ) -> Result<Bytes, Refusal> {
         let max = match route.body_max {
             BodyMax::Plain => self.settings.body_bytes_max,
+            BodyMax::Model => self.settings.model_body_bytes_max,
+            BodyMax::Billing => self.settings.billing_body_bytes_max,
         };
         // A client that waits to be asked for its body is not asked for one that is too large.
         if wire.waits && usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > max {

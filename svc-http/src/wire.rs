@@ -7,6 +7,8 @@ pub mod actions;
 pub mod agent;
 pub mod application;
 pub mod approval;
+pub mod budget;
+pub mod call;
 pub mod callback;
 pub mod decision;
 pub mod delivery;
@@ -17,7 +19,10 @@ pub mod key;
 pub mod mandate;
 pub mod me;
 pub mod member;
+pub mod outcome;
 pub mod page;
+pub mod report;
+pub mod routing;
 pub mod settings;
 pub mod settlement;
 pub mod sign_in;
@@ -29,6 +34,13 @@ pub mod verdict;
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::value::Invalid;
 use svc_core::value::json::Json;
+
+/// Adds a member to an object.
+fn put(object: &mut serde_json::Value, name: &str, value: serde_json::Value) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert(name.to_owned(), value);
+    }
+}
 
 /// Reads a body's JSON. An empty body is no JSON.
 ///
@@ -138,6 +150,11 @@ impl<'a> Fields<'a> {
                 self.note(FieldError::new(path, "is not known here"));
             }
         }
+    }
+
+    /// The names of the members, in the order in which they were sent.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.object.as_object().unwrap_or_default().iter().map(|(name, _)| name.as_str())
     }
 
     /// Whether `name` was sent as `null`.

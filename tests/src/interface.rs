@@ -97,7 +97,14 @@ fn check_error(path: &str, got: &Got) {
         let messages: Vec<&str> = errors.iter().filter_map(|it| it["message"].as_str()).collect();
         assert_eq!(error["message"].as_str(), Some(messages.join("; ").as_str()), "{body}");
     }
-    let lists = ["invalid_request", "invalid_mandate", "invalid_selector", "invalid_application", "invalid_budget"];
+    let lists = [
+        "invalid_request",
+        "invalid_mandate",
+        "invalid_selector",
+        "invalid_application",
+        "invalid_budget",
+        "invalid_upstream",
+    ];
     assert_eq!(lists.contains(&kind), error["errors"].is_array(), "{body}");
     let scheme = if path.starts_with("/api/") { "Session" } else { "Bearer" };
     assert_eq!(got.header("www-authenticate"), (got.status == 401).then_some(scheme), "{got:?}");

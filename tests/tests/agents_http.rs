@@ -361,7 +361,7 @@ async fn a_key_made_by_an_admin_key_ends_with_it() {
     );
     let bad = json!({ "scope": "agent", "principalId": "x", "expiresInDays": 0, "policyProfileId": "pol_1" });
     let refused = desk.machine(&admin, "POST", "/v1/admin/keys", &bad).await;
-    assert_eq!(fields(&refused), ["scope", "policyProfileId", "principalId", "expiresInDays"]);
+    assert_eq!(fields(&refused), ["scope", "principalId", "policyProfileId", "expiresInDays"]);
     let nobody =
         json!({ "teamId": "team_00000000000000000000000001", "principalId": "prp_00000000000000000000000001" });
     assert_eq!(

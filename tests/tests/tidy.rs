@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["refusal"],
     &["dlp", "rate", "state"],
     &["dialect"],
+    &["dlp", "rate", "state"],
     &["store"],
     &["turn"],
     &["rules"],

@@ -17,7 +17,7 @@ impl Out {
 
     /// A comma, unless nothing stands before in this list or object.
     fn comma(&mut self) {
-        if !matches!(self.0.last(), None | Some(b'{' | b'[' | b':' | b' ' | b'\n')) {
+        if !matches!(self.0.last(), None | Some(b'\x7b' | b'[' | b':' | b' ' | b'\n')) {
             self.0.push(b',');
         }
     }
@@ -30,9 +30,9 @@ impl Out {
     /// An object with what `members` writes.
     pub(super) fn object(&mut self, members: impl FnOnce(&mut Self)) {
         self.comma();
-        self.0.push(b'{');
+        self.0.push(b'\x7b');
         members(self);
-        self.0.push(b'}');
+        self.0.push(b'\x7d');
     }
 
     /// A list of what `items` writes.

@@ -71,10 +71,22 @@ impl Refusal {
         Self::faults(Kind::InvalidMandate, errors)
     }
 
+    /// 400: a budget with every fault that was found.
+    #[must_use]
+    pub fn invalid_budget(errors: Vec<FieldError>) -> Self {
+        Self::faults(Kind::InvalidBudget, errors)
+    }
+
     /// 400: an application with every fault that was found.
     #[must_use]
     pub fn invalid_application(errors: Vec<FieldError>) -> Self {
         Self::faults(Kind::InvalidApplication, errors)
+    }
+
+    /// 400: a provider with every fault that was found.
+    #[must_use]
+    pub fn invalid_upstream(errors: Vec<FieldError>) -> Self {
+        Self::faults(Kind::InvalidUpstream, errors)
     }
 
     /// 400: no template has this name.

@@ -11,18 +11,21 @@ use crate::state::gate::{
     WorkspaceTemplate,
 };
 use crate::state::gateway::listing::ModelListing;
-use crate::state::gateway::{Budget, BudgetUse, Call, Context, RefusalNote, Routing, Task};
+use crate::state::gateway::{
+    BillingImport, BoundKeys, Budget, BudgetUse, Call, Cell, Context, Month, MonthId, RefusalNote, Routing, Task,
+    UpstreamKey, Yields,
+};
 use crate::state::people::{
     Account, Application, Credential, EmailUse, Hold, MemberPart, MembersId, PendingSignIn, Principal, Roster,
     ServiceToken, Session, SignInLink, SigningKey, SigningUse, Team, TokenName, TokenUse, Workspace,
 };
 use crate::value::digest::{
-    ContextKey, CredentialId, EmailUseId, PayeeId, PendingSignInId, RefusalKey, ReplayId, SessionDigest, SessionKey,
-    SignInLinkId, TaskKey, TemplateId, TokenNameId,
+    CellId, ContextKey, CredentialId, EmailUseId, PayeeId, PendingSignInId, RefusalKey, ReplayId, SessionDigest,
+    SessionKey, SignInLinkId, TaskKey, TemplateId, TokenNameId,
 };
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BudgetId, CallId, DeliveryId, DrillId, EvidenceId, HoldId,
-    MandateVersionId, PrincipalId, TeamId, TokenId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BillingImportId, BudgetId, CallId, DeliveryId, DrillId,
+    EvidenceId, HoldId, MandateVersionId, PrincipalId, TeamId, TokenId, UpstreamId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, RowId};
 
@@ -193,6 +196,18 @@ records! {
     BudgetUse(BudgetId) by budget, "budget_use" [];
     /// What a workspace knows of models beyond the shipped table.
     ModelListing(WorkspaceId) by workspace, "model_listing" [];
+    /// A provider's key, sealed.
+    UpstreamKey(UpstreamId) by upstream, "upstream_key" [];
+    /// Which keys are bound to classes and profiles.
+    BoundKeys(WorkspaceId) by workspace, "bound_keys" [];
+    /// A day of model traffic of one key, model and class, added up.
+    Cell(CellId) by id, "cell" [CellsOf];
+    /// What models have yielded of late.
+    Yields(WorkspaceId) by workspace, "yields" [];
+    /// A month's requests and people.
+    Month(MonthId) by id, "month" [];
+    /// A provider's bill beside what was metered.
+    BillingImport(BillingImportId) by id, "billing_import" [BillingOf];
     /// What stops many agents at once, as long as it stands and after.
     Hold(HoldId) by id, "hold" [HoldsOf, Wake];
     /// A stretch of a list of agents that were selected together.

@@ -74,12 +74,18 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Roster => ROSTER,
         Table::Routing => gateway::ROUTING,
         Table::ModelListing => gateway::MODEL_LISTING,
+        Table::UpstreamKey => gateway::UPSTREAM_KEY,
+        Table::BoundKeys => gateway::BOUND_KEYS,
         Table::Call => gateway::CALL,
         Table::Task => gateway::TASK,
         Table::Context => gateway::CONTEXT,
         Table::RefusalNote => gateway::REFUSAL_NOTE,
         Table::Budget => gateway::BUDGET,
         Table::BudgetUse => gateway::BUDGET_USE,
+        Table::Cell => gateway::CELL,
+        Table::Yields => gateway::YIELDS,
+        Table::Month => gateway::MONTH,
+        Table::BillingImport => gateway::BILLING_IMPORT,
         Table::Hold => HOLD,
         Table::MemberPart => MEMBER_PART,
         Table::Principal => PRINCIPAL,
@@ -266,7 +272,8 @@ const ACTIVITY: [&str; 2] = [
     r#"{"agent":"agt_01K6FN0001000000000000000A","tools":{"recent":[1790847000000,0,250],"sealed":7,"first":3},
         "others":{"recent":[1790847000000],"sealed":0,"first":0},"denials":[1790847000000,1,1],"waiting":3,
         "tallies":[{"mandate":"mnd_01K6FN0001000000000000000M","period":"month","from":1790812800000,"until":1793491200000,
-        "reserved":9007199254740991,"spent":1,"excess":2,"count":3}]}"#,
+        "reserved":9007199254740991,"spent":1,"excess":2,"count":3}],
+        "seen":[{"source":"web","at":1790847000000}]}"#,
     r#"{"agent":"agt_01K6FN0001000000000000000B"}"#,
 ];
 const BLOCK: [&str; 2] = [
@@ -323,7 +330,8 @@ const REPLAY: [&str; 2] = [
     r#"{"id":"00000000000000000000000000000000","body":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","action":"act_01K6FN0001000000000000000B"}"#,
 ];
 const CLIENT_SESSION: [&str; 2] = [
-    r#"{"id":"ffffffffffffffffffffffffffffffff","owner":"agt_01K6FN0001000000000000000A","named_at":1790847000000,"observed":["web","user"]}"#,
+    r#"{"id":"ffffffffffffffffffffffffffffffff","owner":"agt_01K6FN0001000000000000000A","named_at":1790847000000,"observed":["web","user"],
+        "carried":true}"#,
     r#"{"id":"00000000000000000000000000000000","named_at":0}"#,
 ];
 const ENTRY: [&str; 2] = [

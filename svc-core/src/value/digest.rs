@@ -169,6 +169,8 @@ digest_ids! {
     ContextKey "context";
     /// The refusals of one type that a credential has met.
     RefusalKey "refusal";
+    /// A day's model traffic of one key, model and class.
+    CellId "cell";
     /// A signed-in session's row: named by the digest of its cookie.
     SessionDigest "sign-in";
 }

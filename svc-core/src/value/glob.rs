@@ -53,6 +53,12 @@ impl ToolGlob {
 
 plumbing!(ToolGlob);
 
+/// Whether a glob covers the whole of a text; `*` is any run of characters, slashes too.
+#[must_use]
+pub(crate) fn covers_text(glob: &str, text: &str) -> bool {
+    part_covers(glob, text)
+}
+
 /// One part. What stands before the first star and behind the last is fixed to the ends; what stands between two stars
 /// is found as far left as it can be, which leaves the most for the rest.
 fn part_covers(glob: &str, part: &str) -> bool {

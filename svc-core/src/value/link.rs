@@ -32,6 +32,10 @@ pub enum Index {
     DeliveriesOf,
     /// Holds of a workspace, by id.
     HoldsOf,
+    /// Comparisons with bills of a workspace, by id.
+    BillingOf,
+    /// Days of model traffic of a workspace, by day.
+    CellsOf,
     /// Keys of a workspace, by id.
     KeysOf,
     /// Principals of a workspace, by id.
@@ -86,6 +90,8 @@ impl Index {
         Self::AgentsUnder,
         Self::DeliveriesOf,
         Self::HoldsOf,
+        Self::BillingOf,
+        Self::CellsOf,
         Self::KeysOf,
         Self::PrincipalsOf,
         Self::SessionsOf,
@@ -122,6 +128,8 @@ impl Index {
             Self::AgentsUnder => "agents_under",
             Self::DeliveriesOf => "deliveries_of",
             Self::HoldsOf => "holds_of",
+            Self::BillingOf => "billing_of",
+            Self::CellsOf => "cells_of",
             Self::KeysOf => "keys_of",
             Self::PrincipalsOf => "principals_of",
             Self::SessionsOf => "sessions_of",

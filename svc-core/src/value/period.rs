@@ -81,6 +81,18 @@ impl Zone {
         &self.name
     }
 
+    /// The day that an instant lies in, counted from 1970-01-01: the one whose first instant [`Period::bounds`] gives.
+    #[must_use]
+    pub fn day(&self, at: Timestamp) -> i64 {
+        self.day_at(Period::Day.bounds(at, self).0.as_millis())
+    }
+
+    /// The first instant of a day counted from 1970-01-01.
+    #[must_use]
+    pub fn start(&self, day: i64) -> Timestamp {
+        Timestamp::from_millis(self.day_start(day))
+    }
+
     /// The day, counted from 1970-01-01, that the zone's calendars show at an instant.
     fn day_at(&self, ms: i64) -> i64 {
         let shown = self
@@ -220,6 +232,23 @@ impl FromStr for Period {
     }
 }
 
+/// A day counted from 1970-01-01 as its date: `2026-10-01`.
+#[must_use]
+pub fn date_of(day: i64) -> String {
+    let (year, month, day) = civil(day);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The day, counted from 1970-01-01, of a date such as `2026-10-01`.
+///
+/// # Errors
+/// [`Invalid`] where it is no date of the years 1 to 9998.
+pub fn day_of(date: &str) -> Result<i64, Invalid> {
+    let at = Timestamp::parse(&format!("{date}T00:00:00Z")).ok().map(Timestamp::as_millis);
+    let within = at.filter(|ms| date.len() == 10 && (FIRST_MS..=LAST_MS).contains(ms));
+    within.map(|ms| ms.div_euclid(DAY_MS)).ok_or_else(|| Invalid::new("must be a date such as `2026-10-01`"))
+}
+
 /// When a day begins by a zone's rules: at the first of its midnights, or where the clocks left midnight out, at the
 /// moment when they were put forward.
 fn first_instant(rules: &TimeZone, day: i64) -> Option<i64> {
@@ -345,6 +374,22 @@ mod tests {
         check(Period::Quarter, "UTC", "2026-04-01T00:00:00Z", "2026-04-01T00:00:00", "2026-07-01T00:00:00");
         check(Period::Quarter, "UTC", "2026-12-31T12:00:00Z", "2026-10-01T00:00:00", "2027-01-01T00:00:00");
         check(Period::Quarter, "Europe/Vienna", "2026-09-30T22:00:00Z", "2026-09-30T22:00:00", "2026-12-31T23:00:00");
+    }
+
+    /// A day has a number, a date and a first instant, and each gives the others.
+    #[test]
+    fn a_day_has_a_number_and_a_date() {
+        let vienna = Zone::parse("Europe/Vienna").unwrap();
+        let late = Timestamp::parse("2026-09-30T22:30:00Z").unwrap();
+        assert_eq!(
+            (date_of(vienna.day(late)), date_of(Zone::utc().day(late))),
+            ("2026-10-01".into(), "2026-09-30".into())
+        );
+        assert_eq!(vienna.start(vienna.day(late)).to_string(), "2026-09-30T22:00:00.000Z");
+        assert_eq!(day_of("2026-10-01").map(date_of), Ok("2026-10-01".to_owned()));
+        for bad in ["", "2026-10-1", "2026-13-01", "2026-02-30", "2026-10-01T00", "0000-01-01", "9999-01-01"] {
+            assert!(day_of(bad).is_err(), "{bad}");
+        }
     }
 
     /// Periods are read by their words, and stored as them.

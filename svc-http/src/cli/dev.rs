@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use svc_http::config::Loaded;
+use svc_http::upstream::Allowed;
 
 use super::listen::bind;
 use super::output::{Problem, print, print_json};
 use super::store::{Missing, Use, open};
-use super::{serve, setup};
+use super::{providers, serve, setup};
 
 /// What the command line asked for.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +31,15 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
             "Leave the address out, or serve others with `svc serve`.",
         ));
     }
-    let config = serve::begin(loaded);
+    let mut config = serve::begin(loaded);
+    if config.outbound.allow.is_empty() {
+        config.outbound.allow = Allowed::loopback();
+    }
     let bound = bind(listen)?;
     let base_url = config.base_url(bound.address);
     let gate = open(&config, &base_url, Missing::Make, Use::Server)?;
     let home = setup::ensure(&gate, &setup::default_owner()?, wish.new_keys)?;
+    let models = providers::ensure(&gate, home.workspace)?;
     let here = format!("http://{}", bound.address);
     serve::run(&config, &base_url, gate, bound, || {
         if wish.json {
@@ -43,10 +48,11 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
         let variables =
             home.variables(&here).map(|line| format!("In another shell, for what comes next:\n\n  {line}\n\n"));
         print(&format!(
-            "svc is ready at {here}\n\n{}\nAsk before you act:\n\n  {}\n\n{}The interface is described at {here}/docs. Ctrl-C stops the server; the next start keeps all of it.\n",
+            "svc is ready at {here}\n\n{}\nAsk before you act:\n\n  {}\n\n{}{}\n\nThe interface is described at {here}/docs. Ctrl-C stops the server; the next start keeps all of it.\n",
             home.as_text(base_url.as_str()),
             home.request(&here),
             variables.unwrap_or_default(),
+            models.told(),
         ))
     })
 }

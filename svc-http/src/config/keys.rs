@@ -9,7 +9,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use svc_core::value::secret::Secret;
 
-use super::{BaseUrl, Config, DATABASE, LogFormat, LogLevel, within};
+use super::{Allowed, BaseUrl, Config, DATABASE, LogFormat, LogLevel, within};
 
 /// One setting: what it is called, what it is for, and how its value is taken in.
 pub struct Key {
@@ -96,6 +96,17 @@ pub const KEYS: &[Key] = &[
         Ok(())
     }),
     key(
+        "outbound.allow",
+        "[]",
+        "hosts on private addresses that upstreams may have, by plain http too; `svc dev` allows loopback where this names nothing",
+        |config, given| {
+            let hosts = Allowed::parse(given.texts.iter().map(String::as_str));
+            config.outbound.allow =
+                hosts.map_err(|it| format!("must be a list of hosts such as `models.internal`, and `{it}` is none"))?;
+            Ok(())
+        },
+    ),
+    key(
         "outbound.caFile",
         "none",
         "file (PEM) of root certificates that are trusted beside the system's, for calls to the outside",
@@ -133,6 +144,14 @@ pub const KEYS: &[Key] = &[
         config.limits.body_bytes = given.within(1_024, 33_554_432)?;
         Ok(())
     }),
+    key("limits.modelBodyBytes", "33554432", "bytes of a request body of model traffic", |config, given| {
+        config.limits.model_body_bytes = given.within(1_024, 268_435_456)?;
+        Ok(())
+    }),
+    key("limits.billingBodyBytes", "8388608", "bytes of a request body that brings a bill", |config, given| {
+        config.limits.billing_body_bytes = given.within(1_024, 67_108_864)?;
+        Ok(())
+    }),
     key("limits.connections", "10000", "connections open at once", |config, given| {
         config.limits.connections = given.within(1, 1_000_000)?;
         Ok(())
@@ -154,6 +173,23 @@ pub const KEYS: &[Key] = &[
             Ok(())
         },
     ),
+    key(
+        "timeouts.firstTokenMs",
+        "120000",
+        "milliseconds a model has to send the first token of a stream",
+        |config, given| {
+            config.timeouts.calls.first_token = given.span()?;
+            Ok(())
+        },
+    ),
+    key("timeouts.idleMs", "60000", "milliseconds a model has between tokens", |config, given| {
+        config.timeouts.calls.idle = given.span()?;
+        Ok(())
+    }),
+    key("timeouts.totalMs", "900000", "milliseconds a model has for a whole call", |config, given| {
+        config.timeouts.calls.total = given.span()?;
+        Ok(())
+    }),
     key("log.level", "info", "`off`, `error`, `warn`, `info`, `debug` or `trace`", |config, given| {
         config.log.level = given.one("must be `off`, `error`, `warn`, `info`, `debug` or `trace`")?;
         Ok(())

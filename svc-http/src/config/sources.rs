@@ -159,8 +159,8 @@ fn foreign(name: &str) -> Foreign {
 /// A list in the environment is separated by commas; everything else is one text.
 fn split(key: &Key, text: &str) -> Vec<String> {
     match key.name {
-        "trustedProxies" if text.trim().is_empty() => Vec::new(),
-        "trustedProxies" => text.split(',').map(|part| part.trim().to_owned()).collect(),
+        "outbound.allow" | "trustedProxies" if text.trim().is_empty() => Vec::new(),
+        "outbound.allow" | "trustedProxies" => text.split(',').map(|part| part.trim().to_owned()).collect(),
         _ => vec![text.to_owned()],
     }
 }

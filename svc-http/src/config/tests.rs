@@ -76,11 +76,12 @@ fn every_key_has_its_name_in_the_environment() {
     let names: Vec<String> = KEYS.iter().map(Key::env).collect();
     assert_eq!(
         names.join(" "),
-        "SVC_LISTEN SVC_BASE_URL SVC_DATA SVC_STORE_URL SVC_MASTER_KEY SVC_TRUSTED_PROXIES SVC_OUTBOUND_CA_FILE \
+        "SVC_LISTEN SVC_BASE_URL SVC_DATA SVC_STORE_URL SVC_MASTER_KEY SVC_TRUSTED_PROXIES SVC_OUTBOUND_ALLOW SVC_OUTBOUND_CA_FILE \
          SVC_LIMITS_GATE_PER_MINUTE \
          SVC_LIMITS_VERIFY_PER_MINUTE SVC_LIMITS_GATEWAY_PER_MINUTE \
-         SVC_LIMITS_TOKEN_PER_MINUTE SVC_LIMITS_SIGN_IN_PER_MINUTE SVC_LIMITS_BODY_BYTES SVC_LIMITS_CONNECTIONS SVC_TIMEOUTS_HEADER_MS \
-         SVC_TIMEOUTS_BODY_MS SVC_TIMEOUTS_DRAIN_MS SVC_LOG_LEVEL SVC_LOG_FORMAT \
+         SVC_LIMITS_TOKEN_PER_MINUTE SVC_LIMITS_SIGN_IN_PER_MINUTE SVC_LIMITS_BODY_BYTES SVC_LIMITS_MODEL_BODY_BYTES SVC_LIMITS_BILLING_BODY_BYTES \
+         SVC_LIMITS_CONNECTIONS SVC_TIMEOUTS_HEADER_MS \
+         SVC_TIMEOUTS_BODY_MS SVC_TIMEOUTS_DRAIN_MS SVC_TIMEOUTS_FIRST_TOKEN_MS SVC_TIMEOUTS_IDLE_MS SVC_TIMEOUTS_TOTAL_MS SVC_LOG_LEVEL SVC_LOG_FORMAT \
          SVC_PLANS_SELF_HOSTED_PEOPLE SVC_PLANS_SELF_HOSTED_AGENTS SVC_PLANS_SELF_HOSTED_MANDATES SVC_PLANS_SELF_HOSTED_REQUESTS \
          SVC_PLANS_FREE_PEOPLE SVC_PLANS_FREE_AGENTS SVC_PLANS_FREE_MANDATES SVC_PLANS_FREE_REQUESTS \
          SVC_PLANS_TEAM_PEOPLE SVC_PLANS_TEAM_AGENTS SVC_PLANS_TEAM_MANDATES SVC_PLANS_TEAM_REQUESTS \
@@ -95,6 +96,7 @@ fn every_key_has_its_name_in_the_environment() {
             ("SVC_STORE_URL", "sqlite:/nowhere/else/svc.db"),
             ("SVC_MASTER_KEY", key),
             ("SVC_TRUSTED_PROXIES", "10.0.0.0/8, ::1"),
+            ("SVC_OUTBOUND_ALLOW", "models.internal, ::1"),
             ("SVC_OUTBOUND_CA_FILE", "/nowhere/roots.pem"),
             ("SVC_LIMITS_GATE_PER_MINUTE", "1"),
             ("SVC_LIMITS_VERIFY_PER_MINUTE", "2"),
@@ -103,6 +105,9 @@ fn every_key_has_its_name_in_the_environment() {
             ("SVC_TIMEOUTS_HEADER_MS", "100"),
             ("SVC_TIMEOUTS_BODY_MS", "200"),
             ("SVC_TIMEOUTS_DRAIN_MS", "300"),
+            ("SVC_TIMEOUTS_FIRST_TOKEN_MS", "400"),
+            ("SVC_TIMEOUTS_IDLE_MS", "500"),
+            ("SVC_TIMEOUTS_TOTAL_MS", "600"),
             ("SVC_LOG_LEVEL", "trace"),
             ("SVC_LOG_FORMAT", "json"),
         ]),
@@ -127,6 +132,11 @@ fn every_key_has_its_name_in_the_environment() {
     let millis = |it: Duration| it.as_millis();
     let timeouts = config.timeouts;
     assert_eq!((millis(timeouts.header), millis(timeouts.body), millis(timeouts.drain)), (100, 200, 300));
+    let calls = timeouts.calls;
+    assert_eq!((millis(calls.first_token), millis(calls.idle), millis(calls.total)), (400, 500, 600));
+    assert_eq!(config.outbound.allow, Allowed::parse(["models.internal", "[::1]"]).unwrap());
+    let sources = Sources { environment: environment(&[("SVC_OUTBOUND_ALLOW", "not a host")]), ..Sources::default() };
+    assert!(Config::load(sources).is_err());
     assert_eq!(config.log, LogConfig { level: LogLevel::Trace, format: LogFormat::Json });
     assert!(!format!("{config:?}").contains(key), "a secret is not printed");
 }

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** no byte is sent to an address that was not judged; no redirect is followed and no proxy asked.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,24 +11,17 @@ use http::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
 use svc_core::state::edge::Trouble;
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 use url::Url;
 
+use super::dial::{Dial, DialError, Io, Place};
 use super::resolve::Resolve;
 use super::trust::Trust;
 
 /// How long a call may take, from looking up the host to the head of the answer.
 const CALL_TIME: Duration = Duration::from_secs(10);
-/// How long one of several addresses may take to be connected to.
-const CONNECT_TIME: Duration = Duration::from_secs(3);
-/// Addresses of one host that are tried.
-const ADDRESSES_MAX: usize = 3;
 /// Bytes of an answer that are read.
 const ANSWER_MAX: usize = 64 * 1024;
 /// Who calls.
@@ -38,9 +31,7 @@ const AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
 #[derive(Debug)]
 pub struct Caller {
     guard: Outbound,
-    own: Option<SocketAddr>,
-    resolver: Arc<dyn Resolve>,
-    trust: Trust,
+    dial: Dial,
 }
 
 /// What is sent.
@@ -56,7 +47,7 @@ impl Caller {
     /// Calls what `guard` lets be called, and never this server, which listens on `own`.
     #[must_use]
     pub fn new(guard: Outbound, own: Option<SocketAddr>, resolver: Arc<dyn Resolve>, trust: Trust) -> Self {
-        Self { guard, own, resolver, trust }
+        Self { guard, dial: Dial::new(own, resolver, trust) }
     }
 
     /// Posts, and gives the status of the answer.
@@ -73,66 +64,25 @@ impl Caller {
         let url = Url::parse(post.url).map_err(|_| Trouble::Address)?;
         let host = url.host().ok_or(Trouble::Address)?.to_owned();
         let port = url.port_or_known_default().ok_or(Trouble::Address)?;
-        let addresses = match &host {
-            url::Host::Domain(name) => self.resolver.resolve(name).await.map_err(|_| Trouble::Resolve)?,
-            url::Host::Ipv4(it) => vec![IpAddr::V4(*it)],
-            url::Host::Ipv6(it) => vec![IpAddr::V6(*it)],
+        let place = Place {
+            host: &host,
+            port,
+            tls: url.scheme() != "http",
+            may: &|ip| self.guard.is_allowed(ip),
+            here: self.guard.allow_private_loopback,
         };
-        let stream = self.connect(&addresses, port).await?;
-        if url.scheme() == "http" {
-            return send(stream, &url, post).await;
-        }
-        let name = match host {
-            url::Host::Domain(name) => ServerName::try_from(name).map_err(|_| Trouble::Tls)?,
-            url::Host::Ipv4(it) => ServerName::from(IpAddr::V4(it)),
-            url::Host::Ipv6(it) => ServerName::from(IpAddr::V6(it)),
-        };
-        let connector = TlsConnector::from(self.trust.client());
-        let stream = connector.connect(name, stream).await.map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidData => Trouble::Tls,
-            _ => Trouble::Connect,
+        let stream = self.dial.dial(&place).await.map_err(|error| match error {
+            DialError::Resolve => Trouble::Resolve,
+            DialError::Address => Trouble::Address,
+            DialError::Connect => Trouble::Connect,
+            DialError::Tls => Trouble::Tls,
         })?;
         send(stream, &url, post).await
-    }
-
-    /// Connects to one of the addresses, all of which may be called.
-    async fn connect(&self, addresses: &[IpAddr], port: u16) -> Result<TcpStream, Trouble> {
-        if addresses.is_empty() {
-            return Err(Trouble::Resolve);
-        }
-        let may = |ip: &IpAddr| self.guard.is_allowed(*ip) && !self.is_own(SocketAddr::new(*ip, port));
-        if !addresses.iter().all(may) {
-            return Err(Trouble::Address);
-        }
-        for ip in addresses.iter().take(ADDRESSES_MAX) {
-            let Ok(Ok(stream)) = timeout(CONNECT_TIME, TcpStream::connect((*ip, port))).await else { continue };
-            // A connection from an address to itself ends on this machine, whatever the address looks like.
-            let is_here = matches!((stream.local_addr(), stream.peer_addr()), (Ok(a), Ok(b)) if a.ip() == b.ip());
-            if is_here && !self.guard.allow_private_loopback {
-                return Err(Trouble::Address);
-            }
-            let _ = stream.set_nodelay(true);
-            return Ok(stream);
-        }
-        Err(Trouble::Connect)
-    }
-
-    /// Whether this server listens there.
-    fn is_own(&self, address: SocketAddr) -> bool {
-        let ip = address.ip().to_canonical();
-        let at = |own: SocketAddr| {
-            let own_ip = own.ip().to_canonical();
-            own.port() == address.port() && (own_ip == ip || (own_ip.is_unspecified() && ip.is_loopback()))
-        };
-        self.own.is_some_and(at)
     }
 }
 
 /// Sends the request over a connection and reads the head of the answer.
-async fn send<S>(stream: S, url: &Url, post: Post<'_>) -> Result<u16, Trouble>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
+async fn send(stream: Io, url: &Url, post: Post<'_>) -> Result<u16, Trouble> {
     let path = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),

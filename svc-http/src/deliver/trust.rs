@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 
 /// Root certificates that are trusted beside the system's.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Trust {
     further: Vec<CertificateDer<'static>>,
     made: OnceLock<Arc<ClientConfig>>,

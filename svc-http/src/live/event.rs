@@ -10,7 +10,7 @@ use svc_core::value::Timestamp;
 use svc_core::value::id::{AgentId, PrincipalId};
 
 /// The members of a record's data that an event repeats.
-const TOLD: [&str; 14] = [
+const TOLD: [&str; 15] = [
     "agentId",
     "allowedAmount",
     "amount",
@@ -25,6 +25,7 @@ const TOLD: [&str; 14] = [
     "scope",
     "settledAmount",
     "status",
+    "step",
 ];
 
 /// What is told of one record.

@@ -18,8 +18,9 @@ pub(super) type Frames = Box<dyn Iterator<Item = Bytes> + Send>;
 /// A body.
 pub(super) struct Script {
     frames: Frames,
-    /// The bytes of a body that is whole.
+    /// The bytes of a body that is whole, and how many of them are left.
     length: Option<u64>,
+    left: Option<u64>,
     sent: u64,
     breaks: Option<Break>,
     error: Bytes,
@@ -69,7 +70,7 @@ impl Script {
         });
         let frames = Box::new(parts.into_iter().filter(|it| !it.is_empty()));
         let waits = Wish { first: wish.first, ..Wish::default() };
-        Self { breaks, length: Some(length), ..Self::stream(frames, Bytes::new(), &waits, running) }
+        Self { breaks, length: Some(length), left: Some(length), ..Self::stream(frames, Bytes::new(), &waits, running) }
     }
 
     /// A body that is sent frame by frame; `error` is what tells of a fault of the API in it.
@@ -77,6 +78,7 @@ impl Script {
         Self {
             frames,
             length: None,
+            left: None,
             sent: 0,
             breaks: wish.breaks,
             error,
@@ -145,6 +147,11 @@ impl Body for Script {
                     };
                     this.sent += 1;
                     this.step = Step::Pause;
+                    // Nobody asks for more of a body whose length was told.
+                    this.left = this.left.map(|it| it.saturating_sub(frame.len() as u64));
+                    if this.left == Some(0) {
+                        this.running.ended();
+                    }
                     return data(frame);
                 }
                 Step::Flush => {

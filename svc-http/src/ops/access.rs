@@ -123,6 +123,7 @@ impl Place<'_> {
             team: asked.team,
             label: asked.label,
             task_class: asked.task_class,
+            profile: asked.profile,
             task_class_open: asked.task_class_open,
             expires_at: asked.days.map(|it| now.plus(Span::hours(24 * it))),
             ..CreateKey::new(self.workspace, by, asked.scope, new)

@@ -30,24 +30,22 @@ fn note() -> Value {
 }
 
 fn kind() -> Value {
-    json!({ "type": "string", "enum": ["agent", "mandate", "tier", "role"] })
+    json!({ "type": "string", "enum": ["agent", "mandate", "tier"] })
 }
 
 fn change() -> Value {
-    let about = "The body of the route that makes the change: a blueprint; a mandate or a template's name; a mandate's changed \
-         members; `{ tier }`; or `{ role?, teamIds? }`.";
+    let about =
+        "The body of the route that makes the change: a blueprint, a mandate or a template's name, or `{ tier }`.";
     json!({ "type": "object", "description": about })
 }
 
 fn new_application() -> Value {
-    let about = "The `agt_` that a mandate or tier is for, the `mnd_` that changes, or the `prp_` whose role changes \
-                 (default one's own); not with `agent`.";
     json!({
         "type": "object",
         "required": ["kind", "change", "reason"],
         "properties": {
             "kind": kind(),
-            "target": { "type": "string", "description": about },
+            "target": { "type": "string", "description": "The `agt_` that a mandate or tier is for; not with `agent`." },
             "change": change(),
             "reason": note(),
         },
@@ -61,7 +59,7 @@ fn application() -> Value {
         "properties": {
             "id": id("app_"),
             "kind": kind(),
-            "target": { "type": "string" },
+            "target": id("agt_"),
             "change": change(),
             "reason": note(),
             "state": { "type": "string", "enum": ["waiting", "approved", "denied", "withdrawn", "expired"] },
@@ -72,8 +70,6 @@ fn application() -> Value {
             "decidedAt": time(),
             "note": note(),
             "made": reference("NewAgent"),
-            "pending": { "type": "boolean" },
-            "approval": { "type": "object", "required": ["id", "url"], "properties": { "id": id("apv_"), "url": { "type": "string" } } },
         },
     })
 }

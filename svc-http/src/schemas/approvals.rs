@@ -34,9 +34,9 @@ fn approval() -> Value {
             "expiresAt", "needed", "approvals", "clientMayAsk", "mayDecide", "url"],
         "properties": {
             "id": id("apv_"),
-            "kind": { "type": "string", "enum": ["action", "freeze", "hold_lift", "owner"] },
+            "kind": { "type": "string", "enum": ["action", "freeze", "hold_lift", "owner", "budget"] },
             "state": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"] },
-            "subject": { "type": "object", "description": "What it is about: `actionId`, the agents to freeze, `hold` or `principalId`." },
+            "subject": { "type": "object", "description": "What it is about: `actionId`, the agents to freeze, `hold`, `principalId`, or `budgetId` with `moreMicros`." },
             "summary": { "type": "string" },
             "reasons": { "type": "array", "items": reference("Reason") },
             "exceptions": { "type": "array", "items": reference("Reason"), "description": "Limits that an approval exceeds." },

@@ -61,7 +61,7 @@ impl Filter {
         });
         let kind = query.take("kind", |word| {
             let found = ApprovalKind::ALL.into_iter().find(|it| it.as_str() == word);
-            found.ok_or_else(|| "must be action, freeze, hold_lift or owner".to_owned())
+            found.ok_or_else(|| "must be action, freeze, hold_lift, owner or budget".to_owned())
         });
         let agent = query.take("agentId", |id| AgentId::parse(id).map_err(|_| "is no id of an agent".to_owned()));
         Self { state, kind, agent }
@@ -147,6 +147,7 @@ fn subject(subject: &ApprovalSubject) -> Value {
         ApprovalSubject::Freeze(it) => json!({ "count": it.members.count, "all": it.all }),
         ApprovalSubject::HoldLift(it) => json!({ "hold": it.hold, "restart": it.restart }),
         ApprovalSubject::Owner(it) => json!({ "principalId": it.principal }),
+        ApprovalSubject::Budget(it) => json!({ "budgetId": it.budget, "moreMicros": it.more }),
     }
 }
 
@@ -160,5 +161,6 @@ fn requested_by(question: &Question) -> String {
         },
         ApprovalSubject::HoldLift(it) => it.by.to_string(),
         ApprovalSubject::Owner(it) => it.by.to_string(),
+        ApprovalSubject::Budget(it) => it.agent.map_or_else(|| it.principal.to_string(), |it| it.to_string()),
     }
 }

@@ -1,11 +1,11 @@
 //! Keys (CONTRACT part 2, "People, keys, tokens").
 
 use serde_json::{Value, json};
-use svc_core::refusal::{FieldError, Refusal};
+use svc_core::refusal::Refusal;
 use svc_core::rules::people::show::KeyView;
 use svc_core::state::people::KeyScope;
-use svc_core::value::id::{PrincipalId, TeamId};
-use svc_core::value::text::Label;
+use svc_core::value::id::{PrincipalId, ProfileId, TeamId};
+use svc_core::value::text::{ClassId, Label};
 use svc_core::value::{Invalid, Timestamp};
 
 use super::{Fields, integer, parse, text, truth};
@@ -25,7 +25,9 @@ pub struct NewKey {
     /// What people call it.
     pub label: Option<Label>,
     /// The class of its tasks.
-    pub task_class: Option<Label>,
+    pub task_class: Option<ClassId>,
+    /// What its calls must satisfy beside their class.
+    pub profile: Option<ProfileId>,
     /// Whether a call may name another class.
     pub task_class_open: bool,
     /// In how many days it ends by itself.
@@ -45,15 +47,13 @@ pub fn read(body: &[u8]) -> Result<NewKey, Refusal> {
         "agent" => Err(Invalid::new("must be `inference` or `admin`: an agent's key is made at the agent")),
         _ => Err(Invalid::new("must be `inference` or `admin`")),
     });
-    if fields.raw("policyProfileId").is_some() {
-        fields.note(FieldError::new("policyProfileId", "names no policy profile of this workspace"));
-    }
     let made = NewKey {
         scope: scope.unwrap_or(KeyScope::Inference),
         principal: fields.optional("principalId", |it| PrincipalId::parse(text(it)?)),
         team: fields.optional("teamId", |it| TeamId::parse(text(it)?)),
         label: fields.optional("label", |it| Label::parse(text(it)?)),
-        task_class: fields.optional("taskClassId", |it| task_class(text(it)?)),
+        task_class: fields.optional("taskClassId", |it| ClassId::parse(text(it)?)),
+        profile: fields.optional("policyProfileId", |it| ProfileId::parse(text(it)?)),
         task_class_open: fields.optional("taskClassOpen", truth).unwrap_or_default(),
         days: fields.optional("expiresInDays", |it| {
             let days = integer(it)?;
@@ -62,19 +62,6 @@ pub fn read(body: &[u8]) -> Result<NewKey, Refusal> {
         }),
     };
     fields.finish(Some(made))
-}
-
-/// A dotted name of 1 to 64 characters.
-fn task_class(name: &str) -> Result<Label, Invalid> {
-    let is_part = |it: &str| {
-        !it.is_empty()
-            && it.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_' || it == b'-')
-    };
-    if name.len() <= 64 && name.split('.').all(is_part) {
-        Label::parse(name)
-    } else {
-        Err(Invalid::new("must be 1 to 64 lower-case letters, digits, `_` and `-`, in dotted parts"))
-    }
 }
 
 /// Reads the label of an agent's own key.
@@ -101,7 +88,7 @@ pub fn write(view: &KeyView, used_at: Option<Timestamp>) -> Value {
         "principalId": row.binding.principal,
         "teamId": row.binding.team,
         "taskClassId": row.binding.task_class,
-        "policyProfileId": null,
+        "policyProfileId": row.binding.profile,
         "taskClassOpen": row.binding.task_class_open,
         "state": view.state,
         "lastUsedAt": used_at.map(|it| it.to_string()),

@@ -14,6 +14,7 @@ mod doctor;
 mod evidence;
 mod limits;
 mod mock_upstream;
+mod models;
 mod receipt;
 mod server;
 mod token;

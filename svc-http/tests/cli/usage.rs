@@ -19,9 +19,20 @@ fn help_and_version_are_exit_0() {
     assert_eq!(version, Ran { code: 0, out: format!("svc {}\n", env!("CARGO_PKG_VERSION")), err: String::new() });
     let help = run(folder.path(), "--help");
     assert_eq!((help.code, help.err.as_str()), (0, ""));
-    for command in
-        ["backup", "dev", "doctor", "erase", "evidence", "init", "key", "migrate", "mock-upstream", "receipt", "serve"]
-    {
+    for command in [
+        "backup",
+        "dev",
+        "doctor",
+        "erase",
+        "evidence",
+        "init",
+        "key",
+        "migrate",
+        "mock-upstream",
+        "models",
+        "receipt",
+        "serve",
+    ] {
         assert!(help.out.contains(&format!("\n  {command}")), "{command} in {}", help.out);
     }
     let settings = run(folder.path(), "serve --help").out;
@@ -73,6 +84,7 @@ fn every_command_takes_the_common_options() {
         ("key rotate", true),
         ("migrate", true),
         ("mock-upstream", true),
+        ("models update", true),
         ("receipt verify", true),
         ("serve", false),
     ] {

@@ -14,7 +14,7 @@
 pub mod mutate;
 pub mod targets;
 
-use targets::{commands, dialect, evidence, headers, json, receipts, rows, settings, values, wire};
+use targets::{commands, dialect, evidence, headers, json, models, receipts, rows, settings, values, wire};
 
 /// Something that reads bytes.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "calendar", run: values::calendar, seeds: values::calendar_seeds },
     Target { name: "callback", run: wire::callback, seeds: wire::callback_seeds },
     Target { name: "commands", run: commands::commands, seeds: commands::seeds },
+    Target { name: "dlp", run: models::dlp, seeds: models::dlp_seeds },
     Target { name: "domain", run: values::domain, seeds: values::domain_seeds },
     Target { name: "headers", run: headers::headers, seeds: headers::header_seeds },
     Target { name: "json", run: json::json, seeds: json::seeds },
@@ -44,6 +45,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "model_stream", run: dialect::stream, seeds: dialect::stream_seeds },
     Target { name: "note", run: evidence::note, seeds: evidence::note_seeds },
     Target { name: "outbound", run: values::outbound, seeds: values::outbound_seeds },
+    Target { name: "prices", run: models::prices, seeds: models::price_seeds },
     Target { name: "receipt", run: receipts::receipt, seeds: receipts::receipt_seeds },
     Target { name: "record", run: rows::record, seeds: rows::record_seeds },
     Target { name: "route", run: headers::route, seeds: headers::route_seeds },

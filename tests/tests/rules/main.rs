@@ -9,6 +9,7 @@
 
 mod applications;
 mod ask;
+mod budgets;
 mod callbacks;
 mod decide;
 mod drill;
@@ -23,6 +24,7 @@ mod people;
 mod provenance;
 mod release;
 mod restart;
+mod routing;
 mod settle;
 mod sign_in;
 mod stop;

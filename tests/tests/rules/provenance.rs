@@ -22,6 +22,7 @@ fn session(text: &str) -> SessionId {
 /// Puts what the gateway would have seen into a session.
 fn observe(world: &mut World, caller: &Caller, id: &str, sources: &[&str]) {
     world.overwrite(ClientSession {
+        carried: true,
         id: ClientSession::id_of(caller.workspace, &session(id)),
         owner: Some(caller.agent),
         named_at: world.now(),

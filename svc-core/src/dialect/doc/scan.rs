@@ -62,7 +62,7 @@ impl<'a> Scan<'a> {
         self.space();
         match self.peek() {
             Some(b'"') => self.string(),
-            Some(b'{') => self.object(levels),
+            Some(b'\x7b') => self.object(levels),
             Some(b'[') => self.list(levels),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b't') => self.word("true", Form::Bool(true)),
@@ -200,7 +200,7 @@ impl<'a> Scan<'a> {
         let node = self.open(Form::Object);
         self.at += 1;
         self.space();
-        if self.peek() != Some(b'}') {
+        if self.peek() != Some(b'\x7d') {
             loop {
                 self.space();
                 if self.peek() != Some(b'"') {
@@ -216,7 +216,7 @@ impl<'a> Scan<'a> {
                 self.space();
                 match self.peek() {
                     Some(b',') => self.at += 1,
-                    Some(b'}') => break,
+                    Some(b'\x7d') => break,
                     Some(_) => return self.fault("lacks a comma in an object"),
                     None => return self.fault("ends in an object"),
                 }

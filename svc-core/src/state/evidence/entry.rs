@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::value::canonical::Object;
 use crate::value::digest::Digest;
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, ConnectionId, DeliveryId, DrillId, EvidenceId, HoldId,
-    IntegrationId, KeyId, MandateId, PrincipalId, SessionId, TeamId, TokenId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BudgetId, ConnectionId, DeliveryId, DrillId, EvidenceId,
+    HoldId, IntegrationId, KeyId, MandateId, PrincipalId, SessionId, TeamId, TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, Order, shard};
 use crate::value::text::Label;
@@ -215,6 +215,8 @@ subjects! {
     Application(ApplicationId);
     /// What a person is asked.
     Approval(ApprovalId);
+    /// A budget.
+    Budget(BudgetId);
     /// A connection.
     Connection(ConnectionId);
     /// A delivery.

@@ -7,6 +7,7 @@ use super::block::{Block, BlockId, BlockOwner, SEALED};
 use crate::value::id::{AgentId, MandateId};
 use crate::value::link::{Link, Linked};
 use crate::value::period::{Period, Zone};
+use crate::value::text::Source;
 use crate::value::{Span, Timestamp};
 
 /// An agent's recent past.
@@ -29,7 +30,25 @@ pub struct Activity {
     /// Sums of periods that have not ended.
     #[serde(default)]
     pub tallies: Vec<Tally>,
+    /// Sources that its model traffic brought in, under any of its keys, each with when that was last seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<SeenSource>,
 }
+
+/// A source that entered an agent's context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenSource {
+    /// The source.
+    pub source: Source,
+    /// When it was last seen, to within [`SEEN_NOTED`].
+    pub at: Timestamp,
+}
+
+/// How old the last noting of a source may be before it is noted again: an agent that reads all day is not a row written
+/// with each of its calls.
+pub const SEEN_NOTED: Span = Span::minutes(1);
+/// How long a source is kept after it was last seen: the longest window there is, and what noting is late by.
+const SEEN_KEPT: Span = Span::minutes(1_440 + 2);
 
 /// How many denials are kept: as many as the probing rule looks back on.
 pub const DENIALS_KEPT: usize = 60;
@@ -54,7 +73,33 @@ impl Activity {
             denials: Vec::new(),
             waiting: 0,
             tallies: Vec::new(),
+            seen: Vec::new(),
         }
+    }
+
+    /// Notes sources that entered the agent's context; whether there was anything to note.
+    pub fn see<'a>(&mut self, sources: impl Iterator<Item = &'a Source>, now: Timestamp) -> bool {
+        let mut changed = false;
+        for source in sources {
+            match self.seen.iter_mut().find(|it| it.source == *source) {
+                Some(known) if now.since(known.at) < SEEN_NOTED => {}
+                Some(known) => (known.at, changed) = (now, true),
+                None => {
+                    self.seen.push(SeenSource { source: source.clone(), at: now });
+                    changed = true;
+                }
+            }
+        }
+        if changed {
+            self.seen.retain(|it| now.since(it.at) < SEEN_KEPT);
+        }
+        changed
+    }
+
+    /// What entered the agent's context within `window` before `now`. What may have been seen since it was noted counts.
+    pub fn seen_within(&self, window: Span, now: Timestamp) -> impl Iterator<Item = &Source> {
+        let reach = Span::millis(window.as_millis().saturating_add(SEEN_NOTED.as_millis()));
+        self.seen.iter().filter(move |it| now.since(it.at) <= reach).map(|it| &it.source)
     }
 
     /// Notes a denial. An instant before the newest one counts as that one: a wrong clock moves nothing back.

@@ -7,11 +7,11 @@ use super::reason::Reason;
 use crate::state::people::{Members, Role};
 use crate::value::digest::Digest;
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApprovalId, HoldId, PrincipalId, SessionId, TokenId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApprovalId, BudgetId, HoldId, PrincipalId, SessionId, TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
-use crate::value::{Id, Timestamp};
+use crate::value::{Id, MicroUsd, Timestamp};
 
 /// A question to a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,8 @@ pub enum ApprovalSubject {
     HoldLift(AskedLift),
     /// Somebody's becoming or ceasing to be an owner, by a second owner.
     Owner(AskedOwner),
+    /// More than a budget allots in its period.
+    Budget(AskedBudget),
 }
 
 /// An action that waits for a person.
@@ -108,6 +110,22 @@ pub struct AskedOwner {
     pub by: PrincipalId,
 }
 
+/// More of a budget that somebody is to approve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedBudget {
+    /// Which budget.
+    pub budget: BudgetId,
+    /// The period it is asked for, by its beginning.
+    pub period: Timestamp,
+    /// How much more the period may spend once it is approved.
+    pub more: MicroUsd,
+    /// The agent whose call was refused first, where an agent's was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// Who that call counted for.
+    pub principal: PrincipalId,
+}
+
 /// What becomes of somebody who is made an owner or ceases to be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -160,11 +178,13 @@ pub enum ApprovalKind {
     HoldLift,
     /// About an owner.
     Owner,
+    /// About a budget.
+    Budget,
 }
 
 impl ApprovalKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Action, Self::Freeze, Self::HoldLift, Self::Owner];
+    pub const ALL: [Self; 5] = [Self::Action, Self::Freeze, Self::HoldLift, Self::Owner, Self::Budget];
 
     /// Its word in the interface.
     #[must_use]
@@ -174,6 +194,7 @@ impl ApprovalKind {
             Self::Freeze => "freeze",
             Self::HoldLift => "hold_lift",
             Self::Owner => "owner",
+            Self::Budget => "budget",
         }
     }
 }
@@ -258,6 +279,7 @@ impl Approval {
             ApprovalSubject::Freeze(_) => ApprovalKind::Freeze,
             ApprovalSubject::HoldLift(_) => ApprovalKind::HoldLift,
             ApprovalSubject::Owner(_) => ApprovalKind::Owner,
+            ApprovalSubject::Budget(_) => ApprovalKind::Budget,
         }
     }
 
@@ -266,7 +288,10 @@ impl Approval {
     pub const fn asked_action(&self) -> Option<&AskedAction> {
         match &self.subject {
             ApprovalSubject::Action(asked) => Some(asked),
-            ApprovalSubject::Freeze(_) | ApprovalSubject::HoldLift(_) | ApprovalSubject::Owner(_) => None,
+            ApprovalSubject::Freeze(_)
+            | ApprovalSubject::HoldLift(_)
+            | ApprovalSubject::Owner(_)
+            | ApprovalSubject::Budget(_) => None,
         }
     }
 

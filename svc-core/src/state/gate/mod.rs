@@ -25,11 +25,11 @@ pub use action::{
     Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, Origin, Payment,
     Reservation, State, Status, Tool, Verb,
 };
-pub use activity::{Activity, DENIALS_KEPT, Line, Nth, Tally};
+pub use activity::{Activity, DENIALS_KEPT, Line, Nth, SEEN_NOTED, SeenSource, Tally};
 pub use agent::{Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Tier};
 pub use approval::{
-    Approval, ApprovalKind, ApprovalState, ApprovalSubject, AskedAction, AskedFreeze, AskedLift, AskedOwner, Consent,
-    OwnerChange, Requester, Via,
+    Approval, ApprovalKind, ApprovalState, ApprovalSubject, AskedAction, AskedBudget, AskedFreeze, AskedLift,
+    AskedOwner, Consent, OwnerChange, Requester, Via,
 };
 pub use block::{Block, BlockId, BlockOwner, SEALED};
 pub use drill::{DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep};

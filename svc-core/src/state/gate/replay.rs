@@ -55,9 +55,34 @@ pub struct ClientSession {
     /// Sources that were seen entering its context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed: Vec<Source>,
+    /// Whether model traffic has named it: then an action is compared with what this session saw.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub carried: bool,
 }
 
 impl ClientSession {
+    /// Nobody's session, in which nothing was seen.
+    #[must_use]
+    pub const fn new(id: SessionKey, now: Timestamp) -> Self {
+        Self { id, owner: None, named_at: now, observed: Vec::new(), carried: false }
+    }
+
+    /// An agent names the session: it is the agent's where it is nobody's, and that is noted anew from time to time.
+    pub fn name_by(&mut self, agent: AgentId, now: Timestamp) {
+        match self.owner_at(now) {
+            Some(owner) if owner != agent => {}
+            Some(_) if now.since(self.named_at) < SESSION_NOTED => {}
+            Some(_) | None => (self.owner, self.named_at) = (Some(agent), now),
+        }
+    }
+
+    /// Notes a source that entered its context; it stays noted.
+    pub fn observe(&mut self, source: &Source) {
+        if !self.observed.contains(source) {
+            self.observed.push(source.clone());
+        }
+    }
+
     /// The row for these two.
     #[must_use]
     pub fn id_of(workspace: WorkspaceId, session: &SessionId) -> SessionKey {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::price::Prices;
+use super::price::{Prices, TokenPrices};
 use super::routing::{Mode, Objective};
 use super::usage::Usage;
 use crate::value::id::{AgentId, BudgetId, CallId, KeyId, PrincipalId, TeamId, UpstreamId, WorkspaceId};
@@ -55,6 +55,12 @@ pub struct Call {
     /// Whether something that it used has no price: then `cost` is less than it came to, never free.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub unpriced: bool,
+    /// The least that it could have cost at a model that does as well at its class, by its worst case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cheapest: Option<MicroUsd>,
+    /// What its tokens cost, at the model that it went to first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_prices: Option<TokenPrices>,
     /// Findings of sensitive data by kind, in what went out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data_loss: BTreeMap<Box<str>, u32>,

@@ -1,24 +1,34 @@
 //! Model traffic: what models there are and cost, what a call asks for, where it may go, who pays.
 
+mod billing;
 mod budget;
 mod call;
 mod catalogue;
+mod cell;
 mod context;
 mod demand;
+mod held;
 pub mod listing;
+mod month;
 mod note;
 mod price;
+pub mod route;
 mod routing;
 mod task;
 mod usage;
+mod yields;
 
+pub use billing::{BILLED_LINES_MAX, BillingImport, DayOfModel, Difference, compare};
 pub use budget::{
     Admission, BUDGETS_MAX, Budget, BudgetAt, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Rung, Step, strictest,
 };
 pub use call::{Attempt, Call, CallBudget, CallEnd, CallState, Payer, Target};
 pub use catalogue::{Capability, Figures, Model, ModelTimeouts, Quality, Retention, Upstream};
+pub use cell::{CallFacts, Cell, CellAt, RECENT_MAX, Sums, WasteKind, Wasted};
 pub use context::{CONTEXT_KEPT, Context, Seen};
 pub use demand::{CacheWrites, Demand, Dialect, OutputBound, ToolResult};
+pub use held::{BoundKey, BoundKeys, UpstreamKey};
+pub use month::{Month, MonthId, PlanLimit, grace_advisory, until_next_month};
 pub use note::{REFUSAL_KEPT, RefusalNote};
 pub use price::{
     Fees, PriceTier, Prices, Received, ServicePrices, TokenPrices, Unpriced, estimate, input_bound, output_bound,
@@ -27,3 +37,4 @@ pub use price::{
 pub use routing::{Constraints, Mode, Objective, Profile, Routing, TaskClass, ToolRule};
 pub use task::{Task, TaskOutcome, TaskStatus};
 pub use usage::Usage;
+pub use yields::{YIELD_DAYS, YIELD_LINES_MAX, Yield, YieldLine, Yields};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::value::digest::TaskKey;
-use crate::value::id::{AgentId, KeyId, PrincipalId, WorkspaceId};
+use crate::value::id::{AgentId, KeyId, PrincipalId, TeamId, UpstreamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked, Order, instant_order};
 use crate::value::text::{ClassId, TaskId};
 use crate::value::{Id, MicroUsd, Timestamp};
@@ -27,6 +27,12 @@ pub struct Task {
     pub agent: Option<AgentId>,
     /// The key that its first call came with.
     pub opened_by: KeyId,
+    /// The team that key counts for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamId>,
+    /// The provider of that model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<UpstreamId>,
     /// How many calls it had.
     pub calls: u64,
     /// What they came to.

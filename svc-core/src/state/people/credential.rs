@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::maker::Maker;
 use crate::value::digest::{CredentialId, Digest};
-use crate::value::id::{AgentId, KeyId, PrincipalId, TeamId, WorkspaceId};
+use crate::value::id::{AgentId, KeyId, PrincipalId, ProfileId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
-use crate::value::text::Label;
+use crate::value::text::{ClassId, Label};
 use crate::value::{Id, Timestamp};
 
 /// The first 12 characters of a key, which people may see.
@@ -79,7 +79,10 @@ pub struct Binding {
     pub team: Option<TeamId>,
     /// The class of its tasks where a call names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task_class: Option<Label>,
+    pub task_class: Option<ClassId>,
+    /// What its calls must satisfy beside their class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileId>,
     /// Whether a call may name another class.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub task_class_open: bool,

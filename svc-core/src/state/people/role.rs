@@ -57,6 +57,7 @@ impl Role {
             (Self::Admin, _) => Reach::All,
             (Self::Member, Right::ReadAgents | Right::RunAgents | Right::AgentKeys) => Reach::Own,
             (Self::Member, Right::ReadApprovals | Right::DecideApprovals | Right::ReadActions) => Reach::Own,
+            (Self::Member | Self::Analyst | Self::Auditor, Right::RaiseBudgets) => Reach::Own,
             (Self::Member | Self::Analyst | Self::Auditor, _) => Reach::No,
         }
     }
@@ -113,6 +114,12 @@ pub enum Right {
     Erase,
     /// Reading reports, budgets, models and routing.
     ReadReports,
+    /// Changing providers, models, classes, profiles and routing.
+    ManageRouting,
+    /// Making, changing and removing budgets.
+    ManageBudgets,
+    /// Raising what a budget allots in its period; whoever is a budget's owner may raise that one.
+    RaiseBudgets,
     /// Integrations and their deliveries.
     ManageIntegrations,
     /// Reading and deciding everybody's applications.
@@ -146,6 +153,9 @@ impl Right {
         Self::ReadEvidence,
         Self::Erase,
         Self::ReadReports,
+        Self::ManageRouting,
+        Self::ManageBudgets,
+        Self::RaiseBudgets,
         Self::ManageIntegrations,
         Self::ManageApplications,
     ];
@@ -166,7 +176,7 @@ impl Right {
     /// Whether a workspace key with admin scope has it.
     #[must_use]
     pub const fn of_admin_key(self) -> bool {
-        matches!(self, Self::ManageKeys | Self::ReadEvidence | Self::ReadReports)
+        matches!(self, Self::ManageKeys | Self::ReadEvidence | Self::ReadReports | Self::ManageBudgets)
     }
 }
 
@@ -199,15 +209,15 @@ mod tests {
         assert_eq!(reaching(Role::Member, Reach::All), "Everyone ReadTemplates");
         assert_eq!(
             reaching(Role::Member, Reach::Own),
-            "ReadAgents RunAgents AgentKeys ReadApprovals DecideApprovals ReadActions"
+            "ReadAgents RunAgents AgentKeys ReadApprovals DecideApprovals ReadActions RaiseBudgets"
         );
         assert_eq!(reaching(Role::Analyst, Reach::All), "Everyone ReadActions ReadReports");
-        assert_eq!(reaching(Role::Analyst, Reach::Own), "");
+        assert_eq!(reaching(Role::Analyst, Reach::Own), "RaiseBudgets");
         assert_eq!(
             reaching(Role::Auditor, Reach::All),
             "Everyone ReadMembers ReadAgents ReadApprovals ReadActions ReadHolds ReadEvidence"
         );
-        assert_eq!(reaching(Role::Auditor, Reach::Own), "");
+        assert_eq!(reaching(Role::Auditor, Reach::Own), "RaiseBudgets");
     }
 
     /// No machine decides an approval, lifts a hold, changes a mandate or makes a token.

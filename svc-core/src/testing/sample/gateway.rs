@@ -17,6 +17,17 @@ pub(super) const ROUTING: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000B"}"#,
 ];
 
+pub(super) const UPSTREAM_KEY: [&str; 2] = [
+    r#"{"upstream":"ups_01K6FN0001000000000000000A","workspace":"wsp_01K6FN0001000000000000000A","sealed":"sealed-text"}"#,
+    r#"{"upstream":"ups_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000A","sealed":""}"#,
+];
+
+pub(super) const BOUND_KEYS: [&str; 2] = [
+    r#"{"workspace":"wsp_01K6FN0001000000000000000A","keys":[{"key":"key_01K6FN0001000000000000000A","class":"support.reply",
+        "profile":"pol_01K6FN0001000000000000000A","until":1790847000000}]}"#,
+    r#"{"workspace":"wsp_01K6FN0001000000000000000B"}"#,
+];
+
 pub(super) const CALL: [&str; 2] = [
     r#"{"id":"cal_01K6FN0001000000000000000A","workspace":"wsp_01K6FN0001000000000000000A","payer":{"key":"key_01K6FN0001000000000000000A",
         "agent":"agt_01K6FN0001000000000000000A","principal":"prp_01K6FN0001000000000000000P","team":"team_01K6FN0001000000000000000A",
@@ -24,7 +35,7 @@ pub(super) const CALL: [&str; 2] = [
         "provider":"one","model":"large-1","jurisdiction":"eu"},"mode":"enforce","objective":"cost","oversight":true,"stream":true,
         "attempts":[{"provider":"two","model":"m","status":500,"ms":12,"error":"it failed","cost":3}],"reserved":1000,
         "budgets":[{"id":"bdg_01K6FN0001000000000000000A","period":1790847000000}],"usage":{"input":1,"cachedInput":2,"cacheWrite":3,
-        "cacheWriteLong":4,"output":5,"reasoning":6,"estimated":true},"cost":7,"unpriced":true,"data_loss":{"email":2},
+        "cacheWriteLong":4,"output":5,"reasoning":6,"estimated":true},"cost":7,"unpriced":true,"cheapest":5,"token_prices":{"input":3000000,"output":15000000},"data_loss":{"email":2},
         "started_at":1790847000000,"state":{"ended":{"end":"hung_up","first_token_ms":1,"duration_ms":2,"overhead_ms":3}}}"#,
     r#"{"id":"cal_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000A","payer":{"key":"key_01K6FN0001000000000000000A",
         "principal":"prp_01K6FN0001000000000000000P"},"task":"tsk_two","session":"s-2","requested":"m","target":null,"mode":"shadow",
@@ -34,7 +45,7 @@ pub(super) const CALL: [&str; 2] = [
 pub(super) const TASK: [&str; 2] = [
     r#"{"key":"ffffffffffffffffffffffffffffffff","workspace":"wsp_01K6FN0001000000000000000A","id":"tsk_one","class":"support.reply",
         "principal":"prp_01K6FN0001000000000000000P","agent":"agt_01K6FN0001000000000000000A","opened_by":"key_01K6FN0001000000000000000A",
-        "calls":2,"spent":7,"model":"one/large-1","outcome":{"status":"partial","at":1790847000000,"by_integration":true},
+        "team":"team_01K6FN0001000000000000000A","upstream":"ups_01K6FN0001000000000000000A","calls":2,"spent":7,"model":"one/large-1","outcome":{"status":"partial","at":1790847000000,"by_integration":true},
         "created_at":1790847000000}"#,
     r#"{"key":"00000000000000000000000000000000","workspace":"wsp_01K6FN0001000000000000000A","id":"tsk_two",
         "principal":"prp_01K6FN0001000000000000000P","opened_by":"key_01K6FN0001000000000000000A","calls":0,"spent":0,"created_at":0}"#,
@@ -75,4 +86,40 @@ pub(super) const MODEL_LISTING: [&str; 2] = [
         "serviceTiers":{"flex":{"tokens":{"input":1,"output":1},"tiers":[{"aboveInputTokens":5,"prices":{"input":2,"output":2}}]}}}}}},
         "updated_at":1790847000000}"#,
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","listing":{"models":{}},"updated_at":0}"#,
+];
+
+pub(super) const CELL: [&str; 2] = [
+    r#"{"id":"0000000000000000000000000000000a","workspace":"wsp_01K6FN0001000000000000000A","day":20727,
+        "key":"key_01K6FN0001000000000000000K","principal":"prp_01K6FN0001000000000000000P","team":"team_01K6FN0001000000000000000T",
+        "agent":"agt_01K6FN0001000000000000000A","model":"one/large-1","upstream":"ups_01K6FN0001000000000000000A","class":"support.reply",
+        "sums":{"calls":9,"usage":{"input":1,"cachedInput":2,"cacheWrite":3,"cacheWriteLong":4,"output":5,"reasoning":6,"estimated":true},
+        "cost":1000,"estimated":10,"unpriced":1,"tasks":3,"outcomes":[1,2,3,4],"waste":[
+        {"count":1,"cost":2,"savable":3,"example":"cal_01K6FN0001000000000000000A"},
+        {"count":1,"cost":2,"savable":3,"example":"cal_01K6FN0001000000000000000A"},
+        {"count":1,"cost":2,"savable":3,"example":"cal_01K6FN0001000000000000000A"},
+        {"count":1,"cost":2,"savable":3,"example":"cal_01K6FN0001000000000000000A"},
+        {"count":1,"cost":2,"savable":3,"example":"cal_01K6FN0001000000000000000A"}]},
+        "last":"cal_01K6FN0001000000000000000A","recent":[1,18446744073709551615]}"#,
+    r#"{"id":"0000000000000000000000000000000b","workspace":"wsp_01K6FN0001000000000000000B","day":0,
+        "key":"key_01K6FN0001000000000000000K","principal":"prp_01K6FN0001000000000000000P"}"#,
+];
+
+pub(super) const YIELDS: [&str; 2] = [
+    r#"{"workspace":"wsp_01K6FN0001000000000000000A","lines":[{"class":"support.reply","model":"one/large-1",
+        "days":[[20726,1,0],[20727,18446744073709551615,3]]}]}"#,
+    r#"{"workspace":"wsp_01K6FN0001000000000000000B"}"#,
+];
+
+pub(super) const MONTH: [&str; 2] = [
+    r#"{"id":{"w":"wsp_01K6FN0001000000000000000A","day":20727},"requests":4294967295,
+        "people":["prp_01K6FN0001000000000000000P"],"grace_from":1790847000000}"#,
+    r#"{"id":{"w":"wsp_01K6FN0001000000000000000B","day":0}}"#,
+];
+
+pub(super) const BILLING_IMPORT: [&str; 2] = [
+    r#"{"id":"bil_01K6FN0001000000000000000A","workspace":"wsp_01K6FN0001000000000000000A","upstream":"ups_01K6FN0001000000000000000A",
+        "from":20727,"to":20758,"billed":10,"metered":9,"differences":[{"day":20727,"model":"large-1","billed":10,"metered":9}],
+        "created_by":{"person":"prp_01K6FN0001000000000000000P"},"created_at":1790847000000}"#,
+    r#"{"id":"bil_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000B","upstream":"ups_01K6FN0001000000000000000A",
+        "from":0,"to":1,"billed":0,"metered":0,"created_at":0}"#,
 ];

@@ -5,6 +5,7 @@ pub mod dialect;
 pub mod evidence;
 pub mod headers;
 pub mod json;
+pub mod models;
 pub mod receipts;
 pub mod rows;
 pub mod settings;

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::state::gateway::{CacheWrites, Demand, Dialect, Figures, Model, OutputBound, Quality, Retention, Usage};
-use crate::testing::Dice;
 use crate::value::digest::Digest;
 use crate::value::id::UpstreamId;
 use crate::value::json::Json;
@@ -102,9 +101,33 @@ fn reckoned(list: List, tiers: &[(u64, List)], used: [u64; 6], fees: &[(u64, u64
         }
     };
     let millionths: u128 = (0..6).map(|place| u128::from(used[place]) * price(place)).sum();
-    let whole = millionths / 1_000_000 + u128::from(millionths % 1_000_000 != 0);
+    let whole = millionths / 1_000_000 + u128::from(!millionths.is_multiple_of(1_000_000));
     let fees: u128 = fees.iter().map(|(count, price)| u128::from(*count) * u128::from(*price)).sum();
     u64::try_from(whole + fees).unwrap()
+}
+
+/// Numbers that can be had again (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    fn below(&mut self, below: u64) -> usize {
+        usize::try_from(self.bits() % below).unwrap_or(0)
+    }
+
+    fn chance(&mut self, per_mille: u64) -> bool {
+        self.bits() % 1_000 < per_mille
+    }
 }
 
 fn any_list(dice: &mut Dice) -> List {

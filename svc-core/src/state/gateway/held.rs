@@ -1,0 +1,122 @@
+//! Rows beside a workspace's routing: the providers' keys, and which keys are bound to classes and profiles.
+
+use serde::{Deserialize, Serialize};
+
+use super::routing::Routing;
+use crate::value::Timestamp;
+use crate::value::id::{KeyId, ProfileId, UpstreamId, WorkspaceId};
+use crate::value::link::{Link, Linked};
+use crate::value::text::ClassId;
+
+/// A provider's key, sealed for [`UpstreamKey::purpose`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpstreamKey {
+    /// The provider.
+    pub upstream: UpstreamId,
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// The sealed text.
+    pub sealed: Box<str>,
+}
+
+impl UpstreamKey {
+    /// What a workspace's provider keys are sealed for.
+    #[must_use]
+    pub fn purpose(workspace: WorkspaceId) -> String {
+        format!("upstream/{workspace}")
+    }
+}
+
+impl Linked for UpstreamKey {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// Which keys of a workspace are bound to a class or a profile: neither goes while one in force is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundKeys {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// The keys, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<BoundKey>,
+}
+
+/// What one key is bound to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundKey {
+    /// The key.
+    pub key: KeyId,
+    /// Its class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ClassId>,
+    /// Its profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileId>,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl BoundKeys {
+    /// No keys.
+    #[must_use]
+    pub const fn new(workspace: WorkspaceId) -> Self {
+        Self { workspace, keys: Vec::new() }
+    }
+
+    /// The same without those that have ended by `now`.
+    #[must_use]
+    pub fn swept(mut self, now: Timestamp) -> Self {
+        self.keys.retain(|it| it.until.is_none_or(|end| now < end));
+        self
+    }
+}
+
+impl Linked for BoundKeys {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}
+
+/// Finding what a workspace routes by.
+impl Routing {
+    /// The provider with this id.
+    #[must_use]
+    pub fn upstream(&self, id: UpstreamId) -> Option<&super::Upstream> {
+        self.upstreams.iter().find(|it| it.id == id)
+    }
+
+    /// The class with this id.
+    #[must_use]
+    pub fn class(&self, id: &ClassId) -> Option<&super::TaskClass> {
+        self.classes.iter().find(|it| it.id == *id)
+    }
+
+    /// The profile with this id.
+    #[must_use]
+    pub fn profile(&self, id: ProfileId) -> Option<&super::Profile> {
+        self.profiles.iter().find(|it| it.id == id)
+    }
+
+    /// The model that `provider/model` names, and its provider; the model by its id alone, not an alias.
+    #[must_use]
+    pub fn model(&self, provider: &str, name: &str) -> Option<(&super::Model, &super::Upstream)> {
+        let upstream = self.upstreams.iter().find(|it| it.name.as_str() == provider)?;
+        let model = self.models.iter().find(|it| it.upstream == upstream.id && it.name.as_str() == name)?;
+        Some((model, upstream))
+    }
+
+    /// Whether policy acts on calls of a key with this profile.
+    #[must_use]
+    pub fn mode_for(&self, profile: Option<&super::Profile>) -> super::Mode {
+        profile.and_then(|it| it.mode).unwrap_or(self.mode)
+    }
+
+    /// The class that was probably meant.
+    #[must_use]
+    pub fn class_like(&self, word: &str) -> Option<&str> {
+        crate::value::nearest::nearest(word, self.classes.iter().map(|it| it.id.as_str()))
+    }
+}

@@ -1,0 +1,136 @@
+//! What each model breaks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::names::NameList;
+use super::{Ask, Broken, Candidate, Constraint, Holder, yields};
+use crate::state::gateway::catalogue::{Capability, Model, Retention, Upstream};
+
+use crate::state::gateway::price::{input_bound, tokens_of, worst_case};
+use crate::state::gateway::routing::Constraints;
+use crate::value::id::UpstreamId;
+
+/// The states whose law is the European Union's: a list that allows `eu` allows them.
+const EU: [&str; 27] = [
+    "at", "be", "bg", "cy", "cz", "de", "dk", "ee", "es", "fi", "fr", "gr", "hr", "hu", "ie", "it", "lt", "lu", "lv",
+    "mt", "nl", "pl", "pt", "ro", "se", "si", "sk",
+];
+
+/// Every model of the workspace, judged, in the workspace's order.
+pub(super) fn all<'a>(ask: &Ask<'a>) -> Vec<Candidate<'a>> {
+    let upstreams: BTreeMap<UpstreamId, &Upstream> = ask.routing.upstreams.iter().map(|it| (it.id, it)).collect();
+    let class = ask.class.map(|it| Side::new(Holder::Class, &it.constraints));
+    let profile = ask.profile.map(|it| Side::new(Holder::Profile, &it.constraints));
+    let sides = [class, profile];
+    let models = ask.routing.models.iter();
+    models.filter_map(|model| upstreams.get(&model.upstream).map(|it| judge(ask, &sides, model, it))).collect()
+}
+
+/// The constraints of the class, or of the profile.
+struct Side<'a> {
+    holder: Holder,
+    asked: &'a Constraints,
+    models: NameList<'a>,
+}
+
+impl<'a> Side<'a> {
+    fn new(holder: Holder, asked: &'a Constraints) -> Self {
+        Self { holder, asked, models: NameList::new(&asked.models) }
+    }
+}
+
+fn judge<'a>(ask: &Ask<'a>, sides: &[Option<Side<'a>>; 2], model: &'a Model, upstream: &'a Upstream) -> Candidate<'a> {
+    let standing = ask.health.of(upstream.id, &model.name);
+    let multiplier = ask
+        .class
+        .map_or(yields::EVEN, |class| ask.yields.multiplier(&class.id, upstream.name.as_str(), model.name.as_str()));
+    let by_class = ask.class.and_then(|class| model.quality.by_class.get(&class.id));
+    let mut candidate = Candidate {
+        model,
+        upstream,
+        cost: worst_case(model, ask.demand).ok(),
+        quality: by_class.copied().unwrap_or(model.quality.general),
+        latency_ms: standing.latency_ms,
+        circuit: standing.circuit,
+        multiplier,
+        preference: 0,
+        score: 0,
+        broken: Broken::default(),
+    };
+    of_request(ask, &mut candidate);
+    for side in sides.iter().flatten() {
+        of_side(side, &mut candidate);
+    }
+    candidate
+}
+
+/// What the request asks, and what model and provider are.
+fn of_request(ask: &Ask<'_>, candidate: &mut Candidate<'_>) {
+    let (model, upstream) = (candidate.model, candidate.upstream);
+    let mut breaks = |yes: bool, constraint, holder| {
+        if yes {
+            candidate.broken.insert(constraint, holder);
+        }
+    };
+    let needs = &ask.demand.needs;
+    breaks(!needs.is_subset(&model.capabilities), Constraint::Capabilities, Holder::Request);
+    breaks(!fits(ask, model), Constraint::Context, Holder::Request);
+    let oversight = |it: Option<&Constraints>| it.is_some_and(|it| it.human_oversight);
+    let asked = oversight(ask.class.map(|it| &it.constraints)) || oversight(ask.profile.map(|it| &it.constraints));
+    breaks(asked && !ask.oversight, Constraint::HumanOversight, Holder::Request);
+    breaks(candidate.cost.is_none(), Constraint::Price, Holder::Model);
+    breaks(!model.enabled, Constraint::Enabled, Holder::Model);
+    breaks(!upstream.enabled, Constraint::Enabled, Holder::Upstream);
+}
+
+/// What the class or the profile asks.
+fn of_side(side: &Side<'_>, candidate: &mut Candidate<'_>) {
+    let (model, upstream, asked) = (candidate.model, candidate.upstream, side.asked);
+    if !asked.models.is_empty() {
+        let place = side.models.place(model, upstream);
+        // The class's order weighs before the profile's: a list is at most 200 long.
+        let weight = if side.holder == Holder::Class { 1_000 } else { 1 };
+        candidate.preference += place.unwrap_or(asked.models.len()) * weight;
+        if place.is_none() {
+            candidate.broken.insert(Constraint::Models, side.holder);
+        }
+    }
+    let mut breaks = |yes: bool, constraint| {
+        if yes {
+            candidate.broken.insert(constraint, side.holder);
+        }
+    };
+    let providers = &asked.providers;
+    breaks(!providers.is_empty() && !providers.contains(upstream.name.as_str()), Constraint::Providers);
+    let laws = &asked.jurisdictions;
+    breaks(!laws.is_empty() && !is_under(laws, &model.jurisdiction), Constraint::Jurisdiction);
+    breaks(asked.no_retention && model.retention != Retention::None, Constraint::Retention);
+    breaks(!asked.capabilities.is_subset(&model.capabilities), Constraint::Capabilities);
+    breaks(asked.min_quality.is_some_and(|least| candidate.quality < least), Constraint::Quality);
+    let dearer = |most| candidate.cost.is_some_and(|cost| cost > most);
+    breaks(asked.max_cost.is_some_and(dearer), Constraint::Cost);
+    let slower = |most| candidate.latency_ms.is_some_and(|ms| ms > most);
+    breaks(asked.max_latency_ms.is_some_and(slower), Constraint::Latency);
+}
+
+/// Whether a model under this law satisfies a list of laws.
+pub(super) fn is_under(laws: &BTreeSet<Box<str>>, law: &str) -> bool {
+    laws.contains(law) || (laws.contains("eu") && EU.contains(&law))
+}
+
+/// Whether what goes in and what may come out find room.
+pub(super) fn fits(ask: &Ask<'_>, model: &Model) -> bool {
+    let output = ask.demand.output.tokens;
+    let whole = input_tokens(ask, model).saturating_add(output.unwrap_or(1));
+    whole <= model.context_window && output.is_none_or(|it| it <= model.max_output)
+}
+
+/// How many tokens go in, as far as can be told: a quarter of the bound where nobody counted them.
+pub(super) fn input_tokens(ask: &Ask<'_>, model: &Model) -> u64 {
+    ask.input_tokens.unwrap_or_else(|| tokens_of(input_bound(model, ask.demand)))
+}
+
+/// What of `wanted` a model cannot do.
+pub(super) fn lacking(wanted: &BTreeSet<Capability>, model: &Model) -> BTreeSet<Capability> {
+    wanted.difference(&model.capabilities).copied().collect()
+}

@@ -1,0 +1,170 @@
+//! Single choices, one thing at a time.
+
+use super::*;
+
+fn named(name: &str, change: impl FnOnce(&mut Model)) -> Model {
+    let mut it = model(name);
+    change(&mut it);
+    it
+}
+
+/// Each objective favours what it says.
+#[test]
+fn objectives_favour_what_they_say() {
+    let cheap = named("cheap", |it| it.prices = Some(prices(1_000, [])));
+    let good = named("good", |it| it.quality.general = 95);
+    let fast = named("fast", |it| it.quality.general = 40);
+    let own = named("own", |it| {
+        it.retention = Retention::None;
+        it.quality.general = 30;
+    });
+    let mut case = Case::new(vec![good, own, fast, cheap]);
+    for (name, ms) in [("cheap", 900), ("good", 1_000), ("fast", 90), ("own", 2_000)] {
+        let standing = Standing { circuit: Circuit::Ok, latency_ms: Some(ms) };
+        case.health.set(UpstreamId::from_bits(1), ModelName::parse(name).unwrap(), standing);
+    }
+    for (objective, first) in [
+        (Objective::Cost, "one/cheap"),
+        (Objective::Quality, "one/good"),
+        (Objective::Latency, "one/fast"),
+        (Objective::Sovereign, "one/own"),
+    ] {
+        case.objective = Some(objective);
+        assert_eq!(case.ranked()[0], first, "{objective:?}");
+    }
+    case.objective = Some(Objective::Quality);
+    case.downgrade = true;
+    assert_eq!(case.ranked()[0], "one/cheap", "a budget asks for the cheapest, whatever the call wants");
+}
+
+/// The call's objective wins over the class's, that over the profile's, that over the workspace's.
+#[test]
+fn the_nearest_objective_holds() {
+    let mut case = Case::new(Vec::new());
+    let favours = |case: &Case| choose(&case.ask()).unwrap().objective;
+    case.routing.objective = Objective::Sovereign;
+    assert_eq!(favours(&case), Objective::Sovereign);
+    case.profile = Some(profile(Constraints { objective: Some(Objective::Latency), ..Constraints::default() }));
+    assert_eq!(favours(&case), Objective::Latency);
+    case.class = Some(class(Constraints { objective: Some(Objective::Quality), ..Constraints::default() }));
+    assert_eq!(favours(&case), Objective::Quality);
+    case.objective = Some(Objective::Balanced);
+    assert_eq!(favours(&case), Objective::Balanced);
+}
+
+/// Of equals the class's order of preference decides, then the name.
+#[test]
+fn ties_go_by_preference_and_then_by_name() {
+    let mut case = Case::new(vec![model("c"), model("a"), model("b")]);
+    assert_eq!(case.ranked(), ["one/a", "one/b", "one/c"]);
+    let models = vec!["one/c".into(), "b".into(), "a".into()];
+    case.class = Some(class(Constraints { models, ..Constraints::default() }));
+    for objective in Objective::ALL {
+        case.objective = Some(objective);
+        assert_eq!(case.ranked(), ["one/c", "one/b", "one/a"], "{objective:?}");
+    }
+}
+
+/// A yield moves a model past another that is as good otherwise.
+#[test]
+fn yield_is_folded_in() {
+    let mut case = Case::new(vec![model("a"), model("b")]);
+    case.class = Some(class(Constraints::default()));
+    let id = ClassId::parse("support.reply").unwrap();
+    case.yields.add(&id, "one", "a", 10, 40);
+    case.yields.add(&id, "one", "b", 30, 40);
+    let ask = case.ask();
+    let choice = choose(&ask).unwrap();
+    let all: Vec<_> = choice.ranked.iter().map(|it| (it.to_string(), thousandths(it.multiplier))).collect();
+    assert_eq!(all, [("one/b".to_owned(), "1.500".to_owned()), ("one/a".to_owned(), "0.500".to_owned())]);
+}
+
+/// `provider/model`, the bare id at all who have it, an alias: in this order; an unknown name is told its nearest.
+#[test]
+fn names_mean_what_they_say() {
+    let at = |name: &str, upstream: u128| named(name, |it| it.upstream = UpstreamId::from_bits(upstream));
+    let mut nick = at("gpt-large-2026", 2);
+    nick.aliases.insert(ModelName::parse("gpt-large").unwrap());
+    let mut case = Case::new(vec![at("gpt-small", 1), at("gpt-small", 3), nick, at("one/gpt-small", 2)]);
+    case.mode = Mode::Shadow;
+    for (name, meant) in [
+        ("one/gpt-small", &["one/gpt-small"][..]),
+        ("gpt-small", &["one/gpt-small", "three/gpt-small"]),
+        ("gpt-large", &["two/gpt-large-2026"]),
+        ("two/gpt-large", &["two/gpt-large-2026"]),
+        ("two/one/gpt-small", &["two/one/gpt-small"]),
+    ] {
+        case.model = Some(name.to_owned());
+        let ask = case.ask();
+        let targets: Vec<_> = choose(&ask).unwrap().targets().iter().map(ToString::to_string).collect();
+        assert_eq!(targets, meant, "{name}");
+    }
+    for (name, nearest) in [("gpt-smal", Some("gpt-small")), ("one/gpt-smol", Some("one/gpt-small")), ("zzz", None)] {
+        case.model = Some(name.to_owned());
+        let unknown = NotServed::Unknown { nearest: nearest.map(Into::into) };
+        assert_eq!(choose(&case.ask()).unwrap_err(), unknown, "{name}");
+    }
+    let open = Standing { circuit: Circuit::Open, latency_ms: None };
+    case.health.set(UpstreamId::from_bits(1), ModelName::parse("gpt-small").unwrap(), open);
+    case.model = Some("gpt-small".to_owned());
+    let ask = case.ask();
+    let targets: Vec<_> = choose(&ask).unwrap().targets().iter().map(ToString::to_string).collect();
+    assert_eq!(targets, ["three/gpt-small", "one/gpt-small"]);
+}
+
+/// What is switched off is not called in shadow either; in enforcement another model serves.
+#[test]
+fn what_is_switched_off_is_not_called() {
+    let mut case = Case::new(vec![named("a", |it| it.enabled = false), model("b")]);
+    case.model = Some("a".to_owned());
+    assert_eq!(case.ranked(), ["one/b"]);
+    case.mode = Mode::Shadow;
+    assert_eq!(choose(&case.ask()).unwrap_err(), NotServed::Off);
+}
+
+/// The binding constraint is the one whose removal admits most; each single change says what to change to what.
+#[test]
+fn the_binding_constraint_admits_most() {
+    let mut case = Case::new(vec![
+        named("a", |it| it.quality.general = 60),
+        named("b", |it| it.quality.general = 70),
+        named("c", |it| it.jurisdiction = "de".into()),
+    ]);
+    case.routing.models[2].quality.general = 90;
+    let laws = ["us".into()].into();
+    case.class = Some(class(Constraints { min_quality: Some(80), jurisdictions: laws, ..Constraints::default() }));
+    let ask = case.ask();
+    let choice = choose(&ask).unwrap();
+    assert_eq!(choice.binding, Some(Constraint::Quality));
+    let changes: Vec<_> = choice.relaxations.iter().map(|it| (it.constraint, it.change.to_string())).collect();
+    assert_eq!(
+        changes,
+        [
+            (Constraint::Jurisdiction, "add `de` to the jurisdictions of the task class".to_owned()),
+            (Constraint::Quality, "lower `minQuality` of the task class to 70".to_owned()),
+        ]
+    );
+}
+
+/// A law that class and profile both exclude takes two changes, so no single one is offered.
+#[test]
+fn two_changes_are_no_relaxation() {
+    let mut case = Case::new(vec![model("a")]);
+    let only = |law: &str| Constraints { jurisdictions: [law.into()].into(), ..Constraints::default() };
+    case.class = Some(class(only("de")));
+    case.profile = Some(profile(only("eu")));
+    let ask = case.ask();
+    let choice = choose(&ask).unwrap();
+    assert!(choice.relaxations.is_empty());
+    assert_eq!(choice.binding, Some(Constraint::Jurisdiction));
+}
+
+/// A catalogue of the largest size, under lists of the largest size, is no trouble.
+#[test]
+fn two_thousand_models_are_chosen_from() {
+    let mut case = Case::new((0..2_000).map(|it| model(&format!("m{it}"))).collect());
+    let models = (1_800..2_000).map(|it| format!("one/m{it}").into()).collect();
+    case.class = Some(class(Constraints { models, ..Constraints::default() }));
+    assert_eq!(case.ranked().len(), 200);
+    assert_eq!(case.ranked()[0], "one/m1800");
+}

@@ -1,0 +1,147 @@
+//! What the results of tools bring into a context.
+
+use crate::state::gateway::routing::{Routing, ToolRule};
+use crate::value::glob;
+
+/// What tools bring in where a workspace has no table of its own, the first that covers a name: folded globs and
+/// sources. No tool of it is a sink.
+const DEFAULT: [(&str, &str); 27] = [
+    ("mcp*", "mcp"),
+    ("*mail*", "email"),
+    ("*webfetch*", "web"),
+    ("*websearch*", "web"),
+    ("fetch*", "web"),
+    ("*fetchurl*", "web"),
+    ("*browse*", "web"),
+    ("*googlesearch*", "web"),
+    ("*internetsearch*", "web"),
+    ("search", "web"),
+    ("*bash*", "tool_result"),
+    ("*shell*", "tool_result"),
+    ("*terminal*", "tool_result"),
+    ("*runcommand*", "tool_result"),
+    ("exec*", "tool_result"),
+    ("read", "file"),
+    ("*readfile*", "file"),
+    ("readmany*", "file"),
+    ("*viewfile*", "file"),
+    ("view", "file"),
+    ("notebookread", "file"),
+    ("grep*", "file"),
+    ("ripgrep", "file"),
+    ("glob", "file"),
+    ("ls", "file"),
+    ("*listdir*", "file"),
+    ("*searchfile*", "file"),
+];
+
+/// What any other tool brings in.
+const OTHER: &str = "tool";
+
+/// What one tool's results count as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolMeaning<'a> {
+    /// The source.
+    pub source: &'a str,
+    /// Whether an action that calls it is a sink.
+    pub sink: bool,
+}
+
+impl Routing {
+    /// What a tool's results count as, by the first rule of the table that covers its name. Names and globs are compared
+    /// in lower case without `_` and `-`; what no rule covers is `tool`.
+    #[must_use]
+    pub fn meaning_of(&self, tool: &str) -> ToolMeaning<'_> {
+        let name = folded(tool);
+        let other = ToolMeaning { source: OTHER, sink: false };
+        match &self.tools {
+            Some(table) => {
+                let rule = table.iter().find(|it| glob::covers_text(&folded(&it.tool), &name));
+                rule.map_or(other, |it| ToolMeaning { source: it.source.as_str(), sink: it.sink })
+            }
+            None => {
+                let rule = DEFAULT.iter().find(|(glob, _)| glob::covers_text(glob, &name));
+                rule.map_or(other, |(_, source)| ToolMeaning { source, sink: false })
+            }
+        }
+    }
+
+    /// The table in force: the workspace's own, else the default one with its last row for all others.
+    pub fn tool_table(&self) -> impl Iterator<Item = (&str, &str, bool)> {
+        let own = self.tools.iter().flatten().map(row);
+        let default = DEFAULT.into_iter().chain([("*", OTHER)]).map(|(tool, source)| (tool, source, false));
+        own.chain(default.filter(|_| self.tools.is_none()))
+    }
+}
+
+fn row(rule: &ToolRule) -> (&str, &str, bool) {
+    (&rule.tool, rule.source.as_str(), rule.sink)
+}
+
+/// A name as it is compared.
+fn folded(name: &str) -> String {
+    name.chars().filter(|it| !matches!(it, '_' | '-')).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::value::id::WorkspaceId;
+    use crate::value::text::Source;
+
+    fn routing() -> Routing {
+        Routing::new(WorkspaceId::parse("wsp_01ARZ3NDEKTSV4RRFFQ69G5FAV").unwrap())
+    }
+
+    /// What coding clients and frameworks call their tools finds its source, however it is written.
+    #[test]
+    fn tools_of_the_clients_have_their_sources() {
+        let routing = routing();
+        for (tool, source) in [
+            ("WebFetch", "web"),
+            ("web_search", "web"),
+            ("fetch", "web"),
+            ("Bash", "tool_result"),
+            ("local_shell", "tool_result"),
+            ("run_terminal_cmd", "tool_result"),
+            ("exec_command", "tool_result"),
+            ("Read", "file"),
+            ("read_file", "file"),
+            ("Grep", "file"),
+            ("grep_search", "file"),
+            ("gmail_read", "email"),
+            ("read-mail", "email"),
+            ("mcp__github__fetch", "mcp"),
+            ("MCP__mail__send", "mcp"),
+            ("crm_lookup", "tool"),
+            ("", "tool"),
+        ] {
+            assert_eq!(routing.meaning_of(tool), ToolMeaning { source, sink: false }, "{tool}");
+        }
+    }
+
+    /// A table of one's own stands alone: its first rule wins, and names are folded on both sides.
+    #[test]
+    fn an_own_table_replaces_the_default() {
+        let rule = |tool: &str, source: &str, sink| ToolRule {
+            tool: tool.into(),
+            source: Source::parse(source).unwrap(),
+            sink,
+        };
+        let mut routing = routing();
+        routing.tools = Some(vec![rule("Wire_Transfer*", "api", true), rule("*transfer*", "document", false)]);
+        assert_eq!(routing.meaning_of("wire-transfer_now"), ToolMeaning { source: "api", sink: true });
+        assert_eq!(routing.meaning_of("transfer"), ToolMeaning { source: "document", sink: false });
+        assert_eq!(routing.meaning_of("WebFetch"), ToolMeaning { source: "tool", sink: false });
+        assert_eq!(routing.tool_table().count(), 2);
+    }
+
+    /// Every row of the default table is written folded.
+    #[test]
+    fn the_default_table_is_folded() {
+        for (tool, _, _) in routing().tool_table() {
+            assert_eq!(folded(tool), tool);
+        }
+    }
+}

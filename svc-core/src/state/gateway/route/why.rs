@@ -1,0 +1,103 @@
+//! Why routing says what it says, in a few sentences for people.
+
+use super::{Candidate, Choice, Constraint, NotServed, yields};
+use crate::refusal::{Refusal, RelaxationText};
+use crate::state::gateway::routing::Objective;
+
+impl Objective {
+    /// Every objective.
+    pub const ALL: [Self; 5] = [Self::Balanced, Self::Cost, Self::Quality, Self::Latency, Self::Sovereign];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Balanced => "balanced",
+            Self::Cost => "cost",
+            Self::Quality => "quality",
+            Self::Latency => "latency",
+            Self::Sovereign => "sovereign",
+        }
+    }
+
+    /// The objective with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+}
+
+impl Choice<'_> {
+    /// Why, the weightiest first: which model was chosen by what, what is known of it, what rejected others.
+    #[must_use]
+    pub fn why(&self) -> Vec<String> {
+        let all = self.ranked.len() + self.rejected.len();
+        let mut why = match self.best() {
+            Some(best) => self.why_best(best, all),
+            None if all == 0 => vec!["the workspace has no models".to_owned()],
+            None => vec![format!("none of {all} models qualifies")],
+        };
+        if let Some(binding) = self.binding {
+            why.push(format!("`{}` is the constraint that binds", binding.as_str()));
+        }
+        let broken = Constraint::ALL.into_iter().map(|it| {
+            let models = self.rejected.iter().filter(|model| model.broken.has(it)).count();
+            (models, it)
+        });
+        let broken: Vec<_> = broken.filter(|it| it.0 > 0).map(|(n, it)| format!("`{}` {n}", it.as_str())).collect();
+        if !broken.is_empty() {
+            why.push(format!("rejected by constraint: {}", broken.join(", ")));
+        }
+        why
+    }
+
+    fn why_best(&self, best: &Candidate<'_>, all: usize) -> Vec<String> {
+        let objective = self.objective.as_str();
+        let mut why =
+            vec![format!("{best} ranks first of {} that qualify, of {all}, by `{objective}`", self.ranked.len())];
+        if let Some(cost) = best.cost {
+            why.push(format!("the call costs at most {cost} micros there"));
+        }
+        why.push(format!("its quality here is {} of 100", best.quality));
+        if let Some(ms) = best.latency_ms {
+            why.push(format!("its first token usually comes after {ms} ms"));
+        }
+        if best.multiplier != yields::EVEN {
+            why.push(format!("its yield multiplies the score by {}", thousandths(best.multiplier)));
+        }
+        why
+    }
+}
+
+impl Choice<'_> {
+    /// What is refused where policy acts and no model satisfies it.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        if !self.ranked.is_empty() {
+            return None;
+        }
+        let relaxations = self.relaxations.iter().map(|it| RelaxationText {
+            constraint: it.constraint.as_str().into(),
+            change: it.change.to_string().into(),
+            admits: it.admits.iter().map(|it| it.to_string().into()).collect(),
+        });
+        Some(Refusal::policy_conflict(self.binding.map(Constraint::as_str), relaxations.collect()))
+    }
+}
+
+impl NotServed {
+    /// What is refused where this model was asked for.
+    #[must_use]
+    pub fn refusal(&self, name: &str) -> Refusal {
+        match self {
+            Self::Unknown { nearest } => Refusal::unknown_model(name, nearest.as_deref()),
+            Self::Off => Refusal::invalid_field("model", "names a model that is switched off"),
+        }
+    }
+}
+
+/// Thousandths as a decimal with three places: what `x-svc-yield-multiplier` holds.
+#[must_use]
+pub fn thousandths(number: u64) -> String {
+    format!("{}.{:03}", number / 1_000, number % 1_000)
+}

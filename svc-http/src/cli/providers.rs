@@ -1,0 +1,230 @@
+//! The providers of models that `svc dev` begins with: those whose keys are in the environment, else a stand-in.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::net::{Ipv4Addr, TcpListener};
+
+use svc_core::refusal::Refusal;
+use svc_core::rules::gateway::models::{NewModel, Set as ModelSet};
+use svc_core::rules::gateway::routing::{Edit, EditRouting};
+use svc_core::rules::gateway::upstreams::{NewKey, Set};
+use svc_core::rules::people::by::By;
+use svc_core::state::gateway::listing::{Listed, shipped};
+use svc_core::state::gateway::{Capability, Dialect, Prices, Quality, Routing, TokenPrices, UpstreamKey};
+use svc_core::value::MicroUsd;
+use svc_core::value::id::{UpstreamId, WorkspaceId};
+use svc_core::value::text::{ModelName, UpstreamName, UrlText};
+use svc_http::mock::Mock;
+use svc_http::serve::runtime;
+use svc_store::Gate;
+
+use super::output::Problem;
+
+/// A provider whose key may be in the environment.
+struct Known {
+    variable: &'static str,
+    name: &'static str,
+    dialect: Dialect,
+    base_url: &'static str,
+    /// How its models' ids begin.
+    models: &'static [&'static str],
+}
+
+const KNOWN: [Known; 2] = [
+    Known {
+        variable: "OPENAI_API_KEY",
+        name: "openai",
+        dialect: Dialect::Chat,
+        base_url: "https://api.openai.com/v1",
+        models: &["gpt-", "o3", "o4"],
+    },
+    Known {
+        variable: "ANTHROPIC_API_KEY",
+        name: "anthropic",
+        dialect: Dialect::Messages,
+        base_url: "https://api.anthropic.com",
+        models: &["claude-"],
+    },
+];
+
+/// The stand-in's names as a provider: one for each API.
+const DEMO: [(&str, Dialect); 2] = [("demo", Dialect::Chat), ("demo-messages", Dialect::Messages)];
+/// The stand-in's models: what each is called, its quality, and what a million tokens of input and output cost in micros.
+const DEMO_MODELS: [(&str, u8, u64, u64); 2] =
+    [("demo-large", 80, 3_000_000, 15_000_000), ("demo-small", 50, 250_000, 1_000_000)];
+
+/// What model traffic goes to.
+pub(crate) enum Providers {
+    /// Providers by their names.
+    Real(Vec<&'static str>),
+    /// The stand-in.
+    Demo,
+}
+
+impl Providers {
+    /// What is told of them at the start.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Self::Real(names) => format!("Models are called at {}.", names.join(" and ")),
+            Self::Demo => {
+                "Models are answered by a demonstration upstream (`demo-large`, `demo-small`): set OPENAI_API_KEY or \
+                 ANTHROPIC_API_KEY for real ones."
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// Has the workspace know the providers whose keys are in the environment, or, where there are none and it knows no others,
+/// a stand-in that runs as long as this process.
+///
+/// # Errors
+/// [`Problem`] where the store takes nothing more or the stand-in cannot start.
+pub(crate) fn ensure(gate: &Gate, workspace: WorkspaceId) -> Result<Providers, Problem> {
+    let mut real = Vec::new();
+    for known in &KNOWN {
+        let key = env::var(known.variable).unwrap_or_default();
+        if !key.trim().is_empty() {
+            keep_real(gate, workspace, known, key.trim())?;
+            real.push(known.name);
+        }
+    }
+    let own =
+        routing(gate, workspace)?.upstreams.iter().any(|it| !DEMO.iter().any(|(name, _)| *name == it.name.as_str()));
+    if !real.is_empty() || own {
+        return Ok(Providers::Real(if real.is_empty() { vec!["the workspace's own upstreams"] } else { real }));
+    }
+    let (chat, messages) = stand_in()?;
+    for ((name, dialect), base_url) in DEMO.into_iter().zip([chat, messages]) {
+        let set = vec![
+            Set::Name(own_value(UpstreamName::parse(name))?),
+            Set::Kind(dialect),
+            Set::BaseUrl(own_value(UrlText::parse(&base_url))?),
+            Set::Key(seal(gate, workspace, "demonstration")?),
+        ];
+        let known = routing(gate, workspace)?.upstreams.iter().find(|it| it.name.as_str() == name).map(|it| it.id);
+        match known {
+            // The stand-in listens on another port at each start.
+            Some(id) => edit(gate, workspace, Edit::ChangeUpstream(id, set)).map(drop)?,
+            None => {
+                let id = edit(gate, workspace, Edit::CreateUpstream(set))?;
+                demo_models(gate, workspace, id)?;
+            }
+        }
+    }
+    Ok(Providers::Demo)
+}
+
+fn keep_real(gate: &Gate, workspace: WorkspaceId, known: &Known, key: &str) -> Result<(), Problem> {
+    let before = routing(gate, workspace)?.upstreams.iter().find(|it| it.name.as_str() == known.name).map(|it| it.id);
+    let sealed = Set::Key(seal(gate, workspace, key)?);
+    if let Some(id) = before {
+        return edit(gate, workspace, Edit::ChangeUpstream(id, vec![sealed])).map(drop);
+    }
+    let set = vec![
+        Set::Name(own_value(UpstreamName::parse(known.name))?),
+        Set::Kind(known.dialect),
+        Set::BaseUrl(own_value(UrlText::parse(known.base_url))?),
+        sealed,
+        Set::Jurisdiction(Some("us".into())),
+    ];
+    let id = edit(gate, workspace, Edit::CreateUpstream(set))?;
+    let theirs = |name: &str| known.models.iter().any(|it| name.starts_with(it));
+    for (name, listed) in shipped().models.iter().filter(|(name, _)| theirs(name)) {
+        make(
+            gate,
+            workspace,
+            NewModel { upstream: id, name: own_value(ModelName::parse(name))?, known: sets(listed), set: Vec::new() },
+        )?;
+    }
+    Ok(())
+}
+
+/// What the shipped table knows of a model, as settings.
+fn sets(listed: &Listed) -> Vec<ModelSet> {
+    let aliases: BTreeSet<ModelName> = listed.aliases.iter().filter_map(|it| ModelName::parse(it).ok()).collect();
+    let mut sets = vec![ModelSet::Aliases(aliases), ModelSet::Prices(listed.prices.clone().map(Box::new))];
+    sets.extend(listed.jurisdiction.clone().map(|it| ModelSet::Jurisdiction(Some(it))));
+    sets.extend(listed.context_window.map(ModelSet::ContextWindow));
+    sets.extend(listed.max_output.map(ModelSet::MaxOutput));
+    sets.extend(listed.capabilities.clone().map(ModelSet::Capabilities));
+    sets.extend(listed.retention.map(ModelSet::Retention));
+    sets.extend(listed.quality.clone().map(ModelSet::Quality));
+    sets.extend(listed.figures.map(ModelSet::Figures));
+    sets
+}
+
+fn demo_models(gate: &Gate, workspace: WorkspaceId, upstream: UpstreamId) -> Result<(), Problem> {
+    for (name, quality, input, output) in DEMO_MODELS {
+        let tokens = TokenPrices {
+            input: MicroUsd::new(input),
+            cached_input: Some(MicroUsd::new(input / 10)),
+            output: MicroUsd::new(output),
+            ..TokenPrices::default()
+        };
+        let set = vec![
+            ModelSet::Quality(Quality { general: quality, by_class: std::collections::BTreeMap::new() }),
+            ModelSet::Prices(Some(Box::new(Prices { tokens, ..Prices::default() }))),
+            ModelSet::Capabilities(BTreeSet::from([
+                Capability::Tools,
+                Capability::Vision,
+                Capability::Streaming,
+                Capability::Json,
+                Capability::Reasoning,
+            ])),
+        ];
+        make(gate, workspace, NewModel { upstream, name: own_value(ModelName::parse(name))?, known: Vec::new(), set })?;
+    }
+    Ok(())
+}
+
+/// Starts the stand-in on a thread of its own: its base addresses for chat and for messages.
+fn stand_in() -> Result<(String, String), Problem> {
+    let cannot = |error: std::io::Error| {
+        Problem::new(
+            format!("the demonstration upstream cannot start: {error}"),
+            "Look at this user's limits of threads and open files.",
+        )
+    };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(cannot)?;
+    let address = listener.local_addr().map_err(cannot)?;
+    let runtime = runtime(std::num::NonZeroUsize::new(1)).map_err(cannot)?;
+    std::thread::Builder::new()
+        .name("demo-upstream".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                // It answers until the process ends.
+                match Mock::start(listener) {
+                    Ok(_mock) => std::future::pending::<()>().await,
+                    Err(error) => tracing::error!(%error, "the demonstration upstream stopped"),
+                }
+            });
+        })
+        .map_err(cannot)?;
+    Ok((format!("http://{address}/v1"), format!("http://{address}")))
+}
+
+fn make(gate: &Gate, workspace: WorkspaceId, new: NewModel) -> Result<(), Problem> {
+    gate.execute(EditRouting { by: By::Program, workspace, edit: Edit::CreateModel(new) })?;
+    Ok(())
+}
+
+fn edit(gate: &Gate, workspace: WorkspaceId, edit: Edit) -> Result<UpstreamId, Problem> {
+    let same = if let Edit::ChangeUpstream(id, _) = &edit { Some(*id) } else { None };
+    let edited = gate.execute(EditRouting { by: By::Program, workspace, edit })?;
+    edited.upstream.or(same).ok_or_else(|| Problem::plain("an upstream was not made".to_owned()))
+}
+
+fn routing(gate: &Gate, workspace: WorkspaceId) -> Result<std::sync::Arc<Routing>, Problem> {
+    Ok(gate.read(|scope| scope.get::<Routing>(workspace)?.ok_or_else(|| Refusal::internal().into()))?)
+}
+
+fn seal(gate: &Gate, workspace: WorkspaceId, key: &str) -> Result<NewKey, Problem> {
+    let sealed = gate.seal(&UpstreamKey::purpose(workspace), key.as_bytes())?.into();
+    let hint: String = key.chars().skip(key.chars().count().saturating_sub(4)).collect();
+    Ok(NewKey { sealed, hint: hint.into() })
+}
+
+fn own_value<T>(read: Result<T, svc_core::value::Invalid>) -> Result<T, Problem> {
+    read.map_err(|why| Problem::plain(format!("a built-in name {why}")))
+}

@@ -1,0 +1,327 @@
+//! How the providers fare that this node calls: usual latencies, failures, and circuits that open and are probed.
+//!
+//! A model's circuit opens after so many failures in a row. While it is open its model is ranked last; when its time is up
+//! it is ranked again as any other, and the first call that asks [`Health::admits`] is the probe: others go elsewhere until
+//! that came back. A probe that fails opens the circuit again, for twice as long.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use svc_core::state::gateway::route::{Circuit, Health as Seen, Standing};
+use svc_core::value::id::UpstreamId;
+use svc_core::value::text::ModelName;
+use svc_core::value::{Span, Timestamp};
+
+/// Failures in a row that open a circuit.
+const FAILURES_MAX: u32 = 5;
+/// How long a circuit stays open at first, and at most.
+const OPEN: (Span, Span) = (Span::seconds(10), Span::minutes(5));
+/// After how long a probe that never came back is taken for lost.
+const PROBE: Span = Span::minutes(2);
+/// For how long one picture of the models serves, where no circuit moves.
+const PICTURE: Span = Span::millis(250);
+/// Models that are remembered; of more, the one not called for the longest is forgotten.
+const MODELS_MAX: usize = 4_096;
+/// Characters of an error that are remembered.
+const ERROR_CHARS_MAX: usize = 200;
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was answered; after how many milliseconds the first token came, where it was measured.
+    Answered(Option<u64>),
+    /// The provider failed, or did not answer in time.
+    Failed,
+    /// The provider refused for a reason that lies with the request, or the client went away: it says nothing of health.
+    Neither,
+}
+
+/// How the models fare, as this node sees it. Bounded in memory, and forgotten when the server stops.
+#[derive(Debug, Default)]
+pub struct Health(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    models: BTreeMap<(UpstreamId, ModelName), Model>,
+    errors: BTreeMap<UpstreamId, Box<str>>,
+    picture: Option<(Timestamp, Arc<Seen>)>,
+}
+
+#[derive(Clone, Debug)]
+struct Model {
+    latency_ms: Option<u64>,
+    answered: u64,
+    failed: u64,
+    in_a_row: u32,
+    open: Option<Open>,
+    called_at: Timestamp,
+}
+
+/// An open circuit.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    until: Timestamp,
+    lasts: Span,
+    probed_at: Option<Timestamp>,
+}
+
+impl Health {
+    /// Whether a call may be sent to a model now. An open circuit admits nobody before its time is up, and one call after:
+    /// whoever is admitted tells by [`record`](Self::record) what came of it.
+    #[must_use]
+    pub fn admits(&self, upstream: UpstreamId, model: &ModelName, now: Timestamp) -> bool {
+        let mut inner = self.lock();
+        let Some(open) = inner.models.get_mut(&(upstream, model.clone())).and_then(|it| it.open.as_mut()) else {
+            return true;
+        };
+        if now < open.until || open.probed_at.is_some_and(|it| now.since(it) < PROBE) {
+            return false;
+        }
+        open.probed_at = Some(now);
+        inner.picture = None;
+        true
+    }
+
+    /// Notes what came of a call. `error` is what people are shown of a failure; it holds no secret.
+    pub fn record(
+        &self,
+        upstream: UpstreamId,
+        model: &ModelName,
+        outcome: Outcome,
+        error: Option<&str>,
+        now: Timestamp,
+    ) {
+        let mut inner = self.lock();
+        if let (Outcome::Failed, Some(error)) = (outcome, error) {
+            inner.errors.insert(upstream, error.chars().take(ERROR_CHARS_MAX).collect::<String>().into());
+        }
+        let key = (upstream, model.clone());
+        if !inner.models.contains_key(&key) {
+            inner.make_room();
+        }
+        let known = inner.models.entry(key).or_insert_with(|| Model::new(now));
+        let before = known.open.is_some();
+        known.note(outcome, now);
+        if before || known.open.is_some() {
+            inner.picture = None;
+        }
+    }
+
+    /// How the models fare now; at most a quarter of a second old, but for circuits, which are as they are.
+    #[must_use]
+    pub fn snapshot(&self, now: Timestamp) -> Arc<Seen> {
+        let mut inner = self.lock();
+        if let Some((at, seen)) = &inner.picture
+            && (Span::millis(0)..PICTURE).contains(&now.since(*at))
+        {
+            return Arc::clone(seen);
+        }
+        let mut seen = Seen::default();
+        for ((upstream, model), it) in &inner.models {
+            seen.set(*upstream, model.clone(), it.standing(now));
+        }
+        let seen = Arc::new(seen);
+        inner.picture = Some((now, Arc::clone(&seen)));
+        seen
+    }
+
+    /// What a provider's newest failure said.
+    #[must_use]
+    pub fn last_error(&self, upstream: UpstreamId) -> Option<Box<str>> {
+        self.lock().errors.get(&upstream).cloned()
+    }
+
+    /// Calls of a model since the server started: answered and failed.
+    #[must_use]
+    pub fn counts(&self, upstream: UpstreamId, model: &ModelName) -> (u64, u64) {
+        self.lock().models.get(&(upstream, model.clone())).map_or((0, 0), |it| (it.answered, it.failed))
+    }
+
+    /// A panic elsewhere leaves figures that are still figures.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn make_room(&mut self) {
+        if self.models.len() < MODELS_MAX {
+            return;
+        }
+        let oldest = self.models.iter().min_by_key(|(_, it)| it.called_at).map(|(key, _)| key.clone());
+        if let Some(oldest) = oldest {
+            self.models.remove(&oldest);
+            if !self.models.keys().any(|(upstream, _)| *upstream == oldest.0) {
+                self.errors.remove(&oldest.0);
+            }
+        }
+    }
+}
+
+impl Model {
+    const fn new(now: Timestamp) -> Self {
+        Self { latency_ms: None, answered: 0, failed: 0, in_a_row: 0, open: None, called_at: now }
+    }
+
+    fn note(&mut self, outcome: Outcome, now: Timestamp) {
+        self.called_at = now;
+        match outcome {
+            Outcome::Answered(ms) => {
+                // A mean that forgets: an eighth of each new figure.
+                let mean = |ms: u64| self.latency_ms.map_or(ms, |old| (old.saturating_mul(7).saturating_add(ms)) / 8);
+                self.latency_ms = ms.map(mean).or(self.latency_ms);
+                self.answered = self.answered.saturating_add(1);
+                self.in_a_row = 0;
+                self.open = None;
+            }
+            Outcome::Failed => {
+                self.failed = self.failed.saturating_add(1);
+                self.in_a_row = self.in_a_row.saturating_add(1);
+                self.open = match self.open {
+                    // What was sent before the circuit opened says nothing new.
+                    Some(open) if open.probed_at.is_none() => Some(open),
+                    Some(open) => {
+                        let lasts = Span::millis(open.lasts.as_millis().saturating_mul(2).min(OPEN.1.as_millis()));
+                        Some(Open { until: now.plus(lasts), lasts, probed_at: None })
+                    }
+                    None if self.in_a_row >= FAILURES_MAX => {
+                        Some(Open { until: now.plus(OPEN.0), lasts: OPEN.0, probed_at: None })
+                    }
+                    None => None,
+                };
+            }
+            Outcome::Neither => {
+                if let Some(open) = &mut self.open {
+                    open.probed_at = None;
+                }
+            }
+        }
+    }
+
+    fn standing(&self, now: Timestamp) -> Standing {
+        let circuit = match &self.open {
+            Some(open) if now < open.until || open.probed_at.is_some_and(|it| now.since(it) < PROBE) => Circuit::Open,
+            Some(_) => Circuit::Degraded,
+            None if self.in_a_row > 0 => Circuit::Degraded,
+            None => Circuit::Ok,
+        };
+        Standing { circuit, latency_ms: self.latency_ms }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use svc_core::value::Id as _;
+
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    fn names() -> (UpstreamId, ModelName) {
+        (UpstreamId::from_bits(1), ModelName::parse("large").unwrap())
+    }
+
+    /// A circuit with the failures that open it, opened at zero.
+    fn opened() -> (Health, UpstreamId, ModelName) {
+        let health = Health::default();
+        let (upstream, model) = names();
+        for number in 0..FAILURES_MAX {
+            assert!(health.admits(upstream, &model, at(0)), "{number}");
+            health.record(upstream, &model, Outcome::Failed, Some("refused"), at(0));
+        }
+        (health, upstream, model)
+    }
+
+    fn circuit(health: &Health, upstream: UpstreamId, model: &ModelName, now: i64) -> Circuit {
+        health.snapshot(at(now)).of(upstream, model).circuit
+    }
+
+    /// Failures in a row open a circuit; an answer between them does not let them.
+    #[test]
+    fn failures_in_a_row_open_a_circuit() {
+        let health = Health::default();
+        let (upstream, model) = names();
+        for _ in 0..3 {
+            for _ in 1..FAILURES_MAX {
+                health.record(upstream, &model, Outcome::Failed, None, at(0));
+            }
+            health.record(upstream, &model, Outcome::Answered(Some(5)), None, at(0));
+        }
+        assert!(health.admits(upstream, &model, at(0)));
+        let (health, upstream, model) = opened();
+        assert!(!health.admits(upstream, &model, at(9_999)));
+        assert_eq!(circuit(&health, upstream, &model, 9_999), Circuit::Open);
+        assert_eq!(health.last_error(upstream).as_deref(), Some("refused"));
+        assert_eq!(health.counts(upstream, &model), (0, 5));
+    }
+
+    /// When the time is up one call probes; the others wait for what comes of it.
+    #[test]
+    fn one_call_probes() {
+        let (health, upstream, model) = opened();
+        assert_eq!(circuit(&health, upstream, &model, 10_000), Circuit::Degraded);
+        assert!(health.admits(upstream, &model, at(10_000)));
+        assert!(!health.admits(upstream, &model, at(10_000)));
+        assert_eq!(circuit(&health, upstream, &model, 10_001), Circuit::Open);
+        health.record(upstream, &model, Outcome::Answered(None), None, at(10_100));
+        assert!(health.admits(upstream, &model, at(10_100)));
+        assert_eq!(circuit(&health, upstream, &model, 10_101), Circuit::Ok);
+    }
+
+    /// A probe that fails opens the circuit for twice as long, up to five minutes; one that never comes back is lost.
+    #[test]
+    fn a_failed_probe_opens_for_longer() {
+        let (health, upstream, model) = opened();
+        let mut now = 10_000;
+        for lasts in [20_000, 40_000, 80_000, 160_000, 300_000, 300_000] {
+            assert!(health.admits(upstream, &model, at(now)));
+            health.record(upstream, &model, Outcome::Failed, None, at(now));
+            assert!(!health.admits(upstream, &model, at(now + lasts - 1)), "{lasts}");
+            now += lasts;
+        }
+        assert!(health.admits(upstream, &model, at(now)));
+        assert!(!health.admits(upstream, &model, at(now + 119_999)));
+        assert!(health.admits(upstream, &model, at(now + 120_000)));
+        health.record(upstream, &model, Outcome::Neither, None, at(now + 120_001));
+        assert!(health.admits(upstream, &model, at(now + 120_002)), "a probe that says nothing is no probe");
+    }
+
+    /// What was sent before the circuit opened and fails later keeps it open no longer.
+    #[test]
+    fn late_failures_change_nothing() {
+        let (health, upstream, model) = opened();
+        health.record(upstream, &model, Outcome::Failed, None, at(9_000));
+        assert!(health.admits(upstream, &model, at(10_000)));
+    }
+
+    /// Latency is a mean that forgets.
+    #[test]
+    fn latency_is_a_mean_that_forgets() {
+        let health = Health::default();
+        let (upstream, model) = names();
+        let latency = |now| health.snapshot(at(now)).of(upstream, &model).latency_ms;
+        assert_eq!(latency(0), None);
+        health.record(upstream, &model, Outcome::Answered(Some(800)), None, at(1_000));
+        assert_eq!(latency(2_000), Some(800));
+        health.record(upstream, &model, Outcome::Answered(Some(0)), None, at(2_001));
+        assert_eq!(latency(2_002), Some(800), "one picture serves for a while");
+        assert_eq!(latency(2_250), Some(700));
+    }
+
+    /// However many models are called, so many are remembered.
+    #[test]
+    fn memory_is_bounded() {
+        let health = Health::default();
+        for number in 0..MODELS_MAX + 10 {
+            let (upstream, now) = (UpstreamId::from_bits(number as u128), at(i64::try_from(number).unwrap()));
+            let model = ModelName::parse("m").unwrap();
+            health.record(upstream, &model, Outcome::Failed, Some(&"x".repeat(1_000)), now);
+        }
+        let inner = health.lock();
+        assert_eq!((inner.models.len(), inner.errors.len()), (MODELS_MAX, MODELS_MAX));
+        assert!(inner.errors.values().all(|it| it.len() == ERROR_CHARS_MAX));
+    }
+}

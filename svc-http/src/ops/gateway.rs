@@ -1,0 +1,183 @@
+//! Model calls: read, looked through for what must not go out, admitted, sent, metered.
+
+mod asked;
+mod metered;
+mod notes;
+mod run;
+mod running;
+mod scan;
+mod targets;
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+use svc_core::dialect::Body;
+use svc_core::refusal::Refusal;
+use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, admit_call};
+use svc_core::rules::gateway::outcome::ReportOutcome;
+use svc_core::rules::gateway::payer::CallKey;
+use svc_core::rules::gateway::show::call_of;
+use svc_core::state::gateway::{Demand, Dialect, tokens_of};
+use svc_core::state::people::DataLoss;
+use svc_core::store::{Found, Range, Record};
+use svc_core::value::Id as _;
+use svc_core::value::id::CallId;
+use svc_core::value::link::Index;
+
+use self::asked::Asked;
+use self::run::{Run, Wanted};
+pub(crate) use self::running::RunningCalls;
+pub(crate) use self::scan::DataLossSettings;
+pub(crate) use self::targets::Targets;
+use super::{Caller, GateService};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::routes::GatewayOp;
+use crate::wire;
+use crate::wire::page::Query;
+
+/// Answers one of these routes.
+pub(super) async fn answer(
+    service: &GateService,
+    op: GatewayOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let key = match op {
+        GatewayOp::Calls => return list(service, caller, call, Index::CallsOf),
+        GatewayOp::Tasks => return list(service, caller, call, Index::TasksOf),
+        GatewayOp::Chat | GatewayOp::Messages | GatewayOp::CountTokens | GatewayOp::Outcome | GatewayOp::Call => {
+            caller.payer()?
+        }
+    };
+    match op {
+        GatewayOp::Calls | GatewayOp::Tasks => Err(Refusal::internal()),
+        GatewayOp::Chat => carry(service, Dialect::Chat, key, call).await,
+        GatewayOp::Messages => carry(service, Dialect::Messages, key, call).await,
+        GatewayOp::CountTokens => count(service, key, call).await,
+        GatewayOp::Outcome => {
+            let report = wire::outcome::read(&call.body)?;
+            let (task, status) = (report.task, report.status);
+            let task = service.run(ReportOutcome { caller: key.clone(), task, status }).await?;
+            Ok(Answer::json(wire::outcome::write(&task)))
+        }
+        GatewayOp::Call => {
+            let id = call.param_id::<CallId>("cal")?;
+            let found = service.read(|scope| call_of(scope, key, id))?;
+            Ok(Answer::json(wire::call::write(&found)))
+        }
+    }
+}
+
+/// Calls or tasks of a workspace, newest first.
+fn list(service: &GateService, caller: &Caller, call: &Call, index: Index) -> Result<Answer, Refusal> {
+    let (_, workspace) = caller.by()?;
+    let mut query = Query::of(&call.uri);
+    let page = query.page(index.name());
+    query.finish()?;
+    let range = Range { newest_first: true, ..Range::all(index, workspace.bits(), 0) };
+    let found = service.scan(&page.of(range))?;
+    let item = |found: &Found| {
+        Ok(match found.row.record.as_ref() {
+            Some(Record::Call(it)) => Some(wire::call::item(it)),
+            Some(Record::Task(it)) => Some(wire::outcome::item(it)),
+            _ => None,
+        })
+    };
+    Ok(Answer::json(page.answer(&found, item)?))
+}
+
+/// Carries a call to a model and its answer back.
+async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
+    let (asked, mut body) = asked::read(dialect, &call.headers, &call.body)?;
+    // Before it is admitted, so that a freeze that comes right after finds it.
+    let seat = service.running.enter(key.binding.workspace, key.agent());
+    let mut setting = service.data_loss.of(key.binding.workspace);
+    loop {
+        let (seen, findings) = scan::look(setting, &body).await;
+        if let Some(seen) = seen {
+            body = seen;
+        }
+        let demand = Arc::new(body.demand());
+        let command = command(service, key, &asked, &demand, findings, setting);
+        let admission = if asked.dry {
+            service.read(|scope| admit_call(scope, &command))?
+        } else {
+            service.run(command.clone()).await?
+        };
+        match admission {
+            Admission::Refused(refusal) => return Err(refusal),
+            Admission::Rescan(now) => {
+                service.data_loss.set(key.binding.workspace, now);
+                setting = now;
+            }
+            Admission::Admitted(admitted) if asked.dry => return Ok(dry(&admitted)),
+            Admission::Admitted(admitted) => {
+                let wanted = Wanted { seat, asked, body, demand };
+                return Run::new(service, key.clone(), wanted, *admitted, call).answer().await;
+            }
+        }
+    }
+}
+
+fn command(
+    service: &GateService,
+    key: &CallKey,
+    asked: &Asked,
+    demand: &Arc<Demand>,
+    findings: std::collections::BTreeMap<Box<str>, u32>,
+    setting: DataLoss,
+) -> AdmitCall {
+    AdmitCall {
+        caller: key.clone(),
+        demand: Arc::clone(demand),
+        class: asked.class.clone(),
+        task: asked.task.clone(),
+        objective: asked.objective,
+        oversight: asked.oversight,
+        session: asked.session.clone(),
+        health: service.health.snapshot(service.gate.now()),
+        findings,
+        scanned_under: setting,
+        plans: service.plans,
+        total_ms: u64::try_from(service.upstreams.times().total.as_millis()).unwrap_or(u64::MAX),
+        dry: asked.dry,
+    }
+}
+
+/// What a call would have come to: a preview, and where each budget stands.
+fn dry(admitted: &Admitted) -> Answer {
+    notes::onto(Answer::json(wire::call::dry(admitted)), admitted, false)
+}
+
+/// Counts a request's tokens where its provider counts, else estimates them and says so.
+async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
+    let asked = asked::headers(Dialect::Messages, &call.headers)?;
+    let mut body = Body::read_count(&call.body)?;
+    let mut setting = service.data_loss.of(key.binding.workspace);
+    loop {
+        let (seen, findings) = scan::look(setting, &body).await;
+        if let Some(seen) = seen {
+            body = seen;
+        }
+        let demand = Arc::new(body.demand());
+        let mut command = command(service, key, &asked, &demand, findings, setting);
+        command.dry = true;
+        match service.read(|scope| admit_call(scope, &command))? {
+            Admission::Refused(refusal) => return Err(refusal),
+            Admission::Rescan(now) => {
+                service.data_loss.set(key.binding.workspace, now);
+                setting = now;
+            }
+            Admission::Admitted(admitted) => {
+                if let Some(counted) = run::count(service, &body, &admitted, call).await {
+                    return Ok(Answer::json(counted));
+                }
+                let text =
+                    format!("{{\"input_tokens\":{},\"svc\":{{\"estimated\":true}}}}", tokens_of(demand.text_bytes));
+                let advisory = HeaderValue::from_static("the provider does not count tokens: this is an estimate");
+                return Ok(Answer::json(text).with_header(notes::X_SVC_ADVISORY, advisory));
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What is heard of an answer, and what is kept of the call once it has ended.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use svc_core::dialect::{Answer as Read, Stream};
+use svc_core::rules::gateway::admit::Place;
+use svc_core::rules::gateway::finish::{FinishCall, Served};
+use svc_core::state::gateway::{Attempt, CallEnd, Demand, Received, Routing, Usage, tokens_of};
+use svc_core::value::id::CallId;
+use svc_store::Gate;
+
+use super::running::Seat;
+use crate::upstream::{Ended, Finish, How, Reason, Translate};
+
+/// What was heard of an answer.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// A stream, as far as it came.
+    Stream(Box<Stream>),
+    /// A whole answer.
+    Whole {
+        /// What the provider says it used.
+        usage: Option<Usage>,
+        /// The same of the input alone.
+        input: Option<Usage>,
+        /// Bytes of text in it.
+        text_bytes: u64,
+        /// Uses of tools that the provider ran itself.
+        tools: BTreeMap<Box<str>, u64>,
+        /// The tier of service that answered.
+        service_tier: Option<Box<str>>,
+    },
+}
+
+impl Heard {
+    pub(super) fn whole(answer: &Read) -> Self {
+        Self::Whole {
+            usage: answer.usage(),
+            input: answer.input(),
+            text_bytes: answer.text_bytes(),
+            tools: answer.server_tools().clone(),
+            service_tier: answer.service_tier().map(Into::into),
+        }
+    }
+}
+
+/// A whole answer has nothing to translate: it is done before anybody asks.
+impl Translate for Heard {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Reason> {
+        match self {
+            Self::Stream(stream) => Translate::push(&mut **stream, bytes, out),
+            Self::Whole { .. } => Ok(()),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Stream(stream) => stream.is_done(),
+            Self::Whole { .. } => true,
+        }
+    }
+
+    fn has_token(&self) -> bool {
+        match self {
+            Self::Stream(stream) => stream.has_token(),
+            Self::Whole { .. } => true,
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> How {
+        match self {
+            Self::Stream(stream) => Translate::end(&mut **stream, out),
+            Self::Whole { .. } => How::Done,
+        }
+    }
+
+    fn cut(&mut self, how: How, out: &mut Vec<u8>) {
+        if let Self::Stream(stream) = self {
+            Translate::cut(&mut **stream, how, out);
+        }
+    }
+}
+
+/// Who keeps what came of a call.
+#[derive(Debug)]
+pub(super) struct Sink {
+    pub(super) gate: Gate,
+    pub(super) call: CallId,
+    pub(super) demand: Arc<Demand>,
+    pub(super) routing: Arc<Routing>,
+    /// Where the try that runs went; `None` while nothing was sent.
+    pub(super) place: Option<Place>,
+    /// Tries that failed and that the call's row has not yet.
+    pub(super) failed: Vec<Attempt>,
+    /// How it ended, where no answer was heard.
+    pub(super) end: Option<CallEnd>,
+    /// What the gate itself took until the request was sent, in milliseconds.
+    pub(super) overhead_ms: u64,
+    /// From when the client's request came to when the call was admitted, in milliseconds.
+    pub(super) before_ms: u64,
+    /// The call's place among those that run.
+    pub(super) seat: Seat,
+}
+
+impl Finish for Sink {
+    type Heard = Heard;
+
+    async fn finish(self, heard: Option<Heard>, ended: Ended) -> Option<u64> {
+        let end = match (ended.how, &heard) {
+            (How::Done, Some(_)) => CallEnd::Done,
+            (How::Cut(_) | How::Stopped, _) => self.end.unwrap_or(CallEnd::Cut),
+            (How::HungUp, _) => self.end.unwrap_or(CallEnd::HungUp),
+            (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
+        };
+        let served = self.place.map(|place| self.served(place, heard, ended.ms));
+        let Self { gate, call, failed, overhead_ms, before_ms, seat, .. } = self;
+        let finished = FinishCall {
+            call,
+            end,
+            served,
+            failed,
+            first_token_ms: ended.first_ms.map(|it| it.saturating_add(before_ms)),
+            duration_ms: ended.ms.saturating_add(before_ms),
+            overhead_ms,
+        };
+        let told = gate.submit(finished).await;
+        drop(seat);
+        match told {
+            Ok(call) => Some(call.cost.get()),
+            Err(failure) => {
+                // Its reservation lapses and is charged; nothing is lost but the exact sum.
+                tracing::error!(error = ?failure, "a call's end could not be kept");
+                None
+            }
+        }
+    }
+}
+
+impl Sink {
+    fn served(&self, place: Place, heard: Option<Heard>, elapsed_ms: u64) -> Served {
+        let mut served = Served {
+            demand: Arc::clone(&self.demand),
+            routing: Arc::clone(&self.routing),
+            place,
+            usage: None,
+            received: Received { elapsed_ms, ..Received::default() },
+            tools: BTreeMap::new(),
+            service_tier: self.demand.service_tier.clone().filter(|it| &**it != "auto"),
+        };
+        match heard {
+            Some(Heard::Whole { usage, input, text_bytes, tools, service_tier }) => {
+                served.usage = usage;
+                served.received.reported = input;
+                served.received.tokens = tokens_of(text_bytes);
+                served.tools = tools;
+                served.service_tier = service_tier.or(served.service_tier);
+            }
+            Some(Heard::Stream(stream)) => {
+                let received = stream.received();
+                served.usage = received.usage;
+                served.received.reported = received.input;
+                served.received.tokens = received.tokens;
+                served.tools = received.server_tools;
+                served.service_tier = received.service_tier.or(served.service_tier);
+            }
+            None => {}
+        }
+        served
+    }
+}

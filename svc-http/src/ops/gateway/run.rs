@@ -1,0 +1,419 @@
+//! An admitted call on its way: tried at one model after the other until one answers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::TRAILER;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions};
+use svc_core::refusal::{AttemptedModel, Refusal};
+use svc_core::rules::gateway::admit::{Admitted, Place};
+use svc_core::rules::gateway::payer::CallKey;
+use svc_core::rules::gateway::retry::RetryCall;
+use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Capability, Demand, Dialect, Received};
+use svc_store::Gate;
+
+use super::asked::Asked;
+use super::metered::{Heard, Sink};
+use super::running::Seat;
+use super::{Targets, notes};
+use crate::answer::{self, Answer};
+use crate::dispatch::Call;
+use crate::health::{Health, Outcome};
+use crate::ops::GateService;
+use crate::upstream::{self, Failed, Guard, How, Reason, Relay, Reply, Target, Upstreams, What};
+
+/// Headers of the messages API that go on to a provider of the same shape.
+const PASSED_ON: [&str; 2] = ["anthropic-version", "anthropic-beta"];
+
+/// An admitted call and all that carrying it takes: it may outlive the request that brought it.
+pub(super) struct Run {
+    gate: Gate,
+    upstreams: Upstreams,
+    health: Arc<Health>,
+    targets: Arc<Targets>,
+    caller: CallKey,
+    asked: Asked,
+    body: Body,
+    demand: Arc<Demand>,
+    admitted: Admitted,
+    query: Option<Box<str>>,
+    passed_on: Vec<(HeaderName, HeaderValue)>,
+    seat: Option<Seat>,
+    came: Instant,
+}
+
+/// What a client wants, as it was read.
+pub(super) struct Wanted {
+    /// The call's place among those that run.
+    pub(super) seat: Seat,
+    /// What its headers ask.
+    pub(super) asked: Asked,
+    /// The request.
+    pub(super) body: Body,
+    /// What deciding on it took.
+    pub(super) demand: Arc<Demand>,
+}
+
+/// A try that answered.
+enum Answered {
+    Whole(Box<Read>, u64),
+    Stream(Box<upstream::Begun<Heard>>),
+}
+
+impl Answered {
+    /// From the try to the first bytes of its answer, in milliseconds.
+    fn first_ms(&self) -> u64 {
+        match self {
+            Self::Whole(_, first_ms) => *first_ms,
+            Self::Stream(begun) => begun.first_ms(),
+        }
+    }
+}
+
+/// What comes after a failed try.
+enum Next {
+    /// Another place is tried.
+    Go(Place),
+    /// Nothing is left.
+    Over,
+}
+
+impl Run {
+    pub(super) fn new(service: &GateService, caller: CallKey, wanted: Wanted, admitted: Admitted, call: &Call) -> Self {
+        let Wanted { seat, asked, body, demand } = wanted;
+        let query = call.uri.query().filter(|it| it.len() <= 256).map(Into::into);
+        Self {
+            gate: service.gate.clone(),
+            upstreams: service.upstreams.clone(),
+            health: Arc::clone(&service.health),
+            targets: Arc::clone(&service.targets),
+            caller,
+            asked,
+            body,
+            demand,
+            admitted,
+            query,
+            passed_on: passed_on(&call.headers),
+            seat: Some(seat),
+            came: call.came,
+        }
+    }
+
+    /// Carries it. A whole answer is read to its end even if the client goes away; a stream ends with its client.
+    pub(super) async fn answer(self) -> Result<Answer, Refusal> {
+        if self.demand.stream {
+            return self.carry().await;
+        }
+        let upstreams = self.upstreams.clone();
+        upstreams.outlive(self.carry()).await
+    }
+
+    async fn carry(mut self) -> Result<Answer, Refusal> {
+        let before_ms = millis(self.came);
+        let sink = Sink {
+            gate: self.gate.clone(),
+            call: self.admitted.call.id,
+            demand: Arc::clone(&self.demand),
+            routing: Arc::clone(&self.admitted.routing),
+            place: None,
+            failed: Vec::new(),
+            end: None,
+            overhead_ms: before_ms,
+            before_ms,
+            seat: self.seat.take().ok_or_else(Refusal::internal)?,
+        };
+        let mut guard = Guard::new(&self.upstreams, sink);
+        let mut tried: Vec<(Attempt, Option<u64>)> = Vec::new();
+        let mut unfit: Option<Refusal> = None;
+        let mut ahead = self.admitted.places.clone().into_iter();
+        let Some(mut place) = ahead.next() else { return Err(Refusal::internal()) };
+        loop {
+            let failed = match self.request(&place) {
+                Ok((target, sent)) => {
+                    if let Some(sink) = guard.sink() {
+                        sink.place = Some(place);
+                        sink.overhead_ms = millis(self.came);
+                    }
+                    match self.attempt(&target, sent).await {
+                        Ok(answered) => {
+                            self.note(&place, Outcome::Answered(Some(answered.first_ms())), None);
+                            return Ok(self.deliver(answered, guard).await);
+                        }
+                        Err(failed) => {
+                            self.note(&place, outcome(&failed), Some(&failed.error()));
+                            failed
+                        }
+                    }
+                }
+                Err(Unsendable::Unfit(refusal)) => {
+                    unfit = Some(refusal);
+                    Failed::new(Reason::Address)
+                }
+                Err(Unsendable::Failed(failed)) => failed,
+            };
+            let attempt = self.tried(&place, &failed, unfit.is_some());
+            if failed.is_the_clients() {
+                return Err(self.rejected(guard, tried, attempt, &failed).await);
+            }
+            let charged = may_have_used(&failed).then(|| Received { elapsed_ms: failed.ms, ..Received::default() });
+            if let Some(sink) = guard.sink() {
+                sink.place = None;
+                sink.failed.push(attempt.clone());
+            }
+            tried.push((attempt, failed.retry_after_s));
+            match self.next(&mut ahead, &mut guard, place, charged, &mut tried).await {
+                Next::Go(next) => place = next,
+                Next::Over => return Err(self.over(guard, &tried, unfit).await),
+            }
+        }
+    }
+
+    /// Moves the call to the next place that its budgets have room for.
+    async fn next(
+        &mut self,
+        ahead: &mut std::vec::IntoIter<Place>,
+        guard: &mut Guard<Sink>,
+        from: Place,
+        mut charged: Option<Received>,
+        tried: &mut Vec<(Attempt, Option<u64>)>,
+    ) -> Next {
+        for to in ahead.by_ref() {
+            let Some((failed, _)) = tried.last() else { return Next::Over };
+            let command = RetryCall {
+                caller: self.caller.clone(),
+                call: self.admitted.call.id,
+                demand: Arc::clone(&self.demand),
+                failed: failed.clone(),
+                received: charged.take(),
+                routing: Arc::clone(&self.admitted.routing),
+                from,
+                to,
+            };
+            match self.gate.submit(command).await {
+                Ok(call) => {
+                    self.admitted.call = call;
+                    if let Some(sink) = guard.sink() {
+                        // The call's row has it now.
+                        sink.failed.clear();
+                    }
+                    return Next::Go(to);
+                }
+                Err(failure) => {
+                    let refusal = crate::ops::refusal(failure);
+                    let attempt = Attempt { error: Some(refusal.type_().into()), ..self.named(&to) };
+                    if let Some(sink) = guard.sink() {
+                        sink.failed.push(attempt.clone());
+                    }
+                    tried.push((attempt, None));
+                }
+            }
+        }
+        Next::Over
+    }
+
+    /// What is sent to a place.
+    fn request(&self, place: &Place) -> Result<(Arc<Target>, Vec<u8>), Unsendable> {
+        let (upstream, model) = self.admitted.at(place).ok_or(Unsendable::Failed(Failed::new(Reason::Address)))?;
+        let wanted = dialect::Target {
+            dialect: upstream.dialect,
+            model: model.name.as_str(),
+            max_output: model.max_output,
+            reasoning: model.capabilities.contains(&Capability::Reasoning),
+        };
+        let sent = self.body.to_upstream(wanted).map_err(Unsendable::Unfit)?;
+        let target = self.targets.of(&self.gate, &self.upstreams, upstream).map_err(Unsendable::Failed)?;
+        Ok((target, sent))
+    }
+
+    async fn attempt(&self, target: &Target, sent: Vec<u8>) -> Result<Answered, Failed> {
+        let same = target.dialect() == self.demand.dialect;
+        let (query, headers) = if same { (self.query.as_deref(), &self.passed_on[..]) } else { (None, &[][..]) };
+        let call =
+            upstream::Call { what: What::Answer, body: Bytes::from(sent), stream: self.demand.stream, query, headers };
+        let mut reply = self.upstreams.send(target, &call).await;
+        if reply.as_ref().is_err_and(|failed| failed.was_stale) {
+            // A kept connection was closed under the request: it was not looked at.
+            reply = self.upstreams.send(target, &call).await;
+        }
+        match reply? {
+            Reply::Whole(whole) => {
+                let read = Read::read(target.dialect(), &whole.body);
+                let failed = |said: Option<Box<str>>| Failed {
+                    status: Some(whole.status),
+                    said,
+                    ms: whole.ms,
+                    ..Failed::sent(Reason::Unreadable)
+                };
+                read.map(|it| Answered::Whole(Box::new(it), whole.first_ms))
+                    .map_err(|why| failed(Some(why.to_string().into())))
+            }
+            Reply::Stream(incoming) => {
+                let options = StreamOptions { strip_usage: !self.body.wants_usage(), created_s: self.created_s() };
+                let stream = Stream::new(target.dialect(), self.demand.dialect, options);
+                let begun = Relay::begin(incoming, Heard::Stream(Box::new(stream))).await?;
+                Ok(Answered::Stream(Box::new(begun)))
+            }
+        }
+    }
+
+    /// The answer for the client.
+    async fn deliver(&self, answered: Answered, mut guard: Guard<Sink>) -> Answer {
+        match answered {
+            Answered::Whole(read, first_ms) => {
+                let body = read.to_client(self.demand.dialect, self.created_s());
+                let cost = guard.finish(Some(Heard::whole(&read)), How::Done, Some(first_ms)).await;
+                let answer = self.noted(Answer::json(body));
+                match cost {
+                    Some(cost) => answer.with_header(answer::X_SVC_COST_MICROS, HeaderValue::from(cost)),
+                    None => answer,
+                }
+            }
+            Answered::Stream(begun) => {
+                let switch = guard.sink().map(|it| it.seat.switch()).unwrap_or_default();
+                let body = begun.into_body(guard, switch, self.asked.trailers);
+                let answer = self.noted(Answer::stream("text/event-stream", answer::Stream::new(body)));
+                if self.asked.trailers {
+                    return answer.with_header(TRAILER, HeaderValue::from_static("x-svc-cost-micros"));
+                }
+                answer
+            }
+        }
+    }
+
+    fn noted(&self, answer: Answer) -> Answer {
+        notes::onto(answer, &self.admitted, self.asked.session.is_some())
+    }
+
+    /// The provider says that the request is at fault: nobody else is asked.
+    async fn rejected(
+        &self,
+        mut guard: Guard<Sink>,
+        tried: Vec<(Attempt, Option<u64>)>,
+        attempt: Attempt,
+        failed: &Failed,
+    ) -> Refusal {
+        if let Some(sink) = guard.sink() {
+            sink.place = None;
+            sink.end = Some(CallEnd::Refused);
+            sink.failed.push(attempt.clone());
+        }
+        let _ = guard.finish(None, How::Done, None).await;
+        let attempted = tried.iter().map(|(it, _)| it).chain([&attempt]).map(told).collect();
+        Refusal::upstream_rejected(failed.status.unwrap_or(400), failed.said.as_deref().unwrap_or_default(), attempted)
+    }
+
+    /// Nobody answered.
+    async fn over(&self, mut guard: Guard<Sink>, tried: &[(Attempt, Option<u64>)], unfit: Option<Refusal>) -> Refusal {
+        if let Some(sink) = guard.sink() {
+            sink.end = Some(if unfit.is_some() { CallEnd::Refused } else { CallEnd::Failed });
+        }
+        let _ = guard.finish(None, How::Done, None).await;
+        let sent = tried.iter().any(|(it, _)| it.status.is_some() || it.ms > 0);
+        if let Some(refusal) = unfit.filter(|_| !sent) {
+            return refusal;
+        }
+        let attempted: Vec<AttemptedModel> = tried.iter().map(|(it, _)| told(it)).collect();
+        if tried.iter().all(|(it, _)| it.status == Some(429)) {
+            let soonest = tried.iter().filter_map(|(_, it)| *it).min().unwrap_or(1);
+            return Refusal::upstreams_limited(attempted, u32::try_from(soonest.max(1)).unwrap_or(u32::MAX));
+        }
+        Refusal::upstream_failure(attempted)
+    }
+
+    fn note(&self, place: &Place, outcome: Outcome, error: Option<&str>) {
+        if let Some((upstream, model)) = self.admitted.at(place) {
+            self.health.record(upstream.id, &model.name, outcome, error, self.gate.now());
+        }
+    }
+
+    fn tried(&self, place: &Place, failed: &Failed, unfit: bool) -> Attempt {
+        let error = if unfit { "the request has no form in its API".to_owned() } else { failed.error() };
+        Attempt { status: failed.status, ms: failed.ms, error: Some(error.into()), ..self.named(place) }
+    }
+
+    fn named(&self, place: &Place) -> Attempt {
+        let found = self.admitted.at(place);
+        let (provider, model) = found.map_or_else(
+            || {
+                let target = self.admitted.call.target.clone();
+                target.map_or_else(|| unreachable!("an admitted call has a target"), |it| (it.provider, it.model))
+            },
+            |(upstream, model)| (upstream.name.clone(), model.name.clone()),
+        );
+        Attempt { provider, model, status: None, ms: 0, error: None, cost: svc_core::value::MicroUsd::ZERO }
+    }
+
+    fn created_s(&self) -> u64 {
+        let started: &CallRow = &self.admitted.call;
+        u64::try_from(started.started_at.as_millis() / 1_000).unwrap_or(0)
+    }
+}
+
+/// Why nothing is sent to a place.
+enum Unsendable {
+    /// The request has no form in its API.
+    Unfit(Refusal),
+    /// It cannot be called.
+    Failed(Failed),
+}
+
+/// Counts a request's tokens at its provider, where that is of the messages shape.
+pub(super) async fn count(service: &GateService, body: &Body, admitted: &Admitted, call: &Call) -> Option<Bytes> {
+    let (upstream, model) = admitted.places.first().and_then(|it| admitted.at(it))?;
+    if upstream.dialect != Dialect::Messages {
+        return None;
+    }
+    let target = service.targets.of(&service.gate, &service.upstreams, upstream).ok()?;
+    let wanted = dialect::Target {
+        dialect: Dialect::Messages,
+        model: model.name.as_str(),
+        max_output: model.max_output,
+        reasoning: model.capabilities.contains(&Capability::Reasoning),
+    };
+    let sent = body.to_upstream(wanted).ok()?;
+    let headers = passed_on(&call.headers);
+    let asked = upstream::Call {
+        what: What::Count,
+        body: Bytes::from(sent),
+        stream: false,
+        query: call.uri.query(),
+        headers: &headers,
+    };
+    match service.upstreams.send(&target, &asked).await {
+        Ok(Reply::Whole(whole)) => Some(whole.body),
+        Ok(Reply::Stream(_)) | Err(_) => None,
+    }
+}
+
+fn passed_on(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+    let named =
+        |name: &'static str| headers.get_all(name).iter().map(move |it| (HeaderName::from_static(name), it.clone()));
+    PASSED_ON.into_iter().flat_map(named).collect()
+}
+
+fn told(attempt: &Attempt) -> AttemptedModel {
+    AttemptedModel {
+        model: attempt.model.as_str().into(),
+        provider: attempt.provider.as_str().into(),
+        status: attempt.status,
+        error: attempt.error.clone().unwrap_or_default(),
+    }
+}
+
+/// Whether a try without an answer may have used something: it was sent, and its provider has not said no.
+fn may_have_used(failed: &Failed) -> bool {
+    failed.was_sent && failed.status.is_none_or(|it| it < 300)
+}
+
+fn outcome(failed: &Failed) -> Outcome {
+    match failed.status {
+        Some(400 | 413 | 422) => Outcome::Neither,
+        _ => Outcome::Failed,
+    }
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

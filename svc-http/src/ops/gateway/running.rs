@@ -1,0 +1,120 @@
+//! The calls that run on this server, so that a freeze cuts them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use svc_core::rules::gate::hold::held_by;
+use svc_core::state::gate::Agent;
+use svc_core::state::people::Workspace;
+use svc_core::store::Key;
+use svc_core::turn::{Halt, Scope};
+use svc_core::value::id::{AgentId, WorkspaceId};
+use svc_store::{Changes, Gate};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::upstream::Switch;
+
+/// Who a running call is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Owner {
+    workspace: WorkspaceId,
+    agent: Option<AgentId>,
+}
+
+/// The calls that run here.
+#[derive(Debug, Default)]
+pub(crate) struct RunningCalls {
+    next: AtomicU64,
+    calls: Mutex<HashMap<u64, (Owner, Arc<Switch>)>>,
+}
+
+/// One call's place among them, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Seat {
+    calls: Arc<RunningCalls>,
+    number: u64,
+    switch: Arc<Switch>,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.calls.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+    }
+}
+
+impl Seat {
+    /// What cuts the call.
+    pub(super) fn switch(&self) -> Arc<Switch> {
+        Arc::clone(&self.switch)
+    }
+}
+
+impl RunningCalls {
+    /// A place for a call that is about to be admitted: from here on a freeze finds it.
+    pub(super) fn enter(self: &Arc<Self>, workspace: WorkspaceId, agent: Option<AgentId>) -> Seat {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let switch = Arc::new(Switch::default());
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.insert(number, (Owner { workspace, agent }, Arc::clone(&switch)));
+        Seat { calls: Arc::clone(self), number, switch }
+    }
+
+    /// Cuts the calls of whoever is stopped, as rows change; ends when the gate does.
+    pub(crate) async fn watch(self: Arc<Self>, gate: Gate, mut changes: Changes) {
+        loop {
+            match changes.recv().await {
+                Ok(change) => {
+                    let touched = |owner: &Owner| {
+                        change.keys.iter().any(|key| match key {
+                            Key::Agent(id) => owner.agent == Some(*id),
+                            Key::Workspace(id) => owner.workspace == *id,
+                            _ => false,
+                        })
+                    };
+                    self.cut_stopped(&gate, touched).await;
+                }
+                // What was missed could have been anything.
+                Err(RecvError::Lagged(_)) => self.cut_stopped(&gate, |_| true).await,
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    async fn cut_stopped(&self, gate: &Gate, touched: impl Fn(&Owner) -> bool) {
+        let calls: Vec<(Owner, Arc<Switch>)> = {
+            let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+            calls.values().filter(|(owner, _)| touched(owner)).cloned().collect()
+        };
+        if calls.is_empty() {
+            return;
+        }
+        let gate = gate.clone();
+        // Reading blocks; the answers that are cut wait for nothing else.
+        let cut = tokio::task::spawn_blocking(move || {
+            let mut known: HashMap<Owner, bool> = HashMap::new();
+            for (owner, switch) in calls {
+                let stopped =
+                    *known.entry(owner).or_insert_with(|| gate.read(|scope| is_stopped(scope, owner)).unwrap_or(true));
+                if stopped {
+                    switch.cut();
+                }
+            }
+        });
+        if let Err(error) = cut.await {
+            tracing::error!(%error, "calls of stopped agents could not be cut");
+        }
+    }
+}
+
+/// Whether calls of `owner` are to go on.
+fn is_stopped(scope: &mut Scope<'_>, owner: Owner) -> Result<bool, Halt> {
+    let Some(workspace) = scope.get::<Workspace>(owner.workspace)? else { return Ok(true) };
+    match owner.agent {
+        Some(id) => {
+            let agent = scope.get::<Agent>(id)?;
+            Ok(agent.is_none_or(|it| !it.is_active()) || held_by(scope, &workspace, id)?.is_some())
+        }
+        None => Ok(workspace.all_held().is_some()),
+    }
+}

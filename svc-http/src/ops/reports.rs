@@ -1,0 +1,241 @@
+//! Reports over days of model traffic, and bills beside them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use svc_core::refusal::Refusal;
+use svc_core::rules::gateway::billing::ImportBill;
+use svc_core::rules::people::by::{By, entitled};
+use svc_core::state::gate::Agent;
+use svc_core::state::gateway::{BillingImport, Cell, DayOfModel, Routing, Sums};
+use svc_core::state::people::{Credential, Principal, Right, Team, Workspace};
+use svc_core::store::{Range, Row as _};
+use svc_core::turn::Scope;
+use svc_core::value::Id as _;
+use svc_core::value::id::{AgentId, KeyId, PrincipalId, TeamId, UpstreamId, WorkspaceId};
+use svc_core::value::link::Index;
+use svc_core::value::period::Zone;
+use svc_core::value::text::ModelName;
+
+use super::{Caller, GateService, refusal};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::headers::is_csv;
+use crate::routes::ReportsOp;
+use crate::wire::page::Query;
+use crate::wire::report::{self, Asked, Names, ReportBy, SpendRow};
+
+/// Rows of one scan.
+const LOOK: usize = 1_000;
+/// Keys of one report whose labels are looked up: each takes a look of its own.
+const LABELS_MAX: usize = 500;
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(
+    service: &GateService,
+    op: ReportsOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let (by, workspace) = caller.by()?;
+    match op {
+        ReportsOp::Bills => return bills(service, &by, workspace, call),
+        ReportsOp::ImportBill => return import(service, by, workspace, call).await,
+        ReportsOp::Spend
+        | ReportsOp::Yield
+        | ReportsOp::Waste
+        | ReportsOp::AdminSpend
+        | ReportsOp::AdminYield
+        | ReportsOp::AdminWaste => {}
+    }
+    let zone = zone(service, &by, workspace)?;
+    let asked = report::read(&call.uri, &zone, service.gate.now())?;
+    let place = Place { service, workspace, asked };
+    let shown = match op {
+        ReportsOp::Spend | ReportsOp::AdminSpend => place.spend(&zone)?,
+        ReportsOp::Yield | ReportsOp::AdminYield => report::write_yield(&asked, &zone, &place.groups()?),
+        _ => {
+            let mut sums = Sums::default();
+            place.each(|cell| sums.add(&cell.sums))?;
+            report::write_waste(&asked, &zone, &sums)
+        }
+    };
+    written(&shown)
+}
+
+/// The workspace's zone, for whoever may read reports.
+fn zone(service: &GateService, by: &By, workspace: WorkspaceId) -> Result<Zone, Refusal> {
+    service.read(|scope| {
+        entitled(scope, by, workspace, Right::ReadReports)?;
+        let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::not_found)?;
+        Ok(row.settings.timezone.clone())
+    })
+}
+
+/// Which days of which workspace a report is over.
+struct Place<'a> {
+    service: &'a GateService,
+    workspace: WorkspaceId,
+    asked: Asked,
+}
+
+impl Place<'_> {
+    /// Every cell of the days, a page at a time.
+    fn each(&self, mut take: impl FnMut(&Cell)) -> Result<(), Refusal> {
+        let order = |day: i64| u128::try_from(day).unwrap_or(0);
+        let all = Range::all(Index::CellsOf, self.workspace.bits(), LOOK);
+        let mut range = Range { from: order(self.asked.from), until: order(self.asked.to), ..all };
+        loop {
+            let found = self.service.scan(&range)?;
+            for cell in found.iter().filter_map(|it| Cell::peel(it.row.record.as_ref()?)) {
+                take(cell);
+            }
+            match found.last() {
+                Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn groups(&self) -> Result<BTreeMap<Option<String>, Sums>, Refusal> {
+        let mut rows = BTreeMap::<_, Sums>::new();
+        self.each(|cell| rows.entry(self.asked.by.group(cell)).or_default().add(&cell.sums))?;
+        Ok(rows)
+    }
+
+    fn spend(&self, zone: &Zone) -> Result<Value, Refusal> {
+        let of = |sums| SpendRow { sums, ..SpendRow::default() };
+        let mut rows: BTreeMap<_, _> = self.groups()?.into_iter().map(|(key, sums)| (key, of(sums))).collect();
+        self.payments(&mut rows)?;
+        let names = self.names(rows.keys().flatten())?;
+        Ok(report::write_spend(&self.asked, zone, &rows, &names))
+    }
+
+    /// Adds what agents paid, from the ledger's tallies of UTC days: payments belong to days, agents and whom they act for, and
+    /// to no team, model, class or key.
+    fn payments(&self, rows: &mut BTreeMap<Option<String>, SpendRow>) -> Result<(), Refusal> {
+        if !matches!(self.asked.by, ReportBy::Day | ReportBy::Agent | ReportBy::Principal) {
+            return Ok(());
+        }
+        let days = self.asked.from..=self.asked.to.saturating_sub(1);
+        let tallied = self.service.gate.tallied(self.workspace, days).map_err(refusal)?;
+        let ids: Vec<AgentId> = tallied.iter().filter_map(|it| it.1).collect();
+        let owners = self.service.read(|scope| rows_of::<Agent>(scope, &ids))?;
+        for (day, agent, counts) in tallied {
+            let group = match self.asked.by {
+                ReportBy::Day => Some(svc_core::value::period::date_of(day)),
+                ReportBy::Agent => agent.map(|it| it.to_string()),
+                _ => agent.and_then(|it| owners.iter().find(|row| row.id == it)).map(|it| it.principal.to_string()),
+            };
+            let wanted = |code: &str| self.asked.currency.is_none_or(|it| it.as_str() == code);
+            for (currency, allowed, settled) in counts.money().filter(|it| wanted(it.0)) {
+                let sums = rows.entry(group.clone()).or_default().payments.entry(currency.into()).or_default();
+                let reserved = allowed.saturating_sub(settled).max(0);
+                *sums = (sums.0.saturating_add(settled), sums.1.saturating_add(reserved));
+            }
+        }
+        Ok(())
+    }
+
+    /// What people call the groups.
+    fn names<'k>(&self, keys: impl Iterator<Item = &'k String>) -> Result<Names, Refusal> {
+        let keys: Vec<&String> = keys.collect();
+        match self.asked.by {
+            ReportBy::Day | ReportBy::Model => Ok(Names::new()),
+            ReportBy::Team => self.service.read(|scope| {
+                let rows = rows_of::<Team>(scope, &ids_of(&keys, |it| TeamId::parse(it).ok()))?;
+                Ok(rows.iter().map(|it| (it.id.to_string(), it.name.to_string())).collect())
+            }),
+            ReportBy::Agent => self.service.read(|scope| {
+                let rows = rows_of::<Agent>(scope, &ids_of(&keys, |it| AgentId::parse(it).ok()))?;
+                Ok(rows.iter().map(|it| (it.id.to_string(), it.name.to_string())).collect())
+            }),
+            ReportBy::Principal => self.service.read(|scope| {
+                let rows = rows_of::<Principal>(scope, &ids_of(&keys, |it| PrincipalId::parse(it).ok()))?;
+                let name = |it: &Principal| it.name.as_ref().map_or_else(|| it.email.to_string(), ToString::to_string);
+                Ok(rows.iter().map(|it| (it.id.to_string(), name(it))).collect())
+            }),
+            ReportBy::TaskClass => self.service.read(|scope| {
+                let routing = scope.get::<Routing>(self.workspace)?.ok_or_else(Refusal::internal)?;
+                let named =
+                    routing.classes.iter().filter_map(|it| Some((it.id.to_string(), it.name.as_ref()?.to_string())));
+                Ok(named.collect())
+            }),
+            ReportBy::Key => self.labels(&keys),
+        }
+    }
+
+    fn labels(&self, keys: &[&String]) -> Result<Names, Refusal> {
+        let mut names = Names::new();
+        for id in keys.iter().filter_map(|it| KeyId::parse(it).ok()).take(LABELS_MAX) {
+            let all = Range::all(Index::KeysOf, self.workspace.bits(), 1);
+            let found = self.service.scan(&Range { from: id.bits(), until: id.bits().saturating_add(1), ..all })?;
+            if let Some(row) = found.first().and_then(|it| Credential::peel(it.row.record.as_ref()?)) {
+                let label = row.label.as_ref().map_or_else(|| row.prefix.to_string(), ToString::to_string);
+                names.insert(id.to_string(), label);
+            }
+        }
+        Ok(names)
+    }
+}
+
+fn ids_of<I>(keys: &[&String], read: impl Fn(&str) -> Option<I>) -> Vec<I> {
+    keys.iter().filter_map(|it| read(it)).collect()
+}
+
+/// The rows with these ids, those that there are.
+fn rows_of<R: svc_core::store::Row>(scope: &mut Scope<'_>, ids: &[R::Id]) -> Result<Vec<Arc<R>>, svc_core::turn::Halt> {
+    scope.want(&ids.iter().map(|it| R::key(*it)).collect::<Vec<_>>())?;
+    let mut rows = Vec::with_capacity(ids.len());
+    for id in ids {
+        rows.extend(scope.get::<R>(*id)?);
+    }
+    Ok(rows)
+}
+
+fn bills(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+    let mut query = Query::of(&call.uri);
+    let page = query.page("billing imports");
+    query.finish()?;
+    zone(service, by, workspace)?;
+    let range = Range { newest_first: true, ..Range::all(Index::BillingOf, workspace.bits(), page.limit) };
+    let found = service.scan(&page.of(range))?;
+    let answer = page.answer(&found, |row| {
+        Ok(row.row.record.as_ref().and_then(BillingImport::peel).map(|it| report::write_bill(it)))
+    })?;
+    Ok(Answer::json(answer))
+}
+
+async fn import(service: &GateService, by: By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
+    let bill = if is_csv(&call.headers) {
+        report::read_bill_csv(&call.uri, &call.body)?
+    } else {
+        report::read_bill(&call.body)?
+    };
+    let asked = Asked { from: bill.from, to: bill.to, by: ReportBy::Day, currency: None };
+    let metered = Place { service, workspace, asked }.metered(bill.upstream)?;
+    let report::Bill { upstream, from, to, lines: billed } = bill;
+    let kept = service.run(ImportBill { workspace, by, upstream, from, to, billed, metered }).await?;
+    written(&report::write_bill(&kept)).map(Answer::created)
+}
+
+impl Place<'_> {
+    /// What was metered of a provider, by day and model, under the names that the provider has for its models.
+    fn metered(&self, upstream: UpstreamId) -> Result<Vec<DayOfModel>, Refusal> {
+        let mut lines = Vec::new();
+        self.each(|cell| {
+            let model = cell.model.as_deref().and_then(|it| it.split_once('/')).map(|(_, it)| it);
+            let model = model.filter(|_| cell.upstream == Some(upstream)).and_then(|it| ModelName::parse(it).ok());
+            lines.extend(model.map(|model| DayOfModel { day: cell.day, model, micros: cell.sums.cost }));
+        })?;
+        Ok(lines)
+    }
+}
+
+fn written(shown: &Value) -> Result<Answer, Refusal> {
+    serde_json::to_vec(shown).map(Answer::json).map_err(|_| Refusal::internal())
+}

@@ -1,0 +1,351 @@
+//! Providers, models, classes, profiles and routing; what the router would choose; the lists of models.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::StatusCode;
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+use svc_core::refusal::Refusal;
+use svc_core::rules::gateway::models::Place as ModelPlace;
+use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, read_routing, routing_of};
+use svc_core::rules::gateway::upstreams::{NewKey, Set};
+use svc_core::rules::people::by::By;
+use svc_core::state::gateway::route::{Ask, Yields, choose};
+use svc_core::state::gateway::{Routing, TaskClass, Upstream, UpstreamKey};
+use svc_core::state::people::{Binding, Credential};
+use svc_core::store::Row as _;
+use svc_core::value::id::{ProfileId, UpstreamId, WorkspaceId};
+use svc_core::value::secret::Secret;
+use svc_core::value::text::ClassId;
+use tokio::time::timeout;
+
+use super::{Caller, GateService, refusal};
+use crate::answer::{Answer, error_body};
+use crate::dispatch::Call;
+use crate::routes::{RoutingOp, Shape};
+use crate::upstream::{Call as Asked, Target, What};
+use crate::wire::nothing;
+use crate::wire::page::Query;
+use crate::wire::routing::{self as wire, list, model, policy, preview, upstream};
+
+/// Characters of a key that people see later.
+const HINT_CHARS: usize = 4;
+/// How long a provider is waited for that is tried out.
+const TEST_TIME: Duration = Duration::from_secs(10);
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(
+    service: &GateService,
+    op: RoutingOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let (by, workspace) = caller.by()?;
+    let place = Place { service, by, workspace };
+    match op {
+        RoutingOp::Upstreams | RoutingOp::AdminUpstreams => {
+            place.list(call, "upstreams", |it| it.upstreams.iter().map(|it| place.shown(it)).collect())
+        }
+        RoutingOp::CreateUpstream => place.create_upstream(call).await,
+        RoutingOp::Upstream => {
+            let (routing, id) = (place.read()?, call.param_id("ups")?);
+            written(&place.upstream(&routing, Some(id))?)
+        }
+        RoutingOp::ChangeUpstream => place.change_upstream(call).await,
+        RoutingOp::TestUpstream => place.test_upstream(call).await,
+        RoutingOp::RemoveUpstream => place.remove(Edit::RemoveUpstream(call.param_id("ups")?)).await,
+        RoutingOp::Models | RoutingOp::CreateModel | RoutingOp::Model => place.models(op, call).await,
+        RoutingOp::ChangeModel | RoutingOp::RemoveModel => place.models(op, call).await,
+        RoutingOp::Classes | RoutingOp::CreateClass | RoutingOp::Class => place.classes(op, call).await,
+        RoutingOp::ChangeClass | RoutingOp::RemoveClass => place.classes(op, call).await,
+        RoutingOp::Profiles | RoutingOp::CreateProfile | RoutingOp::Profile => place.profiles(op, call).await,
+        RoutingOp::ChangeProfile | RoutingOp::RemoveProfile => place.profiles(op, call).await,
+        RoutingOp::Get => written(&wire::write(&*place.read()?)),
+        RoutingOp::Put => {
+            let edited = place.edit(Edit::Change(wire::read(&call.body)?)).await?;
+            written(&wire::write(&edited.routing))
+        }
+        RoutingOp::ConsolePreview | RoutingOp::Preview => place.preview(call),
+        RoutingOp::ChatModels => written(&list::chat(&*place.routing()?)),
+        RoutingOp::MessagesModels => written(&list::messages(&*place.routing()?, &call.uri)?),
+    }
+}
+
+/// Whose workspace it is about, and who asks.
+struct Place<'a> {
+    service: &'a GateService,
+    by: By,
+    workspace: WorkspaceId,
+}
+
+impl Place<'_> {
+    /// What the workspace routes by, as whoever asks may read it.
+    fn read(&self) -> Result<Arc<Routing>, Refusal> {
+        self.service.read(|scope| read_routing(scope, &self.by, self.workspace))
+    }
+
+    /// The same, for whoever calls models.
+    fn routing(&self) -> Result<Arc<Routing>, Refusal> {
+        self.service.read(|scope| routing_of(scope, self.workspace))
+    }
+
+    async fn edit(&self, edit: Edit) -> Result<Edited, Refusal> {
+        self.service.run(EditRouting { by: self.by.clone(), workspace: self.workspace, edit }).await
+    }
+
+    async fn remove(&self, edit: Edit) -> Result<Answer, Refusal> {
+        self.edit(edit).await.map(|_| Answer::empty())
+    }
+
+    /// A part of a list, the newest first. The rows have no keys of their own: a cursor counts from the oldest.
+    fn list(&self, call: &Call, name: &str, all: impl Fn(&Routing) -> Vec<Value>) -> Result<Answer, Refusal> {
+        let mut query = Query::of(&call.uri);
+        let page = query.page(name);
+        query.finish()?;
+        let all = all(&*self.read()?);
+        let left = page.after.map_or(all.len(), |(order, _)| usize::try_from(order).unwrap_or_default());
+        let data: Vec<Value> = all.into_iter().take(left).rev().take(page.limit).collect();
+        let rest = left.saturating_sub(data.len());
+        let next = (rest > 0 && !data.is_empty()).then(|| page.cursor(rest as u128, Routing::key(self.workspace)));
+        page.list(data, next).map(Answer::json)
+    }
+
+    fn shown(&self, it: &Upstream) -> Value {
+        let seen = self.service.health.snapshot(self.service.gate.now());
+        upstream::write(it, seen.of_upstream(it.id), self.service.health.last_error(it.id).as_deref())
+    }
+
+    fn upstream(&self, routing: &Routing, id: Option<UpstreamId>) -> Result<Value, Refusal> {
+        let found = id.and_then(|it| routing.upstream(it)).ok_or_else(Refusal::not_found)?;
+        Ok(self.shown(found))
+    }
+
+    async fn create_upstream(&self, call: &Call) -> Result<Answer, Refusal> {
+        let set = self.upstream_settings(call, true)?;
+        let edited = self.edit(Edit::CreateUpstream(set)).await?;
+        written(&self.upstream(&edited.routing, edited.upstream)?).map(Answer::created)
+    }
+
+    async fn change_upstream(&self, call: &Call) -> Result<Answer, Refusal> {
+        let id: UpstreamId = call.param_id("ups")?;
+        let set = self.upstream_settings(call, false)?;
+        let edited = self.edit(Edit::ChangeUpstream(id, set)).await?;
+        written(&self.upstream(&edited.routing, Some(id))?)
+    }
+
+    /// Asks a provider which models it has.
+    async fn test_upstream(&self, call: &Call) -> Result<Answer, Refusal> {
+        nothing(&call.body)?;
+        let (routing, id) = (self.read()?, call.param_id::<UpstreamId>("ups")?);
+        let upstream = routing.upstream(id).ok_or_else(Refusal::not_found)?;
+        let started = Instant::now();
+        let failed = self.try_out(upstream).await.err();
+        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut said = json!({ "ok": failed.is_none(), "latencyMs": ms });
+        if let (Some(error), Some(members)) = (failed, said.as_object_mut()) {
+            members.insert("error".to_owned(), json!(error));
+        }
+        written(&said)
+    }
+
+    /// One short call; what went wrong is a clause without secrets.
+    async fn try_out(&self, upstream: &Upstream) -> Result<(), String> {
+        let key = self.service.read(|scope| scope.get::<UpstreamKey>(upstream.id)).map_err(|it| it.to_string())?;
+        let purpose = UpstreamKey::purpose(self.workspace);
+        let unopened = || "the key cannot be opened".to_owned();
+        let key = match key {
+            Some(key) => {
+                let opened = self.service.gate.open_sealed(&purpose, &key.sealed).map_err(|_| unopened())?;
+                String::from_utf8(opened.expose().clone()).map_err(|_| unopened())?
+            }
+            None => String::new(),
+        };
+        let caller = &self.service.upstreams;
+        let target = Target::of(caller, upstream, Secret::new(key)).map_err(|it| it.to_string())?;
+        let asked = Asked { what: What::Models, body: Bytes::new(), stream: false, query: None, headers: &[] };
+        match timeout(TEST_TIME, caller.send(&target, &asked)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(failed)) => Err(failed.error()),
+            Err(_) => Err(format!("no answer within {} seconds", TEST_TIME.as_secs())),
+        }
+    }
+
+    /// What is set of a provider, its key sealed.
+    fn upstream_settings(&self, call: &Call, is_new: bool) -> Result<Vec<Set>, Refusal> {
+        let sent = upstream::read(&call.body, is_new, |url| self.service.upstreams.judge(url))?;
+        let mut set = sent.set;
+        if let Some(key) = sent.key {
+            set.push(Set::Key(self.sealed(&key)?));
+        }
+        Ok(set)
+    }
+
+    fn sealed(&self, key: &Secret<String>) -> Result<NewKey, Refusal> {
+        let text = key.expose();
+        let sealed = self.service.gate.seal(&UpstreamKey::purpose(self.workspace), text.as_bytes()).map_err(refusal)?;
+        let hint = text.get(text.len().saturating_sub(HINT_CHARS)..).unwrap_or_default();
+        Ok(NewKey { sealed: sealed.into(), hint: hint.into() })
+    }
+
+    async fn models(&self, op: RoutingOp, call: &Call) -> Result<Answer, Refusal> {
+        let of = || -> Result<ModelPlace, Refusal> {
+            let part = |name: &str| decoded(call.param(name));
+            Ok(ModelPlace { provider: part("provider")?, model: part("model")? })
+        };
+        let shown = |routing: &Routing, at: &ModelPlace| {
+            let (found, upstream) = routing.model(&at.provider, &at.model).ok_or_else(Refusal::not_found)?;
+            written(&model::write(found, upstream))
+        };
+        match op {
+            RoutingOp::Models => self.list(call, "models", |routing| {
+                let all = routing.models.iter();
+                all.filter_map(|it| Some(model::write(it, routing.upstream(it.upstream)?))).collect()
+            }),
+            RoutingOp::CreateModel => {
+                let new = model::read_new(&call.body)?;
+                let (upstream, name) = (new.upstream, new.name.clone());
+                let routing = self.edit(Edit::CreateModel(new)).await?.routing;
+                let provider = routing.upstream(upstream).ok_or_else(Refusal::internal)?.name.as_str();
+                shown(&routing, &ModelPlace { provider: provider.into(), model: name.as_str().into() })
+                    .map(Answer::created)
+            }
+            RoutingOp::ChangeModel => {
+                let (at, set) = (of()?, model::read_change(&call.body)?);
+                let routing = self.edit(Edit::ChangeModel(at.clone(), set)).await?.routing;
+                shown(&routing, &at)
+            }
+            RoutingOp::RemoveModel => self.remove(Edit::RemoveModel(of()?)).await,
+            _ => shown(&*self.read()?, &of()?),
+        }
+    }
+
+    async fn classes(&self, op: RoutingOp, call: &Call) -> Result<Answer, Refusal> {
+        let of = || {
+            let id = decoded(call.param("class"))?;
+            ClassId::parse(&id).map_err(|_| Refusal::not_found())
+        };
+        let shown = |routing: &Routing, id: &ClassId| {
+            let found = routing.class(id).ok_or_else(Refusal::not_found)?;
+            written(&policy::write_class(found))
+        };
+        match op {
+            RoutingOp::Classes => {
+                self.list(call, "task-classes", |it| it.classes.iter().map(policy::write_class).collect())
+            }
+            RoutingOp::CreateClass => {
+                let (id, set) = policy::read_new_class(&call.body)?;
+                let routing = self.edit(Edit::CreateClass(id.clone(), set)).await?.routing;
+                shown(&routing, &id).map(Answer::created)
+            }
+            RoutingOp::ChangeClass => {
+                let (id, set) = (of()?, policy::read_class(&call.body)?);
+                let routing = self.edit(Edit::ChangeClass(id.clone(), set)).await?.routing;
+                shown(&routing, &id)
+            }
+            RoutingOp::RemoveClass => self.remove(Edit::RemoveClass(of()?)).await,
+            _ => shown(&*self.read()?, &of()?),
+        }
+    }
+
+    async fn profiles(&self, op: RoutingOp, call: &Call) -> Result<Answer, Refusal> {
+        let of = || call.param_id::<ProfileId>("profile");
+        let shown = |routing: &Routing, id: ProfileId| {
+            let found = routing.profile(id).ok_or_else(Refusal::not_found)?;
+            written(&policy::write_profile(found))
+        };
+        match op {
+            RoutingOp::Profiles => {
+                self.list(call, "policy-profiles", |it| it.profiles.iter().map(policy::write_profile).collect())
+            }
+            RoutingOp::CreateProfile => {
+                let edited = self.edit(Edit::CreateProfile(policy::read_profile(&call.body, true)?)).await?;
+                let id = edited.profile.ok_or_else(Refusal::internal)?;
+                shown(&edited.routing, id).map(Answer::created)
+            }
+            RoutingOp::ChangeProfile => {
+                let (id, set) = (of()?, policy::read_profile(&call.body, false)?);
+                let routing = self.edit(Edit::ChangeProfile(id, set)).await?.routing;
+                shown(&routing, id)
+            }
+            RoutingOp::RemoveProfile => self.remove(Edit::RemoveProfile(of()?)).await,
+            _ => shown(&*self.read()?, of()?),
+        }
+    }
+
+    /// What the router would choose. Where no model qualifies it says so with 409 and the error beside.
+    fn preview(&self, call: &Call) -> Result<Answer, Refusal> {
+        let oversight = call.headers.get("x-svc-human-oversight").map(http::HeaderValue::as_bytes);
+        let asked = preview::read(&call.body, oversight)?;
+        let (routing, binding) = self.as_caller()?;
+        let profile = binding.as_ref().and_then(|it| it.profile).and_then(|it| routing.profile(it));
+        let class = class_of(&routing, asked.class.as_deref(), binding.as_ref())?;
+        let health = self.service.health.snapshot(self.service.gate.now());
+        let ask = Ask {
+            routing: &routing,
+            demand: &asked.demand,
+            input_tokens: Some(asked.input_tokens),
+            model: asked.model.as_deref(),
+            class,
+            profile,
+            mode: routing.mode_for(profile),
+            objective: asked.objective,
+            oversight: asked.oversight,
+            downgrade: false,
+            health: &health,
+            yields: &Yields::default(),
+        };
+        let choice = choose(&ask).map_err(|why| why.refusal(ask.model.unwrap_or_default()))?;
+        let mut said = preview::write(&choice, class.map(|it| it.id.as_str()));
+        let Some(refusal) = choice.refusal() else { return written(&said) };
+        let docs = format!("{}/docs/errors", self.service.base_url);
+        let request_id = call.request_id.to_str().unwrap_or_default();
+        let error = error_body(&refusal, Shape::Plain, request_id, &docs);
+        let error: Value = serde_json::from_slice(&error).map_err(|_| Refusal::internal())?;
+        if let (Some(members), Value::Object(error)) = (said.as_object_mut(), error) {
+            members.extend(error);
+        }
+        Ok(written(&said)?.with_status(StatusCode::CONFLICT))
+    }
+
+    /// What the workspace routes by, and what the key is bound to where it is one.
+    fn as_caller(&self) -> Result<(Arc<Routing>, Option<Binding>), Refusal> {
+        match &self.by {
+            By::Key(key) => self.service.read(|scope| {
+                let routing = routing_of(scope, self.workspace)?;
+                let binding = scope.get::<Credential>(key.row)?.map(|it| it.binding.clone());
+                Ok((routing, binding))
+            }),
+            By::Program | By::Person(_) | By::Token(_) => Ok((self.read()?, None)),
+        }
+    }
+}
+
+/// The class that is asked about: the one that is named, else the key's, else the workspace's.
+fn class_of<'a>(
+    routing: &'a Routing,
+    named: Option<&str>,
+    binding: Option<&Binding>,
+) -> Result<Option<&'a TaskClass>, Refusal> {
+    if let Some(word) = named {
+        let found = ClassId::parse(word).ok().and_then(|it| routing.class(&it));
+        return found.map(Some).ok_or_else(|| Refusal::unknown_task_class(word, routing.class_like(word)));
+    }
+    let own = binding.and_then(|it| it.task_class.as_ref()).or(routing.default_class.as_ref());
+    Ok(own.and_then(|it| routing.class(it)))
+}
+
+/// A part of a path as it was meant.
+fn decoded(part: &str) -> Result<Box<str>, Refusal> {
+    let text: Cow<'_, str> = percent_decode_str(part).decode_utf8().map_err(|_| Refusal::not_found())?;
+    Ok(text.into())
+}
+
+fn written(value: &Value) -> Result<Answer, Refusal> {
+    serde_json::to_vec(value).map(Answer::json).map_err(|_| Refusal::internal())
+}

@@ -1,0 +1,171 @@
+//! Schemas of model traffic. Requests and answers of the two public shapes are told as far as svc looks at them: members
+//! that are not named here pass through.
+
+use serde_json::{Value, json};
+
+/// Every schema of this family.
+pub(super) fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        ("ChatRequest", chat_request()),
+        ("ChatAnswer", chat_answer()),
+        ("MessagesRequest", messages_request()),
+        ("MessagesAnswer", messages_answer()),
+        ("TokenCount", token_count()),
+        ("OutcomeReport", outcome_report()),
+        ("OutcomeRecorded", outcome_recorded()),
+        ("Call", call()),
+        ("Calls", list("Call")),
+        ("Task", task()),
+        ("Tasks", list("Task")),
+    ]
+}
+
+fn list(item: &str) -> Value {
+    json!({
+        "type": "object",
+        "required": ["data", "nextCursor"],
+        "properties": {
+            "data": { "type": "array", "items": { "$ref": format!("#/components/schemas/{item}") } },
+            "nextCursor": { "type": ["string", "null"] },
+        },
+    })
+}
+
+fn chat_request() -> Value {
+    json!({
+        "type": "object",
+        "required": ["model", "messages"],
+        "properties": {
+            "model": { "type": "string", "description": "`provider/model`, a bare id or an alias; where policy acts also `auto`." },
+            "messages": { "type": "array", "minItems": 1, "items": { "type": "object" } },
+            "stream": { "type": "boolean" },
+            "n": { "type": "integer", "minimum": 1, "maximum": 128 },
+            "max_tokens": { "type": "integer", "minimum": 1 },
+            "max_completion_tokens": { "type": "integer", "minimum": 1 },
+            "tools": { "type": "array", "items": { "type": "object" } },
+        },
+    })
+}
+
+fn chat_answer() -> Value {
+    json!({
+        "type": "object",
+        "description": "A chat completion, or with `stream` events of chunks; with `x-svc-dry-run: true` a route preview with `budgets`.",
+    })
+}
+
+fn messages_request() -> Value {
+    json!({
+        "type": "object",
+        "required": ["model", "messages"],
+        "properties": {
+            "model": { "type": "string" },
+            "max_tokens": { "type": "integer", "minimum": 1, "description": "Required but for counting." },
+            "messages": { "type": "array", "minItems": 1, "items": { "type": "object" } },
+            "system": { "type": ["string", "array"] },
+            "stream": { "type": "boolean" },
+            "tools": { "type": "array", "items": { "type": "object" } },
+        },
+    })
+}
+
+fn messages_answer() -> Value {
+    json!({
+        "type": "object",
+        "description": "A message, or with `stream` its events; with `x-svc-dry-run: true` a route preview with `budgets`.",
+    })
+}
+
+fn token_count() -> Value {
+    json!({
+        "type": "object",
+        "required": ["input_tokens"],
+        "properties": {
+            "input_tokens": { "type": "integer", "minimum": 0 },
+            "svc": { "type": "object", "properties": { "estimated": { "type": "boolean" } } },
+        },
+    })
+}
+
+fn status() -> Value {
+    json!({ "type": "string", "enum": ["accepted", "rejected", "partial", "abandoned"] })
+}
+
+fn outcome_report() -> Value {
+    json!({
+        "type": "object",
+        "required": ["taskId", "status"],
+        "properties": { "taskId": { "type": "string", "pattern": "^tsk_[A-Za-z0-9_-]{1,64}$" }, "status": status() },
+    })
+}
+
+fn outcome_recorded() -> Value {
+    json!({
+        "type": "object",
+        "required": ["taskId", "status", "spentMicros", "recordedAt"],
+        "properties": {
+            "taskId": { "type": "string" },
+            "status": status(),
+            "spentMicros": { "type": "integer", "minimum": 0 },
+            "recordedAt": { "type": "string", "format": "date-time" },
+        },
+    })
+}
+
+fn usage() -> Value {
+    let count = json!({ "type": "integer", "minimum": 0 });
+    json!({
+        "type": "object",
+        "description": "Tokens by kind; no token is counted under two.",
+        "required": ["input", "cachedInput", "cacheWrite", "cacheWriteLong", "output", "reasoning", "estimated"],
+        "properties": {
+            "input": count, "cachedInput": count, "cacheWrite": count, "cacheWriteLong": count, "output": count,
+            "reasoning": count, "estimated": { "type": "boolean" },
+        },
+    })
+}
+
+fn call() -> Value {
+    let text = json!({ "type": "string" });
+    let maybe = json!({ "type": ["string", "null"] });
+    let count = json!({ "type": ["integer", "null"], "minimum": 0 });
+    json!({
+        "type": "object",
+        "required": ["id", "taskId", "session", "keyId", "principalId", "teamId", "taskClass", "requestedModel", "model",
+            "provider", "jurisdiction", "mode", "objective", "stream", "attempts", "usage", "costMicros", "unpriced",
+            "reservedMicros", "budgets", "dataLoss", "startedAt", "firstTokenMs", "durationMs", "overheadMs", "end"],
+        "properties": {
+            "id": text, "taskId": text, "session": text, "keyId": text, "agentId": text, "principalId": text,
+            "teamId": maybe, "taskClass": maybe, "requestedModel": text, "model": maybe, "provider": maybe,
+            "jurisdiction": maybe,
+            "mode": { "type": "string", "enum": ["shadow", "enforce"] },
+            "objective": { "type": "string", "enum": ["balanced", "cost", "quality", "latency", "sovereign"] },
+            "humanOversight": { "type": "string", "enum": ["acknowledged"] },
+            "stream": { "type": "boolean" },
+            "attempts": { "type": "array", "items": { "type": "object", "required": ["model", "status", "ms"] },
+                "description": "What was tried without an answer, in order." },
+            "usage": usage(),
+            "costMicros": { "type": "integer", "minimum": 0 },
+            "unpriced": { "type": "boolean", "description": "Something that it used has no price: it cost more than `costMicros`." },
+            "reservedMicros": { "type": "integer", "minimum": 0 },
+            "budgets": { "type": "array", "items": text },
+            "dataLoss": { "type": "object", "additionalProperties": { "type": "integer" } },
+            "startedAt": { "type": "string", "format": "date-time" },
+            "firstTokenMs": count, "durationMs": count, "overheadMs": count,
+            "end": { "type": ["string", "null"], "enum": ["done", "hung_up", "cut", "refused", "failed", "lapsed", null],
+                "description": "`null` while it runs." },
+        },
+    })
+}
+
+fn task() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "taskClass", "principalId", "calls", "spentMicros", "createdAt"],
+        "properties": {
+            "id": { "type": "string" }, "taskClass": { "type": ["string", "null"] }, "principalId": { "type": "string" },
+            "agentId": { "type": "string" }, "calls": { "type": "integer" }, "spentMicros": { "type": "integer" },
+            "outcome": status(), "createdAt": { "type": "string", "format": "date-time" },
+        },
+    })
+}

@@ -1,0 +1,290 @@
+//! Calling providers of models.
+//!
+//! [`Upstreams`] is this server's one caller of all of them. A call goes to a [`Target`] and comes back as a [`Reply`], whole
+//! or as a stream that has begun, or as [`Failed`], which says what went wrong and whether anything was sent. A stream is
+//! handed to the client by a [`Relay`]; a [`Guard`] sees to it that what came of the call is told once, whatever happens.
+//!
+//! The order: [`Guard::new`] when the call is admitted, [`Upstreams::send`] for each attempt, then for a whole answer
+//! [`Guard::finish`], for a stream [`Relay::begin`] (up to whose end another attempt can still be made) and
+//! [`Begun::into_body`]. A whole answer that is to be read even if its client goes away is awaited within
+//! [`Upstreams::outlive`].
+//!
+//! The connections are plain HTTP/1.1 with keep-alive, driven by whoever waits for the answer (`connection.rs` says why).
+//!
+//! **Invariant:** no byte goes to an address that was not judged; no redirect is followed and no proxy asked.
+//! **Invariant:** a key is in no error and in no log; of an address there is at most the host.
+
+mod address;
+mod connection;
+mod failed;
+mod framing;
+mod guard;
+mod incoming;
+mod pool;
+mod relay;
+mod switch;
+mod target;
+mod translate;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use svc_core::state::edge::outbound::Outbound;
+use svc_core::state::gateway::ModelTimeouts;
+use svc_core::value::Invalid;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+
+pub use self::address::Allowed;
+use self::address::Base;
+use self::connection::Connection;
+pub use self::failed::{Failed, Reason};
+use self::framing::{Framing, HEAD_BYTES_MAX, Head, Type};
+use self::guard::{Counted, millis};
+pub use self::guard::{Ended, Finish, Guard, How, Outlive};
+pub use self::incoming::Incoming;
+use self::pool::Pool;
+pub use self::relay::{Begun, COST_TRAILER, Relay, RelayBody, Translate};
+pub use self::switch::{Switch, Switches};
+pub use self::target::{Call, Target, What, is_own_header};
+use crate::deliver::dial::{Dial, DialError, Place};
+use crate::deliver::{Resolve, Trust};
+
+/// Bytes of a whole answer that are read.
+pub const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// How long is waited for what an upstream says of an error.
+const ERROR_TIME: Duration = Duration::from_secs(5);
+
+/// How long a call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Until the first bytes of a stream.
+    pub first_token: Duration,
+    /// Between bytes of an answer.
+    pub idle: Duration,
+    /// For all of it.
+    pub total: Duration,
+}
+
+impl Times {
+    /// These, but for what an upstream has of its own.
+    #[must_use]
+    pub fn with(self, own: &ModelTimeouts) -> Self {
+        let or = |own: Option<u64>, else_: Duration| own.map_or(else_, Duration::from_millis);
+        Self {
+            first_token: or(own.first_token_ms, self.first_token),
+            idle: or(own.idle_ms, self.idle),
+            total: or(own.total_ms, self.total),
+        }
+    }
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            first_token: Duration::from_millis(120_000),
+            idle: Duration::from_millis(60_000),
+            total: Duration::from_millis(900_000),
+        }
+    }
+}
+
+/// Calls providers. Clones are the same caller.
+#[derive(Clone, Debug)]
+pub struct Upstreams(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    dial: Dial,
+    allowed: Allowed,
+    own_host: Box<str>,
+    times: Times,
+    pool: Arc<Pool>,
+    /// How many futures have to run to their end.
+    outliving: watch::Sender<usize>,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub enum Reply {
+    /// All of it.
+    Whole(Whole),
+    /// A stream whose first bytes are there.
+    Stream(Incoming),
+}
+
+/// A whole answer: a JSON object, as far as its first byte says so.
+#[derive(Debug)]
+pub struct Whole {
+    /// Its status, from 200 to 299.
+    pub status: u16,
+    /// Its text.
+    pub body: Bytes,
+    /// From the call to its head, in milliseconds.
+    pub first_ms: u64,
+    /// From the call to its end, in milliseconds.
+    pub ms: u64,
+}
+
+impl Upstreams {
+    /// A caller that never calls this server, which listens on `own` and is called `own_host`.
+    #[must_use]
+    pub fn new(
+        allowed: Allowed,
+        times: Times,
+        own_host: &str,
+        own: Option<SocketAddr>,
+        resolver: Arc<dyn Resolve>,
+        trust: Trust,
+    ) -> Self {
+        let dial = Dial::new(own, resolver, trust);
+        let (pool, outliving) = (Pool::new(), watch::Sender::default());
+        Self(Arc::new(Inner { dial, allowed, own_host: own_host.into(), times, pool, outliving }))
+    }
+
+    /// Asks another resolver from now on.
+    pub fn resolve_with(&self, resolver: Arc<dyn Resolve>) {
+        self.0.dial.resolve_with(resolver);
+    }
+
+    /// The times of calls to upstreams that have none of their own.
+    #[must_use]
+    pub fn times(&self) -> Times {
+        self.0.times
+    }
+
+    /// Judges the base address of an upstream as far as its text goes; the addresses of its host are judged at every
+    /// connection.
+    ///
+    /// # Errors
+    /// [`Invalid`] says what is wrong with it.
+    pub fn judge(&self, base_url: &str) -> Result<(), Invalid> {
+        self.base(base_url).map(drop)
+    }
+
+    fn base(&self, base_url: &str) -> Result<Base, Invalid> {
+        Base::parse(base_url, &self.0.allowed, &self.0.own_host)
+    }
+
+    /// Runs `future` to its end, even if what is given is dropped before.
+    pub fn outlive<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Outlive<T> {
+        Outlive::new(future, Counted::of(&self.0.outliving))
+    }
+
+    /// Waits until all that has to run to its end has done so.
+    pub async fn settled(&self) {
+        // The sender is this one's own, so it is there.
+        let _ = self.0.outliving.subscribe().wait_for(|it| *it == 0).await;
+    }
+
+    /// Makes one call. Dropped, it ends the call.
+    ///
+    /// # Errors
+    /// [`Failed`]: no answer, none in time, or one that is none.
+    pub async fn send(&self, target: &Target, call: &Call<'_>) -> Result<Reply, Failed> {
+        let started = Instant::now();
+        let attempt = Attempt { started, sent: AtomicBool::new(false), stale: AtomicBool::new(false) };
+        let total = started + target.times.total;
+        let (until, late) = if call.stream {
+            (total.min(started + target.times.first_token), Reason::FirstToken)
+        } else {
+            (total, Reason::Total)
+        };
+        let replied = timeout_at(until, self.attempt(target, call, &attempt)).await;
+        replied.unwrap_or_else(|_| Err(Failed::new(late))).map_err(|failed| attempt.failed(failed))
+    }
+
+    async fn attempt(&self, target: &Target, call: &Call<'_>, attempt: &Attempt) -> Result<Reply, Failed> {
+        let mut connection = self.connect(target).await.map_err(Failed::new)?;
+        let request = target.request(call).ok_or(Failed::new(Reason::Address))?;
+        let was_used = connection.was_used;
+        let head = connection.exchange(request.expose(), &call.body, &attempt.sent).await.map_err(|broken| {
+            attempt.stale.store(was_used && !broken.was_answered && broken.reason == Reason::Closed, Ordering::Relaxed);
+            Failed::new(broken.reason)
+        })?;
+        let mut incoming = Incoming::new(connection, &head, self, target, attempt.started);
+        match head.status {
+            200..=299 => {}
+            300..=399 => return Err(status(Reason::Redirect, &head)),
+            _ => {
+                let mut failed = status(Reason::Status, &head);
+                if !head.packed {
+                    // What is said of the error is told where it can be read.
+                    let body = timeout(ERROR_TIME, incoming.read(HEAD_BYTES_MAX, ERROR_TIME)).await;
+                    failed.said = body.ok().and_then(Result::ok).and_then(|it| target.said(&it));
+                }
+                return Err(failed);
+            }
+        }
+        let wanted = if call.stream { Type::Events } else { Type::Json };
+        if head.framing == Framing::Ended {
+            return Err(status(Reason::Empty, &head));
+        }
+        if head.packed {
+            return Err(status(Reason::Packed, &head));
+        }
+        if head.content_type != wanted {
+            return Err(status(Reason::ContentType, &head));
+        }
+        if call.stream {
+            incoming.begin().await.map_err(|reason| status(reason, &head))?;
+            return Ok(Reply::Stream(incoming));
+        }
+        let first_ms = millis(attempt.started);
+        let body = incoming.read(ANSWER_BYTES_MAX, target.times.idle).await.map_err(|reason| status(reason, &head))?;
+        match body.iter().find(|it| !it.is_ascii_whitespace()) {
+            Some(b'{') => {}
+            Some(_) => return Err(status(Reason::Unreadable, &head)),
+            None => return Err(status(Reason::Empty, &head)),
+        }
+        Ok(Reply::Whole(Whole { status: head.status, body: body.into(), first_ms, ms: millis(attempt.started) }))
+    }
+
+    /// A connection that waits, or a new one.
+    async fn connect(&self, target: &Target) -> Result<Connection, Reason> {
+        let origin = &target.origin;
+        if let Some(waiting) = self.0.pool.take(origin) {
+            return Ok(waiting);
+        }
+        let allowed = self.0.allowed.has(&origin.host);
+        let guard = Outbound { allow_private_loopback: allowed, own_host: self.0.own_host.clone() };
+        let may = |ip| guard.is_allowed(ip);
+        let place = Place { host: &origin.host, port: origin.port, tls: origin.tls, may: &may, here: allowed };
+        let slot = self.0.pool.place().ok_or(Reason::Busy)?;
+        let io = self.0.dial.dial(&place).await.map_err(|error| match error {
+            DialError::Resolve => Reason::Resolve,
+            DialError::Address => Reason::Refused,
+            DialError::Connect => Reason::Connect,
+            DialError::Tls => Reason::Tls,
+        })?;
+        Ok(Connection::new(io, slot))
+    }
+}
+
+/// What is known of a call while it runs, also to whoever gives it up.
+struct Attempt {
+    started: Instant,
+    sent: AtomicBool,
+    stale: AtomicBool,
+}
+
+impl Attempt {
+    fn failed(&self, failed: Failed) -> Failed {
+        Failed {
+            was_sent: self.sent.load(Ordering::Relaxed),
+            was_stale: self.stale.load(Ordering::Relaxed),
+            ms: millis(self.started),
+            ..failed
+        }
+    }
+}
+
+fn status(reason: Reason, head: &Head) -> Failed {
+    Failed { status: Some(head.status), retry_after_s: head.retry_after_s, ..Failed::new(reason) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Where a provider may be: on the public internet by https, or at a host that the operator named.
+
+use std::net::IpAddr;
+
+use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
+use svc_core::value::Invalid;
+use url::{Host, Url};
+
+/// Hosts on private addresses that upstreams may have (`outbound.allow`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowed(Vec<Host<String>>);
+
+/// The base address of an upstream: without a slash at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Base {
+    /// Who is connected to.
+    pub(crate) origin: Origin,
+    /// What stands before every path: empty, or a slash and more.
+    pub(crate) path: Box<str>,
+}
+
+/// Who is connected to; connections to equal ones are interchangeable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Origin {
+    /// The host.
+    pub(crate) host: Host<String>,
+    /// The port.
+    pub(crate) port: u16,
+    /// Whether by https.
+    pub(crate) tls: bool,
+    /// The host and, where it is not the scheme's own, the port, as a request names them.
+    pub(crate) authority: Box<str>,
+}
+
+impl Allowed {
+    /// Reads hosts: names, or addresses, the sixth version with or without brackets.
+    ///
+    /// # Errors
+    /// The first text that is no host.
+    pub fn parse<'text>(texts: impl IntoIterator<Item = &'text str>) -> Result<Self, String> {
+        let host = |text: &'text str| {
+            let ip = text.parse::<IpAddr>();
+            let host = match ip {
+                Ok(IpAddr::V4(it)) => Ok(Host::Ipv4(it)),
+                Ok(IpAddr::V6(it)) => Ok(Host::Ipv6(it)),
+                Err(_) => Host::parse(text),
+            };
+            host.map_err(|_| text.to_owned())
+        };
+        texts.into_iter().map(str::trim).filter(|it| !it.is_empty()).map(host).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// This machine, by its usual names: for development.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Self::parse(["localhost", "127.0.0.1", "::1"]).unwrap_or_default()
+    }
+
+    /// Whether nothing is allowed beyond what everybody may be.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn has(&self, host: &Host<String>) -> bool {
+        self.0.contains(host)
+    }
+}
+
+impl Base {
+    /// Reads the base address of an upstream: what [`OutboundUrl`] admits, or an address by http or https whose host is one
+    /// of `allowed`.
+    ///
+    /// # Errors
+    /// [`Invalid`] says which of these it breaks.
+    pub(crate) fn parse(text: &str, allowed: &Allowed, own_host: &str) -> Result<Self, Invalid> {
+        let asked = Url::parse(text).map_err(|_| Invalid::new("must be an absolute https URL"))?;
+        let host = asked.host().map(|it| it.to_owned()).ok_or_else(|| Invalid::new("must name a host"))?;
+        let is_allowed = allowed.has(&host);
+        let guard = Outbound { allow_private_loopback: is_allowed, own_host: own_host.into() };
+        let tls = asked.scheme() != "http";
+        let judged = match text.get(..5) {
+            // What may be called by http has to be what else may be called by https.
+            Some(scheme) if !tls && is_allowed && scheme.eq_ignore_ascii_case("http:") => {
+                OutboundUrl::parse(&format!("https:{}", text.get(5..).unwrap_or_default()), &guard)?
+            }
+            _ => OutboundUrl::parse(text, &guard)?,
+        };
+        let url = Url::parse(judged.as_str()).map_err(|_| Invalid::new("must be an absolute https URL"))?;
+        if url.query().is_some() {
+            return Err(Invalid::new("must not hold a query"));
+        }
+        let port = asked.port_or_known_default().ok_or_else(|| Invalid::new("must name a port"))?;
+        let usual = if tls { 443 } else { 80 };
+        let authority = if port == usual { host.to_string() } else { format!("{host}:{port}") };
+        let origin = Origin { host, port, tls, authority: authority.into() };
+        Ok(Self { origin, path: url.path().trim_end_matches('/').into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    fn parse(text: &str, allowed: &[&str]) -> Option<Base> {
+        let allowed = Allowed::parse(allowed.iter().copied()).unwrap();
+        Base::parse(text, &allowed, "gate.example.com").ok()
+    }
+
+    /// Public hosts by https; private ones, and plain http, only where the operator named the host.
+    #[test]
+    fn private_hosts_are_admitted_by_name_alone() {
+        let inside: &[&str] = &["models.internal", "10.0.0.5", "::1", "localhost"];
+        for (url, without, with) in [
+            ("https://api.example.com/v1", true, true),
+            ("http://api.example.com/v1", false, false),
+            ("http://models.internal:8000/v1", false, true),
+            ("http://10.0.0.5/v1", false, true),
+            ("https://10.0.0.5/v1", false, true),
+            ("http://10.0.0.6/v1", false, false),
+            ("https://10.0.0.6/v1", false, false),
+            ("http://[::1]:9000", false, true),
+            ("http://localhost:9000", false, true),
+            ("http://169.254.169.254/", false, false),
+            ("https://gate.example.com/v1", false, false),
+            ("https://user:word@api.example.com", false, false),
+            ("http://user@10.0.0.5/v1", false, false),
+            ("https://api.example.com/v1?key=1", false, false),
+            ("http://10.0.0.5/v1#part", false, false),
+            ("ftp://10.0.0.5/", false, false),
+            ("nonsense", false, false),
+        ] {
+            assert_eq!(parse(url, &[]).is_some(), without, "{url} by default");
+            assert_eq!(parse(url, inside).is_some(), with, "{url} where it is allowed");
+        }
+    }
+
+    /// The port and the path are those that were written, the slash at the end is none of it.
+    #[test]
+    fn an_address_is_what_was_written() {
+        let base = parse("https://API.example.com/v1/", &[]).unwrap();
+        assert_eq!((&*base.origin.authority, base.origin.port, &*base.path), ("api.example.com", 443, "/v1"));
+        let base = parse("http://10.0.0.5:8000", &["10.0.0.5"]).unwrap();
+        assert_eq!((&*base.origin.authority, base.origin.tls, &*base.path), ("10.0.0.5:8000", false, ""));
+        let base = parse("http://10.0.0.5/v1", &["10.0.0.5"]).unwrap();
+        assert_eq!((&*base.origin.authority, base.origin.port), ("10.0.0.5", 80));
+    }
+}

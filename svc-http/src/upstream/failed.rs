@@ -1,0 +1,186 @@
+//! What came of a call that has no answer.
+
+use std::fmt;
+
+use crate::log::scrub;
+
+/// Characters of what a provider said that are kept.
+const SAID_CHARS_MAX: usize = 500;
+
+/// A call without an answer. Nothing in it holds a key, a prompt, or more of an address than its host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// What went wrong.
+    pub reason: Reason,
+    /// The status that the upstream answered with, where it did.
+    pub status: Option<u16>,
+    /// Its `retry-after` in seconds, where it has one that can be read.
+    pub retry_after_s: Option<u64>,
+    /// What it said of it, without anything that looks like a credential, at most 500 characters.
+    pub said: Option<Box<str>>,
+    /// Whether any of the request may have reached it: where not, nothing can have been charged.
+    pub was_sent: bool,
+    /// Whether a connection that had been kept was closed before a byte of the answer: most likely while the request was on
+    /// its way, so that it was not looked at.
+    pub was_stale: bool,
+    /// From the call to this, in milliseconds.
+    pub ms: u64,
+}
+
+/// What can go wrong with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The base address is one that may not be called.
+    Address,
+    /// The host has no address.
+    Resolve,
+    /// One of the host's addresses may not be called.
+    Refused,
+    /// Nobody answers there.
+    Connect,
+    /// Whoever answers is not the host, or speaks no TLS.
+    Tls,
+    /// As many calls as may be under way are.
+    Busy,
+    /// The time for the first token went by.
+    FirstToken,
+    /// The time between tokens went by.
+    Idle,
+    /// The time for the whole call went by.
+    Total,
+    /// The connection was closed before the answer was whole.
+    Closed,
+    /// The answer is no HTTP.
+    Protocol,
+    /// The answer is a redirect, which is never followed.
+    Redirect,
+    /// The answer is an error.
+    Status,
+    /// The answer is neither JSON nor, where one was asked for, a stream of events.
+    ContentType,
+    /// The answer is packed, though it was asked for as it is.
+    Packed,
+    /// The answer is longer than what is read.
+    TooLarge,
+    /// The answer is empty.
+    Empty,
+    /// The answer cannot be read.
+    Unreadable,
+    /// The stream has an error event of the upstream.
+    Told,
+}
+
+impl Reason {
+    /// One clause in lower case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Address => "the base address may not be called",
+            Self::Resolve => "the host has no address",
+            Self::Refused => "the host's address may not be called",
+            Self::Connect => "no connection",
+            Self::Tls => "no secure connection to the host",
+            Self::Busy => "too many calls are under way",
+            Self::FirstToken => "no first token in time",
+            Self::Idle => "nothing more in time",
+            Self::Total => "no whole answer in time",
+            Self::Closed => "the connection was closed before the answer was whole",
+            Self::Protocol => "the answer is no HTTP",
+            Self::Redirect => "the answer is a redirect",
+            Self::Status => "the answer is an error",
+            Self::ContentType => "the answer has another content type",
+            Self::Packed => "the answer is packed",
+            Self::TooLarge => "the answer is too long",
+            Self::Empty => "the answer is empty",
+            Self::Unreadable => "the answer cannot be read",
+            Self::Told => "the upstream told of an error in its stream",
+        }
+    }
+
+    /// Whether time went by.
+    #[must_use]
+    pub const fn is_timeout(self) -> bool {
+        matches!(self, Self::FirstToken | Self::Idle | Self::Total)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+impl Failed {
+    /// Nothing was sent and nothing answered.
+    #[must_use]
+    pub const fn new(reason: Reason) -> Self {
+        Self { reason, status: None, retry_after_s: None, said: None, was_sent: false, was_stale: false, ms: 0 }
+    }
+
+    /// The request was sent, or part of it.
+    #[must_use]
+    pub fn sent(reason: Reason) -> Self {
+        Self { was_sent: true, ..Self::new(reason) }
+    }
+
+    /// Whether the status says that the request is at fault: no other upstream would take it.
+    #[must_use]
+    pub const fn is_the_clients(&self) -> bool {
+        matches!(self.status, Some(400 | 413 | 422))
+    }
+
+    /// One clause for `attemptedModels` and for logs.
+    #[must_use]
+    pub fn error(&self) -> String {
+        match self.status {
+            Some(status) if self.reason == Reason::Status => format!("the answer is {status}"),
+            Some(_) | None => self.reason.as_str().to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.error())
+    }
+}
+
+/// What the body of an error says, with `secret` and whatever looks like a credential cut out: providers quote keys.
+pub(super) fn said(body: &[u8], secret: &str) -> Option<Box<str>> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let error = body.get("error").unwrap_or(&body);
+    let text = error.as_str().or_else(|| error.get("message")?.as_str())?;
+    let text = if secret.is_empty() { text.to_owned() } else { text.replace(secret, "…") };
+    let words = text.split(' ').map(|word| if is_key(word) { "…" } else { word });
+    let text: String = words.collect::<Vec<_>>().join(" ").chars().filter(|it| !it.is_control()).collect();
+    let text: String = scrub(&text).chars().take(SAID_CHARS_MAX).collect();
+    (!text.is_empty()).then(|| text.into())
+}
+
+/// Whether a word looks like a key, or like what is left of one: a provider's prefix, or a row of stars.
+fn is_key(word: &str) -> bool {
+    let word = word.trim_matches(|it: char| matches!(it, '.' | ',' | ';' | ':' | '\'' | '"' | '`' | '(' | ')'));
+    ["sk-", "sk_", "pk-", "gsk_", "xai-", "AIza", "key-"].iter().any(|it| word.starts_with(it)) || word.contains("****")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Option<String> {
+        let body = serde_json::json!({ "error": { "message": text } }).to_string();
+        said(body.as_bytes(), "hunter2hunter2").map(Into::into)
+    }
+
+    /// What a provider says of an error is passed on without the key that it quotes, whole or in part.
+    #[test]
+    fn what_is_said_has_no_key_in_it() {
+        assert_eq!(told("wrong key hunter2hunter2!").as_deref(), Some("wrong key …!"));
+        assert_eq!(told("wrong key: sk-abc***************wxyz. Look").as_deref(), Some("wrong key: … Look"));
+        assert_eq!(told("wrong key 'abcd****'").as_deref(), Some("wrong key …"));
+        assert_eq!(told("two\nlines").as_deref(), Some("twolines"));
+        assert_eq!(told(&"a".repeat(600)).map(|it| it.len()), Some(500));
+        assert_eq!(told(""), None);
+        assert_eq!(said(b"<html>", ""), None);
+    }
+}

@@ -1,0 +1,322 @@
+//! A stream on its way from an upstream to a client.
+//!
+//! What the upstream has ready is read and translated in one go and handed to the client in one go; nothing waits for more
+//! to come. While nothing comes a relay holds no buffer.
+//!
+//! **Invariant:** no more than one read of the upstream is in memory, however slow the client.
+//! **Invariant:** a stream that breaks off ends with an error event of the client's API, never as if it were whole.
+//! **Invariant:** what came of it is told once: at its end, or when it is dropped.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use http_body::{Body, Frame};
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+
+use super::failed::{Failed, Reason};
+use super::guard::{Finish, Guard, How, Outlive};
+use super::incoming::Incoming;
+use super::switch::Switch;
+
+/// The trailer that says what a streamed call cost; the answer's head has to announce it in `trailer`.
+pub const COST_TRAILER: HeaderName = HeaderName::from_static("x-svc-cost-micros");
+/// Bytes for the client past which nothing more is read before they are written.
+const OUT_BYTES_MAX: usize = 64 * 1024;
+
+/// Makes the client's stream of the upstream's.
+pub trait Translate: Send + Unpin + 'static {
+    /// Takes bytes of the upstream, cut wherever they were cut on their way, and appends what the client gets to `out`.
+    ///
+    /// # Errors
+    /// They are no stream of this API: it is to be cut.
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Reason>;
+
+    /// Whether the last word was said, be it an error.
+    fn is_done(&self) -> bool;
+
+    /// Whether a token has come: before that the time for the first one runs, not the time between tokens.
+    fn has_token(&self) -> bool;
+
+    /// The last word was said, or nothing more comes: appends what is still to be said, an error event of the client's API
+    /// where the answer is not whole. How it ended: [`How::Done`] or [`How::Cut`]. Asked again it appends nothing.
+    fn end(&mut self, out: &mut Vec<u8>) -> How;
+
+    /// The stream breaks off here: appends an error event of the client's API.
+    fn cut(&mut self, how: How, out: &mut Vec<u8>);
+}
+
+/// What turns a reply into a body.
+#[derive(Clone, Copy, Debug)]
+pub struct Relay;
+
+/// A stream of which the client can be given something: no other attempt is made from here on.
+pub struct Begun<T> {
+    incoming: Incoming,
+    translator: T,
+    out: Vec<u8>,
+    is_ended: bool,
+}
+
+impl<T> std::fmt::Debug for Begun<T> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Begun").finish_non_exhaustive()
+    }
+}
+
+impl Relay {
+    /// Reads until there is something for the client.
+    ///
+    /// # Errors
+    /// The stream broke off, or was too slow, before there was: the client has heard nothing, another upstream can be asked.
+    pub async fn begin<T: Translate>(mut incoming: Incoming, mut translator: T) -> Result<Begun<T>, Failed> {
+        let started = incoming.started;
+        let total = started + incoming.times.total;
+        let first = total.min(started + incoming.times.first_token);
+        let failed = |reason| Failed { ms: super::guard::millis(started), ..Failed::sent(reason) };
+        let mut out = Vec::new();
+        loop {
+            let mut read = Ok(());
+            let take = poll_fn(|context| {
+                incoming.poll_take(context, &mut |bytes| read = read.and_then(|()| translator.push(bytes, &mut out)))
+            });
+            let more = timeout_at(first, take).await.map_err(|_| failed(Reason::FirstToken))?.map_err(failed)?;
+            read.map_err(failed)?;
+            let is_ended = !more;
+            if (is_ended || translator.is_done()) && !translator.has_token() {
+                // An error, or nothing: the client need not hear of it.
+                return match translator.end(&mut out) {
+                    How::Done => Ok(Begun { incoming, translator, out, is_ended: true }),
+                    How::Cut(Reason::Closed) if is_ended => Err(failed(Reason::Empty)),
+                    How::Cut(reason) => Err(failed(reason)),
+                    How::HungUp | How::Stopped => Err(failed(Reason::Closed)),
+                };
+            }
+            if !out.is_empty() {
+                return Ok(Begun { incoming, translator, out, is_ended });
+            }
+            // Whoever talks without a pause and says nothing is not waited for by the timer.
+            if Instant::now() >= first {
+                return Err(failed(Reason::FirstToken));
+            }
+        }
+    }
+}
+
+impl<T: Translate> Begun<T> {
+    /// From the call to its first bytes, in milliseconds.
+    pub fn first_ms(&self) -> u64 {
+        self.incoming.first_ms()
+    }
+
+    /// What was heard until now.
+    pub const fn translator(&self) -> &T {
+        &self.translator
+    }
+
+    /// The body for the client. `guard` is told what came of it; `switch` cuts it; with `wants_cost` the cost follows as
+    /// [`COST_TRAILER`].
+    pub fn into_body<F: Finish<Heard = T>>(
+        self,
+        guard: Guard<F>,
+        switch: Arc<Switch>,
+        wants_cost: bool,
+    ) -> RelayBody<T, F> {
+        let Self { incoming, translator, out, is_ended } = self;
+        let (times, started) = (incoming.times, incoming.started);
+        let running = Running {
+            first_ms: incoming.first_ms(),
+            heard_at: Instant::now(),
+            first_until: started + times.first_token,
+            total_until: started + times.total,
+            has_token: translator.has_token(),
+            incoming,
+            translator,
+            guard,
+            is_ended,
+        };
+        RelayBody { step: Step::Running(running), out, timer: None, switch, wants_cost }
+    }
+}
+
+/// A stream on its way to a client.
+pub struct RelayBody<T: Translate, F: Finish<Heard = T>> {
+    step: Step<T, F>,
+    out: Vec<u8>,
+    timer: Option<Pin<Box<Sleep>>>,
+    switch: Arc<Switch>,
+    wants_cost: bool,
+}
+
+/// Nothing in it is pinned in place.
+impl<T: Translate, F: Finish<Heard = T>> Unpin for RelayBody<T, F> {}
+
+#[expect(clippy::large_enum_variant, reason = "there is one for each stream, and nearly all its life it is running")]
+enum Step<T: Translate, F: Finish<Heard = T>> {
+    Running(Running<T, F>),
+    /// What came of it is being told.
+    Telling(Outlive<Option<u64>>),
+    Ended,
+}
+
+struct Running<T: Translate, F: Finish<Heard = T>> {
+    incoming: Incoming,
+    translator: T,
+    guard: Guard<F>,
+    is_ended: bool,
+    has_token: bool,
+    first_ms: u64,
+    heard_at: Instant,
+    first_until: Instant,
+    total_until: Instant,
+}
+
+impl<T: Translate, F: Finish<Heard = T>> Running<T, F> {
+    /// Until when something has to come, and what it is if nothing does.
+    fn until(&self) -> (Instant, Reason) {
+        let (next, reason) = if self.has_token {
+            (self.heard_at + self.incoming.times.idle, Reason::Idle)
+        } else {
+            (self.first_until, Reason::FirstToken)
+        };
+        if self.total_until <= next { (self.total_until, Reason::Total) } else { (next, reason) }
+    }
+}
+
+impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
+    /// Reads what is there; how it ended, where it did.
+    fn read(&mut self, context: &mut Context<'_>) -> Poll<How> {
+        let Step::Running(running) = &mut self.step else { return Poll::Pending };
+        loop {
+            if self.switch.is_cut() {
+                return Poll::Ready(How::Stopped);
+            }
+            let Running { incoming, translator, .. } = running;
+            if running.is_ended || translator.is_done() {
+                running.is_ended = true;
+                return Poll::Ready(translator.end(&mut self.out));
+            }
+            if self.out.len() >= OUT_BYTES_MAX {
+                return Poll::Pending;
+            }
+            let mut read = Ok(());
+            let taken = incoming
+                .poll_take(context, &mut |bytes| read = read.and_then(|()| translator.push(bytes, &mut self.out)));
+            match taken {
+                Poll::Ready(_) if read.is_err() => return Poll::Ready(How::Cut(Reason::Unreadable)),
+                Poll::Ready(Ok(more)) => {
+                    running.is_ended = !more;
+                    running.has_token = running.has_token || translator.has_token();
+                    running.heard_at = Instant::now();
+                    // Whoever talks without a pause is not waited for by the timer.
+                    let (until, reason) = running.until();
+                    if more && running.heard_at >= until {
+                        return Poll::Ready(How::Cut(reason));
+                    }
+                }
+                Poll::Ready(Err(reason)) => return Poll::Ready(How::Cut(reason)),
+                Poll::Pending => {
+                    self.switch.wakes(context.waker());
+                    if self.switch.is_cut() {
+                        continue;
+                    }
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    /// Whether time has run out.
+    fn late(&mut self, context: &mut Context<'_>) -> Option<Reason> {
+        let Step::Running(running) = &self.step else { return None };
+        let (until, reason) = running.until();
+        if Instant::now() >= until {
+            return Some(reason);
+        }
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        // The timer is set anew only when it rings: most of what comes does not move it.
+        while timer.as_mut().poll(context).is_ready() {
+            if Instant::now() >= until {
+                return Some(reason);
+            }
+            timer.as_mut().reset(until);
+        }
+        // A time that has become shorter, as when the first token has come, is not waited past.
+        if timer.deadline() > until {
+            timer.as_mut().reset(until);
+            let _ = timer.as_mut().poll(context);
+        }
+        None
+    }
+
+    /// Ends it: the client is told, then whoever keeps what came of it.
+    fn end(&mut self, how: How) {
+        let Step::Running(running) = std::mem::replace(&mut self.step, Step::Ended) else { return };
+        let Running { incoming, mut translator, guard, first_ms, is_ended, .. } = running;
+        match how {
+            How::Done => incoming.finish(),
+            // The translator has said so itself where the stream ended without its last word.
+            How::Cut(_) if is_ended => {}
+            How::Cut(_) | How::Stopped | How::HungUp => translator.cut(how, &mut self.out),
+        }
+        self.timer = None;
+        self.step = Step::Telling(guard.finish(Some(translator), how, Some(first_ms)));
+    }
+}
+
+impl<T: Translate, F: Finish<Heard = T>> Body for RelayBody<T, F> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = &mut *self;
+        loop {
+            match &mut this.step {
+                Step::Running(_) => {
+                    if let Poll::Ready(how) = this.read(context) {
+                        this.end(how);
+                    } else if this.out.is_empty() {
+                        match this.late(context) {
+                            Some(reason) => this.end(How::Cut(reason)),
+                            None => return Poll::Pending,
+                        }
+                    }
+                    if !this.out.is_empty() {
+                        return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.out).into()))));
+                    }
+                }
+                Step::Telling(told) => {
+                    let cost = std::task::ready!(Pin::new(told).poll(context));
+                    this.step = Step::Ended;
+                    if let Some(cost) = cost.filter(|_| this.wants_cost) {
+                        let trailers = HeaderMap::from_iter([(COST_TRAILER, HeaderValue::from(cost))]);
+                        return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+                    }
+                }
+                Step::Ended => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl<T: Translate, F: Finish<Heard = T>> Drop for RelayBody<T, F> {
+    fn drop(&mut self) {
+        if let Step::Running(running) = std::mem::replace(&mut self.step, Step::Ended) {
+            let Running { translator, guard, first_ms, .. } = running;
+            drop(guard.finish(Some(translator), How::HungUp, Some(first_ms)));
+        }
+    }
+}
+
+impl<T: Translate, F: Finish<Heard = T>> std::fmt::Debug for RelayBody<T, F> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("RelayBody").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,125 @@
+//! Switches that cut running answers from outside.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+
+/// Cuts one answer; shared by whoever may cut it and the answer.
+#[derive(Debug, Default)]
+pub struct Switch {
+    is_cut: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Switch {
+    /// Cuts the answer: its client is told with an event of its API, and hears nothing more.
+    pub fn cut(&self) {
+        self.is_cut.store(true, Ordering::Release);
+        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Whether it was cut.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut.load(Ordering::Acquire)
+    }
+
+    /// Wakes `waker` when it is cut. Whoever asks looks again afterwards: it may have been cut meanwhile.
+    pub(super) fn wakes(&self, waker: &Waker) {
+        let mut held = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        if !held.as_ref().is_some_and(|it| it.will_wake(waker)) {
+            *held = Some(waker.clone());
+        }
+    }
+}
+
+/// The switches of running answers, by whom the answers are for.
+#[derive(Debug)]
+pub struct Switches<K>(Mutex<Held<K>>);
+
+#[derive(Debug)]
+struct Held<K> {
+    all: HashMap<K, Vec<Weak<Switch>>>,
+    /// How many keys may be held before those without a running answer are let go.
+    full: usize,
+}
+
+impl<K: Copy + Eq + Hash> Switches<K> {
+    /// A switch for an answer that begins; it is let go of with the answer.
+    pub fn begin(&self, key: K) -> Arc<Switch> {
+        let switch = Arc::new(Switch::default());
+        let mut held = self.held();
+        if held.all.len() >= held.full {
+            held.all.retain(|_, all| all.iter().any(is_running));
+            held.full = held.all.len() * 2 + KEYS_MIN;
+        }
+        let all = held.all.entry(key).or_default();
+        // Room is made where there would have to be more of it.
+        if all.len() == all.capacity() {
+            all.retain(is_running);
+        }
+        all.push(Arc::downgrade(&switch));
+        switch
+    }
+
+    /// Cuts every running answer of `key`; how many there were.
+    pub fn cut(&self, key: &K) -> usize {
+        let all = self.held().all.remove(key).unwrap_or_default();
+        let running = all.iter().filter_map(Weak::upgrade);
+        running.map(|it| it.cut()).count()
+    }
+
+    /// Who has a running answer.
+    #[must_use]
+    pub fn running(&self) -> Vec<K> {
+        let held = self.held();
+        held.all.iter().filter(|(_, all)| all.iter().any(is_running)).map(|(key, _)| *key).collect()
+    }
+
+    /// What was held when somebody panicked is whole: a switch is in it or not.
+    fn held(&self) -> MutexGuard<'_, Held<K>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K> Default for Switches<K> {
+    fn default() -> Self {
+        Self(Mutex::new(Held { all: HashMap::new(), full: KEYS_MIN }))
+    }
+}
+
+fn is_running(switch: &Weak<Switch>) -> bool {
+    switch.strong_count() > 0
+}
+
+/// Keys that are held without looking whether they are still wanted.
+const KEYS_MIN: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All of one are cut and none of another, and what has ended is not held on to.
+    #[test]
+    fn one_key_is_cut_and_no_other() {
+        let switches = Switches::default();
+        let (one, two, other) = (switches.begin(1), switches.begin(1), switches.begin(2));
+        drop(switches.begin(3));
+        let mut running = switches.running();
+        running.sort_unstable();
+        assert_eq!(running, [1, 2]);
+        assert_eq!((switches.cut(&1), switches.cut(&1), switches.cut(&3)), (2, 0, 0));
+        assert_eq!((one.is_cut(), two.is_cut(), other.is_cut()), (true, true, false));
+        for key in 0..10_000 {
+            drop(switches.begin(key));
+            drop(switches.begin(0));
+        }
+        let held = switches.held();
+        assert!(held.all.len() < 200 && held.all.values().all(|it| it.len() < 100), "{}", held.all.len());
+    }
+}

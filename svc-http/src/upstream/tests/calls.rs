@@ -1,0 +1,259 @@
+use http::{HeaderName, HeaderValue};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net;
+
+use super::*;
+
+/// Everything has one address.
+#[derive(Debug)]
+struct Always(IpAddr);
+
+impl Resolve for Always {
+    fn resolve<'a>(&'a self, _host: &'a str) -> Resolving<'a> {
+        let ip = self.0;
+        Box::pin(async move { Ok(vec![ip]) })
+    }
+}
+
+/// A provider that does as the test says.
+async fn by_hand() -> (net::TcpListener, String) {
+    let listener = net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+async fn hear(stream: &mut net::TcpStream) -> String {
+    let mut heard = Vec::new();
+    while !heard.ends_with(b"}") {
+        assert!(stream.read_buf(&mut heard).await.unwrap() > 0);
+    }
+    String::from_utf8(heard).unwrap()
+}
+
+/// Each API gets the key where it has it, the body as it is, and of the client's headers those that are passed on; calls
+/// after each other go over one connection.
+#[tokio::test]
+async fn a_call_is_what_the_api_takes() {
+    let (mock, upstreams) = (mock(), usual());
+    let target = chat_target(&upstreams, &mock);
+    let asked = call("m--words-3", false);
+    let answer = whole(&upstreams, &target, &asked).await;
+    let answer: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(answer["usage"]["completion_tokens"], json!(3));
+    let heard = mock.heard().remove(0);
+    assert_eq!((heard.path.as_str(), &heard.body), ("/v1/chat/completions", &asked.body));
+    let bearer = format!("Bearer {KEY}");
+    for (name, value) in [
+        ("authorization", bearer.as_str()),
+        ("accept-encoding", "identity"),
+        ("content-type", "application/json"),
+        ("x-own", "1"),
+        ("host", mock.chat_url().split('/').nth(2).unwrap()),
+    ] {
+        assert_eq!(heard.header(name), Some(value), "{name}");
+    }
+    assert!(heard.header("x-api-key").is_none() && heard.header("anthropic-version").is_none());
+    let target = target_at(&upstreams, &mock.messages_url(), Dialect::Messages, upstreams.times());
+    whole(&upstreams, &target, &call("m", false)).await;
+    let passed = [
+        (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2024-01-01")),
+        (HeaderName::from_static("anthropic-beta"), HeaderValue::from_static("one,two")),
+        (http::header::HOST, HeaderValue::from_static("elsewhere")),
+    ];
+    whole(&upstreams, &target, &Call { query: Some("beta=true"), headers: &passed, ..call("m", false) }).await;
+    let heard = mock.heard();
+    assert_eq!((heard[1].path.as_str(), heard[1].header("anthropic-version")), ("/v1/messages", Some("2023-06-01")));
+    assert_eq!((heard[1].header("x-api-key"), heard[1].header("authorization")), (Some(KEY), None));
+    assert_eq!(heard[2].path, "/v1/messages?beta=true");
+    assert_eq!(heard[2].header("anthropic-version"), Some("2024-01-01"));
+    assert_eq!(heard[2].header("anthropic-beta"), Some("one,two"));
+    assert_ne!(heard[2].header("host"), Some("elsewhere"));
+    let models = Call { what: What::Models, body: Bytes::new(), ..call("", false) };
+    assert!(whole(&upstreams, &target, &models).await.body.starts_with(b"{"));
+    assert_eq!(mock.counts().connections, 1, "four calls, one connection");
+    let long = "long ".repeat(200_000);
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": long }] }).to_string();
+    let target = chat_target(&upstreams, &mock);
+    whole(&upstreams, &target, &Call { body: body.clone().into(), ..call("", false) }).await;
+    assert_eq!(mock.heard().last().unwrap().body, body.as_bytes());
+}
+
+/// Every fault is told apart, with its status, and whether anything was sent.
+#[tokio::test]
+async fn faults_are_told_apart() {
+    let (mock, upstreams) = (mock(), usual());
+    let target = chat_target(&upstreams, &mock);
+    for (model, stream, reason, status) in [
+        ("m--status-500", false, Reason::Status, Some(500)),
+        ("m--status-429--retry-after-7", true, Reason::Status, Some(429)),
+        ("m--status-302", false, Reason::Redirect, Some(302)),
+        ("m--body-html", false, Reason::ContentType, Some(200)),
+        ("m--body-html", true, Reason::ContentType, Some(200)),
+        ("m--type-none", false, Reason::ContentType, Some(200)),
+        ("m--type-json", true, Reason::ContentType, Some(200)),
+        ("m--body-empty", false, Reason::Empty, Some(200)),
+        ("m--body-empty", true, Reason::Empty, Some(200)),
+        ("m--body-other", false, Reason::Unreadable, Some(200)),
+        ("m--gzip", false, Reason::Packed, Some(200)),
+        ("m--gzip", true, Reason::Packed, Some(200)),
+        ("m--drop", false, Reason::Closed, None),
+        ("m--cut-0", false, Reason::Closed, Some(200)),
+        ("m--cut-0", true, Reason::Closed, Some(200)),
+        ("m--short-0", true, Reason::Empty, Some(200)),
+    ] {
+        // A fresh pool: what is under test is the answer, not the connection before.
+        let failed = usual().send(&target, &call(model, stream)).await.unwrap_err();
+        assert_eq!((failed.reason, failed.status, failed.was_sent), (reason, status, true), "{model} {stream}");
+        assert_eq!(failed.retry_after_s, (status == Some(429)).then_some(7), "{model}");
+        assert!(!failed.was_stale, "{model}");
+    }
+    assert_eq!(mock.until(|it| it.open == 0).await.running, 0);
+    let failed = upstreams.send(&target, &call("m--status-400", false)).await.unwrap_err();
+    assert!(failed.is_the_clients() && failed.said.as_deref() == Some("this status was asked for"), "{failed:?}");
+}
+
+/// Time is kept: for the first bytes of a stream, and for a whole call.
+#[tokio::test]
+async fn time_is_kept() {
+    let (mock, upstreams) = (mock(), usual());
+    let short = Duration::from_millis(60);
+    for (model, stream, times, reason) in [
+        ("m--hang", false, Times { total: short, ..upstreams.times() }, Reason::Total),
+        ("m--stall-0", false, Times { idle: short, ..upstreams.times() }, Reason::Idle),
+        ("m--hang", true, Times { first_token: short, ..upstreams.times() }, Reason::FirstToken),
+        ("m--stall-0", true, Times { first_token: short, ..upstreams.times() }, Reason::FirstToken),
+    ] {
+        let target = target_at(&upstreams, &mock.chat_url(), Dialect::Chat, times);
+        let failed = upstreams.send(&target, &call(model, stream)).await.unwrap_err();
+        assert_eq!((failed.reason, failed.was_sent), (reason, true), "{model}");
+        assert!(failed.reason.is_timeout() && failed.ms >= 60, "{failed:?}");
+    }
+    assert_eq!(mock.until(|it| it.open == 0).await.hung_up, 4);
+}
+
+/// No byte goes where none may go: private addresses that nobody named, also behind a name, and this server itself.
+#[tokio::test]
+async fn only_judged_addresses_are_called() {
+    let mock = mock();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let inside = upstreams(None, Always([10, 0, 0, 1].into()));
+    let own = upstreams(Some(mock.address()), SystemResolver);
+    for (upstreams, url, reason) in [
+        (&inside, "https://api.example.com/v1".to_owned(), Reason::Refused),
+        (&own, mock.chat_url(), Reason::Refused),
+        (&usual(), format!("http://{closed}/v1"), Reason::Connect),
+    ] {
+        let target = target_at(upstreams, &url, Dialect::Chat, upstreams.times());
+        let failed = upstreams.send(&target, &call("m", false)).await.unwrap_err();
+        assert_eq!((failed.reason, failed.was_sent), (reason, false), "{url}");
+    }
+    let strict = Upstreams::new(
+        Allowed::default(),
+        Times::default(),
+        "gate.example.com",
+        None,
+        Arc::new(SystemResolver),
+        Trust::default(),
+    );
+    assert!(strict.judge(&mock.chat_url()).is_err() && strict.judge("https://127.0.0.1/v1").is_err());
+    assert!(strict.judge("https://api.example.com/v1").is_ok());
+    assert_eq!(mock.counts().connections, 0);
+}
+
+/// A header or a key that would write further lines is refused, and so are headers that are svc's own.
+#[tokio::test]
+async fn no_header_writes_another() {
+    let upstreams = usual();
+    for (name, value, key) in [
+        ("x-own", "1\r\nx-other: 2", "key"),
+        ("content-length", "5", "key"),
+        ("transfer-encoding", "chunked", "key"),
+        ("bad name", "1", "key"),
+        ("x-own", "1", "key\r\nx: 1"),
+    ] {
+        let headers = BTreeMap::from([(name.into(), value.into())]);
+        let key = Secret::new(key.to_owned());
+        let url = "https://api.example.com/v1";
+        let made = Target::new(&upstreams, url, Dialect::Chat, key, &headers, upstreams.times());
+        assert!(made.is_err(), "{name}: {value}");
+    }
+}
+
+/// A key that a provider quotes in its answer is passed on to nobody.
+#[tokio::test]
+async fn a_quoted_key_goes_no_further() {
+    let (mock, upstreams) = (mock(), usual());
+    let key = "invalid-hunter2-hunter2";
+    let url = mock.chat_url();
+    let none = BTreeMap::new();
+    let target =
+        Target::new(&upstreams, &url, Dialect::Chat, Secret::new(key.to_owned()), &none, upstreams.times()).unwrap();
+    let failed = upstreams.send(&target, &call("m", false)).await.unwrap_err();
+    assert_eq!((failed.status, failed.said.as_deref()), (Some(401), Some("Incorrect API key provided: …")));
+    assert!(!format!("{failed:?} {failed} {target:?}").contains("hunter2"));
+}
+
+/// A connection that the provider closed while it waited is not used; one that it closes on a request is told to be stale.
+#[tokio::test]
+async fn a_kept_connection_may_be_gone() {
+    let (listener, url) = by_hand().await;
+    let upstreams = usual();
+    let target = target_at(&upstreams, &url, Dialect::Chat, upstreams.times());
+    let provider = tokio::spawn(async move {
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+        let (mut first, _) = listener.accept().await.unwrap();
+        hear(&mut first).await;
+        first.write_all(answer).await.unwrap();
+        hear(&mut first).await;
+        drop(first);
+        let (mut second, _) = listener.accept().await.unwrap();
+        hear(&mut second).await;
+        second.write_all(&[answer, &b"and more"[..]].concat()).await.unwrap();
+        let (mut third, _) = listener.accept().await.unwrap();
+        hear(&mut third).await;
+        third
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 67108865\r\n\r\n{")
+            .await
+            .unwrap();
+        listener
+    });
+    whole(&upstreams, &target, &call("m", false)).await;
+    assert_eq!(upstreams.0.pool.waiting(), 1);
+    let stale = upstreams.send(&target, &call("m", false)).await.unwrap_err();
+    assert_eq!((stale.reason, stale.was_sent, stale.was_stale), (Reason::Closed, true, true));
+    whole(&upstreams, &target, &call("m", false)).await;
+    let long = upstreams.send(&target, &call("m", false)).await.unwrap_err();
+    assert_eq!(long.reason, Reason::TooLarge, "and its length is all that was waited for");
+    provider.await.unwrap();
+}
+
+/// Connections that nobody uses are closed after a while.
+#[tokio::test]
+async fn idle_connections_are_closed() {
+    let (mock, upstreams) = (mock(), usual());
+    whole(&upstreams, &chat_target(&upstreams, &mock), &call("m", false)).await;
+    assert_eq!((mock.counts().open, upstreams.0.pool.waiting()), (1, 1));
+    tokio::time::pause();
+    assert_eq!(mock.until(|it| it.open == 0).await.connections, 1);
+    assert_eq!(upstreams.0.pool.waiting(), 0);
+}
+
+/// What has to run to its end does so when nobody waits for it any more, and is waited for when the server stops.
+#[tokio::test]
+async fn a_whole_answer_is_read_to_its_end() {
+    let (mock, upstreams) = (mock(), usual());
+    let (told, mut hears) = watch::channel(None);
+    let caller = upstreams.clone();
+    let target = chat_target(&upstreams, &mock);
+    let mut running = Box::pin(upstreams.outlive(async move {
+        let answer = whole(&caller, &target, &call("m--head-50", false)).await;
+        told.send_replace(Some(answer.status));
+    }));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(running.as_mut().poll(&mut context).is_pending());
+    drop(running);
+    assert_eq!(*hears.borrow_and_update(), None);
+    upstreams.settled().await;
+    assert_eq!(*hears.borrow(), Some(200));
+    assert_eq!(mock.until(|it| it.running == 0).await.ended, 1);
+}

@@ -1,0 +1,211 @@
+use http_body_util::BodyExt as _;
+use tokio::sync::oneshot;
+
+use super::*;
+
+/// The last word of a chat stream.
+const DONE: &[u8] = b"data: [DONE]\n\n";
+
+/// Passes on what comes, and knows the last word.
+#[derive(Debug, Default)]
+struct Plain {
+    heard: Vec<u8>,
+    tokens: bool,
+}
+
+impl Translate for Plain {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Reason> {
+        out.extend_from_slice(bytes);
+        self.heard.extend_from_slice(bytes);
+        // The first event says who speaks, the second has a word.
+        self.tokens = self.tokens || String::from_utf8_lossy(&self.heard).matches("data: ").count() >= 2;
+        let far = self.heard.len().saturating_sub(1 << 16);
+        self.heard.drain(..far);
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.heard.ends_with(DONE)
+    }
+
+    fn has_token(&self) -> bool {
+        self.tokens
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> How {
+        if self.is_done() {
+            return How::Done;
+        }
+        out.extend_from_slice(b"data: {\"error\":\"short\"}\n\n");
+        How::Cut(Reason::Closed)
+    }
+
+    fn cut(&mut self, how: How, out: &mut Vec<u8>) {
+        out.extend_from_slice(format!("data: {{\"error\":\"{how:?}\"}}\n\n").as_bytes());
+    }
+}
+
+/// Tells the test, once.
+struct Told(oneshot::Sender<(Option<Plain>, Ended)>);
+
+impl Finish for Told {
+    type Heard = Plain;
+
+    async fn finish(self, heard: Option<Plain>, ended: Ended) -> Option<u64> {
+        // It is not told at once: whoever waits for the cost has to wait.
+        tokio::task::yield_now().await;
+        self.0.send((heard, ended)).ok().map(|()| 42)
+    }
+}
+
+type Relayed = (RelayBody<Plain, Told>, oneshot::Receiver<(Option<Plain>, Ended)>, Arc<Switch>);
+
+async fn relayed(upstreams: &Upstreams, target: &Target, model: &str) -> Relayed {
+    let (told, hears) = oneshot::channel();
+    let guard = Guard::new(upstreams, Told(told));
+    let switch = Arc::new(Switch::default());
+    let incoming = stream(upstreams, target, &call(model, true)).await;
+    let begun = Relay::begin(incoming, Plain::default()).await.unwrap();
+    (begun.into_body(guard, Arc::clone(&switch), true), hears, switch)
+}
+
+/// What the client hears, the cost in the trailer, and how it ended.
+async fn run(target: &Target, upstreams: &Upstreams, model: &str) -> (String, Option<u64>, Ended) {
+    let (body, hears, _switch) = relayed(upstreams, target, model).await;
+    let all = body.collect().await.unwrap();
+    let cost = all.trailers().and_then(|it| it.get(COST_TRAILER)?.to_str().ok()?.parse().ok());
+    let text = String::from_utf8_lossy(&all.to_bytes()).into_owned();
+    let (heard, ended) = hears.await.unwrap();
+    assert!(heard.is_some());
+    (text, cost, ended)
+}
+
+/// A stream arrives as it was sent, its cost behind it, and its connection is used again.
+#[tokio::test]
+async fn a_stream_arrives_as_it_was_sent() {
+    let (mock, upstreams) = (mock(), usual());
+    let target = chat_target(&upstreams, &mock);
+    let (text, cost, ended) = run(&target, &upstreams, "m--words-30").await;
+    assert_eq!((text.matches("data: ").count(), cost, ended.how), (33, Some(42), How::Done));
+    assert!(text.ends_with("data: [DONE]\n\n") && ended.first_ms.is_some_and(|it| it <= ended.ms));
+    let (again, ..) = run(&target, &upstreams, "m--words-30--pace-2").await;
+    assert_eq!(text, again, "however slowly it came");
+    mock.until(|it| it.ended == 2).await;
+    assert_eq!(mock.counts().connections, 1, "{:?}", mock.counts());
+}
+
+/// Whatever breaks a stream, the client has an error event at its end, and what came of it says what it was.
+#[tokio::test]
+async fn a_broken_stream_ends_with_an_error() {
+    let (mock, upstreams) = (mock(), usual());
+    let short = Duration::from_millis(80);
+    let quick = Times { idle: short, ..upstreams.times() };
+    let late = Times { first_token: short, ..upstreams.times() };
+    let all = Times { total: Duration::from_millis(300), ..upstreams.times() };
+    for (model, times, frames, how) in [
+        ("m--cut-3", upstreams.times(), 3, How::Cut(Reason::Closed)),
+        ("m--half-3", upstreams.times(), 4, How::Cut(Reason::Closed)),
+        ("m--short-3", upstreams.times(), 3, How::Cut(Reason::Closed)),
+        ("m--stall-3", quick, 3, How::Cut(Reason::Idle)),
+        ("m--stall-1", late, 1, How::Cut(Reason::FirstToken)),
+        ("m--pace-20--words-1000", all, 0, How::Cut(Reason::Total)),
+    ] {
+        let target = target_at(&upstreams, &mock.chat_url(), Dialect::Chat, times);
+        let (text, cost, ended) = run(&target, &upstreams, model).await;
+        assert_eq!((ended.how, cost), (how, Some(42)), "{model}");
+        let error = if model.contains("short") { "short".to_owned() } else { format!("{how:?}") };
+        assert!(text.ends_with(&format!("data: {{\"error\":\"{error}\"}}\n\n")), "{model}: {text}");
+        let seen = text.matches("data: ").count() - 1;
+        assert!(frames == 0 || seen == frames, "{model}: {text}");
+    }
+    assert_eq!(mock.until(|it| it.running == 0 && it.open == 0).await.open, 0, "no connection is left");
+}
+
+/// A client that hangs up ends the call, and what came of it is told all the same.
+#[tokio::test]
+async fn a_hang_up_is_told_and_ends_the_call() {
+    let (mock, upstreams) = (mock(), usual());
+    let target = chat_target(&upstreams, &mock);
+    let (mut body, hears, _switch) = relayed(&upstreams, &target, "m--stall-3").await;
+    assert!(body.frame().await.unwrap().unwrap().is_data());
+    drop(body);
+    let (heard, ended) = hears.await.unwrap();
+    assert_eq!((ended.how, heard.map(|it| it.heard.is_empty())), (How::HungUp, Some(false)));
+    assert_eq!(mock.until(|it| it.open == 0).await.hung_up, 1);
+    upstreams.settled().await;
+    let (told, hears) = oneshot::channel();
+    drop(Guard::new(&upstreams, Told(told)));
+    let (heard, ended) = hears.await.unwrap();
+    assert!(heard.is_none() && ended.how == How::HungUp, "before there was a stream");
+}
+
+/// A switch cuts a stream at once, also one on which nothing comes.
+#[tokio::test]
+async fn a_switch_cuts_a_stream() {
+    let (mock, upstreams) = (mock(), usual());
+    let target = chat_target(&upstreams, &mock);
+    let (body, hears, switch) = relayed(&upstreams, &target, "m--stall-3").await;
+    let reading = tokio::spawn(body.collect());
+    mock.until(|it| it.running == 1).await;
+    switch.cut();
+    let text = reading.await.unwrap().unwrap().to_bytes();
+    assert!(text.ends_with(b"data: {\"error\":\"Stopped\"}\n\n"));
+    assert_eq!(hears.await.unwrap().1.how, How::Stopped);
+    mock.until(|it| it.open == 0).await;
+}
+
+/// What is readable together is handed on together, and never more than a read or two of it is held.
+#[tokio::test]
+async fn frames_are_handed_on_together() {
+    let (mock, upstreams) = (mock(), usual());
+    let target = chat_target(&upstreams, &mock);
+    let (mut body, hears, _switch) = relayed(&upstreams, &target, "m--words-5000--lines-100000").await;
+    let (mut frames, mut bytes, mut events) = (0, 0, 0);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.unwrap().into_data() else { continue };
+        assert!(data.len() <= 2 * 64 * 1024, "{} bytes at once", data.len());
+        events += data.windows(6).filter(|it| it == b"data: ").count();
+        (frames, bytes) = (frames + 1, bytes + data.len());
+    }
+    assert!(bytes > 1_000_000 && events > 4_900 && frames < events / 10, "{frames} frames of {events} events");
+    assert_eq!(hears.await.unwrap().1.how, How::Done);
+}
+
+/// A stream that breaks before the client has heard anything leaves another attempt open.
+#[tokio::test]
+async fn nothing_heard_is_nothing_begun() {
+    /// Hears comments alone.
+    struct Deaf;
+
+    impl Translate for Deaf {
+        fn push(&mut self, bytes: &[u8], _out: &mut Vec<u8>) -> Result<(), Reason> {
+            if bytes.starts_with(b"data: {\"error\"") { Err(Reason::Unreadable) } else { Ok(()) }
+        }
+        fn is_done(&self) -> bool {
+            false
+        }
+        fn has_token(&self) -> bool {
+            false
+        }
+        fn end(&mut self, _out: &mut Vec<u8>) -> How {
+            How::Cut(Reason::Closed)
+        }
+        fn cut(&mut self, _how: How, _out: &mut Vec<u8>) {}
+    }
+
+    let (mock, upstreams) = (mock(), usual());
+    let times = Times { first_token: Duration::from_millis(150), ..upstreams.times() };
+    let target = target_at(&upstreams, &mock.chat_url(), Dialect::Chat, times);
+    for (model, reason) in [
+        ("m--cut-2", Reason::Closed),
+        ("m--short-2", Reason::Empty),
+        ("m--stall-2", Reason::FirstToken),
+        ("m--error-0", Reason::Unreadable),
+        ("m--lines-100000000", Reason::FirstToken),
+    ] {
+        let incoming = stream(&upstreams, &target, &call(model, true)).await;
+        let failed = Relay::begin(incoming, Deaf).await.unwrap_err();
+        assert_eq!((failed.reason, failed.was_sent), (reason, true), "{model}");
+    }
+    mock.until(|it| it.open == 0).await;
+}

@@ -1,0 +1,38 @@
+//! The translator of a stream, as a relay drives it.
+
+use svc_core::dialect::{Ending, Stream};
+
+use super::failed::Reason;
+use super::guard::How;
+use super::relay::Translate;
+
+impl Translate for Stream {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Reason> {
+        Self::push(self, bytes, out).map_err(|_| Reason::Unreadable)
+    }
+
+    fn is_done(&self) -> bool {
+        self.ended()
+    }
+
+    fn has_token(&self) -> bool {
+        self.received().begun
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> How {
+        match Self::end(self, out) {
+            Ending::Clean => How::Done,
+            Ending::Cut => How::Cut(Reason::Closed),
+            Ending::Failed(_) => How::Cut(Reason::Told),
+        }
+    }
+
+    fn cut(&mut self, how: How, out: &mut Vec<u8>) {
+        let (kind, message) = match how {
+            How::Stopped => ("agent_stopped", "the agent was stopped while its answer was under way"),
+            How::Cut(reason) => ("upstream_failure", reason.as_str()),
+            How::Done | How::HungUp => ("upstream_failure", "the answer broke off"),
+        };
+        Self::cut(self, out, kind, message);
+    }
+}

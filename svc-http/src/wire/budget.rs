@@ -1,0 +1,208 @@
+//! Budgets (CONTRACT part 2, "Budget").
+
+use serde_json::{Value, json};
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::rules::gateway::budgets::BudgetView;
+use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Call, CallState, Ladder, Rung, Step};
+use svc_core::value::id::{AgentId, BudgetId, KeyId, PrincipalId, TeamId};
+use svc_core::value::json::Json;
+use svc_core::value::text::{ClassId, Note};
+use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
+
+use super::{Fields, integer, parse, text};
+
+/// Open reservations that a budget shows at most.
+pub const RESERVATIONS_MAX: usize = 100;
+
+/// A wish for a budget.
+#[derive(Debug)]
+pub struct NewBudget {
+    /// What it is over.
+    pub scope: BudgetScope,
+    /// What may be spent in a period.
+    pub amount: MicroUsd,
+    /// Its period.
+    pub period: BudgetPeriod,
+    /// Its steps.
+    pub ladder: Ladder,
+    /// Who can approve more.
+    pub owner: Option<PrincipalId>,
+}
+
+/// Reads a wish for a budget.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_budget` naming every fault.
+pub fn read(body: &[u8]) -> Result<NewBudget, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["scope", "amount", "period", "ladder", "owner"]);
+    if fields.raw("scope").is_none() {
+        fields.note(FieldError::missing("scope"));
+    }
+    let scope = fields.nested("scope", scope);
+    let amount = fields.required("amount", micros);
+    let period = fields.required("period", |it| BudgetPeriod::parse(text(it)?));
+    let ladder = ladder(&mut fields).unwrap_or_default();
+    let owner = fields.optional("owner", |it| PrincipalId::parse(text(it)?));
+    let faults = fields.into_all_faults();
+    match (scope, amount, period) {
+        (Some(scope), Some(amount), Some(period)) if faults.is_empty() => {
+            Ok(NewBudget { scope, amount, period, ladder, owner })
+        }
+        _ => Err(Refusal::invalid_budget(faults)),
+    }
+}
+
+/// A wish for another amount, ladder or owner.
+#[derive(Debug)]
+pub struct BudgetChange {
+    /// What may be spent in a period.
+    pub amount: Option<MicroUsd>,
+    /// Its steps.
+    pub ladder: Option<Ladder>,
+    /// Who can approve more.
+    pub owner: Option<PrincipalId>,
+}
+
+/// Reads a change of a budget.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_budget` naming every fault.
+pub fn read_change(body: &[u8]) -> Result<BudgetChange, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    for name in ["scope", "period"] {
+        if fields.raw(name).is_some() {
+            fields.fault(name, Invalid::new("cannot change: make another budget"));
+        }
+    }
+    fields.only(&["amount", "ladder", "owner", "scope", "period"]);
+    let amount = fields.optional("amount", micros);
+    let ladder = ladder(&mut fields);
+    let owner = fields.optional("owner", |it| PrincipalId::parse(text(it)?));
+    let faults = fields.into_all_faults();
+    if faults.is_empty() { Ok(BudgetChange { amount, ladder, owner }) } else { Err(Refusal::invalid_budget(faults)) }
+}
+
+/// Reads a raise: the period's new allocation, and why.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_budget` naming every fault.
+pub fn read_raise(body: &[u8]) -> Result<(MicroUsd, Option<Note>), Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["amountMicros", "note"]);
+    let amount = fields.required("amountMicros", micros);
+    let note = fields.optional("note", |it| Note::parse(text(it)?));
+    let faults = fields.into_all_faults();
+    match amount {
+        Some(amount) if faults.is_empty() => Ok((amount, note)),
+        _ => Err(Refusal::invalid_budget(faults)),
+    }
+}
+
+/// Micros, above zero.
+fn micros(value: &Json) -> Result<MicroUsd, Invalid> {
+    let amount = integer(value).ok().filter(|it| (1..=SAFE_MAX).contains(it)).and_then(|it| u64::try_from(it).ok());
+    amount.map(MicroUsd::new).ok_or_else(|| Invalid::new("must be a whole number of micros above zero"))
+}
+
+fn scope(fields: &mut Fields<'_>) -> Option<BudgetScope> {
+    fields.only(&["kind", "id"]);
+    let kind = fields.required("kind", |it| {
+        let kinds = ["workspace", "team", "principal", "agent", "key", "taskClass"];
+        let kind = text(it)?;
+        let clause = "must be `workspace`, `team`, `principal`, `agent`, `key` or `taskClass`";
+        if kinds.contains(&kind) { Ok(kind.to_owned()) } else { Err(Invalid::new(clause)) }
+    })?;
+    if kind == "workspace" {
+        if fields.raw("id").is_some() {
+            fields.fault("id", Invalid::new("has no place beside `workspace`"));
+            return None;
+        }
+        return Some(BudgetScope::Workspace);
+    }
+    fields.required("id", |it| {
+        let id = text(it)?;
+        match kind.as_str() {
+            "team" => TeamId::parse(id).map(BudgetScope::Team),
+            "principal" => PrincipalId::parse(id).map(BudgetScope::Principal),
+            "agent" => AgentId::parse(id).map(BudgetScope::Agent),
+            "key" => KeyId::parse(id).map(BudgetScope::Key),
+            _ => ClassId::parse(id).map(BudgetScope::TaskClass),
+        }
+    })
+}
+
+/// A ladder, where one is there and none of it is wrong.
+fn ladder(fields: &mut Fields<'_>) -> Option<Ladder> {
+    let rungs = fields.each("ladder", Step::ALL.len(), |rung| {
+        rung.only(&["at", "step"]);
+        let at = rung.required("at", |it| {
+            let at = integer(it).ok().and_then(|it| u16::try_from(it).ok());
+            at.ok_or_else(|| Invalid::new("must be between 0 and 1000"))
+        });
+        let step = rung.required("step", |it| {
+            let clause = "must be `observe`, `nudge`, `downgrade`, `approval` or `stop`";
+            Step::parse(text(it)?).ok_or_else(|| Invalid::new(clause))
+        });
+        Some(Rung { at: at?, step: step? })
+    })?;
+    match Ladder::of(rungs) {
+        Ok(ladder) => Some(ladder),
+        Err(faults) => {
+            fields.note_beside(faults);
+            None
+        }
+    }
+}
+
+/// A budget with what has been used of it; `open` are calls of its workspace that run, of which its own are shown.
+#[must_use]
+pub fn write(view: &BudgetView, open: &[std::sync::Arc<Call>]) -> Value {
+    let (budget, used) = (&*view.budget, &view.used);
+    let mut scope = json!({ "kind": budget.scope.kind() });
+    if let (Some(members), Some(id)) = (scope.as_object_mut(), budget.scope.target()) {
+        members.insert("id".to_owned(), json!(id));
+    }
+    let own = open.iter().filter(|it| it.budgets.iter().any(|it| (it.id, it.period) == (budget.id, used.start)));
+    let reservations: Vec<Value> = own.filter_map(|it| reservation(it)).take(RESERVATIONS_MAX).collect();
+    let rungs = budget.ladder.rungs().iter().map(|it| json!({ "at": it.at, "step": it.step.as_str() }));
+    json!({
+        "id": budget.id,
+        "scope": scope,
+        "amount": budget.amount,
+        "period": budget.period.as_str(),
+        "ladder": rungs.collect::<Vec<_>>(),
+        "owner": budget.owner,
+        "allocationMicros": used.allocation(budget),
+        "spentMicros": used.spent,
+        "reservedMicros": used.reserved,
+        "reservations": reservations,
+        "periodStart": used.start.to_string(),
+        "periodEnd": used.end.map(|it| it.to_string()),
+        "refuses": budget.ladder.refuses(),
+        "enforcing": view.enforcing,
+        "createdAt": budget.created_at.to_string(),
+        "createdBy": budget.created_by.as_ref().map(ToString::to_string),
+    })
+}
+
+fn reservation(call: &Call) -> Option<Value> {
+    match &call.state {
+        CallState::Running { lapses_at, .. } => {
+            Some(json!({ "callId": call.id, "micros": call.reserved, "expiresAt": lapses_at.to_string() }))
+        }
+        CallState::Ended { .. } => None,
+    }
+}
+
+/// The id of the last budget on a page, from the row that its cursor names.
+#[must_use]
+pub fn after(after: Option<(u128, svc_core::store::Key)>) -> Option<BudgetId> {
+    match after {
+        Some((_, svc_core::store::Key::Budget(id))) => Some(id),
+        _ => None,
+    }
+}

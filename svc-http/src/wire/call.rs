@@ -1,0 +1,127 @@
+//! A model call as it is told (CONTRACT part 2, "Model calls").
+
+use super::put;
+use serde_json::{Map, Value, json};
+use svc_core::rules::gateway::admit::Admitted;
+use svc_core::state::gateway::{Attempt, Call, CallState, Mode};
+
+/// The call as JSON text.
+#[must_use]
+pub fn write(call: &Call) -> String {
+    item(call).to_string()
+}
+
+/// The call.
+#[must_use]
+pub fn item(call: &Call) -> Value {
+    let payer = &call.payer;
+    let target = call.target.as_ref();
+    let mut item = json!({
+        "id": call.id.to_string(),
+        "taskId": call.task.as_str(),
+        "session": call.session.as_str(),
+        "keyId": payer.key.to_string(),
+        "principalId": payer.principal.to_string(),
+        "teamId": payer.team.map(|it| it.to_string()),
+        "taskClass": payer.class.as_ref().map(|it| it.as_str()),
+        "requestedModel": call.requested,
+        "model": target.map(|it| it.model.as_str()),
+        "provider": target.map(|it| it.provider.as_str()),
+        "jurisdiction": target.map(|it| &*it.jurisdiction),
+        "mode": if call.mode == Mode::Shadow { "shadow" } else { "enforce" },
+        "objective": call.objective.as_str(),
+        "stream": call.stream,
+        "attempts": call.attempts.iter().map(attempt).collect::<Vec<_>>(),
+        "usage": {
+            "input": call.usage.input,
+            "cachedInput": call.usage.cached_input,
+            "cacheWrite": call.usage.cache_write,
+            "cacheWriteLong": call.usage.cache_write_long,
+            "output": call.usage.output,
+            "reasoning": call.usage.reasoning,
+            "estimated": call.usage.estimated,
+        },
+        "costMicros": call.cost.get(),
+        "unpriced": call.unpriced,
+        "reservedMicros": call.reserved.get(),
+        "budgets": call.budgets.iter().map(|it| it.id.to_string()).collect::<Vec<_>>(),
+        "dataLoss": call.data_loss.iter().map(|(kind, count)| (kind.to_string(), json!(count))).collect::<Map<_, _>>(),
+        "startedAt": call.started_at.to_string(),
+    });
+    if let Some(agent) = payer.agent {
+        put(&mut item, "agentId", json!(agent.to_string()));
+    }
+    if call.oversight {
+        put(&mut item, "humanOversight", json!("acknowledged"));
+    }
+    let (end, first, duration, overhead) = match &call.state {
+        CallState::Running { .. } => (None, None, None, None),
+        CallState::Ended { end, first_token_ms, duration_ms, overhead_ms } => {
+            (Some(end.as_str()), *first_token_ms, Some(*duration_ms), Some(*overhead_ms))
+        }
+    };
+    put(&mut item, "firstTokenMs", json!(first));
+    put(&mut item, "durationMs", json!(duration));
+    put(&mut item, "overheadMs", json!(overhead));
+    put(&mut item, "end", json!(end));
+    item
+}
+
+fn attempt(attempt: &Attempt) -> Value {
+    let mut item = json!({
+        "model": format!("{}/{}", attempt.provider, attempt.model),
+        "status": attempt.status,
+        "ms": attempt.ms,
+    });
+    if let Some(error) = &attempt.error {
+        put(&mut item, "error", json!(error));
+    }
+    item
+}
+
+/// What a dry run answers: where the call would go, and where each budget stands.
+#[must_use]
+pub fn dry(admitted: &Admitted) -> String {
+    let (call, notes) = (&admitted.call, &admitted.notes);
+    let target = call.target.as_ref();
+    let candidates: Vec<Value> = admitted
+        .places
+        .iter()
+        .filter_map(|place| admitted.at(place).map(|found| (place, found)))
+        .map(|(place, (upstream, model))| {
+            json!({
+                "model": model.name.as_str(),
+                "provider": upstream.name.as_str(),
+                "qualifies": true,
+                "cost": place.worst.map(svc_core::value::MicroUsd::get),
+                "rejectedBy": [],
+            })
+        })
+        .collect();
+    let budgets: Vec<Value> = notes
+        .budgets
+        .iter()
+        .map(|it| {
+            json!({
+                "scope": it.scope.header(call.workspace),
+                "spentMicros": it.spent.get(),
+                "reservedMicros": it.reserved.get(),
+                "thisCallMicros": call.reserved.get(),
+                "step": it.step.map(|it| it.as_str()),
+            })
+        })
+        .collect();
+    json!({
+        "ok": true,
+        "taskClass": call.payer.class.as_ref().map(|it| it.as_str()),
+        "objective": call.objective.as_str(),
+        "model": target.map(|it| it.model.as_str()),
+        "provider": target.map(|it| it.provider.as_str()),
+        "jurisdiction": target.map(|it| &*it.jurisdiction),
+        "why": notes.why,
+        "estimatedCostMicros": call.reserved.get(),
+        "candidates": candidates,
+        "budgets": budgets,
+    })
+    .to_string()
+}

@@ -1,0 +1,160 @@
+//! Classes of tasks and policy profiles: constraints, and what they are called.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+use svc_core::refusal::Refusal;
+use svc_core::rules::gateway::classes::{self, Limit};
+use svc_core::rules::gateway::profiles;
+use svc_core::state::gateway::{Constraints, Profile, TaskClass};
+use svc_core::value::json::Json;
+use svc_core::value::text::{ClassId, Label, ModelName, UpstreamName};
+use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
+
+use super::super::{Fields, list_of, parse, text, truth};
+use super::{capabilities, law, mode, mode_word, objective, put, within};
+
+/// Models, providers or laws of one list.
+const LIST_MAX: usize = 200;
+/// The longest latency that may be asked for, in milliseconds.
+const LATENCY_MAX_MS: i64 = 3_600_000;
+
+const LIMITS: [&str; 10] = [
+    "models",
+    "providers",
+    "jurisdictions",
+    "retention",
+    "capabilities",
+    "minQuality",
+    "maxCostMicros",
+    "maxLatencyMs",
+    "humanOversight",
+    "objective",
+];
+
+/// Reads a class that is to be made: its id and what is set.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read_new_class(body: &[u8]) -> Result<(ClassId, Vec<classes::Set>), Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["id", "name"].into_iter().chain(LIMITS).collect::<Vec<_>>());
+    let id = fields.required("id", |it| ClassId::parse(text(it)?));
+    let set = class(&mut fields);
+    fields.finish(id.map(|id| (id, set)))
+}
+
+/// Reads what changes of a class; `null` takes a member away.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read_class(body: &[u8]) -> Result<Vec<classes::Set>, Refusal> {
+    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["name"].into_iter().chain(LIMITS).collect::<Vec<_>>());
+    let set = class(&mut fields);
+    fields.finish(Some(set))
+}
+
+fn class(fields: &mut Fields<'_>) -> Vec<classes::Set> {
+    let mut set = Vec::new();
+    put(fields, "name", &mut set, |it| Label::parse(text(it)?), classes::Set::Name);
+    set.extend(limits(fields).into_iter().map(classes::Set::Limit));
+    set
+}
+
+/// Reads a profile that is to be made (`is_new`) or changed; `null` takes a member away.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read_profile(body: &[u8], is_new: bool) -> Result<Vec<profiles::Set>, Refusal> {
+    let json = parse(if body.is_empty() && !is_new { b"{}" } else { body })?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["name", "mode"].into_iter().chain(LIMITS).collect::<Vec<_>>());
+    let name = |it: &Json| Label::parse(text(it)?);
+    let name = if is_new { fields.required("name", name) } else { fields.optional("name", name) };
+    let mut set: Vec<profiles::Set> = name.map(profiles::Set::Name).into_iter().collect();
+    put(&mut fields, "mode", &mut set, mode, profiles::Set::Mode);
+    set.extend(limits(&mut fields).into_iter().map(profiles::Set::Limit));
+    fields.finish(Some(set))
+}
+
+fn limits(fields: &mut Fields<'_>) -> Vec<Limit> {
+    let mut set = Vec::new();
+    put(fields, "models", &mut set, models, |it| Limit::Models(it.unwrap_or_default()));
+    put(fields, "providers", &mut set, providers, |it| Limit::Providers(it.unwrap_or_default()));
+    let laws = |it: &Json| list_of(it, 0, LIST_MAX)?.iter().map(law).collect::<Result<BTreeSet<_>, _>>();
+    put(fields, "jurisdictions", &mut set, laws, |it| Limit::Jurisdictions(it.unwrap_or_default()));
+    let retention = |it: &Json| if text(it)? == "none" { Ok(true) } else { Err(Invalid::new("must be `none`")) };
+    put(fields, "retention", &mut set, retention, |it| Limit::NoRetention(it.unwrap_or_default()));
+    put(fields, "capabilities", &mut set, capabilities::<BTreeSet<_>>, |it| {
+        Limit::Capabilities(it.unwrap_or_default())
+    });
+    let quality = |it: &Json| u8::try_from(within(it, 0, 100)?).map_err(|_| Invalid::new("must be between 0 and 100"));
+    put(fields, "minQuality", &mut set, quality, Limit::MinQuality);
+    let cost = |it: &Json| within(it, 0, SAFE_MAX).map(MicroUsd::new);
+    put(fields, "maxCostMicros", &mut set, cost, Limit::MaxCost);
+    let latency = |it: &Json| within(it, 1, LATENCY_MAX_MS);
+    put(fields, "maxLatencyMs", &mut set, latency, Limit::MaxLatencyMs);
+    put(fields, "humanOversight", &mut set, truth, |it| Limit::HumanOversight(it.unwrap_or_default()));
+    put(fields, "objective", &mut set, objective, Limit::Objective);
+    set
+}
+
+/// Names of models, each once, in their order; whether there are such models is not asked: lists outlive models.
+fn models(value: &Json) -> Result<Vec<Box<str>>, Invalid> {
+    let mut models: Vec<Box<str>> = Vec::new();
+    for it in list_of(value, 0, LIST_MAX)? {
+        let name = ModelName::parse(text(it)?)?;
+        if models.iter().any(|it| **it == *name.as_str()) {
+            return Err(Invalid::new(format!("holds `{name}` twice")));
+        }
+        models.push(name.as_str().into());
+    }
+    Ok(models)
+}
+
+fn providers(value: &Json) -> Result<BTreeSet<Box<str>>, Invalid> {
+    let one = |it: &Json| UpstreamName::parse(text(it)?).map(|it| it.as_str().into());
+    list_of(value, 0, LIST_MAX)?.iter().map(one).collect()
+}
+
+/// A class as it stands.
+#[must_use]
+pub fn write_class(class: &TaskClass) -> Value {
+    let mut out = write_limits(&class.constraints);
+    out.insert("id".to_owned(), json!(class.id));
+    out.insert("name".to_owned(), json!(class.name));
+    out.insert("createdAt".to_owned(), json!(class.created_at.to_string()));
+    out.insert("createdBy".to_owned(), json!(class.created_by.as_ref().map(ToString::to_string)));
+    Value::Object(out)
+}
+
+/// A profile as it stands.
+#[must_use]
+pub fn write_profile(profile: &Profile) -> Value {
+    let mut out = write_limits(&profile.constraints);
+    out.insert("id".to_owned(), json!(profile.id));
+    out.insert("name".to_owned(), json!(profile.name));
+    out.insert("mode".to_owned(), json!(profile.mode.map(mode_word)));
+    out.insert("createdAt".to_owned(), json!(profile.created_at.to_string()));
+    out.insert("createdBy".to_owned(), json!(profile.created_by.as_ref().map(ToString::to_string)));
+    Value::Object(out)
+}
+
+fn write_limits(limits: &Constraints) -> Map<String, Value> {
+    let members = [
+        ("models", json!(limits.models)),
+        ("providers", json!(limits.providers)),
+        ("jurisdictions", json!(limits.jurisdictions)),
+        ("retention", json!(limits.no_retention.then_some("none"))),
+        ("capabilities", json!(limits.capabilities)),
+        ("minQuality", json!(limits.min_quality)),
+        ("maxCostMicros", json!(limits.max_cost)),
+        ("maxLatencyMs", json!(limits.max_latency_ms)),
+        ("humanOversight", json!(limits.human_oversight)),
+        ("objective", json!(limits.objective.map(|it| it.as_str()))),
+    ];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

@@ -1,0 +1,175 @@
+//! Providers. Their keys come in and never go out.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use svc_core::refusal::{FieldError, Kind, Refusal};
+use svc_core::rules::gateway::upstreams::Set;
+use svc_core::state::gateway::route::Circuit;
+use svc_core::state::gateway::{Dialect, ModelTimeouts, Upstream};
+use svc_core::value::Invalid;
+use svc_core::value::json::Json;
+use svc_core::value::secret::Secret;
+use svc_core::value::text::{UpstreamName, UrlText};
+
+use super::super::{Fields, parse, text, truth};
+use super::{law, put, within};
+
+/// Headers beside those that every call has.
+const HEADERS_MAX: usize = 20;
+/// Characters of a provider's key.
+const KEY_MAX: usize = 4_096;
+/// The longest time that may be set, in milliseconds: an hour.
+const TIME_MAX_MS: i64 = 3_600_000;
+/// Headers that are the connection's or the key's own.
+const OWN: [&str; 18] = [
+    "accept-encoding",
+    "anthropic-version",
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "cookie",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+    "x-api-key",
+];
+
+/// What is set of a provider, and its key where one was sent.
+#[derive(Debug)]
+pub struct Sent {
+    /// All but the key.
+    pub set: Vec<Set>,
+    /// The key.
+    pub key: Option<Secret<String>>,
+}
+
+/// Reads a provider that is to be made (`is_new`) or changed. `judge` is the outbound guard.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_upstream` naming every fault.
+pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), Invalid>) -> Result<Sent, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json).map_err(typed)?;
+    fields.only(&["name", "kind", "baseUrl", "apiKey", "headers", "jurisdiction", "region", "timeouts", "enabled"]);
+    if is_new {
+        for name in ["name", "kind", "baseUrl", "apiKey"] {
+            if fields.raw(name).is_none() {
+                fields.note(FieldError::missing(name));
+            }
+        }
+    }
+    let mut set = Vec::new();
+    set.extend(fields.optional("name", |it| UpstreamName::parse(text(it)?)).map(Set::Name));
+    set.extend(fields.optional("kind", dialect).map(Set::Kind));
+    let url = fields.optional("baseUrl", |it| {
+        let url = UrlText::parse(text(it)?)?;
+        judge(url.as_str()).map(|()| url)
+    });
+    set.extend(url.map(Set::BaseUrl));
+    let key = fields.optional("apiKey", |it| {
+        let key = text(it)?;
+        let sound = (1..=KEY_MAX).contains(&key.len()) && key.bytes().all(|it| it.is_ascii_graphic());
+        let why = || Invalid::new(format!("must be 1 to {KEY_MAX} visible ASCII characters without space"));
+        sound.then(|| Secret::new(key.to_owned())).ok_or_else(why)
+    });
+    put(&mut fields, "headers", &mut set, headers, |it| Set::Headers(it.unwrap_or_default()));
+    put(&mut fields, "jurisdiction", &mut set, law, Set::Jurisdiction);
+    put(&mut fields, "region", &mut set, region, Set::Region);
+    if fields.is_null("timeouts") {
+        set.push(Set::Timeouts(ModelTimeouts::default()));
+    } else {
+        set.extend(fields.nested("timeouts", timeouts).map(Set::Timeouts));
+    }
+    put(&mut fields, "enabled", &mut set, truth, |it| Set::Enabled(it.unwrap_or(true)));
+    fields.finish(Some(Sent { set, key })).map_err(typed)
+}
+
+/// A fault of a provider is told under its own type.
+fn typed(refusal: Refusal) -> Refusal {
+    if refusal.kind() == Kind::InvalidRequest { Refusal::invalid_upstream(refusal.errors().to_vec()) } else { refusal }
+}
+
+fn dialect(value: &Json) -> Result<Dialect, Invalid> {
+    match text(value)? {
+        "chat" => Ok(Dialect::Chat),
+        "messages" => Ok(Dialect::Messages),
+        _ => Err(Invalid::new("must be `chat` or `messages`")),
+    }
+}
+
+/// The word for a shape.
+#[must_use]
+pub const fn dialect_word(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Chat => "chat",
+        Dialect::Messages => "messages",
+    }
+}
+
+fn region(value: &Json) -> Result<Box<str>, Invalid> {
+    let region = text(value)?;
+    let sound = (1..=64).contains(&region.len()) && region.bytes().all(|it| it.is_ascii_graphic());
+    let why = || Invalid::new("must be 1 to 64 visible ASCII characters without space");
+    sound.then(|| region.into()).ok_or_else(why)
+}
+
+fn headers(value: &Json) -> Result<BTreeMap<Box<str>, Box<str>>, Invalid> {
+    let members = value.as_object().ok_or_else(|| Invalid::new("must be an object of texts"))?;
+    if members.len() > HEADERS_MAX {
+        return Err(Invalid::new(format!("must have at most {HEADERS_MAX} members")));
+    }
+    let mut headers = BTreeMap::new();
+    for (name, value) in members {
+        let name = http::HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| Invalid::new(format!("holds `{name}`, which is no name of a header")))?;
+        if OWN.contains(&name.as_str()) {
+            return Err(Invalid::new(format!("must not set `{name}`: it is set by the call itself")));
+        }
+        let value = text(value).map_err(|_| Invalid::new(format!("must have a text as `{name}`")))?;
+        if value.len() > 1_024 || !value.bytes().all(|it| it == b' ' || it.is_ascii_graphic()) {
+            return Err(Invalid::new(format!("must have at most 1024 visible ASCII characters as `{name}`")));
+        }
+        headers.insert(name.as_str().into(), value.into());
+    }
+    Ok(headers)
+}
+
+fn timeouts(fields: &mut Fields<'_>) -> Option<ModelTimeouts> {
+    fields.only(&["firstTokenMs", "idleMs", "totalMs"]);
+    let mut time = |name| fields.optional(name, |it| within(it, 1, TIME_MAX_MS));
+    Some(ModelTimeouts { first_token_ms: time("firstTokenMs"), idle_ms: time("idleMs"), total_ms: time("totalMs") })
+}
+
+/// A provider as it stands. `health` and `last_error` are what this node has seen of it.
+#[must_use]
+pub fn write(upstream: &Upstream, health: Circuit, last_error: Option<&str>) -> Value {
+    let times = &upstream.timeouts;
+    let times = [("firstTokenMs", times.first_token_ms), ("idleMs", times.idle_ms), ("totalMs", times.total_ms)];
+    let times: Map<String, Value> =
+        times.into_iter().filter_map(|(name, ms)| ms.map(|ms| (name.to_owned(), json!(ms)))).collect();
+    json!({
+        "id": upstream.id,
+        "name": upstream.name,
+        "kind": dialect_word(upstream.dialect),
+        "baseUrl": upstream.base_url,
+        "keyHint": upstream.key_hint,
+        "headers": upstream.headers,
+        "jurisdiction": upstream.jurisdiction,
+        "region": upstream.region,
+        "timeouts": times,
+        "enabled": upstream.enabled,
+        "health": health.as_str(),
+        "lastError": last_error,
+        "createdAt": upstream.created_at.to_string(),
+        "createdBy": upstream.created_by.as_ref().map(ToString::to_string),
+    })
+}

@@ -1,0 +1,92 @@
+"""The official SDKs as clients of the model gateway, unchanged but for base address and key: both shapes, whole and streamed,
+tools, errors as their exception types, at providers of both kinds."""
+
+import json
+import os
+
+import anthropic
+import openai
+
+DEV = json.loads(os.environ["SVC_DEV_JSON"])
+CHAT = openai.OpenAI(base_url=DEV["baseUrl"] + "/v1", api_key=DEV["inferenceKey"], max_retries=0)
+MESSAGES = anthropic.Anthropic(base_url=DEV["baseUrl"] + "/anthropic", api_key=DEV["inferenceKey"], max_retries=0)
+PROVIDERS = ["demo", "demo-messages"]
+ASK = [{"role": "user", "content": "Say something."}]
+CHAT_TOOL = {
+    "type": "function",
+    "function": {"name": "look_up", "parameters": {"type": "object", "properties": {"word": {"type": "string"}}}},
+}
+MESSAGES_TOOL = {"name": "look_up", "input_schema": {"type": "object", "properties": {"word": {"type": "string"}}}}
+
+
+def test_chat_whole_and_streamed():
+    for provider in PROVIDERS:
+        model = f"{provider}/demo-large"
+        answer = CHAT.chat.completions.create(model=model, messages=ASK, max_tokens=50)
+        assert answer.choices[0].message.content and answer.choices[0].finish_reason == "stop", answer
+        assert answer.usage.prompt_tokens > 0 and answer.usage.completion_tokens > 0, answer
+        chunks = list(CHAT.chat.completions.create(model=model, messages=ASK, max_tokens=50, stream=True))
+        assert "".join(it.choices[0].delta.content or "" for it in chunks if it.choices), chunks
+        assert all(it.usage is None for it in chunks), "nobody asked for the usage"
+        asked = CHAT.chat.completions.create(
+            model=model, messages=ASK, max_tokens=50, stream=True, stream_options={"include_usage": True}
+        )
+        assert list(asked)[-1].usage.completion_tokens > 0
+
+
+def test_messages_whole_and_streamed():
+    for provider in PROVIDERS:
+        model = f"{provider}/demo-large"
+        answer = MESSAGES.messages.create(model=model, messages=ASK, max_tokens=50)
+        assert answer.content[0].text and answer.stop_reason == "end_turn", answer
+        assert answer.usage.input_tokens > 0 and answer.usage.output_tokens > 0, answer
+        with MESSAGES.messages.stream(model=model, messages=ASK, max_tokens=50) as stream:
+            text = "".join(stream.text_stream)
+            whole = stream.get_final_message()
+        assert text and whole.content[0].text == text and whole.usage.output_tokens > 0, whole
+
+
+def test_tools_in_both_shapes():
+    for provider in PROVIDERS:
+        model = f"{provider}/demo-large"
+        answer = CHAT.chat.completions.create(
+            model=model, messages=ASK, max_tokens=50, tools=[CHAT_TOOL], tool_choice="required"
+        )
+        call = answer.choices[0].message.tool_calls[0]
+        assert call.function.name == "look_up" and isinstance(json.loads(call.function.arguments), dict), answer
+        told = ASK + [answer.choices[0].message, {"role": "tool", "tool_call_id": call.id, "content": "a word"}]
+        assert CHAT.chat.completions.create(model=model, messages=told, max_tokens=50, tools=[CHAT_TOOL]).choices
+        answer = MESSAGES.messages.create(
+            model=model, messages=ASK, max_tokens=50, tools=[MESSAGES_TOOL], tool_choice={"type": "any"}
+        )
+        use = next(it for it in answer.content if it.type == "tool_use")
+        assert use.name == "look_up" and isinstance(use.input, dict) and answer.stop_reason == "tool_use", answer
+
+
+def test_lists_of_models():
+    assert any(it.id.endswith("demo-large") for it in CHAT.models.list())
+    assert any(it.id.endswith("demo-large") for it in MESSAGES.models.list())
+
+
+def test_errors_are_the_exceptions_of_the_sdk():
+    expect(openai.BadRequestError, lambda: CHAT.chat.completions.create(model="no-such-model", messages=ASK))
+    expect(
+        anthropic.BadRequestError,
+        lambda: MESSAGES.messages.create(model="no-such-model", messages=ASK, max_tokens=5),
+    )
+    stranger = "ask_" + "A" * 43
+    chat, messages = CHAT.with_options(api_key=stranger), MESSAGES.with_options(api_key=stranger)
+    expect(openai.AuthenticationError, lambda: chat.chat.completions.create(model="demo/demo-large", messages=ASK))
+    expect(
+        anthropic.AuthenticationError,
+        lambda: messages.messages.create(model="demo/demo-large", messages=ASK, max_tokens=5),
+    )
+
+
+def expect(kind, call):
+    try:
+        call()
+    except kind as error:
+        assert error.body, error
+        return
+    raise AssertionError(f"no {kind.__name__}")

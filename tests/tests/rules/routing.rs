@@ -1,0 +1,194 @@
+//! What a workspace routes by: unique names, bounds, what is in use stays, and a record of every change.
+
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::gateway::classes::{self, CLASSES_MAX, Limit};
+use svc_core::rules::gateway::models::{self, NewModel, Place};
+use svc_core::rules::gateway::profiles;
+use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, Set};
+use svc_core::rules::gateway::upstreams::{self, NewKey, UPSTREAMS_MAX};
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey, RevokeKey};
+use svc_core::state::gateway::{BoundKeys, Dialect, Mode, Quality, Routing, UpstreamKey};
+use svc_core::state::people::KeyScope;
+use svc_core::store::Record;
+use svc_core::testing::world::World;
+use svc_core::value::Span;
+use svc_core::value::id::UpstreamId;
+use svc_core::value::text::{ClassId, Label, ModelName, UpstreamName, UrlText};
+
+use super::{PAY, calm};
+
+fn edit(world: &mut World, edit: Edit) -> Result<Edited, Refusal> {
+    let workspace = world.workspace();
+    world.run(EditRouting { by: By::Program, workspace, edit })
+}
+
+fn upstream(name: &str) -> Vec<upstreams::Set> {
+    vec![
+        upstreams::Set::Name(UpstreamName::parse(name).unwrap()),
+        upstreams::Set::Kind(Dialect::Chat),
+        upstreams::Set::BaseUrl(UrlText::parse("https://models.example.com/v1").unwrap()),
+        upstreams::Set::Key(NewKey { sealed: "sealed-one".into(), hint: "wxyz".into() }),
+    ]
+}
+
+fn create_upstream(world: &mut World, name: &str) -> UpstreamId {
+    edit(world, Edit::CreateUpstream(upstream(name))).unwrap().upstream.unwrap()
+}
+
+fn class(id: &str) -> ClassId {
+    ClassId::parse(id).unwrap()
+}
+
+fn new_model(upstream: UpstreamId, name: &str) -> NewModel {
+    NewModel { upstream, name: ModelName::parse(name).unwrap(), known: Vec::new(), set: Vec::new() }
+}
+
+/// The records of routing: kinds and data, in their order.
+fn told(world: &mut World) -> Vec<(String, String)> {
+    let rows = world.rows();
+    let entries = rows.iter().filter_map(|(_, at, it)| if let Record::Entry(it) = it { Some((at, it)) } else { None });
+    let families = ["upstream.", "model.", "task_class.", "policy_profile.", "routing."];
+    let mut found: Vec<_> =
+        entries.filter(|(_, it)| families.iter().any(|family| it.kind.starts_with(family))).collect();
+    // By the commits that wrote them: ids of one instant are in no order.
+    found.sort_by_key(|(at, it)| (**at, it.id));
+    found.into_iter().map(|(_, it)| (it.kind.to_string(), it.data.to_string())).collect()
+}
+
+fn fields(refusal: &Refusal) -> Vec<&str> {
+    refusal.errors().iter().map(|it| it.field.as_deref().unwrap_or("body")).collect()
+}
+
+/// A provider's key lies in a row of its own, goes with it, and is in no record; neither are the values of its headers.
+#[test]
+fn a_providers_key_goes_with_it() {
+    let (mut world, _) = calm(&[PAY]);
+    let id = create_upstream(&mut world, "one");
+    let key = world.row::<UpstreamKey>(id);
+    assert_eq!((&*key.sealed, key.workspace), ("sealed-one", world.workspace()));
+    let other = NewKey { sealed: "sealed-two".into(), hint: "wxyz".into() };
+    let headers = [("x-team".into(), "planted".into())].into();
+    for set in [upstreams::Set::Key(other), upstreams::Set::Headers(headers), upstreams::Set::Enabled(false)] {
+        edit(&mut world, Edit::ChangeUpstream(id, vec![set])).unwrap();
+    }
+    assert_eq!(&*world.row::<UpstreamKey>(id).sealed, "sealed-two");
+    edit(&mut world, Edit::ChangeUpstream(id, vec![upstreams::Set::Enabled(false)])).unwrap();
+    edit(&mut world, Edit::RemoveUpstream(id)).unwrap();
+    assert!(!world.dump().contains("sealed-"));
+    let told = told(&mut world);
+    let kinds: Vec<&str> = told.iter().map(|it| it.0.as_str()).collect();
+    let changed = "upstream.changed";
+    assert_eq!(kinds, ["upstream.created", changed, changed, changed, "upstream.removed"], "no change, no record");
+    assert!(told.iter().all(|it| !it.1.contains("planted") && !it.1.contains("sealed")));
+    assert!(told[2].1.contains("x-team"));
+}
+
+/// Names are unique, references are of the workspace, and every fault is told at once.
+#[test]
+fn every_fault_is_told_at_once() {
+    let (mut world, _) = calm(&[PAY]);
+    let refused = edit(&mut world, Edit::CreateUpstream(Vec::new())).unwrap_err();
+    assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidUpstream, vec!["name", "kind", "baseUrl", "apiKey"]));
+    let id = create_upstream(&mut world, "one");
+    let refused = edit(&mut world, Edit::CreateUpstream(upstream("one"))).unwrap_err();
+    assert_eq!(fields(&refused), ["name"]);
+    edit(&mut world, Edit::CreateModel(new_model(id, "a"))).unwrap();
+    let by_class = [(class("no.such"), 1)].into();
+    let mut bad = new_model(id, "a");
+    bad.set = vec![
+        models::Set::MaxOutput(10),
+        models::Set::ContextWindow(9),
+        models::Set::Quality(Quality { general: 50, by_class }),
+    ];
+    let refused = edit(&mut world, Edit::CreateModel(bad)).unwrap_err();
+    assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidRequest, vec!["id", "maxOutput", "quality.no.such"]));
+    let refused = edit(&mut world, Edit::Change(vec![Set::DefaultClass(Some(class("no.such")))])).unwrap_err();
+    assert_eq!(fields(&refused), ["defaultTaskClass"]);
+    for gone in [
+        Edit::RemoveModel(Place { provider: "one".into(), model: "b".into() }),
+        Edit::ChangeClass(class("no.such"), Vec::new()),
+        Edit::RemoveProfile(svc_core::value::Id::from_bits(7)),
+    ] {
+        assert_eq!(edit(&mut world, gone).unwrap_err().kind(), Kind::NotFound);
+    }
+}
+
+/// A model takes after its provider and what the catalogue knows of it; what is wished comes last.
+#[test]
+fn a_model_takes_after_its_provider_and_the_catalogue() {
+    let (mut world, _) = calm(&[PAY]);
+    let mut set = upstream("one");
+    set.push(upstreams::Set::Jurisdiction(Some("eu".into())));
+    let id = edit(&mut world, Edit::CreateUpstream(set)).unwrap().upstream.unwrap();
+    let mut new = new_model(id, "a");
+    new.known = vec![models::Set::ContextWindow(4_096), models::Set::MaxOutput(4_096)];
+    new.set = vec![models::Set::ContextWindow(2_048)];
+    let routing = edit(&mut world, Edit::CreateModel(new)).unwrap().routing;
+    let made = routing.model("one", "a").unwrap().0;
+    assert_eq!((&*made.jurisdiction, made.context_window, made.max_output), ("eu", 2_048, 2_048));
+    let place = Place { provider: "one".into(), model: "a".into() };
+    let own = vec![models::Set::Jurisdiction(Some("us".into()))];
+    let routing = edit(&mut world, Edit::ChangeModel(place.clone(), own)).unwrap().routing;
+    assert_eq!(&*routing.model("one", "a").unwrap().0.jurisdiction, "us");
+    let routing = edit(&mut world, Edit::ChangeModel(place, vec![models::Set::Jurisdiction(None)])).unwrap().routing;
+    assert_eq!(&*routing.model("one", "a").unwrap().0.jurisdiction, "eu");
+}
+
+/// What a key is bound to stays until the key is revoked or its time is up; a class that is the default stays too.
+#[test]
+fn what_is_in_use_stays() {
+    let (mut world, _) = calm(&[PAY]);
+    let workspace = world.workspace();
+    let name = profiles::Set::Name(Label::parse("strict").unwrap());
+    let profile = edit(&mut world, Edit::CreateProfile(vec![name])).unwrap().profile.unwrap();
+    edit(&mut world, Edit::CreateClass(class("a"), Vec::new())).unwrap();
+    edit(&mut world, Edit::CreateClass(class("b"), Vec::new())).unwrap();
+    edit(&mut world, Edit::Change(vec![Set::DefaultClass(Some(class("b")))])).unwrap();
+    let make = |world: &mut World, text: &str, class: Option<ClassId>, profile, life: Option<Span>| {
+        let expires_at = life.map(|it| world.now().plus(it));
+        let key = NewGatewayKey::of(text);
+        let new = CreateKey::new(workspace, By::Program, KeyScope::Inference, key);
+        world.run(CreateKey { task_class: class, profile, expires_at, ..new })
+    };
+    let refused =
+        make(&mut world, "ask_0", Some(class("c")), Some(svc_core::value::Id::from_bits(7)), None).unwrap_err();
+    assert_eq!(fields(&refused), ["taskClassId", "policyProfileId"]);
+    let key = make(&mut world, "ask_1", Some(class("a")), None, None).unwrap();
+    make(&mut world, "ask_2", None, Some(profile), Some(Span::hours(24))).unwrap();
+    make(&mut world, "ask_3", None, None, None).unwrap();
+    assert_eq!(world.row::<BoundKeys>(workspace).keys.len(), 2);
+    for used in [Edit::RemoveClass(class("a")), Edit::RemoveClass(class("b")), Edit::RemoveProfile(profile)] {
+        assert_eq!(edit(&mut world, used).unwrap_err().kind(), Kind::NotAllowed);
+    }
+    world.run(RevokeKey { workspace, by: By::Program, credential: key.id }).unwrap();
+    edit(&mut world, Edit::RemoveClass(class("a"))).unwrap();
+    world.advance(Span::hours(24));
+    edit(&mut world, Edit::RemoveProfile(profile)).unwrap();
+    let id = create_upstream(&mut world, "one");
+    edit(&mut world, Edit::CreateModel(new_model(id, "m"))).unwrap();
+    assert_eq!(edit(&mut world, Edit::RemoveUpstream(id)).unwrap_err().kind(), Kind::NotAllowed);
+}
+
+/// A workspace has so many of each and no more, and what people call things is in the ledger as a commitment.
+#[test]
+fn there_are_bounds_and_commitments() {
+    let (mut world, _) = calm(&[PAY]);
+    for number in 0..UPSTREAMS_MAX {
+        create_upstream(&mut world, &format!("u{number}"));
+    }
+    let refused = edit(&mut world, Edit::CreateUpstream(upstream("more"))).unwrap_err();
+    assert_eq!((refused.kind(), fields(&refused)), (Kind::InvalidUpstream, vec!["body"]));
+    let set = vec![
+        classes::Set::Name(Some(Label::parse("Planted name").unwrap())),
+        classes::Set::Limit(Limit::MinQuality(Some(3))),
+    ];
+    let routing = edit(&mut world, Edit::CreateClass(class("a"), set)).unwrap().routing;
+    assert_eq!(routing.class(&class("a")).unwrap().constraints.min_quality, Some(3));
+    let told = told(&mut world);
+    let (kind, data) = told.last().unwrap();
+    assert!(kind == "task_class.created" && data.contains("min_quality") && !data.contains("Planted"));
+    let routing = edit(&mut world, Edit::Change(vec![Set::Mode(Mode::Enforce)])).unwrap().routing;
+    let mode = |routing: &Routing| routing.mode_for(None);
+    assert_eq!((mode(&routing), CLASSES_MAX), (Mode::Enforce, 500));
+}
