@@ -24,7 +24,15 @@ use crate::rules::gate::restart::{self, RestartAgent};
 use crate::rules::gate::settle::{self, Settle};
 use crate::rules::gate::verify::{self, Verdict, Verify};
 use crate::rules::gate::{expire, lapse};
+use crate::rules::gateway::admit::{self, Admission, AdmitCall};
+use crate::rules::gateway::billing::{self, ImportBill};
+use crate::rules::gateway::budgets::{self, BudgetView, ChangeBudget, CreateBudget, RaiseBudget, RemoveBudget};
+use crate::rules::gateway::finish::{self, FinishCall};
 use crate::rules::gateway::list_models::{self, ListModels, Listings};
+use crate::rules::gateway::outcome::{self, ReportOutcome};
+use crate::rules::gateway::refuse;
+use crate::rules::gateway::retry::{self, RetryCall};
+use crate::rules::gateway::routing::{self, EditRouting, Edited};
 use crate::rules::people::agents::{self, ChangeAgent};
 use crate::rules::people::applications::{
     self, ApproveApplication, Approved, CreateApplication, DenyApplication, WithdrawApplication,
@@ -48,6 +56,7 @@ use crate::rules::read::View;
 use crate::state::edge::{Integration, Job};
 use crate::state::gate::receipt::Signer;
 use crate::state::gate::{Agent, Drill, Mandate, Verb, WorkspaceTemplate};
+use crate::state::gateway::{BillingImport, Call, Task};
 use crate::state::people::{Application, Credential, ServiceToken, SigningKey, Team, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
@@ -85,7 +94,9 @@ macro_rules! commands {
                     Reply::Action(view) => view.verb() == Verb::Allow,
                     Reply::Question(it) => it.stands == Stands::Approved,
                     Reply::Verdict(verdict) => verdict.is_valid(),
-                    Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Listed(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
+                    Reply::Admission(it) => matches!(**it, Admission::Admitted(_)),
+                    Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Edited(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Bill(_) | Reply::Budget(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
+                    | Reply::Finished(_) | Reply::Listed(_) | Reply::Retried(_) | Reply::Task(_)
                     | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
@@ -99,6 +110,14 @@ macro_rules! commands {
 }
 
 commands! {
+    /// A model is called.
+    AdmitCall => admit::admit_call, Admission;
+    /// A call's next model is tried.
+    RetryCall => retry::retry_call, Retried;
+    /// A call has ended.
+    FinishCall => finish::finish_call, Finished;
+    /// What came of a task is reported.
+    ReportOutcome => outcome::report_outcome, Task;
     /// What a member asks for is done.
     ApproveApplication => applications::approve_application, Approved;
     /// A member asks for what their role cannot do.
@@ -111,6 +130,16 @@ commands! {
     Authorize => authorize::authorize, Action;
     /// A call to the outside is taken to be tried.
     ClaimDelivery => deliver::claim, Claimed;
+    /// A budget is made.
+    CreateBudget => budgets::create_budget, Budget;
+    /// A budget changes.
+    ChangeBudget => budgets::change_budget, Budget;
+    /// A budget goes.
+    RemoveBudget => budgets::remove_budget, Done;
+    /// A provider's bill is compared with what was metered.
+    ImportBill => billing::import_bill, Bill;
+    /// A budget may spend more in its period.
+    RaiseBudget => budgets::raise_budget, Budget;
     /// An agent changes.
     ChangeAgent => agents::change_agent, Agent;
     /// An integration is used, or not.
@@ -135,6 +164,8 @@ commands! {
     CreateWorkspace => create_workspace::create_workspace, Workspace;
     /// A person decides what waits.
     DecideApproval => decide::decide_approval, Question;
+    /// What a workspace routes by changes.
+    EditRouting => routing::edit_routing, Edited;
     /// An approval of a stopped agent ends.
     EndApproval => end_approval, Done;
     /// A drill is over.
@@ -228,6 +259,14 @@ commands! {
 /// What a rule replies, whichever it was.
 #[derive(Clone, Debug)]
 pub enum Reply {
+    /// What becomes of a model call.
+    Admission(Box<Admission>),
+    /// A call that goes on to its next model.
+    Retried(Arc<Call>),
+    /// A call that has ended.
+    Finished(Arc<Call>),
+    /// A task as it stands.
+    Task(Arc<Task>),
     /// An account.
     Account(AccountId),
     /// An action as it stands.
@@ -237,7 +276,11 @@ pub enum Reply {
     /// An application as it stands.
     Application(Arc<Application>),
     /// An application that was approved, and what came of it.
-    Approved(Box<Option<Approved>>),
+    Approved(Box<Approved>),
+    /// A provider's bill beside what was metered.
+    Bill(Arc<BillingImport>),
+    /// A budget as it stands.
+    Budget(Box<BudgetView>),
     /// A mandate that was changed; `None` where its actions have to be counted first.
     Changed(Box<Option<Held>>),
     /// A key that was made.
@@ -254,6 +297,8 @@ pub enum Reply {
     DrillStarted(Box<Started>),
     /// Nothing to tell.
     Done(()),
+    /// What a workspace routes by.
+    Edited(Box<Edited>),
     /// An integration as it stands.
     Integration(Arc<Integration>),
     /// What came of stopping many agents.
@@ -302,6 +347,8 @@ pub enum Reply {
 fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
     match due.0 {
         Key::Action(id) => lapse::lapse(scope, id),
+        Key::Call(id) => finish::lapse_call(scope, id),
+        Key::RefusalNote(id) => refuse::end_note(scope, id),
         Key::Integration(slot) => integrations::end_secrets(scope, slot),
         Key::Application(id) => applications::expire_application(scope, id),
         Key::Approval(id) => expire::expire(scope, id),
@@ -314,11 +361,13 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Activity(_)
         | Key::Agent(_)
         | Key::Block(_)
+        | Key::BillingImport(_)
         | Key::Budget(_)
         | Key::BudgetUse(_)
-        | Key::Call(_)
+        | Key::Cell(_)
         | Key::Context(_)
-        | Key::RefusalNote(_)
+        | Key::Month(_)
+        | Key::Yields(_)
         | Key::Task(_)
         | Key::Chain(_)
         | Key::ClientSession(_)
@@ -336,6 +385,8 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Roster(_)
         | Key::Routing(_)
         | Key::ModelListing(_)
+        | Key::UpstreamKey(_)
+        | Key::BoundKeys(_)
         | Key::ServiceToken(_)
         | Key::SigningKey(_)
         | Key::TokenUse(_)
@@ -376,13 +427,22 @@ macro_rules! operations {
 }
 
 operations! {
-    ApproveApplication => Option<Approved>, |Reply::Approved(it), _| *it;
+    AdmitCall => Admission, |Reply::Admission(it), _| *it;
+    RetryCall => Arc<Call>, |Reply::Retried(it), _| it;
+    FinishCall => Arc<Call>, |Reply::Finished(it), _| it;
+    ReportOutcome => Arc<Task>, |Reply::Task(it), _| it;
+    ApproveApplication => Approved, |Reply::Approved(it), _| *it;
     CreateApplication => Arc<Application>, |Reply::Application(it), _| it;
     DenyApplication => Arc<Application>, |Reply::Application(it), _| it;
     WithdrawApplication => (), |Reply::Done(()), _| ();
     Authorize => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     ClaimDelivery => Option<Claimed>, |Reply::Claimed(it), _| *it;
     ChangeAgent => Arc<Agent>, |Reply::Agent(it), _| it;
+    ImportBill => Arc<BillingImport>, |Reply::Bill(it), _| it;
+    CreateBudget => BudgetView, |Reply::Budget(it), _| *it;
+    ChangeBudget => BudgetView, |Reply::Budget(it), _| *it;
+    RemoveBudget => (), |Reply::Done(()), _| ();
+    RaiseBudget => BudgetView, |Reply::Budget(it), _| *it;
     ChangeMandate => Option<Held>, |Reply::Changed(it), _| *it;
     ChangeIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     ChangePassword => (), |Reply::Done(()), _| ();
@@ -393,6 +453,7 @@ operations! {
     CreateToken => Arc<ServiceToken>, |Reply::Token(it), _| it;
     CreateWorkspace => Arc<Workspace>, |Reply::Workspace(it), _| it;
     DecideApproval => Question, |Reply::Question(it), _| *it;
+    EditRouting => Edited, |Reply::Edited(it), _| *it;
     EndDrill => Arc<Drill>, |Reply::Drill(it), _| it;
     FreezeCanary => Arc<Drill>, |Reply::Drill(it), _| it;
     StartDrill => Started, |Reply::DrillStarted(it), _| *it;

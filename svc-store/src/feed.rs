@@ -58,6 +58,7 @@ const fn is_told(table: Table) -> bool {
             | Table::Principal
             | Table::Roster
             | Table::Routing
+            | Table::UpstreamKey
             | Table::Session
             | Table::Workspace
     )

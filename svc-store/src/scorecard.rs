@@ -71,6 +71,24 @@ impl Gate {
         Ok(sign_compact(TYPE, claims.finish(), &*signer))
     }
 
+    /// What the ledger's records of these UTC days come to, by day and agent, from the same tallies as a scorecard.
+    ///
+    /// # Errors
+    /// `not_found` where there is no such workspace; the store does not answer.
+    pub fn tallied(
+        &self,
+        workspace: WorkspaceId,
+        days: std::ops::RangeInclusive<i64>,
+    ) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {
+        self.place(workspace)?;
+        let chain = self.read(|scope| proof::chain(scope, workspace))?;
+        let mut found = Vec::new();
+        self.each_tally(&chain, &days, |tally| {
+            found.extend(tally.into_iter().filter(|(day, _, _)| days.contains(day)));
+        })?;
+        Ok(found)
+    }
+
     /// What the records of these days come to.
     fn counted(
         &self,
@@ -78,19 +96,31 @@ impl Gate {
         agent: Option<AgentId>,
         days: std::ops::RangeInclusive<i64>,
     ) -> Result<Counts, Failed> {
-        let begin = self.first_at(chain, day_begins(*days.start()))?;
-        let end = self.first_at(chain, day_begins(days.end().saturating_add(1)))?;
         let mut sum = Counts::default();
-        let mut number = begin / TALLIED;
-        while number.saturating_mul(TALLIED) < end {
-            let tally = self.tally(chain, number)?;
+        self.each_tally(chain, &days, |tally| {
             let of_agent = |it: &Option<AgentId>| agent.is_none() || agent == *it;
             for (_, _, counts) in tally.iter().filter(|(day, it, _)| days.contains(day) && of_agent(it)) {
                 sum.add(counts);
             }
+        })?;
+        Ok(sum)
+    }
+
+    /// Every tally that holds records of these days, and of days around them.
+    fn each_tally(
+        &self,
+        chain: &Chain,
+        days: &std::ops::RangeInclusive<i64>,
+        mut take: impl FnMut(Vec<(i64, Option<AgentId>, Counts)>),
+    ) -> Result<(), Failed> {
+        let begin = self.first_at(chain, day_begins(*days.start()))?;
+        let end = self.first_at(chain, day_begins(days.end().saturating_add(1)))?;
+        let mut number = begin / TALLIED;
+        while number.saturating_mul(TALLIED) < end {
+            take(self.tally(chain, number)?);
             number = number.saturating_add(1);
         }
-        Ok(sum)
+        Ok(())
     }
 
     fn tally(&self, chain: &Chain, number: u64) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {

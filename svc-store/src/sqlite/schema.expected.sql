@@ -7,6 +7,14 @@ CREATE TABLE "routing" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format
 CREATE TABLE "budget" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "budget_use" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "model_listing" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "upstream_key" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "bound_keys" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "cell" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, cells_of_p, cells_of_o);
+CREATE INDEX "cell_cells_of" ON "cell" (cells_of_p, cells_of_o) WHERE cells_of_p IS NOT NULL;
+CREATE TABLE "yields" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "month" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "billing_import" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, billing_of_p, billing_of_o);
+CREATE INDEX "billing_import_billing_of" ON "billing_import" (billing_of_p, billing_of_o) WHERE billing_of_p IS NOT NULL;
 CREATE TABLE "hold" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, holds_of_p, holds_of_o, wake_p, wake_o);
 CREATE INDEX "hold_holds_of" ON "hold" (holds_of_p, holds_of_o) WHERE holds_of_p IS NOT NULL;
 CREATE INDEX "hold_wake" ON "hold" (wake_p, wake_o) WHERE wake_p IS NOT NULL;

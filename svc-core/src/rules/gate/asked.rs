@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::refusal::{Kind, Refusal};
+use crate::rules::gateway::budgets::raises;
 use crate::rules::people::by::{By, entitled, member, owns, reaches};
 use crate::rules::read::{View, view};
 use crate::state::gate::{
@@ -14,8 +15,8 @@ use crate::state::gate::{
 use crate::state::people::{Member, Principal, Reach, Right, Role, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::Timestamp;
 use crate::value::id::{ApprovalId, PrincipalId, WorkspaceId};
+use crate::value::{MicroUsd, Timestamp};
 
 /// An approval with what says how it reads.
 #[derive(Clone, Debug)]
@@ -109,8 +110,17 @@ impl Question {
                 OwnerChange::Remove => "Remove an owner".to_owned(),
                 OwnerChange::Become(role) => format!("Make an owner a workspace's {}", role.as_str()),
             },
+            ApprovalSubject::Budget(it) => format!("Let a budget spend {} more in this period", dollars(it.more)),
         }
     }
+}
+
+/// Micros as dollars: two digits behind the point, or as many as it takes.
+fn dollars(micros: MicroUsd) -> String {
+    let (whole, rest) = (micros.get() / 1_000_000, micros.get() % 1_000_000);
+    let digits = format!("{rest:06}");
+    let (cents, fine) = digits.split_at(2);
+    format!("USD {whole}.{cents}{}", fine.trim_end_matches('0'))
 }
 
 /// One approval as it reads for `by`.
@@ -172,13 +182,18 @@ pub(super) fn own_approval(
 /// # Errors
 /// `not_found` where it does not.
 pub(super) fn readable(scope: &mut Scope<'_>, by: &By, reach: Reach, approval: &Approval) -> Result<(), Halt> {
-    match (reach, approval.asked_action()) {
-        (Reach::All, _) => Ok(()),
-        (_, Some(asked)) => {
+    match (reach, &approval.subject, by) {
+        (Reach::All, _, _) => Ok(()),
+        (_, ApprovalSubject::Action(asked), _) => {
             let agent = scope.get::<Agent>(asked.agent)?.ok_or_else(Refusal::internal)?;
             reaches(by, reach, &agent).map_err(Halt::from)
         }
-        (_, None) => Err(Refusal::not_found().into()),
+        (Reach::Own, ApprovalSubject::Budget(asked), By::Person(person))
+            if asked.principal == person.principal || raises(scope, person, asked.budget)? =>
+        {
+            Ok(())
+        }
+        _ => Err(Refusal::not_found().into()),
     }
 }
 
@@ -253,6 +268,7 @@ fn may_not(
         ApprovalSubject::Freeze(_) => Ok((role.reach(Right::FreezeFleet) != Reach::All).then_some(MayNot::Role)),
         ApprovalSubject::HoldLift(asked) => Ok(second_owner(role, person.principal, asked.by)),
         ApprovalSubject::Owner(asked) => Ok(second_owner(role, person.principal, asked.by)),
+        ApprovalSubject::Budget(asked) => Ok((!raises(scope, person, asked.budget)?).then_some(MayNot::Role)),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::state::gate::{
     Action, Activity, Agent, Allowed, Approval, ApprovalState, ApprovalSubject, AskedAction, ClientSession, Code,
     DecidedBy, Effect, Mandate, Origin, Payee, Payload, REPLAY_KEPT, Reason, Replay, Request, State, Verb,
 };
+use crate::state::gateway::Routing;
 use crate::state::people::{Principal, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -74,7 +75,7 @@ pub fn authorize(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt>
     }
     let (mandates, unreadable) = mandates(scope, &agent)?;
     let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
-    let (origin, session_conflict) = facts::origin(scope, caller.workspace, agent.id, request)?;
+    let (origin, session_conflict) = facts::origin(scope, &workspace, &stored, request)?;
     let full = velocity::full_line(scope, &stored, request.kind.is_tool(), &workspace.settings)?;
     let (paid, payee) = match &request.payment {
         Some(payment) => {
@@ -95,7 +96,7 @@ pub fn authorize(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt>
         payee: paid,
         session_conflict,
         origin: &origin,
-        tool_is_sink: false,
+        tool_is_sink: tool_is_sink(scope, asked)?,
     });
     let decided = Decided { asked, agent: &agent, workspace: &workspace, origin, verdict };
     decided.write(scope, Activity::clone(&stored), payee)
@@ -107,8 +108,16 @@ fn prefetch(scope: &mut Scope<'_>, asked: &Authorize) -> Result<(), Halt> {
     let mut keys = vec![Workspace::key(caller.workspace), Agent::key(caller.agent), Activity::key(caller.agent)];
     keys.extend(request.key.as_ref().map(|key| Replay::key(Replay::id_of(caller.agent, key))));
     keys.extend(request.session.as_ref().map(|it| ClientSession::key(ClientSession::id_of(caller.workspace, it))));
+    keys.extend(request.tool.as_ref().map(|_| Routing::key(caller.workspace)));
     keys.extend(request.payment.as_ref().map(|it| Payee::key(payee::id(caller.agent, it))));
     scope.want(&keys)
+}
+
+/// Whether the workspace's tool table marks the action's tool.
+fn tool_is_sink(scope: &mut Scope<'_>, asked: &Authorize) -> Result<bool, Halt> {
+    let Some(tool) = &asked.request.tool else { return Ok(false) };
+    let routing = scope.get::<Routing>(asked.caller.workspace)?.ok_or_else(Refusal::internal)?;
+    Ok(tool.tool.name.as_ref().is_some_and(|name| routing.meaning_of(name.as_str()).sink))
 }
 
 /// The versions in force, in the order of their ids, and whether one of them is not to be had: it could be a deny list.

@@ -66,7 +66,10 @@ pub fn decide_approval(scope: &mut Scope<'_>, asked: &DecideApproval) -> Result<
     readable(scope, &by, reach, &approval)?;
     match &approval.subject {
         ApprovalSubject::Action(of) => decide_action(scope, asked, &approval, of)?,
-        ApprovalSubject::Freeze(_) | ApprovalSubject::HoldLift(_) | ApprovalSubject::Owner(_) => {
+        ApprovalSubject::Freeze(_)
+        | ApprovalSubject::HoldLift(_)
+        | ApprovalSubject::Owner(_)
+        | ApprovalSubject::Budget(_) => {
             decide_other(scope, asked, &approval)?;
         }
     }

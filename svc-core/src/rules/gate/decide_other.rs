@@ -1,10 +1,12 @@
-//! A person decides what is about no action: a freeze past a ceiling, the lift of a hold, an owner's coming and going. What was agreed to happens in the
-//! commit that agrees.
+//! A person decides what is about no action: a freeze past a ceiling, the lift of a hold, an owner's coming and going, more of a
+//! budget. What was agreed to happens in the commit that agrees.
 
 use super::decide::{Choice, DecideApproval, consent};
 use super::fleet::freeze_asked;
 use super::lift::lift_asked;
 use crate::refusal::Refusal;
+use crate::rules::gateway::budgets::raises;
+use crate::rules::gateway::raising::raise_asked;
 use crate::rules::people::by::member;
 use crate::rules::people::owners::change_asked;
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -32,6 +34,10 @@ pub(super) fn decide_other(scope: &mut Scope<'_>, asked: &DecideApproval, approv
         ApprovalSubject::Freeze(_) => None,
         ApprovalSubject::HoldLift(of) => Some(of.by),
         ApprovalSubject::Owner(of) => Some(of.by),
+        ApprovalSubject::Budget(of) if !raises(scope, &asked.by, of.budget)? => {
+            return Err(Refusal::forbidden("the budget's owner, an owner or an admin decides that").into());
+        }
+        ApprovalSubject::Budget(_) => None,
     };
     if let Some(first) = first {
         second_owner(scope, asked, approval, first)?;
@@ -63,6 +69,7 @@ fn act(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Re
         }
         ApprovalSubject::HoldLift(of) => lift_asked(scope, approval.workspace, of, by).map(drop),
         ApprovalSubject::Owner(of) => change_asked(scope, approval.workspace, of, by),
+        ApprovalSubject::Budget(of) => raise_asked(scope, approval.workspace, of, approval.id, by),
         ApprovalSubject::Action(_) => Err(Refusal::internal().into()),
     }
 }

@@ -1,33 +1,40 @@
 //! Where an action came from: what it declares, what its session saw, and whose the session is.
 
 use crate::state::gate::provenance::{effective, verdict};
-use crate::state::gate::{ClientSession, Origin, Request, SESSION_NOTED};
+use crate::state::gate::{Activity, ClientSession, Origin, Request};
+use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
-use crate::value::id::{AgentId, WorkspaceId};
+use crate::value::Span;
 use crate::value::text::Source;
 
 /// The action's origin, and whether its session belongs to another agent. Naming a session that belongs to nobody makes
-/// it the caller's, in the commit of the decision.
+/// it the caller's, in the commit of the decision. Observed is what the gateway saw enter the session's context, or, where
+/// the action names no session that the gateway saw, the agent's in the last `provenance.windowMinutes`.
 pub(super) fn origin(
     scope: &mut Scope<'_>,
-    workspace: WorkspaceId,
-    agent: AgentId,
+    workspace: &Workspace,
+    activity: &Activity,
     request: &Request,
 ) -> Result<(Origin, bool), Halt> {
-    let mut observed: Vec<Source> = Vec::new();
+    let now = scope.now();
     let mut conflict = false;
+    let mut of_session: Option<Vec<Source>> = None;
     if let Some(session) = &request.session {
-        let id = ClientSession::id_of(workspace, session);
+        let id = ClientSession::id_of(workspace.id, session);
         let known = scope.get::<ClientSession>(id)?;
-        let now = scope.now();
-        let owner = known.as_ref().and_then(|it| it.owner_at(now));
-        conflict = owner.is_some_and(|it| it != agent);
-        observed = known.as_ref().map(|it| it.observed.clone()).unwrap_or_default();
-        let stale = known.as_ref().is_none_or(|it| it.owner.is_none() || now.since(it.named_at) >= SESSION_NOTED);
-        if !conflict && stale {
-            scope.put(ClientSession { id, owner: Some(agent), named_at: now, observed: observed.clone() });
+        conflict = known.as_ref().and_then(|it| it.owner_at(now)).is_some_and(|it| it != activity.agent);
+        if !conflict {
+            let mut named = known.as_deref().cloned().unwrap_or_else(|| ClientSession::new(id, now));
+            named.name_by(activity.agent, now);
+            if known.as_deref() != Some(&named) {
+                scope.put(named);
+            }
         }
+        of_session = known.filter(|it| it.carried).map(|it| it.observed.clone());
     }
+    // A session that no model traffic named says nothing of what the agent has read: then all of it counts.
+    let window = Span::minutes(i64::from(workspace.settings.provenance.window_minutes));
+    let observed = of_session.unwrap_or_else(|| activity.seen_within(window, now).cloned().collect());
     let declared = request.provenance.clone();
     let (effective, verdict) = (effective(&declared, &observed), verdict(&declared, &observed));
     Ok((Origin { declared, observed, effective, verdict }, conflict))

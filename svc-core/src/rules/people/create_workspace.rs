@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::accounts::{account_for, join, principal_for};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::evidence::{Actor, Chain, Fact, Subject};
-use crate::state::gateway::Routing;
+use crate::state::gateway::{Routing, Yields};
 use crate::state::people::{Member, MemberState, Plan, Role, Roster, Settings, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -53,6 +53,7 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
     scope.put(workspace.clone());
     scope.put(Roster { workspace: id, epoch: 0, agents: 0, mandates: 0 });
     scope.put(Routing::new(id));
+    scope.put(Yields::new(id));
     scope.put(Chain::empty(id));
     let data = Object::new().text("principalId", &owner.id.to_string()).text("role", "owner").finish();
     scope.append(id, Fact { kind: "member.created", actor: Actor::Policy, subject: Subject::Workspace(id), data });

@@ -6,16 +6,18 @@ use super::by::{By, entitled, reaches};
 use super::register_agent::unknown_principal;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::gate::freeze::own_agent;
+use crate::rules::gateway::routing;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::{Agent, AgentKey};
+use crate::state::gateway::BoundKey;
 use crate::state::people::{Binding, Credential, KeyScope, Principal, Right, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::canonical::Object;
 use crate::value::digest::{CredentialId, Digest};
-use crate::value::id::{AgentId, KeyId, PrincipalId, TeamId, WorkspaceId};
-use crate::value::text::Label;
+use crate::value::id::{AgentId, KeyId, PrincipalId, ProfileId, TeamId, WorkspaceId};
+use crate::value::text::{ClassId, Label};
 
 /// How many keys may stand above a key that was made by a key.
 const MADE_UNDER_MAX: usize = 16;
@@ -53,7 +55,9 @@ pub struct CreateKey {
     /// What people call it.
     pub label: Option<Label>,
     /// The class of its tasks where a call names none.
-    pub task_class: Option<Label>,
+    pub task_class: Option<ClassId>,
+    /// What its calls must satisfy beside their class.
+    pub profile: Option<ProfileId>,
     /// Whether a call may name another class.
     pub task_class_open: bool,
     /// When it ends by itself.
@@ -74,6 +78,7 @@ impl CreateKey {
             team: None,
             label: None,
             task_class: None,
+            profile: None,
             task_class_open: false,
             expires_at: None,
             key,
@@ -120,9 +125,13 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
         principal,
         team: asked.team,
         task_class: asked.task_class.clone(),
+        profile: asked.profile,
         task_class_open: asked.task_class_open,
     };
     let made_under = made_under(scope, &asked.by)?;
+    let bound =
+        BoundKey { key: binding.key, class: asked.task_class.clone(), profile: asked.profile, until: asked.expires_at };
+    routing::bind(scope, workspace.id, bound)?;
     let credential = keep(scope, asked, binding, id, made_under);
     if let Some(agent) = agent {
         let mut agent = Agent::clone(&agent);
@@ -132,7 +141,7 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
     Ok(credential)
 }
 
-/// That principal and team are of the workspace, each fault by its field.
+/// That principal, team, class and profile are of the workspace, each fault by its field.
 fn known(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<(), Halt> {
     let mut faults = Vec::new();
     if !matches!(asked.scope, KeyScope::Agent(_)) {
@@ -142,6 +151,15 @@ fn known(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<(), Halt> {
         && scope.get::<Team>(team)?.is_none_or(|it| it.workspace != asked.workspace)
     {
         faults.push(FieldError::new("teamId", "names no team of this workspace"));
+    }
+    if asked.task_class.is_some() || asked.profile.is_some() {
+        let routing = routing::routing_of(scope, asked.workspace)?;
+        if asked.task_class.as_ref().is_some_and(|it| routing.class(it).is_none()) {
+            faults.push(FieldError::new("taskClassId", "names no task class of this workspace"));
+        }
+        if asked.profile.is_some_and(|it| routing.profile(it).is_none()) {
+            faults.push(FieldError::new("policyProfileId", "names no policy profile of this workspace"));
+        }
     }
     if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
 }
@@ -251,6 +269,9 @@ pub fn revoke_key(scope: &mut Scope<'_>, asked: &RevokeKey) -> Result<KeyId, Hal
     let data = Object::new().text("prefix", &credential.prefix).finish();
     let fact = Fact { kind: "key.revoked", actor: asked.by.actor(), subject: Subject::Key(key), data };
     scope.append(asked.workspace, fact);
+    if credential.binding.task_class.is_some() || credential.binding.profile.is_some() {
+        routing::unbind(scope, asked.workspace, key)?;
+    }
     scope.put(Credential { revoked_at: Some(scope.now()), ..Credential::clone(&credential) });
     Ok(key)
 }

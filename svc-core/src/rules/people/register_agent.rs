@@ -127,6 +127,7 @@ pub(in crate::rules) fn made(
         principal,
         team: None,
         task_class: None,
+        profile: None,
         task_class_open: false,
     };
     let mut agent = Agent {

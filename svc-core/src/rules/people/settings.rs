@@ -146,7 +146,7 @@ fn as_json(workspace: &Workspace) -> Result<Json, Halt> {
 }
 
 /// The members that differ, as two canonical objects.
-fn differing(old: &Json, new: &Json) -> (String, String) {
+pub(in crate::rules) fn differing(old: &Json, new: &Json) -> (String, String) {
     let changed = |from: &Json, to: &Json| {
         let members = from.as_object().unwrap_or_default().iter();
         let changed = members.filter(|(name, value)| to.get(name).is_none_or(|it| it != value)).cloned();

@@ -1,0 +1,410 @@
+//! A model call is admitted: who pays, for which work, to which models, within which budgets, in one commit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::payer::{CallKey, stopped};
+use super::refuse::with_record;
+use super::{budgeting, observe};
+use crate::refusal::{Refusal, RelaxationText};
+use crate::state::gateway::route::{self, Ask, Candidate, Choice, Health, NotServed};
+use crate::state::gateway::{
+    Admission as OnBudget, Call, CallState, Demand, Mode, Model, Objective, Profile, Received, Routing, Step, Target,
+    Task, TaskClass, Upstream, estimate, strictest,
+};
+use crate::state::people::{DataLoss, KeyScope, Plans, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::id::{CallId, SessionId as OwnSession};
+use crate::value::nearest::nearest;
+use crate::value::text::{ClassId, SessionId, TaskId};
+use crate::value::{Id, MicroUsd, Span};
+
+/// What a model that was never measured makes, in tokens a second: what a call that is lost is charged by.
+const TOKENS_PER_SECOND: u64 = 50;
+/// How long after its own time a call that nobody ended is taken for lost.
+const LAPSE_GRACE: Span = Span::seconds(60);
+
+/// A model is called.
+#[derive(Clone, Debug)]
+pub struct AdmitCall {
+    /// The key it came with.
+    pub caller: CallKey,
+    /// What the request is, as far as deciding on it goes.
+    pub demand: Arc<Demand>,
+    /// The class that the call names.
+    pub class: Option<ClassId>,
+    /// The task that the call names.
+    pub task: Option<TaskId>,
+    /// What the call wants favoured.
+    pub objective: Option<Objective>,
+    /// Whether it says that a person oversees it.
+    pub oversight: bool,
+    /// The session that the client names.
+    pub session: Option<SessionId>,
+    /// How providers fare, as this node sees it.
+    pub health: Arc<Health>,
+    /// Findings of sensitive data in what would go out.
+    pub findings: BTreeMap<Box<str>, u32>,
+    /// The setting that it was looked for under.
+    pub scanned_under: DataLoss,
+    /// What plans allow.
+    pub plans: Plans,
+    /// How long a call may take, in milliseconds, where its provider has no time of its own.
+    pub total_ms: u64,
+    /// Whether nothing is to be kept: then the answer says what would be.
+    pub dry: bool,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Debug)]
+pub enum Admission {
+    /// It may be made.
+    Admitted(Box<Admitted>),
+    /// It may not. What the refusal leaves is kept.
+    Refused(Refusal),
+    /// The setting has changed since the request was looked at: it is to be looked at again under this one.
+    Rescan(DataLoss),
+}
+
+/// A call that may be made.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    /// The call.
+    pub call: Arc<Call>,
+    /// By what it was routed.
+    pub routing: Arc<Routing>,
+    /// Where it may go, the first attempt first: places in `routing`. Never empty.
+    pub places: Vec<Place>,
+    /// What the answer tells beside its content.
+    pub notes: Notes,
+}
+
+/// A model and its provider, by their places in a workspace's routing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Of the provider.
+    pub upstream: usize,
+    /// Of the model.
+    pub model: usize,
+    /// The most that the call can cost there; `None` where it is unpriced.
+    pub worst: Option<MicroUsd>,
+}
+
+/// What the answer to a call tells beside its content (SPEC 9.4).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// In shadow, the `provider/model` that policy would have chosen.
+    pub would_route_to: Option<String>,
+    /// The highest step of a budget that is reached and does not refuse.
+    pub step: Option<Step>,
+    /// The budget that it is of, as `kind:id`.
+    pub budget_scope: Option<String>,
+    /// The yield of the model relative to its class, in thousandths.
+    pub multiplier: u64,
+    /// Lines for people.
+    pub advisories: Vec<String>,
+    /// What policy said, in words.
+    pub why: Vec<String>,
+    /// What each budget said.
+    pub budgets: Vec<OnBudget>,
+}
+
+impl Admitted {
+    /// The provider and the model at a place.
+    #[must_use]
+    pub fn at(&self, place: &Place) -> Option<(&Upstream, &Model)> {
+        Some((self.routing.upstreams.get(place.upstream)?, self.routing.models.get(place.model)?))
+    }
+}
+
+/// Admits a call, or says why not.
+///
+/// # Errors
+/// What leaves no record: `invalid_api_key`, `invalid_request`, `unknown_task_class`, `unclassified_request`, `forbidden`.
+pub fn admit_call(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<Admission, Halt> {
+    let binding = &asked.caller.binding;
+    prefetch(scope, asked)?;
+    let workspace = scope.get::<Workspace>(binding.workspace)?.ok_or_else(Refusal::internal)?;
+    let routing = scope.get::<Routing>(binding.workspace)?.ok_or_else(Refusal::internal)?;
+    if let Some(refusal) = stopped(scope, &asked.caller, &workspace)? {
+        return refuse(scope, asked, refusal);
+    }
+    let class = class_of(asked, &routing)?;
+    let profile = binding.profile.and_then(|id| routing.profiles.iter().find(|it| it.id == id));
+    let mode = profile.and_then(|it| it.mode).unwrap_or(routing.mode);
+    if mode == Mode::Enforce && class.is_none() {
+        return Err(Refusal::unclassified_request().into());
+    }
+    let task = own_task(scope, asked)?;
+    let setting = workspace.settings.data_loss;
+    if asked.scanned_under != setting {
+        return Ok(Admission::Rescan(setting));
+    }
+    if setting == DataLoss::Block && !asked.findings.is_empty() {
+        return refuse(scope, asked, Refusal::sensitive_data_blocked(counted(&asked.findings)));
+    }
+    let policy = Policy { workspace: &workspace, routing: &routing, class, profile, mode };
+    policy.admit(scope, asked, task)
+}
+
+/// Asks for everything that is known to be needed in one round.
+fn prefetch(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<(), Halt> {
+    let workspace = asked.caller.binding.workspace;
+    let mut keys = asked.caller.keys();
+    keys.push(Routing::key(workspace));
+    keys.extend(asked.task.as_ref().map(|it| Task::key(Task::key_of(workspace, it))));
+    keys.extend(asked.session.iter().flat_map(|it| observe::keys(&asked.caller, it, &asked.demand)));
+    scope.want(&keys)
+}
+
+/// The refusal with the record that it leaves; a dry run leaves none.
+fn refuse(scope: &mut Scope<'_>, asked: &AdmitCall, refusal: Refusal) -> Result<Admission, Halt> {
+    let refusal = if asked.dry { refusal } else { with_record(scope, &asked.caller, refusal)? };
+    Ok(Admission::Refused(refusal))
+}
+
+/// The class of the work: the call's where the key has none or leaves it open, else the key's, else the workspace's.
+fn class_of<'a>(asked: &AdmitCall, routing: &'a Routing) -> Result<Option<&'a TaskClass>, Refusal> {
+    let binding = &asked.caller.binding;
+    let bound = binding.task_class.as_ref().map(|it| it.as_str());
+    let named = asked.class.as_ref().map(|it| it.as_str());
+    if let (Some(bound), Some(named)) = (bound, named)
+        && bound != named
+        && !binding.task_class_open
+    {
+        return Err(Refusal::forbidden("this key is bound to another task class"));
+    }
+    let default = || routing.default_class.as_ref().map(|it| it.as_str());
+    let Some(wanted) = named.or(bound).or_else(default) else { return Ok(None) };
+    let found = routing.classes.iter().find(|it| it.id.as_str() == wanted);
+    let likely = || nearest(wanted, routing.classes.iter().map(|it| it.id.as_str()));
+    found.map(Some).ok_or_else(|| Refusal::unknown_task_class(wanted, likely()))
+}
+
+/// The task that the call names, where it is there already.
+fn own_task(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<Option<Arc<Task>>, Halt> {
+    let Some(id) = &asked.task else { return Ok(None) };
+    let binding = &asked.caller.binding;
+    let found = scope.get::<Task>(Task::key_of(binding.workspace, id))?;
+    let foreign = found.as_ref().is_some_and(|it| it.principal != binding.principal);
+    if foreign && binding.scope != KeyScope::Admin {
+        return Err(Refusal::forbidden("this task is another principal's").into());
+    }
+    Ok(found)
+}
+
+/// Findings for people: their number by kind, never what they are.
+fn counted(findings: &BTreeMap<Box<str>, u32>) -> String {
+    let parts: Vec<String> = findings.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    parts.join(", ")
+}
+
+/// By what a call is judged.
+struct Policy<'a> {
+    workspace: &'a Arc<Workspace>,
+    routing: &'a Arc<Routing>,
+    class: Option<&'a TaskClass>,
+    profile: Option<&'a Profile>,
+    mode: Mode,
+}
+
+impl Policy<'_> {
+    fn admit(&self, scope: &mut Scope<'_>, asked: &AdmitCall, task: Option<Arc<Task>>) -> Result<Admission, Halt> {
+        let payer = asked.caller.payer(self.class.map(|it| it.id.clone()));
+        let mut budgets = budgeting::covering(scope, self.workspace, &payer)?;
+        let yields = super::rollup::yields(scope, self.workspace.id)?;
+        let choice = route::choose(&Ask {
+            routing: self.routing,
+            demand: &asked.demand,
+            input_tokens: None,
+            model: requested(&asked.demand, self.mode),
+            class: self.class,
+            profile: self.profile,
+            mode: self.mode,
+            objective: asked.objective,
+            oversight: asked.oversight,
+            downgrade: self.mode == Mode::Enforce && budgeting::prefers_cheaper(&budgets),
+            health: &asked.health,
+            yields: &yields,
+        })
+        .map_err(|why| not_served(&asked.demand.model, &why))?;
+        let Some(first) = choice.targets().first() else { return refuse(scope, asked, conflict(&choice)) };
+        let worst = first.cost;
+        let admissions = budgeting::ask(&budgets, worst.unwrap_or_default(), self.mode);
+        let asking =
+            budgeting::Asking { workspace: self.workspace, caller: &asked.caller, payer: &payer, dry: asked.dry };
+        if let Some(refusal) = budgeting::refusal(scope, &mut budgets, &asking, &admissions)? {
+            return refuse(scope, asked, refusal);
+        }
+        let advisory = super::seats::count(scope, asked, self.workspace)?;
+        let advisory = match advisory {
+            Ok(advisory) => advisory,
+            Err(refusal) => return refuse(scope, asked, refusal),
+        };
+        let notes = self.notes(asked, &choice, first, admissions, advisory);
+        let places = choice.targets().iter().filter_map(|it| place(self.routing, it)).collect();
+        let call = self.call(scope, asked, &choice, first, payer);
+        let call = Call { reserved: worst.unwrap_or_default(), unpriced: worst.is_none(), ..call };
+        let budgets = budgeting::reserve(scope, budgets, &asked.caller, call.reserved);
+        let call = Arc::new(Call { budgets, ..call });
+        open_task(scope, &call, task);
+        observe::note(scope, &asked.caller, &call.session, &asked.demand, self.routing)?;
+        scope.put(Call::clone(&call));
+        Ok(Admission::Admitted(Box::new(Admitted { call, routing: Arc::clone(self.routing), places, notes })))
+    }
+
+    fn call(
+        &self,
+        scope: &mut Scope<'_>,
+        asked: &AdmitCall,
+        choice: &Choice<'_>,
+        first: &Candidate<'_>,
+        payer: crate::state::gateway::Payer,
+    ) -> Call {
+        let now = scope.now();
+        let total = first.upstream.timeouts.total_ms.unwrap_or(asked.total_ms);
+        let lost = Received { elapsed_ms: total, tokens_per_second: TOKENS_PER_SECOND, ..Received::default() };
+        let id: CallId = scope.fresh();
+        Call {
+            id,
+            workspace: self.workspace.id,
+            payer,
+            task: asked.task.clone().unwrap_or_else(|| minted_task(scope)),
+            session: asked.session.clone().unwrap_or_else(|| minted_session(scope)),
+            requested: asked.demand.model.clone(),
+            target: Some(target(first.upstream, first.model)),
+            mode: self.mode,
+            objective: choice.objective,
+            oversight: asked.oversight,
+            stream: asked.demand.stream,
+            attempts: Vec::new(),
+            reserved: MicroUsd::ZERO,
+            budgets: Vec::new(),
+            usage: crate::state::gateway::Usage::default(),
+            cost: MicroUsd::ZERO,
+            unpriced: false,
+            cheapest: self.class.and_then(|_| cheapest(choice, first)),
+            token_prices: first.model.prices.as_ref().map(|it| it.tokens),
+            data_loss: asked.findings.clone(),
+            started_at: now,
+            state: CallState::Running {
+                lapses_at: now.plus(Span::millis(i64::try_from(total).unwrap_or(i64::MAX / 4))).plus(LAPSE_GRACE),
+                estimate: estimate(first.model, &asked.demand, &lost),
+                prices: first.model.prices.clone().map(Box::new),
+            },
+        }
+    }
+
+    fn notes(
+        &self,
+        asked: &AdmitCall,
+        choice: &Choice<'_>,
+        first: &Candidate<'_>,
+        budgets: Vec<OnBudget>,
+        advisory: Option<String>,
+    ) -> Notes {
+        let shadow = self.mode == Mode::Shadow;
+        let mut advisories: Vec<String> = advisory.into_iter().collect();
+        if first.cost.is_none() {
+            advisories.push(format!("{first} has no price for this call, which budgets cannot see"));
+        }
+        if shadow && choice.ranked.is_empty() {
+            advisories.push("where policy is enforced no model would qualify".to_owned());
+        }
+        let gravest = strictest(&budgets);
+        advisories.extend(gravest.and_then(|it| it.advisory(self.workspace.id, self.mode)));
+        if !asked.findings.is_empty() {
+            advisories.push(format!("sensitive data: {}", counted(&asked.findings)));
+        }
+        Notes {
+            would_route_to: choice.best().filter(|_| shadow).map(ToString::to_string),
+            step: gravest.and_then(|it| it.step),
+            budget_scope: gravest.filter(|it| it.step.is_some()).map(|it| it.scope.header(self.workspace.id)),
+            multiplier: first.multiplier,
+            advisories,
+            why: choice.why(),
+            budgets,
+        }
+    }
+}
+
+/// The name that a call asks for; where policy acts, `auto` leaves the choice to it.
+fn requested(demand: &Demand, mode: Mode) -> Option<&str> {
+    (mode == Mode::Shadow || &*demand.model != "auto").then_some(&*demand.model)
+}
+
+fn not_served(name: &str, why: &NotServed) -> Refusal {
+    match why {
+        NotServed::Unknown { nearest } => Refusal::unknown_model(name, nearest.as_deref()),
+        NotServed::Off => Refusal::invalid_field("model", "is switched off in this workspace"),
+    }
+}
+
+fn conflict(choice: &Choice<'_>) -> Refusal {
+    let relaxations = choice.relaxations.iter().map(|it| RelaxationText {
+        constraint: it.constraint.as_str().into(),
+        change: it.change.to_string().into(),
+        admits: it.admits.iter().map(|it| it.to_string().into()).collect(),
+    });
+    Refusal::policy_conflict(choice.binding.map(|it| it.as_str()), relaxations.collect())
+}
+
+/// The least that the call can cost at a model that does as well at this class.
+fn cheapest(choice: &Choice<'_>, first: &Candidate<'_>) -> Option<MicroUsd> {
+    let as_good = choice.ranked.iter().filter(|it| it.multiplier >= first.multiplier);
+    as_good.filter_map(|it| it.cost).min()
+}
+
+fn place(routing: &Routing, candidate: &Candidate<'_>) -> Option<Place> {
+    let upstream = routing.upstreams.iter().position(|it| it.id == candidate.upstream.id)?;
+    let same = |it: &Model| it.upstream == candidate.model.upstream && it.name == candidate.model.name;
+    let model = routing.models.iter().position(same)?;
+    Some(Place { upstream, model, worst: candidate.cost })
+}
+
+/// Where a call to this model goes.
+pub(super) fn target(upstream: &Upstream, model: &Model) -> Target {
+    Target {
+        upstream: upstream.id,
+        provider: upstream.name.clone(),
+        model: model.name.clone(),
+        jurisdiction: model.jurisdiction.clone(),
+    }
+}
+
+/// Counts the call on its task, which the first call opens.
+fn open_task(scope: &mut Scope<'_>, call: &Call, known: Option<Arc<Task>>) {
+    let task = match known {
+        Some(known) => Task { calls: known.calls.saturating_add(1), ..Task::clone(&known) },
+        None => Task {
+            key: Task::key_of(call.workspace, &call.task),
+            workspace: call.workspace,
+            id: call.task.clone(),
+            class: call.payer.class.clone(),
+            principal: call.payer.principal,
+            agent: call.payer.agent,
+            opened_by: call.payer.key,
+            team: call.payer.team,
+            upstream: None,
+            calls: 1,
+            spent: MicroUsd::ZERO,
+            model: None,
+            outcome: None,
+            created_at: call.started_at,
+        },
+    };
+    scope.put(task);
+}
+
+/// A task's id that no other has: 26 characters of a new id behind the prefix.
+fn minted_task(scope: &mut Scope<'_>) -> TaskId {
+    let fresh: CallId = scope.fresh();
+    let text = format!("tsk_{}", fresh.to_string().trim_start_matches(CallId::PREFIX));
+    TaskId::parse(&text).unwrap_or_else(|_| unreachable!("26 characters of an id are a task's id"))
+}
+
+fn minted_session(scope: &mut Scope<'_>) -> SessionId {
+    let fresh: OwnSession = scope.fresh();
+    SessionId::parse(&fresh.to_string()).unwrap_or_else(|_| unreachable!("an id is visible ASCII"))
+}

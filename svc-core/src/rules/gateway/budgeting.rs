@@ -1,0 +1,189 @@
+//! A call on its budgets: asked of all of them, reserved on all of them, posted to all of them, in one commit each.
+
+use std::sync::Arc;
+
+use super::payer::CallKey;
+use super::raising::ask_for_raise;
+use crate::refusal::{BudgetDetail, BudgetOwner, Refusal};
+use crate::state::evidence::{Fact, Subject};
+use crate::state::gateway::{Admission, Budget, BudgetUse, Call, CallBudget, Mode, Payer, Step, strictest};
+use crate::state::people::{Principal, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::MicroUsd;
+use crate::value::canonical::Object;
+
+/// A budget that a call counts on, as its running period stands.
+pub(super) struct OnBudget {
+    budget: Arc<Budget>,
+    spending: BudgetUse,
+}
+
+/// The budgets that cover a payer, the oldest first.
+pub(super) fn covering(scope: &mut Scope<'_>, workspace: &Workspace, payer: &Payer) -> Result<Vec<OnBudget>, Halt> {
+    let ids: Vec<_> = workspace.budgets.iter().filter(|it| it.scope.covers(payer)).map(|it| it.id).collect();
+    let keys: Vec<_> = ids.iter().flat_map(|id| [Budget::key(*id), BudgetUse::key(*id)]).collect();
+    scope.want(&keys)?;
+    let (now, zone) = (scope.now(), &workspace.settings.timezone);
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let budget = scope.get::<Budget>(id)?.ok_or_else(Refusal::internal)?;
+        let spending = scope.get::<BudgetUse>(id)?.ok_or_else(Refusal::internal)?.at(&budget, now, zone);
+        found.push(OnBudget { budget, spending });
+    }
+    Ok(found)
+}
+
+/// Whether one of them has reached the step at which cheaper models are preferred.
+pub(super) fn prefers_cheaper(budgets: &[OnBudget]) -> bool {
+    budgets.iter().any(|it| it.spending.admit(&it.budget, MicroUsd::ZERO, Mode::Shadow).step >= Some(Step::Downgrade))
+}
+
+/// What all of them say of a call that costs at most `micros`.
+pub(super) fn ask(budgets: &[OnBudget], micros: MicroUsd, mode: Mode) -> Vec<Admission> {
+    budgets.iter().map(|it| it.spending.admit(&it.budget, micros, mode)).collect()
+}
+
+/// What is told where one of them refuses; the ask that a person can raise it by is made where there is none. In a dry run
+/// nothing is made.
+pub(super) fn refusal(
+    scope: &mut Scope<'_>,
+    budgets: &mut [OnBudget],
+    asking: &Asking<'_>,
+    admissions: &[Admission],
+) -> Result<Option<Refusal>, Halt> {
+    let Some(refusing) = strictest(admissions).filter(|it| it.refuses) else { return Ok(None) };
+    let Asking { workspace: row, caller, payer, dry } = *asking;
+    let workspace = row.id;
+    let Some(on) = budgets.iter_mut().find(|it| it.budget.id == refusing.budget) else { return Ok(None) };
+    let detail = BudgetDetail {
+        id: refusing.budget.to_string().into(),
+        scope: refusing.scope.header(workspace).into(),
+        owner: None,
+    };
+    if refusing.step != Some(Step::Approval) {
+        if !dry {
+            tell_steps(scope, on, caller, refusing.step);
+            scope.put(on.spending.clone());
+        }
+        return Ok(Some(Refusal::budget_exhausted(detail, refusing.retry_after_s(scope.now()))));
+    }
+    let owner = scope.get::<Principal>(on.budget.owner)?.ok_or_else(Refusal::internal)?;
+    let owner = BudgetOwner {
+        principal: owner.id.to_string().into(),
+        name: owner.name.as_ref().map(|it| it.as_str().into()),
+        email: owner.email.as_str().into(),
+        spent: refusing.spent.plus(refusing.reserved).get(),
+        allocation: refusing.allocation.get(),
+    };
+    let detail = BudgetDetail { owner: Some(owner), ..detail };
+    if dry {
+        return Ok(Some(Refusal::budget_approval(detail, workspace, "")));
+    }
+    tell_steps(scope, on, caller, refusing.step);
+    let approval = ask_for_raise(scope, row, &on.budget, &mut on.spending, payer)?;
+    scope.put(on.spending.clone());
+    Ok(Some(Refusal::budget_approval(detail, workspace, approval)))
+}
+
+/// Reserves a call's worst case on all of them.
+pub(super) fn reserve(
+    scope: &mut Scope<'_>,
+    budgets: Vec<OnBudget>,
+    caller: &CallKey,
+    micros: MicroUsd,
+) -> Vec<CallBudget> {
+    let mut held = Vec::with_capacity(budgets.len());
+    for mut on in budgets {
+        held.push(on.spending.reserve(micros));
+        tell_steps(scope, &mut on, caller, None);
+        scope.put(on.spending);
+    }
+    held
+}
+
+/// Who asks, for what a refusal leaves.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    /// The workspace.
+    pub(super) workspace: &'a Workspace,
+    /// The key.
+    pub(super) caller: &'a CallKey,
+    /// Who pays.
+    pub(super) payer: &'a Payer,
+    /// Whether nothing is to be kept.
+    pub(super) dry: bool,
+}
+
+/// Posts what a call came to in the place of what it held. A period that has ended meanwhile keeps what it was.
+pub(super) fn settle(scope: &mut Scope<'_>, call: &Call, cost: MicroUsd) -> Result<(), Halt> {
+    on_each(scope, call, |spending, on| spending.settle(on, call.reserved, cost))
+}
+
+/// Posts what a call that was charged an estimate came to beyond it.
+pub(super) fn post(scope: &mut Scope<'_>, call: &Call, more: MicroUsd) -> Result<(), Halt> {
+    on_each(scope, call, |spending, on| {
+        let runs = spending.start == on.period;
+        if runs {
+            spending.spent = spending.spent.plus(more);
+        }
+        runs
+    })
+}
+
+/// Puts another attempt of a running call in the place of the one before: what that cost is posted, what this may cost is
+/// reserved. A budget that was made meanwhile does not cover the call.
+pub(super) fn again(scope: &mut Scope<'_>, call: &Call, cost: MicroUsd, micros: MicroUsd) -> Result<(), Halt> {
+    on_each(scope, call, |spending, on| spending.again(on, call.reserved, cost, micros))
+}
+
+/// What the budgets of a running call say of another attempt, once what the one before held is given back.
+pub(super) fn ask_again(
+    scope: &mut Scope<'_>,
+    call: &Call,
+    cost: MicroUsd,
+    micros: MicroUsd,
+) -> Result<Vec<Admission>, Halt> {
+    scope.want(&call.budgets.iter().flat_map(|it| [Budget::key(it.id), BudgetUse::key(it.id)]).collect::<Vec<_>>())?;
+    let mut found = Vec::with_capacity(call.budgets.len());
+    for on in &call.budgets {
+        let (budget, spending) = (scope.get::<Budget>(on.id)?, scope.get::<BudgetUse>(on.id)?);
+        let (Some(budget), Some(spending)) = (budget, spending) else { continue };
+        let mut spending = BudgetUse::clone(&spending);
+        if spending.settle(on, call.reserved, cost) {
+            found.push(spending.admit(&budget, micros, call.mode));
+        }
+    }
+    Ok(found)
+}
+
+fn on_each(
+    scope: &mut Scope<'_>,
+    call: &Call,
+    mut change: impl FnMut(&mut BudgetUse, &CallBudget) -> bool,
+) -> Result<(), Halt> {
+    scope.want(&call.budgets.iter().map(|it| BudgetUse::key(it.id)).collect::<Vec<_>>())?;
+    for on in &call.budgets {
+        // A budget may be gone while a call on it runs.
+        let Some(spending) = scope.get::<BudgetUse>(on.id)? else { continue };
+        let mut spending = BudgetUse::clone(&spending);
+        if change(&mut spending, on) {
+            scope.put(spending);
+        }
+    }
+    Ok(())
+}
+
+/// Records steps of the ladder that are reached for the first time in this period.
+fn tell_steps(scope: &mut Scope<'_>, on: &mut OnBudget, caller: &CallKey, refused: Option<Step>) {
+    for rung in on.spending.news(&on.budget, refused) {
+        let data = Object::new()
+            .text("step", rung.step.as_str())
+            .int("at", rung.at.into())
+            .int("spentMicros", i64::try_from(on.spending.spent.get()).unwrap_or(i64::MAX))
+            .int("reservedMicros", i64::try_from(on.spending.reserved.get()).unwrap_or(i64::MAX))
+            .finish();
+        let subject = Subject::Budget(on.budget.id);
+        scope.append(on.budget.workspace, Fact { kind: "budget.step", actor: caller.actor(), subject, data });
+    }
+}

@@ -1,0 +1,372 @@
+//! Budgets: made, changed, removed, raised. Every change is recorded with who made it.
+
+use std::sync::Arc;
+
+use super::raising::{self, Raise};
+use crate::refusal::{FieldError, Refusal};
+use crate::rules::people::by::{By, entitled, member};
+use crate::state::evidence::{Fact, Subject};
+use crate::state::gate::{Agent, Standing};
+use crate::state::gateway::{BUDGETS_MAX, Budget, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Mode, Routing};
+use crate::state::people::{Credential, Principal, Reach, Right, Role, Team, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::{Object, text};
+use crate::value::digest::CredentialId;
+use crate::value::id::{BudgetId, PrincipalId, WorkspaceId};
+use crate::value::text::Note;
+use crate::value::{MicroUsd, SAFE_MAX};
+
+/// A budget with what has been used of it, as it stands at an instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BudgetView {
+    /// The budget.
+    pub budget: Arc<Budget>,
+    /// What has been used of it in the period that runs now.
+    pub used: BudgetUse,
+    /// Whether the workspace enforces budgets where a key's own profile says nothing else.
+    pub enforcing: bool,
+}
+
+/// Makes a budget.
+#[derive(Clone, Debug)]
+pub struct CreateBudget {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Who makes it.
+    pub by: By,
+    /// What it is over.
+    pub scope: BudgetScope,
+    /// The row of the key that the scope names, where it names one that there is.
+    pub key: Option<CredentialId>,
+    /// What may be spent in a period: 1 to 2^53 − 1.
+    pub amount: MicroUsd,
+    /// Its period.
+    pub period: BudgetPeriod,
+    /// Its steps.
+    pub ladder: Ladder,
+    /// Who can approve more; the workspace's first owner where nobody is named.
+    pub owner: Option<PrincipalId>,
+}
+
+/// Makes a budget, with nothing spent of it: what was spent before it was made does not count.
+///
+/// # Errors
+/// Those of [`entitled`], `not_found`, `invalid_budget` naming every fault.
+pub fn create_budget(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<BudgetView, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageBudgets)?;
+    scope.want(&[Workspace::key(asked.workspace), Routing::key(asked.workspace)])?;
+    let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
+    let mut faults = amount_faults(asked.amount, "amount");
+    faults.extend(scope_fault(scope, asked)?);
+    faults.extend(owner_fault(scope, asked.workspace, asked.owner)?);
+    if workspace.budgets.len() >= BUDGETS_MAX {
+        faults.push(FieldError::whole(format!("a workspace has at most {BUDGETS_MAX} budgets")));
+    }
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_budget(faults).into());
+    }
+    let budget = Budget {
+        id: scope.fresh(),
+        workspace: workspace.id,
+        scope: asked.scope.clone(),
+        amount: asked.amount,
+        period: asked.period,
+        ladder: asked.ladder.clone(),
+        owner: asked.owner.unwrap_or(workspace.owner),
+        created_by: asked.by.maker(),
+        created_at: scope.now(),
+    };
+    let used = BudgetUse::begin(&budget, scope.now(), &workspace.settings.timezone);
+    let mut listing = Workspace::clone(&workspace);
+    listing.budgets.push(budget.listed());
+    scope.put(listing);
+    scope.put(budget.clone());
+    scope.put(used.clone());
+    record(scope, &asked.by, "budget.created", &budget, told(&budget));
+    shown(scope, Arc::new(budget), used)
+}
+
+/// Changes a budget: what is absent stays. What it is over and its period never change: for another there is a new budget.
+#[derive(Clone, Debug)]
+pub struct ChangeBudget {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Who changes it.
+    pub by: By,
+    /// Which one.
+    pub budget: BudgetId,
+    /// What may be spent in a period from now on, the running one included; a period that was raised to more keeps that.
+    pub amount: Option<MicroUsd>,
+    /// Its steps.
+    pub ladder: Option<Ladder>,
+    /// Who can approve more.
+    pub owner: Option<PrincipalId>,
+}
+
+/// Changes a budget.
+///
+/// # Errors
+/// Those of [`entitled`], `not_found`, `invalid_budget` naming every fault.
+pub fn change_budget(scope: &mut Scope<'_>, asked: &ChangeBudget) -> Result<BudgetView, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageBudgets)?;
+    let (before, used) = standing(scope, asked.workspace, asked.budget)?;
+    let mut faults = asked.amount.map_or_else(Vec::new, |it| amount_faults(it, "amount"));
+    faults.extend(owner_fault(scope, asked.workspace, asked.owner)?);
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_budget(faults).into());
+    }
+    let after = Budget {
+        amount: asked.amount.unwrap_or(before.amount),
+        ladder: asked.ladder.clone().unwrap_or_else(|| before.ladder.clone()),
+        owner: asked.owner.unwrap_or(before.owner),
+        ..Budget::clone(&before)
+    };
+    if after == *before {
+        return shown(scope, before, used);
+    }
+    let data = Object::new().raw("new", &told(&after)).raw("old", &told(&before)).finish();
+    record(scope, &asked.by, "budget.changed", &after, data);
+    // Its steps stand elsewhere now, so each may be told again.
+    let used = BudgetUse { told: None, ..used };
+    scope.put(after.clone());
+    scope.put(used.clone());
+    shown(scope, Arc::new(after), used)
+}
+
+/// Removes a budget.
+#[derive(Clone, Debug)]
+pub struct RemoveBudget {
+    /// From which workspace.
+    pub workspace: WorkspaceId,
+    /// Who removes it.
+    pub by: By,
+    /// Which one.
+    pub budget: BudgetId,
+}
+
+/// Removes a budget. Calls that run go on, and what they reserved on it is gone with it; a question about it ends.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn remove_budget(scope: &mut Scope<'_>, asked: &RemoveBudget) -> Result<(), Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageBudgets)?;
+    let (budget, used) = standing(scope, asked.workspace, asked.budget)?;
+    let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    raising::end_asked(scope, &used, &asked.by.actor())?;
+    let data = Object::new()
+        .raw("old", &told(&budget))
+        .int("reservedMicros", amount(used.reserved))
+        .int("spentMicros", amount(used.spent))
+        .finish();
+    record(scope, &asked.by, "budget.removed", &budget, data);
+    let mut listing = Workspace::clone(&workspace);
+    listing.budgets.retain(|it| it.id != budget.id);
+    scope.put(listing);
+    scope.delete::<Budget>(budget.id);
+    scope.delete::<BudgetUse>(budget.id);
+    Ok(())
+}
+
+/// Raises what may be spent of a budget in the running period.
+#[derive(Clone, Debug)]
+pub struct RaiseBudget {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Who raises it.
+    pub by: By,
+    /// Which one.
+    pub budget: BudgetId,
+    /// The period's new allocation: above the present one.
+    pub allocation: MicroUsd,
+    /// Why, where they say so.
+    pub note: Option<Note>,
+}
+
+/// Raises the running period's allocation: by the budget's owner, an owner or an admin. A question that waits for it is
+/// answered by it.
+///
+/// # Errors
+/// Those of [`entitled`], `forbidden` where the budget is another's, `not_found`, `invalid_budget` where the allocation is not
+/// above the present one.
+pub fn raise_budget(scope: &mut Scope<'_>, asked: &RaiseBudget) -> Result<BudgetView, Halt> {
+    let reach = entitled(scope, &asked.by, asked.workspace, Right::RaiseBudgets)?;
+    let (budget, used) = standing(scope, asked.workspace, asked.budget)?;
+    if reach != Reach::All && asked.by.principal() != Some(budget.owner) {
+        return Err(Refusal::forbidden("the budget's owner, an owner or an admin raises it").into());
+    }
+    let mut faults = amount_faults(asked.allocation, "amountMicros");
+    let present = used.allocation(&budget);
+    if faults.is_empty() && asked.allocation <= present {
+        let clause = format!("must be above the present allocation of {present}");
+        faults.push(FieldError::new("amountMicros", clause));
+    }
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_budget(faults).into());
+    }
+    raising::answer_asked(scope, &used, &asked.by, asked.note.as_ref())?;
+    let raise = Raise { to: asked.allocation, actor: asked.by.actor(), approval: None, note: asked.note.as_ref() };
+    let used = raising::raise(scope, &budget, used, &raise);
+    shown(scope, budget, used)
+}
+
+/// A budget as `by` may read it.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn read_budget(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: BudgetId) -> Result<BudgetView, Halt> {
+    entitled(scope, by, workspace, Right::ReadReports)?;
+    let (budget, used) = standing(scope, workspace, id)?;
+    shown(scope, budget, used)
+}
+
+/// The budgets of a workspace after one of them, the oldest first: at most `limit`, and whether more follow.
+///
+/// # Errors
+/// Those of [`entitled`].
+pub fn list_budgets(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    after: Option<BudgetId>,
+    limit: usize,
+) -> Result<(Vec<BudgetView>, bool), Halt> {
+    entitled(scope, by, workspace, Right::ReadReports)?;
+    let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::not_found)?;
+    let from = after.and_then(|id| row.budgets.iter().position(|it| it.id == id)).map_or(0, |at| at.saturating_add(1));
+    // A cursor whose budget was removed begins again with those that were made after it.
+    let rest: Vec<BudgetId> = match after {
+        Some(id) if from == 0 => row.budgets.iter().map(|it| it.id).filter(|it| *it > id).collect(),
+        _ => row.budgets.iter().skip(from).map(|it| it.id).collect(),
+    };
+    let page = rest.get(..limit.min(rest.len())).unwrap_or_default();
+    scope.want(&page.iter().flat_map(|id| [Budget::key(*id), BudgetUse::key(*id)]).collect::<Vec<_>>())?;
+    let mut views = Vec::with_capacity(page.len());
+    for id in page {
+        let (budget, used) = standing(scope, workspace, *id)?;
+        views.push(shown(scope, budget, used)?);
+    }
+    Ok((views, rest.len() > limit))
+}
+
+/// A budget of the workspace and its use as it is now.
+///
+/// # Errors
+/// `not_found`.
+pub(super) fn standing(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    id: BudgetId,
+) -> Result<(Arc<Budget>, BudgetUse), Halt> {
+    scope.want(&[Workspace::key(workspace), Budget::key(id), BudgetUse::key(id)])?;
+    let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::not_found)?;
+    let budget = scope.get::<Budget>(id)?.filter(|it| it.workspace == workspace).ok_or_else(Refusal::not_found)?;
+    let used = scope.get::<BudgetUse>(id)?.ok_or_else(Refusal::internal)?;
+    let used = used.at(&budget, scope.now(), &row.settings.timezone);
+    Ok((budget, used))
+}
+
+/// Whether somebody may raise a budget: its owner, an owner, an admin.
+pub(in crate::rules) fn may_raise(role: Role, principal: PrincipalId, budget: &Budget) -> bool {
+    match role.reach(Right::RaiseBudgets) {
+        Reach::All => true,
+        Reach::Own => budget.owner == principal,
+        Reach::No => false,
+    }
+}
+
+/// Whether a person may raise the budget with this id; one that is gone nobody may.
+///
+/// # Errors
+/// Those of [`member`].
+pub(in crate::rules) fn raises(
+    scope: &mut Scope<'_>,
+    person: &crate::rules::people::by::Person,
+    budget: BudgetId,
+) -> Result<bool, Halt> {
+    let (_, role) = member(scope, person)?;
+    let budget = scope.get::<Budget>(budget)?.filter(|it| it.workspace == person.workspace);
+    Ok(budget.is_some_and(|it| may_raise(role, person.principal, &it)))
+}
+
+fn shown(scope: &mut Scope<'_>, budget: Arc<Budget>, used: BudgetUse) -> Result<BudgetView, Halt> {
+    let routing = scope.get::<Routing>(budget.workspace)?.ok_or_else(Refusal::internal)?;
+    Ok(BudgetView { budget, used, enforcing: routing.mode == Mode::Enforce })
+}
+
+fn amount_faults(amount: MicroUsd, field: &str) -> Vec<FieldError> {
+    let within = (1..=SAFE_MAX).contains(&i64::try_from(amount.get()).unwrap_or(i64::MAX));
+    if within { Vec::new() } else { vec![FieldError::new(field, format!("must be between 1 and {SAFE_MAX} micros"))] }
+}
+
+/// That what the scope names is one of this workspace's.
+fn scope_fault(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<Option<FieldError>, Halt> {
+    let workspace = asked.workspace;
+    let known = match &asked.scope {
+        BudgetScope::Workspace => true,
+        BudgetScope::Team(id) => scope.get::<Team>(*id)?.is_some_and(|it| it.workspace == workspace),
+        BudgetScope::Principal(id) => scope.get::<Principal>(*id)?.is_some_and(|it| it.workspace == workspace),
+        BudgetScope::Agent(id) => scope
+            .get::<Agent>(*id)?
+            .is_some_and(|it| it.workspace == workspace && !matches!(it.standing, Standing::Removed { .. })),
+        BudgetScope::Key(id) => match asked.key {
+            Some(row) => {
+                let of = |it: &Arc<Credential>| it.binding.workspace == workspace && it.binding.key == *id;
+                scope.get::<Credential>(row)?.is_some_and(|it| of(&it))
+            }
+            None => false,
+        },
+        BudgetScope::TaskClass(id) => {
+            let routing = scope.get::<Routing>(workspace)?.ok_or_else(Refusal::internal)?;
+            routing.classes.iter().any(|it| it.id == *id)
+        }
+    };
+    Ok((!known).then(|| FieldError::new("scope.id", format!("names no {} of this workspace", noun(&asked.scope)))))
+}
+
+const fn noun(scope: &BudgetScope) -> &'static str {
+    match scope {
+        BudgetScope::TaskClass(_) => "task class",
+        other => other.kind(),
+    }
+}
+
+/// That whoever is named as owner is a member here.
+fn owner_fault(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    owner: Option<PrincipalId>,
+) -> Result<Option<FieldError>, Halt> {
+    let Some(id) = owner else { return Ok(None) };
+    let found = scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace && it.signs_in());
+    Ok(found.is_none().then(|| FieldError::new("owner", "names no member of this workspace")))
+}
+
+fn record(scope: &mut Scope<'_>, by: &By, kind: &'static str, budget: &Budget, data: String) {
+    let fact = Fact { kind, actor: by.actor(), subject: Subject::Budget(budget.id), data };
+    scope.append(budget.workspace, fact);
+}
+
+/// An amount for the ledger.
+pub(super) fn amount(micros: MicroUsd) -> i64 {
+    i64::try_from(micros.get()).unwrap_or(i64::MAX)
+}
+
+/// What a budget says, for the ledger.
+fn told(budget: &Budget) -> String {
+    let rungs: Vec<String> = budget
+        .ladder
+        .rungs()
+        .iter()
+        .map(|it| Object::new().int("at", it.at.into()).text("step", it.step.as_str()).finish())
+        .collect();
+    let target = budget.scope.target().map_or_else(|| "null".to_owned(), |it| text(&it));
+    Object::new()
+        .int("amount", amount(budget.amount))
+        .raw("ladder", &format!("[{}]", rungs.join(",")))
+        .text("owner", &budget.owner.to_string())
+        .text("period", budget.period.as_str())
+        .raw("scopeId", &target)
+        .text("scopeKind", budget.scope.kind())
+        .finish()
+}

@@ -1,0 +1,130 @@
+//! Classes of tasks: made, changed, removed.
+
+use std::collections::BTreeSet;
+
+use super::routing::{Work, stamp};
+use crate::refusal::{FieldError, Refusal};
+use crate::state::gateway::{Capability, Constraints, Objective, TaskClass};
+use crate::turn::Halt;
+use crate::value::MicroUsd;
+use crate::value::text::{ClassId, Label};
+
+/// Classes of one workspace.
+pub const CLASSES_MAX: usize = 500;
+
+/// One setting of a class.
+#[derive(Clone, Debug)]
+pub enum Set {
+    /// What people call it.
+    Name(Option<Label>),
+    /// One of its constraints.
+    Limit(Limit),
+}
+
+/// One constraint of a class or a profile; an empty one is none.
+#[derive(Clone, Debug)]
+pub enum Limit {
+    /// Only these models, the most wanted first.
+    Models(Vec<Box<str>>),
+    /// Only these providers.
+    Providers(BTreeSet<Box<str>>),
+    /// Only under these laws.
+    Jurisdictions(BTreeSet<Box<str>>),
+    /// Whether nothing sent may be kept.
+    NoRetention(bool),
+    /// What it must be able to do.
+    Capabilities(BTreeSet<Capability>),
+    /// The least quality.
+    MinQuality(Option<u8>),
+    /// The most that a call may cost.
+    MaxCost(Option<MicroUsd>),
+    /// The longest usual time to the first token, in milliseconds.
+    MaxLatencyMs(Option<u64>),
+    /// Whether a person must have acknowledged their oversight.
+    HumanOversight(bool),
+    /// What to favour.
+    Objective(Option<Objective>),
+}
+
+impl Limit {
+    /// Puts it in force.
+    pub(super) fn apply(&self, to: &mut Constraints) {
+        match self {
+            Self::Models(it) => to.models.clone_from(it),
+            Self::Providers(it) => to.providers.clone_from(it),
+            Self::Jurisdictions(it) => to.jurisdictions.clone_from(it),
+            Self::NoRetention(it) => to.no_retention = *it,
+            Self::Capabilities(it) => to.capabilities.clone_from(it),
+            Self::MinQuality(it) => to.min_quality = *it,
+            Self::MaxCost(it) => to.max_cost = *it,
+            Self::MaxLatencyMs(it) => to.max_latency_ms = *it,
+            Self::HumanOversight(it) => to.human_oversight = *it,
+            Self::Objective(it) => to.objective = *it,
+        }
+    }
+}
+
+pub(super) fn create(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Result<(), Halt> {
+    let mut faults = Vec::new();
+    if work.routing.class(id).is_some() {
+        faults.push(FieldError::new("id", "is that of another task class"));
+    }
+    if work.routing.classes.len() >= CLASSES_MAX {
+        faults.push(FieldError::whole(format!("a workspace has at most {CLASSES_MAX} task classes")));
+    }
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_request(faults).into());
+    }
+    let (created_by, created_at) = stamp(work);
+    let mut made =
+        TaskClass { id: id.clone(), name: None, constraints: Constraints::default(), created_by, created_at };
+    apply(&mut made, set);
+    work.created("task_class.created", id.as_str(), &told(&made), &texts(&made))?;
+    work.routing.classes.push(made);
+    Ok(())
+}
+
+pub(super) fn change(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Result<(), Halt> {
+    let before = work.routing.class(id).cloned().ok_or_else(Refusal::not_found)?;
+    let mut after = before.clone();
+    apply(&mut after, set);
+    let texts = if before.name == after.name { Vec::new() } else { texts(&after) };
+    if before != after {
+        work.changed("task_class.changed", Some(id.as_str()), &told(&before), &told(&after), &texts)?;
+    }
+    for it in &mut work.routing.classes {
+        if it.id == *id {
+            it.clone_from(&after);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn remove(work: &mut Work<'_, '_>, id: &ClassId) -> Result<(), Halt> {
+    work.routing.class(id).ok_or_else(Refusal::not_found)?;
+    if work.routing.default_class.as_ref() == Some(id) {
+        return Err(Refusal::not_allowed("it is the default task class of this workspace").into());
+    }
+    work.unbound(|key| key.class.as_ref() == Some(id), "a key is bound to it")?;
+    work.removed("task_class.removed", id.as_str());
+    work.routing.classes.retain(|it| it.id != *id);
+    Ok(())
+}
+
+fn apply(to: &mut TaskClass, set: &[Set]) {
+    for one in set {
+        match one {
+            Set::Name(it) => to.name.clone_from(it),
+            Set::Limit(it) => it.apply(&mut to.constraints),
+        }
+    }
+}
+
+/// A class as the ledger tells it: people's words are commitments.
+fn told(class: &TaskClass) -> TaskClass {
+    TaskClass { name: None, ..class.clone() }
+}
+
+fn texts(class: &TaskClass) -> Vec<(&'static str, &str)> {
+    class.name.iter().map(|it| ("name", it.as_str())).collect()
+}

@@ -1,0 +1,185 @@
+//! A call has come to its end: what it used is priced and posted, what it held is given back, in one commit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::admit::Place;
+use super::budgeting;
+use super::retry::within;
+use crate::refusal::Refusal;
+use crate::state::gateway::{
+    Attempt, Call, CallEnd, CallState, Demand, Fees, Prices, Received, Routing, Task, Usage, estimate,
+};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::id::CallId;
+use crate::value::{MicroUsd, Timestamp};
+
+/// A call has ended.
+#[derive(Clone, Debug)]
+pub struct FinishCall {
+    /// The call.
+    pub call: CallId,
+    /// How it ended.
+    pub end: CallEnd,
+    /// Where it went last, and what came of that; `None` where nothing was sent.
+    pub served: Option<Served>,
+    /// Tries that failed and were not told of yet, in order.
+    pub failed: Vec<Attempt>,
+    /// Until the first token, in milliseconds.
+    pub first_token_ms: Option<u64>,
+    /// From the request to the end of the answer, in milliseconds.
+    pub duration_ms: u64,
+    /// Of that, what the gate itself took.
+    pub overhead_ms: u64,
+}
+
+/// What came of the try that ended a call.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// What the request is.
+    pub demand: Arc<Demand>,
+    /// By what the call was routed.
+    pub routing: Arc<Routing>,
+    /// Where it went.
+    pub place: Place,
+    /// What the provider says it used; `None` where it said nothing, or nothing believable.
+    pub usage: Option<Usage>,
+    /// What came back, for an estimate.
+    pub received: Received,
+    /// Uses of tools that the provider ran itself.
+    pub tools: BTreeMap<Box<str>, u64>,
+    /// The tier of service that answered.
+    pub service_tier: Option<Box<str>>,
+}
+
+/// Posts a call's end. One that has lapsed meanwhile is corrected to what it really came to.
+///
+/// # Errors
+/// `not_found` where there is no such call. A call that was ended before is left as it is.
+pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call>, Halt> {
+    let call = scope.get::<Call>(asked.call)?.ok_or_else(Refusal::not_found)?;
+    let charged = match &call.state {
+        CallState::Running { .. } => None,
+        CallState::Ended { end: CallEnd::Lapsed, .. } => Some(call.cost),
+        CallState::Ended { .. } => return Ok(call),
+    };
+    let task_key = Task::key_of(call.workspace, &call.task);
+    scope.want(&[Task::key(task_key)])?;
+    let (usage, cost, unpriced) = match &asked.served {
+        Some(served) => {
+            let model = served.routing.models.get(served.place.model).ok_or_else(Refusal::internal)?;
+            let metered = served.usage.map(|usage| (usage, false));
+            let (usage, guessed) = metered.unwrap_or_else(|| (estimate(model, &served.demand, &served.received), true));
+            let (cost, unpriced) = cost_of(model.prices.as_ref(), &usage, &served.demand, Some(served));
+            (usage, if guessed { within(cost, &call) } else { cost }, unpriced)
+        }
+        None => (Usage::default(), MicroUsd::ZERO, false),
+    };
+    let ended = CallState::Ended {
+        end: asked.end,
+        first_token_ms: asked.first_token_ms,
+        duration_ms: asked.duration_ms,
+        overhead_ms: asked.overhead_ms,
+    };
+    let mut next = Call::clone(&call);
+    next.attempts.extend(asked.failed.iter().cloned());
+    next.unpriced = asked.served.is_some() && (call.unpriced || unpriced);
+    next.state = ended;
+    if let Some(charged) = charged {
+        // What the lapse has charged is in the sums already; only what it missed is posted.
+        next.usage = usage;
+        next.cost = cost;
+        let more = cost.less(charged);
+        budgeting::post(scope, &call, more)?;
+        add_to_task(scope, &next, more, asked.end)?;
+    } else {
+        next.usage = call.usage.plus(usage);
+        next.cost = call.cost.plus(cost);
+        budgeting::settle(scope, &call, cost)?;
+        add_to_task(scope, &next, next.cost, asked.end)?;
+    }
+    super::rollup::add(scope, &next, asked.served.as_ref().map(|it| &*it.demand))?;
+    scope.put(next.clone());
+    Ok(Arc::new(next))
+}
+
+/// Charges a call that nobody ended its estimate.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn lapse_call(scope: &mut Scope<'_>, id: CallId) -> Result<(), Halt> {
+    let Some(call) = scope.get::<Call>(id)? else { return Ok(()) };
+    let CallState::Running { lapses_at, estimate, prices } = &call.state else { return Ok(()) };
+    if scope.now() < *lapses_at {
+        return Ok(());
+    }
+    scope.want(&[Task::key(Task::key_of(call.workspace, &call.task))])?;
+    let cost = prices.as_ref().and_then(|it| it.cost(estimate, &Fees::default()).ok()).unwrap_or_default();
+    let cost = within(cost, &call);
+    let duration = lapses_at.since(call.started_at).as_millis();
+    let mut next = Call::clone(&call);
+    next.usage = call.usage.plus(*estimate);
+    next.cost = call.cost.plus(cost);
+    next.state = CallState::Ended {
+        end: CallEnd::Lapsed,
+        first_token_ms: None,
+        duration_ms: u64::try_from(duration).unwrap_or(0),
+        overhead_ms: 0,
+    };
+    budgeting::settle(scope, &call, cost)?;
+    add_to_task(scope, &next, next.cost, CallEnd::Lapsed)?;
+    super::rollup::add(scope, &next, None)?;
+    tell_lapse(scope, &next, *lapses_at);
+    scope.put(next);
+    Ok(())
+}
+
+/// What a call's usage comes to, and whether something of it has no price: then that part is left out and marked.
+pub(super) fn cost_of(
+    prices: Option<&Prices>,
+    usage: &Usage,
+    demand: &Demand,
+    served: Option<&Served>,
+) -> (MicroUsd, bool) {
+    let Some(prices) = prices else { return (MicroUsd::ZERO, true) };
+    let fees = Fees {
+        images: demand.images,
+        audio_seconds: demand.audio_seconds,
+        spoken: demand.spoken,
+        requests: u32::from(served.is_some()),
+        tools: served.map(|it| it.tools.clone()).unwrap_or_default(),
+        service_tier: served.and_then(|it| it.service_tier.clone()),
+    };
+    match prices.cost(usage, &fees) {
+        Ok(cost) => (cost, false),
+        // What has a price is charged; what has none is told, never taken for free.
+        Err(_) => (prices.cost(usage, &Fees::default()).unwrap_or_default(), true),
+    }
+}
+
+fn add_to_task(scope: &mut Scope<'_>, call: &Call, cost: MicroUsd, end: CallEnd) -> Result<(), Halt> {
+    let Some(task) = scope.get::<Task>(Task::key_of(call.workspace, &call.task))? else { return Ok(()) };
+    let mut task = Task::clone(&task);
+    task.spent = task.spent.plus(cost);
+    if let (CallEnd::Done, Some(target)) = (end, &call.target) {
+        task.upstream = Some(target.upstream);
+        task.model = Some(format!("{}/{}", target.provider, target.model).into());
+    }
+    scope.put(task);
+    Ok(())
+}
+
+/// A reservation that nobody reported on is charged and told of.
+fn tell_lapse(scope: &mut Scope<'_>, call: &Call, at: Timestamp) {
+    use crate::state::evidence::{Actor, Fact, Subject};
+    use crate::value::canonical::Object;
+    let data = Object::new()
+        .text("callId", &call.id.to_string())
+        .text("at", &at.to_string())
+        .int("costMicros", i64::try_from(call.cost.get()).unwrap_or(i64::MAX))
+        .int("reservedMicros", i64::try_from(call.reserved.get()).unwrap_or(i64::MAX))
+        .finish();
+    let subject = Subject::Key(call.payer.key);
+    scope.append(call.workspace, Fact { kind: "budget.lapsed", actor: Actor::Timer, subject, data });
+}

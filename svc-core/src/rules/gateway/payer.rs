@@ -1,0 +1,89 @@
+//! Who pays for a call: the key that it came with, whether that is in force, and whether its agent is stopped.
+
+use std::sync::Arc;
+
+use crate::refusal::Refusal;
+use crate::rules::gate::hold::held_by;
+use crate::rules::people::keys;
+use crate::state::evidence::Actor;
+use crate::state::gate::{Agent, Standing};
+use crate::state::gateway::Payer;
+use crate::state::people::{Binding, Credential, KeyScope, Workspace};
+use crate::store::{Key, Row};
+use crate::turn::{Halt, Scope};
+use crate::value::digest::CredentialId;
+use crate::value::id::AgentId;
+use crate::value::text::ClassId;
+
+/// A workspace key as it was shown: what it stands for never changes; whether it is in force is looked up in each commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallKey {
+    /// Its row.
+    pub row: CredentialId,
+    /// What it stands for.
+    pub binding: Arc<Binding>,
+}
+
+impl CallKey {
+    /// The agent whose key it is.
+    #[must_use]
+    pub fn agent(&self) -> Option<AgentId> {
+        match self.binding.scope {
+            KeyScope::Agent(agent) => Some(agent),
+            KeyScope::Admin | KeyScope::Inference => None,
+        }
+    }
+
+    /// Who the ledger names.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        self.agent().map_or(Actor::Key(self.binding.key), Actor::Agent)
+    }
+
+    /// Who pays for work of this class.
+    #[must_use]
+    pub fn payer(&self, class: Option<ClassId>) -> Payer {
+        let Binding { key, principal, team, .. } = *self.binding;
+        Payer { key, agent: self.agent(), principal, team, class }
+    }
+
+    /// The rows that say whether it is in force.
+    pub(super) fn keys(&self) -> Vec<Key> {
+        let own = self.agent().map_or_else(|| Credential::key(self.row), Agent::key);
+        vec![own, Workspace::key(self.binding.workspace)]
+    }
+}
+
+/// That a key is in force.
+///
+/// # Errors
+/// `invalid_api_key` where it is not. The key of a removed agent is: what it may not do is told as `agent_stopped`.
+pub fn in_force(scope: &mut Scope<'_>, caller: &CallKey) -> Result<Option<Arc<Agent>>, Halt> {
+    let Some(id) = caller.agent() else {
+        let row = scope.get::<Credential>(caller.row)?.ok_or_else(Refusal::invalid_api_key)?;
+        return if keys::is_in_force(scope, &row)? { Ok(None) } else { Err(Refusal::invalid_api_key().into()) };
+    };
+    let agent = scope.get::<Agent>(id)?.filter(|it| it.workspace == caller.binding.workspace);
+    let agent = agent.ok_or_else(Refusal::invalid_api_key)?;
+    let removed = matches!(agent.standing, Standing::Removed { .. });
+    if removed || agent.holds(caller.binding.key, scope.now()) {
+        Ok(Some(agent))
+    } else {
+        Err(Refusal::invalid_api_key().into())
+    }
+}
+
+/// What is told where the key's agent is stopped, or every agent is and the key is bound to none.
+///
+/// # Errors
+/// As [`in_force`].
+pub fn stopped(scope: &mut Scope<'_>, caller: &CallKey, workspace: &Workspace) -> Result<Option<Refusal>, Halt> {
+    match in_force(scope, caller)? {
+        Some(agent) => {
+            let held = held_by(scope, workspace, agent.id)?;
+            let stopped = held.is_some() || !agent.is_active();
+            Ok(stopped.then(|| Refusal::agent_stopped(agent.id, held.map(|it| it.id))))
+        }
+        None => Ok(workspace.all_held().map(|hold| Refusal::all_stopped(hold.id))),
+    }
+}

@@ -1,0 +1,87 @@
+//! A try has failed and the next model is tried: what the failed one may have used is posted, and the worst case of the
+//! next is reserved in its place, in one commit.
+
+use std::sync::Arc;
+
+use super::admit::{Place, target};
+use super::budgeting;
+use super::payer::{CallKey, stopped};
+use crate::refusal::{BudgetDetail, Refusal};
+use crate::state::gateway::{Attempt, Call, CallState, Demand, Received, Routing, estimate, strictest};
+use crate::state::people::Workspace;
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::MicroUsd;
+use crate::value::id::CallId;
+
+/// The next model is tried.
+#[derive(Clone, Debug)]
+pub struct RetryCall {
+    /// The key the call came with.
+    pub caller: CallKey,
+    /// The call.
+    pub call: CallId,
+    /// What the request is.
+    pub demand: Arc<Demand>,
+    /// What became of the try before.
+    pub failed: Attempt,
+    /// What came of it, where it was sent and may have used something.
+    pub received: Option<Received>,
+    /// By what the call was routed.
+    pub routing: Arc<Routing>,
+    /// Where the failed try went.
+    pub from: Place,
+    /// Where the next goes.
+    pub to: Place,
+}
+
+/// Moves a call to its next model.
+///
+/// # Errors
+/// `agent_stopped` where the agent was stopped meanwhile, `budget_exhausted` where the next model does not fit a budget:
+/// nothing changes then. `not_found` where the call runs no more.
+pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>, Halt> {
+    let mut keys = asked.caller.keys();
+    keys.push(Call::key(asked.call));
+    scope.want(&keys)?;
+    let workspace = scope.get::<Workspace>(asked.caller.binding.workspace)?.ok_or_else(Refusal::internal)?;
+    if let Some(refusal) = stopped(scope, &asked.caller, &workspace)? {
+        return Err(refusal.into());
+    }
+    let call = scope.get::<Call>(asked.call)?.filter(|it| it.is_running()).ok_or_else(Refusal::not_found)?;
+    let (Some(from), Some(to)) = (asked.routing.models.get(asked.from.model), asked.routing.models.get(asked.to.model))
+    else {
+        return Err(Refusal::internal().into());
+    };
+    let upstream = asked.routing.upstreams.get(asked.to.upstream).ok_or_else(Refusal::internal)?;
+    let usage = asked.received.as_ref().map(|it| estimate(from, &asked.demand, it));
+    let used = usage.map(|it| super::finish::cost_of(from.prices.as_ref(), &it, &asked.demand, None).0);
+    let cost = used.unwrap_or_default().min(call.reserved);
+    let worst = asked.to.worst;
+    let reserved = worst.unwrap_or_default();
+    let admissions = budgeting::ask_again(scope, &call, cost, reserved)?;
+    if let Some(refusing) = strictest(&admissions).filter(|it| it.refuses) {
+        let scope_of = refusing.scope.header(workspace.id);
+        let detail = BudgetDetail { id: refusing.budget.to_string().into(), scope: scope_of.into(), owner: None };
+        return Err(Refusal::budget_exhausted(detail, refusing.retry_after_s(scope.now())).into());
+    }
+    budgeting::again(scope, &call, cost, reserved)?;
+    let mut next = Call::clone(&call);
+    next.attempts.push(Attempt { cost, ..asked.failed.clone() });
+    next.cost = next.cost.plus(cost);
+    next.usage = usage.map_or(next.usage, |it| next.usage.plus(it));
+    next.target = Some(target(upstream, to));
+    next.unpriced |= worst.is_none();
+    next.reserved = reserved;
+    if let CallState::Running { lapses_at, .. } = call.state {
+        let estimate = estimate(to, &asked.demand, &Received::default());
+        next.state = CallState::Running { lapses_at, estimate, prices: to.prices.clone().map(Box::new) };
+    }
+    scope.put(next.clone());
+    Ok(Arc::new(next))
+}
+
+/// What a call may still be charged: nothing beyond what it holds.
+pub(super) fn within(cost: MicroUsd, call: &Call) -> MicroUsd {
+    cost.min(call.reserved)
+}

@@ -1,0 +1,133 @@
+//! What ended calls and reported tasks add to the day's sums, in the commit that ends or reports them.
+
+use std::sync::Arc;
+
+use crate::refusal::Refusal;
+use crate::state::gateway::route;
+use crate::state::gateway::{
+    Call, CallEnd, CallFacts, CallState, Cell, CellAt, Demand, Payer, Task, TokenPrices, WasteKind, Yields,
+};
+use crate::state::people::Workspace;
+use crate::turn::{Halt, Scope};
+use crate::value::id::WorkspaceId;
+use crate::value::{MicroUsd, Timestamp};
+
+/// Below so many tokens of input a provider keeps nothing in its cache.
+const CACHED_MIN: u64 = 1_024;
+
+/// Adds a call that has ended to its day.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where the workspace is not there.
+pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>) -> Result<(), Halt> {
+    if matches!(call.state, CallState::Ended { end: CallEnd::Refused, .. }) && call.cost == MicroUsd::ZERO {
+        return Ok(());
+    }
+    let workspace = scope.get::<Workspace>(call.workspace)?.ok_or_else(Refusal::internal)?;
+    let model = call.target.as_ref().map(|it| format!("{}/{}", it.provider, it.model));
+    let at = CellAt {
+        upstream: call.target.as_ref().map(|it| it.upstream),
+        ..CellAt::new(call.workspace, call.started_at, &workspace.settings.timezone, &call.payer, model.as_deref())
+    };
+    let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
+    let known = scope.get::<Cell>(at.id())?;
+    let mut cell = known.map_or_else(|| at.empty(), |it| Cell::clone(&it));
+    let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
+    let first = task.as_ref().is_none_or(|it| it.calls <= 1);
+    cell.add_call(&CallFacts {
+        call: call.id,
+        usage: call.usage,
+        cost: call.cost,
+        unpriced: call.unpriced,
+        opens_task: first,
+        waste: waste(call, repeated, first),
+    });
+    scope.put(cell);
+    Ok(())
+}
+
+/// How a call wasted money, and what of its cost could have been saved.
+fn waste(call: &Call, repeated: bool, first: bool) -> Vec<(WasteKind, MicroUsd)> {
+    let mut found = Vec::new();
+    let failed = call.attempts.iter().fold(MicroUsd::ZERO, |sum, it| sum.plus(it.cost));
+    if failed > MicroUsd::ZERO {
+        found.push((WasteKind::Retry, failed));
+    }
+    if repeated {
+        found.push((WasteKind::Repeat, call.cost));
+    }
+    if let Some(cheapest) = call.cheapest.filter(|it| *it < call.reserved) {
+        // As much less as the worst cases differ.
+        let share = u128::from(call.cost.get()).saturating_mul(u128::from(cheapest.get()));
+        let there = share.checked_div(u128::from(call.reserved.get())).unwrap_or(0);
+        let there = MicroUsd::new(u64::try_from(there).unwrap_or(u64::MAX));
+        found.push((WasteKind::Oversized, call.cost.less(there)));
+    }
+    let missed = !first && call.usage.cached_input == 0 && call.usage.input >= CACHED_MIN;
+    if let Some(prices) = call.token_prices.filter(|_| missed && !call.usage.estimated) {
+        let saved = cached_saving(&prices, call.usage.input);
+        if saved > MicroUsd::ZERO {
+            found.push((WasteKind::CacheMiss, saved));
+        }
+    }
+    found
+}
+
+/// What so much input would have cost less from a cache.
+fn cached_saving(prices: &TokenPrices, input: u64) -> MicroUsd {
+    let less = prices.input.less(prices.cached_input());
+    let micros = u128::from(less.get()).saturating_mul(u128::from(input)) / 1_000_000;
+    MicroUsd::new(u64::try_from(micros).unwrap_or(u64::MAX))
+}
+
+/// Adds a task's outcome to the day it was reported on and to what its model has yielded of late.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where the workspace is not there.
+pub(super) fn report(scope: &mut Scope<'_>, before: &Task, task: &Task) -> Result<(), Halt> {
+    let Some(outcome) = task.outcome else { return Ok(()) };
+    let workspace = scope.get::<Workspace>(task.workspace)?.ok_or_else(Refusal::internal)?;
+    let zone = &workspace.settings.timezone;
+    let payer = Payer {
+        key: task.opened_by,
+        agent: task.agent,
+        principal: task.principal,
+        team: task.team,
+        class: task.class.clone(),
+    };
+    // The day the task was opened on: the sums of a day then say what became of that day's tasks.
+    let at = CellAt {
+        upstream: task.upstream,
+        ..CellAt::new(task.workspace, task.created_at, zone, &payer, task.model.as_deref())
+    };
+    let known = scope.get::<Cell>(at.id())?;
+    let mut cell = known.map_or_else(|| at.empty(), |it| Cell::clone(&it));
+    cell.add_outcome(before.outcome.map(|it| it.status), outcome.status, task.spent);
+    scope.put(cell);
+    let Some(model) = task.model.as_deref() else { return Ok(()) };
+    let yields = scope.get::<Yields>(task.workspace)?;
+    let mut yields = yields.map_or_else(|| Yields::new(task.workspace), |it| Yields::clone(&it));
+    let day = |at: Timestamp| zone.day(at);
+    let earlier = before.outcome.map(|it| (it.status, day(it.at)));
+    yields.add(task.class.as_ref(), model, day(outcome.at), outcome.status, earlier);
+    scope.put(yields);
+    Ok(())
+}
+
+/// What models have yielded of late, as choosing among them reads it.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(super) fn yields(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<route::Yields, Halt> {
+    // Every workspace has one from the start.
+    let row: Arc<Yields> = scope.get::<Yields>(workspace)?.ok_or_else(Refusal::internal)?;
+    let mut yields = route::Yields::default();
+    for line in &row.lines {
+        let Some(class) = &line.class else { continue };
+        let (provider, model) = line.model.split_once('/').unwrap_or(("", &line.model));
+        let sums =
+            line.days.iter().fold((0_u64, 0_u64), |sum, it| (sum.0.saturating_add(it.2), sum.1.saturating_add(it.1)));
+        yields.add(class, provider, model, sums.0, sums.1);
+    }
+    Ok(yields)
+}

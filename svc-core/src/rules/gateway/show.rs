@@ -1,0 +1,22 @@
+//! Calls as those see them who may.
+
+use std::sync::Arc;
+
+use super::payer::{CallKey, in_force};
+use crate::refusal::Refusal;
+use crate::state::gateway::Call;
+use crate::state::people::KeyScope;
+use crate::turn::{Halt, Scope};
+use crate::value::id::CallId;
+
+/// A call, for the key that made it, the agent whose key that was, or an admin key of the workspace.
+///
+/// # Errors
+/// `invalid_api_key`; `not_found` for anybody else.
+pub fn call_of(scope: &mut Scope<'_>, caller: &CallKey, id: CallId) -> Result<Arc<Call>, Halt> {
+    in_force(scope, caller)?;
+    let binding = &caller.binding;
+    let call = scope.get::<Call>(id)?.filter(|it| it.workspace == binding.workspace).ok_or_else(Refusal::not_found)?;
+    let own = call.payer.key == binding.key || caller.agent().is_some_and(|it| call.payer.agent == Some(it));
+    if own || binding.scope == KeyScope::Admin { Ok(call) } else { Err(Refusal::not_found().into()) }
+}
