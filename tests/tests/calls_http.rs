@@ -310,6 +310,35 @@ async fn a_stopped_agent_is_refused_before_anything_is_sent() {
     assert_eq!(desk.mock.counts().requests, before, "nothing was sent");
 }
 
+/// A freeze cuts a running stream at its next chunk: the client is told with an error event, never with a clean end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_freeze_cuts_a_running_stream() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let mut desk = Desk::new().await;
+    let agent = desk.site.agent(&[]);
+    desk.key.clone_from(&agent.key);
+    desk.mock.turn("pace-20--words-100000").unwrap();
+    let mut body = chat("chat/large-1");
+    body["stream"] = json!(true);
+    body.as_object_mut().unwrap().remove("max_tokens");
+    let bearer = bearer(&desk.key);
+    let headers = [("authorization", &*bearer), ("connection", "close")];
+    let mut socket = tokio::net::TcpStream::connect(desk.site.address).await.unwrap();
+    let request = svc_tests::client::request("POST", "/v1/chat/completions", &headers, body.to_string().as_bytes());
+    socket.write_all(&request).await.unwrap();
+    let mut heard = vec![0; 4096];
+    let first = socket.read(&mut heard).await.unwrap();
+    heard.truncate(first);
+    let (workspace, reason) = (desk.site.workspace(), Note::parse("test").unwrap());
+    let freeze = FreezeAgent { workspace, agent: agent.id, by: By::Program, reason };
+    desk.site.gate.execute(freeze).unwrap();
+    tokio::time::timeout(svc_tests::client::PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
+    let heard = String::from_utf8_lossy(&heard);
+    assert!(heard.contains("agent_stopped") && !heard.contains("[DONE]"), "{heard}");
+    let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
+    assert_eq!((&call["end"], &call["usage"]["estimated"]), (&json!("cut"), &json!(true)), "{call}");
+}
+
 /// Outcomes are reported on one's own tasks alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn outcomes_are_reported() {
