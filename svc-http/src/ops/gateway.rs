@@ -94,7 +94,7 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
     let seat = service.running.enter(key.binding.workspace, key.agent());
     let mut setting = service.data_loss.of(key.binding.workspace);
     loop {
-        let (seen, findings) = scan::look(setting, &body).await;
+        let (seen, findings) = scan::look(setting, &body).await?;
         if let Some(seen) = seen {
             body = seen;
         }
@@ -156,7 +156,7 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
     let mut body = Body::read_count(&call.body)?;
     let mut setting = service.data_loss.of(key.binding.workspace);
     loop {
-        let (seen, findings) = scan::look(setting, &body).await;
+        let (seen, findings) = scan::look(setting, &body).await?;
         if let Some(seen) = seen {
             body = seen;
         }

@@ -5,11 +5,15 @@ use std::sync::{Mutex, PoisonError};
 
 use svc_core::dialect::Body;
 use svc_core::dlp;
+use svc_core::refusal::Refusal;
 use svc_core::state::people::DataLoss;
 use svc_core::value::id::WorkspaceId;
 
 /// Bodies above this are looked through beside the threads that serve requests.
 const INLINE_BYTES_MAX: usize = 16 * 1024;
+/// The request without what was found, where that is asked for, and how much was found of each kind.
+type Looked = (Option<Body>, BTreeMap<Box<str>, u32>);
+
 /// Workspaces whose setting is remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
@@ -35,20 +39,21 @@ impl DataLossSettings {
 
 /// Looks through every text of a request: the request without what was found, where the setting asks for that, and how much
 /// was found of each kind.
-pub(super) async fn look(setting: DataLoss, body: &Body) -> (Option<Body>, BTreeMap<Box<str>, u32>) {
+///
+/// # Errors
+/// `internal` where looking failed: what was not looked through does not go out, whatever the setting.
+pub(super) async fn look(setting: DataLoss, body: &Body) -> Result<Looked, Refusal> {
     if setting == DataLoss::Off {
-        return (None, BTreeMap::new());
+        return Ok((None, BTreeMap::new()));
     }
     if body.as_bytes().len() <= INLINE_BYTES_MAX {
-        return look_now(setting, body.clone());
+        return Ok(look_now(setting, body.clone()));
     }
     let owned = body.clone();
-    let looked = tokio::task::spawn_blocking(move || look_now(setting, owned)).await;
-    // A panic while looking is a bug; what was not looked through does not go out.
-    looked.unwrap_or_else(|_| (None, BTreeMap::from([("unreadable".into(), 1)])))
+    tokio::task::spawn_blocking(move || look_now(setting, owned)).await.map_err(|_| Refusal::internal())
 }
 
-fn look_now(setting: DataLoss, mut body: Body) -> (Option<Body>, BTreeMap<Box<str>, u32>) {
+fn look_now(setting: DataLoss, mut body: Body) -> Looked {
     let mut found: BTreeMap<Box<str>, u32> = BTreeMap::new();
     body.texts_mut(&mut |text| {
         let findings = dlp::scan(text);
