@@ -248,6 +248,13 @@ async fn budgets_are_asked_before_the_call() {
     assert_eq!(desk.api("DELETE", &format!("budgets/{budget}"), None).await.status, 204);
     desk.chat("auto").await.ok();
     let budget = desk.budget(1, json!([{ "at": 0, "step": "approval" }])).await;
+    let dry = desk.chat_with(&[("x-svc-dry-run", "true")], &chat("auto")).await;
+    let error = dry.json()["error"].clone();
+    assert_eq!(
+        (dry.status, &error["approval"], &error["evidenceRecord"]),
+        (402, &Value::Null, &Value::Null),
+        "{error}"
+    );
     let got = desk.chat("auto").await;
     assert_eq!((got.status, got.kind().as_str()), (402, "approval_required"), "{}", got.text());
     let error = got.json()["error"].clone();

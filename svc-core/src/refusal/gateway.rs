@@ -107,11 +107,18 @@ impl Refusal {
         Self { message: message.into(), ..Self::plain(Kind::SensitiveDataBlocked) }
     }
 
-    /// 402: the budget is at its allocation; its owner can approve more.
-    pub fn budget_approval(budget: BudgetDetail, workspace: impl fmt::Display, approval: impl fmt::Display) -> Self {
-        Self::plain(Kind::ApprovalRequired)
-            .about_approval(workspace, approval)
-            .about_call(|it| it.budget = Some(budget))
+    /// 402: the budget is at its allocation; its owner can approve more, with the approval where one waits: a dry run asks
+    /// nobody.
+    pub fn budget_approval(
+        budget: BudgetDetail,
+        workspace: impl fmt::Display,
+        approval: Option<impl fmt::Display>,
+    ) -> Self {
+        let refusal = Self::plain(Kind::ApprovalRequired).about_call(|it| it.budget = Some(budget));
+        match approval {
+            Some(approval) => refusal.about_approval(workspace, approval),
+            None => refusal,
+        }
     }
 
     /// 429: the call would pass the budget's ceiling; asked again in `retry_after_s`, where its period ever ends.

@@ -78,12 +78,12 @@ pub(super) fn refusal(
     };
     let detail = BudgetDetail { owner: Some(owner), ..detail };
     if dry {
-        return Ok(Some(Refusal::budget_approval(detail, workspace, "")));
+        return Ok(Some(Refusal::budget_approval(detail, workspace, on.spending.asked)));
     }
     tell_steps(scope, on, caller, refusing.step);
     let approval = ask_for_raise(scope, row, &on.budget, &mut on.spending, payer)?;
     scope.put(on.spending.clone());
-    Ok(Some(Refusal::budget_approval(detail, workspace, approval)))
+    Ok(Some(Refusal::budget_approval(detail, workspace, Some(approval))))
 }
 
 /// Reserves a call's worst case on all of them.
