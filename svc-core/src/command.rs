@@ -276,7 +276,7 @@ pub enum Reply {
     /// An application as it stands.
     Application(Arc<Application>),
     /// An application that was approved, and what came of it.
-    Approved(Box<Approved>),
+    Approved(Box<Option<Approved>>),
     /// A provider's bill beside what was metered.
     Bill(Arc<BillingImport>),
     /// A budget as it stands.
@@ -431,7 +431,7 @@ operations! {
     RetryCall => Arc<Call>, |Reply::Retried(it), _| it;
     FinishCall => Arc<Call>, |Reply::Finished(it), _| it;
     ReportOutcome => Arc<Task>, |Reply::Task(it), _| it;
-    ApproveApplication => Approved, |Reply::Approved(it), _| *it;
+    ApproveApplication => Option<Approved>, |Reply::Approved(it), _| *it;
     CreateApplication => Arc<Application>, |Reply::Application(it), _| it;
     DenyApplication => Arc<Application>, |Reply::Application(it), _| it;
     WithdrawApplication => (), |Reply::Done(()), _| ();

@@ -143,7 +143,10 @@ async fn faults_of_the_change_are_named_under_its_path() {
     let agent = office.agent.clone();
     let cases = [
         (json!({}), vec!["kind", "reason", "change"]),
-        (json!({ "kind": "role", "target": "x", "change": { "role": "admin" }, "reason": "r" }), vec!["kind"]),
+        (
+            json!({ "kind": "role", "target": "x", "change": { "role": "boss" }, "reason": "r" }),
+            vec!["target", "change.role"],
+        ),
         (json!({ "kind": "budget_raise", "change": {}, "reason": "r" }), vec!["kind"]),
         (
             json!({ "kind": "agent", "target": agent, "change": { "name": "", "more": 1 }, "reason": "r" }),
@@ -178,5 +181,59 @@ async fn faults_of_the_change_are_named_under_its_path() {
     }
     let kept = office.ask(&member, "GET", "applications", Value::Null).await.ok();
     assert_eq!(kept["data"], json!([]));
+    office.end().await;
+}
+
+/// A member asks for another role; an admin gives it, and another owner has to agree where it is an owner's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_is_asked_for_and_given() {
+    let mut office = Office::open().await;
+    let (admin, member) = (office.admin.clone(), office.member.clone());
+    let (owner, _) = (office.site.member(Role::Owner), office.site.member(Role::Owner));
+    let body = json!({ "kind": "role", "change": { "role": "analyst" }, "reason": "I write reports now" });
+    let asked = office.ask(&member, "POST", "applications", body).await.made();
+    assert_eq!(text(&asked["target"]), member.principal.to_string());
+    assert_eq!(asked["change"], json!({ "role": "analyst" }));
+    let done = office.ask(&admin, "POST", &path(&asked, "/approve"), Value::Null).await.ok();
+    assert_eq!(text(&done["state"]), "approved");
+    let theirs = format!("members/{}", member.principal);
+    let theirs = office.ask(&admin, "GET", &theirs, Value::Null).await.ok();
+    assert_eq!(text(&theirs["role"]), "analyst");
+    let body = json!({ "kind": "role", "change": { "role": "owner" }, "reason": "while you are away" });
+    let asked = office.ask(&member, "POST", "applications", body).await.made();
+    let refused = office.ask(&admin, "POST", &path(&asked, "/approve"), Value::Null).await;
+    assert_eq!((refused.status, refused.kind().as_str()), (403, "forbidden"));
+    let second = office.ask(&owner, "POST", &path(&asked, "/approve"), Value::Null).await;
+    assert_eq!((second.status, &second.json()["pending"]), (202, &json!(true)));
+    assert!(text(&second.json()["approval"]["id"]).starts_with("apv_"));
+    office.end().await;
+}
+
+/// A member asks that a mandate change: its faults are judged by what it says now, and an approval counts what was done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mandates_change_is_asked_for_and_made() {
+    let mut office = Office::open().await;
+    let (admin, member) = (office.admin.clone(), office.member.clone());
+    let mandate = json!({ "name": "Buy", "actions": ["payment"], "limits": { "currency": "EUR", "perAction": 500 } });
+    let granted = office.ask(&admin, "POST", &format!("agents/{}/mandates", office.agent), mandate).await.made();
+    let target = text(&granted["id"]).to_owned();
+    let wish = |change: Value| json!({ "kind": "mandate", "target": target, "change": change, "reason": "we grew" });
+    let wrong = wish(json!({ "limits": { "currency": "USD" }, "state": "gone", "more": 1 }));
+    let refused = office.ask(&member, "POST", "applications", wrong).await;
+    let mut named = refused.fields();
+    named.sort();
+    assert_eq!(named, ["change.limits.currency", "change.more", "change.state"]);
+    let change = json!({ "name": "Buy more", "limits": { "perAction": null, "perPeriod": { "amount": 9000, "period": "month" } } });
+    let asked = office.ask(&member, "POST", "applications", wish(change.clone())).await.made();
+    assert_eq!((&asked["change"], text(&asked["target"])), (&change, target.as_str()));
+    office.ask(&admin, "POST", &path(&asked, "/approve"), Value::Null).await.ok();
+    let now = office.ask(&member, "GET", &format!("mandates/{target}"), Value::Null).await.ok();
+    assert_eq!((text(&now["name"]), &now["version"]), ("Buy more", &json!(2)));
+    assert_eq!(now["limits"]["perPeriod"]["amount"], 9000);
+    assert_eq!(now["limits"].get("perAction").filter(|it| !it.is_null()), None);
+    let nowhere = json!({ "kind": "mandate", "target": "mnd_00000000000000000000000000", "change": { "name": "x" },
+        "reason": "r" });
+    let refused = office.ask(&member, "POST", "applications", nowhere).await;
+    assert_eq!(refused.fields(), ["target"]);
     office.end().await;
 }

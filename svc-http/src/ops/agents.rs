@@ -33,7 +33,7 @@ const SPEND_ACTIONS_MAX: usize = 50_000;
 /// Rows of one scan.
 const LOOK: usize = 1_000;
 /// How often a mandate's actions are counted anew because its agent acted meanwhile.
-const COUNTS_MAX: usize = 8;
+pub(super) const COUNTS_MAX: usize = 8;
 
 /// Answers a route of this family.
 ///
@@ -238,26 +238,11 @@ impl Place<'_> {
             if let Some(held) = self.service.run(change.clone()).await? {
                 return shown(&held, self.now);
             }
-            change.counted = self.count(&change)?;
+            change.counted = self.service.read(|scope| recount::plan(scope, &change))?;
+            count(self.service, change.counted.as_mut())?;
         }
         // The agent acts faster than its actions are counted: pause the mandate first.
         Err(Refusal::not_ready())
-    }
-
-    /// What the mandate's own actions add up to in the periods that change.
-    fn count(&self, change: &ChangeMandate) -> Result<Option<Recount>, Refusal> {
-        let Some(mut counted) = self.service.read(|scope| recount::plan(scope, change))? else { return Ok(None) };
-        let mut after = None;
-        loop {
-            let found = self.service.scan(&counted.range(after))?;
-            for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
-                counted.add(action);
-            }
-            match found.last() {
-                Some(last) => after = Some((last.order, last.row.key)),
-                None => return Ok(Some(counted)),
-            }
-        }
     }
 
     fn versions(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -273,6 +258,25 @@ impl Place<'_> {
             Ok(mandate.map(|mandate| mandate::write(&Held { mandate, grant: held.grant.clone() }, self.now)))
         })?;
         Ok(Answer::json(answer))
+    }
+}
+
+/// Adds up a mandate's own actions in the periods that change.
+///
+/// # Errors
+/// Those of scanning.
+pub(super) fn count(service: &GateService, counted: Option<&mut Recount>) -> Result<(), Refusal> {
+    let Some(counted) = counted else { return Ok(()) };
+    let mut after = None;
+    loop {
+        let found = service.scan(&counted.range(after))?;
+        for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
+            counted.add(action);
+        }
+        match found.last() {
+            Some(last) => after = Some((last.order, last.row.key)),
+            None => return Ok(()),
+        }
     }
 }
 

@@ -1,12 +1,15 @@
 //! What members ask for that their role cannot do, and what is decided of it.
 
+use http::StatusCode;
 use serde_json::Value;
 use svc_core::refusal::Refusal;
 use svc_core::rules::people::applications::{
-    ApproveApplication, CreateApplication, DenyApplication, WithdrawApplication, get_application, readable,
+    ApproveApplication, Approved, CreateApplication, DenyApplication, WithdrawApplication, get_application, plan,
+    readable,
 };
-use svc_core::rules::people::by::Person;
+use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::show;
 use svc_core::state::people::Application;
 use svc_core::store::{Range, Row as _};
 use svc_core::value::Id as _;
@@ -19,6 +22,7 @@ use crate::drawn::draw;
 use crate::routes::ApplicationsOp;
 use crate::wire::application as wire;
 use crate::wire::page::Query;
+use crate::wire::stop;
 
 /// Answers a route of this family.
 ///
@@ -35,7 +39,7 @@ pub(super) async fn answer(
     match op {
         ApplicationsOp::List => list(service, &by, call),
         ApplicationsOp::Create => {
-            let wire::NewApplication { change, reason } = wire::read(&call.body, now)?;
+            let wire::NewApplication { change, reason } = asked(service, &by, call)?;
             let made = service.run(CreateApplication { by, change, reason }).await?;
             Ok(json(&wire::write(&made, now))?.created())
         }
@@ -57,18 +61,46 @@ pub(super) async fn answer(
     }
 }
 
-/// Makes the change; an agent that was asked for comes with its first key, which is shown this once.
+/// Reads an application; a change of a mandate is judged by what the mandate says now.
+fn asked(service: &GateService, by: &Person, call: &Call) -> Result<wire::NewApplication, Refusal> {
+    let mandate = |id| {
+        let found = service.read(|scope| show::mandate(scope, &By::Person(*by), by.workspace, id)).ok();
+        found.filter(|it| it.grant.is_some())
+    };
+    wire::read(&call.body, &wire::Known { asker: by.principal, now: service.gate.now(), mandate: &mandate })
+}
+
+/// Makes the change; an agent that was asked for comes with its first key, which is shown this once. Where a second owner
+/// has to agree to the decider's own change, the answer is 202 and says so.
 async fn approve(service: &GateService, by: Person, call: &Call) -> Result<Answer, Refusal> {
     let (application, note) = (call.param_id("app")?, wire::read_note(&call.body)?);
     let key = draw("ask_").map_err(refusal)?;
     let (plans, new) = (service.plans, NewKey::of(key.expose()));
-    let done = service.run(ApproveApplication { by, application, note, key: new, plans }).await?;
+    let mut approve = ApproveApplication { by, application, note, key: new, plans, counted: None };
+    let done = approved(service, &mut approve).await?;
     let mut shown = wire::write(&done.application, service.gate.now());
     if let (Some(made), Some(members)) = (&done.made, shown.as_object_mut()) {
         let agent = agents::made(service, made, key.expose())?;
         members.insert("made".to_owned(), Value::Object(agent));
     }
+    if let (Some(asked), Some(members)) = (&done.asked, shown.as_object_mut()) {
+        let asked = stop::write_asked(asked, &service.base_url);
+        members.extend(asked.as_object().cloned().unwrap_or_default());
+        return Ok(json(&shown)?.with_status(StatusCode::ACCEPTED));
+    }
     json(&shown)
+}
+
+async fn approved(service: &GateService, approve: &mut ApproveApplication) -> Result<Approved, Refusal> {
+    for _ in 0..agents::COUNTS_MAX {
+        if let Some(done) = service.run(approve.clone()).await? {
+            return Ok(done);
+        }
+        approve.counted = service.read(|scope| plan(scope, approve))?;
+        agents::count(service, approve.counted.as_mut())?;
+    }
+    // The agent acts faster than its actions are counted: pause the mandate first.
+    Err(Refusal::not_ready())
 }
 
 fn list(service: &GateService, by: &Person, call: &Call) -> Result<Answer, Refusal> {

@@ -71,9 +71,11 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::Applications(ApplicationsOp::Approve),
         path: "/api/w/{wid}/applications/{app}/approve",
+        success: &[200, 202],
         refusals: &[
             Kind::NotAllowed,
             Kind::DutiesNever,
+            Kind::SecondOwnerRequired,
             Kind::InvalidMandate,
             Kind::UnknownTemplate,
             Kind::ConfirmBroaden,

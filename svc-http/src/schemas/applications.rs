@@ -30,22 +30,24 @@ fn note() -> Value {
 }
 
 fn kind() -> Value {
-    json!({ "type": "string", "enum": ["agent", "mandate", "tier"] })
+    json!({ "type": "string", "enum": ["agent", "mandate", "tier", "role"] })
 }
 
 fn change() -> Value {
-    let about =
-        "The body of the route that makes the change: a blueprint, a mandate or a template's name, or `{ tier }`.";
+    let about = "The body of the route that makes the change: a blueprint; a mandate or a template's name; a mandate's changed \
+         members; `{ tier }`; or `{ role?, teamIds? }`.";
     json!({ "type": "object", "description": about })
 }
 
 fn new_application() -> Value {
+    let about = "The `agt_` that a mandate or tier is for, the `mnd_` that changes, or the `prp_` whose role changes \
+                 (default one's own); not with `agent`.";
     json!({
         "type": "object",
         "required": ["kind", "change", "reason"],
         "properties": {
             "kind": kind(),
-            "target": { "type": "string", "description": "The `agt_` that a mandate or tier is for; not with `agent`." },
+            "target": { "type": "string", "description": about },
             "change": change(),
             "reason": note(),
         },
@@ -59,7 +61,7 @@ fn application() -> Value {
         "properties": {
             "id": id("app_"),
             "kind": kind(),
-            "target": id("agt_"),
+            "target": { "type": "string" },
             "change": change(),
             "reason": note(),
             "state": { "type": "string", "enum": ["waiting", "approved", "denied", "withdrawn", "expired"] },
@@ -70,6 +72,8 @@ fn application() -> Value {
             "decidedAt": time(),
             "note": note(),
             "made": reference("NewAgent"),
+            "pending": { "type": "boolean" },
+            "approval": { "type": "object", "required": ["id", "url"], "properties": { "id": id("apv_"), "url": { "type": "string" } } },
         },
     })
 }

@@ -1,13 +1,18 @@
 //! Applications (CONTRACT part 2): the change is the body of the route that would make it, read by that route's own reader.
 
+use core::fmt;
+
 use serde_json::{Map, Value, json};
 use svc_core::refusal::{FieldError, Refusal};
-use svc_core::state::people::{AgentWish, Application, ApplicationState, Change, Decision, MandateWish, Wish};
-use svc_core::value::id::AgentId;
+use svc_core::rules::people::mandates::Held;
+use svc_core::state::people::{
+    AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish, RoleWish, Target, Wish,
+};
+use svc_core::value::id::{AgentId, MandateId, PrincipalId};
 use svc_core::value::text::Note;
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, agent, mandate, parse, text, truth};
+use super::{Fields, agent, mandate, member, parse, text, truth};
 
 /// A wish for a change.
 #[derive(Debug)]
@@ -24,20 +29,40 @@ enum Kind {
     Agent,
     Mandate,
     Tier,
+    Role,
+}
+
+/// What the reader has to look up.
+pub struct Known<'a> {
+    /// Who asks.
+    pub asker: PrincipalId,
+    /// When.
+    pub now: Timestamp,
+    /// A mandate in force that they may read.
+    pub mandate: &'a dyn Fn(MandateId) -> Option<Held>,
+}
+
+impl fmt::Debug for Known<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Known").field("asker", &self.asker).field("now", &self.now).finish_non_exhaustive()
+    }
 }
 
 /// Reads `{ kind, target?, change, reason }`.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_application` naming every fault; those of the change under `change.`.
-pub fn read(body: &[u8], now: Timestamp) -> Result<NewApplication, Refusal> {
+pub fn read(body: &[u8], known: &Known<'_>) -> Result<NewApplication, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json).map_err(|it| Refusal::invalid_application(it.errors().to_vec()))?;
     fields.only(&["kind", "target", "change", "reason"]);
     let kind = fields.required("kind", |it| kind(text(it)?));
     let reason = fields.required("reason", |it| Note::parse(text(it)?));
     let target = match kind {
-        Some(Kind::Mandate | Kind::Tier) => fields.required("target", |it| AgentId::parse(text(it)?)),
+        Some(Kind::Mandate) => fields.required("target", |it| agent_or_mandate(text(it)?)),
+        Some(Kind::Tier) => fields.required("target", |it| AgentId::parse(text(it)?).map(Target::Agent)),
+        Some(Kind::Role) if fields.raw("target").is_none() => Some(Target::Member(known.asker)),
+        Some(Kind::Role) => fields.required("target", |it| PrincipalId::parse(text(it)?).map(Target::Member)),
         Some(Kind::Agent) if fields.raw("target").is_some() => {
             fields.fault("target", Invalid::new("has no place here: the agent is not there yet"));
             None
@@ -47,7 +72,7 @@ pub fn read(body: &[u8], now: Timestamp) -> Result<NewApplication, Refusal> {
     if fields.raw("change").is_none() {
         fields.note(FieldError::missing(fields.path("change")));
     }
-    let change = kind.and_then(|kind| fields.nested("change", |it| change(it, kind, target, now)));
+    let change = kind.and_then(|kind| fields.nested("change", |it| change(it, kind, target, known)));
     let faults = fields.into_all_faults();
     match (change, reason) {
         (Some(change), Some(reason)) if faults.is_empty() => Ok(NewApplication { change, reason }),
@@ -60,13 +85,21 @@ fn kind(word: &str) -> Result<Kind, Invalid> {
         "agent" => Ok(Kind::Agent),
         "mandate" => Ok(Kind::Mandate),
         "tier" => Ok(Kind::Tier),
-        "role" | "budget_raise" => Err(Invalid::new("cannot be asked for on this server; ask an owner or admin")),
-        _ => Err(Invalid::new("must be `agent`, `mandate` or `tier`")),
+        "role" => Ok(Kind::Role),
+        "budget_raise" => Err(Invalid::new("cannot be asked for on this server; ask an owner or admin")),
+        _ => Err(Invalid::new("must be `agent`, `mandate`, `tier` or `role`")),
     }
 }
 
+/// A new mandate is for an agent, a change is of a mandate.
+fn agent_or_mandate(id: &str) -> Result<Target, Invalid> {
+    let why = |_| Invalid::new("must be the `agt_` of an agent, or the `mnd_` of a mandate that is to change");
+    AgentId::parse(id).map(Target::Agent).or_else(|_| MandateId::parse(id).map(Target::Mandate)).map_err(why)
+}
+
 /// The change; `None` where it is none, which is noted, or where its target is none, which was.
-fn change(fields: &mut Fields<'_>, kind: Kind, target: Option<AgentId>, now: Timestamp) -> Option<Change> {
+fn change(fields: &mut Fields<'_>, kind: Kind, target: Option<Target>, known: &Known<'_>) -> Option<Change> {
+    let now = known.now;
     match kind {
         Kind::Agent => {
             let agent::Blueprint { name, email, tier, sponsor, kill_owner, mandates } = agent::blueprint(fields, now)?;
@@ -74,16 +107,43 @@ fn change(fields: &mut Fields<'_>, kind: Kind, target: Option<AgentId>, now: Tim
             Some(Change::Agent(Box::new(AgentWish { name, email, tier, sponsor, kill_owner, mandates })))
         }
         Kind::Mandate => {
+            if let Some(Target::Mandate(id)) = target {
+                return changed_mandate(fields, id, known);
+            }
             let confirm_broaden = fields.optional("confirmBroaden", truth).unwrap_or_default();
             let wish = mandate::content(fields, now, &["confirmBroaden"]).map(Wish::from);
-            target.zip(wish).map(|(agent, wish)| Change::Mandate(MandateWish { agent, wish, confirm_broaden }))
+            let Some(Target::Agent(agent)) = target else { return None };
+            wish.map(|wish| Change::Mandate(MandateWish { agent, wish, confirm_broaden }))
         }
         Kind::Tier => {
             fields.only(&["tier"]);
             let tier = fields.required("tier", agent::tier);
-            target.zip(tier).map(|(agent, tier)| Change::Tier { agent, tier })
+            let Some(Target::Agent(agent)) = target else { return None };
+            tier.map(|tier| Change::Tier { agent, tier })
+        }
+        Kind::Role => {
+            let member::MemberChange { role, teams } = member::change(fields);
+            let Some(Target::Member(member)) = target else { return None };
+            Some(Change::Role(RoleWish { member, role, teams }))
         }
     }
+}
+
+/// A change of a mandate, judged by what it says now; one that the asker may not read is noted by whoever keeps the wish.
+fn changed_mandate(fields: &mut Fields<'_>, id: MandateId, known: &Known<'_>) -> Option<Change> {
+    let held = (known.mandate)(id);
+    let asked = mandate::change_within(fields, held.as_ref().map(|it| &it.mandate.terms), known.now);
+    let Some(held) = held else {
+        fields.note(FieldError::new("target", "names no mandate in force that you may read"));
+        return None;
+    };
+    Some(Change::ChangedMandate(Box::new(MandateChangeWish {
+        agent: held.mandate.agent,
+        mandate: id,
+        change: asked.change,
+        paused: asked.paused,
+        confirm_broaden: asked.confirm_broaden,
+    })))
 }
 
 /// Reads `{ note? }`; nothing at all is that too.
@@ -106,7 +166,7 @@ pub fn write(application: &Application, now: Timestamp) -> Value {
     put("id", json!(application.id));
     put("kind", json!(application.change.kind()));
     if let Some(target) = application.change.target() {
-        put("target", json!(target));
+        put("target", json!(target.to_string()));
     }
     put("change", write_change(&application.change));
     put("reason", json!(application.reason.as_str()));
@@ -151,7 +211,22 @@ fn write_change(change: &Change) -> Value {
             }
             Value::Object(shown)
         }
+        Change::ChangedMandate(wish) => {
+            let mut shown = mandate::change_members(&wish.change);
+            if let Some(paused) = wish.paused {
+                shown.insert("state".to_owned(), json!(if paused { "paused" } else { "active" }));
+            }
+            if wish.confirm_broaden {
+                shown.insert("confirmBroaden".to_owned(), json!(true));
+            }
+            Value::Object(shown)
+        }
         Change::Tier { tier, .. } => json!({ "tier": tier.as_str() }),
+        Change::Role(wish) => {
+            let role = wish.role.map(|it| ("role".to_owned(), json!(it.as_str())));
+            let teams = wish.teams.as_ref().map(|it| ("teamIds".to_owned(), json!(it)));
+            Value::Object(role.into_iter().chain(teams).collect())
+        }
     }
 }
 

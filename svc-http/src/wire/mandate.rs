@@ -95,6 +95,13 @@ pub struct MandateChange {
 pub fn read_change(body: &[u8], old: &Terms, now: Timestamp) -> Result<MandateChange, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
+    let change = change_within(&mut fields, Some(old), now);
+    let faults = fields.into_all_faults();
+    if faults.is_empty() { Ok(change) } else { Err(Refusal::invalid_mandate(faults)) }
+}
+
+/// A change of a mandate in a larger body, with everything that makes it none; without `old` it is judged by itself.
+pub(super) fn change_within(fields: &mut Fields<'_>, old: Option<&Terms>, now: Timestamp) -> MandateChange {
     fields.only(&[&SETTABLE[..], &["state", "confirmBroaden"]].concat());
     let confirm = fields.optional("confirmBroaden", truth);
     let paused = fields.optional("state", |it| match text(it)? {
@@ -107,18 +114,15 @@ pub fn read_change(body: &[u8], old: &Terms, now: Timestamp) -> Result<MandateCh
             fields.fault(name, Invalid::new("cannot be taken away"));
         }
     }
-    let change = change(&mut fields);
-    let terms = change.onto(old);
-    if terms != *old {
-        fields.note_beside(terms.faults(now));
-        fields.note_beside(terms.faults_after(old));
+    let change = change(fields);
+    if let Some(old) = old {
+        let terms = change.onto(old);
+        if terms != *old {
+            fields.note_beside(terms.faults(now));
+            fields.note_beside(terms.faults_after(old));
+        }
     }
-    let faults = fields.into_all_faults();
-    if faults.is_empty() {
-        Ok(MandateChange { change, paused, confirm_broaden: confirm.unwrap_or_default() })
-    } else {
-        Err(Refusal::invalid_mandate(faults))
-    }
+    MandateChange { change, paused, confirm_broaden: confirm.unwrap_or_default() }
 }
 
 fn change(fields: &mut Fields<'_>) -> TermsChange {
@@ -291,6 +295,58 @@ pub(super) fn members(terms: &Terms) -> Map<String, Value> {
         out.insert("expiresAt".to_owned(), json!(end.to_string()));
     }
     out
+}
+
+/// A change as the body that makes it: what stays is absent, what goes is `null`.
+pub(super) fn change_members(change: &TermsChange) -> Map<String, Value> {
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            out.insert(name.to_owned(), value);
+        }
+    };
+    put("name", change.name.as_ref().map(|it| json!(it)));
+    put("actions", change.actions.as_ref().map(|it| json!(it)));
+    put("limits", patch(&change.limits, limits_members));
+    put(
+        "merchants",
+        patch(&change.merchants, |it| {
+            object_of([("allow", patch(&it.allow, |it| json!(it))), ("deny", patch(&it.deny, |it| json!(it)))])
+        }),
+    );
+    put("fields", patch(&change.fields, |it| json!(it)));
+    put(
+        "tools",
+        patch(&change.tools, |it| {
+            object_of([("allow", patch(&it.allow, |it| json!(it))), ("deny", patch(&it.deny, |it| json!(it)))])
+        }),
+    );
+    put("duplicates", change.duplicates.map(|it| json!(it)));
+    put("expiresAt", patch(&change.expires_at, |it| json!(it.to_string())));
+    out
+}
+
+fn limits_members(change: &LimitsChange) -> Value {
+    object_of([
+        ("currency", patch(&change.currency, |it| json!(it))),
+        ("perAction", patch(&change.per_action, |it| json!(it))),
+        ("perPeriod", patch(&change.per_period, |it| json!(it))),
+        ("count", patch(&change.count, |it| json!(it))),
+        ("askAbove", patch(&change.ask_above, |it| json!(it))),
+        ("onLimit", change.on_limit.map(|it| json!(it))),
+    ])
+}
+
+fn patch<T>(set: &Set<T>, shown: impl FnOnce(&T) -> Value) -> Option<Value> {
+    match set {
+        Set::Keep => None,
+        Set::Clear => Some(Value::Null),
+        Set::To(new) => Some(shown(new)),
+    }
+}
+
+fn object_of<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
+    Value::Object(members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
 }
 
 /// Reads a new template: its name and what it says. Amounts without a currency are in `currency`.

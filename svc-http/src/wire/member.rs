@@ -55,10 +55,16 @@ pub struct MemberChange {
 pub fn read_change(body: &[u8]) -> Result<MemberChange, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
+    let change = change(&mut fields);
+    fields.finish(Some(change))
+}
+
+/// A change of a member in a larger body, with everything that makes it none.
+pub(super) fn change(fields: &mut Fields<'_>) -> MemberChange {
     fields.only(&["role", "teamIds"]);
     let role = fields.optional("role", role);
-    let teams = each(&mut fields, "teamIds", MEMBER_TEAMS_MAX, TeamId::parse);
-    fields.finish(Some(MemberChange { role, teams }))
+    let teams = each(fields, "teamIds", MEMBER_TEAMS_MAX, TeamId::parse);
+    MemberChange { role, teams }
 }
 
 fn role(value: &Json) -> Result<Role, Invalid> {

@@ -6,19 +6,21 @@ use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::applications::{
-    ApproveApplication, Approved, CreateApplication, DenyApplication, WithdrawApplication,
+    ApproveApplication, Approved, CreateApplication, DenyApplication, WithdrawApplication, plan,
 };
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::NewKey;
-use svc_core::state::gate::{Agent, Tier};
+use svc_core::state::gate::{Agent, LimitsChange, Mandate, PerPeriod, Set, TermsChange, Tier};
 use svc_core::state::people::{
-    AgentWish, Application, ApplicationState, Change, MandateWish, Plans, Principal, Role, Wish,
+    AgentWish, Application, ApplicationState, Change, MandateChangeWish, MandateWish, Plans, Principal, Role, RoleWish,
+    Wish,
 };
 use svc_core::store::Record;
 use svc_core::testing::world::{World, terms};
 use svc_core::value::Id as _;
 use svc_core::value::Span;
-use svc_core::value::id::{AgentId, ApplicationId};
+use svc_core::value::id::{AgentId, ApplicationId, MandateId, MandateVersionId};
+use svc_core::value::period::Period;
 use svc_core::value::text::{Email, Label, Note};
 
 use super::{PAY, calm};
@@ -65,7 +67,14 @@ impl Office {
 
     fn approve(&mut self, by: Person, application: ApplicationId) -> Result<Approved, Refusal> {
         let key = NewKey::of("ask_of_the_new_agent");
-        self.world.run(ApproveApplication { by, application, note: Some(note("fine")), key, plans: Plans::default() })
+        let (note, plans) = (Some(note("fine")), Plans::default());
+        let done = self.world.run(ApproveApplication { by, application, note, key, plans, counted: None })?;
+        Ok(done.expect("nothing has to be counted"))
+    }
+
+    fn role(&mut self, who: Person) -> Role {
+        let row: Arc<Principal> = self.world.row(who.principal);
+        row.membership().unwrap().role
     }
 
     fn deny(&mut self, by: Person, application: ApplicationId) -> Result<Arc<Application>, Refusal> {
@@ -233,4 +242,89 @@ fn faults_are_named_under_the_change() {
     assert_eq!(named[..3], ["change.sponsor", "change.killOwner", "change.mandates.0.template"], "{named:?}");
     assert!(named[3..].iter().all(|it| it.starts_with("change.mandates.1.")) && named.len() > 3, "{named:?}");
     assert!(office.actors("application.created").is_empty());
+}
+
+fn to(person: Person, role: Role) -> Change {
+    Change::Role(RoleWish { member: person.principal, role: Some(role), teams: None })
+}
+
+/// Another role is the decider's own change: an admin gives all but an owner's, and nobody gives themselves one.
+#[test]
+fn a_role_can_be_asked_for() {
+    let mut office = office();
+    let (member, admin) = (office.member, office.admin);
+    let owner = office.world.person(Role::Owner);
+    let id = office.ask(member, to(member, Role::Analyst)).unwrap().id;
+    assert_eq!(office.role(member), Role::Member);
+    office.approve(admin, id).unwrap();
+    assert_eq!(office.role(member), Role::Analyst);
+    let decider = office.actors("application.approved");
+    assert_eq!(office.actors("member.changed"), decider);
+    let id = office.ask(member, to(member, Role::Owner)).unwrap().id;
+    assert_eq!(office.approve(admin, id).unwrap_err().kind(), Kind::Forbidden);
+    assert_eq!((office.state(id), office.role(member)), (ApplicationState::Waiting, Role::Analyst));
+    let asked = office.approve(owner, id).unwrap().asked.unwrap();
+    assert!(matches!(office.state(id), ApplicationState::Approved(_)));
+    assert_eq!((asked.is_waiting(), office.role(member)), (true, Role::Analyst), "a second owner is asked first");
+    office.world.audit().assert_clean("after roles were asked for");
+}
+
+/// One asks for oneself, and for another where one may read who there is.
+#[test]
+fn a_role_is_asked_for_whom_one_may_read() {
+    let mut office = office();
+    let (member, admin) = (office.member, office.admin);
+    let auditor = office.world.person(Role::Auditor);
+    let refused = office.ask(member, to(admin, Role::Member)).unwrap_err();
+    assert_eq!(fields(&refused), ["target"]);
+    office.ask(auditor, to(member, Role::Analyst)).unwrap();
+    let refused = office.ask(member, to(member, Role::Member)).unwrap_err();
+    assert_eq!(fields(&refused), ["change.role"]);
+    let nothing = RoleWish { member: member.principal, role: None, teams: None };
+    assert_eq!(fields(&office.ask(member, Change::Role(nothing.clone())).unwrap_err()), ["change"]);
+    let teams = Some(vec![svc_core::value::id::TeamId::from_bits(5)]);
+    let refused = office.ask(member, Change::Role(RoleWish { teams, ..nothing })).unwrap_err();
+    assert_eq!(fields(&refused), ["change.teamIds.0"]);
+}
+
+fn change_of(office: &mut Office, change: TermsChange) -> (MandateId, Change) {
+    let agent = office.agent();
+    let mandate = agent.mandates[0].id;
+    let wish = MandateChangeWish { agent: agent.id, mandate, change, paused: None, confirm_broaden: false };
+    (mandate, Change::ChangedMandate(Box::new(wish)))
+}
+
+/// A changed mandate is the decider's next version; where a period changes, what was done in it is counted first.
+#[test]
+fn a_change_of_a_mandate_can_be_asked_for() {
+    let mut office = office();
+    let (member, admin) = (office.member, office.admin);
+    let per_period = PerPeriod { amount: 90_000, period: Period::Month };
+    let limits = Set::To(LimitsChange { per_period: Set::To(per_period), ..LimitsChange::default() });
+    let (mandate, change) = change_of(&mut office, TermsChange { limits, ..TermsChange::default() });
+    let application = office.ask(member, change).unwrap().id;
+    let mut approve = ApproveApplication {
+        by: admin,
+        application,
+        note: None,
+        key: NewKey::of("unused"),
+        plans: Plans::default(),
+        counted: None,
+    };
+    assert!(office.world.run(approve.clone()).unwrap().is_none(), "its actions are not counted yet");
+    assert_eq!(office.state(application), ApplicationState::Waiting);
+    approve.counted = office.world.engine().read(|scope| plan(scope, &approve)).unwrap();
+    assert!(approve.counted.is_some());
+    office.world.run(approve).unwrap().unwrap();
+    let second: Arc<Mandate> = office.world.row(MandateVersionId { mandate, version: 2 });
+    assert_eq!(second.limits().per_period.as_ref().map(|it| it.amount), Some(90_000));
+    assert!(format!("{:?}", second.created_by).contains(&format!("{:?}", admin.principal)));
+    assert_eq!(office.actors("mandate.changed"), office.actors("application.approved"));
+    let (_, nothing) = change_of(&mut office, TermsChange::default());
+    assert_eq!(fields(&office.ask(member, nothing).unwrap_err()), ["change"]);
+    let other = office.world.person(Role::Analyst);
+    let name = Some(Label::parse("Else").unwrap());
+    let (_, hidden) = change_of(&mut office, TermsChange { name, ..TermsChange::default() });
+    assert_eq!(fields(&office.ask(other, hidden).unwrap_err()), ["target"]);
+    office.world.audit().assert_clean("after a mandate changed");
 }

@@ -6,14 +6,19 @@ use std::sync::Arc;
 use super::agents::{ChangeAgent, change_agent};
 use super::by::{By, Person, entitled, member, reaches};
 use super::keys::NewKey;
-use super::mandates::{Content, GrantMandate, grant_mandate, read};
+use super::mandates::{
+    ChangeMandate, Content, GrantMandate, change_mandate, first_version, grant_mandate, held, is_held, read,
+};
+use super::members::{ChangeMember, MemberDone, change_member, own_member};
+use super::recount::{self, Recount};
 use super::register_agent::{ActsFor, RegisterAgent, Registered, register_agent, unknown_principal};
+use super::teams::fits;
 use crate::refusal::{FieldError, Kind, Refusal};
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::Agent;
+use crate::state::gate::{Agent, Approval};
 use crate::state::people::{
-    APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateWish, Plans, Reach, Right,
-    Wish, Workspace,
+    APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish,
+    Plans, Reach, Right, RoleWish, Wish, Workspace,
 };
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -64,11 +69,6 @@ fn faults(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Vec<FieldE
     let place = asked.by.workspace;
     let workspace = scope.get::<Workspace>(place)?.ok_or_else(Refusal::internal)?;
     let mut faults = Vec::new();
-    if let Some(agent) = asked.change.target()
-        && !sees(scope, &asked.by, agent)?
-    {
-        faults.push(FieldError::new("target", "names no agent that you may read"));
-    }
     match &asked.change {
         Change::Agent(wish) => {
             for (field, id) in [("change.sponsor", wish.sponsor), ("change.killOwner", wish.kill_owner)] {
@@ -78,10 +78,69 @@ fn faults(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Vec<FieldE
                 faults.extend(of_wish(scope, &workspace, wish, &format!("change.mandates.{number}"))?);
             }
         }
-        Change::Mandate(wish) => faults.extend(of_wish(scope, &workspace, &wish.wish, "change")?),
-        Change::Tier { .. } => {}
+        Change::Mandate(wish) => {
+            faults.extend(of_agent(scope, &asked.by, wish.agent)?);
+            faults.extend(of_wish(scope, &workspace, &wish.wish, "change")?);
+        }
+        Change::ChangedMandate(wish) => faults.extend(of_change(scope, &asked.by, wish)?),
+        Change::Tier { agent, .. } => faults.extend(of_agent(scope, &asked.by, *agent)?),
+        Change::Role(wish) => faults.extend(of_role(scope, &asked.by, wish)?),
     }
     Ok(faults)
+}
+
+fn of_agent(scope: &mut Scope<'_>, person: &Person, agent: AgentId) -> Result<Option<FieldError>, Halt> {
+    let hidden = !sees(scope, person, agent)?;
+    Ok(hidden.then(|| FieldError::new("target", "names no agent that you may read")))
+}
+
+/// What is wrong with a change of a mandate, by what it says now.
+fn of_change(scope: &mut Scope<'_>, person: &Person, wish: &MandateChangeWish) -> Result<Vec<FieldError>, Halt> {
+    let none = || vec![FieldError::new("target", "names no mandate in force that you may read")];
+    let agent = match first_version(scope, person.workspace, wish.mandate) {
+        Ok((_, agent)) => agent,
+        Err(Halt::Refuse(_)) => return Ok(none()),
+        Err(halt) => return Err(halt),
+    };
+    if agent.id != wish.agent || !is_held(&agent, wish.mandate) || !sees(scope, person, agent.id)? {
+        return Ok(none());
+    }
+    let (old, grant) = held(scope, &agent, wish.mandate)?;
+    let terms = wish.change.onto(&old.terms);
+    if terms == old.terms && wish.paused.is_none_or(|it| it == grant.paused) {
+        return Ok(vec![FieldError::new("change", "changes nothing")]);
+    }
+    let mut faults = if terms == old.terms { Vec::new() } else { terms.faults(scope.now()) };
+    faults.extend(terms.faults_after(&old.terms));
+    Ok(faults.into_iter().map(|it| it.within("change")).collect())
+}
+
+/// What is wrong with a change of a member. One may ask for oneself, and for others where one may read who there is.
+fn of_role(scope: &mut Scope<'_>, person: &Person, wish: &RoleWish) -> Result<Vec<FieldError>, Halt> {
+    let (_, role) = member(scope, person)?;
+    let may = wish.member == person.principal || role.reach(Right::ReadMembers) == Reach::All;
+    let target = match own_member(scope, person.workspace, wish.member) {
+        Ok(found) => found.membership().filter(|_| may).map(|it| it.role),
+        Err(Halt::Refuse(_)) => None,
+        Err(halt) => return Err(halt),
+    };
+    let mut faults = Vec::new();
+    match (target, wish.role) {
+        (None, _) => faults.push(FieldError::new("target", "names no member that you may read")),
+        (Some(was), Some(role)) if was == role && wish.teams.is_none() => {
+            faults.push(FieldError::new("change.role", "is their role already"));
+        }
+        (Some(_), None) if wish.teams.is_none() => faults.push(FieldError::new("change", "changes nothing")),
+        (Some(_), _) => {}
+    }
+    match fits(scope, person.workspace, wish.teams.as_deref().unwrap_or_default(), "change.teamIds") {
+        Ok(()) => Ok(faults),
+        Err(Halt::Refuse(refusal)) if refusal.kind() == Kind::InvalidRequest => {
+            faults.extend_from_slice(refusal.errors());
+            Ok(faults)
+        }
+        Err(halt) => Err(halt),
+    }
 }
 
 /// Whether a member may read an agent: what one may not read, one does not learn of here either.
@@ -132,6 +191,8 @@ pub struct ApproveApplication {
     pub key: NewKey,
     /// What plans allow.
     pub plans: Plans,
+    /// What a mandate's own actions add up to, where a period of it changes.
+    pub counted: Option<Recount>,
 }
 
 /// An application that was approved, and what came of it.
@@ -141,25 +202,60 @@ pub struct Approved {
     pub application: Arc<Application>,
     /// The agent that it asked for.
     pub made: Option<Registered>,
+    /// The question to a second owner, where the decider's own change asks one first.
+    pub asked: Option<Arc<Approval>>,
 }
 
-/// Makes the change as the decider's own.
+/// What came of a change.
+enum Made {
+    /// It is done; an agent that it made.
+    Done(Option<Registered>),
+    /// A second owner is asked first.
+    Asked(Arc<Approval>),
+    /// A mandate's actions have to be counted first.
+    Uncounted,
+}
+
+/// Makes the change as the decider's own. `None` where a mandate's actions have to be counted for a changed period and were
+/// not, or have moved since: count with [`plan`] and ask again.
 ///
 /// # Errors
 /// Those of [`entitled`]; `not_found`; `separation_of_duties` for one's own; `not_allowed` with the outcome where it no longer
 /// waits; what the change is refused with, and then it waits on.
-pub fn approve_application(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Approved, Halt> {
+pub fn approve_application(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Option<Approved>, Halt> {
     let application = open(scope, &asked.by, asked.application)?;
-    let made = make(scope, asked, &application.change)?;
+    let (made, second) = match make(scope, asked, &application.change)? {
+        Made::Done(made) => (made, None),
+        Made::Asked(approval) => (None, Some(approval)),
+        Made::Uncounted => return Ok(None),
+    };
     let decision = Decision { at: scope.now(), by: asked.by.principal, note: asked.note.clone() };
     let application = Application { state: ApplicationState::Approved(decision), ..application };
     let actor = Actor::Person(asked.by.principal);
     record(scope, &application, "application.approved", actor, asked.note.as_ref().map(|it| ("note", it)));
     scope.put(application.clone());
-    Ok(Approved { application: Arc::new(application), made })
+    Ok(Some(Approved { application: Arc::new(application), made, asked: second }))
 }
 
-fn make(scope: &mut Scope<'_>, asked: &ApproveApplication, change: &Change) -> Result<Option<Registered>, Halt> {
+/// What has to be counted before an application can be approved: `None` where it changes no period of a mandate.
+///
+/// # Errors
+/// As [`approve_application`]; `not_found` where the agent has no such mandate any more.
+pub fn plan(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Option<Recount>, Halt> {
+    let application = open(scope, &asked.by, asked.application)?;
+    match &application.change {
+        Change::ChangedMandate(wish) => recount::plan(scope, &change_of(asked, wish)),
+        Change::Agent(_) | Change::Mandate(_) | Change::Tier { .. } | Change::Role(_) => Ok(None),
+    }
+}
+
+fn change_of(asked: &ApproveApplication, wish: &MandateChangeWish) -> ChangeMandate {
+    let MandateChangeWish { agent, mandate, change, paused, confirm_broaden } = wish.clone();
+    let (workspace, by, counted) = (asked.by.workspace, By::Person(asked.by), asked.counted.clone());
+    ChangeMandate { workspace, by, agent, mandate, change, paused, confirm_broaden, counted }
+}
+
+fn make(scope: &mut Scope<'_>, asked: &ApproveApplication, change: &Change) -> Result<Made, Halt> {
     let (workspace, by) = (asked.by.workspace, By::Person(asked.by));
     match change {
         Change::Agent(wish) => {
@@ -176,20 +272,32 @@ fn make(scope: &mut Scope<'_>, asked: &ApproveApplication, change: &Change) -> R
                 key: asked.key.clone(),
                 plans: asked.plans,
             };
-            return register_agent(scope, &register).map(Some);
+            return Ok(Made::Done(Some(register_agent(scope, &register)?)));
         }
         Change::Mandate(MandateWish { agent, wish, confirm_broaden }) => {
             let (agent, content, confirm_broaden) = (*agent, content(wish), *confirm_broaden);
             let plans = asked.plans;
             grant_mandate(scope, &GrantMandate { workspace, by, agent, content, confirm_broaden, plans })?;
         }
+        Change::ChangedMandate(wish) => {
+            if change_mandate(scope, &change_of(asked, wish))?.is_none() {
+                return Ok(Made::Uncounted);
+            }
+        }
         Change::Tier { agent, tier } => {
             let (agent, tier) = (*agent, Some(*tier));
             let (name, sponsor, kill_owner) = (None, None, None);
             change_agent(scope, &ChangeAgent { workspace, by, agent, name, tier, sponsor, kill_owner })?;
         }
+        Change::Role(RoleWish { member, role, teams }) => {
+            let (principal, role, teams) = (*member, *role, teams.clone());
+            match change_member(scope, &ChangeMember { workspace, by, principal, role, teams })? {
+                MemberDone::Done { .. } => {}
+                MemberDone::Asked(approval) => return Ok(Made::Asked(approval)),
+            }
+        }
     }
-    Ok(None)
+    Ok(Made::Done(None))
 }
 
 /// Refuses the change that is asked for.

@@ -1,5 +1,7 @@
 //! What changes of a mandate's terms from one version to the next: only the members that are named.
 
+use serde::{Deserialize, Serialize};
+
 use super::kind::ActionPattern;
 use super::mandate::{Count, Duplicates, Fields, Limits, Merchants, OnLimit, PerPeriod, Terms, Tools};
 use crate::refusal::FieldError;
@@ -10,7 +12,8 @@ use crate::value::glob::ToolGlob;
 use crate::value::text::Label;
 
 /// A member that may be absent, and what becomes of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Set<T> {
     /// It stays as it is.
     #[default]
@@ -19,6 +22,14 @@ pub enum Set<T> {
     Clear,
     /// It becomes this.
     To(T),
+}
+
+impl<T> Set<T> {
+    /// Whether it stays as it is.
+    #[must_use]
+    pub const fn is_kept(&self) -> bool {
+        matches!(self, Self::Keep)
+    }
 }
 
 impl<T: Clone> Set<T> {
@@ -32,58 +43,80 @@ impl<T: Clone> Set<T> {
 }
 
 /// What changes of a mandate's terms.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TermsChange {
     /// What people call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Label>,
     /// The types it covers.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub actions: Option<Vec<ActionPattern>>,
     /// Amounts and counts.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub limits: Set<LimitsChange>,
     /// Who may be paid.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub merchants: Set<MerchantsChange>,
     /// Which fields may be shared.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub fields: Set<Fields>,
     /// Which tools may be called.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub tools: Set<ToolsChange>,
     /// What a possible duplicate brings about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<Duplicates>,
     /// From when on it admits nothing.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub expires_at: Set<Timestamp>,
 }
 
 /// What changes of the amounts and counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LimitsChange {
     /// The currency of every amount.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub currency: Set<Currency>,
     /// The most one action may move.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub per_action: Set<i64>,
     /// The most a calendar period may see.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub per_period: Set<PerPeriod>,
     /// The most actions a calendar period may see.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub count: Set<Count>,
     /// Above it a person is asked.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub ask_above: Set<i64>,
     /// What reaching a limit brings about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_limit: Option<OnLimit>,
 }
 
 /// What changes of the lists of merchants.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MerchantsChange {
     /// Only these.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub allow: Set<Vec<DomainPattern>>,
     /// Never these.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub deny: Set<Vec<DomainPattern>>,
 }
 
 /// What changes of the lists of tools.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ToolsChange {
     /// Only these.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub allow: Set<Vec<ToolGlob>>,
     /// Never these.
+    #[serde(skip_serializing_if = "Set::is_kept")]
     pub deny: Set<Vec<ToolGlob>>,
 }
 

@@ -1,9 +1,12 @@
 //! What a member asks for that their role cannot do: kept as the change that it would be, until somebody who can decides.
 
+use core::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::state::gate::{Terms, Tier};
-use crate::value::id::{AgentId, ApplicationId, PrincipalId, WorkspaceId};
+use super::role::Role;
+use crate::state::gate::{Terms, TermsChange, Tier};
+use crate::value::id::{AgentId, ApplicationId, MandateId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label, Note};
 use crate::value::{Id, Span, Timestamp};
@@ -40,6 +43,8 @@ pub enum Change {
     Agent(Box<AgentWish>),
     /// A mandate for an agent.
     Mandate(MandateWish),
+    /// Another content for a mandate that an agent has.
+    ChangedMandate(Box<MandateChangeWish>),
     /// Another tier for an agent.
     Tier {
         /// Which agent.
@@ -47,6 +52,8 @@ pub enum Change {
         /// How much it is to be trusted.
         tier: Tier,
     },
+    /// Another role or other teams for a member.
+    Role(RoleWish),
 }
 
 /// An agent that is asked for.
@@ -79,6 +86,57 @@ pub struct MandateWish {
     /// Whether it is meant that it lets the agent go anywhere beside a narrower one.
     #[serde(default)]
     pub confirm_broaden: bool,
+}
+
+/// A change of a mandate that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MandateChangeWish {
+    /// Which agent's.
+    pub agent: AgentId,
+    /// Which mandate.
+    pub mandate: MandateId,
+    /// What it is to say from then on.
+    pub change: TermsChange,
+    /// Whether it is to be paused from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+    /// Whether it is meant that it lets the agent go anywhere.
+    #[serde(default)]
+    pub confirm_broaden: bool,
+}
+
+/// A change of a member that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleWish {
+    /// Which member.
+    pub member: PrincipalId,
+    /// What they are to be allowed to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The teams they are to be in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teams: Option<Vec<TeamId>>,
+}
+
+/// What a change is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// An agent.
+    Agent(AgentId),
+    /// A mandate.
+    Mandate(MandateId),
+    /// A member.
+    Member(PrincipalId),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Agent(id) => id.fmt(f),
+            Self::Mandate(id) => id.fmt(f),
+            Self::Member(id) => id.fmt(f),
+        }
+    }
 }
 
 /// What a mandate is to say.
@@ -131,18 +189,21 @@ impl Change {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Agent(_) => "agent",
-            Self::Mandate(_) => "mandate",
+            Self::Mandate(_) | Self::ChangedMandate(_) => "mandate",
             Self::Tier { .. } => "tier",
+            Self::Role(_) => "role",
         }
     }
 
-    /// The agent that it is about, where it is about one that is there.
+    /// What it is about, where it is about something that is there.
     #[must_use]
-    pub const fn target(&self) -> Option<AgentId> {
+    pub const fn target(&self) -> Option<Target> {
         match self {
             Self::Agent(_) => None,
-            Self::Mandate(wish) => Some(wish.agent),
-            Self::Tier { agent, .. } => Some(*agent),
+            Self::Mandate(wish) => Some(Target::Agent(wish.agent)),
+            Self::ChangedMandate(wish) => Some(Target::Mandate(wish.mandate)),
+            Self::Tier { agent, .. } => Some(Target::Agent(*agent)),
+            Self::Role(wish) => Some(Target::Member(wish.member)),
         }
     }
 }

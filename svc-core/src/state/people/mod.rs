@@ -20,7 +20,8 @@ pub use account::{
     Account, Membership, Password, Proof, SESSION_IDLE, SESSION_LIFE, SESSIONS_MAX, SecondFactor, Session,
 };
 pub use application::{
-    APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateWish, Wish,
+    APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish,
+    RoleWish, Target, Wish,
 };
 pub use credential::{Binding, Credential, KeyScope, Prefix};
 pub use hold::{Hold, HoldScope, HoldTask, HoldWork, Lifted, STEP_PARTS, StandingHold};
