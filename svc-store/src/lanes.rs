@@ -123,7 +123,13 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::CreateApplication(it) => Some(it.by.workspace),
         Command::DenyApplication(it) => Some(it.by.workspace),
         Command::WithdrawApplication(it) => Some(it.by.workspace),
+        Command::SweepClosed(it) => Some(it.workspace),
+        Command::SweepJobs(it) => Some(it.workspace),
+        Command::SweepOld(it) => Some(it.workspace),
         Command::ChangeAgent(_)
+        | Command::EndKey(_)
+        | Command::FollowLeave(_)
+        | Command::PassAgent(_)
         | Command::ChangeIntegration(_)
         | Command::ChangeMandate(_)
         | Command::ChangeMember(_)
