@@ -59,6 +59,8 @@ CREATE INDEX "approval_waiting_in" ON "approval" (waiting_in_p, waiting_in_o) WH
 CREATE INDEX "approval_waiting_of" ON "approval" (waiting_of_p, waiting_of_o) WHERE waiting_of_p IS NOT NULL;
 CREATE INDEX "approval_wake" ON "approval" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "replay" (key BLOB NOT NULL PRIMARY KEY, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE "sweep" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, wake_p, wake_o);
+CREATE INDEX "sweep_wake" ON "sweep" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "client_session" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "entry" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, unplaced_p, unplaced_o, ledger_of_p, ledger_of_o);
 CREATE INDEX "entry_unplaced" ON "entry" (unplaced_p, unplaced_o) WHERE unplaced_p IS NOT NULL;

@@ -12,6 +12,7 @@ use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
 use svc_core::state::gate::Tier;
 use svc_core::state::people::{Role, Selector, Settings, TokenScope};
 use svc_core::testing::world::World;
+use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_core::value::text::{Email, Label, Note};
 
@@ -27,6 +28,12 @@ fn kinds(world: &mut World, from: usize) -> BTreeMap<String, String> {
     let new = ledger.lines().skip(from);
     let pair = |line: &str| line.split_once(' ').map(|(kind, rest)| (kind.to_owned(), rest.to_owned()));
     new.filter_map(pair).collect()
+}
+
+/// How many records there are; those that follow are of a later instant, and so stand behind them.
+fn now_on(world: &mut World) -> usize {
+    world.advance(Span::seconds(1));
+    world.ledger().lines().count()
 }
 
 fn assert_kinds(world: &mut World, from: usize, expected: &[&str], by: &Person) {
@@ -45,7 +52,7 @@ fn what_happens_to_an_agent_is_recorded() {
     let by = By::Person(owner);
     let agent = world.agent().register().agent;
     assert!(kinds(&mut world, 0).contains_key("agent.created"));
-    let from = world.ledger().lines().count();
+    let from = now_on(&mut world);
     let change = |name: Option<&str>, tier| ChangeAgent {
         workspace,
         by: by.clone(),
@@ -72,7 +79,7 @@ fn what_happens_to_an_agent_is_recorded() {
 fn what_happens_to_a_fleet_is_recorded() {
     let (mut world, _) = super::fleet::fleet(2);
     let (owner, workspace) = (world.owner(), world.workspace());
-    let from = world.ledger().lines().count();
+    let from = now_on(&mut world);
     let hold = halted(&mut world, &By::Person(owner), &Selector::everyone()).hold.unwrap();
     let lift = LiftHold { workspace, hold, by: By::Person(owner), reason: note("over"), restart: false };
     assert!(matches!(world.run(lift).unwrap(), Lift::Lifted(_)));
@@ -89,7 +96,7 @@ fn what_happens_to_people_is_recorded() {
     let (owner, workspace) = (world.owner(), world.workspace());
     assert!(kinds(&mut world, 0).contains_key("member.created"));
     let by = By::Person(owner);
-    let from = world.ledger().lines().count();
+    let from = now_on(&mut world);
     let token = CreateToken {
         workspace,
         by: by.clone(),

@@ -101,7 +101,6 @@ fn what_is_open_is_never_swept() {
     let waiting = world.authorize(&agent, Request { key: Some(key("asked")), ..request("crm.read") }).id();
     let closed = world.authorize(&agent, keyed("closed")).id();
     world.settle(&agent, closed, OutcomeStatus::Completed, None);
-    days(&mut world, 1);
     let long_ago = world.now().minus(Span::hours(24 * 40));
     for id in [held, waiting, closed] {
         world.edit::<Action>(id, |it| {
@@ -138,7 +137,7 @@ fn many_actions_are_swept_step_by_step() {
 /// What a stopped agent's refused requests carried is not kept for long.
 #[test]
 fn refused_payloads_of_stopped_agents_go() {
-    let (mut world, agent) = with(fast(), &[PAY]);
+    let (mut world, agent) = with(fast(), &[r#"{"name":"Read","actions":["crm.read"]}"#]);
     let asked = || Request { details: Some(details()), ..request("crm.read") };
     let before = world.authorize(&agent, asked()).id();
     world.freeze(agent.agent);
