@@ -110,6 +110,7 @@ impl Drop for Lanes {
 }
 
 /// The workspace a command names, where it names one.
+#[rustfmt::skip] // one line a command would be more than can be read at once
 fn workspace_of(command: &Command) -> Option<WorkspaceId> {
     match command {
         Command::Authorize(it) => Some(it.caller().workspace),
@@ -126,59 +127,21 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::SweepClosed(it) => Some(it.workspace),
         Command::SweepJobs(it) => Some(it.workspace),
         Command::SweepOld(it) => Some(it.workspace),
-        Command::ChangeAgent(_)
-        | Command::EndKey(_)
-        | Command::FollowLeave(_)
-        | Command::PassAgent(_)
-        | Command::ChangeIntegration(_)
-        | Command::ChangeMandate(_)
-        | Command::ChangeMember(_)
-        | Command::ChangePassword(_)
-        | Command::InviteMember(_)
-        | Command::KeepTeam(_)
-        | Command::RemoveMember(_)
-        | Command::RemoveTeam(_)
-        | Command::ChangeSecondFactor(_)
-        | Command::ChangeSettings(_)
-        | Command::ClaimDelivery(_)
-        | Command::CreateIntegration(_)
-        | Command::CreateKey(_)
-        | Command::CreateToken(_)
-        | Command::CreateWorkspace(_)
-        | Command::EndApproval(_)
-        | Command::EndDrill(_)
-        | Command::FreezeCanary(_)
-        | Command::FinishDelivery(_)
-        | Command::FollowStop(_)
-        | Command::EndSession(_)
-        | Command::FinishSignIn(_)
-        | Command::FreezeAgent(_)
-        | Command::FreezeFleet(_)
-        | Command::LiftHold(_)
-        | Command::RestartAgent(_)
-        | Command::GrantMandate(_)
-        | Command::KeepSigningKey(_)
-        | Command::KeepTemplate(_)
-        | Command::MakeLink(_)
-        | Command::RecordRevoked(_)
-        | Command::RegisterAgent(_)
-        | Command::RegisterCallback(_)
-        | Command::RemoveAgent(_)
-        | Command::RemoveIntegration(_)
-        | Command::RemoveTemplate(_)
-        | Command::RetryDelivery(_)
-        | Command::RevokeKey(_)
-        | Command::RevokeMandate(_)
-        | Command::RevokeToken(_)
-        | Command::RotateIntegration(_)
-        | Command::TestIntegration(_)
-        | Command::Erase(_)
-        | Command::KeepTally(_)
-        | Command::RotateSigningKey(_)
-        | Command::StartSession(_)
-        | Command::TouchSession(_)
-        | Command::Verify(_)
-        | Command::Wake(_) => None,
+        Command::ChangeAgent(_) | Command::EndKey(_) | Command::FollowLeave(_) | Command::PassAgent(_)
+        | Command::ChangeIntegration(_) | Command::ChangeMandate(_) | Command::ChangeMember(_)
+        | Command::ChangePassword(_) | Command::InviteMember(_) | Command::KeepTeam(_) | Command::RemoveMember(_)
+        | Command::RemoveTeam(_) | Command::ChangeSecondFactor(_) | Command::ChangeSettings(_)
+        | Command::ClaimDelivery(_) | Command::CreateIntegration(_) | Command::CreateKey(_)
+        | Command::CreateToken(_) | Command::CreateWorkspace(_) | Command::EndApproval(_) | Command::EndDrill(_)
+        | Command::FreezeCanary(_) | Command::FinishDelivery(_) | Command::FollowStop(_) | Command::EndSession(_)
+        | Command::FinishSignIn(_) | Command::FreezeAgent(_) | Command::FreezeFleet(_) | Command::LiftHold(_)
+        | Command::RestartAgent(_) | Command::GrantMandate(_) | Command::KeepSigningKey(_)
+        | Command::KeepTemplate(_) | Command::MakeLink(_) | Command::RecordRevoked(_) | Command::RegisterAgent(_)
+        | Command::RegisterCallback(_) | Command::RemoveAgent(_) | Command::RemoveIntegration(_)
+        | Command::RemoveTemplate(_) | Command::RetryDelivery(_) | Command::RevokeKey(_)
+        | Command::RevokeMandate(_) | Command::RevokeToken(_) | Command::RotateIntegration(_)
+        | Command::TestIntegration(_) | Command::Erase(_) | Command::KeepTally(_) | Command::RotateSigningKey(_)
+        | Command::StartSession(_) | Command::TouchSession(_) | Command::Verify(_) | Command::Wake(_) => None,
     }
 }
 
