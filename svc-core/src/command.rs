@@ -9,6 +9,7 @@ use crate::rules::edge::integrations::{
 };
 use crate::rules::evidence::erase::{self, Erase};
 use crate::rules::evidence::sequence::{self, Sequence};
+use crate::rules::evidence::sweep::{self, SweepClosed, SweepJobs, SweepOld};
 use crate::rules::evidence::tally::{self, KeepTally};
 use crate::rules::gate::asked::{Question, Stands};
 use crate::rules::gate::authorize::{self, Authorize};
@@ -39,6 +40,7 @@ use crate::rules::people::applications::{
 };
 use crate::rules::people::create_workspace::{self, CreateWorkspace};
 use crate::rules::people::keys::{self, CreateKey, RevokeKey};
+use crate::rules::people::leave::{self, EndKey, FollowLeave, PassAgent};
 use crate::rules::people::links::{self, MakeLink};
 use crate::rules::people::mandates::{self, ChangeMandate, GrantMandate, Held, RevokeMandate};
 use crate::rules::people::members::{self, ChangeMember, InviteMember, MemberDone, RemoveMember};
@@ -252,6 +254,18 @@ commands! {
     TouchSession => sessions::touch_session, Done;
     /// Somebody shows a receipt.
     Verify => verify::verify, Verdict;
+    /// What follows somebody's leaving is done.
+    FollowLeave => leave::follow_leave, Done;
+    /// An agent of somebody who left passes to its sponsor.
+    PassAgent => leave::pass_agent, Done;
+    /// A key of somebody who left ends.
+    EndKey => leave::end_key, Done;
+    /// Closed actions are swept.
+    SweepClosed => sweep::sweep_closed, Done;
+    /// Calls to the outside are swept.
+    SweepJobs => sweep::sweep_jobs, Done;
+    /// Old actions lose what is personal.
+    SweepOld => sweep::sweep_old, Done;
     /// A timer is due.
     Wake => wake, Done;
 }
@@ -357,6 +371,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         Key::SignInLink(id) => links::expire_link(scope, id),
         Key::Drill(id) => drill::expire_drill(scope, id),
         Key::Hold(id) => lift::work_on(scope, id),
+        Key::Sweep(id) => sweep::end_sweep(scope, id),
         Key::Account(_)
         | Key::Activity(_)
         | Key::Agent(_)
@@ -498,5 +513,11 @@ operations! {
     StartSession => SignInStep, |Reply::SignedIn(it), _| *it;
     TouchSession => (), |Reply::Done(()), _| ();
     Verify => Verdict, |Reply::Verdict(it), _| it;
+    FollowLeave => (), |Reply::Done(()), _| ();
+    PassAgent => (), |Reply::Done(()), _| ();
+    EndKey => (), |Reply::Done(()), _| ();
+    SweepClosed => (), |Reply::Done(()), _| ();
+    SweepJobs => (), |Reply::Done(()), _| ();
+    SweepOld => (), |Reply::Done(()), _| ();
     Wake => (), |Reply::Done(()), _| ();
 }

@@ -7,11 +7,15 @@ use std::sync::Arc;
 use crate::command::{Command, EndApproval, Operation, RecordRevoked, Reply, Wake};
 use crate::refusal::Refusal;
 use crate::rules::evidence::sequence::Sequence;
+use crate::rules::evidence::sweep::{SweepClosed, SweepJobs, SweepOld};
 use crate::rules::gate::freeze::FollowStop;
+use crate::rules::people::leave::{EndKey, FollowLeave, PassAgent};
+use crate::state::evidence::Disclosure;
 use crate::state::gate::receipt::Signer;
-use crate::store::{Clock, CommitError, Committed, Found, Range, Record, Store};
+use crate::state::gate::{JOB_KEPT, OPEN_MAX, REPLAY_KEPT, Sweep};
+use crate::store::{Clock, CommitError, Committed, Found, Key, Range, Record, Store};
 use crate::turn::{Finished, Reads, Rows, Step, Turn, read};
-use crate::value::id::ulid_bits;
+use crate::value::id::{ActionId, DeliveryId, PrincipalId, WorkspaceId, ulid_bits};
 use crate::value::link::{Index, SHARDS, instant_order};
 use crate::value::seed::Seed;
 use crate::value::{Id, Span, Timestamp};
@@ -20,8 +24,8 @@ use crate::value::{Id, Span, Timestamp};
 pub const CONFLICTS_MAX: u32 = 64;
 /// How many due rows or waiting records one pass takes from one shard.
 pub const TICK_MAX: usize = 512;
-/// How long an action can be open after it was asked: the longest wait, the longest receipt, and the day to its lapse.
-const OPEN_MAX: Span = Span::hours(168 + 24 + 24);
+/// Rows that one step of a sweep looks at.
+const SWEPT_MAX: usize = 128;
 /// Rows that an engine keeps in memory.
 const ROWS_KEPT: usize = 65_536;
 
@@ -192,12 +196,13 @@ impl<S: Store, C: Clock> Engine<S, C> {
     /// revoked, and only then is the agent itself done with.
     fn due(&mut self, found: &Found) -> Result<Vec<Command>, Failure<S::Error>> {
         let mut commands = Vec::new();
-        for mut range in followed_by(found) {
+        for mut follow in followed_by(found) {
             loop {
-                let page = self.scan(&range)?;
-                commands.extend(following(&page));
-                let Some(last) = page.last().filter(|_| page.len() == range.limit) else { break };
-                range.after = Some((last.order, last.row.key));
+                let page = self.scan(&follow.range)?;
+                commands.extend(follow.commands(&page, &mut |range| self.scan(range))?);
+                if !follow.turn_page(&page) {
+                    break;
+                }
             }
         }
         commands.push(done_with(found));
@@ -213,11 +218,14 @@ impl<S: Store, C: Clock> Engine<S, C> {
     }
 }
 
-/// What ends a due row's business, after [`following`] was done: for a stop, that stop and no later one.
+/// What ends a due row's business, after what [`followed_by`] led to was done: for a stop, that stop and no later one.
 #[must_use]
 pub fn done_with(found: &Found) -> Command {
     match &found.row.record {
         Some(Record::Agent(agent)) => FollowStop { agent: agent.id, epoch: agent.epoch }.into(),
+        Some(Record::Principal(left)) => {
+            FollowLeave { left: left.id, since: left.following.unwrap_or_default() }.into()
+        }
         _ => Wake(found.row.key).into(),
     }
 }
@@ -231,23 +239,132 @@ pub fn steps_of(found: &Found) -> u32 {
     }
 }
 
-/// What may have to follow a due row: nothing, or where an agent was stopped its approvals that wait and its actions of as
-/// far back as one could still be open.
-#[must_use]
-pub fn followed_by(found: &Found) -> Vec<Range> {
-    let Some(Record::Agent(agent)) = &found.row.record else { return Vec::new() };
-    let Some(stopped) = agent.following else { return Vec::new() };
-    let actions = Range::all(Index::ActionsOf, agent.id.bits(), TICK_MAX);
-    vec![
-        Range::all(Index::WaitingOf, agent.id.bits(), TICK_MAX),
-        Range { from: ulid_bits(stopped.minus(OPEN_MAX), 0), ..actions },
-    ]
+/// Rows that something due has to be followed for, a page at a time.
+#[derive(Clone, Debug)]
+pub struct Follow {
+    /// The next page of them.
+    pub range: Range,
+    what: What,
 }
 
-/// What follows a stop for the rows that [`followed_by`] led to.
+/// What is followed.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// An agent's stop.
+    Stop,
+    /// Somebody's leaving.
+    Leave(PrincipalId),
+    /// Actions whose idempotency key is no longer kept.
+    Closed(WorkspaceId),
+    /// Actions that are older than a workspace keeps what is personal in them.
+    Old(WorkspaceId),
+    /// Calls that are older than they are kept.
+    Jobs(WorkspaceId),
+}
+
+/// What may have to follow a due row: mostly nothing. Where an agent was stopped, its approvals that wait and its actions of as
+/// far back as one could still be open; where somebody left, their agents and keys; where a workspace is swept, what is old.
 #[must_use]
-pub fn following(page: &[Found]) -> Vec<Command> {
-    let command = |found: &Found| match &found.row.record {
+pub fn followed_by(found: &Found) -> Vec<Follow> {
+    match &found.row.record {
+        Some(Record::Agent(agent)) => {
+            let Some(stopped) = agent.following else { return Vec::new() };
+            let actions = Range::all(Index::ActionsOf, agent.id.bits(), TICK_MAX);
+            let ranges = [
+                Range::all(Index::WaitingOf, agent.id.bits(), TICK_MAX),
+                Range { from: ulid_bits(stopped.minus(OPEN_MAX), 0), ..actions },
+            ];
+            ranges.into_iter().map(|range| Follow { range, what: What::Stop }).collect()
+        }
+        Some(Record::Principal(left)) => {
+            let ranges = [
+                Range::all(Index::AgentsFor, left.id.bits(), TICK_MAX),
+                Range::all(Index::KeysOf, left.workspace.bits(), TICK_MAX),
+            ];
+            ranges.into_iter().map(|range| Follow { range, what: What::Leave(left.id) }).collect()
+        }
+        Some(Record::Sweep(sweep)) => swept_by(sweep),
+        _ => Vec::new(),
+    }
+}
+
+fn swept_by(sweep: &Sweep) -> Vec<Follow> {
+    let id = sweep.workspace;
+    let actions = |last, kept: Span| {
+        let until = ulid_bits(sweep.due.minus(kept), 0);
+        Range { from: Sweep::behind(last), until, ..Range::all(Index::ActionsIn, id.bits(), SWEPT_MAX) }
+    };
+    let closed = actions(sweep.closed_to, Span::millis(OPEN_MAX.as_millis().saturating_add(REPLAY_KEPT.as_millis())));
+    let old = sweep.retention_days.map(|days| actions(sweep.erased_to, Span::hours(24 * i64::from(days))));
+    let until = instant_order(sweep.due.minus(JOB_KEPT));
+    let jobs = Range { until, ..Range::all(Index::DeliveriesOf, id.bits(), SWEPT_MAX) };
+    let all = [Some((closed, What::Closed(id))), old.map(|it| (it, What::Old(id))), Some((jobs, What::Jobs(id)))];
+    all.into_iter().flatten().map(|(range, what)| Follow { range, what }).collect()
+}
+
+impl Follow {
+    /// What is to be done for a page of [`Self::range`]; `scan` looks for more where a row alone does not tell.
+    ///
+    /// # Errors
+    /// Those of `scan`.
+    pub fn commands<E>(
+        &self,
+        page: &[Found],
+        scan: &mut impl FnMut(&Range) -> Result<Vec<Found>, E>,
+    ) -> Result<Vec<Command>, E> {
+        let behind = self.range.after.map_or(self.range.from, |(order, _)| order.saturating_add(1));
+        Ok(match self.what {
+            What::Stop => page.iter().filter_map(after_stop).collect(),
+            What::Leave(left) => page.iter().filter_map(|found| after_leave(found, left)).collect(),
+            What::Closed(workspace) => {
+                let actions = actions_of(page);
+                if actions.is_empty() { vec![] } else { vec![SweepClosed { workspace, behind, actions }.into()] }
+            }
+            What::Old(workspace) => {
+                let actions = actions_of(page);
+                let mut disclosures = Vec::new();
+                for action in &actions {
+                    let about = Disclosure::about(&action.to_string());
+                    let found = scan(&Range::all(Index::PersonalOf, about, SWEPT_MAX))?;
+                    disclosures.extend(
+                        found.iter().filter_map(
+                            |it| {
+                                if let Key::Disclosure(id) = it.row.key { Some(id) } else { None }
+                            },
+                        ),
+                    );
+                }
+                if actions.is_empty() {
+                    vec![]
+                } else {
+                    vec![SweepOld { workspace, behind, actions, disclosures }.into()]
+                }
+            }
+            What::Jobs(workspace) => {
+                let ended = |found: &Found| match &found.row.record {
+                    Some(Record::Job(job)) if job.due().is_none() => Some(job.id),
+                    _ => None,
+                };
+                let jobs: Vec<DeliveryId> = page.iter().filter_map(ended).collect();
+                if jobs.is_empty() { vec![] } else { vec![SweepJobs { workspace, jobs }.into()] }
+            }
+        })
+    }
+
+    /// Goes on behind `page`; whether there may be more.
+    pub fn turn_page(&mut self, page: &[Found]) -> bool {
+        let last = page.last().filter(|_| page.len() == self.range.limit);
+        self.range.after = last.map(|it| (it.order, it.row.key)).or(self.range.after);
+        last.is_some()
+    }
+}
+
+fn actions_of(page: &[Found]) -> Vec<ActionId> {
+    page.iter().filter_map(|it| if let Key::Action(id) = it.row.key { Some(id) } else { None }).collect()
+}
+
+fn after_stop(found: &Found) -> Option<Command> {
+    match &found.row.record {
         Some(Record::Approval(approval)) => Some(EndApproval(approval.id).into()),
         Some(Record::Action(action)) => {
             let open = action.allowed().filter(|it| it.consumed.is_none() && it.outcome.is_none());
@@ -255,8 +372,17 @@ pub fn following(page: &[Found]) -> Vec<Command> {
             unsaid.map(|_| RecordRevoked(action.id).into())
         }
         _ => None,
-    };
-    page.iter().filter_map(command).collect()
+    }
+}
+
+fn after_leave(found: &Found, left: PrincipalId) -> Option<Command> {
+    match &found.row.record {
+        Some(Record::Agent(agent)) => Some(PassAgent { agent: agent.id, left }.into()),
+        Some(Record::Credential(key)) if key.binding.principal == left && key.revoked_at.is_none() => {
+            Some(EndKey { credential: key.id, left }.into())
+        }
+        _ => None,
+    }
 }
 
 /// The sequencing of records that a scan found waiting: one command a workspace, each in the order of the index.

@@ -115,6 +115,7 @@ fn action(allowed: Allowed) -> Action {
         data: None,
         tool: None,
         payload: false,
+        replay: None,
         session: None,
         provenance: Origin {
             declared: Vec::new(),

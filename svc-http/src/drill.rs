@@ -1,7 +1,8 @@
 //! Runs drills: a canary asks, is frozen, and each place that could let it act is tried through the gate itself.
 //!
-//! A canary never has a receipt, since nothing is ever allowed to it, and has no callback: there is nothing to try there that
-//! would prove anything, so neither is in the report.
+//! A canary never has a receipt, since nothing is ever allowed to it, and has no callback, so that nobody outside is called: a
+//! receipt is tried by the number that one for its action would have, and a callback by what it would tell. A new place is a
+//! [`DrillPoint`] and a line of [`Running::run`].
 
 use svc_core::answer::Decided;
 use svc_core::command::Operation;
@@ -10,10 +11,13 @@ use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::decide::check_waits;
 use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, Started};
-use svc_core::state::gate::{Code, DrillPoint, DrillStep, Request, Verb};
+use svc_core::rules::gate::verify::{Charge, Fault, Verify};
+use svc_core::rules::read::get_action;
+use svc_core::state::gate::{Action, Code, DrillPoint, DrillStep, Request, Verb};
 use svc_core::value::Timestamp;
+use svc_core::value::digest::Digest;
 use svc_core::value::domain::Domain;
-use svc_core::value::id::ApprovalId;
+use svc_core::value::id::{ActionId, ApprovalId, ReceiptId};
 use svc_core::value::money::Amount;
 use svc_core::value::text::Label;
 use svc_store::{Gate, StoreError};
@@ -52,6 +56,12 @@ impl Running {
             let got = self.approve(approval)?;
             steps.push(self.step(DrillPoint::Approve, Kind::NotAllowed.row().type_, got, asked));
         }
+        let asked = self.gate.now();
+        let got = self.verify(before.action()).await?;
+        steps.push(self.step(DrillPoint::Verify, Fault::UnknownReceipt.as_str(), got, asked));
+        let asked = self.gate.now();
+        let got = self.told(before.id())?;
+        steps.push(self.step(DrillPoint::Callback, Verb::Deny.as_str(), got, asked));
         let contained_ms = self.gate.now().since(since).as_millis().max(0);
         self.submit(EndDrill { drill, steps, contained_ms }).await.map(drop)
     }
@@ -83,6 +93,24 @@ impl Running {
             Err(Failure::Refused(refusal)) => Ok(refusal.kind().row().type_),
             Err(failure) => Err(failure),
         }
+    }
+}
+
+impl Running {
+    /// What is said of a receipt for what the canary asked, whose signature would be good.
+    async fn verify(&self, action: &Action) -> Result<&'static str, Failure<StoreError>> {
+        let payment = action.payment.as_ref();
+        let charge =
+            payment.map(|it| Charge { amount: it.amount, currency: it.currency, domain: Some(it.domain.clone()) });
+        let (receipt, digest, body) = (ReceiptId::from(action.id), action.digest, Digest::of("a drill"));
+        let verdict = self.submit(Verify { receipt, digest, charge, kind: None, key: None, body }).await?;
+        Ok(verdict.fault.map_or("valid", Fault::as_str))
+    }
+
+    /// What a callback would be told of what the canary asked.
+    fn told(&self, action: ActionId) -> Result<&'static str, Failure<StoreError>> {
+        let canary = self.started.canary;
+        Ok(self.gate.read(|scope| get_action(scope, &canary, action))?.verb().as_str())
     }
 }
 

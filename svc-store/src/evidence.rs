@@ -7,11 +7,9 @@ use std::sync::Arc;
 
 use svc_core::engine::Failure;
 use svc_core::refusal::Refusal;
-use svc_core::rules::evidence::erase::{Erase, Target};
 use svc_core::rules::evidence::proof::{self, Proof};
-use svc_core::rules::people::by::By;
 use svc_core::state::evidence::bundle::{
-    BundleKey, Disclosed, Head, RECORDS_MAX, Range as Stretch, foot_text, path_text, receipt_text, seal_text,
+    BundleKey, Disclosed, Head, Range as Stretch, foot_text, path_text, receipt_text, seal_text,
 };
 use svc_core::state::evidence::merkle::leaf_hash;
 use svc_core::state::evidence::note::Checkpoint;
@@ -137,7 +135,7 @@ impl Gate {
             None => None,
         };
         let (from, end) = self.stretch(wanted, &chain)?;
-        let to = end.min(from.saturating_add(RECORDS_MAX));
+        let to = end.min(from.saturating_add(self.bundle_max()));
         let range = Stretch { from, to, complete: wanted.agent.is_none() };
         let rows = self.signing_keys()?;
         let keys: Vec<BundleKey> = rows.iter().filter_map(BundleKey::of).collect();
@@ -166,39 +164,6 @@ impl Gate {
             step: Step::Head(head.text()),
             first: true,
         })
-    }
-
-    /// Erases the personal texts of an action or of a person, on behalf of `by`: records stay, so that the tree stays whole, and
-    /// what they commit to can be shown by nobody. Gives how many rows lost their texts.
-    ///
-    /// # Errors
-    /// `forbidden` where `by` may not, `not_found` where there is no such action; the store does not answer.
-    pub fn erase(&self, workspace: WorkspaceId, by: &By, target: Target) -> Result<u64, Failed> {
-        let lists = match target {
-            Target::Action(id) => vec![(Index::PersonalOf, Disclosure::about(&id.to_string()))],
-            Target::Principal(id) => {
-                vec![(Index::PersonalOf, Disclosure::about(&id.to_string())), (Index::PersonalBy, id.bits())]
-            }
-        };
-        let mut erased: u64 = 0;
-        for (index, prefix) in lists {
-            loop {
-                let found = self.scan(&Range::all(index, prefix, PAGE))?;
-                let ids = found.iter().filter_map(|it| match it.row.key {
-                    Key::Disclosure(id) => Some(id),
-                    _ => None,
-                });
-                let disclosures: Vec<EvidenceId> = ids.collect();
-                let (more, erase) =
-                    (disclosures.len() == PAGE, Erase { workspace, by: by.clone(), target, disclosures });
-                let done = self.execute(erase)?;
-                erased = erased.saturating_add(done);
-                if !more || done == 0 {
-                    break;
-                }
-            }
-        }
-        Ok(erased)
     }
 
     /// Which records: their numbers from the first to behind the last.
@@ -299,8 +264,8 @@ pub struct Bundle {
     gate: Gate,
     wanted: Wanted,
     chain: Arc<Chain>,
-    range: Stretch,
-    cursor: Option<String>,
+    pub(crate) range: Stretch,
+    pub(crate) cursor: Option<String>,
     /// What later members need of the records: a few dozen bytes each.
     held: Vec<Kept>,
     hash: Hasher,

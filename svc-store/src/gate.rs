@@ -10,6 +10,7 @@ use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::read::{find_binding, get_action};
+use svc_core::state::evidence::bundle::RECORDS_MAX;
 use svc_core::state::gate::receipt::{PublicKey, PublicKeys, Signer};
 use svc_core::state::gate::{OutcomeStatus, Request};
 use svc_core::state::people::{Binding, Purpose, SigningKey, SigningUse};
@@ -21,6 +22,7 @@ use svc_core::value::id::ActionId;
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
 use tokio::sync::oneshot;
+use tokio::task::coop::unconstrained;
 
 use crate::backend::Backend;
 use crate::bindings::Bindings;
@@ -47,11 +49,13 @@ pub struct Settings {
     pub timers: bool,
     /// The key that secrets of integrations and of accounts are sealed under. Without one there are none.
     pub vault: Option<MasterKey>,
+    /// Records of one evidence bundle at most; the next one goes on behind it.
+    pub bundle_max: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { queue_max: 4_096, batch_max: 256, rows_kept: 65_536, timers: true, vault: None }
+        Self { queue_max: 4_096, batch_max: 256, rows_kept: 65_536, timers: true, vault: None, bundle_max: RECORDS_MAX }
     }
 }
 
@@ -77,6 +81,7 @@ pub(crate) struct Core {
     feed: Arc<Feed>,
     bindings: Bindings,
     vault: Option<MasterKey>,
+    bundle_max: u64,
 }
 
 impl Gate {
@@ -131,9 +136,19 @@ impl Gate {
         let readers = Bounded::new(backend);
         let lanes = Lanes::start(readers.backend(), &clock, &feed, &settings)?;
         let readers = Box::new(readers);
-        let vault = settings.vault;
+        let (vault, bundle_max) = (settings.vault, settings.bundle_max.clamp(1, RECORDS_MAX));
         let newest = Newest::default();
-        let core = Arc::new(Core { lanes, readers, clock, newest, signer, feed, bindings: Bindings::default(), vault });
+        let core = Arc::new(Core {
+            lanes,
+            readers,
+            clock,
+            newest,
+            signer,
+            feed,
+            bindings: Bindings::default(),
+            vault,
+            bundle_max,
+        });
         // A store that does not answer yet decides nothing either.
         let _ = core.look_back();
         let timers = if settings.timers { Some(Timers::start(Arc::clone(&core))?) } else { None };
@@ -146,7 +161,8 @@ impl Gate {
     /// [`Failure`]. Nothing happened, unless the commit is [`CommitError::Unknown`]: then nobody knows, and the same request
     /// with the same idempotency key tells.
     pub fn execute<O: Operation>(&self, operation: O) -> Result<O::Answer, Failure<StoreError>> {
-        pollster::block_on(self.submit(operation))
+        // A task of tokio has a budget of polls: once that is used up, what it blocks on would never be ready.
+        pollster::block_on(unconstrained(self.submit(operation)))
     }
 
     /// Queues `operation` at once; the future, on any executor, is its answer. Dropping the future does not undo it.
@@ -373,6 +389,11 @@ impl Gate {
     /// The gate has no master key, or key, purpose or text is another one.
     pub fn open_sealed(&self, purpose: &str, sealed: &str) -> Result<Secret<Vec<u8>>, Failure<StoreError>> {
         self.vault().and_then(|it| it.open(purpose, sealed)).map_err(Failure::Load)
+    }
+
+    /// Records of one evidence bundle at most.
+    pub(crate) fn bundle_max(&self) -> u64 {
+        self.core().bundle_max
     }
 
     fn vault(&self) -> Result<&MasterKey, StoreError> {

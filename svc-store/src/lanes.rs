@@ -110,6 +110,7 @@ impl Drop for Lanes {
 }
 
 /// The workspace a command names, where it names one.
+#[rustfmt::skip] // one line a command would be more than can be read at once
 fn workspace_of(command: &Command) -> Option<WorkspaceId> {
     match command {
         Command::Authorize(it) => Some(it.caller().workspace),
@@ -132,6 +133,9 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
         Command::CreateApplication(it) => Some(it.by.workspace),
         Command::DenyApplication(it) => Some(it.by.workspace),
         Command::WithdrawApplication(it) => Some(it.by.workspace),
+        Command::SweepClosed(it) => Some(it.workspace),
+        Command::SweepJobs(it) => Some(it.workspace),
+        Command::SweepOld(it) => Some(it.workspace),
         // Any other names none, or is rare enough for the first lane.
         _ => None,
     }

@@ -33,6 +33,7 @@
 mod backend;
 mod bindings;
 mod clock;
+mod erasure;
 mod error;
 pub mod evidence;
 mod feed;

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use svc_core::command::Command;
-use svc_core::engine::{Failure, done_with, followed_by, following, sequences, steps_of};
+use svc_core::engine::{Failure, Follow, done_with, followed_by, sequences, steps_of};
 use svc_core::refusal::Kind;
 use svc_core::store::{Found, Range};
 use svc_core::value::Timestamp;
@@ -79,8 +79,8 @@ fn wake(core: &Core, shard: u128) -> Result<(), Failure<StoreError>> {
         let mut commands = Vec::with_capacity(due.len());
         for found in &due {
             let mut done = true;
-            for range in followed_by(found) {
-                done &= follow(core, range)?;
+            for rest in followed_by(found) {
+                done &= follow(core, rest)?;
             }
             // Steps of one hold are commits of their own: each is as large as a commit may be.
             for _ in 1..steps_of(found) {
@@ -96,14 +96,15 @@ fn wake(core: &Core, shard: u128) -> Result<(), Failure<StoreError>> {
     Ok(())
 }
 
-/// Does what follows a stop for the rows of a range, before the agent itself is done with; whether all of it was.
-fn follow(core: &Core, mut range: Range) -> Result<bool, Failure<StoreError>> {
+/// Does what follows for the rows of a range, before the due row itself is done with; whether all of it was.
+fn follow(core: &Core, mut rest: Follow) -> Result<bool, Failure<StoreError>> {
     let mut done = true;
     loop {
-        let page = scan(core, &range)?;
-        let Some(last) = page.last() else { return Ok(done) };
-        range.after = Some((last.order, last.row.key));
-        done &= run(core, following(&page))?;
+        let page = scan(core, &rest.range)?;
+        done &= run(core, rest.commands(&page, &mut |range| scan(core, range))?)?;
+        if !rest.turn_page(&page) {
+            return Ok(done);
+        }
     }
 }
 

@@ -374,17 +374,20 @@ fn a_pass_does_what_is_due() {
     let allowed = gate.execute(ask(agents[0], payment(100, "EUR", "shop.example.com"))).unwrap();
     let waiting = Range::all(Index::Unplaced, shard(agents[0].workspace), 100);
     assert!(!gate.scan(&waiting).unwrap().is_empty());
-    let next = gate.tick().unwrap().expect("the reservation has a timer");
+    let swept = gate.tick().unwrap().expect("the workspace is swept daily");
     assert!(gate.scan(&waiting).unwrap().is_empty());
     let placed = gate.scan(&Range::all(Index::LedgerOf, agents[0].workspace.bits(), 100)).unwrap();
     let orders: Vec<u128> = placed.iter().map(|found| found.order).collect();
     assert_eq!(orders, (0..placed.len() as u128).collect::<Vec<_>>());
+    clock.advance(swept.since(clock.now()));
+    let next = gate.tick().unwrap().expect("the reservation has a timer");
     clock.advance(next.since(clock.now()));
-    assert_eq!(gate.tick().unwrap(), None);
+    let swept = gate.tick().unwrap().expect("the next day's sweep");
+    assert!(swept > next);
     let action = gate.read(|scope| svc_core::rules::read::get_action(scope, &agents[0], allowed.id())).unwrap();
     assert_eq!(action.status(), Status::Lapsed);
     clock.advance(Span::hours(1));
-    assert_eq!(gate.tick().unwrap(), None);
+    assert_eq!(gate.tick().unwrap(), Some(swept));
 }
 
 /// The gate's own thread follows up on a stopped agent without being called, and listeners hear of both commits.
@@ -424,6 +427,20 @@ fn a_key_works_as_soon_as_it_is_made() {
 }
 
 /// The handle goes anywhere.
+/// An embedder may block on the gate within a task of tokio as often as it likes, though such a task may poll only so often.
+#[test]
+fn a_task_may_block_on_the_gate_without_end() {
+    let Setup { gate, agents, .. } = setup(1, manual(), |_| None);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (tell, told) = sync_channel(1);
+    thread::spawn(move || {
+        let asked =
+            runtime.block_on(async { (0..300).map(|_| gate.execute(ask(agents[0], request("crm.read")))).count() });
+        tell.send(asked).unwrap();
+    });
+    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(300));
+}
+
 #[test]
 fn a_gate_is_send_and_sync() {
     fn anywhere<T: Clone + Send + Sync + 'static>() {}

@@ -52,6 +52,8 @@ pub struct Plan {
     pub clock: FakeClock,
     /// Who knows the addresses of hosts; the system where nobody is named.
     pub names: Option<Arc<Names>>,
+    /// Records of one evidence bundle at most; the product's own bound where none is named.
+    pub bundle_max: Option<u64>,
     memory: MemoryStore,
 }
 
@@ -64,7 +66,7 @@ impl Default for Plan {
         (config.limits.gateway_per_minute, config.limits.token_per_minute) = (1_000_000, 1_000_000);
         config.limits.sign_in_per_minute = 1_000_000;
         let (clock, memory) = (FakeClock::default(), MemoryStore::new());
-        Self { settings, config, directory: None, clock, names: None, memory }
+        Self { settings, config, directory: None, clock, names: None, bundle_max: None, memory }
     }
 }
 
@@ -109,6 +111,7 @@ impl Site {
         let (clock, fault, seed) = (plan.clock, FaultSwitch::default(), [7; 32]);
         let mut settings = svc_store::Settings::default();
         settings.timers = false;
+        settings.bundle_max = plan.bundle_max.unwrap_or(settings.bundle_max);
         settings.vault = Some(MasterKey::new(Secret::new([8; 32])));
         let base_url = BaseUrl::parse(BASE_URL).expect("a base address");
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -4,10 +4,13 @@
 use serde_json::{Value, json};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
+use svc_core::state::gate::Action;
 use svc_core::state::people::{Plan, Role, TokenScope};
-use svc_core::value::Span;
+use svc_core::value::id::{ActionId, ulid_bits};
+use svc_core::value::{Id as _, Span};
 use svc_tests::client::{Client, Got};
 use svc_tests::people::Person;
+use svc_tests::requests::{WIDE, payment, text};
 use svc_tests::site::Site;
 
 /// A site, a signed-in person and a connection.
@@ -489,4 +492,21 @@ async fn a_member_reaches_only_their_own_agents() {
         desk.ask("POST", &format!("agents/{own}/mandates"), json!({ "template": "crm-read" })).await.status,
         403
     );
+}
+
+/// However much an agent did in a month, its `spend` is told, and adds up all of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn spend_adds_up_a_month_of_any_length() {
+    let site = Site::start().await;
+    let (admin, agent, mut client) = (site.member(Role::Admin), site.agent(&[WIDE]), site.client().await);
+    let one = client.authorize(&agent.key, &payment(100)).await.ok();
+    let id = ActionId::parse(text(&one["id"])).unwrap();
+    let row = site.gate.read(|scope| scope.get::<Action>(id)).unwrap().unwrap();
+    for n in 1..=50_500_u128 {
+        site.plant(Action { id: ActionId::from_bits(ulid_bits(row.created_at, n)), ..Action::clone(&row) });
+    }
+    let path = format!("/api/w/{}/agents/{}", site.workspace(), agent.id);
+    let item = admin.ask(&mut client, "GET", &path, None).await.ok();
+    assert_eq!(item["spend"], json!([{ "currency": "EUR", "reserved": 5_050_100, "settled": 0 }]));
+    site.stop().await;
 }

@@ -46,6 +46,8 @@ async fn a_machine_runs_a_drill() {
             (&json!("authorize"), &json!("approval_required")),
             (&json!("authorize"), &json!("agent_frozen")),
             (&json!("approve"), &json!("not_allowed")),
+            (&json!("verify"), &json!("unknown_receipt")),
+            (&json!("callback"), &json!("deny")),
         ]
     );
     assert!(report["containedMs"].as_i64().unwrap() >= 0);

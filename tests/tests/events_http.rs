@@ -7,12 +7,19 @@
     reason = "a test may panic"
 )]
 
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::people::by::By;
 use svc_core::state::evidence::Chain;
 use svc_core::state::gate::Agent as AgentRow;
 use svc_core::state::people::{Member, Principal, Role, Session};
 use svc_core::store::Row;
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
+use svc_core::value::text::Note;
+use svc_tests::client::PATIENCE;
 use svc_tests::people::{Person, ask};
 use svc_tests::requests::{CRM, OFFICE, payment, payment_to, text, update};
 use svc_tests::site::{Agent, Site};
@@ -244,5 +251,90 @@ async fn bad_places_and_too_many_streams_are_refused() {
         again = person.ask(&mut client, "HEAD", &path, None).await.status;
     }
     assert_eq!(again, 200);
+    site.stop().await;
+}
+
+/// A kill owner hears that their agent was frozen, whatever their role, and nothing else of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_owner_is_told_of_freezes() {
+    let site = Site::start().await;
+    let (own, other) = (site.agent(&[CRM]), site.agent(&[CRM]));
+    let killer = site.member(Role::Analyst);
+    site.plant(AgentRow { kill_owner: Some(killer.principal), ..row::<AgentRow>(&site, own.id) });
+    place(&site);
+    let mut watch = Watch::open(&site, &killer.sid, None).await;
+    for agent in [&other, &own] {
+        let (workspace, reason) = (site.workspace(), Note::parse("odd").unwrap());
+        site.gate.execute(FreezeAgent { workspace, agent: agent.id, by: By::Program, reason }).unwrap();
+    }
+    act(&site, &other).await;
+    place(&site);
+    let told = watch.next().await.unwrap();
+    assert_eq!(named(&told), ("agent.frozen", own.id.to_string().as_str()));
+    assert_eq!(watch.next().await.unwrap().name, "action.decided", "an analyst hears of actions");
+    site.stop().await;
+}
+
+/// A stream over HTTP/2 and what has come of it.
+struct Stream {
+    body: hyper::body::Incoming,
+    text: String,
+}
+
+impl Stream {
+    /// Reads on until `id` was told.
+    async fn hear(&mut self, id: &str) {
+        while !self.text.contains(id) {
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.expect("in time");
+            let frame = frame.expect("it goes on").expect("a frame");
+            self.text.push_str(std::str::from_utf8(frame.data_ref().expect("data")).unwrap());
+        }
+    }
+}
+
+/// Over HTTP/2 streams and other requests share one connection: each watcher hears of all, one that hangs up ends alone, and
+/// one who comes back goes on from where they were.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_share_an_http_2_connection() {
+    let site = Site::start().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[CRM]));
+    place(&site);
+    let socket = TokioIo::new(tokio::net::TcpStream::connect(site.address).await.unwrap());
+    let (send, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), socket).await.unwrap();
+    let driver = tokio::spawn(connection);
+    let get = |path: &str, last: Option<u64>| {
+        let uri = format!("http://gate.example.com/api/w/{}/{path}", site.workspace());
+        let mut request = hyper::Request::builder().uri(uri).header("cookie", format!("__Host-sid={}", owner.sid));
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        let mut send = send.clone();
+        let request = request.body(Empty::<Bytes>::new()).unwrap();
+        async move { send.send_request(request).await.unwrap() }
+    };
+    let open = async |last| {
+        let got = get("events", last).await;
+        assert_eq!((got.status(), got.version()), (hyper::StatusCode::OK, hyper::Version::HTTP_2));
+        assert_eq!(got.headers()["content-type"], "text/event-stream");
+        Stream { body: got.into_body(), text: String::new() }
+    };
+    let (mut one, mut other) = (open(None).await, open(None).await);
+    let first = act(&site, &agent).await;
+    place(&site);
+    one.hear(&first).await;
+    other.hear(&first).await;
+    drop(one);
+    let second = act(&site, &agent).await;
+    place(&site);
+    other.hear(&second).await;
+    assert_eq!(get("agents", None).await.status(), hyper::StatusCode::OK);
+    let last = site.ledger().iter().filter_map(|it| it.place.as_ref().map(|it| it.seq)).max();
+    let third = act(&site, &agent).await;
+    place(&site);
+    let mut back = open(last).await;
+    back.hear(&third).await;
+    assert!(!back.text.contains(&first) && !back.text.contains(&second), "{}", back.text);
+    driver.abort();
+    site.audit();
     site.stop().await;
 }

@@ -3,13 +3,20 @@
 
 use serde_json::Value;
 use svc_core::rules::evidence::erase::Target;
+use svc_core::rules::gate::decide::{Choice, DecideApproval};
+use svc_core::rules::people::applications::{CreateApplication, DenyApplication};
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::members::RemoveMember;
+use svc_core::state::evidence::Entry;
 use svc_core::state::evidence::bundle::Verdict;
 use svc_core::state::evidence::note::Checkpoint;
+use svc_core::state::gate::Tier;
 use svc_core::state::gate::receipt::PublicKey;
-use svc_core::state::people::Purpose;
-use svc_core::testing::world::payment;
+use svc_core::state::people::{Application, Change, Principal, Purpose, Role};
+use svc_core::store::Record;
+use svc_core::testing::world::{payment, request};
 use svc_core::value::Span;
+use svc_core::value::text::Note;
 use svc_store::evidence::Wanted;
 use svc_tests::evidence::{Ledger, check};
 
@@ -205,4 +212,63 @@ fn an_erasure_leaves_the_tree_whole() {
     assert!(text.contains("\"kind\":\"erasure\""));
     let stranger = Target::Action(svc_core::value::Id::from_bits(77));
     assert!(ledger.gate.erase(workspace, &By::Program, stranger).is_err());
+}
+
+/// What a person wrote and what they are called is gone from every row once they have left and are erased, also from approvals,
+/// applications and their own row; the ledger stays whole, and what others wrote stays.
+#[test]
+fn a_person_is_erased_everywhere() {
+    let mut ledger = Ledger::new();
+    let workspace = ledger.agent.workspace;
+    let (person, other) = (ledger.world.person(Role::Admin), ledger.world.person(Role::Admin));
+    let address = ledger.world.row::<Principal>(person.principal).email.clone();
+    let note = |text: &str| Some(Note::parse(text).unwrap());
+    let asked: Vec<_> = (0..3).map(|_| ledger.world.authorize(&ledger.agent, request("crm.read")).id()).collect();
+    for (action, by, choice, said) in [
+        (asked[0], person, Choice::Approve, "private word one"),
+        (asked[1], person, Choice::Deny, "private word two"),
+        (asked[2], other, Choice::Deny, "a word of another"),
+    ] {
+        let decide = ledger.world.decision(&by, action, choice);
+        ledger.world.run(DecideApproval { note: note(said), ..decide }).unwrap();
+    }
+    let change = Change::Tier { agent: ledger.agent.agent, tier: Tier::Trusted };
+    let reason = note("private word three").unwrap();
+    let own = ledger.world.run(CreateApplication { by: person, change: change.clone(), reason }).unwrap().id;
+    let reason = note("a reason of another").unwrap();
+    let application = ledger.world.run(CreateApplication { by: other, change, reason }).unwrap().id;
+    ledger.world.run(DenyApplication { by: person, application, note: note("private word four") }).unwrap();
+
+    let erase =
+        |ledger: &Ledger| ledger.gate.erase(workspace, &By::Program, Target::Principal(person.principal)).unwrap();
+    assert!(erase(&ledger) > 0);
+    assert_eq!(ledger.world.row::<Principal>(person.principal).email, address, "a member is reached there");
+    let by = By::Person(other);
+    ledger.world.run(RemoveMember { workspace, by, principal: person.principal }).unwrap();
+    ledger.world.advance(Span::seconds(1));
+    erase(&ledger);
+    let rows = ledger.world.dump();
+    assert!(!rows.contains("private word") && !rows.contains(address.as_str()), "something of theirs is left");
+    assert!(rows.contains("a word of another") && rows.contains("a reason of another"));
+    assert_eq!(ledger.world.row::<Application>(own).reason.as_str(), "[erased]");
+    assert!(ledger.world.row::<Principal>(person.principal).email.as_str().ends_with("@erased.invalid"));
+    assert!(ledger.gate.is_whole(workspace).unwrap());
+    assert_eq!(check(&ledger.bundle(&ledger.all())).verdict, Verdict::Whole);
+    assert_eq!(erase(&ledger), 0, "once");
+    let stranger = Target::Principal(svc_core::value::Id::from_bits(77));
+    assert!(ledger.gate.erase(workspace, &By::Program, stranger).is_err());
+}
+
+/// A record that was altered in the store is found by the check that an erasure makes.
+#[test]
+fn an_altered_ledger_is_not_whole() {
+    let mut ledger = Ledger::new();
+    ledger.live();
+    ledger.world.advance(Span::seconds(1));
+    let workspace = ledger.agent.workspace;
+    assert!(ledger.gate.is_whole(workspace).unwrap());
+    let rows = ledger.world.rows();
+    let id = rows.iter().find_map(|(.., it)| if let Record::Entry(it) = it { Some(it.id) } else { None }).unwrap();
+    ledger.world.edit::<Entry>(id, |it| it.kind = "agent.removed".into());
+    assert!(!ledger.gate.is_whole(workspace).unwrap());
 }

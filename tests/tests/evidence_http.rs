@@ -171,3 +171,32 @@ async fn a_rotation_counts_without_a_restart() {
     let accepted = client.verify(&body(&again["receipt"])).await.ok();
     assert_eq!(accepted["valid"], true, "{accepted}");
 }
+
+/// A ledger of more records than a bundle holds is taken away in several, each whole in itself, one after the other without a
+/// gap; the bound is the server's.
+#[tokio::test]
+async fn a_long_ledger_is_taken_away_in_parts() {
+    let site = Site::with(|plan| plan.bundle_max = Some(4)).await;
+    let (mut client, agent, key) = (site.client().await, site.agent(&[WIDE]), site.key(KeyScope::Admin));
+    for amount in 1..=7 {
+        client.authorize(&agent.key, &payment(amount)).await.ok();
+    }
+    site.gate.tick().unwrap();
+    let size = site.ledger().len();
+    let (mut path, mut seqs, mut parts) = ("/v1/evidence".to_owned(), Vec::new(), 0);
+    loop {
+        let got = ask(&mut client, &path, &key).await;
+        let report = check(got.text().as_bytes());
+        assert_eq!(report.verdict, Verdict::Whole, "{:?}", report.fault);
+        let bundle = got.json();
+        let records = bundle["records"].as_array().unwrap();
+        assert!(records.len() <= 4 && !records.is_empty(), "{bundle}");
+        seqs.extend(records.iter().map(|it| it["seq"].as_u64().unwrap()));
+        parts += 1;
+        let next = bundle["nextCursor"].as_str().map(str::to_owned);
+        assert_eq!(bundle["truncated"], next.is_some());
+        let Some(next) = next else { break };
+        path = format!("/v1/evidence?cursor={next}");
+    }
+    assert_eq!((seqs, parts), ((0..size as u64).collect(), size.div_ceil(4)));
+}

@@ -8,25 +8,27 @@
     reason = "a test may panic"
 )]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::fleet::Fleet;
+use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
 use svc_core::state::gate::{Agent, Verb};
 use svc_core::state::people::{Role, Roster, Selector, TokenScope};
-use svc_core::store::Row;
+use svc_core::store::{Row, Store};
 use svc_core::testing::people;
 use svc_core::testing::world::request;
 use svc_core::value::Id as _;
-use svc_core::value::id::AgentId;
+use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::text::Note;
-use svc_store::FleetRequest;
+use svc_store::{Backend as _, FleetRequest, SqliteStore};
 use svc_tests::client::{Client, Got, bearer};
 use svc_tests::requests::{CRM, WIDE, payment};
-use svc_tests::site::Site;
+use svc_tests::site::{Agent as SiteAgent, Site};
 
 fn note() -> Note {
     Note::parse("a leak").unwrap()
@@ -91,6 +93,10 @@ async fn a_machine_counts_confirms_and_freezes() {
     assert_eq!((past.status, &past.json()["pending"], &past.json()["count"]), (202, &json!(true), &json!(1)));
     let path = format!("/v1/admin/agents/{}/freeze", agents[0].id);
     let again = machine(&mut client, &token, &path, &json!({ "reason": "y" })).await.ok();
+    assert_eq!(
+        (&again["standing"], &again["tier"], &again["waiting"]),
+        (&json!("frozen"), &json!("standard"), &json!(0))
+    );
     assert!(again["frozen"]["by"].as_str().unwrap().starts_with("token:"), "{again}");
     assert!(again["frozen"]["byId"].as_str().unwrap().starts_with("stk_"), "{again}");
     site.advance(svc_core::value::Span::seconds(1));
@@ -135,32 +141,28 @@ async fn a_person_freezes_lifts_and_restarts() {
     site.stop().await;
 }
 
-/// Ten thousand agents in one call, by one commit, while the gate answers another one.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_are_frozen_in_one_call() {
-    const FLEET: u128 = 10_000;
-    let site = Site::start().await;
-    let (like, other) = (site.agent(&[CRM]), site.agent(&[CRM]));
-    let workspace = site.workspace();
-    let mut store = site.memory();
-    let row = |key| svc_core::store::Store::load(&mut site.memory(), &[key]).unwrap().remove(0).record.unwrap();
-    let (agent, roster) = (row(Agent::key(like.id)), row(Roster::key(workspace)));
+/// How many agents a fleet has.
+const FLEET: u128 = 10_000;
+
+/// Puts a fleet of copies of an agent into a store.
+fn crowd<S: Store>(store: &mut S, workspace: WorkspaceId, like: AgentId) -> Vec<AgentId> {
+    let mut row = |key| store.load(&[key]).ok().unwrap().remove(0).record.unwrap();
+    let (agent, roster) = (row(Agent::key(like)), row(Roster::key(workspace)));
     let (agent, roster) = (Agent::peel(&agent).unwrap(), Roster::peel(&roster).unwrap());
     let ids: Vec<AgentId> = (1..=FLEET).map(|it| AgentId::from_bits((1 << 100) + it)).collect();
     let rows = ids.iter().map(|id| Agent::wrap(Agent { id: *id, ..Agent::clone(agent) }.into()));
     let agents = roster.agents + u32::try_from(FLEET).unwrap();
     let guard = Roster::wrap(Roster { agents, ..Roster::clone(roster) }.into());
-    people::write(&mut store, rows.chain([guard]).collect());
+    people::write(store, rows.chain([guard]).collect());
+    ids
+}
+
+/// Freezes a fleet in one call while another agent asks, and tells what it took.
+fn freeze_them(site: &Site, ids: &[AgentId], other: &SiteAgent, store: &str) {
     let (gate, over) = (site.gate.clone(), AtomicBool::new(false));
     let selector = Selector { agents: Some(ids.iter().copied().collect()), ..Selector::default() };
-    let request_of = FleetRequest {
-        workspace,
-        by: By::Program,
-        selector,
-        reason: note(),
-        confirm: i64::try_from(FLEET).ok(),
-        seen: None,
-    };
+    let (workspace, by, reason) = (site.workspace(), By::Program, note());
+    let request_of = FleetRequest { workspace, by, selector, reason, confirm: i64::try_from(FLEET).ok(), seen: None };
     let (took, answered, longest) = std::thread::scope(|threads| {
         let others = threads.spawn(|| {
             let (mut answered, mut longest) = (0_u32, Duration::ZERO);
@@ -174,14 +176,124 @@ async fn ten_thousand_are_frozen_in_one_call() {
             (answered, longest)
         });
         let began = Instant::now();
-        let Fleet::Frozen(done) = gate.freeze_fleet(&request_of).unwrap() else { panic!("frozen") };
+        let frozen = gate.freeze_fleet(&request_of);
         let took = began.elapsed();
         over.store(true, Ordering::SeqCst);
+        let Fleet::Frozen(done) = frozen.unwrap() else { panic!("frozen") };
         assert_eq!((u128::from(done.count), u128::from(done.frozen), done.hold), (FLEET, FLEET, None));
         let (answered, longest) = others.join().unwrap();
         (took, answered, longest)
     });
-    println!("10,000 agents frozen in {took:?}; {answered} answers meanwhile, the slowest after {longest:?}");
+    println!("{store}: 10,000 agents frozen in {took:?}; {answered} answers meanwhile, the slowest after {longest:?}");
     assert!(answered > 0, "the gate answers others meanwhile");
+}
+
+/// Ten thousand agents in one call, by one commit, while the gate answers another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_are_frozen_in_one_call() {
+    let site = Site::start().await;
+    let (like, other) = (site.agent(&[CRM]), site.agent(&[CRM]));
+    let ids = crowd(&mut site.memory(), site.workspace(), like.id);
+    freeze_them(&site, &ids, &other, "in memory");
+    site.stop().await;
+}
+
+/// The same in SQLite, where the one commit is one transaction.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_are_frozen_in_one_transaction() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site::with(|plan| plan.directory = Some(folder.path().to_owned())).await;
+    let (like, other) = (site.agent(&[CRM]), site.agent(&[CRM]));
+    let mut beside = SqliteStore::open(folder.path()).unwrap().writer().unwrap();
+    let ids = crowd(&mut beside, site.workspace(), like.id);
+    drop(beside);
+    freeze_them(&site, &ids, &other, "SQLite");
+    site.stop().await;
+}
+
+/// Ends the askers of a trial, also where it panics.
+struct Over<'a>(&'a AtomicUsize);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(usize::MAX, Ordering::SeqCst);
+    }
+}
+
+/// In each of a thousand trials an agent is frozen while four askers ask as it without a pause. Whatever was asked after the
+/// freeze was answered is refused; and some was allowed before, so that each trial is one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_asked_after_a_freezes_answer_is_allowed() {
+    const TRIALS: usize = 1_000;
+    const ASKERS: usize = 4;
+    let site = Site::start().await;
+    let agents: Vec<SiteAgent> = (0..TRIALS).map(|_| site.agent(&[CRM])).collect();
+    let (gate, workspace, began) = (&site.gate, site.workspace(), Instant::now());
+    // Which trial runs, and in how many the freeze has been answered.
+    let (current, answered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (tell, told) = mpsc::sync_channel::<(usize, bool, Verb)>(256);
+    let asked = std::thread::scope(|threads| {
+        for _ in 0..ASKERS {
+            let (tell, agents, current, answered) = (tell.clone(), &agents, &current, &answered);
+            threads.spawn(move || {
+                while let Some((trial, agent)) = agents.iter().enumerate().nth(current.load(Ordering::SeqCst)) {
+                    let after = answered.load(Ordering::SeqCst) > trial;
+                    let asking = Authorize::new(agent.caller, request("crm.update"), gate.fresh_salt().unwrap());
+                    if tell.send((trial, after, gate.execute(asking).unwrap().verb())).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        // Askers that wait with an answer are let go once nobody listens.
+        let (_over, told) = (Over(&current), told);
+        let mut asked = 0_u32;
+        let mut next = |trial: usize, after: bool| loop {
+            let (of, was_after, verb) = told.recv().unwrap();
+            asked += 1;
+            assert!(!was_after || verb == Verb::Deny, "trial {of}: {verb:?} after the freeze's answer");
+            if (of, was_after) == (trial, after) {
+                return verb;
+            }
+        };
+        for (trial, agent) in agents.iter().enumerate() {
+            assert_eq!(next(trial, false), Verb::Allow, "nothing stops it yet");
+            let freeze = FreezeAgent { workspace, agent: agent.id, by: By::Program, reason: note() };
+            gate.execute(freeze).unwrap();
+            answered.store(trial + 1, Ordering::SeqCst);
+            for _ in 0..ASKERS {
+                assert_eq!(next(trial, true), Verb::Deny);
+            }
+            current.store(trial + 1, Ordering::SeqCst);
+        }
+        asked
+    });
+    println!("{TRIALS} trials, {asked} answers in {:?}", began.elapsed());
+    site.stop().await;
+}
+
+/// A kill owner freezes their agent whatever their role, and no other; the answer is the whole agent, as its item is. Starting
+/// it again is not theirs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_owner_freezes_whatever_their_role() {
+    let site = Site::start().await;
+    let (agent, other) = (site.agent(&[WIDE]), site.agent(&[WIDE]));
+    let (admin, killer, mut client) = (site.member(Role::Admin), site.member(Role::Auditor), site.client().await);
+    let path = |id: AgentId, rest: &str| format!("/api/w/{}/agents/{id}{rest}", site.workspace());
+    let entrust = json!({ "killOwner": killer.principal });
+    admin.ask(&mut client, "PATCH", &path(agent.id, ""), Some(&entrust)).await.ok();
+    let why = json!({ "reason": "it buys at night" });
+    let refused = killer.ask(&mut client, "POST", &path(other.id, "/freeze"), Some(&why)).await;
+    assert_eq!((refused.status, refused.kind().as_str()), (403, "forbidden"));
+    let frozen = killer.ask(&mut client, "POST", &path(agent.id, "/freeze"), Some(&why)).await.ok();
+    let item = admin.ask(&mut client, "GET", &path(agent.id, ""), None).await.ok();
+    assert_eq!((&frozen, &frozen["standing"]), (&item, &json!("frozen")));
+    assert_eq!(frozen["frozen"]["by"], killer.principal.to_string());
+    let refused = killer.ask(&mut client, "POST", &path(agent.id, "/restart"), Some(&why)).await;
+    assert_eq!((refused.status, refused.kind().as_str()), (403, "forbidden"));
+    let started = admin.ask(&mut client, "POST", &path(agent.id, "/restart"), Some(&why)).await.ok();
+    let item = admin.ask(&mut client, "GET", &path(agent.id, ""), None).await.ok();
+    assert_eq!((&started, &started["standing"]), (&item, &json!("active")));
+    site.audit();
     site.stop().await;
 }

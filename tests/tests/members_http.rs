@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use serde_json::{Value, json};
-use svc_core::state::people::Role;
+use svc_core::rules::people::create_workspace::CreateWorkspace;
+use svc_core::state::people::{Role, Settings};
+use svc_core::value::text::{Email, Label};
 use svc_tests::client::{Client, Got};
 use svc_tests::people::{Person, ask};
 use svc_tests::site::Site;
@@ -139,4 +141,64 @@ async fn a_team_comes_and_goes_and_its_members_stay() {
     assert_eq!(admin.ask(&mut client, "GET", &team, None).await.status, 404);
     let left = admin.ask(&mut client, "GET", &own, None).await.ok();
     assert_eq!((&left["teamIds"], &left["state"]), (&json!([]), &json!("active")));
+}
+
+/// One account in two workspaces is somebody else in each: another principal with another role, under each one's own rules.
+/// Leaving one ends nothing in the other.
+#[tokio::test]
+async fn one_account_is_somebody_else_in_each_workspace() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let (boss, person) = (site.member(Role::Owner), site.member(Role::Admin));
+    let agent = site.agent(&[]);
+    let (name, owner) = (Label::parse("Their own").unwrap(), Email::parse(&person.email).unwrap());
+    let other = CreateWorkspace { name, owner, settings: Settings::default() };
+    let other = site.gate.execute(other).unwrap().id;
+    let me = person.ask(&mut client, "GET", "/api/me", None).await.ok();
+    let workspaces = me["workspaces"].as_array().unwrap();
+    let roles: Vec<_> = workspaces.iter().map(|it| (it["id"].clone(), it["role"].clone())).collect();
+    assert_eq!(roles, [(json!(site.workspace()), json!("admin")), (json!(other), json!("owner"))]);
+    assert_ne!(workspaces[0]["principalId"], workspaces[1]["principalId"]);
+
+    let there = |rest: &str| format!("/api/w/{other}/{rest}");
+    let agents = there(&format!("agents/{}", agent.id));
+    assert_eq!(person.ask(&mut client, "GET", &agents, None).await.status, 404, "an agent is of one workspace");
+    let theirs = there(&format!("members/{}", person.principal));
+    assert_eq!(person.ask(&mut client, "GET", &theirs, None).await.status, 404, "a principal is of one workspace");
+    let tokens = path(&site, "service-tokens");
+    assert_eq!(status(&person.ask(&mut client, "GET", &tokens, None).await), (403, "forbidden".to_owned()));
+    person.ask(&mut client, "GET", &there("service-tokens"), None).await.ok();
+    assert_eq!(boss.ask(&mut client, "GET", &there("members"), None).await.status, 404);
+
+    let strict = json!({ "signIn": { "requireTwoFactor": true } });
+    person.ask(&mut client, "PUT", &there("settings"), Some(&strict)).await.ok();
+    assert_eq!(person.ask(&mut client, "GET", &there("members"), None).await.status, 403);
+    person.ask(&mut client, "GET", &path(&site, "members"), None).await.ok();
+
+    let own = path(&site, &format!("members/{}", person.principal));
+    assert_eq!(boss.ask(&mut client, "DELETE", &own, None).await.status, 204);
+    assert_eq!(person.ask(&mut client, "GET", &path(&site, "members"), None).await.status, 404);
+    let me = person.ask(&mut client, "GET", "/api/me", None).await.ok();
+    assert_eq!(me["workspaces"].as_array().unwrap().len(), 1, "the session goes on elsewhere");
+}
+
+/// Inviting an owner where there are two asks the other one: 202, and nobody is invited before they agree.
+#[tokio::test]
+async fn inviting_an_owner_asks_the_second() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let (first, second) = (site.member(Role::Owner), site.member(Role::Owner));
+    let asked = invite(&site, &mut client, &first, "third@example.com", "owner").await;
+    assert_eq!((asked.status, &asked.json()["pending"]), (202, &json!(true)));
+    let approval = asked.json()["approval"]["id"].as_str().unwrap().to_owned();
+    let again = invite(&site, &mut client, &first, "third@example.com", "owner").await;
+    assert_eq!(status(&again), (409, "second_owner_required".to_owned()));
+    let question = path(&site, &format!("approvals/{approval}"));
+    assert_eq!(second.ask(&mut client, "GET", &question, None).await.ok()["kind"], "owner");
+    second.ask(&mut client, "POST", &format!("{question}/approve"), Some(&json!({}))).await.ok();
+    let members = first.ask(&mut client, "GET", &path(&site, "members"), None).await.ok();
+    let third = members["data"].as_array().unwrap().iter().find(|it| it["email"] == "third@example.com").unwrap();
+    assert_eq!((&third["role"], &third["state"]), (&json!("owner"), &json!("invited")));
+    let linked = invite(&site, &mut client, &first, "third@example.com", "owner").await.made();
+    assert!(linked["signInLink"].is_string(), "{linked}");
 }

@@ -21,7 +21,7 @@ use svc_core::engine::{Engine, Failure};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::asked::Stands;
 use svc_core::state::gate::receipt::DalekSigner;
-use svc_core::state::gate::{Action, Code, State, Verb};
+use svc_core::state::gate::{Action, Code, Outcome as Told, State, Verb};
 use svc_core::store::{Clock, MemoryStore, Row};
 use svc_core::testing::fault::{FaultError, Faulty, Odds};
 use svc_core::testing::world::{payment, terms};
@@ -265,7 +265,7 @@ impl Sim {
             let same = match (before, now) {
                 (Some(before), Some(now)) => {
                     (before.consumed.is_none() || before.consumed == now.consumed)
-                        && (before.outcome.is_none() || before.outcome == now.outcome)
+                        && before.outcome.as_ref().is_none_or(|it| is_kept(it, now.outcome.as_ref()))
                         && before.at == now.at
                 }
                 (None, None) => true,
@@ -293,6 +293,15 @@ impl Sim {
             self.trace[last..].join("\n")
         )
     }
+}
+
+/// Whether an outcome that was answered stands, but for what a person released of it since.
+fn is_kept(told: &Told, kept: Option<&Told>) -> bool {
+    let posted = |it: &Told| it.posted.map(|at| at + it.released.as_ref().map_or(0, |it| it.amount));
+    kept.is_some_and(|it| {
+        let without = Told { posted: posted(it), released: None, ..it.clone() };
+        without == Told { posted: posted(told), released: None, ..told.clone() }
+    })
 }
 
 fn gist(outcome: &Outcome) -> String {

@@ -7,7 +7,7 @@ use super::codec::{Encoded, Undecodable, read_body, write_body};
 use crate::state::edge::{Integration, IntegrationSlot, Job};
 use crate::state::evidence::{Chain, Disclosure, Entry, Tally, TallyId, Tile, TileId};
 use crate::state::gate::{
-    Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay,
+    Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay, Sweep,
     WorkspaceTemplate,
 };
 use crate::state::gateway::listing::ModelListing;
@@ -260,6 +260,8 @@ records! {
     Approval(ApprovalId) by id, "approval" [ApprovalsOf, AskedOf, WaitingIn, WaitingOf, Wake];
     /// Which action an idempotency key made.
     Replay(ReplayId) by id, "replay" [];
+    /// How far a workspace's daily sweep has come.
+    Sweep(WorkspaceId) by workspace, "sweep" [Wake];
     /// Which agent a client's session id belongs to.
     ClientSession(SessionKey) by id, "client_session" [];
     /// A call of a model.

@@ -11,7 +11,8 @@ use crate::state::edge::{Job, JobState, Work};
 use crate::state::evidence::merkle::{Edge, leaf_hash};
 use crate::state::evidence::{Chain, Entry};
 use crate::state::gate::{
-    Action, Activity, Agent, Approval, ApprovalState, DecidedBy, Mandate, OutcomeStatus, Replay, State, Tally,
+    Action, Activity, Agent, Approval, ApprovalState, DecidedBy, JOB_KEPT, Mandate, OutcomeStatus, Replay, SWEEP_EVERY,
+    State, Sweep, Tally,
 };
 use crate::state::people::{Velocity, Workspace};
 use crate::store::{Key, Range, Record, Row, Stamp, Store};
@@ -124,6 +125,7 @@ struct Books<'a> {
     on: BTreeMap<&'a str, Vec<(usize, &'a Entry)>>,
     mandates: Vec<&'a Mandate>,
     replays: Vec<&'a Replay>,
+    sweeps: BTreeMap<WorkspaceId, &'a Sweep>,
     workspaces: BTreeMap<WorkspaceId, &'a Workspace>,
 }
 
@@ -163,6 +165,7 @@ impl<'a> Books<'a> {
             on,
             mandates: each::<Mandate>(rows).collect(),
             replays: each::<Replay>(rows).collect(),
+            sweeps: each::<Sweep>(rows).map(|it| (it.workspace, it)).collect(),
             workspaces: each::<Workspace>(rows).map(|it| (it.id, it)).collect(),
         }
     }
@@ -234,7 +237,8 @@ fn check_call(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
     let Some(callback) = &action.callback else { return };
     let job = books.jobs.get(&callback.id.into());
     let decided = !matches!(action.state, State::Pending { .. });
-    if decided && job.is_none() {
+    let swept = books.sweeps.get(&action.workspace).map(|it| it.due.minus(SWEEP_EVERY).minus(JOB_KEPT));
+    if decided && job.is_none() && swept.is_none_or(|before| callback.created_at >= before) {
         faults.push(format!("{}: it is decided and nobody is told", action.id));
     }
     let Some(job) = job else { return };

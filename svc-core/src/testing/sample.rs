@@ -110,6 +110,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Payload => PAYLOAD,
         Table::Approval => APPROVAL,
         Table::Replay => REPLAY,
+        Table::Sweep => SWEEP,
         Table::ClientSession => CLIENT_SESSION,
         Table::Entry => ENTRY,
         Table::Disclosure => DISCLOSURE,
@@ -174,7 +175,7 @@ const MEMBER_PART: [&str; 2] = [
     r#"{"id":{"selection":"sel_01K6FN0001000000000000000T","number":0},"agents":[]}"#,
 ];
 const PRINCIPAL: [&str; 2] = [
-    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","name":"Ana","member":{"role":"owner","state":"active","account":"usr_01K6FN0001000000000000000B","teams":["team_01K6FN0001000000000000000T"],"invited_by":"prp_01K6FN0001000000000000000P","ended_at":1790847000000,"owner_change":"apv_01K6FN0001000000000000000V","raised":["prp_01K6FN0001000000000000000P",1790847000000]},"created_at":1790847000000,"following":1790847000000}"#,
+    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","name":"Ana","member":{"role":"owner","state":"active","account":"usr_01K6FN0001000000000000000B","teams":["team_01K6FN0001000000000000000T"],"invited_by":"prp_01K6FN0001000000000000000P","ended_at":1790847000000,"owner_change":"apv_01K6FN0001000000000000000V","raised":["prp_01K6FN0001000000000000000P",1790847000000]},"created_at":1790847000000,"following":1790847000000,"owner_invite":"apv_01K6FN0001000000000000000V"}"#,
     r#"{"id":"prp_01K6FN0001000000000000000Q","workspace":"wsp_01K6FN0001000000000000000B","email":"a@b","created_at":0}"#,
 ];
 const EMAIL_USE: [&str; 2] = [
@@ -241,7 +242,8 @@ const AGENT: [&str; 2] = [
         "reason":"drill","incident":"evd_01K6FN0001000000000000000E","hold":"hld_01K6FN0001000000000000000H","again":true,"unrecorded":true}},"epoch":4294967295,"stops":[1790847000000],
         "mandates":[{"id":"mnd_01K6FN0001000000000000000M","version":2,"paused":true,"expires_at":1790847000001}],
         "keys":[{"id":"key_01K6FN0001000000000000000K","credential":"9f86d081884c7d659a2feaa0c55ad015","expires_at":1790847000001}],
-        "created_by":{"person":"prp_01K6FN0001000000000000000P"},"created_at":1790847000000,"following":1790847000000}"#,
+        "created_by":{"person":"prp_01K6FN0001000000000000000P"},"created_at":1790847000000,"following":1790847000000,
+        "canary":"drl_01K6FN0001000000000000000D"}"#,
     r#"{"id":"agt_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000B","principal":"prp_01K6FN0001000000000000000P",
         "name":"b","tier":"standard","standing":"active","epoch":0,"mandates":[],"keys":[],"created_at":0}"#,
 ];
@@ -328,6 +330,11 @@ const APPROVAL: [&str; 2] = [
 const REPLAY: [&str; 2] = [
     r#"{"id":"ffffffffffffffffffffffffffffffff","body":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","action":"act_01K6FN0001000000000000000A"}"#,
     r#"{"id":"00000000000000000000000000000000","body":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","action":"act_01K6FN0001000000000000000B"}"#,
+];
+const SWEEP: [&str; 2] = [
+    r#"{"workspace":"wsp_01K6FN0001000000000000000A","due":1790847000000,"retention_days":3650,
+        "closed_to":"act_01K6FN0001000000000000000A","erased_to":"act_01K6FN0001000000000000000B"}"#,
+    r#"{"workspace":"wsp_01K6FN0001000000000000000B","due":0}"#,
 ];
 const CLIENT_SESSION: [&str; 2] = [
     r#"{"id":"ffffffffffffffffffffffffffffffff","owner":"agt_01K6FN0001000000000000000A","named_at":1790847000000,"observed":["web","user"],

@@ -32,14 +32,19 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
         }
         _ => failure.into(),
     })?;
+    let whole = gate.is_whole(workspace.id)?;
     if wish.json {
-        print_json(&json!({ "subject": named, "erased": erased, "ledgerWhole": true }))?;
+        print_json(&json!({ "subject": named, "erased": erased, "ledgerWhole": whole }))?;
     } else {
         print(&format!("{erased}\n"))?;
+        let of_ledger = if whole {
+            "The ledger's records stay, and every proof holds: all of them were checked"
+        } else {
+            "But the ledger is not what its checkpoint says: take a bundle and see `svc evidence verify`"
+        };
         note(&format!(
-            "{erased} rows of {named} lost their personal texts. The ledger's records stay, and every proof holds; \
-             backups made before keep the texts.\n"
+            "{erased} rows of {named} lost their personal texts. {of_ledger}; backups made before keep the texts.\n"
         ));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

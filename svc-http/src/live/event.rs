@@ -43,6 +43,8 @@ pub(crate) struct Event {
     pub(crate) agent: Option<AgentId>,
     /// That agent's principal and sponsor when the record was read.
     pub(crate) owners: Option<(PrincipalId, Option<PrincipalId>)>,
+    /// Who may freeze that agent, whatever their role.
+    pub(crate) kill_owner: Option<PrincipalId>,
     /// When it happened.
     pub(crate) at: Timestamp,
     /// The event's `data`, JSON.
@@ -86,6 +88,7 @@ impl Event {
                 right: right(name),
                 agent,
                 owners: None,
+                kill_owner: None,
                 at: entry.at,
                 data: Value::Object(out).to_string(),
             }
@@ -96,7 +99,13 @@ impl Event {
     /// The same, knowing whose agent it is about.
     pub(crate) fn owned(mut self, agent: Option<&Agent>) -> Self {
         self.owners = agent.map(|it| (it.principal, it.sponsor));
+        self.kill_owner = agent.and_then(|it| it.kill_owner);
         self
+    }
+
+    /// Whether it tells of the freeze of an agent that this principal may freeze, whatever their role.
+    pub(crate) fn is_freeze_for(&self, principal: PrincipalId) -> bool {
+        self.name == "agent.frozen" && self.kill_owner == Some(principal)
     }
 
     /// Whether it is about an agent of this principal.

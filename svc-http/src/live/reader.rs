@@ -163,9 +163,13 @@ impl Reader {
     }
 
     fn may_hear(&self, event: &Event) -> bool {
+        let principal = self.seat.person.principal;
+        if event.is_freeze_for(principal) {
+            return true;
+        }
         match self.seat.role.reach(event.right) {
             Reach::All => true,
-            Reach::Own => event.is_of(self.seat.person.principal),
+            Reach::Own => event.is_of(principal),
             Reach::No => false,
         }
     }

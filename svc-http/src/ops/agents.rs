@@ -1,6 +1,7 @@
 //! Agents and their mandates, for persons and for machines.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
@@ -14,10 +15,13 @@ use svc_core::rules::people::show::{self, AgentView};
 use svc_core::state::gate::{Action, Agent, Mandate, State};
 use svc_core::state::people::Credential;
 use svc_core::store::{Key, Range, Row as _};
+use svc_core::value::currency::Currency;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, MandateId, WorkspaceId, ulid_bits};
 use svc_core::value::link::Index;
 use svc_core::value::{Id as _, Timestamp};
+
+use svc_store::Gate;
 
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
@@ -28,8 +32,6 @@ use crate::wire::agent::{self as wire, Blueprint, Spent};
 use crate::wire::mandate;
 use crate::wire::page::Query;
 
-/// Actions of a month that are added up for one agent's `spend`; of more it is not told.
-const SPEND_ACTIONS_MAX: usize = 50_000;
 /// Rows of one scan.
 const LOOK: usize = 1_000;
 /// How often a mandate's actions are counted anew because its agent acted meanwhile.
@@ -52,7 +54,7 @@ pub(super) async fn answer(
         AgentsOp::AdminList => place.list(call, "agents of a token", false),
         AgentsOp::Create => place.create(wire::read(&call.body, place.now)?).await,
         AgentsOp::AdminCreate => place.create(wire::read_of_token(&call.body)?).await,
-        AgentsOp::Get => place.get(call.param_id("aid")?),
+        AgentsOp::Get => place.get(call.param_id("aid")?).await,
         AgentsOp::Change => place.change(call).await,
         AgentsOp::Remove => {
             let (by, workspace, agent) = (place.by.clone(), workspace, call.param_id("aid")?);
@@ -117,55 +119,9 @@ impl Place<'_> {
         written(made(self.service, &registered, key.expose())?).map(Answer::created)
     }
 
-    fn get(&self, id: AgentId) -> Result<Answer, Refusal> {
+    async fn get(&self, id: AgentId) -> Result<Answer, Refusal> {
         let view = self.service.read(|scope| show::agent(scope, &self.by, self.workspace, id))?;
-        self.whole(&view)
-    }
-
-    /// An agent's record with what it did lately.
-    fn whole(&self, view: &AgentView) -> Result<Answer, Refusal> {
-        let lately = self.service.read(|scope| show::lately(scope, &view.agent))?;
-        let spend = self.spend(&view.agent, lately.month)?;
-        let mut shown = wire::write(view, self.now);
-        wire::write_lately(&mut shown, &lately, spend.as_ref());
-        written(shown)
-    }
-
-    /// What the agent's payments of the running month add up to, by currency.
-    fn spend(
-        &self,
-        agent: &Agent,
-        month: Timestamp,
-    ) -> Result<Option<BTreeMap<svc_core::value::currency::Currency, Spent>>, Refusal> {
-        let all = Range::all(Index::ActionsOf, agent.id.bits(), LOOK);
-        let mut range = Range { from: ulid_bits(month, 0), ..all };
-        let (mut sums, mut looked_at) = (BTreeMap::<_, Spent>::new(), 0);
-        loop {
-            let found = self.service.scan(&range)?;
-            looked_at += found.len();
-            for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
-                let Some(payment) = &action.payment else { continue };
-                let sum = sums.entry(payment.currency).or_default();
-                match &action.state {
-                    State::Denied { .. } | State::Expired { .. } => {}
-                    State::Pending { .. } => sum.reserved = sum.reserved.saturating_add(payment.amount),
-                    State::Allowed(allowed) => match (&allowed.outcome, allowed.lapsed) {
-                        (Some(outcome), _) => {
-                            sum.settled = sum.settled.saturating_add(outcome.posted.unwrap_or_default());
-                        }
-                        (None, Some(_)) => sum.settled = sum.settled.saturating_add(payment.amount),
-                        (None, None) => sum.reserved = sum.reserved.saturating_add(payment.amount),
-                    },
-                }
-            }
-            match found.last() {
-                Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
-                _ => return Ok(Some(sums)),
-            }
-            if looked_at >= SPEND_ACTIONS_MAX {
-                return Ok(None);
-            }
-        }
+        whole(self.service, &view.agent).await
     }
 
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -173,8 +129,7 @@ impl Place<'_> {
         let (by, workspace, agent) = (self.by.clone(), self.workspace, call.param_id("aid")?);
         let wire::AgentChange { name, tier, sponsor, kill_owner } = asked;
         let changed = self.service.run(ChangeAgent { workspace, by, agent, name, tier, sponsor, kill_owner }).await?;
-        let view = self.service.read(|scope| show::view(scope, std::sync::Arc::clone(&changed)))?;
-        self.whole(&view)
+        whole(self.service, &changed).await
     }
 
     fn mandates(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -261,6 +216,50 @@ impl Place<'_> {
     }
 }
 
+/// An agent's record with what it did lately, for whoever has been given the agent already. Adding up a busy month takes its
+/// time, so it does not happen on a thread that serves others.
+///
+/// # Errors
+/// Those of reading.
+pub(super) async fn whole(service: &GateService, agent: &Arc<Agent>) -> Result<Answer, Refusal> {
+    let view = service.read(|scope| show::view(scope, Arc::clone(agent)))?;
+    let lately = service.read(|scope| show::lately(scope, agent))?;
+    let (gate, id, month) = (service.gate.clone(), agent.id, lately.month);
+    let spend = tokio::task::spawn_blocking(move || spend(&gate, id, month));
+    let spend = spend.await.map_err(|_| Refusal::internal())??;
+    let mut shown = wire::write(&view, service.gate.now());
+    wire::write_lately(&mut shown, &lately, &spend);
+    written(shown)
+}
+
+/// What the agent's payments since `month` began add up to, by currency. Every one of them is read, a page at a time.
+fn spend(gate: &Gate, agent: AgentId, month: Timestamp) -> Result<BTreeMap<Currency, Spent>, Refusal> {
+    let mut range = Range { from: ulid_bits(month, 0), ..Range::all(Index::ActionsOf, agent.bits(), LOOK) };
+    let mut sums = BTreeMap::<_, Spent>::new();
+    loop {
+        let found = gate.scan(&range).map_err(refusal)?;
+        for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
+            let Some(payment) = &action.payment else { continue };
+            let sum = sums.entry(payment.currency).or_default();
+            match &action.state {
+                State::Denied { .. } | State::Expired { .. } => {}
+                State::Pending { .. } => sum.reserved = sum.reserved.saturating_add(payment.amount),
+                State::Allowed(allowed) => match (&allowed.outcome, allowed.lapsed) {
+                    (Some(outcome), _) => {
+                        sum.settled = sum.settled.saturating_add(outcome.posted.unwrap_or_default());
+                    }
+                    (None, Some(_)) => sum.settled = sum.settled.saturating_add(payment.amount),
+                    (None, None) => sum.reserved = sum.reserved.saturating_add(payment.amount),
+                },
+            }
+        }
+        match found.last() {
+            Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
+            _ => return Ok(sums),
+        }
+    }
+}
+
 /// Adds up a mandate's own actions in the periods that change.
 ///
 /// # Errors
@@ -287,7 +286,7 @@ pub(super) fn count(service: &GateService, counted: Option<&mut Recount>) -> Res
 pub(super) fn made(service: &GateService, made: &Registered, key: &str) -> Result<Map<String, Value>, Refusal> {
     let row = Credential::id_of(&Digest::of(key));
     let (view, binding) = service.read(|scope| {
-        let view = show::view(scope, std::sync::Arc::clone(&made.agent))?;
+        let view = show::view(scope, Arc::clone(&made.agent))?;
         let row = scope.get::<Credential>(row)?.ok_or_else(Refusal::internal)?;
         Ok((view, show::key(scope, row)?))
     })?;

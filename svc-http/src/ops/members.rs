@@ -96,7 +96,10 @@ async fn invite(service: &GateService, by: By, workspace: WorkspaceId, call: &Ca
         teams: asked.teams,
         token: Digest::of(token.expose()),
     };
-    let MemberDone::Done { principal, linked } = service.run(invite).await? else { return Err(Refusal::internal()) };
+    let (principal, linked) = match service.run(invite).await? {
+        MemberDone::Done { principal, linked } => (principal, linked),
+        MemberDone::Asked(approval) => return self::asked(service, &approval),
+    };
     let mut shown = member::write(&principal).ok_or_else(Refusal::internal)?;
     if let Some(members) = shown.as_object_mut().filter(|_| linked) {
         members.insert("signInLink".to_owned(), json!(sign_in_link(&service.base_url, token.expose())));

@@ -16,7 +16,7 @@ use svc_core::value::id::{PrincipalId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_store::FleetRequest;
 
-use super::{Caller, GateService, refusal};
+use super::{Caller, GateService, agents, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::StopsOp;
@@ -42,7 +42,7 @@ pub(super) async fn answer(
             let reason = stop::read_reason(&call.body)?;
             let agent = call.param_id("aid")?;
             match service.run(FreezeAgent { workspace, agent, by, reason }).await? {
-                Stopped::Agent(agent) => json(&Value::Object(stop::write_agent(&agent))),
+                Stopped::Agent(agent) => agents::whole(service, &agent).await,
                 Stopped::Asked(approval) => asked(service, &approval),
             }
         }
@@ -51,7 +51,7 @@ pub(super) async fn answer(
             let admin = service.another_admin(workspace, by.principal())?;
             let agent = call.param_id("aid")?;
             let agent = service.run(RestartAgent { workspace, agent, by, reason, admin }).await?;
-            json(&Value::Object(stop::write_agent(&agent)))
+            agents::whole(service, &agent).await
         }
         StopsOp::TokenFleet | StopsOp::Fleet => fleet(service, by, workspace, call).await,
         StopsOp::Holds => {

@@ -51,9 +51,9 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/members",
         request: Some("NewMember"),
         content: Content::Json("Member"),
-        success: &[201],
-        refusals: &[Kind::NotAllowed],
-        summary: "Invite somebody, or again whom has not come yet or was removed; an owner is invited by owners alone",
+        success: &[201, 202],
+        refusals: &[Kind::NotAllowed, Kind::SecondOwnerRequired],
+        summary: "Invite somebody, or again; an owner is invited by owners, and where there are two a second agrees (202)",
         ..WRITE
     },
     Route {

@@ -48,11 +48,12 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::Stops(StopsOp::Freeze),
         path: "/api/w/{wid}/agents/{aid}/freeze",
-        auth: Auth::Member(Right::RunAgents),
+        // A kill owner may freeze their agent whatever their role; the rule looks.
+        auth: Auth::Member(Right::Everyone),
         request: Some("GivenReason"),
         content: Content::Json("Frozen"),
-        refusals: &[Kind::ReasonRequired],
-        summary: "Freeze one agent",
+        refusals: &[Kind::ReasonRequired, Kind::Forbidden],
+        summary: "Freeze one agent: its principal, sponsor or kill owner, an owner or an admin",
         ..WRITE
     },
     Route {
@@ -60,7 +61,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/agents/{aid}/restart",
         auth: Auth::Member(Right::RunAgents),
         request: Some("GivenReason"),
-        content: Content::Json("Frozen"),
+        content: Content::Json("Agent"),
         refusals: &[Kind::ReasonRequired, Kind::NotAllowed, Kind::DutiesNow],
         summary: "Start a frozen agent again; nothing that its stop voided comes back",
         ..WRITE

@@ -34,32 +34,13 @@ fn asked() -> Value {
 }
 
 fn frozen() -> Value {
-    json!({
+    let waiting = json!({
         "type": "object",
-        "description": "The agent as it stands; or, past a ceiling, `pending`, `approval` and `count`.",
-        "properties": {
-            "id": id("agt_"),
-            "name": { "type": "string" },
-            "workspaceId": id("wsp_"),
-            "principalId": id("prp_"),
-            "standing": { "type": "string", "enum": ["active", "frozen", "removed"] },
-            "frozen": {
-                "type": "object",
-                "required": ["at", "by", "reason"],
-                "properties": {
-                    "at": time(),
-                    "by": { "type": "string", "description": "`prp_…`, `token:<name>`, `policy` or `drill`." },
-                    "byId": id("stk_"),
-                    "reason": { "type": "string" },
-                    "incident": id("evd_"),
-                },
-            },
-            "createdAt": time(),
-            "pending": pending(),
-            "approval": asked(),
-            "count": { "type": "integer" },
-        },
-    })
+        "required": ["pending", "approval", "count"],
+        "properties": { "pending": pending(), "approval": asked(), "count": { "type": "integer" } },
+    });
+    let about = "The agent as it stands; or, past a ceiling, the question to a person.";
+    json!({ "description": about, "anyOf": [reference("Agent"), waiting] })
 }
 
 fn fleet_freeze() -> Value {

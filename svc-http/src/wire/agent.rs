@@ -204,11 +204,11 @@ pub struct Spent {
     pub settled: i64,
 }
 
-/// Adds what an agent did lately to its record. `spend` is `None` where a month holds too many actions to add up.
+/// Adds what an agent did lately to its record.
 pub fn write_lately(
     out: &mut Map<String, Value>,
     lately: &Lately,
-    spend: Option<&std::collections::BTreeMap<svc_core::value::currency::Currency, Spent>>,
+    spend: &std::collections::BTreeMap<svc_core::value::currency::Currency, Spent>,
 ) {
     let line = |it: &Used| {
         let mut shown = json!({ "used": it.used, "limit": it.limit });
@@ -217,12 +217,8 @@ pub fn write_lately(
         }
         shown
     };
-    let spend = spend.map(|it| {
-        let row = |(currency, sum): (&svc_core::value::currency::Currency, &Spent)| {
-            json!({ "currency": currency.as_str(), "reserved": sum.reserved, "settled": sum.settled })
-        };
-        it.iter().map(row).collect::<Vec<_>>()
-    });
+    let row = |(currency, sum): (&svc_core::value::currency::Currency, &Spent)| json!({ "currency": currency.as_str(), "reserved": sum.reserved, "settled": sum.settled });
+    let spend: Vec<Value> = spend.iter().map(row).collect();
     out.insert("spend".to_owned(), json!(spend));
     out.insert("velocity".to_owned(), json!({ "tool": line(&lately.tool), "other": line(&lately.other) }));
     out.insert("waiting".to_owned(), json!(lately.waiting));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use svc_core::engine::select::Selected;
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::fleet::Halted;
-use svc_core::state::gate::{ActionKind, Agent, Approval, ApprovalSubject, FrozenBy, Standing};
+use svc_core::state::gate::{ActionKind, Approval, ApprovalSubject, FrozenBy, Standing};
 use svc_core::state::people::{Hold, Selector};
 use svc_core::value::Invalid;
 use svc_core::value::digest::Digest;
@@ -206,29 +206,6 @@ fn by(by: &FrozenBy) -> (String, Option<String>) {
         FrozenBy::Drill(_) => ("drill".to_owned(), None),
         FrozenBy::Token { id, name } => (format!("token:{name}"), Some(id.to_string())),
     }
-}
-
-/// An agent as it stands after it was frozen or started.
-#[must_use]
-pub fn write_agent(agent: &Agent) -> Map<String, Value> {
-    let mut out = Map::new();
-    let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
-    put("id", json!(agent.id));
-    put("name", json!(agent.name));
-    put("workspaceId", json!(agent.workspace));
-    put("principalId", json!(agent.principal));
-    put("standing", json!(standing(&agent.standing)));
-    if let Some(frozen) = agent.frozen() {
-        let (by, by_id) = by(&frozen.by);
-        let mut shown = json!({ "at": frozen.at.to_string(), "by": by, "reason": frozen.reason });
-        if let Some(members) = shown.as_object_mut() {
-            members.extend(by_id.map(|it| ("byId".to_owned(), json!(it))));
-            members.extend(frozen.incident.map(|it| ("incident".to_owned(), json!(it))));
-        }
-        put("frozen", shown);
-    }
-    put("createdAt", json!(agent.created_at.to_string()));
-    out
 }
 
 /// A hold.

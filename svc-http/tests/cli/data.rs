@@ -267,6 +267,14 @@ fn erase_takes_the_texts_and_keeps_the_records() {
     assert!(again.err.contains("every proof holds"), "{}", again.err);
     let unknown = run(folder.path(), "erase --action act_00000000000000000000000000");
     assert!(unknown.code == 1 && unknown.err.contains("nothing was erased"), "{}", unknown.err);
+    let unknown = run(folder.path(), "erase --principal prp_00000000000000000000000000");
+    assert!(unknown.code == 1 && unknown.err.contains("nothing was erased"), "{}", unknown.err);
+    let key: Value = serde_json::from_str(&run(folder.path(), "key create --scope admin --json").out).unwrap();
+    let owner = key.pointer("/binding/principalId").or_else(|| key.get("principalId")).and_then(Value::as_str);
+    let owner = owner.unwrap().to_owned();
+    let Ran { out, err, .. } = run(folder.path(), &format!("erase --principal {owner} --json"));
+    let told: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{err}"));
+    assert_eq!((&told["subject"], &told["ledgerWhole"]), (&Value::from(owner), &Value::from(true)));
     for usage in
         ["erase", "erase --action x", &format!("erase --action {id} --principal prp_00000000000000000000000000")]
     {

@@ -70,6 +70,8 @@ CREATE INDEX "approval_waiting_in" ON "approval" (waiting_in_p, waiting_in_o) WH
 CREATE INDEX "approval_waiting_of" ON "approval" (waiting_of_p, waiting_of_o) WHERE waiting_of_p IS NOT NULL;
 CREATE INDEX "approval_wake" ON "approval" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "replay" (key BLOB NOT NULL PRIMARY KEY, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE "sweep" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, wake_p, wake_o);
+CREATE INDEX "sweep_wake" ON "sweep" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "client_session" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "call" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, calls_of_p, calls_of_o, calls_open_p, calls_open_o, wake_p, wake_o);
 CREATE INDEX "call_calls_of" ON "call" (calls_of_p, calls_of_o) WHERE calls_of_p IS NOT NULL;

@@ -6,16 +6,16 @@ use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
 use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
-use svc_core::state::gate::{Action, Activity, Agent, Approval, Code, DecidedBy, OutcomeStatus, Status, Verb};
+use svc_core::state::gate::{Action, Activity, Agent, Approval, Code, DecidedBy, OutcomeStatus, Request, Status, Verb};
 use svc_core::state::people::{Account, Outside, Principal, Role, Session, Settings};
 use svc_core::testing::World;
 use svc_core::testing::world::{charge, payment, request, terms, tool_call};
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
-use svc_core::value::text::Note;
+use svc_core::value::text::{Note, SessionId};
 
-use super::{calm, codes, fast, with};
+use super::{PAY, calm, codes, fast, with};
 
 const ASKS: &str = r#"{"name":"Asks","actions":["payment"],"limits":{"currency":"EUR","perAction":10000,"askAbove":5000,
     "perPeriod":{"amount":20000,"period":"day"},"count":{"max":3,"period":"day"},"onLimit":"ask"}}"#;
@@ -343,4 +343,20 @@ fn an_ended_session_decides_nothing() {
     let (mut world, _, owner, asked) = waiting(&[ASKS]);
     world.edit::<Account>(owner.account, |it| it.epoch += 1);
     assert_eq!(refused(&mut world, &owner, asked, Choice::Approve).0, Kind::Unauthenticated);
+}
+
+/// A yes is to one action: the next one like it, of the same session, is asked about again.
+#[test]
+fn a_yes_endorses_the_action_alone() {
+    let (mut world, agent) = calm(&[PAY]);
+    let owner = world.owner();
+    let session = Some(SessionId::parse("ses-1").unwrap());
+    let asking = || Request { session: session.clone(), ..request("crm.update") };
+    let first = world.authorize(&agent, asking());
+    assert_eq!(first.verb(), Verb::Ask);
+    world.approve(&owner, first.id());
+    assert_eq!(world.read(&agent, first.id()).verb(), Verb::Allow);
+    let second = world.authorize(&agent, asking());
+    assert_eq!(second.verb(), Verb::Ask);
+    assert_ne!(second.id(), first.id());
 }

@@ -2,8 +2,11 @@
 
 use svc_core::refusal::Kind;
 use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, StartDrill, Started};
+use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::mandates::{Content, GrantMandate};
+use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::gate::{
     Agent, Code, DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep, FrozenBy, Standing, Verb,
 };
@@ -12,6 +15,7 @@ use svc_core::testing::World;
 use svc_core::testing::world::{payment, tool_call};
 use svc_core::value::Span;
 use svc_core::value::id::AgentId;
+use svc_core::value::text::Note;
 
 use super::fleet::{fleet, token};
 use super::{ask, codes};
@@ -96,12 +100,29 @@ fn a_drill_passes_only_where_all_refused() {
 #[test]
 fn a_drill_that_came_to_no_end_leaves_its_canary_frozen() {
     let (mut world, agents) = fleet(1);
+    let roster = world.row::<Roster>(world.workspace());
+    let before = (roster.agents, roster.mandates);
     let started = world.run(start(&world, &By::Program, &[agents[0].agent], "ask_1")).unwrap();
     world.advance(Span::millis(DRILL_LIFE.as_millis() - 1));
     assert_eq!(world.row::<Drill>(started.drill.id).state, DrillState::Running);
     world.advance(Span::millis(1));
     assert_eq!(world.row::<Drill>(started.drill.id).state, DrillState::Failed);
-    assert!(world.row::<Agent>(started.drill.canary).frozen().is_some());
+    let canary = started.drill.canary;
+    assert!(world.row::<Agent>(canary).frozen().is_some());
     assert!(world.ledger().contains("drill.failed"));
+    let places = |world: &mut World| {
+        let roster = world.row::<Roster>(world.workspace());
+        (roster.agents, roster.mandates)
+    };
+    assert_eq!(places(&mut world), before, "it takes no place of the plan");
+    let (workspace, by) = (world.workspace(), By::Person(world.owner()));
+    let reason = Note::parse("it looks idle").unwrap();
+    let restart = RestartAgent { workspace, agent: canary, by: by.clone(), reason, admin: None };
+    assert_eq!(world.run(restart).unwrap_err().kind(), Kind::NotAllowed);
+    let content = Content::Template("office-supplies".into());
+    let grant = GrantMandate { by: by.clone(), ..GrantMandate::new(workspace, canary, content) };
+    assert_eq!(world.run(grant).unwrap_err().kind(), Kind::NotAllowed);
+    world.run(RemoveAgent { workspace, by, agent: canary }).unwrap();
+    assert_eq!(places(&mut world), before, "nor does its removal give one back");
     world.audit();
 }

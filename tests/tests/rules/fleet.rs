@@ -257,7 +257,7 @@ fn who_may_freeze() {
         let refused = freeze(&mut world, &By::Person(person), &of(&agents)).unwrap_err();
         assert_eq!(refused.kind(), Kind::Forbidden, "{role:?}");
     }
-    let (member, killer) = (world.person(Role::Member), world.person(Role::Member));
+    let (member, killer) = (world.person(Role::Member), world.person(Role::Analyst));
     let agent = agents[0].agent;
     let mut row = Agent::clone(&world.row::<Agent>(agent));
     row.kill_owner = Some(killer.principal);

@@ -2,16 +2,18 @@
 
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
+use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::{CreateKey, NewKey};
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
 use svc_core::rules::read::check_key;
-use svc_core::state::gate::Via;
-use svc_core::state::people::{KeyScope, Principal, Role, Workspace};
+use svc_core::state::gate::{Agent, Approval, ApprovalSubject, Via};
+use svc_core::state::people::{Credential, KeyScope, MemberState, Principal, Role, Workspace};
 use svc_core::testing::people;
 use svc_core::testing::world::World;
+use svc_core::value::Span;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{ApprovalId, PrincipalId};
+use svc_core::value::id::{AgentId, ApprovalId, PrincipalId};
 use svc_core::value::text::Email;
 
 /// A world with its first owner and another one, both signed in.
@@ -97,4 +99,91 @@ fn keys_end_with_the_membership() {
     world.run(InviteMember { workspace, by, email, name: None, role, teams, token }).unwrap();
     assert!(world.engine().read(|scope| check_key(scope, &digest).map(drop)).is_err());
     world.audit();
+}
+
+fn entrusted(world: &mut World, principal: PrincipalId, sponsor: Option<PrincipalId>) -> AgentId {
+    let agent = world.agent().register().agent;
+    world.edit::<Agent>(agent, |it| (it.principal, it.sponsor) = (principal, sponsor));
+    agent
+}
+
+/// Agents of somebody who is removed stay active: one passes to its sponsor, who then reads and runs it; one without a sponsor
+/// waits for an owner, and passes to whom the owner makes its sponsor. What was theirs is theirs no more.
+#[test]
+fn agents_of_who_leaves_pass_to_the_sponsor_or_wait_for_an_owner() {
+    let (mut world, first, _) = owners();
+    let (workspace, now) = (world.workspace(), world.now());
+    let leaver = people::sign_in(world.engine().store(), workspace, Role::Member, 3, now);
+    let sponsor = people::sign_in(world.engine().store(), workspace, Role::Member, 4, now);
+    let passed = entrusted(&mut world, leaver.principal, Some(sponsor.principal));
+    let orphan = entrusted(&mut world, leaver.principal, None);
+    let own = entrusted(&mut world, leaver.principal, Some(leaver.principal));
+    remove(&mut world, first, leaver.principal).unwrap();
+    world.advance(Span::seconds(1));
+    assert_eq!(world.row::<Principal>(leaver.principal).following, None);
+    let of = |world: &mut World, id: AgentId| world.row::<Agent>(id).principal;
+    assert_eq!(of(&mut world, passed), sponsor.principal);
+    assert_eq!((of(&mut world, orphan), of(&mut world, own)), (leaver.principal, leaver.principal));
+    assert!([passed, orphan, own].iter().all(|it| world.row::<Agent>(*it).is_active()));
+    let changed = format!(r#""new":{{"principalId":"{}"}}"#, sponsor.principal);
+    assert!(world.ledger().contains(&changed), "{}", world.ledger());
+    let entrust = |by: Person, agent: AgentId| ChangeAgent {
+        workspace,
+        by: By::Person(by),
+        agent,
+        name: None,
+        tier: None,
+        sponsor: Some(Some(sponsor.principal)),
+        kill_owner: None,
+    };
+    assert_eq!(world.run(entrust(sponsor, orphan)).unwrap_err().kind(), Kind::Forbidden, "an owner names the sponsor");
+    world.run(entrust(first, orphan)).unwrap();
+    assert_eq!(of(&mut world, orphan), sponsor.principal);
+    world.audit().assert_clean("after agents were passed on");
+}
+
+/// A sponsor of an agent whose principal is still there takes nobody's place; a key of who left says that it ended.
+#[test]
+fn keys_of_who_leaves_are_revoked() {
+    let (mut world, first, _) = owners();
+    let (workspace, now) = (world.workspace(), world.now());
+    let leaver = people::sign_in(world.engine().store(), workspace, Role::Member, 3, now);
+    let make = CreateKey::new(workspace, By::Person(first), KeyScope::Inference, NewKey::of("ask_theirs"));
+    let theirs = world.run(CreateKey { principal: Some(leaver.principal), ..make }).unwrap().id;
+    let make = CreateKey::new(workspace, By::Person(first), KeyScope::Inference, NewKey::of("ask_another"));
+    let another = world.run(make).unwrap().id;
+    let agent = entrusted(&mut world, first.principal, Some(leaver.principal));
+    remove(&mut world, first, leaver.principal).unwrap();
+    world.advance(Span::seconds(1));
+    assert!(world.row::<Credential>(theirs).revoked_at.is_some());
+    assert!(world.row::<Credential>(another).revoked_at.is_none());
+    assert_eq!(world.row::<Agent>(agent).principal, first.principal);
+    world.audit().assert_clean("after a key ended");
+}
+
+fn invite(world: &mut World, by: Person, email: &str) -> Result<MemberDone, Refusal> {
+    let (email, token) = (Email::parse(email).unwrap(), Digest::of("link"));
+    let (workspace, by, role, teams) = (by.workspace, By::Person(by), Role::Owner, Vec::new());
+    world.run(InviteMember { workspace, by, email, name: None, role, teams, token })
+}
+
+/// Where there are two owners, one who invites another asks the second; nobody is invited before they agree.
+#[test]
+fn an_owner_is_invited_with_a_second_owners_word() {
+    let (mut world, first, second) = owners();
+    let approval = asked(invite(&mut world, first, "third@example.com"));
+    let ApprovalSubject::Owner(of) = world.row::<Approval>(approval).subject.clone() else { panic!("another kind") };
+    assert!(world.row::<Principal>(of.principal).membership().is_none());
+    assert_eq!(invite(&mut world, first, "third@example.com").unwrap_err().kind(), Kind::SecondOwnerRequired);
+    assert_eq!(asked(invite(&mut world, second, "third@example.com")), approval, "the question that waits is the one");
+    assert_eq!(world.run(approve(first, approval)).unwrap_err().kind(), Kind::SecondOwnerRequired);
+    world.run(approve(second, approval)).unwrap();
+    let invited = world.row::<Principal>(of.principal);
+    let member = invited.membership().unwrap();
+    assert_eq!((member.role, member.state), (Role::Owner, MemberState::Invited));
+    assert_eq!((member.invited_by, invited.owner_invite), (Some(first.principal), None));
+    assert_eq!(world.row::<Workspace>(first.workspace).owners.len(), 2, "an owner counts from the first sign-in on");
+    let again = invite(&mut world, first, "third@example.com").unwrap();
+    assert!(matches!(again, MemberDone::Done { linked: true, .. }), "a link is handed out without another word");
+    world.audit().assert_clean("after an owner was invited");
 }

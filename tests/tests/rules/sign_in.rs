@@ -9,7 +9,7 @@ use svc_core::rules::people::password::ChangePassword;
 use svc_core::rules::people::second_factor::{ChangeSecondFactor, FactorChange, FactorShown};
 use svc_core::rules::people::sessions::{EndSession, Next, TouchSession};
 use svc_core::rules::people::sign_in::{FinishSignIn, Shown, SignInStep, StartSession};
-use svc_core::state::people::{Account, LINK_LIFE, Role, Session, Settings, SignInLink};
+use svc_core::state::people::{Account, LINK_LIFE, Proof, Role, Session, Settings, SignInLink};
 use svc_core::testing::world::World;
 use svc_core::value::Span;
 use svc_core::value::digest::{Digest, SessionDigest};
@@ -321,6 +321,26 @@ fn single_sign_on_alone_is_told() {
     assert!(matches!(by_link(&mut world, "two", "b").unwrap(), SignInStep::Sso(_)));
     assert!(!lives(&mut world, "b"));
     assert_eq!(by_link(&mut world, "two", "c").unwrap_err(), Kind::Unauthenticated, "it is used up all the same");
+}
+
+/// A session that a workspace's own single sign-on made is good there alone; one of a password nowhere that asks for the other.
+#[test]
+fn a_session_is_good_where_its_proof_counts() {
+    let mut settings = Settings::default();
+    let mut world = World::with(settings.clone());
+    link(&mut world, "one", None);
+    next(by_link(&mut world, "one", "a"));
+    assert_eq!(role(&mut world, "a"), Ok(Role::Owner));
+    let (own, other) = (world.workspace(), svc_core::value::Id::from_bits(7));
+    let proved = |world: &mut World, proof| world.edit::<Session>(id("a"), |it| it.proof = proof);
+    proved(&mut world, Proof::Sso(other));
+    assert_eq!(role(&mut world, "a"), Err(Kind::Forbidden), "it was made for another workspace");
+    settings.sign_in.require_sso = true;
+    world.change_settings(settings);
+    proved(&mut world, Proof::Sso(own));
+    assert_eq!(role(&mut world, "a"), Ok(Role::Owner));
+    proved(&mut world, Proof::Password);
+    assert_eq!(role(&mut world, "a"), Err(Kind::Forbidden));
 }
 
 /// A link is no link of another's digest, and rows of links name no secret.

@@ -4,12 +4,12 @@
 use crate::refusal::Refusal;
 use crate::rules::people::by::{self, By};
 use crate::state::evidence::{Disclosure, Fact, Subject};
-use crate::state::gate::{Action, Payload};
-use crate::state::people::Right;
+use crate::state::gate::{Action, Approval, Payload};
+use crate::state::people::{Account, Application, EmailUse, Principal, Right};
 use crate::store::{Key, Row as _};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
-use crate::value::id::{ActionId, EvidenceId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, ApplicationId, ApprovalId, EvidenceId, PrincipalId, WorkspaceId};
 
 /// Whose or what personal texts are erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,30 +31,30 @@ pub struct Erase {
     pub target: Target,
     /// The disclosures that a scan found of the target; each is looked at again.
     pub disclosures: Vec<EvidenceId>,
+    /// The approvals that a scan found of the target; each is looked at again.
+    pub approvals: Vec<ApprovalId>,
+    /// The applications that a scan found of the target; each is looked at again.
+    pub applications: Vec<ApplicationId>,
 }
 
 /// Erases, records that it was done, and gives how many rows lost their texts.
 ///
 /// # Errors
-/// `forbidden` or `missing_scope` where the caller may not, `not_found` where the workspace has no such action.
+/// `forbidden` or `missing_scope` where the caller may not, `not_found` where the workspace has no such action or principal.
 pub fn erase(scope: &mut Scope<'_>, asked: &Erase) -> Result<u64, Halt> {
     by::entitled(scope, &asked.by, asked.workspace, Right::Erase)?;
-    let keys: Vec<Key> = asked.disclosures.iter().map(|id| Disclosure::key(*id)).collect();
-    scope.want(&keys)?;
-    let mut erased: u64 = 0;
-    for id in &asked.disclosures {
-        let own = |row: &std::sync::Arc<Disclosure>| row.workspace == asked.workspace && concerns(row, asked.target);
-        if scope.get::<Disclosure>(*id)?.filter(own).is_some() {
-            scope.delete::<Disclosure>(*id);
-            erased = erased.saturating_add(1);
-        }
-    }
+    let own = |row: &Disclosure| row.workspace == asked.workspace && concerns(row, asked.target);
+    let mut erased = let_go(scope, &asked.disclosures, own)?;
     let subject = match asked.target {
         Target::Action(id) => {
             erased = erased.saturating_add(erase_action(scope, asked.workspace, id)?);
             Subject::Action(id)
         }
-        Target::Principal(id) => Subject::Principal(id),
+        Target::Principal(id) => {
+            erased = erased.saturating_add(erase_notes(scope, asked, id)?);
+            erased = erased.saturating_add(erase_person(scope, asked.workspace, id)?);
+            Subject::Principal(id)
+        }
     };
     let data = Object::new().raw("erased", &erased.to_string()).finish();
     scope.append(asked.workspace, Fact { kind: "erasure", actor: asked.by.actor(), subject, data });
@@ -68,15 +68,99 @@ fn concerns(row: &Disclosure, target: Target) -> bool {
     }
 }
 
+/// Lets go of those disclosures that are meant, and gives how many they were.
+pub(super) fn let_go(
+    scope: &mut Scope<'_>,
+    disclosures: &[EvidenceId],
+    is_meant: impl Fn(&Disclosure) -> bool,
+) -> Result<u64, Halt> {
+    scope.want(&disclosures.iter().map(|id| Disclosure::key(*id)).collect::<Vec<Key>>())?;
+    let mut erased: u64 = 0;
+    for id in disclosures {
+        if scope.get::<Disclosure>(*id)?.is_some_and(|it| is_meant(&it)) {
+            scope.delete::<Disclosure>(*id);
+            erased = erased.saturating_add(1);
+        }
+    }
+    Ok(erased)
+}
+
 fn erase_action(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ActionId) -> Result<u64, Halt> {
-    scope.want(&[Action::key(id), Payload::key(id)])?;
     let action = scope.get::<Action>(id)?.filter(|it| it.workspace == workspace).ok_or_else(Refusal::not_found)?;
+    strip(scope, &action)
+}
+
+/// Takes out of approvals and applications what a person wrote.
+fn erase_notes(scope: &mut Scope<'_>, asked: &Erase, person: PrincipalId) -> Result<u64, Halt> {
+    let approvals = asked.approvals.iter().map(|it| Approval::key(*it));
+    let keys: Vec<Key> = approvals.chain(asked.applications.iter().map(|it| Application::key(*it))).collect();
+    scope.want(&keys)?;
+    let mut erased: u64 = 0;
+    for id in &asked.approvals {
+        let Some(row) = scope.get::<Approval>(*id)?.filter(|it| it.workspace == asked.workspace) else { continue };
+        let bare = Approval::clone(&row).forget(Some(person));
+        if bare != *row {
+            scope.put(bare);
+            erased = erased.saturating_add(1);
+        }
+    }
+    for id in &asked.applications {
+        let Some(row) = scope.get::<Application>(*id)?.filter(|it| it.workspace == asked.workspace) else { continue };
+        let bare = Application::clone(&row).forget(person);
+        if bare != *row {
+            scope.put(bare);
+            erased = erased.saturating_add(1);
+        }
+    }
+    Ok(erased)
+}
+
+/// Takes name and address out of a person's own row, and ends the account of one who is nobody anywhere any more. Who is a
+/// member keeps both: they sign in by them.
+fn erase_person(scope: &mut Scope<'_>, workspace: WorkspaceId, id: PrincipalId) -> Result<u64, Halt> {
+    let person = scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace).ok_or_else(Refusal::not_found)?;
+    if person.membership().is_some() {
+        return Ok(0);
+    }
+    let bare = Principal::clone(&person).forget();
+    if bare == *person {
+        return Ok(0);
+    }
+    let used = EmailUse::of_principal(workspace, &person.email);
+    if scope.get::<EmailUse>(used)?.is_some_and(|it| it.principal == Some(id)) {
+        scope.delete::<EmailUse>(used);
+    }
+    let mut erased: u64 = 1;
+    if let Some(account) = person.member.as_ref().map(|it| it.account)
+        && let Some(account) = scope.get::<Account>(account)?.filter(|it| it.memberships.is_empty())
+    {
+        let used = EmailUse::of_account(&account.email);
+        if scope.get::<EmailUse>(used)?.is_some_and(|it| it.account == Some(account.id)) {
+            scope.delete::<EmailUse>(used);
+        }
+        scope.delete::<Account>(account.id);
+        erased = erased.saturating_add(1);
+    }
+    scope.put(bare);
+    Ok(erased)
+}
+
+/// Takes what is personal out of an action, and gives how many rows lost texts: one, or none where that was done before.
+pub(super) fn strip(scope: &mut Scope<'_>, action: &Action) -> Result<u64, Halt> {
     if action.erased {
         return Ok(0);
     }
-    if scope.get::<Payload>(id)?.is_some() {
-        scope.delete::<Payload>(id);
+    if action.payload && scope.get::<Payload>(action.id)?.is_some() {
+        scope.delete::<Payload>(action.id);
     }
-    scope.put(Action::clone(&action).erase());
+    if let Some(approval) = action.approval
+        && let Some(row) = scope.get::<Approval>(approval)?
+    {
+        let bare = Approval::clone(&row).forget(None);
+        if bare != *row {
+            scope.put(bare);
+        }
+    }
+    scope.put(action.clone().erase());
     Ok(1)
 }

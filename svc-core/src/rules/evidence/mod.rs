@@ -3,4 +3,5 @@
 pub mod erase;
 pub mod proof;
 pub mod sequence;
+pub mod sweep;
 pub mod tally;

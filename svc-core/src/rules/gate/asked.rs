@@ -106,6 +106,7 @@ impl Question {
             ApprovalSubject::HoldLift(it) if it.restart => "Lift the hold over every agent and restart them".to_owned(),
             ApprovalSubject::HoldLift(_) => "Lift the hold over every agent".to_owned(),
             ApprovalSubject::Owner(it) => match it.change {
+                OwnerChange::Invite => "Invite somebody as an owner".to_owned(),
                 OwnerChange::Make => "Make a member an owner".to_owned(),
                 OwnerChange::Remove => "Remove an owner".to_owned(),
                 OwnerChange::Become(role) => format!("Make an owner a workspace's {}", role.as_str()),

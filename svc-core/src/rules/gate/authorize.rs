@@ -240,7 +240,9 @@ impl Decided<'_> {
         let fact = record(asked, agent, &mut action, kind, verb);
         action.evidence = scope.append(agent.workspace, fact);
         if let Some(key) = &request.key {
-            scope.put(Replay { id: Replay::id_of(agent.id, key), body: request.body, action: action.id });
+            let id = Replay::id_of(agent.id, key);
+            scope.put(Replay { id, body: request.body, action: action.id });
+            action.replay = Some(id);
         }
         payload(scope, asked, action.id);
         scope.put(activity);
@@ -277,6 +279,7 @@ impl Decided<'_> {
             hold: None,
             state: State::Denied { at: now, by: DecidedBy::Policy },
             approval: None,
+            replay: None,
             callback: None,
             evidence: EvidenceId::from_bits(0),
             incident: None,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::caller::Caller;
-use super::freeze::{freeze, own_agent, recorded};
+use super::freeze::{freeze, own_agent, recorded, touch};
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::keys::NewKey;
@@ -81,15 +81,10 @@ pub fn start_drill(scope: &mut Scope<'_>, asked: &StartDrill) -> Result<Started,
         key: asked.key.clone(),
         plans: Plans::default(),
     };
-    let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
-    let granted = u32::try_from(meant.len()).unwrap_or(u32::MAX);
-    scope.put(Roster {
-        epoch: roster.epoch.saturating_add(1),
-        agents: roster.agents.saturating_add(1),
-        mandates: roster.mandates.saturating_add(granted),
-        ..Roster::clone(&roster)
-    });
+    // A canary takes no place of the plan, however its drill ends.
+    touch(scope, asked.workspace)?;
     let canary = made(scope, &canary, principal, meant);
+    scope.put(Agent { canary: Some(id), ..Agent::clone(&canary.agent) });
     let data = Object::new().text("canaryId", &canary.agent.id.to_string());
     let data = data.int("targets", i64::try_from(targets.len()).unwrap_or(i64::MAX)).finish();
     let fact = Fact { kind: "drill.started", actor: asked.by.actor(), subject: Subject::Drill(id), data };
@@ -217,18 +212,11 @@ fn remove(scope: &mut Scope<'_>, drill: &Drill) -> Result<(), Halt> {
     if matches!(canary.standing, Standing::Removed { .. }) {
         return Ok(());
     }
-    let roster = scope.get::<Roster>(drill.workspace)?.ok_or_else(Refusal::internal)?;
+    touch(scope, drill.workspace)?;
     let removed = recorded(scope, &canary).remove(scope.now());
     let data = Object::new().text("agentId", &canary.id.to_string()).int("epoch", removed.epoch.into()).finish();
     let (actor, subject) = (Actor::Drill(drill.id), Subject::Agent(canary.id));
     scope.append(drill.workspace, Fact { kind: "agent.removed", actor, subject, data });
-    let mandates = u32::try_from(canary.mandates.len()).unwrap_or(u32::MAX);
-    scope.put(Roster {
-        epoch: roster.epoch.saturating_add(1),
-        agents: roster.agents.saturating_sub(1),
-        mandates: roster.mandates.saturating_sub(mandates),
-        ..Roster::clone(&roster)
-    });
     scope.put(removed);
     Ok(())
 }

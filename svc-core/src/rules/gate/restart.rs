@@ -34,7 +34,8 @@ pub struct RestartAgent {
 /// Starts an agent again; starting an active one changes nothing.
 ///
 /// # Errors
-/// `missing_scope` for a machine, `not_found`, `not_allowed` with `hold` while a hold stops the agent, `separation_of_duties`
+/// `missing_scope` for a machine, `not_found`, `not_allowed` for a drill's canary and with `hold` while a hold stops the agent,
+/// `separation_of_duties`
 /// where its own principal restarts it after an incident and another owner or admin exists.
 pub fn restart_agent(scope: &mut Scope<'_>, asked: &RestartAgent) -> Result<Arc<Agent>, Halt> {
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace), Workspace::key(asked.workspace)])?;
@@ -46,6 +47,9 @@ pub fn restart_agent(scope: &mut Scope<'_>, asked: &RestartAgent) -> Result<Arc<
         return Err(Refusal::not_allowed_under(held.id, "a hold stops it").into());
     }
     let Some(frozen) = agent.frozen() else { return Ok(agent) };
+    if agent.canary.is_some() {
+        return Err(Refusal::not_allowed("it is the canary of a drill").into());
+    }
     let own = asked.by.principal().is_some_and(|it| it == agent.principal);
     if own && frozen.incident.is_some() && has_other(scope, &workspace, asked)? {
         return Err(Refusal::duties_now("an incident froze this agent, and its principal is not to restart it").into());

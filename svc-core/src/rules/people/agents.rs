@@ -1,9 +1,10 @@
-//! What may change of an agent: its name, and for those who manage agents its tier, sponsor and kill owner. Its id,
-//! workspace and principal never do.
+//! What may change of an agent: its name, and for those who manage agents its tier, sponsor and kill owner. Its id and
+//! workspace never do, and its principal only where they left: then whoever becomes its sponsor takes their place.
 
 use std::sync::Arc;
 
 use super::by::{By, entitled, reaches};
+use super::leave::heir;
 use super::register_agent::unknown_principal;
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::own_agent;
@@ -59,6 +60,7 @@ pub fn change_agent(scope: &mut Scope<'_>, asked: &ChangeAgent) -> Result<Arc<Ag
         tier: asked.tier.unwrap_or(before.tier),
         sponsor: asked.sponsor.unwrap_or(before.sponsor),
         kill_owner: asked.kill_owner.unwrap_or(before.kill_owner),
+        principal: heir(scope, &before, asked.sponsor.flatten())?.unwrap_or(before.principal),
         ..Agent::clone(&before)
     };
     if after == *before {
@@ -93,6 +95,9 @@ fn trust(it: &Agent, other: &Agent) -> String {
     let (sponsor, kill_owner) = (principal(it.sponsor), principal(it.kill_owner));
     if it.kill_owner != other.kill_owner {
         object = object.raw("killOwner", &kill_owner);
+    }
+    if it.principal != other.principal {
+        object = object.text("principalId", &it.principal.to_string());
     }
     if it.sponsor != other.sponsor {
         object = object.raw("sponsor", &sponsor);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::accounts::{account_for, join, principal_for};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::evidence::{Actor, Chain, Fact, Subject};
+use crate::state::gate::Sweep;
 use crate::state::gateway::{Routing, Yields};
 use crate::state::people::{Member, MemberState, Plan, Role, Roster, Settings, Workspace};
 use crate::turn::{Halt, Scope};
@@ -54,6 +55,7 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
     scope.put(Roster { workspace: id, epoch: 0, agents: 0, mandates: 0 });
     scope.put(Routing::new(id));
     scope.put(Yields::new(id));
+    scope.put(Sweep::new(id, asked.settings.retention_days, now));
     scope.put(Chain::empty(id));
     let data = Object::new().text("principalId", &owner.id.to_string()).text("role", "owner").finish();
     scope.append(id, Fact { kind: "member.created", actor: Actor::Policy, subject: Subject::Workspace(id), data });

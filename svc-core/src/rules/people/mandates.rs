@@ -66,6 +66,7 @@ pub fn grant_mandate(scope: &mut Scope<'_>, asked: &GrantMandate) -> Result<Arc<
     entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
     scope.want(&[Agent::key(asked.agent), Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
+    no_canary(&agent)?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
     let meant = read(scope, &workspace, &asked.content)?;
@@ -87,6 +88,14 @@ pub fn grant_mandate(scope: &mut Scope<'_>, asked: &GrantMandate) -> Result<Arc<
     scope.put(agent);
     scope.put(Roster { epoch: roster.epoch.saturating_add(1), mandates, ..Roster::clone(&roster) });
     Ok(mandate)
+}
+
+/// A drill's canary keeps the mandates that it was made with, in which nothing is left.
+fn no_canary(agent: &Agent) -> Result<(), Refusal> {
+    if agent.canary.is_some() {
+        return Err(Refusal::not_allowed("it is the canary of a drill"));
+    }
+    Ok(())
 }
 
 /// Looks up what is meant.
@@ -182,6 +191,7 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
     entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace), Workspace::key(asked.workspace)])?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
+    no_canary(&agent)?;
     let (old, held) = held(scope, &agent, asked.mandate)?;
     let terms = asked.change.onto(&old.terms);
     let paused = asked.paused.unwrap_or(held.paused);
@@ -265,6 +275,7 @@ pub struct RevokeMandate {
 pub fn revoke_mandate(scope: &mut Scope<'_>, asked: &RevokeMandate) -> Result<MandateId, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
+    no_canary(&agent)?;
     let mut agent = Agent::clone(&agent);
     let before = agent.mandates.len();
     agent.mandates.retain(|it| it.id != asked.mandate);

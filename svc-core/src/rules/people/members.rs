@@ -65,7 +65,7 @@ pub struct InviteMember {
 ///
 /// # Errors
 /// Those of [`entitled`], `forbidden` where the role is an owner's and the caller is none, `not_allowed` where they are a
-/// member who has signed in or a second owner had to agree, `invalid_request` naming every team that is none.
+/// member who has signed in, `second_owner_required` where the caller has asked for an owner already, `invalid_request` naming every team that is none.
 pub fn invite_member(scope: &mut Scope<'_>, asked: &InviteMember) -> Result<MemberDone, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMembers)?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
@@ -78,30 +78,59 @@ pub fn invite_member(scope: &mut Scope<'_>, asked: &InviteMember) -> Result<Memb
         owners::may(scope, &asked.by, asked.workspace)?;
     }
     let same = before.is_some_and(|it| it.role == asked.role);
-    if !same && owners::needs_second(&workspace, &asked.by, before.map(|it| it.role), Some(asked.role)) {
-        let why = "a second owner agrees to each owner: invite them with another role, then ask to make them an owner";
-        return Err(Refusal::not_allowed(why).into());
-    }
     fits(scope, asked.workspace, &asked.teams, "teamIds")?;
-    let account = account_for(scope, &asked.email)?;
-    let raised = asked.by.principal().map(|it| (it, scope.now()));
-    let member = Member {
-        invited_by: asked.by.principal(),
-        ended_at: principal.member.as_ref().and_then(|it| it.ended_at),
-        teams: before.map(|it| it.teams.clone()).unwrap_or_default(),
-        raised,
-        ..Member::new(asked.role, MemberState::Invited, account.id)
-    };
     let named =
         Principal { name: asked.name.clone().or_else(|| principal.name.clone()), ..Principal::clone(&principal) };
-    let joined = join(scope, &account, &named, member);
-    let linked = link(scope, account.id, asked)?;
-    let joined = change_teams(scope, &joined, &asked.teams)?;
-    let data = told(&joined).finish();
-    let fact = Fact { kind: "member.invited", actor: asked.by.actor(), subject: Subject::Principal(joined.id), data };
-    scope.append_with(asked.workspace, fact, &[("email", asked.email.as_str())]);
-    touch(scope, asked.workspace)?;
+    if !same && owners::needs_second(&workspace, &asked.by, before.map(|it| it.role), Some(asked.role)) {
+        let change = match before.map(|it| it.role) {
+            None => OwnerChange::Invite,
+            Some(Role::Owner) => OwnerChange::Become(asked.role),
+            Some(_) => OwnerChange::Make,
+        };
+        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &named, change, teams: &asked.teams };
+        if let Some(approval) = owners::second(scope, &asks)? {
+            return Ok(MemberDone::Asked(approval));
+        }
+    }
+    let (role, by, actor) = (asked.role, asked.by.principal(), asked.by.actor());
+    let joined = enter(scope, &named, &Entry { role, teams: &asked.teams, by, actor: &actor })?;
+    let account = joined.membership().ok_or_else(Refusal::internal)?.account;
+    let linked = link(scope, account, asked)?;
     Ok(MemberDone::Done { principal: joined, linked })
+}
+
+/// How somebody comes to be invited.
+pub(super) struct Entry<'a> {
+    /// What they may do.
+    pub role: Role,
+    /// The teams they are in.
+    pub teams: &'a [TeamId],
+    /// Who invites them; absent for the program.
+    pub by: Option<PrincipalId>,
+    /// Whose word brings it about.
+    pub actor: &'a Actor,
+}
+
+/// Makes somebody an invited member.
+pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<'_>) -> Result<Arc<Principal>, Halt> {
+    let account = account_for(scope, &principal.email)?;
+    let before = principal.membership();
+    let member = Member {
+        invited_by: entry.by,
+        ended_at: principal.member.as_ref().and_then(|it| it.ended_at),
+        teams: before.map(|it| it.teams.clone()).unwrap_or_default(),
+        raised: entry.by.map(|it| (it, scope.now())),
+        ..Member::new(entry.role, MemberState::Invited, account.id)
+    };
+    let named = Principal { owner_invite: None, ..principal.clone() };
+    let joined = join(scope, &account, &named, member);
+    let joined = change_teams(scope, &joined, entry.teams)?;
+    let data = told(&joined).finish();
+    let (actor, subject) = (entry.actor.clone(), Subject::Principal(joined.id));
+    let fact = Fact { kind: "member.invited", actor, subject, data };
+    scope.append_with(joined.workspace, fact, &[("email", principal.email.as_str())]);
+    touch(scope, joined.workspace)?;
+    Ok(joined)
 }
 
 /// Puts the link in force where whoever holds it gets into this workspace alone, as somebody who has never been here. A link
@@ -152,7 +181,7 @@ pub fn change_member(scope: &mut Scope<'_>, asked: &ChangeMember) -> Result<Memb
     let role = asked.role.filter(|it| *it != was);
     if let Some(role) = role.filter(|it| was == Role::Owner || *it == Role::Owner) {
         let change = if role == Role::Owner { OwnerChange::Make } else { OwnerChange::Become(role) };
-        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &principal, change };
+        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &principal, change, teams: &[] };
         if let Some(approval) = owners::second(scope, &asks)? {
             return Ok(MemberDone::Asked(approval));
         }
@@ -210,7 +239,7 @@ pub struct RemoveMember {
 }
 
 /// Removes a member: they are nobody here from this commit on, in no session, and keys that count for them are void. Agents
-/// that act for them stay: a sponsor answers for them, and without one the owners and admins do.
+/// that act for them stay and pass to their sponsors ([`super::leave`]); without one they wait for an owner.
 ///
 /// # Errors
 /// Those of [`entitled`], `not_found`, `forbidden` where an owner is concerned and the caller is none, `not_allowed` for the
@@ -223,7 +252,7 @@ pub fn remove_member(scope: &mut Scope<'_>, asked: &RemoveMember) -> Result<Memb
     }
     if principal.membership().is_some_and(|it| it.role == Role::Owner) {
         let change = OwnerChange::Remove;
-        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &principal, change };
+        let asks = Asked { workspace: asked.workspace, by: &asked.by, principal: &principal, change, teams: &[] };
         if let Some(approval) = owners::second(scope, &asks)? {
             return Ok(MemberDone::Asked(approval));
         }
@@ -254,7 +283,8 @@ pub(super) fn remove(scope: &mut Scope<'_>, principal: &Principal, actor: &Actor
         raised: None,
         ..member.clone()
     };
-    let principal = Principal { member: Some(ended), ..Principal::clone(&principal) };
+    let following = Some(scope.now());
+    let principal = Principal { member: Some(ended), following, ..Principal::clone(&principal) };
     scope.put(principal.clone());
     let data = told(&principal).finish();
     let fact = Fact { kind: "member.removed", actor: actor.clone(), subject: Subject::Principal(principal.id), data };

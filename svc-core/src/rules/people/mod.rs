@@ -6,6 +6,7 @@ pub mod applications;
 pub mod by;
 pub mod create_workspace;
 pub mod keys;
+pub mod leave;
 pub mod links;
 pub mod mandates;
 pub mod members;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::by::{By, entitled};
-use super::members::{own_member, remove, set_role};
+use super::members::{Entry, enter, own_member, remove, set_role};
+use super::teams::fits;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedOwner, OwnerChange};
@@ -11,7 +12,7 @@ use crate::state::people::{Member, MemberState, Principal, Right, Role, Workspac
 use crate::turn::{Halt, Scope};
 use crate::value::Span;
 use crate::value::canonical::Object;
-use crate::value::id::{PrincipalId, WorkspaceId};
+use crate::value::id::{PrincipalId, TeamId, WorkspaceId};
 
 /// How long a second owner has to agree.
 const SECOND_OWNER: Span = Span::hours(24);
@@ -26,6 +27,8 @@ pub(super) struct Asked<'a> {
     pub principal: &'a Principal,
     /// How.
     pub change: OwnerChange,
+    /// The teams that somebody who is invited is to be in.
+    pub teams: &'a [TeamId],
 }
 
 /// That somebody may make and remove owners.
@@ -44,9 +47,9 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
     may(scope, asked.by, asked.workspace)?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
     let Some(person) = asked.by.principal().filter(|_| workspace.owners.len() > 1) else { return Ok(None) };
-    let member = asked.principal.membership().ok_or_else(Refusal::not_found)?;
     let now = scope.now();
-    if let Some(id) = member.owner_change
+    let (member, before) = (asked.principal.membership(), asked.principal.owner_invite);
+    if let Some(id) = member.map_or(before, |it| it.owner_change)
         && let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting() && now < it.expires_at)
         && let ApprovalSubject::Owner(first) = &waiting.subject
         && first.change == asked.change
@@ -56,7 +59,8 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
         }
         return Ok(Some(waiting));
     }
-    let subject = AskedOwner { principal: asked.principal.id, change: asked.change, by: person };
+    let subject =
+        AskedOwner { principal: asked.principal.id, change: asked.change, teams: asked.teams.to_vec(), by: person };
     let approval = Approval {
         id: scope.fresh(),
         workspace: asked.workspace,
@@ -71,8 +75,13 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
     let data = data.text("principalId", &asked.principal.id.to_string()).finish();
     let subject = Subject::Approval(approval.id);
     scope.append(asked.workspace, Fact { kind: "approval.asked", actor: asked.by.actor(), subject, data });
-    let member = Member { owner_change: Some(approval.id), ..member.clone() };
-    scope.put(Principal { member: Some(member), ..asked.principal.clone() });
+    scope.put(match member {
+        Some(member) => {
+            let member = Member { owner_change: Some(approval.id), ..member.clone() };
+            Principal { member: Some(member), ..asked.principal.clone() }
+        }
+        None => Principal { owner_invite: Some(approval.id), ..asked.principal.clone() },
+    });
     scope.put(approval.clone());
     Ok(Some(Arc::new(approval)))
 }
@@ -92,6 +101,9 @@ pub fn change_asked(
     if !first.as_ref().and_then(|it| it.membership()).is_some_and(owner) {
         return Err(Refusal::not_allowed("who asked for it is an owner no more").into());
     }
+    if asked.change == OwnerChange::Invite {
+        return invite_asked(scope, workspace, asked, second);
+    }
     let principal = own_member(scope, workspace, asked.principal)?;
     let Some(member) = principal.membership() else {
         return Err(Refusal::not_allowed("they are a member no more").into());
@@ -102,10 +114,36 @@ pub fn change_asked(
     }
     let actor = Actor::Person(second);
     match asked.change {
+        OwnerChange::Invite => Err(Refusal::internal().into()),
         OwnerChange::Make => set_role(scope, &principal, Role::Owner, &actor).map(drop),
         OwnerChange::Become(role) => set_role(scope, &principal, role, &actor).map(drop),
         OwnerChange::Remove => remove(scope, &principal, &actor).map(drop),
     }
+}
+
+/// Invites somebody as an owner, in the word of the owner who asked for it.
+fn invite_asked(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    asked: &AskedOwner,
+    second: PrincipalId,
+) -> Result<(), Halt> {
+    let principal = scope.get::<Principal>(asked.principal)?.filter(|it| it.workspace == workspace);
+    let principal = principal.ok_or_else(Refusal::internal)?;
+    if principal.membership().is_some() {
+        return Err(Refusal::not_allowed("they have become a member since").into());
+    }
+    // A team that was removed meanwhile, or is full, keeps nobody out of the workspace.
+    let mut teams = Vec::with_capacity(asked.teams.len());
+    for team in &asked.teams {
+        match fits(scope, workspace, &[*team], "teamIds") {
+            Ok(()) => teams.push(*team),
+            Err(Halt::Refuse(_)) => {}
+            Err(halt) => return Err(halt),
+        }
+    }
+    let actor = Actor::Person(second);
+    enter(scope, &principal, &Entry { role: Role::Owner, teams: &teams, by: Some(asked.by), actor: &actor }).map(drop)
 }
 
 /// Keeps the workspace's list of owners: somebody stands in it from now on, or no more. The row is read and written by every

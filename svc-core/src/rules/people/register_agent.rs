@@ -146,6 +146,7 @@ pub(in crate::rules) fn made(
         created_by: asked.by.maker(),
         created_at: scope.now(),
         following: None,
+        canary: None,
     };
     let data = Object::new().text("agentId", &id.to_string()).int("epoch", 0).finish();
     let fact = Fact { kind: "agent.created", actor: asked.by.actor(), subject: Subject::Agent(id), data };
@@ -248,9 +249,10 @@ pub fn remove_agent(scope: &mut Scope<'_>, asked: &RemoveAgent) -> Result<Arc<Ag
     let fact = Fact { kind: "agent.removed", actor: asked.by.actor(), subject: Subject::Agent(agent.id), data };
     scope.append(asked.workspace, fact);
     let mandates = u32::try_from(agent.mandates.len()).unwrap_or(u32::MAX);
+    let (places, mandates) = if agent.canary.is_some() { (0, 0) } else { (1, mandates) };
     scope.put(Roster {
         epoch: roster.epoch.saturating_add(1),
-        agents: roster.agents.saturating_sub(1),
+        agents: roster.agents.saturating_sub(places),
         mandates: roster.mandates.saturating_sub(mandates),
         ..Roster::clone(&roster)
     });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::by::{By, entitled};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::evidence::{Fact, Subject};
+use crate::state::gate::Sweep;
 use crate::state::people::{DataLoss, OnMismatch, OnUndeclared, Outside, Plan, Right, Settings, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::canonical;
@@ -95,7 +96,7 @@ changes! {
     sso_domains: Vec<Domain> = sign_in.sso_domains;
     /// Above which amounts the console asks for the second factor again.
     step_up_above: BTreeMap<Currency, i64> = step_up_above;
-    /// For how many days actions are kept; `None` is for ever.
+    /// For how many days what is personal in actions is kept; `None` is for ever.
     retention_days: Option<u16> = retention_days;
 }
 
@@ -131,6 +132,10 @@ pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<
     let data = format!("{{\"new\":{new},\"old\":{old}}}");
     let subject = Subject::Workspace(asked.workspace);
     scope.append(asked.workspace, Fact { kind: "settings.changed", actor: asked.by.actor(), subject, data });
+    let retention_days = after.settings.retention_days;
+    if let Some(sweep) = scope.get::<Sweep>(after.id)?.filter(|it| it.retention_days != retention_days) {
+        scope.put(Sweep { retention_days, ..Sweep::clone(&sweep) });
+    }
     scope.put(after.clone());
     Ok(Arc::new(after))
 }

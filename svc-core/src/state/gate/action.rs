@@ -12,7 +12,7 @@ use super::payee::PayeeSlot;
 use super::provenance::{Class, Declared, Verdict};
 use super::reason::{Code, Reason};
 use crate::value::currency::Currency;
-use crate::value::digest::Digest;
+use crate::value::digest::{Digest, ReplayId};
 use crate::value::domain::Domain;
 use crate::value::id::{
     ActionId, AgentId, ApprovalId, CallbackId, EvidenceId, HoldId, MandateId, MandateVersionId, PrincipalId, ReceiptId,
@@ -25,6 +25,8 @@ use crate::value::{Id, Span, Timestamp};
 
 /// How long after its receipt expired an unsettled action is posted by itself.
 pub const LAPSE_AFTER: Span = Span::hours(24);
+/// How long an action can be open after it was asked: the longest wait, the longest receipt, and the day to its lapse.
+pub const OPEN_MAX: Span = Span::hours(168 + 24 + 24);
 
 /// An action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +95,9 @@ pub struct Action {
     /// What a person was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalId>,
+    /// The row of the idempotency key that made it, while that is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayId>,
     /// Who is called once it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback: Option<Box<Callback>>,

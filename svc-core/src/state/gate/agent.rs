@@ -19,7 +19,7 @@ pub struct Agent {
     pub id: AgentId,
     /// Its workspace, which never changes.
     pub workspace: WorkspaceId,
-    /// Who it acts for, which never changes.
+    /// Who it acts for, which changes only where they left the workspace.
     pub principal: PrincipalId,
     /// What people call it.
     pub name: Label,
@@ -50,6 +50,9 @@ pub struct Agent {
     /// Since when approvals of an older epoch wait to be denied one by one; readers go by the epoch meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub following: Option<Timestamp>,
+    /// The drill whose canary it is: it takes no place of a plan, and is neither given mandates nor started again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary: Option<DrillId>,
 }
 
 impl Linked for Agent {

@@ -3,11 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::erasure::erased;
 use super::reason::Reason;
 use crate::state::people::{Members, Role};
 use crate::value::digest::Digest;
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApprovalId, BudgetId, HoldId, PrincipalId, SessionId, TokenId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApprovalId, BudgetId, HoldId, PrincipalId, SessionId, TeamId, TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
@@ -106,6 +107,9 @@ pub struct AskedOwner {
     pub principal: PrincipalId,
     /// How.
     pub change: OwnerChange,
+    /// The teams that somebody who is invited is to be in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub teams: Vec<TeamId>,
     /// The first owner.
     pub by: PrincipalId,
 }
@@ -130,6 +134,8 @@ pub struct AskedBudget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerChange {
+    /// Is invited as one, and becomes one with the first sign-in.
+    Invite,
     /// Becomes an owner.
     Make,
     /// Leaves the workspace.
@@ -143,6 +149,7 @@ impl OwnerChange {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Invite => "invite",
             Self::Make => "make",
             Self::Remove => "remove",
             Self::Become(_) => "demote",
@@ -299,6 +306,34 @@ impl Approval {
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.state == ApprovalState::Waiting
+    }
+
+    /// The same without what `person` wrote: notes of theirs and reasons that they gave; with nobody named, without anybody's.
+    #[must_use]
+    pub fn forget(mut self, person: Option<PrincipalId>) -> Self {
+        let is_theirs = |by: PrincipalId| person.is_none_or(|it| it == by);
+        for consent in self.approvals.iter_mut().filter(|it| is_theirs(it.by)) {
+            consent.note = None;
+        }
+        if let ApprovalState::Denied { by: Some(by), note, .. } = &mut self.state
+            && is_theirs(*by)
+        {
+            *note = None;
+        }
+        match &mut self.subject {
+            ApprovalSubject::Freeze(AskedFreeze { by: Requester::Person(by), reason, .. })
+            | ApprovalSubject::HoldLift(AskedLift { by, reason, .. })
+                if is_theirs(*by) =>
+            {
+                *reason = erased(reason);
+            }
+            ApprovalSubject::Action(_)
+            | ApprovalSubject::Freeze(_)
+            | ApprovalSubject::HoldLift(_)
+            | ApprovalSubject::Owner(_)
+            | ApprovalSubject::Budget(_) => {}
+        }
+        self
     }
 
     /// The same, ended without a person's decision.

@@ -79,6 +79,10 @@ pub enum DrillPoint {
     Authorize,
     /// A person approves what the agent asked.
     Approve,
+    /// Somebody is shown a receipt for what the agent asked.
+    Verify,
+    /// Whoever the agent named is told what became of what it asked.
+    Callback,
 }
 
 impl DrillPoint {
@@ -88,6 +92,8 @@ impl DrillPoint {
         match self {
             Self::Authorize => "authorize",
             Self::Approve => "approve",
+            Self::Verify => "verify",
+            Self::Callback => "callback",
         }
     }
 }

@@ -2,10 +2,16 @@
 
 use super::action::Action;
 use super::replay::Payload;
-use crate::value::text::{Label, Summary};
+use crate::value::text::{Label, Note, Summary};
 
 /// What stands in the place of a text that was erased.
 const ERASED: &str = "[erased]";
+
+/// What stands in the place of a note.
+#[must_use]
+pub fn erased(note: &Note) -> Note {
+    Note::parse(ERASED).unwrap_or_else(|_| note.clone())
+}
 
 impl Action {
     /// What its records commit to, member by member, as far as it is still known; `payload` is the row beside it.

@@ -17,12 +17,13 @@ pub mod receipt;
 mod replay;
 mod request;
 mod salt;
+mod sweep;
 mod template;
 mod terms_change;
 pub mod verify_key;
 
 pub use action::{
-    Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, Origin, Payment,
+    Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, OPEN_MAX, Origin, Payment,
     Reservation, State, Status, Tool, Verb,
 };
 pub use activity::{Activity, DENIALS_KEPT, Line, Nth, SEEN_NOTED, SeenSource, Tally};
@@ -33,6 +34,7 @@ pub use approval::{
 };
 pub use block::{Block, BlockId, BlockOwner, SEALED};
 pub use drill::{DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep};
+pub use erasure::erased;
 pub use kind::{ActionKind, ActionPattern};
 pub use mandate::{Count, Duplicates, Fields, Limits, Mandate, Merchants, OnLimit, PerPeriod, Terms, Tools};
 pub use outcome::{Outcome, OutcomeStatus, Released};
@@ -43,5 +45,6 @@ pub use replay::{ClientSession, Payload, REPLAY_KEPT, Replay, SESSION_KEPT, SESS
 pub use request::{Details, Request, ToolRequest, commitment, commitment_salt};
 pub(crate) use salt::salt_serde;
 pub use salt::salt_text;
+pub use sweep::{JOB_KEPT, SWEEP_EVERY, Sweep};
 pub use template::{CATALOGUE, Template, WorkspaceTemplate};
 pub use terms_change::{LimitsChange, MerchantsChange, Set, TermsChange, ToolsChange};

@@ -5,7 +5,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::role::Role;
-use crate::state::gate::{Terms, TermsChange, Tier};
+use crate::state::gate::{Terms, TermsChange, Tier, erased};
 use crate::value::id::{AgentId, ApplicationId, MandateId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label, Note};
@@ -223,6 +223,20 @@ impl ApplicationState {
 }
 
 impl Application {
+    /// The same without what `person` wrote.
+    #[must_use]
+    pub fn forget(mut self, person: PrincipalId) -> Self {
+        if self.by == person {
+            self.reason = erased(&self.reason);
+        }
+        if let ApplicationState::Approved(decision) | ApplicationState::Denied(decision) = &mut self.state
+            && decision.by == person
+        {
+            decision.note = None;
+        }
+        self
+    }
+
     /// Where it stands at `now`: one whose time is up has expired, whether or not that is written yet.
     #[must_use]
     pub fn stands(&self, now: Timestamp) -> ApplicationState {

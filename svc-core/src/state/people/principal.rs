@@ -29,6 +29,9 @@ pub struct Principal {
     /// Since when its keys and agents wait to be ended and passed on one by one, after its membership ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub following: Option<Timestamp>,
+    /// The question to a second owner whether it is invited as an owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_invite: Option<ApprovalId>,
 }
 
 /// A principal's sign-in to its workspace.
@@ -90,7 +93,15 @@ impl Principal {
     /// A principal without a sign-in.
     #[must_use]
     pub const fn new(id: PrincipalId, workspace: WorkspaceId, email: Email, created_at: Timestamp) -> Self {
-        Self { id, workspace, email, name: None, member: None, created_at, following: None }
+        Self { id, workspace, email, name: None, member: None, created_at, following: None, owner_invite: None }
+    }
+
+    /// The same without name and address. What acted for it and what it did still names its id.
+    #[must_use]
+    pub fn forget(mut self) -> Self {
+        self.email = Email::parse(&format!("{}@erased.invalid", self.id)).unwrap_or(self.email);
+        self.name = None;
+        self
     }
 
     /// Its membership, unless that was ended.

@@ -109,7 +109,7 @@ pub struct Settings {
     pub sign_in: SignIn,
     /// Above which amounts the console asks for the second factor again, in minor units.
     pub step_up_above: BTreeMap<Currency, i64>,
-    /// For how many days actions are kept: 30 to 3,650; without it for ever.
+    /// For how many days what is personal in actions is kept: 30 to 3,650; without it for ever.
     pub retention_days: Option<u16>,
 }
 

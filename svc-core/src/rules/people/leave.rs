@@ -1,0 +1,105 @@
+//! What follows somebody's leaving: keys that count for them end, and agents that act for them pass to their sponsors. An
+//! agent without a sponsor who is a member waits for an owner, who names one.
+
+use crate::refusal::Refusal;
+use crate::rules::gate::freeze::touch;
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::{Agent, Standing};
+use crate::state::people::{Credential, KeyScope, MemberState, Principal};
+use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
+use crate::value::canonical::Object;
+use crate::value::digest::CredentialId;
+use crate::value::id::{AgentId, PrincipalId};
+
+/// Passes an agent of somebody who left to its sponsor.
+#[derive(Clone, Copy, Debug)]
+pub struct PassAgent {
+    /// Which agent.
+    pub agent: AgentId,
+    /// Who left.
+    pub left: PrincipalId,
+}
+
+/// Passes an agent on, where whoever it acts for is a member no more and its sponsor is one.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where a row that another names is not there.
+pub fn pass_agent(scope: &mut Scope<'_>, asked: &PassAgent) -> Result<(), Halt> {
+    let agent = scope.get::<Agent>(asked.agent)?.filter(|it| it.principal == asked.left);
+    let Some(agent) = agent.filter(|it| !matches!(it.standing, Standing::Removed { .. })) else { return Ok(()) };
+    let Some(heir) = heir(scope, &agent, agent.sponsor)? else { return Ok(()) };
+    let side = |id: PrincipalId| Object::new().text("principalId", &id.to_string()).finish();
+    let data = Object::new().text("agentId", &agent.id.to_string());
+    let data = data.raw("new", &side(heir)).raw("old", &side(agent.principal)).finish();
+    let fact = Fact { kind: "agent.changed", actor: Actor::Policy, subject: Subject::Agent(agent.id), data };
+    scope.append(agent.workspace, fact);
+    touch(scope, agent.workspace)?;
+    scope.put(Agent { principal: heir, ..Agent::clone(&agent) });
+    Ok(())
+}
+
+/// Who an agent acts for from now on, where whoever it acts for has left and `sponsor` is a member.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(super) fn heir(
+    scope: &mut Scope<'_>,
+    agent: &Agent,
+    sponsor: Option<PrincipalId>,
+) -> Result<Option<PrincipalId>, Halt> {
+    let Some(sponsor) = sponsor.filter(|it| *it != agent.principal) else { return Ok(None) };
+    let gone = |it: &Principal| it.member.as_ref().is_some_and(|it| it.state == MemberState::Disabled);
+    if !scope.get::<Principal>(agent.principal)?.is_some_and(|it| gone(&it)) {
+        return Ok(None);
+    }
+    let is_member = scope.get::<Principal>(sponsor)?.is_some_and(|it| it.membership().is_some());
+    Ok(is_member.then_some(sponsor))
+}
+
+/// Ends a key that counts for somebody who left.
+#[derive(Clone, Copy, Debug)]
+pub struct EndKey {
+    /// The key's row.
+    pub credential: CredentialId,
+    /// Who left.
+    pub left: PrincipalId,
+}
+
+/// Ends a key that became void when its principal left, so that its own row says so.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn end_key(scope: &mut Scope<'_>, asked: &EndKey) -> Result<(), Halt> {
+    let found = scope.get::<Credential>(asked.credential)?.filter(|it| it.binding.principal == asked.left);
+    let found = found.filter(|it| !matches!(it.binding.scope, KeyScope::Agent(_)) && it.revoked_at.is_none());
+    let Some(credential) = found else { return Ok(()) };
+    let left = scope.get::<Principal>(asked.left)?.ok_or_else(Refusal::internal)?;
+    if left.has_ended_since(credential.created_at) {
+        let data = Object::new().text("prefix", &credential.prefix).finish();
+        let subject = Subject::Key(credential.binding.key);
+        scope.append(left.workspace, Fact { kind: "key.revoked", actor: Actor::Policy, subject, data });
+        scope.put(Credential { revoked_at: Some(scope.now()), ..Credential::clone(&credential) });
+    }
+    Ok(())
+}
+
+/// Ends what follows somebody's leaving.
+#[derive(Clone, Copy, Debug)]
+pub struct FollowLeave {
+    /// Who left.
+    pub left: PrincipalId,
+    /// When, as it was when agents and keys were looked for.
+    pub since: Timestamp,
+}
+
+/// Notes that agents and keys of somebody who left are done with. Who left again meanwhile is followed anew.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn follow_leave(scope: &mut Scope<'_>, done: &FollowLeave) -> Result<(), Halt> {
+    if let Some(left) = scope.get::<Principal>(done.left)?.filter(|it| it.following == Some(done.since)) {
+        scope.put(Principal { following: None, ..Principal::clone(&left) });
+    }
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! What records of people and machines hold, and what their texts may be, over a real socket.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+use serde_json::{Value, json};
+use svc_core::state::people::Role;
+use svc_core::value::Span;
+use svc_tests::client::{Client, Got};
+use svc_tests::people::Person;
+use svc_tests::requests::{text, update};
+use svc_tests::site::Site;
+
+/// A site with its owner.
+struct Office {
+    site: Site,
+    client: Client,
+    owner: Person,
+}
+
+impl Office {
+    async fn open() -> Self {
+        let site = Site::start().await;
+        let (client, owner) = (site.client().await, site.member(Role::Owner));
+        Self { site, client, owner }
+    }
+
+    async fn ask(&mut self, method: &str, path: &str, body: Value) -> Got {
+        let path = format!("/api/w/{}/{path}", self.site.workspace());
+        let body = Some(&body).filter(|it| !it.is_null());
+        self.owner.ask(&mut self.client, method, &path, body).await
+    }
+
+    /// A new agent's record, as POST answers it.
+    async fn agent(&mut self, more: Value) -> Value {
+        let mut blueprint = json!({ "name": "Buyer", "principalEmail": "ann@example.com" });
+        let members = blueprint.as_object_mut().unwrap();
+        members.extend(more.as_object().unwrap().clone());
+        self.ask("POST", "agents", blueprint).await.made()
+    }
+}
+
+fn names(record: &Value) -> Vec<&str> {
+    record.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// An agent's record has the contract's members, what is not set is absent, and an agent is `standard` where nobody says else.
+#[tokio::test]
+async fn an_agents_record_is_the_contracts() {
+    let mut office = Office::open().await;
+    let plain = office.agent(json!({})).await;
+    assert_eq!(plain["tier"], "standard");
+    let path = format!("agents/{}", text(&plain["id"]));
+    let item = office.ask("GET", &path, Value::Null).await.ok();
+    let least = [
+        "createdAt",
+        "createdBy",
+        "id",
+        "lastSeenAt",
+        "mandates",
+        "name",
+        "principalEmail",
+        "principalId",
+        "spend",
+        "standing",
+        "tier",
+        "velocity",
+        "waiting",
+        "workspaceId",
+    ];
+    assert_eq!(names(&item), least);
+    assert_eq!((&item["standing"], &item["principalEmail"]), (&json!("active"), &json!("ann@example.com")));
+    let principal = office.owner.principal;
+    let trust = json!({ "tier": "trusted", "sponsor": principal, "killOwner": principal });
+    let full = office.agent(trust).await;
+    assert_eq!(
+        (&full["tier"], &full["sponsor"], &full["killOwner"]),
+        (&json!("trusted"), &json!(principal), &json!(principal))
+    );
+    let made = ["binding", "key"];
+    assert!(made.iter().all(|it| full.get(it).is_some()) && text(&full["key"]).starts_with("ask_"));
+    let frozen = format!("agents/{}/freeze", text(&full["id"]));
+    let frozen = office.ask("POST", &frozen, json!({ "reason": "odd" })).await.ok();
+    assert_eq!(names(&frozen["frozen"]), ["at", "by", "reason"]);
+    assert_eq!((&frozen["frozen"]["by"], &frozen["frozen"]["reason"]), (&json!(principal), &json!("odd")));
+}
+
+/// A mandate's record has the contract's members: what was sent, its defaults, and what the server adds.
+#[tokio::test]
+async fn a_mandates_record_is_the_contracts() {
+    let mut office = Office::open().await;
+    let agent = office.agent(json!({})).await;
+    let mandates = format!("agents/{}/mandates", text(&agent["id"]));
+    let sent = json!({
+        "name": "All of it",
+        "actions": ["payment", "crm.*"],
+        "limits": { "currency": "EUR", "perAction": 500, "perPeriod": { "amount": 9000, "period": "month" },
+            "count": { "max": 7, "period": "day" }, "askAbove": 200, "onLimit": "ask" },
+        "merchants": { "allow": ["shop.example.com"], "deny": ["*.example.org"] },
+        "fields": { "allow": ["email"] },
+        "tools": { "allow": ["crm/*"], "deny": ["crm/delete*"] },
+        "duplicates": "record",
+        "expiresAt": "2030-01-01T00:00:00.000Z",
+    });
+    let made = office.ask("POST", &mandates, sent.clone()).await.made();
+    for (name, value) in sent.as_object().unwrap() {
+        assert_eq!(&made[name], value, "{name}");
+    }
+    assert_eq!((&made["version"], &made["state"], &made["agentId"]), (&json!(1), &json!("active"), &agent["id"]));
+    assert_eq!(text(&made["createdBy"]), office.owner.principal.to_string());
+    assert!(text(&made["id"]).starts_with("mnd_") && made["createdAt"].is_string() && made.get("template").is_none());
+    let least = office
+        .ask(
+            "POST",
+            &mandates,
+            json!({ "name": "Read", "actions": ["crm.read"], "merchants": { "allow": ["a.example.com"] } }),
+        )
+        .await
+        .made();
+    assert_eq!((&least["duplicates"], least.get("limits"), least.get("expiresAt")), (&json!("ask"), None, None));
+    let template = json!({ "template": "office-supplies", "confirmBroaden": true });
+    let named = office.ask("POST", &mandates, template).await.made();
+    assert_eq!((&named["template"], &named["limits"]["onLimit"]), (&json!("office-supplies"), &json!("deny")));
+}
+
+/// The ten templates are the contract's, in the workspace's currency.
+#[tokio::test]
+async fn the_templates_are_the_contracts() {
+    let mut office = Office::open().await;
+    let list = office.ask("GET", "templates", Value::Null).await.ok();
+    let pays = |each: i64, amount: i64, period: &str, above: i64, on_limit: &str| {
+        json!({ "currency": "EUR", "perAction": each, "perPeriod": { "amount": amount, "period": period },
+            "askAbove": above, "onLimit": on_limit })
+    };
+    let count = json!({ "count": { "max": 500, "period": "day" }, "onLimit": "deny" });
+    let table = [
+        ("saas-subscriptions", json!(["payment"]), pays(50_000, 200_000, "month", 20_000, "deny")),
+        ("office-supplies", json!(["payment"]), pays(25_000, 100_000, "month", 10_000, "deny")),
+        ("travel-booking", json!(["payment"]), pays(150_000, 500_000, "month", 50_000, "ask")),
+        ("ad-spend", json!(["payment"]), pays(100_000, 1_000_000, "month", 50_000, "deny")),
+        ("marketplace-checkout", json!(["payment"]), pays(20_000, 50_000, "day", 10_000, "deny")),
+        ("crm-read", json!(["crm.read"]), Value::Null),
+        ("crm-update", json!(["crm.read", "crm.update"]), count),
+        ("customer-support", json!(["crm.read", "message.send", "refund"]), pays(5_000, 50_000, "day", 2_500, "deny")),
+        ("coding-agent", json!(["tool.call", "mcp.call", "file.write", "code.execute"]), Value::Null),
+        ("data-export-none", json!(["data.share"]), Value::Null),
+    ];
+    let shown = list["data"].as_array().unwrap();
+    assert_eq!(shown.len(), table.len());
+    for (name, actions, limits) in table {
+        let found = shown.iter().find(|it| it["name"] == name).unwrap_or_else(|| panic!("{name}"));
+        let mandate = &found["mandate"];
+        assert_eq!((&mandate["actions"], &found["builtIn"]), (&actions, &json!(true)), "{name}");
+        assert_eq!(mandate.get("limits").unwrap_or(&Value::Null), &limits, "{name}");
+        let fields = if name == "data-export-none" { json!({ "allow": ["none"] }) } else { Value::Null };
+        assert_eq!(mandate.get("fields").unwrap_or(&Value::Null), &fields, "{name}");
+    }
+}
+
+/// A key's binding has the contract's members, and no key in it.
+#[tokio::test]
+async fn a_binding_is_the_contracts() {
+    let mut office = Office::open().await;
+    office.ask("POST", "task-classes", json!({ "id": "support.reply" })).await.made();
+    let wish = json!({ "scope": "inference", "label": "batch", "taskClassId": "support.reply", "expiresInDays": 2 });
+    let made = office.ask("POST", "keys", wish).await.made();
+    assert!(text(&made["key"]).starts_with("ask_"), "{made}");
+    let listed = office.ask("GET", "keys", Value::Null).await.ok();
+    let binding = &listed["data"][0];
+    for name in ["id", "prefix", "label", "scope", "principalId", "teamId", "taskClassId", "policyProfileId"] {
+        assert!(binding.get(name).is_some(), "{name}: {binding}");
+    }
+    for name in ["taskClassOpen", "state", "lastUsedAt", "createdBy", "createdAt"] {
+        assert!(binding.get(name).is_some(), "{name}: {binding}");
+    }
+    assert_eq!(
+        (&binding["label"], &binding["scope"], &binding["state"]),
+        (&json!("batch"), &json!("inference"), &json!("active"))
+    );
+    assert_eq!((&binding["taskClassId"], &binding["taskClassOpen"]), (&json!("support.reply"), &json!(false)));
+    assert_eq!(binding.get("agentId"), None);
+    assert!(!listed.to_string().contains(text(&made["key"])), "a key is shown once");
+    let agent = office.agent(json!({})).await;
+    let of_agent = format!("agents/{}/keys", text(&agent["id"]));
+    let own = office.ask("POST", &of_agent, json!({ "label": "laptop" })).await.made();
+    assert_eq!((&own["binding"]["agentId"], &own["binding"]["scope"]), (&agent["id"], &json!("agent")));
+}
+
+/// Reasons and notes are 1 to 500 characters and may hold tabs and newlines, and no other control character.
+#[tokio::test]
+async fn reasons_and_notes_are_short_texts() {
+    let mut office = Office::open().await;
+    let agent = office.agent(json!({})).await;
+    let freeze = format!("agents/{}/freeze", text(&agent["id"]));
+    for (reason, status, kind) in [
+        ("", 400, "reason_required"),
+        (" \n", 400, "reason_required"),
+        (&*"x".repeat(501), 400, "invalid_request"),
+        ("a\u{0}b", 400, "invalid_request"),
+        ("a\u{1b}[2Jb", 400, "invalid_request"),
+    ] {
+        let got = office.ask("POST", &freeze, json!({ "reason": reason })).await;
+        assert_eq!((got.status, got.kind().as_str()), (status, kind), "{reason:?}");
+    }
+    let longest = format!("line one\n\t{}", "ä".repeat(490));
+    let frozen = office.ask("POST", &freeze, json!({ "reason": longest })).await.ok();
+    assert_eq!(text(&frozen["frozen"]["reason"]), longest);
+
+    let asker = office.site.agent(&[]);
+    for (note, status) in [("x".repeat(501), 400), ("a\u{7}b".to_owned(), 400), ("one\n\ttwo".to_owned(), 200)] {
+        let asked = office.client.authorize(&asker.key, &update()).await.ok();
+        let deny = format!("approvals/{}/deny", text(&asked["approval"]["id"]));
+        let got = office.ask("POST", &deny, json!({ "note": note })).await;
+        assert_eq!(got.status, status, "{note:?}: {}", got.text());
+        if status == 200 {
+            assert_eq!(text(&got.json()["note"]), note);
+        }
+    }
+}
+
+/// Lists are newest first, each of their objects has its id, when it was made and by whom, and none a secret.
+#[tokio::test]
+async fn lists_are_newest_first_without_secrets() {
+    let mut office = Office::open().await;
+    let mut secrets = Vec::new();
+    let asker = office.site.agent(&[]);
+    for n in 0..3 {
+        let agent = office.agent(json!({ "name": format!("Agent {n}") })).await;
+        secrets.push(text(&agent["key"]).to_owned());
+        let wish = json!({ "name": format!("token {n}"), "scopes": ["agents:read"] });
+        let token = office.ask("POST", "service-tokens", wish).await.made();
+        secrets.push(text(&token["token"]).to_owned());
+        let key = office.ask("POST", "keys", json!({ "scope": "inference" })).await.made();
+        secrets.push(text(&key["key"]).to_owned());
+        office.ask("POST", "teams", json!({ "name": format!("Team {n}") })).await.made();
+        let change = json!({ "name": "Third", "principalEmail": "new@example.com" });
+        office.ask("POST", "applications", json!({ "kind": "agent", "change": change, "reason": "more" })).await.made();
+        let content = json!({ "name": format!("own-{n}"), "mandate": { "actions": ["crm.read"] } });
+        office.ask("POST", "templates", content).await.made();
+        office.client.authorize(&asker.key, &update()).await.ok();
+        office.site.shift(Span::millis(5));
+    }
+    for list in ["agents", "service-tokens", "keys", "teams", "applications", "approvals", "actions"] {
+        let page = office.ask("GET", list, Value::Null).await.ok();
+        let items = page["data"].as_array().unwrap();
+        assert!(items.len() >= 3, "{list}: {page}");
+        let times: Vec<&str> = items.iter().map(|it| text(&it["createdAt"])).collect();
+        assert!(times.is_sorted_by(|a, b| a >= b), "{list}: {times:?}");
+        // An action is made by its agent, and says so.
+        let maker = if list == "actions" { "agentId" } else { "createdBy" };
+        for item in items {
+            assert!(item["id"].is_string() && item.get(maker).is_some(), "{list}: {item}");
+        }
+        let text = page.to_string();
+        assert!(secrets.iter().all(|it| !text.contains(it.as_str())), "{list}");
+    }
+    office.site.stop().await;
+}
