@@ -434,8 +434,8 @@ fn a_task_may_block_on_the_gate_without_end() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (tell, told) = sync_channel(1);
     thread::spawn(move || {
-        let asked =
-            runtime.block_on(async { (0..300).map(|_| gate.execute(ask(agents[0], request("crm.read")))).count() });
+        let asked = runtime
+            .block_on(async { (0..300).filter(|_| gate.execute(ask(agents[0], request("crm.read"))).is_ok()).count() });
         tell.send(asked).unwrap();
     });
     assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(300));
