@@ -56,6 +56,8 @@ pub struct Config {
     pub log: LogConfig,
     /// How much workspaces may have, by their plan.
     pub plans: Plans,
+    /// The address that metrics are served on; `None` where they are not.
+    pub metrics: Option<SocketAddr>,
     /// Whether callbacks may go to private addresses; refused unless [`Config::listen`] is loopback.
     pub allow_private_callbacks: bool,
 }
@@ -225,6 +227,7 @@ impl Default for Config {
             timeouts: Timeouts::default(),
             log: LogConfig::default(),
             plans: Plans::default(),
+            metrics: None,
             allow_private_callbacks: false,
         }
     }

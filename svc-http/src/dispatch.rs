@@ -6,11 +6,11 @@
 use std::net::IpAddr;
 use std::ops::Range;
 use std::str::FromStr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Uri};
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{Kind, Refusal};
 
 use crate::answer::Answer;
 use crate::docs::Pages;
@@ -35,6 +35,11 @@ pub trait Service: Send + Sync + 'static {
 
     /// Bits that tell callers with rates of their own apart: an agent's id.
     fn rate_bits(caller: &Self::Caller) -> u128;
+
+    /// Hears of every answer: its route, what was told where it is a refusal, and how long it took to its head.
+    fn answered(&self, route: Option<&'static str>, status: u16, refused: Option<Kind>, took: Duration) {
+        let _ = (route, status, refused, took);
+    }
 
     /// Whether this server can decide: the store answers, migrations are done and the clock is right.
     fn is_ready(&self) -> impl Future<Output = bool> + Send;

@@ -20,6 +20,7 @@ pub mod health;
 mod keys;
 mod live;
 pub mod log;
+pub mod metrics;
 pub mod mock;
 pub mod openapi;
 pub mod ops;

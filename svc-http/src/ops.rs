@@ -24,10 +24,11 @@ mod stops;
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use svc_core::command::Operation;
 use svc_core::engine::Failure;
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller as AgentCaller;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::people::by::{By, KeyCaller, Person, SignedIn, TokenCaller, check_token, person_in, signed_in};
@@ -52,6 +53,7 @@ use crate::headers::Site;
 use crate::health::Health;
 use crate::keys::Keys;
 use crate::live::Live;
+use crate::metrics::Metrics;
 use crate::passwords::Passwords;
 use crate::routes::{Auth, Op};
 use crate::seen::Seen;
@@ -81,6 +83,8 @@ pub struct GateService {
     data_loss: gateway::DataLossSettings,
     /// Model calls under way.
     pub(crate) running: Arc<RunningCalls>,
+    /// What is counted.
+    pub(crate) metrics: Arc<Metrics>,
     seen: Seen,
     site: Site,
     passwords: Passwords,
@@ -183,6 +187,7 @@ impl GateService {
             targets: Arc::default(),
             data_loss: gateway::DataLossSettings::default(),
             running: Arc::default(),
+            metrics: Arc::default(),
             seen: Seen::new(),
             site: Site::of(base_url),
             passwords: Passwords::default(),
@@ -225,6 +230,10 @@ impl GateService {
 
 impl Service for GateService {
     type Caller = Caller;
+
+    fn answered(&self, route: Option<&'static str>, status: u16, refused: Option<Kind>, took: Duration) {
+        self.metrics.answered(route, status, refused, took);
+    }
 
     fn known(&self, shown: &Shown<'_>) -> Option<Caller> {
         if !matches!(shown.auth, Auth::Agent | Auth::Payer) {

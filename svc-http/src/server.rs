@@ -26,6 +26,7 @@ use tokio::time::timeout;
 use crate::config::{BaseUrl, Config};
 use crate::deliver::{Caller, Deliveries, Resolve, SystemResolver, Trust};
 use crate::live::Live;
+use crate::metrics::{self, Metrics};
 use crate::ops::{GateService, RunningCalls};
 use crate::serve::serve;
 use crate::shell::{Settings, Shell};
@@ -43,6 +44,8 @@ pub struct Server {
     live: Arc<Live>,
     upstreams: Upstreams,
     running: Arc<RunningCalls>,
+    metrics: Arc<Metrics>,
+    metrics_listener: Option<net::TcpListener>,
 }
 
 impl Server {
@@ -84,9 +87,23 @@ impl Server {
         );
         service.upstreams = upstreams.clone();
         let (live, running) = (Arc::clone(&service.live), Arc::clone(&service.running));
+        let metrics = Arc::clone(&service.metrics);
+        let metrics_listener = config.metrics.map(listen_for_metrics).transpose()?;
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
         let shell = Arc::new(shell);
-        Ok(Self { listener, shell, gate, guard: outbound, resolver, trust, live, upstreams, running })
+        Ok(Self {
+            listener,
+            shell,
+            gate,
+            guard: outbound,
+            resolver,
+            trust,
+            live,
+            upstreams,
+            running,
+            metrics,
+            metrics_listener,
+        })
     }
 
     /// The same server with a resolver of one's own for the hosts that it calls.
@@ -104,9 +121,21 @@ impl Server {
         self.listener.local_addr()
     }
 
+    /// The address that metrics are read at; `None` where they are not served.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn metrics_address(&self) -> io::Result<Option<SocketAddr>> {
+        self.metrics_listener.as_ref().map(net::TcpListener::local_addr).transpose()
+    }
+
     /// Serves until `stop` is done, and makes the calls that decisions bring about; then drains, and closes the gate once every
     /// answer has left. Calls that were not made are kept for the next start.
     pub async fn run(self, stop: impl Future<Output = ()>) {
+        let counted = self.metrics_listener.map(|listener| {
+            let running = Arc::clone(&self.running);
+            tokio::spawn(metrics::serve(listener, self.metrics, self.gate.clone(), running))
+        });
         let watched = tokio::spawn(self.running.watch(self.gate.clone(), self.gate.changes()));
         let caller = Caller::new(self.guard, self.listener.local_addr().ok(), self.resolver, self.trust);
         let deliveries = Deliveries::start(self.gate.clone(), caller);
@@ -121,6 +150,18 @@ impl Server {
         // What came of calls whose clients are gone is still to be kept.
         let _ = timeout(patience, self.upstreams.settled()).await;
         watched.abort();
+        if let Some(counted) = counted {
+            counted.abort();
+        }
         self.gate.close();
     }
+}
+
+/// The socket that metrics are read at.
+fn listen_for_metrics(address: SocketAddr) -> io::Result<net::TcpListener> {
+    let told =
+        |error: io::Error| io::Error::new(error.kind(), format!("metrics cannot be served at {address}: {error}"));
+    let listener = TcpListener::bind(address).map_err(told)?;
+    listener.set_nonblocking(true)?;
+    net::TcpListener::from_std(listener)
 }

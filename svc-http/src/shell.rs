@@ -161,15 +161,17 @@ impl<S: Service> Shell<S> {
         }
         // Only HTTP/1 ends a connection for one request; HTTP/2 ends the stream by itself.
         reply.close &= !wire.http2;
-        let response = match worked {
-            Ok(answer) => reply.send(answer),
-            Err(refusal) => reply.refuse(&refusal, &self.docs),
+        let (response, refused) = match worked {
+            Ok(answer) => (reply.send(answer), None),
+            Err(refusal) => (reply.refuse(&refusal, &self.docs), Some(refusal.kind())),
         };
+        let took = reply.started.elapsed();
+        self.service.answered(reply.route, response.status().as_u16(), refused, took);
         log::request(&RequestLine {
             method: method.as_str(),
             route: reply.route,
             status: response.status().as_u16(),
-            took: reply.started.elapsed(),
+            took,
             request_id: reply.request_id.to_str().unwrap_or_default(),
         });
         response

@@ -332,6 +332,12 @@ impl Gate {
         timers::place(self.core(), svc_core::value::link::shard(workspace)).map(|_| ())
     }
 
+    /// How many commands wait for each of its lanes, for whoever watches it.
+    #[must_use]
+    pub fn queue_depths(&self) -> Vec<usize> {
+        self.core().lanes.depths()
+    }
+
     /// Hears of changes to agents, approvals, keys and workspaces, from here on.
     #[must_use]
     pub fn changes(&self) -> Changes {

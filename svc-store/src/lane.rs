@@ -90,6 +90,11 @@ impl Queue {
         }
     }
 
+    /// How many jobs wait.
+    pub(crate) fn depth(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
     /// Takes no more jobs; those that wait are still done.
     pub(crate) fn close(&self) {
         self.lock().closed = true;

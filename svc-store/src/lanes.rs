@@ -83,6 +83,11 @@ impl Lanes {
         Ok(outcome)
     }
 
+    /// How many commands wait for each lane.
+    pub(crate) fn depths(&self) -> Vec<usize> {
+        self.queues.iter().map(|queue| queue.depth()).collect()
+    }
+
     /// Takes no more commands, does those that wait, and ends the threads.
     pub(crate) fn close(&self) {
         self.queues.iter().for_each(|queue| queue.close());

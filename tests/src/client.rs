@@ -22,7 +22,7 @@ pub struct Client {
 }
 
 /// One answer.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Got {
     /// Its status.
     pub status: u16,
@@ -30,6 +30,13 @@ pub struct Got {
     pub headers: Vec<(String, String)>,
     /// Its body.
     pub body: Vec<u8>,
+}
+
+impl std::fmt::Debug for Got {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { status, headers, .. } = self;
+        write!(out, "{status} {headers:?} {}", self.text().chars().take(2_000).collect::<String>())
+    }
 }
 
 impl Got {

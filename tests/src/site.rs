@@ -86,6 +86,8 @@ pub struct Agent {
 pub struct Site {
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where its metrics are read, where the plan says that they are.
+    pub metrics: Option<SocketAddr>,
     /// Its gate.
     pub gate: Gate,
     /// How its store fails.
@@ -146,6 +148,7 @@ impl Site {
         let owner = Email::parse("owner@example.com").expect("an address");
         let workspace = gate.execute(CreateWorkspace { name, owner, settings: plan.settings }).expect("a workspace").id;
         let address = server.address().expect("an address");
+        let metrics = server.metrics_address().expect("an address");
         let (stop, stopped) = oneshot::channel::<()>();
         let done = tokio::spawn(server.run(async {
             let _ = stopped.await;
@@ -153,7 +156,7 @@ impl Site {
         // Servers over one memory do not draw the same keys.
         let seed = Digest::of(workspace.to_string()).as_bytes().first_chunk().copied().unwrap_or_default();
         let dice = Mutex::new(Dice::new(u64::from_be_bytes(seed)));
-        Self { address, gate, fault, clock, memory, workspace, dice, stop: Some(stop), done }
+        Self { address, metrics, gate, fault, clock, memory, workspace, dice, stop: Some(stop), done }
     }
 
     /// One more server over the same memory, whose clock is ahead or behind.

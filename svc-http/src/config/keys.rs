@@ -203,6 +203,15 @@ pub const KEYS: &[Key] = &[
             Ok(())
         },
     ),
+    key(
+        "metrics.listen",
+        "off",
+        "address and port of a listener of its own for `GET /metrics` (Prometheus)",
+        |config, given| {
+            config.metrics = Some(given.one::<SocketAddr>("must be an address with a port, such as `127.0.0.1:9464`")?);
+            Ok(())
+        },
+    ),
     plan!("self-hosted", self_hosted, people, "0"),
     plan!("self-hosted", self_hosted, agents, "0"),
     plan!("self-hosted", self_hosted, mandates, "0"),

@@ -86,6 +86,9 @@ impl GateService {
         // Without entropy there is no salt that hides what was asked, so there is no decision.
         let salt = self.gate.fresh_salt().map_err(refusal)?;
         let decided = self.submit(&known, Authorize::new(known.caller, request, salt)).await?;
+        if !decided.is_replay() {
+            self.metrics.decided(decided.verb());
+        }
         let answer = Answer::json(decision::write(&decided)?);
         Ok(if decided.is_replay() { answer.replayed() } else { answer })
     }

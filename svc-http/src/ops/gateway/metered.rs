@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use svc_core::dialect::{Answer as Read, Stream};
 use svc_core::rules::gateway::admit::Place;
@@ -11,6 +12,7 @@ use svc_core::value::id::CallId;
 use svc_store::Gate;
 
 use super::running::Seat;
+use crate::metrics::Metrics;
 use crate::upstream::{Ended, Finish, How, Reason, Translate};
 
 /// What was heard of an answer.
@@ -99,6 +101,10 @@ pub(super) struct Sink {
     pub(super) overhead_ms: u64,
     /// From when the client's request came to when the call was admitted, in milliseconds.
     pub(super) before_ms: u64,
+    /// The same of what the gate itself took until the request was sent, to the microsecond.
+    pub(super) before: Duration,
+    /// What is counted.
+    pub(super) metrics: Arc<Metrics>,
     /// The call's place among those that run.
     pub(super) seat: Seat,
 }
@@ -114,7 +120,7 @@ impl Finish for Sink {
             (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
         };
         let served = self.place.map(|place| self.served(place, heard, ended.ms));
-        let Self { gate, call, failed, overhead_ms, before_ms, seat, .. } = self;
+        let Self { gate, call, failed, overhead_ms, before_ms, before, metrics, seat, .. } = self;
         let finished = FinishCall {
             call,
             end,
@@ -124,10 +130,14 @@ impl Finish for Sink {
             duration_ms: ended.ms.saturating_add(before_ms),
             overhead_ms,
         };
+        let ending = Instant::now();
         let told = gate.submit(finished).await;
         drop(seat);
         match told {
-            Ok(call) => Some(call.cost.get()),
+            Ok(call) => {
+                metrics.called(&call, before.saturating_add(ending.elapsed()));
+                Some(call.cost.get())
+            }
             Err(failure) => {
                 // Its reservation lapses and is charged; nothing is lost but the exact sum.
                 tracing::error!(error = ?failure, "a call's end could not be kept");

@@ -21,6 +21,7 @@ use super::{Targets, notes};
 use crate::answer::{self, Answer};
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
+use crate::metrics::Metrics;
 use crate::ops::GateService;
 use crate::upstream::{self, Failed, Guard, How, Reason, Relay, Reply, Target, Upstreams, What};
 
@@ -40,6 +41,7 @@ pub(super) struct Run {
     admitted: Admitted,
     query: Option<Box<str>>,
     passed_on: Vec<(HeaderName, HeaderValue)>,
+    metrics: Arc<Metrics>,
     seat: Option<Seat>,
     came: Instant,
 }
@@ -96,6 +98,7 @@ impl Run {
             admitted,
             query,
             passed_on: passed_on(&call.headers),
+            metrics: Arc::clone(&service.metrics),
             seat: Some(seat),
             came: call.came,
         }
@@ -122,6 +125,8 @@ impl Run {
             end: None,
             overhead_ms: before_ms,
             before_ms,
+            before: self.came.elapsed(),
+            metrics: Arc::clone(&self.metrics),
             seat: self.seat.take().ok_or_else(Refusal::internal)?,
         };
         let mut guard = Guard::new(&self.upstreams, sink);
@@ -134,7 +139,11 @@ impl Run {
                 Ok((target, sent)) => {
                     if let Some(sink) = guard.sink() {
                         sink.place = Some(place);
-                        sink.overhead_ms = millis(self.came);
+                        if tried.is_empty() {
+                            // Of a later try, what passed before was a provider's time.
+                            sink.before = self.came.elapsed();
+                            sink.overhead_ms = millis(self.came);
+                        }
                     }
                     match self.attempt(&target, sent).await {
                         Ok(answered) => {

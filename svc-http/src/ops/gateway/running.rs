@@ -60,6 +60,11 @@ impl RunningCalls {
         Seat { calls: Arc::clone(self), number, switch }
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Cuts the calls of whoever is stopped, as rows change; ends when the gate does.
     pub(crate) async fn watch(self: Arc<Self>, gate: Gate, mut changes: Changes) {
         loop {
