@@ -1,13 +1,15 @@
 """Starts the server on a fresh data directory and runs every check that a foreign client does against it.
 
-Each `*.py` beside this file may hold functions whose names begin with `test_`; what `svc dev --json` printed is in the
-environment as SVC_DEV_JSON. The binary is SVC_BIN, else `target/debug/svc`.
+Each `*.py` beside this file may hold functions whose names begin with `test_`; each `*.mjs` is a program for Node that prints
+`ok NAME` or `FAILED NAME` for each of its checks, and is run where its packages are installed (SVC_NODE_HOME). What `svc dev
+--json` printed is in the environment as SVC_DEV_JSON. The binary is SVC_BIN, else `target/debug/svc`.
 """
 
 import contextlib
 import importlib.util
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,6 +21,7 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 START_SECONDS = 60
 STOP_SECONDS = 40
+NODE_SECONDS = 120
 
 
 def free_port():
@@ -65,6 +68,30 @@ def run_all():
     return passed, failed
 
 
+def run_node(path, home):
+    """What a program for Node found. One that counts nothing, or ends badly, has failed."""
+    # Packages are looked for beside the program.
+    program = shutil.copy(path, home)
+    done = subprocess.run(["node", program], stdout=subprocess.PIPE, text=True, timeout=NODE_SECONDS, check=False)
+    passed = failed = 0
+    for line in done.stdout.splitlines():
+        outcome, _, name = line.partition(" ")
+        if outcome in ("ok", "FAILED"):
+            passed, failed = passed + (outcome == "ok"), failed + (outcome == "FAILED")
+            print(f"{outcome:<7} {path.name}::{name}")
+        else:
+            print(line)
+    if done.returncode != 0 or passed + failed == 0:
+        failed += 1
+        print(f"FAILED  {path.name} ended with {done.returncode}")
+    return passed, failed
+
+
+def run_all_node(home):
+    found = [run_node(path, home) for path in sorted(HERE.glob("*.mjs"))]
+    return sum(it for it, _ in found), sum(it for _, it in found)
+
+
 @contextlib.contextmanager
 def serving(*flags, last="\n"):
     """A server of its own on a fresh data directory: what it prints, up to the line with `last`, and its end when the work
@@ -96,6 +123,8 @@ def main():
     with serving("--json") as line:
         os.environ["SVC_DEV_JSON"] = line
         passed, failed = run_all()
+        node_passed, node_failed = run_all_node(os.environ["SVC_NODE_HOME"])
+    passed, failed = passed + node_passed, failed + node_failed
     print(f"client checks: {passed} passed; {failed} failed")
     return 0 if failed == 0 and passed > 0 else 1
 
