@@ -93,16 +93,17 @@ def run_all_node(home):
 
 
 @contextlib.contextmanager
-def serving(*flags, last="\n"):
+def serving(*flags, last="\n", settings=(), left=None):
     """A server of its own on a fresh data directory: what it prints, up to the line with `last`, and its end when the work
-    is done."""
+    is done. `settings` are `SVC_` names and values; `left` is called once it has ended, with its data directory and all that
+    it logged."""
     binary = os.environ.get("SVC_BIN") or str(HERE.parent.parent / "target" / "debug" / "svc")
     with tempfile.TemporaryDirectory() as data, tempfile.TemporaryFile("w+") as log:
         command = [binary, "dev", "--listen", f"127.0.0.1:{free_port()}", "--data", data, *flags]
         # The server takes each SVC_ name for a setting, and refuses those that are none.
         plain = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
         server = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, env=plain
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, env=plain | dict(settings)
         )
         try:
             text = printed(server, last)
@@ -117,6 +118,9 @@ def serving(*flags, last="\n"):
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
+        if left:
+            log.seek(0)
+            left(pathlib.Path(data), log.read())
 
 
 def main():

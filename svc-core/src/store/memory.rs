@@ -2,15 +2,19 @@
 //! what it does is what every store has to do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Commit, CommitError, Committed, Found, Key, Loaded, Range, Record, Stamp, Store};
 use crate::value::link::{Index, Link, Order};
 
+/// A row's place in a list. Every place of an order lies behind `(order, None)`, which none has.
+type Place = (u128, Option<Key>);
+
 #[derive(Clone, Debug, Default)]
 struct Inner {
     rows: BTreeMap<Key, (Stamp, Record)>,
-    links: BTreeMap<(Index, u128), BTreeSet<(u128, Key)>>,
+    links: BTreeMap<(Index, u128), BTreeSet<Place>>,
     last: u64,
 }
 
@@ -96,7 +100,7 @@ impl Store for MemoryStore {
             let before = inner.loaded(write.key).stamp;
             for link in &write.unlink {
                 if let Some(list) = inner.links.get_mut(&(link.index, link.prefix)) {
-                    list.remove(&(Inner::place(*link, before), write.key));
+                    list.remove(&(Inner::place(*link, before), Some(write.key)));
                 }
             }
             for link in &write.link {
@@ -104,7 +108,7 @@ impl Store for MemoryStore {
                     .links
                     .entry((link.index, link.prefix))
                     .or_default()
-                    .insert((Inner::place(*link, stamp), write.key));
+                    .insert((Inner::place(*link, stamp), Some(write.key)));
             }
             match &write.record {
                 Some(record) => inner.rows.insert(write.key, (stamp, record.clone())),
@@ -117,20 +121,23 @@ impl Store for MemoryStore {
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Never> {
         let inner = self.lock();
         let Some(list) = inner.links.get(&(range.index, range.prefix)) else { return Ok(Vec::new()) };
-        let inside = |entry: &&(u128, Key)| {
-            let after = match range.after {
-                None => true,
-                Some(after) if range.newest_first => **entry < after,
-                Some(after) => **entry > after,
-            };
-            after && entry.0 >= range.from && entry.0 < range.until
-        };
-        let found = |entry: &(u128, Key)| Found { order: entry.0, row: inner.loaded(entry.1) };
-        let listed = list.iter().filter(inside);
+        let after: Option<Place> = range.after.map(|(order, key)| (order, Some(key)));
+        let (mut first, mut end) = (Bound::Included((range.from, None)), (range.until, None));
+        match after {
+            Some(after) if range.newest_first => end = end.min(after),
+            Some(after) if after >= (range.from, None) => first = Bound::Excluded(after),
+            Some(_) | None => {}
+        }
+        let (Bound::Included(lowest) | Bound::Excluded(lowest)) = first else { return Ok(Vec::new()) };
+        if lowest >= end {
+            return Ok(Vec::new());
+        }
+        let listed = list.range((first, Bound::Excluded(end)));
+        let found = |(order, key): &Place| key.map(|key| Found { order: *order, row: inner.loaded(key) });
         Ok(if range.newest_first {
-            listed.rev().take(range.limit).map(found).collect()
+            listed.rev().filter_map(found).take(range.limit).collect()
         } else {
-            listed.take(range.limit).map(found).collect()
+            listed.filter_map(found).take(range.limit).collect()
         })
     }
 }

@@ -91,9 +91,11 @@ fn hashes(scope: &mut Scope<'_>, chain: &Chain, spans: &[Span]) -> Result<Vec<Di
     let mut hash = |node: Node| {
         let (id, place) = TileId::of(chain.workspace, node);
         let tile = if in_tail(&id) { None } else { scope.get::<Tile>(id)? };
-        let hashes = tile.as_ref().map_or(&chain.tail, |it| &it.hashes);
-        let found = hashes.get(place).filter(|it| !it.is_empty()).ok_or_else(Refusal::internal)?;
-        Ok::<Digest, Halt>(root_over(found))
+        let found = match &tile {
+            Some(tile) => tile.node(place),
+            None => chain.tail.get(place).filter(|it| !it.is_empty()).map(root_over),
+        };
+        Ok::<Digest, Halt>(found.ok_or_else(Refusal::internal)?)
     };
     spans.iter().map(|span| span.hash(&mut hash)).collect()
 }

@@ -16,6 +16,8 @@ use crate::value::link::{Link, Linked, RowId};
 
 /// Hashes of a full tile.
 pub const TILE_WIDTH: u64 = 256;
+/// Hashes whose root is kept beside them.
+const GROUP: usize = 16;
 /// Levels of the tree that a tile spans.
 const HEIGHT: u32 = 8;
 /// Bits of a row's number that say which tile of its level it is: a ledger of 2^36 records has its place.
@@ -84,9 +86,41 @@ pub struct Tile {
     /// Its hashes, at most [`TILE_WIDTH`].
     #[serde(with = "packed")]
     pub hashes: Vec<Digest>,
+    /// The root over each whole [`GROUP`] of them, so that a node high in the tile does not take all of its hashes.
+    #[serde(default, with = "packed", skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<Digest>,
 }
 
 impl Tile {
+    /// A tile that holds these, at most [`TILE_WIDTH`].
+    #[must_use]
+    pub fn new(id: TileId, hashes: Vec<Digest>) -> Self {
+        let groups = hashes.chunks_exact(GROUP).map(root_over).collect();
+        Self { id, hashes, groups }
+    }
+
+    /// One more hash.
+    fn push(&mut self, hash: Digest) {
+        self.hashes.push(hash);
+        if let (group, []) = self.hashes.as_chunks::<GROUP>() {
+            self.groups.extend(group.last().map(|it| root_over(it)));
+        }
+    }
+
+    /// The root over all of it.
+    fn root(&self) -> Digest {
+        if self.is_full() { root_over(&self.groups) } else { root_over(&self.hashes) }
+    }
+
+    /// The hash of the node over the hashes in `place`, as [`TileId::of`] gives it; `None` where some are missing.
+    #[must_use]
+    pub fn node(&self, place: std::ops::Range<usize>) -> Option<Digest> {
+        let is_of_groups = place.start.is_multiple_of(GROUP) && place.end.is_multiple_of(GROUP);
+        let under =
+            if is_of_groups { self.groups.get(place.start / GROUP..place.end / GROUP) } else { self.hashes.get(place) };
+        under.filter(|it| !it.is_empty()).map(root_over)
+    }
+
     /// Whether no further hash belongs to it.
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -120,12 +154,12 @@ pub fn filled<E>(
     leaves: Vec<Digest>,
     mut find: impl FnMut(TileId) -> Result<Option<Tile>, E>,
 ) -> Result<Vec<Tile>, E> {
-    let mut tile = Tile { id, hashes: leaves };
+    let mut tile = Tile::new(id, leaves);
     let mut out = Vec::new();
     while tile.is_full() {
         let above = TileId { level: tile.id.level.saturating_add(1), index: tile.id.index / TILE_WIDTH, ..tile.id };
-        let mut next = find(above)?.unwrap_or(Tile { id: above, hashes: Vec::new() });
-        next.hashes.push(root_over(&tile.hashes));
+        let mut next = find(above)?.unwrap_or_else(|| Tile::new(above, Vec::new()));
+        next.push(tile.root());
         out.push(std::mem::replace(&mut tile, next));
     }
     out.push(tile);
