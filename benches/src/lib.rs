@@ -12,6 +12,8 @@ pub mod gate;
 pub mod lane;
 pub mod load;
 pub mod measure;
+pub mod peers;
+pub mod relay;
 pub mod report;
 pub mod server;
 

@@ -132,13 +132,20 @@ impl Connection {
                 continue;
             };
             let (status, length) = head(self.buffer.get(..end).unwrap_or_default())?;
-            let whole = end + length;
-            while self.buffer.len() < whole {
+            loop {
+                let whole = match length {
+                    Some(length) => end + length,
+                    // One answer at a time: what ends in the last chunk is whole.
+                    None if self.buffer.len() > end && self.buffer.ends_with(b"0\r\n\r\n") => self.buffer.len(),
+                    None => usize::MAX,
+                };
+                if self.buffer.len() >= whole {
+                    return Ok((status, end..whole));
+                }
                 if self.stream.read_buf(&mut self.buffer).await? == 0 {
                     return Err("the server closed a connection".into());
                 }
             }
-            return Ok((status, end..whole));
         }
     }
 }
@@ -149,12 +156,18 @@ fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
     rest.windows(4).position(|it| it == b"\r\n\r\n").map(|at| from + at + 4)
 }
 
-/// The status and the length of the body.
-fn head(bytes: &[u8]) -> Result<(u16, usize), Fault> {
+/// The status and the length of the body; `None` where it comes in chunks.
+fn head(bytes: &[u8]) -> Result<(u16, Option<usize>), Fault> {
     let text = std::str::from_utf8(bytes)?;
     let status = text.get(9..12).ok_or("no status")?.parse()?;
-    let length = text.split("\r\n").find_map(|it| it.strip_prefix("content-length: ")).ok_or("no length")?;
-    Ok((status, length.parse()?))
+    let value = |name: &str| {
+        let fields = text.split("\r\n").filter_map(|it| it.split_once(": "));
+        fields.filter(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+    };
+    if value("transfer-encoding").is_some_and(|it| it.eq_ignore_ascii_case("chunked")) {
+        return Ok((status, None));
+    }
+    Ok((status, Some(value("content-length").ok_or("no length")?.parse()?)))
 }
 
 #[cfg(test)]
@@ -169,6 +182,8 @@ mod tests {
         assert_eq!(end_of_head(bytes, 0), Some(bytes.len() - 2));
         assert_eq!(end_of_head(bytes.get(..bytes.len() - 3).unwrap(), 0), None);
         assert_eq!(end_of_head(bytes, bytes.len() - 6), Some(bytes.len() - 2));
-        assert_eq!(head(bytes).unwrap(), (200, 12));
+        assert_eq!(head(bytes).unwrap(), (200, Some(12)));
+        let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert_eq!(head(chunked).unwrap(), (200, None));
     }
 }

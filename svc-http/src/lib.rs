@@ -35,6 +35,7 @@ pub mod serve;
 pub mod server;
 pub mod shell;
 pub mod signer;
+pub mod telemetry;
 pub mod totp;
 pub mod trace;
 pub mod upstream;

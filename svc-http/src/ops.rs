@@ -57,6 +57,7 @@ use crate::metrics::Metrics;
 use crate::passwords::Passwords;
 use crate::routes::{Auth, Op};
 use crate::seen::Seen;
+use crate::telemetry::Telemetry;
 use crate::upstream::{Allowed, Times, Upstreams};
 use crate::wrong_sign_ins::WrongSignIns;
 
@@ -85,6 +86,8 @@ pub struct GateService {
     pub(crate) running: Arc<RunningCalls>,
     /// What is counted.
     pub(crate) metrics: Arc<Metrics>,
+    /// Who is told of model calls.
+    pub(crate) telemetry: Arc<Telemetry>,
     seen: Seen,
     site: Site,
     passwords: Passwords,
@@ -188,6 +191,7 @@ impl GateService {
             data_loss: gateway::DataLossSettings::default(),
             running: Arc::default(),
             metrics: Arc::default(),
+            telemetry: Arc::default(),
             seen: Seen::new(),
             site: Site::of(base_url),
             passwords: Passwords::default(),

@@ -30,6 +30,7 @@ use crate::metrics::{self, Metrics};
 use crate::ops::{GateService, RunningCalls};
 use crate::serve::serve;
 use crate::shell::{Settings, Shell};
+use crate::telemetry::Telemetry;
 use crate::upstream::Upstreams;
 
 /// A server over a gate, on a socket that it has already.
@@ -45,6 +46,7 @@ pub struct Server {
     upstreams: Upstreams,
     running: Arc<RunningCalls>,
     metrics: Arc<Metrics>,
+    telemetry: Arc<Telemetry>,
     metrics_listener: Option<net::TcpListener>,
 }
 
@@ -76,6 +78,8 @@ impl Server {
         let trust = Trust::with(config.outbound.ca_file.as_deref()).map_err(io::Error::other)?;
         let mut service = GateService::new(gate.clone(), keys, outbound.clone(), base_url.as_str());
         service.plans = config.plans;
+        service.telemetry = Arc::new(Telemetry::from_environment()?);
+        let telemetry = Arc::clone(&service.telemetry);
         let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver);
         let upstreams = Upstreams::new(
             config.outbound.allow.clone(),
@@ -103,6 +107,7 @@ impl Server {
             running,
             metrics,
             metrics_listener,
+            telemetry,
         })
     }
 
@@ -153,6 +158,9 @@ impl Server {
         if let Some(counted) = counted {
             counted.abort();
         }
+        // Sending the last spans blocks, for as long as their collector takes.
+        let telemetry = self.telemetry;
+        let _ = tokio::task::spawn_blocking(move || telemetry.end()).await;
         self.gate.close();
     }
 }

@@ -16,6 +16,8 @@ pub struct Trace {
     pub trace_id: [u8; 16],
     /// This server's id in the trace, new for each request.
     pub parent_id: [u8; 8],
+    /// The caller's place in it; `None` where the trace begins here.
+    pub caller: Option<[u8; 8]>,
     /// Whether the caller records the trace.
     pub sampled: bool,
 }
@@ -33,8 +35,11 @@ impl Trace {
             (Some(value), None) => parse(value.as_bytes()),
             (None, _) | (Some(_), Some(_)) => None,
         };
-        let (trace_id, sampled) = continued.unwrap_or_else(|| (entropy::bytes(), false));
-        Self { trace_id, parent_id: entropy::bytes(), sampled }
+        let parent_id = entropy::bytes();
+        match continued {
+            Some((trace_id, caller, sampled)) => Self { trace_id, parent_id, caller: Some(caller), sampled },
+            None => Self { trace_id: entropy::bytes(), parent_id, caller: None, sampled: false },
+        }
     }
 
     /// The header's text; version 00, and of the flags only the one that version 00 knows.
@@ -59,8 +64,8 @@ pub(crate) fn push_hex(text: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// The trace id and the sampled flag of a header's value; `None` restarts the trace.
-fn parse(value: &[u8]) -> Option<([u8; 16], bool)> {
+/// The trace id, the caller's id in it and the sampled flag of a header's value; `None` restarts the trace.
+fn parse(value: &[u8]) -> Option<([u8; 16], [u8; 8], bool)> {
     let value = value.trim_ascii();
     let (fixed, rest) = value.split_at_checked(LEN)?;
     let [v1, v2, b'-', fields @ ..] = fixed else { return None };
@@ -74,7 +79,7 @@ fn parse(value: &[u8]) -> Option<([u8; 16], bool)> {
     let trace_id: [u8; 16] = hex(trace_id)?;
     let parent_id: [u8; 8] = hex(parent_id)?;
     let [flags]: [u8; 1] = hex(flags.strip_prefix(b"-")?)?;
-    (trace_id != [0; 16] && parent_id != [0; 8]).then_some((trace_id, flags & 1 == 1))
+    (trace_id != [0; 16] && parent_id != [0; 8]).then_some((trace_id, parent_id, flags & 1 == 1))
 }
 
 /// Bytes of exactly `2 * N` lower-case hex digits.
@@ -142,7 +147,7 @@ mod tests {
     fn what_is_answered_is_valid() {
         let trace = of(&["00-12345678901234567890123456789012-1234567890123456-ff"]);
         let text = trace.header();
-        assert_eq!(parse(text.as_bytes()), Some((KNOWN, true)));
+        assert_eq!(parse(text.as_bytes()), Some((KNOWN, trace.parent_id, true)));
         assert!(text.to_str().unwrap().ends_with("-01"));
         assert!(
             of(&["00-12345678901234567890123456789012-1234567890123456-02"])

@@ -55,7 +55,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { queue_max: 4_096, batch_max: 256, rows_kept: 65_536, timers: true, vault: None, bundle_max: RECORDS_MAX }
+        Self { queue_max: 4_096, batch_max: 256, rows_kept: 32_768, timers: true, vault: None, bundle_max: RECORDS_MAX }
     }
 }
 

@@ -13,6 +13,8 @@ use svc_store::Gate;
 
 use super::running::Seat;
 use crate::metrics::Metrics;
+use crate::telemetry::Telemetry;
+use crate::trace::Trace;
 use crate::upstream::{Ended, Finish, How, Reason, Translate};
 
 /// What was heard of an answer.
@@ -105,6 +107,10 @@ pub(super) struct Sink {
     pub(super) before: Duration,
     /// What is counted.
     pub(super) metrics: Arc<Metrics>,
+    /// Who is told.
+    pub(super) telemetry: Arc<Telemetry>,
+    /// The trace of the request.
+    pub(super) trace: Trace,
     /// The call's place among those that run.
     pub(super) seat: Seat,
 }
@@ -120,7 +126,7 @@ impl Finish for Sink {
             (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
         };
         let served = self.place.map(|place| self.served(place, heard, ended.ms));
-        let Self { gate, call, failed, overhead_ms, before_ms, before, metrics, seat, .. } = self;
+        let Self { gate, call, failed, overhead_ms, before_ms, before, metrics, telemetry, trace, seat, .. } = self;
         let finished = FinishCall {
             call,
             end,
@@ -135,6 +141,7 @@ impl Finish for Sink {
         drop(seat);
         match told {
             Ok(call) => {
+                telemetry.called(&call, &trace);
                 metrics.called(&call, before.saturating_add(ending.elapsed()));
                 Some(call.cost.get())
             }

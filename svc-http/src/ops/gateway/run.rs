@@ -23,6 +23,8 @@ use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
 use crate::metrics::Metrics;
 use crate::ops::GateService;
+use crate::telemetry::Telemetry;
+use crate::trace::Trace;
 use crate::upstream::{self, Failed, Guard, How, Reason, Relay, Reply, Target, Upstreams, What};
 
 /// Headers of the messages API that go on to a provider of the same shape.
@@ -42,6 +44,8 @@ pub(super) struct Run {
     query: Option<Box<str>>,
     passed_on: Vec<(HeaderName, HeaderValue)>,
     metrics: Arc<Metrics>,
+    telemetry: Arc<Telemetry>,
+    trace: Trace,
     seat: Option<Seat>,
     came: Instant,
 }
@@ -99,6 +103,8 @@ impl Run {
             query,
             passed_on: passed_on(&call.headers),
             metrics: Arc::clone(&service.metrics),
+            telemetry: Arc::clone(&service.telemetry),
+            trace: call.trace,
             seat: Some(seat),
             came: call.came,
         }
@@ -127,6 +133,8 @@ impl Run {
             before_ms,
             before: self.came.elapsed(),
             metrics: Arc::clone(&self.metrics),
+            telemetry: Arc::clone(&self.telemetry),
+            trace: self.trace,
             seat: self.seat.take().ok_or_else(Refusal::internal)?,
         };
         let mut guard = Guard::new(&self.upstreams, sink);
