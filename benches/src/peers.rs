@@ -52,6 +52,13 @@ impl Drop for Peer {
 }
 
 impl Peer {
+    /// Files and sockets that it has open.
+    #[must_use]
+    pub fn open_files(&self) -> usize {
+        let of = |id: u32| std::fs::read_dir(format!("/proc/{id}/fd")).map_or(0, Iterator::count);
+        tree(self.child.id()).into_iter().map(of).sum()
+    }
+
     /// What it has used until now.
     #[must_use]
     pub fn used(&self) -> Used {
@@ -134,6 +141,16 @@ pub fn provider(port: u16) -> Result<Peer, Fault> {
     Peer::start("provider", port, command.args(["--as", "provider", &port.to_string(), "0"]))
 }
 
+/// The stand-in of model APIs that svc brings along, which breaks as a model's name says, on the processor of the load.
+///
+/// # Errors
+/// It does not come up.
+pub fn mock(program: &Path) -> Result<Peer, Fault> {
+    let port = free_port()?;
+    let mut command = Command::new(program);
+    Peer::start("mock", port, command.args(["mock-upstream", "--listen", &format!("127.0.0.1:{port}")]))
+}
+
 /// nginx as a reverse proxy with kept connections, where it is installed.
 ///
 /// # Errors
@@ -207,16 +224,68 @@ pub fn portkey(upstream: u16) -> Result<Option<Peer>, Fault> {
     Ok(Some(peer))
 }
 
-/// svc as it is installed: a key that is checked, a price, a budget that is reserved and enforced, metering, over SQLite on
-/// the disk that `directory` lies on.
+/// An owner's session at a server, for what is set up and looked at beside the load.
+#[derive(Debug)]
+pub struct Console {
+    port: u16,
+    cookie: String,
+    workspace: String,
+}
+
+impl Console {
+    /// Signs in by a one-time link.
+    fn enter(port: u16, link: &str, workspace: &str) -> Result<Self, Fault> {
+        let signed = ask(port, "POST", "/api/sign-in/link", "", Some(&json!({ "token": link })))?;
+        let cookie = signed.lines().find_map(|it| it.strip_prefix("set-cookie: ")).ok_or("no session")?;
+        let cookie = format!("cookie: {}\r\n", cookie.split(';').next().unwrap_or_default());
+        Ok(Self { port, cookie, workspace: workspace.to_owned() })
+    }
+
+    /// Asks for a path of the workspace.
+    ///
+    /// # Errors
+    /// The answer is an error, or no JSON.
+    pub fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Fault> {
+        let path = format!("/api/w/{}/{path}", self.workspace);
+        let answer = ask(self.port, method, &path, &self.cookie, body)?;
+        Ok(serde_json::from_str(answer.split_once("\r\n\r\n").ok_or("no body")?.1)?)
+    }
+
+    /// A provider of chat completions with these models, each with prices.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn provide(&self, name: &str, base_url: &str, models: &[&str]) -> Result<(), Fault> {
+        let wish =
+            json!({ "name": name, "kind": "chat", "baseUrl": base_url, "apiKey": "sk-bench", "jurisdiction": "eu" });
+        let made = self.ask("POST", "upstreams", Some(&wish))?;
+        for model in models {
+            let wish = json!({
+                "id": model, "upstreamId": made.get("id"), "contextWindow": 200_000, "maxOutput": 1_000,
+                "capabilities": ["tools", "streaming"], "prices": { "input": 3_000_000, "output": 15_000_000 },
+            });
+            self.ask("POST", "models", Some(&wish))?;
+        }
+        let budget = json!({
+            "scope": { "kind": "workspace" }, "amount": 9_000_000_000_000_u64, "period": "day",
+            "ladder": [{ "at": 100, "step": "stop" }],
+        });
+        self.ask("POST", "budgets", Some(&budget))?;
+        Ok(())
+    }
+}
+
+/// svc as it is installed, over SQLite on the disk that `directory` lies on, with its first key for model traffic; providers,
+/// prices and a budget come by its console.
 ///
 /// # Errors
 /// It does not come up, or refuses what it is told.
-pub fn svc(program: &Path, directory: &Path, upstream: u16) -> Result<Peer, Fault> {
+pub fn svc(program: &Path, directory: &Path) -> Result<(Peer, Console), Fault> {
     let (port, data) = (free_port()?, directory.join("svc-data"));
     let mut command = pinned(program);
     command.args(["dev", "--json", "--listen", &format!("127.0.0.1:{port}")]).arg("--data").arg(&data);
-    command.env("SVC_LIMITS_GATEWAY_PER_MINUTE", "1000000").env("SVC_LOG_LEVEL", "warn");
+    command.env("SVC_LIMITS_GATEWAY_PER_MINUTE", "1000000").env("SVC_LOG_LEVEL", "error");
+    command.env("SVC_TIMEOUTS_IDLE_MS", "1000");
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
     let mut peer = Peer { name: "svc", port, headers: String::new(), model: "bench/large-1".to_owned(), child };
     let printed = peer.child.stdout.take().ok_or("no standard output")?;
@@ -225,38 +294,18 @@ pub fn svc(program: &Path, directory: &Path, upstream: u16) -> Result<Peer, Faul
     let made: Value = serde_json::from_str(&line)?;
     let text = |name: &str| made.get(name).and_then(Value::as_str).ok_or("a member is missing");
     let link = text("signInLink")?.split_once("token=").ok_or("no token")?.1;
-    let workspace = text("workspaceId")?;
-    let signed = ask(port, "/api/sign-in/link", "", &json!({ "token": link }))?;
-    let cookie = signed.lines().find_map(|it| it.strip_prefix("set-cookie: ")).ok_or("no session")?;
-    let cookie = format!("cookie: {}\r\n", cookie.split(';').next().unwrap_or_default());
-    let path = |rest: &str| format!("/api/w/{workspace}/{rest}");
-    let wish = json!({
-        "name": "bench", "kind": "chat", "baseUrl": format!("http://127.0.0.1:{upstream}/v1"), "apiKey": "sk-bench",
-        "jurisdiction": "eu",
-    });
-    let made = ask(port, &path("upstreams"), &cookie, &wish)?;
-    let id: Value = serde_json::from_str(made.split_once("\r\n\r\n").ok_or("no body")?.1)?;
-    let model = json!({
-        "id": "large-1", "upstreamId": id.get("id"), "contextWindow": 200_000, "maxOutput": 1_000,
-        "capabilities": ["tools", "streaming"], "prices": { "input": 3_000_000, "output": 15_000_000 },
-    });
-    ask(port, &path("models"), &cookie, &model)?;
-    let budget = json!({
-        "scope": { "kind": "workspace" }, "amount": 9_000_000_000_000_u64, "period": "day",
-        "ladder": [{ "at": 100, "step": "stop" }],
-    });
-    ask(port, &path("budgets"), &cookie, &budget)?;
+    let console = Console::enter(port, link, text("workspaceId")?)?;
     peer.headers = format!("authorization: Bearer {}\r\n", text("inferenceKey")?);
-    Ok(peer)
+    Ok((peer, console))
 }
 
 /// Asks once, on a connection of its own; the whole answer as text.
-fn ask(port: u16, path: &str, headers: &str, body: &Value) -> Result<String, Fault> {
+fn ask(port: u16, method: &str, path: &str, headers: &str, body: Option<&Value>) -> Result<String, Fault> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    let body = body.to_string();
+    let body = body.map(Value::to_string).unwrap_or_default();
     write!(
         stream,
-        "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\ncontent-type: application/json\r\n\
          x-svc-csrf: 1\r\n{headers}content-length: {}\r\n\r\n{body}",
         body.len()
     )?;

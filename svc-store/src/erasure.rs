@@ -5,8 +5,8 @@ use svc_core::rules::evidence::erase::{Erase, Target};
 use svc_core::rules::people::by::By;
 use svc_core::state::evidence::Disclosure;
 use svc_core::state::evidence::bundle::{Verdict, Verifier};
-use svc_core::state::gate::Approval;
-use svc_core::state::people::Application;
+use svc_core::state::gate::{Agent, Approval};
+use svc_core::state::people::{Application, Hold};
 use svc_core::store::{Key, Range, Record};
 use svc_core::value::id::{EvidenceId, PrincipalId, WorkspaceId};
 use svc_core::value::link::Index;
@@ -35,6 +35,8 @@ impl Gate {
             disclosures: Vec::new(),
             approvals: Vec::new(),
             applications: Vec::new(),
+            agents: Vec::new(),
+            holds: Vec::new(),
         };
         let mut erased: u64 = 0;
         for (index, prefix) in lists {
@@ -59,7 +61,7 @@ impl Gate {
         Ok(erased)
     }
 
-    /// Looks through all approvals and applications for what a person wrote, and has it erased.
+    /// Looks through all approvals, applications, agents and holds for what a person wrote, and has it erased.
     fn erase_notes(
         &self,
         workspace: WorkspaceId,
@@ -67,7 +69,7 @@ impl Gate {
         erase: &impl Fn() -> Erase,
     ) -> Result<u64, Failed> {
         let mut erased: u64 = 0;
-        for index in [Index::ApprovalsOf, Index::ApplicationsOf] {
+        for index in [Index::ApprovalsOf, Index::ApplicationsOf, Index::AgentsOf, Index::HoldsOf] {
             let mut range = Range::all(index, workspace.bits(), PAGE);
             loop {
                 let found = self.scan(&range)?;
@@ -80,10 +82,13 @@ impl Gate {
                         Some(Record::Application(it)) if Application::clone(it).forget(person) != **it => {
                             next.applications.push(it.id);
                         }
+                        Some(Record::Agent(it)) if Agent::clone(it).forget(person) != **it => next.agents.push(it.id),
+                        Some(Record::Hold(it)) if Hold::clone(it).forget(person) != **it => next.holds.push(it.id),
                         _ => {}
                     }
                 }
-                if !next.approvals.is_empty() || !next.applications.is_empty() {
+                let found_some = [next.approvals.len(), next.applications.len(), next.agents.len(), next.holds.len()];
+                if found_some.iter().any(|it| *it > 0) {
                     erased = erased.saturating_add(self.execute(next)?);
                 }
                 let Some(last) = found.last().filter(|_| found.len() == PAGE) else { break };

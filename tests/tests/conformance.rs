@@ -14,7 +14,7 @@ struct Promise {
 }
 
 /// The later parts of the service, each a word in `open (…)`.
-const PARTS: &[&str] = &["gate", "people", "gateway", "mcp", "integrations", "scale"];
+const PARTS: &[&str] = &["gate", "people", "gateway", "mcp", "console", "integrations", "scale"];
 
 /// Every error type that the contract's part 7 lists.
 const TYPES: &[&str] = &[

@@ -4,6 +4,8 @@
 use serde_json::Value;
 use svc_core::rules::evidence::erase::Target;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
+use svc_core::rules::gate::fleet::FreezeFleet;
+use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::applications::{CreateApplication, DenyApplication};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::members::RemoveMember;
@@ -12,10 +14,11 @@ use svc_core::state::evidence::bundle::Verdict;
 use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::Tier;
 use svc_core::state::gate::receipt::PublicKey;
-use svc_core::state::people::{Application, Change, Principal, Purpose, Role};
+use svc_core::state::people::{Application, Change, Principal, Purpose, Role, Roster};
 use svc_core::store::Record;
 use svc_core::testing::world::{payment, request};
 use svc_core::value::Span;
+use svc_core::value::digest::Digest;
 use svc_core::value::text::Note;
 use svc_store::evidence::Wanted;
 use svc_tests::evidence::{Ledger, check};
@@ -238,6 +241,31 @@ fn a_person_is_erased_everywhere() {
     let reason = note("a reason of another").unwrap();
     let application = ledger.world.run(CreateApplication { by: other, change, reason }).unwrap().id;
     ledger.world.run(DenyApplication { by: person, application, note: note("private word four") }).unwrap();
+
+    let by = By::Person(person);
+    let reason = note("private word five").unwrap();
+    ledger.world.run(FreezeAgent { workspace, agent: ledger.agent.agent, by: by.clone(), reason }).unwrap();
+    let second = ledger.world.agent().register();
+    let mut agents = vec![ledger.agent.agent, second.agent];
+    agents.sort_unstable();
+    let epoch = ledger.world.row::<Roster>(workspace).epoch;
+    let freeze = FreezeFleet {
+        workspace,
+        by,
+        epoch,
+        agents: agents.into(),
+        frozen: 1,
+        digest: Digest::of("both"),
+        all: true,
+        reason: note("private word six").unwrap(),
+        confirm: Some(2),
+        seen: None,
+    };
+    ledger.world.run(freeze).unwrap();
+    ledger.world.advance(Span::seconds(1));
+    for word in ["private word five", "private word six"] {
+        assert!(ledger.world.dump().contains(word), "{word} is kept until then");
+    }
 
     let erase =
         |ledger: &Ledger| ledger.gate.erase(workspace, &By::Program, Target::Principal(person.principal)).unwrap();

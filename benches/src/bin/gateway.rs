@@ -80,8 +80,10 @@ async fn compare(options: &Options) -> Result<(), Fault> {
     let upstream = free_port()?;
     // On the load's processor, and a process of its own, so that it waits for nobody here.
     let _provider = peers::provider(upstream)?;
+    let (svc, console) = peers::svc(&options.svc, directory.path())?;
+    console.provide("bench", &format!("http://127.0.0.1:{upstream}/v1"), &["large-1"])?;
     let mut all = vec![
-        Some(peers::svc(&options.svc, directory.path(), upstream)?),
+        Some(svc),
         Some(peers::itself("bare relay", "relay", upstream)?),
         peers::nginx(directory.path(), upstream)?,
         peers::portkey(upstream)?,

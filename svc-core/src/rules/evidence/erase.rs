@@ -4,12 +4,12 @@
 use crate::refusal::Refusal;
 use crate::rules::people::by::{self, By};
 use crate::state::evidence::{Disclosure, Fact, Subject};
-use crate::state::gate::{Action, Approval, Payload};
-use crate::state::people::{Account, Application, EmailUse, Principal, Right};
+use crate::state::gate::{Action, Agent, Approval, Payload};
+use crate::state::people::{Account, Application, EmailUse, Hold, Principal, Right};
 use crate::store::{Key, Row as _};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
-use crate::value::id::{ActionId, ApplicationId, ApprovalId, EvidenceId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, ApplicationId, ApprovalId, EvidenceId, HoldId, PrincipalId, WorkspaceId};
 
 /// Whose or what personal texts are erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,10 @@ pub struct Erase {
     pub approvals: Vec<ApprovalId>,
     /// The applications that a scan found of the target; each is looked at again.
     pub applications: Vec<ApplicationId>,
+    /// The agents whose freeze a scan found to have a reason of the target's; each is looked at again.
+    pub agents: Vec<AgentId>,
+    /// The holds of the same kind.
+    pub holds: Vec<HoldId>,
 }
 
 /// Erases, records that it was done, and gives how many rows lost their texts.
@@ -93,8 +97,9 @@ fn erase_action(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ActionId) -> 
 /// Takes out of approvals and applications what a person wrote.
 fn erase_notes(scope: &mut Scope<'_>, asked: &Erase, person: PrincipalId) -> Result<u64, Halt> {
     let approvals = asked.approvals.iter().map(|it| Approval::key(*it));
-    let keys: Vec<Key> = approvals.chain(asked.applications.iter().map(|it| Application::key(*it))).collect();
-    scope.want(&keys)?;
+    let agents = asked.agents.iter().map(|it| Agent::key(*it)).chain(asked.holds.iter().map(|it| Hold::key(*it)));
+    let applications = asked.applications.iter().map(|it| Application::key(*it));
+    scope.want(&approvals.chain(applications).chain(agents).collect::<Vec<Key>>())?;
     let mut erased: u64 = 0;
     for id in &asked.approvals {
         let Some(row) = scope.get::<Approval>(*id)?.filter(|it| it.workspace == asked.workspace) else { continue };
@@ -107,6 +112,22 @@ fn erase_notes(scope: &mut Scope<'_>, asked: &Erase, person: PrincipalId) -> Res
     for id in &asked.applications {
         let Some(row) = scope.get::<Application>(*id)?.filter(|it| it.workspace == asked.workspace) else { continue };
         let bare = Application::clone(&row).forget(person);
+        if bare != *row {
+            scope.put(bare);
+            erased = erased.saturating_add(1);
+        }
+    }
+    for id in &asked.agents {
+        let Some(row) = scope.get::<Agent>(*id)?.filter(|it| it.workspace == asked.workspace) else { continue };
+        let bare = Agent::clone(&row).forget(person);
+        if bare != *row {
+            scope.put(bare);
+            erased = erased.saturating_add(1);
+        }
+    }
+    for id in &asked.holds {
+        let Some(row) = scope.get::<Hold>(*id)?.filter(|it| it.workspace == asked.workspace) else { continue };
+        let bare = Hold::clone(&row).forget(person);
         if bare != *row {
             scope.put(bare);
             erased = erased.saturating_add(1);

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::erasure::erased;
 use crate::state::people::Maker;
 use crate::value::digest::CredentialId;
 use crate::value::id::{
@@ -201,6 +202,19 @@ pub struct Frozen {
     /// Whether the agent's own record of it is still to be written: that of the whole fleet is there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unrecorded: bool,
+}
+
+impl Agent {
+    /// The same without what `person` wrote: the reason of the freeze that it stands under.
+    #[must_use]
+    pub fn forget(mut self, person: PrincipalId) -> Self {
+        if let Standing::Frozen(frozen) = &mut self.standing
+            && frozen.by == FrozenBy::Person(person)
+        {
+            frozen.reason = erased(&frozen.reason);
+        }
+        self
+    }
 }
 
 impl Frozen {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::selection::Members;
-use crate::state::gate::FrozenBy;
+use crate::state::gate::{FrozenBy, erased};
 use crate::value::id::{ApprovalId, EvidenceId, HoldId, PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::Note;
@@ -74,6 +74,18 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// The same without what `person` wrote.
+    #[must_use]
+    pub fn forget(mut self, person: PrincipalId) -> Self {
+        if self.by == FrozenBy::Person(person) {
+            self.reason = erased(&self.reason);
+        }
+        if let Some(lifted) = self.lifted.as_mut().filter(|it| it.by == Some(person)) {
+            lifted.reason = lifted.reason.as_ref().map(erased);
+        }
+        self
+    }
+
     /// In how many commits its work is done at most; 0 where there is none.
     #[must_use]
     pub fn steps_left(&self) -> u32 {
