@@ -8,6 +8,7 @@ mod dev;
 mod doctor;
 mod erase;
 mod evidence;
+mod hook;
 mod init;
 mod key;
 mod listen;
@@ -39,6 +40,7 @@ use svc_http::config::{self, Config, ConfigError, Loaded, Sources};
 use svc_http::{mock, wire};
 
 use self::output::Problem;
+use crate::hook::Client;
 
 /// The gate an AI agent asks before it acts.
 #[derive(Debug, Parser)]
@@ -99,6 +101,18 @@ enum Command {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
+    },
+    /// Ask the gate about a coding client's tool call: its JSON on standard input, its answer on standard output
+    ///
+    /// The client runs it before and after each tool. Address and key are those of `SVC_URL` and `SVC_AGENT_KEY`, or of
+    /// `hook.toml` in the user's own directory of settings; `SVC_HOOK_TIMEOUT_MS` says how long it may take [default: 5000].
+    /// Whatever goes wrong is a refusal: exit 2.
+    Hook {
+        /// The client that runs it [default: found out from what it says]
+        #[arg(long, value_enum, value_name = "C", global = true)]
+        client: Option<Client>,
+        #[command(subcommand)]
+        command: Option<HookCommand>,
     },
     /// Make what the first start of `svc dev` makes, without serving
     Init {
@@ -161,6 +175,31 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Subcommand)]
+enum HookCommand {
+    /// Put the hook into the client's settings, showing the change first, and test it once
+    Install(Change),
+    /// Take the hook out of the client's settings, showing the change first
+    Uninstall(Change),
+    /// Say in which clients' settings the hook stands
+    Status {
+        /// Print one JSON object on one line
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// A change of a client's settings.
+#[derive(Args, Clone, Copy, Debug)]
+struct Change {
+    /// Make the change without a question
+    #[arg(long)]
+    yes: bool,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args, Clone, Copy, Debug)]
@@ -344,6 +383,14 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
             dev::run(place.load(flags)?, dev::Wish { new_keys, json })
         }
         Command::Doctor { json } => doctor::run(place.load(Flags::default()), json),
+        Command::Hook { client, command: None } => Ok(crate::hook::run(client, place.config)),
+        Command::Hook { client, command: Some(HookCommand::Install(wish)) } => {
+            hook::install(client, place.config.as_deref(), wish)
+        }
+        Command::Hook { client, command: Some(HookCommand::Uninstall(wish)) } => hook::uninstall(client, wish),
+        Command::Hook { client, command: Some(HookCommand::Status { json }) } => {
+            hook::status(client, place.config.as_deref(), json)
+        }
         Command::Init { owner, json } => init::run(&place.load(Flags::default())?.config, &owner, json),
         Command::Key(KeyCommand::Create(wish)) => key::create(&place.load(Flags::default())?.config, &wish),
         Command::Key(KeyCommand::Rotate(wish)) => key::rotate(&place.load(Flags::default())?.config, &wish),

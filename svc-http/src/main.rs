@@ -1,6 +1,7 @@
 //! The `svc` command.
 
 mod cli;
+mod hook;
 
 use std::process::ExitCode;
 

@@ -41,7 +41,8 @@ impl Trust {
     }
 
     /// How connections are secured; the system is asked once, at the first of them.
-    pub(super) fn client(&self) -> Arc<ClientConfig> {
+    #[must_use]
+    pub fn client(&self) -> Arc<ClientConfig> {
         Arc::clone(self.made.get_or_init(|| Arc::new(self.build())))
     }
 

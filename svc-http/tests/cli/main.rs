@@ -12,6 +12,8 @@ mod data;
 mod dev;
 mod doctor;
 mod evidence;
+mod hook;
+mod hook_install;
 mod limits;
 mod mock_upstream;
 mod models;

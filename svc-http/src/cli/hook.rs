@@ -1,0 +1,224 @@
+//! `svc hook install`, `uninstall` and `status`: the hook in the settings of coding clients.
+
+mod difference;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use serde_json::{Value, json};
+
+use self::difference::difference;
+use super::Change;
+use super::output::{Problem, note, print, print_json};
+use crate::hook::place::own_file;
+use crate::hook::settings::{Installed, Settings};
+use crate::hook::{Client, Refused};
+
+/// The tool that a test asks about.
+const TESTED: &str = "svc_hook_test";
+
+/// Puts the hook into the settings of a client, or of every client that is set up here, and tests it.
+///
+/// # Errors
+/// [`Problem`] where settings are not JSON or cannot be written, the change was not wanted, or the test is refused.
+pub(crate) fn install(client: Option<Client>, config: Option<&Path>, wish: Change) -> Result<ExitCode, Problem> {
+    let mut done = Vec::new();
+    for client in chosen(client)? {
+        let runs = Runs::here(client, config)?;
+        let settings = Settings::read(client)?;
+        let changed = change(&settings, &settings.with(&runs.command())?, wish)?;
+        let answer = runs.test().map_err(|why| {
+            let name = client.name();
+            Problem::new(
+                format!("the hook stands in {} and was tested: {why}", settings.path.display()),
+                format!(
+                    "Until that is mended {name} runs no tool. Mend it, or run `svc hook uninstall --client {name}`."
+                ),
+            )
+        })?;
+        note(&format!("{}: tested once; the gate answered `{answer}`.\n", client.name()));
+        if client == Client::Codex && changed {
+            note("Codex runs a hook only once you have trusted it: say /hooks in Codex.\n");
+        }
+        done.push(json!({ "client": client.name(), "path": settings.path, "changed": changed, "tested": answer }));
+    }
+    if wish.json {
+        print_json(&json!({ "installed": done }))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes the hook out of the settings of a client, or of every client that has it.
+///
+/// # Errors
+/// As [`install`].
+pub(crate) fn uninstall(client: Option<Client>, wish: Change) -> Result<ExitCode, Problem> {
+    let mut done = Vec::new();
+    for client in client.map_or_else(|| Client::ALL.to_vec(), |it| vec![it]) {
+        let settings = Settings::read(client)?;
+        let changed = change(&settings, &settings.without()?, wish)?;
+        done.push(json!({ "client": client.name(), "path": settings.path, "changed": changed }));
+    }
+    if wish.json {
+        print_json(&json!({ "uninstalled": done }))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says in whose settings the hook stands, and whether it is there as it would be put there now.
+///
+/// # Errors
+/// [`Problem`] where the settings of the client that was named cannot be read; of the others that is told beside the rest.
+pub(crate) fn status(client: Option<Client>, config: Option<&Path>, wants_json: bool) -> Result<ExitCode, Problem> {
+    let mut rows = Vec::new();
+    for one in client.map_or_else(|| Client::ALL.to_vec(), |it| vec![it]) {
+        let looked = look(one, config);
+        let (state, path, why) = match looked {
+            Ok((Installed::Whole, path)) => ("installed", Some(path), None),
+            Ok((Installed::Partly, path)) => ("outdated", Some(path), None),
+            Ok((Installed::Not, path)) => ("absent", Some(path), None),
+            Err(why) if client.is_some() => return Err(why),
+            Err(why) => ("unreadable", None, why.faults().first().map(|it| it.0.clone())),
+        };
+        rows.push((one, state, path, why));
+    }
+    if wants_json {
+        let row = |(client, state, path, why): &(Client, &str, Option<PathBuf>, Option<String>)| json!({ "client": client.name(), "state": state, "path": path, "why": why });
+        print_json(&json!({ "clients": rows.iter().map(row).collect::<Vec<Value>>() }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (client, state, path, why) in &rows {
+        let at = path.as_deref().map(|it| it.display().to_string()).or_else(|| why.clone()).unwrap_or_default();
+        print(&format!("{:<12} {state:<11} {at}\n", client.name()))?;
+    }
+    if rows.iter().any(|it| it.1 == "outdated") {
+        note("What is outdated is renewed by `svc hook install`.\n");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How much of the hook stands in a client's settings, and where they lie.
+fn look(client: Client, config: Option<&Path>) -> Result<(Installed, PathBuf), Problem> {
+    let settings = Settings::read(client)?;
+    let installed = settings.installed(&Runs::here(client, config)?.command())?;
+    Ok((installed, settings.path))
+}
+
+impl From<Refused> for Problem {
+    fn from(Refused(why): Refused) -> Self {
+        Self::plain(why)
+    }
+}
+
+/// The client that was named, else all that are set up here.
+fn chosen(client: Option<Client>) -> Result<Vec<Client>, Problem> {
+    let all =
+        client.map_or_else(|| Client::ALL.into_iter().filter(|it| Settings::has_home(*it)).collect(), |it| vec![it]);
+    if all.is_empty() {
+        return Err(Problem::new("no coding client is set up here", "Name one with `--client`."));
+    }
+    Ok(all)
+}
+
+/// Shows a change of settings, asks, and makes it; `false` where there is none to make.
+fn change(settings: &Settings, new: &str, wish: Change) -> Result<bool, Problem> {
+    let path = settings.path.display();
+    if new == settings.text {
+        note(&format!("{path} stays as it is.\n"));
+        return Ok(false);
+    }
+    note(&format!("{path}:\n{}", difference(&settings.text, new)));
+    if !wish.yes && !agreed()? {
+        return Err(Problem::plain(format!("{path} was not changed")));
+    }
+    settings.write(new)?;
+    Ok(true)
+}
+
+fn agreed() -> Result<bool, Problem> {
+    if !io::stdin().is_terminal() {
+        return Err(Problem::new("nobody can be asked whether to write this", "Say `--yes` to have it written."));
+    }
+    note("Write this? [y/N] ");
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).map_err(|error| Problem::plain(format!("no answer can be read: {error}")))?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+}
+
+/// How a client runs the hook.
+struct Runs {
+    client: Client,
+    program: PathBuf,
+    config: Option<PathBuf>,
+}
+
+impl Runs {
+    /// This program, with the user's own file where there is one: then no variable of a project can name another.
+    fn here(client: Client, config: Option<&Path>) -> Result<Self, Problem> {
+        let program = std::env::current_exe()
+            .map_err(|error| Problem::plain(format!("this program does not know where it lies: {error}")))?;
+        let own = own_file(config)?.filter(|it| config.is_some() || it.is_file());
+        Ok(Self { client, program, config: own })
+    }
+
+    fn words(&self) -> Vec<String> {
+        let own = self.config.iter().flat_map(|it| ["--config".to_owned(), it.display().to_string()]);
+        ["hook".to_owned(), "--client".to_owned(), self.client.name().to_owned()].into_iter().chain(own).collect()
+    }
+
+    /// The line for a shell.
+    fn command(&self) -> String {
+        let program = self.program.display().to_string();
+        [program].into_iter().chain(self.words()).map(quoted).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Runs the hook once before and, where that is allowed, once after a call of no consequence; the gate's word.
+    fn test(&self) -> Result<&'static str, String> {
+        let mut id = [0_u8; 12];
+        getrandom::fill(&mut id).map_err(|_| "there is no entropy".to_owned())?;
+        let id = format!("svc-hook-test-{}", hex::encode(id));
+        let (before, after) = match self.client {
+            Client::ClaudeCode | Client::Codex => ("PreToolUse", "PostToolUse"),
+            Client::Cursor => ("preToolUse", "postToolUse"),
+            Client::Gemini => ("BeforeTool", "AfterTool"),
+        };
+        let out = self.run(before, &id)?;
+        let is = |word: &str| out.contains(&format!("\"{word}\""));
+        match (out.is_empty() || is("allow"), is("ask")) {
+            (true, _) => self.run(after, &id).map(|_| "allow"),
+            (false, true) => Ok("ask"),
+            (false, false) => Ok("deny"),
+        }
+    }
+
+    fn run(&self, event: &str, id: &str) -> Result<String, String> {
+        let said = json!({
+            "session_id": id, "conversation_id": id, "turn_id": id, "hook_event_name": event, "tool_name": TESTED,
+            "tool_use_id": id, "tool_input": { "description": "a test of the hook that does nothing" }, "tool_response": {},
+        });
+        let failed = |error: io::Error| format!("it cannot be run: {error}");
+        let mut child = Command::new(&self.program)
+            .args(self.words())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        if let Some(mut input) = child.stdin.take() {
+            // A hook that refuses without reading says why below.
+            let _ = input.write_all(said.to_string().as_bytes());
+        }
+        let output = child.wait_with_output().map_err(failed)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+}
+
+/// A word of a shell.
+fn quoted(word: String) -> String {
+    let is_plain = !word.is_empty() && word.chars().all(|it| it.is_ascii_alphanumeric() || "/.-_+:@".contains(it));
+    if is_plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}

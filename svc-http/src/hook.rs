@@ -1,0 +1,206 @@
+//! `svc hook`: a coding client says on standard input which tool it is about to run, and hears whether it may.
+//!
+//! **Invariant:** whatever goes wrong before a tool runs is a refusal: exit code 2, which every client takes for one, and
+//! the reason on standard error. Clients let a tool run where a hook breaks in any other way.
+//!
+//! **Invariant:** nothing is written before everything is known; an answer is written once and whole.
+//!
+//! **Invariant:** neither the gate's address nor a key is read from the project's directory.
+
+mod action;
+mod after;
+mod answer;
+mod before;
+mod client;
+mod event;
+mod exchange;
+mod memory;
+pub(crate) mod place;
+pub(crate) mod settings;
+mod transcript;
+mod verdict;
+
+use std::io::{self, Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use svc_core::value::json::Json;
+use svc_http::log::scrub;
+
+pub(crate) use self::client::Client;
+use self::event::{Event, Moment};
+use self::place::Place;
+
+/// Bytes of what a client may say of one call.
+const INPUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// How long it may take from start to answer, where nothing else is said.
+const TIMEOUT_MS: u64 = 5_000;
+/// The shortest and the longest that may be said; clients are told to wait longer than the longest.
+const TIMEOUT_MS_RANGE: std::ops::RangeInclusive<u64> = 50..=50_000;
+/// The environment's name for it.
+const TIMEOUT_NAME: &str = "SVC_HOOK_TIMEOUT_MS";
+/// What every client takes for no.
+const REFUSED: u8 = 2;
+/// What every client takes for a fault that stops nothing: the tool has run already.
+const UNTOLD: u8 = 1;
+
+/// Why a call is refused, or was not reported: one sentence for people, without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused(pub(crate) String);
+
+impl Refused {
+    fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+/// By when everything is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline {
+    at: Instant,
+    span: Duration,
+}
+
+impl Deadline {
+    fn from_now(span: Duration) -> Self {
+        Self { at: Instant::now() + span, span }
+    }
+
+    /// What is left of it; nothing is a refusal.
+    fn left(self) -> Result<Duration, Refused> {
+        let left = self.at.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(self.missed()) } else { Ok(left) }
+    }
+
+    /// Whether half of it is over.
+    fn is_half_over(self) -> bool {
+        self.at.saturating_duration_since(Instant::now()) <= self.span / 2
+    }
+
+    fn missed(self) -> Refused {
+        Refused(format!("there was no answer within {} ms", self.span.as_millis()))
+    }
+}
+
+/// Answers the client on standard output.
+pub(crate) fn run(client: Option<Client>, config: Option<PathBuf>) -> ExitCode {
+    // The message of a panic may quote what was read.
+    std::panic::set_hook(Box::new(|_| {}));
+    let is_after = Arc::new(AtomicBool::new(false));
+    let knows = Arc::clone(&is_after);
+    let done = span().and_then(|span| {
+        let deadline = Deadline::from_now(span);
+        guarded(deadline, move || {
+            let event = Event::read(&stdin()?, client)?;
+            knows.store(event.moment != Moment::Before, Ordering::Release);
+            let place = Place::find(config.as_deref(), &event.projects)?;
+            match event.moment {
+                Moment::Before => before::ask(&event, &place, deadline),
+                Moment::After { failed } => after::tell(&event, &place, failed, deadline).map(|()| String::new()),
+            }
+        })
+    });
+    let done = done.and_then(|answer| {
+        let mut out = io::stdout().lock();
+        let written = out.write_all(answer.as_bytes()).and_then(|()| out.flush());
+        written.map_err(|error| Refused(format!("the answer cannot be written: {error}")))
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Refused(why)) if is_after.load(Ordering::Acquire) => {
+            complain(&format!("svc was not told what came of this call: {why}"));
+            ExitCode::from(UNTOLD)
+        }
+        Err(Refused(why)) => {
+            complain(&format!("svc refuses this call: {why}"));
+            ExitCode::from(REFUSED)
+        }
+    }
+}
+
+/// Does `work` on a thread of its own and waits until the deadline, whatever the work waits for; a panic is a refusal.
+fn guarded(
+    deadline: Deadline,
+    work: impl FnOnce() -> Result<String, Refused> + Send + 'static,
+) -> Result<String, Refused> {
+    let (tell, told) = sync_channel(1);
+    let started = thread::Builder::new().name("hook".to_owned()).spawn(move || {
+        // A receiver that is gone has refused already.
+        let _ = tell.send(work());
+    });
+    started.map_err(|error| Refused(format!("no thread can be started: {error}")))?;
+    match told.recv_timeout(deadline.left()?) {
+        Ok(done) => done,
+        Err(RecvTimeoutError::Timeout) => Err(deadline.missed()),
+        Err(RecvTimeoutError::Disconnected) => Err(Refused::new("the hook broke down, which is a fault of svc")),
+    }
+}
+
+/// How long it may take.
+fn span() -> Result<Duration, Refused> {
+    let Some(said) = std::env::var_os(TIMEOUT_NAME) else { return Ok(Duration::from_millis(TIMEOUT_MS)) };
+    let read = said.to_str().and_then(|it| it.parse().ok()).filter(|it| TIMEOUT_MS_RANGE.contains(it));
+    let (least, most) = (TIMEOUT_MS_RANGE.start(), TIMEOUT_MS_RANGE.end());
+    read.map(Duration::from_millis)
+        .ok_or_else(|| Refused(format!("`{TIMEOUT_NAME}` must be milliseconds from {least} to {most}")))
+}
+
+fn stdin() -> Result<Json, Refused> {
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Refused(format!("standard input cannot be read: {error}")))?;
+    if bytes.len() as u64 > INPUT_BYTES_MAX {
+        return Err(Refused(format!("the client says more than {INPUT_BYTES_MAX} bytes of one call")));
+    }
+    Json::parse(&bytes).map_err(|_| Refused::new("what the client says on standard input is not JSON"))
+}
+
+/// Tells it on standard error, one line without any secret; where nobody listens the exit code still tells.
+fn complain(text: &str) {
+    let _ = io::stderr().write_all(format!("{}\n", scrub(&plain(text, 2_000))).as_bytes());
+}
+
+/// At most so many characters of a text, without those that move a terminal's cursor or turn text around.
+fn plain(text: &str, max: usize) -> String {
+    let is_turning =
+        |it: char| matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut out: String =
+        text.chars().take(max).map(|it| if it.is_control() || is_turning(it) { ' ' } else { it }).collect();
+    if text.chars().nth(max).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work that panics or does not end in time is a refusal, and work that ends is what it says.
+    #[test]
+    fn a_panic_and_a_stall_are_refusals() {
+        let deadline = Deadline::from_now(Duration::from_secs(60));
+        assert_eq!(guarded(deadline, || Ok("yes".to_owned())), Ok("yes".to_owned()));
+        let broken = guarded(deadline, || std::panic::panic_any(1));
+        assert!(broken.is_err_and(|it| it.0.contains("broke down")));
+        let deadline = Deadline::from_now(Duration::from_millis(20));
+        let (_hold, never) = sync_channel::<()>(1);
+        let stalled = guarded(deadline, move || {
+            let _ = never.recv();
+            Ok("late".to_owned())
+        });
+        assert_eq!(stalled, Err(Refused::new("there was no answer within 20 ms")));
+    }
+
+    /// What others wrote moves no cursor and is not endless.
+    #[test]
+    fn texts_of_others_are_plain() {
+        assert_eq!(plain("a\u{1b}[2Jb\nc\u{202e}d", 99), "a [2Jb c d");
+        assert_eq!(plain("äöü", 2), "äö…");
+    }
+}

@@ -1,0 +1,194 @@
+//! The question that a call of a tool becomes (CONTRACT part 4, "The hook").
+
+use serde::Serialize;
+use svc_core::value::canonical::canonical;
+use svc_core::value::digest::Digest;
+use svc_core::value::json::{Json, Number};
+
+use super::event::Event;
+use super::transcript::Told;
+use super::{Refused, plain};
+
+/// Bytes of a text within the input that is sent as it is.
+const TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Characters that are sent of a longer one.
+const HEAD_CHARS: usize = 512;
+/// Bytes of the whole input that are sent; of a larger one its digest is.
+const INPUT_BYTES_MAX: usize = 64 * 1024;
+/// Characters of what a person reads of the input.
+const GIST_CHARS: usize = 300;
+/// Characters of an idempotency key.
+const KEY_CHARS_MAX: usize = 128;
+/// The members of an input that say most about it, the most telling first.
+const TELLING: [&str; 9] =
+    ["command", "cmd", "file_path", "path", "absolute_path", "url", "query", "pattern", "description"];
+
+/// A question to the gate.
+#[derive(Debug)]
+pub(crate) struct Action {
+    /// Its body.
+    pub(crate) body: String,
+    /// The digest of the whole input, as the answer has to name it.
+    pub(crate) input_digest: String,
+}
+
+impl Action {
+    /// The question about a call in a context of which this was told.
+    ///
+    /// # Errors
+    /// [`Refused`] where it cannot be written, which is a fault of svc.
+    pub(crate) fn of(event: &Event, told: &[Told]) -> Result<Self, Refused> {
+        let whole = canonical(&event.input);
+        let input_digest = format!("sha256:{}", Digest::of(&whole));
+        let mut short = event.input.clone();
+        shorten(&mut short);
+        let fits = !short.has_unsafe_number() && canonical(&short).len() <= INPUT_BYTES_MAX;
+        let body = Body {
+            kind: "tool.call",
+            summary: summary(event),
+            tool: Tool {
+                name: &event.tool,
+                server: event.server.as_deref(),
+                input: fits.then_some(&short),
+                input_digest: &input_digest,
+                input_bytes: whole.len(),
+            },
+            session: Session { id: &event.session },
+            provenance: told.iter().map(|it| Source { source: &it.source, detail: plain(&it.detail, 400) }).collect(),
+            idempotency_key: event.call.as_deref().map(key),
+        };
+        let body = serde_json::to_string(&body).map_err(|_| Refused::new("the question cannot be written"))?;
+        Ok(Self { body, input_digest })
+    }
+}
+
+/// The client's id of the call, or its digest where it is no key.
+fn key(call: &str) -> String {
+    let fits = call.chars().count() <= KEY_CHARS_MAX && !call.contains(char::is_control);
+    if fits { call.to_owned() } else { format!("sha256:{}", Digest::of(call)) }
+}
+
+/// What a person is told that the call is.
+fn summary(event: &Event) -> String {
+    let gist = TELLING.iter().find_map(|name| event.input.get(name).and_then(Json::as_str));
+    match gist.map(|it| plain(it.trim(), GIST_CHARS)).filter(|it| !it.trim().is_empty()) {
+        Some(gist) => format!("{}: {}", event.tool, gist.trim()),
+        None => event.tool.clone(),
+    }
+}
+
+/// Puts digest, size and head in the place of every long text.
+fn shorten(value: &mut Json) {
+    match value {
+        Json::Text(text) if text.len() > TEXT_BYTES_MAX => {
+            let bytes = i64::try_from(text.len()).unwrap_or(i64::MAX);
+            *value = Json::Object(vec![
+                ("sha256".to_owned(), Json::Text(Digest::of(text.as_bytes()).to_string())),
+                ("bytes".to_owned(), Json::Number(Number::Int(bytes))),
+                ("head".to_owned(), Json::Text(text.chars().take(HEAD_CHARS).collect())),
+            ]);
+        }
+        Json::List(items) => items.iter_mut().for_each(shorten),
+        Json::Object(members) => members.iter_mut().for_each(|(_, value)| shorten(value)),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => {}
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    summary: String,
+    tool: Tool<'a>,
+    session: Session<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    provenance: Vec<Source<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<&'a Json>,
+    input_digest: &'a str,
+    input_bytes: usize,
+}
+
+#[derive(Serialize)]
+struct Session<'a> {
+    id: &'a str,
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    source: &'a str,
+    detail: String,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn asked(input: &Value) -> Value {
+        let said = json!({
+            "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Write", "tool_use_id": "t",
+            "tool_input": input,
+        });
+        let event = Event::read(&Json::parse(said.to_string().as_bytes()).unwrap(), None).unwrap();
+        let told = [Told { source: "user".to_owned(), detail: String::new() }];
+        serde_json::from_str(&Action::of(&event, &told).unwrap().body).unwrap()
+    }
+
+    /// A question has the client's session, its id of the call as the key, and where the context came from.
+    #[test]
+    fn a_call_becomes_a_question() {
+        let asked = asked(&json!({ "file_path": "/p/a.txt", "content": "x" }));
+        assert_eq!(asked["type"], "tool.call");
+        assert_eq!(asked["summary"], "Write: /p/a.txt");
+        assert_eq!((&asked["session"]["id"], &asked["idempotencyKey"]), (&json!("s"), &json!("t")));
+        assert_eq!(asked["provenance"], json!([{ "source": "user", "detail": "" }]));
+        assert_eq!(asked["tool"]["input"], json!({ "file_path": "/p/a.txt", "content": "x" }));
+        let whole = r#"{"content":"x","file_path":"/p/a.txt"}"#;
+        assert_eq!(asked["tool"]["inputDigest"], format!("sha256:{}", Digest::of(whole)));
+        assert_eq!(asked["tool"]["inputBytes"], whole.len());
+    }
+
+    /// A text of 4 KiB is sent, a longer one becomes digest, size and head at any depth, and cuts no character.
+    #[test]
+    fn long_texts_become_digests() {
+        let (fits, long) = ("x".repeat(4_096), "é".repeat(2_049));
+        let asked = asked(&json!({ "content": long, "edits": [{ "old": fits, "new": long }] }));
+        let short = json!({ "sha256": Digest::of(&long).to_string(), "bytes": 4_098, "head": "é".repeat(512) });
+        assert_eq!(asked["tool"]["input"]["content"], short);
+        assert_eq!(asked["tool"]["input"]["edits"], json!([{ "old": fits, "new": short }]));
+    }
+
+    /// An input that is too large, or has a number that readers round differently, is sent as its digest alone.
+    #[test]
+    fn an_input_that_the_gate_does_not_take_is_its_digest() {
+        let many: Vec<String> = (0..40).map(|_| "x".repeat(4_000)).collect();
+        for input in [json!({ "edits": many }), json!({ "id": 9_007_199_254_740_993_i64 })] {
+            let asked = asked(&input);
+            assert!(asked["tool"].get("input").is_none());
+            assert!(asked["tool"]["inputDigest"].as_str().unwrap().starts_with("sha256:"));
+        }
+    }
+
+    /// A key that is none is its digest; a summary has no line breaks and is not endless.
+    #[test]
+    fn keys_and_summaries_fit() {
+        assert_eq!((key("toolu_1").as_str(), key(&"k".repeat(129)).len(), key("a\nb").len()), ("toolu_1", 71, 71));
+        let asked = asked(&json!({ "command": format!("echo\n{}", "x".repeat(999)) }));
+        let summary = asked["summary"].as_str().unwrap();
+        assert!(summary.starts_with("Write: echo x") && summary.chars().count() < 320, "{summary}");
+    }
+}

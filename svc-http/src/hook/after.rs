@@ -1,0 +1,71 @@
+//! After a tool ran: what was allowed is settled, and what ran without being allowed is reported.
+
+use serde_json::json;
+use svc_core::value::id::ActionId;
+use svc_core::value::json::Json;
+
+use super::action::Action;
+use super::before::authorize;
+use super::event::Event;
+use super::exchange::post;
+use super::memory::Memory;
+use super::place::Place;
+use super::verdict::Verdict;
+use super::{Deadline, Refused, complain, transcript};
+
+/// Tells the gate what came of a call. One that the gate was not asked about is asked about now, so that it knows of it.
+///
+/// # Errors
+/// [`Refused`] where the gate could not be told.
+pub(crate) fn tell(event: &Event, place: &Place, failed: bool, deadline: Deadline) -> Result<(), Refused> {
+    if place.is_unasked(event.server.as_deref(), &event.tool) {
+        return Ok(());
+    }
+    let action = Action::of(event, &[])?;
+    let memory = Memory::of(place.state.as_deref(), event, &action.input_digest);
+    let told = match memory.take() {
+        Some(asked) => {
+            let told = match asked.allowed {
+                true => settle(asked.action, place, failed, deadline),
+                false => report(asked.action, event, place, failed, deadline),
+            };
+            memory.forget_waiting(&asked);
+            told
+        }
+        None => {
+            let action = Action::of(event, &transcript::told(event, deadline))?;
+            let decision = authorize(event, place, &action, deadline)?;
+            match decision.verdict {
+                Verdict::Allow => settle(decision.id, place, failed, deadline),
+                Verdict::Past => Ok(()),
+                Verdict::Ask { .. } | Verdict::Deny { .. } => report(decision.id, event, place, failed, deadline),
+            }
+        }
+    };
+    memory.tidy();
+    told
+}
+
+fn settle(id: ActionId, place: &Place, failed: bool, deadline: Deadline) -> Result<(), Refused> {
+    let status = if failed { "failed" } else { "completed" };
+    let body = json!({ "status": status }).to_string();
+    let reply = post(place, &format!("/v1/actions/{id}/settle"), &body, deadline)?;
+    match reply.error() {
+        Some("already_settled") => Ok(()),
+        _ => reply.good().map(drop),
+    }
+}
+
+/// Reports a run of what was not allowed; where a person has allowed it meanwhile it is settled.
+fn report(id: ActionId, event: &Event, place: &Place, failed: bool, deadline: Deadline) -> Result<(), Refused> {
+    let reply = post(place, &format!("/v1/actions/{id}/ran"), "{}", deadline)?;
+    let answer = reply.good()?;
+    let is = |name: &str, word: &str| answer.get(name).and_then(Json::as_str) == Some(word);
+    match is("decision", "allow") && is("status", "allowed") {
+        true => settle(id, place, failed, deadline),
+        false => {
+            complain(&format!("svc notes that `{}` ran although {id} was not allowed by the gate", event.tool));
+            Ok(())
+        }
+    }
+}

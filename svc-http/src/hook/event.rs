@@ -1,0 +1,263 @@
+//! What a client says of one call of a tool, in the one form that the rest of the hook knows.
+
+use std::path::PathBuf;
+
+use svc_core::value::json::Json;
+use svc_core::value::text::{Label, SessionId};
+
+use super::client::Client;
+use super::{Refused, plain};
+
+/// One call of a tool.
+#[derive(Debug)]
+pub(crate) struct Event {
+    /// Who says so.
+    pub(crate) client: Client,
+    /// Whether it is yet to come.
+    pub(crate) moment: Moment,
+    /// Whether the client asks the person where it is told to.
+    pub(crate) can_ask: bool,
+    /// Its session.
+    pub(crate) session: String,
+    /// The tool, as the client names it.
+    pub(crate) tool: String,
+    /// The MCP server whose tool it is, where the tool's name does not say it.
+    pub(crate) server: Option<String>,
+    /// The client's own id of this call, where it has one.
+    pub(crate) call: Option<String>,
+    /// What the tool is given: always an object.
+    pub(crate) input: Json,
+    /// Where the client says that the session is written down.
+    pub(crate) transcript: Option<PathBuf>,
+    /// The part of the session that has a transcript of its own.
+    pub(crate) subagent: Option<String>,
+    /// Directories that are the project's.
+    pub(crate) projects: Vec<PathBuf>,
+}
+
+/// When a client speaks of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// It may still be refused.
+    Before,
+    /// It was done.
+    After {
+        /// And it did not work.
+        failed: bool,
+    },
+}
+
+impl Event {
+    /// Reads what a client says; `client` is who it must be, where that was said on the command line.
+    ///
+    /// # Errors
+    /// [`Refused`] where it is no event of that client's, or a member is missing without which nothing can be asked.
+    pub(crate) fn read(input: &Json, client: Option<Client>) -> Result<Self, Refused> {
+        if input.as_object().is_none() {
+            return Err(Refused::new("what the client says on standard input is no object"));
+        }
+        let client = client
+            .or_else(|| Client::of(input))
+            .ok_or_else(|| Refused::new("no client that svc knows speaks like this; name it with `--client`"))?;
+        let name = text(input, "hook_event_name").ok_or_else(|| missing("hook_event_name"))?;
+        let kind = Kind::of(client, name)
+            .ok_or_else(|| Refused(format!("`{}` is no event of {} that svc knows", plain(name, 64), client.name())))?;
+        let session = text(input, "session_id").or_else(|| text(input, "conversation_id"));
+        let session = session.and_then(|it| SessionId::parse(it).ok()).ok_or_else(|| missing("session_id"))?;
+        let tool = match kind.tool {
+            Some(own) => own,
+            None => text(input, "tool_name").ok_or_else(|| missing("tool_name"))?,
+        };
+        let tool = Label::parse(tool).map_err(|_| Refused::new("`tool_name` is no name of 1 to 100 characters"))?;
+        let moment = match kind.moment {
+            Moment::After { failed } => Moment::After { failed: failed || has_failed(input) },
+            Moment::Before => Moment::Before,
+        };
+        Ok(Self {
+            client,
+            moment,
+            can_ask: kind.can_ask,
+            session: session.as_str().to_owned(),
+            server: server(input, tool.as_str()),
+            tool: tool.as_str().to_owned(),
+            call: text(input, "tool_use_id").filter(|it| !it.is_empty()).map(str::to_owned),
+            input: kind.input(input)?,
+            transcript: text(input, "transcript_path").filter(|it| !it.is_empty()).map(PathBuf::from),
+            subagent: text(input, "agent_id").filter(|it| !it.is_empty()).map(str::to_owned),
+            projects: projects(input),
+        })
+    }
+}
+
+/// One of a client's events.
+struct Kind {
+    moment: Moment,
+    can_ask: bool,
+    /// What the tool is called where the event has no name for it.
+    tool: Option<&'static str>,
+}
+
+impl Kind {
+    fn of(client: Client, event: &str) -> Option<Self> {
+        let before = |can_ask| Some(Self { moment: Moment::Before, can_ask, tool: None });
+        let after = |failed| Some(Self { moment: Moment::After { failed }, can_ask: false, tool: None });
+        let shell = |kind: Option<Self>| kind.map(|it| Self { tool: Some("Shell"), ..it });
+        match (client, event) {
+            (Client::ClaudeCode, "PreToolUse") => before(true),
+            (Client::Codex, "PreToolUse") | (Client::Gemini, "BeforeTool") => before(false),
+            (Client::ClaudeCode | Client::Codex, "PostToolUse") | (Client::Gemini, "AfterTool") => after(false),
+            (Client::ClaudeCode, "PostToolUseFailure") => after(true),
+            // It does not keep to an ask that is given before any tool, only before a command or a tool of MCP.
+            (Client::Cursor, "preToolUse") => before(false),
+            (Client::Cursor, "beforeMCPExecution") => before(true),
+            (Client::Cursor, "beforeShellExecution") => shell(before(true)),
+            (Client::Cursor, "postToolUse" | "afterMCPExecution") => after(false),
+            (Client::Cursor, "postToolUseFailure") => after(true),
+            (Client::Cursor, "afterShellExecution") => shell(after(false)),
+            _ => None,
+        }
+    }
+
+    /// What the tool is given, as an object: one that stands in a text is read, anything else becomes a member.
+    fn input(&self, said: &Json) -> Result<Json, Refused> {
+        if self.tool.is_some() {
+            let command = said.get("command").ok_or_else(|| missing("command"))?.clone();
+            return Ok(Json::Object(vec![("command".to_owned(), command)]));
+        }
+        Ok(match said.get("tool_input") {
+            None | Some(Json::Null) => Json::Object(Vec::new()),
+            Some(Json::Object(members)) => Json::Object(members.clone()),
+            Some(Json::Text(text)) => match Json::parse(text.as_bytes()) {
+                Ok(Json::Object(members)) => Json::Object(members),
+                _ => Json::Object(vec![("input".to_owned(), Json::Text(text.clone()))]),
+            },
+            Some(other) => Json::Object(vec![("input".to_owned(), other.clone())]),
+        })
+    }
+}
+
+fn text<'a>(input: &'a Json, name: &str) -> Option<&'a str> {
+    input.get(name).and_then(Json::as_str)
+}
+
+fn missing(name: &str) -> Refused {
+    Refused(format!("what the client says has no `{name}` that can be used"))
+}
+
+/// The server of a tool of MCP, where the client says it and the tool's name does not: mandates and patterns go by the name
+/// that the client shows.
+fn server(input: &Json, tool: &str) -> Option<String> {
+    let said = input.get("mcp_server").and_then(|it| text(it, "name"));
+    let context = input.get("mcp_context").and_then(|it| text(it, "server_name"));
+    let name = said.or(context).filter(|_| !tool.starts_with("mcp_"))?;
+    Label::parse(name).ok().map(|it| it.as_str().to_owned())
+}
+
+/// Whether what a tool gave says that it did not work.
+fn has_failed(input: &Json) -> bool {
+    let Some(said) = input.get("tool_response").or_else(|| input.get("tool_output")) else { return false };
+    let is = |name: &str, value: bool| said.get(name).and_then(Json::as_bool) == Some(value);
+    let is_code = |name: &str| said.get(name).and_then(Json::as_int).is_some_and(|it| it != 0);
+    let error = said.get("error").is_some_and(|it| !it.is_null() && it.as_str() != Some(""));
+    error
+        || is("isError", true)
+        || is("is_error", true)
+        || is("interrupted", true)
+        || is("success", false)
+        || is_code("exit_code")
+        || is_code("exitCode")
+}
+
+fn projects(input: &Json) -> Vec<PathBuf> {
+    let roots = input.get("workspace_roots").and_then(Json::as_list).unwrap_or_default();
+    let said = text(input, "cwd").into_iter().chain(roots.iter().filter_map(Json::as_str));
+    said.filter(|it| !it.is_empty()).map(PathBuf::from).chain(std::env::current_dir()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    fn read(text: &str) -> Result<Event, Refused> {
+        Event::read(&Json::parse(text.as_bytes()).unwrap(), None)
+    }
+
+    /// Each client is known by what it says, and its call is read whole.
+    #[test]
+    fn each_client_is_known_by_what_it_says() {
+        let claude = r#"{"session_id":"s-1","transcript_path":"/t.jsonl","cwd":"/p","prompt_id":"x","permission_mode":"default","effort":{"level":"high"},"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls","description":"List"},"tool_use_id":"toolu_1"}"#;
+        let event = read(claude).unwrap();
+        assert_eq!((event.client, event.moment, event.can_ask), (Client::ClaudeCode, Moment::Before, true));
+        assert_eq!(
+            (event.session.as_str(), event.tool.as_str(), event.call.as_deref()),
+            ("s-1", "Bash", Some("toolu_1"))
+        );
+        assert_eq!(event.projects.first().unwrap(), &PathBuf::from("/p"));
+        let codex = r#"{"session_id":"s-2","turn_id":"t","transcript_path":null,"cwd":"/p","hook_event_name":"PreToolUse","model":"m","permission_mode":"default","tool_name":"mcp__shop__pay","tool_input":[1],"tool_use_id":"call_1"}"#;
+        let event = read(codex).unwrap();
+        assert_eq!((event.client, event.can_ask, event.server.as_deref()), (Client::Codex, false, None));
+        assert_eq!((event.transcript, event.input.get("input").is_some()), (None, true));
+        let said = |tool: &str| {
+            let text = format!(
+                r#"{{"session_id":"s","hook_event_name":"BeforeTool","tool_name":"{tool}","mcp_context":{{"server_name":"shop"}}}}"#
+            );
+            read(&text).unwrap().server
+        };
+        assert_eq!((said("pay").as_deref(), said("mcp_shop_pay")), (Some("shop"), None));
+        let gemini = r#"{"session_id":"s-3","transcript_path":"/t.json","cwd":"/p","hook_event_name":"BeforeTool","timestamp":"2026-11-21T00:00:00Z","tool_name":"run_shell_command","tool_input":{"command":"ls"}}"#;
+        let event = read(gemini).unwrap();
+        assert_eq!((event.client, event.can_ask, event.call), (Client::Gemini, false, None));
+        let cursor = r#"{"conversation_id":"c-1","generation_id":"g","hook_event_name":"beforeShellExecution","workspace_roots":["/p"],"command":"ls","cwd":"/p"}"#;
+        let event = read(cursor).unwrap();
+        assert_eq!((event.client, event.can_ask, event.tool.as_str()), (Client::Cursor, true, "Shell"));
+        assert_eq!((event.session.as_str(), event.input.get("command").and_then(Json::as_str)), ("c-1", Some("ls")));
+        let mcp = r#"{"conversation_id":"c-1","hook_event_name":"beforeMCPExecution","tool_name":"query","tool_input":"{\"q\":1}"}"#;
+        assert_eq!(read(mcp).unwrap().input.get("q").and_then(Json::as_int), Some(1));
+        let tool = r#"{"conversation_id":"c-1","hook_event_name":"preToolUse","tool_name":"Write","tool_input":{}}"#;
+        assert!(!read(tool).unwrap().can_ask);
+    }
+
+    /// What came of a call is read from the event, or from what the tool gave.
+    #[test]
+    fn what_came_of_a_call_is_read() {
+        let after = |event: &str, response: &str| {
+            let text = format!(
+                r#"{{"session_id":"s","hook_event_name":"{event}","tool_name":"T","tool_use_id":"t","tool_response":{response}}}"#
+            );
+            read(&text).unwrap().moment
+        };
+        for (event, response, failed) in [
+            ("PostToolUse", r#""done""#, false),
+            ("PostToolUse", r#"{"stdout":"","interrupted":false}"#, false),
+            ("PostToolUse", r#"{"stdout":"","interrupted":true}"#, true),
+            ("PostToolUse", r#"{"isError":true}"#, true),
+            ("PostToolUse", r#"{"exit_code":3}"#, true),
+            ("PostToolUseFailure", "null", true),
+            ("AfterTool", r#"{"llmContent":"x","error":null}"#, false),
+            ("AfterTool", r#"{"error":{"message":"x"}}"#, true),
+        ] {
+            assert_eq!(after(event, response), Moment::After { failed }, "{event} {response}");
+        }
+    }
+
+    /// What is no event, of no known client, or of another than was named, is refused with what is wrong.
+    #[test]
+    fn what_cannot_be_asked_is_refused() {
+        for (text, why) in [
+            ("[]", "no object"),
+            ("{}", "no client"),
+            (r#"{"hook_event_name":"Stop"}"#, "no client"),
+            (r#"{"hook_event_name":"PreToolUse","tool_name":"T"}"#, "`session_id`"),
+            (r#"{"hook_event_name":"PreToolUse","session_id":"a b","tool_name":"T"}"#, "`session_id`"),
+            (r#"{"hook_event_name":"PreToolUse","session_id":"s"}"#, "`tool_name`"),
+            (r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":7}"#, "`tool_name`"),
+            (r#"{"hook_event_name":"beforeShellExecution","conversation_id":"s"}"#, "`command`"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.0.contains(why), "{text}: {}", refused.0);
+        }
+        let gemini = Json::parse(br#"{"hook_event_name":"BeforeTool","session_id":"s","tool_name":"T"}"#).unwrap();
+        assert!(Event::read(&gemini, Some(Client::Codex)).unwrap_err().0.contains("no event of codex"));
+    }
+}

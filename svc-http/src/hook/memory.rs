@@ -1,0 +1,227 @@
+//! What the hook remembers from before a call to after it: which action it was. A file each, in the user's own directory,
+//! with ids and nothing of what was asked.
+//!
+//! Nothing is decided by what is remembered: the gate is asked for the action as it stands, and its answer has to be about
+//! this very call.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_core::value::digest::Digest;
+use svc_core::value::id::ActionId;
+
+use super::event::Event;
+
+/// Calls without an id of their own that are remembered at once, where they look the same.
+const TWINS: u8 = 8;
+/// How long something is remembered: longer than any action waits.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// Files that are looked at in one round of tidying.
+const TIDIED: usize = 2_000;
+/// Bytes of one that is read.
+const BYTES_MAX: u64 = 4_096;
+
+/// The memory of calls.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    folder: Option<PathBuf>,
+    call: String,
+    is_named: bool,
+    same: String,
+}
+
+/// A call that was asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Its action.
+    pub(crate) action: ActionId,
+    /// Whether it was allowed.
+    pub(crate) allowed: bool,
+    /// What waits for a person because of it.
+    same: String,
+}
+
+impl Memory {
+    /// What is remembered of this call, whose whole input has this digest.
+    pub(crate) fn of(folder: Option<&Path>, event: &Event, input_digest: &str) -> Self {
+        let name = |parts: &[&str]| {
+            let lengths: String = parts.iter().map(|it| format!("{}:{it}", it.len())).collect();
+            Digest::of(lengths).to_string()
+        };
+        let client = event.client.name();
+        let same = format!("waits-{}", name(&[client, &event.session, &event.tool, input_digest]));
+        let call = match &event.call {
+            Some(call) => format!("call-{}", name(&[client, &event.session, call])),
+            None => format!("like-{}", name(&[client, &event.session, &event.tool, input_digest])),
+        };
+        Self { folder: folder.map(Path::to_owned), call, is_named: event.call.is_some(), same }
+    }
+
+    /// The action about this very call that a person was asked to decide.
+    pub(crate) fn waiting(&self) -> Option<ActionId> {
+        read(&self.folder.as_ref()?.join(&self.same)).map(|it| it.action)
+    }
+
+    /// Takes it out of the memory: `true` for one of many who do so at once.
+    pub(crate) fn take_waiting(&self) -> bool {
+        self.folder.as_ref().is_some_and(|it| fs::remove_file(it.join(&self.same)).is_ok())
+    }
+
+    /// Remembers that the call was asked about; `waits` where a person decides. A memory that cannot be written forgets,
+    /// which the after-tool hook tells.
+    pub(crate) fn note(&self, action: ActionId, allowed: bool, waits: bool) {
+        let Some(folder) = &self.folder else { return };
+        if make(folder).is_err() {
+            return;
+        }
+        let text = json!({ "action": action, "allowed": allowed, "same": self.same }).to_string();
+        if waits {
+            let _ = write(&folder.join(&self.same), &text, false);
+        }
+        if self.is_named {
+            let _ = write(&folder.join(&self.call), &text, false);
+            return;
+        }
+        for twin in 0..TWINS {
+            if write(&folder.join(format!("{}-{twin}", self.call)), &text, true).is_ok() {
+                return;
+            }
+        }
+    }
+
+    /// Takes what is remembered of the call.
+    pub(crate) fn take(&self) -> Option<Asked> {
+        let folder = self.folder.as_ref()?;
+        let names = match self.is_named {
+            true => vec![self.call.clone()],
+            false => (0..TWINS).map(|twin| format!("{}-{twin}", self.call)).collect(),
+        };
+        names.into_iter().map(|it| folder.join(it)).find_map(|path| {
+            let asked = read(&path)?;
+            fs::remove_file(&path).ok()?;
+            Some(asked)
+        })
+    }
+
+    /// Forgets that a person was asked because of the call: it is over.
+    pub(crate) fn forget_waiting(&self, asked: &Asked) {
+        if let Some(folder) = &self.folder
+            && read(&folder.join(&asked.same)).is_some_and(|it| it.action == asked.action)
+        {
+            let _ = fs::remove_file(folder.join(&asked.same));
+        }
+    }
+
+    /// Forgets what nobody came back for.
+    pub(crate) fn tidy(&self) {
+        let files = self.folder.as_ref().and_then(|it| fs::read_dir(it).ok());
+        for file in files.into_iter().flatten().take(TIDIED).filter_map(Result::ok) {
+            let age = file.metadata().and_then(|it| it.modified()).ok().and_then(|it| it.elapsed().ok());
+            if age.is_some_and(|it| it > KEPT) {
+                let _ = fs::remove_file(file.path());
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Option<Asked> {
+    let about = fs::symlink_metadata(path).ok().filter(|it| it.is_file() && it.len() <= BYTES_MAX);
+    let value: Value = serde_json::from_slice(&fs::read(about.map(|_| path)?).ok()?).ok()?;
+    let same = value.get("same")?.as_str()?;
+    // It becomes a path: it is one of our own names or nothing.
+    let is_name = same.starts_with("waits-") && same.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
+    Some(Asked {
+        action: ActionId::parse(value.get("action")?.as_str()?).ok()?,
+        allowed: value.get("allowed")?.as_bool()?,
+        same: is_name.then(|| same.to_owned())?,
+    })
+}
+
+fn make(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn write(path: &Path, text: &str, is_new: bool) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true);
+    if is_new {
+        options.create_new(true)
+    } else {
+        options.create(true).truncate(true)
+    };
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use svc_core::value::Id as _;
+    use svc_core::value::json::Json;
+
+    use super::*;
+
+    fn event(call: Option<&str>) -> Event {
+        let said = json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "T", "tool_use_id": call });
+        Event::read(&Json::parse(said.to_string().as_bytes()).unwrap(), None).unwrap()
+    }
+
+    /// A call is remembered until it is over, under its own id, and twins without one are as many as they are.
+    #[test]
+    fn calls_are_remembered_until_they_are_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = |call: Option<&str>| Memory::of(Some(folder.path()), &event(call), "sha256:00");
+        let (one, two) = (ActionId::from_bits(1), ActionId::from_bits(2));
+        memory(Some("a")).note(one, true, false);
+        assert_eq!(memory(Some("b")).take(), None);
+        let asked = memory(Some("a")).take().unwrap();
+        assert_eq!((asked.action, asked.allowed, memory(Some("a")).take()), (one, true, None));
+        memory(None).note(one, true, false);
+        memory(None).note(two, false, false);
+        let taken: Vec<_> =
+            [memory(None).take(), memory(None).take()].into_iter().flatten().map(|it| it.action).collect();
+        assert_eq!((taken, memory(None).take()), (vec![one, two], None));
+    }
+
+    /// What waits for a person is found by the next call that is the same, and taken by one of them alone.
+    #[test]
+    fn what_waits_is_taken_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = |call: &str| Memory::of(Some(folder.path()), &event(Some(call)), "sha256:00");
+        let one = ActionId::from_bits(1);
+        memory("a").note(one, false, true);
+        assert_eq!(memory("b").waiting(), Some(one));
+        assert_eq!(Memory::of(Some(folder.path()), &event(Some("b")), "sha256:01").waiting(), None);
+        assert_eq!((memory("b").take_waiting(), memory("c").take_waiting()), (true, false));
+        memory("a").note(one, false, true);
+        let asked = memory("a").take().unwrap();
+        memory("a").forget_waiting(&asked);
+        assert_eq!(memory("a").waiting(), None);
+    }
+
+    /// What somebody else wrote there is no memory, and without a directory there is none.
+    #[test]
+    fn what_is_no_memory_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::of(Some(folder.path()), &event(Some("a")), "sha256:00");
+        for text in ["", "{}", r#"{"action":"../../x","allowed":true,"same":"waits-0"}"#] {
+            fs::write(folder.path().join(&memory.call), text).unwrap();
+            assert_eq!(memory.take(), None, "{text}");
+        }
+        let id = ActionId::from_bits(1);
+        let escape = json!({ "action": id, "allowed": true, "same": "waits-/../../x" });
+        fs::write(folder.path().join(&memory.call), escape.to_string()).unwrap();
+        assert_eq!(memory.take(), None);
+        let none = Memory::of(None, &event(Some("a")), "sha256:00");
+        none.note(id, true, true);
+        assert_eq!((none.take(), none.waiting(), none.take_waiting()), (None, None, false));
+    }
+}

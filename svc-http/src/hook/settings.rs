@@ -1,0 +1,287 @@
+//! A client's own file of settings: where it lies, what of it is ours, and how ours is put in and taken out while every other
+//! byte stays.
+
+mod edit;
+mod json;
+
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use self::edit::{Indent, append, remove};
+use self::json::{Comments, Kind, Node, parse};
+use super::Refused;
+use super::client::Client;
+use super::place::home;
+
+/// Bytes of a file of settings.
+const BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// How long a client waits for the hook, in seconds: longer than the hook ever takes.
+const CLIENT_WAITS_S: u64 = 60;
+
+/// A client's settings as they are.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    client: Client,
+    /// Where they lie.
+    pub(crate) path: PathBuf,
+    /// Their text; empty where there is no file.
+    pub(crate) text: String,
+}
+
+/// How much of the hook stands in a client's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Installed {
+    /// All of it, as it would be put there now.
+    Whole,
+    /// Some of it, or another version's.
+    Partly,
+    /// Nothing.
+    Not,
+}
+
+/// One event of a client, and what stands there.
+struct Wanted {
+    event: &'static str,
+    entry: Value,
+}
+
+impl Settings {
+    /// Reads a client's settings.
+    ///
+    /// # Errors
+    /// [`Refused`] where they cannot be read.
+    pub(crate) fn read(client: Client) -> Result<Self, Refused> {
+        let path = path_of(client)?;
+        let shown = path.display();
+        let text = match fs::metadata(&path) {
+            Ok(about) if about.len() > BYTES_MAX => {
+                return Err(Refused(format!("{shown} has more than {BYTES_MAX} bytes")));
+            }
+            Ok(_) => fs::read_to_string(&path).map_err(|error| Refused(format!("{shown} cannot be read: {error}")))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(Refused(format!("{shown} cannot be read: {error}"))),
+        };
+        Ok(Self { client, path, text })
+    }
+
+    /// Whether the client has been set up on this machine at all.
+    pub(crate) fn has_home(client: Client) -> bool {
+        path_of(client).ok().is_some_and(|it| it.parent().is_some_and(Path::is_dir))
+    }
+
+    /// How much of the hook stands there, where it would be run by `command`.
+    ///
+    /// # Errors
+    /// [`Refused`] where the settings are not JSON, or not of the shape that the client reads.
+    pub(crate) fn installed(&self, command: &str) -> Result<Installed, Refused> {
+        let root = self.parsed(&self.text)?;
+        let wanted = wanted(self.client, command);
+        let ours =
+            wanted.iter().map(|it| entries(&root, it.event).iter().filter(|at| is_ours(at)).count()).sum::<usize>();
+        let stands = |it: &Wanted| {
+            let all = entries(&root, it.event);
+            all.iter().filter(|at| is_ours(at)).count() == 1 && all.iter().any(|at| at.value() == it.entry)
+        };
+        Ok(match (ours, wanted.iter().all(stands)) {
+            (_, true) => Installed::Whole,
+            (0, false) => Installed::Not,
+            (_, false) => Installed::Partly,
+        })
+    }
+
+    /// The text with the hook in it, and everything else as it is.
+    ///
+    /// # Errors
+    /// As [`installed`](Self::installed).
+    pub(crate) fn with(&self, command: &str) -> Result<String, Refused> {
+        if self.installed(command)? == Installed::Whole {
+            return Ok(self.text.clone());
+        }
+        let mut text = self.without()?;
+        if text.trim().is_empty() {
+            text = match self.client {
+                Client::Cursor => "{\n  \"version\": 1\n}\n".to_owned(),
+                Client::ClaudeCode | Client::Codex | Client::Gemini => "{}\n".to_owned(),
+            };
+        }
+        for Wanted { event, entry } in wanted(self.client, command) {
+            text = self.added(&text, event, &entry)?;
+        }
+        Ok(text)
+    }
+
+    /// The text without anything of the hook.
+    ///
+    /// # Errors
+    /// As [`installed`](Self::installed).
+    pub(crate) fn without(&self) -> Result<String, Refused> {
+        let mut text = self.text.clone();
+        while let Some(shorter) = self.one_less(&text)? {
+            text = shorter;
+        }
+        Ok(text)
+    }
+
+    /// Writes the settings: whole, in the place of those that were there, or not at all. A link stays one.
+    ///
+    /// # Errors
+    /// [`Refused`] where they cannot be written, or have changed since they were read.
+    pub(crate) fn write(&self, text: &str) -> Result<(), Refused> {
+        let failed = |error: std::io::Error| Refused(format!("{} cannot be written: {error}", self.path.display()));
+        if Self::read(self.client)?.text != self.text {
+            return Err(Refused(format!("{} has changed meanwhile; nothing was written", self.path.display())));
+        }
+        let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let folder = target.parent().ok_or_else(|| Refused::new("the settings have no directory"))?;
+        fs::create_dir_all(folder).map_err(failed)?;
+        let beside = folder.join(format!(".svc-hook-{}", std::process::id()));
+        let written = fs::File::create_new(&beside).and_then(|mut file| {
+            if let Ok(about) = fs::metadata(&target) {
+                file.set_permissions(about.permissions())?;
+            }
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&beside, &target)
+        });
+        written.map_err(|error| {
+            let _ = fs::remove_file(&beside);
+            failed(error)
+        })
+    }
+
+    fn parsed(&self, text: &str) -> Result<Node, Refused> {
+        let comments = match self.client {
+            Client::Gemini => Comments::Allowed,
+            Client::ClaudeCode | Client::Codex | Client::Cursor => Comments::Refused,
+        };
+        let shown = self.path.display();
+        let text = if text.trim().is_empty() { "{}" } else { text };
+        let root =
+            parse(text, comments).map_err(|why| Refused(format!("{shown} is not JSON: {why}; nothing was changed")))?;
+        let wrong =
+            |what: &str| Refused(format!("{what} in {shown} is not what the client reads; nothing was changed"));
+        if !root.is_object() {
+            return Err(wrong("the whole"));
+        }
+        let Some(hooks) = root.member("hooks") else { return Ok(root) };
+        if !hooks.is_object() {
+            return Err(wrong("`hooks`"));
+        }
+        for Wanted { event, .. } in wanted(self.client, "") {
+            if hooks.member(event).is_some_and(|it| !it.is_list()) {
+                return Err(wrong(&format!("`hooks.{event}`")));
+            }
+        }
+        Ok(root)
+    }
+
+    /// The text with one entry more, in containers that are made where they are not there.
+    fn added(&self, text: &str, event: &str, entry: &Value) -> Result<String, Refused> {
+        let root = self.parsed(text)?;
+        let indent = Indent::of(text, &root);
+        Ok(match root.member("hooks") {
+            None => append(text, &root, Some("hooks"), &json!({ event: [entry] }), indent, 1),
+            Some(hooks) => match hooks.member(event) {
+                None => append(text, hooks, Some(event), &json!([entry]), indent, 2),
+                Some(list) => append(text, list, None, entry, indent, 3),
+            },
+        })
+    }
+
+    /// The text with one thing of ours less; `None` where there is nothing of ours.
+    fn one_less(&self, text: &str) -> Result<Option<String>, Refused> {
+        let root = self.parsed(text)?;
+        let Some(hooks) = root.member("hooks") else { return Ok(None) };
+        for Wanted { event, .. } in wanted(self.client, "") {
+            let Some(list) = hooks.member(event) else { continue };
+            let Some(at) = list.items().iter().position(is_ours) else { continue };
+            let inner = list.items().get(at).and_then(|it| it.member("hooks"));
+            if let Some(inner) = inner.filter(|it| it.items().len() > 1)
+                && let Some(own) = inner.items().iter().position(is_our_command)
+            {
+                return Ok(Some(remove(text, inner, own)));
+            }
+            // What we made empty goes with it.
+            let place = |node: &Node, name: &str| node.members().iter().position(|it| it.key == name);
+            let last = list.items().len() == 1;
+            return Ok(match (last, last && hooks.members().len() == 1) {
+                (_, true) => place(&root, "hooks").map(|it| remove(text, &root, it)),
+                (true, false) => place(hooks, event).map(|it| remove(text, hooks, it)),
+                (false, _) => Some(remove(text, list, at)),
+            });
+        }
+        Ok(None)
+    }
+}
+
+/// Where a client keeps the settings of its user.
+fn path_of(client: Client) -> Result<PathBuf, Refused> {
+    let (moved, folder, file) = match client {
+        Client::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
+        Client::Codex => ("CODEX_HOME", ".codex", "hooks.json"),
+        Client::Cursor => ("", ".cursor", "hooks.json"),
+        Client::Gemini => ("", ".gemini", "settings.json"),
+    };
+    let named = std::env::var_os(moved).map(PathBuf::from).filter(|it| it.is_absolute());
+    let folder = named.or_else(|| home().map(|it| it.join(folder)));
+    folder.map(|it| it.join(file)).ok_or_else(|| Refused::new("there is no home directory; set `HOME`"))
+}
+
+fn wanted(client: Client, command: &str) -> Vec<Wanted> {
+    let in_group = |hook: Value, matcher: bool| match matcher {
+        true => json!({ "matcher": "*", "hooks": [hook] }),
+        false => json!({ "hooks": [hook] }),
+    };
+    let plain = json!({ "type": "command", "command": command, "timeout": CLIENT_WAITS_S });
+    let entry = |event, entry| Wanted { event, entry };
+    match client {
+        Client::ClaudeCode => {
+            let mut blocks = plain.clone();
+            if let Some(members) = blocks.as_object_mut() {
+                members.insert("onFailure".to_owned(), json!("block"));
+            }
+            vec![
+                entry("PreToolUse", in_group(blocks, true)),
+                entry("PostToolUse", in_group(plain.clone(), true)),
+                entry("PostToolUseFailure", in_group(plain, true)),
+            ]
+        }
+        Client::Codex => {
+            vec![entry("PreToolUse", in_group(plain.clone(), false)), entry("PostToolUse", in_group(plain, false))]
+        }
+        Client::Cursor => {
+            let plain = json!({ "command": command, "timeout": CLIENT_WAITS_S });
+            let closed = json!({ "command": command, "timeout": CLIENT_WAITS_S, "failClosed": true });
+            vec![entry("preToolUse", closed), entry("postToolUse", plain.clone()), entry("postToolUseFailure", plain)]
+        }
+        Client::Gemini => {
+            let hook =
+                json!({ "name": "svc", "type": "command", "command": command, "timeout": CLIENT_WAITS_S * 1_000 });
+            vec![entry("BeforeTool", in_group(hook.clone(), false)), entry("AfterTool", in_group(hook, false))]
+        }
+    }
+}
+
+fn entries<'a>(root: &'a Node, event: &str) -> &'a [Node] {
+    root.member("hooks").and_then(|it| it.member(event)).map(Node::items).unwrap_or_default()
+}
+
+/// Whether an entry runs the hook: itself, or one of its hooks.
+fn is_ours(entry: &Node) -> bool {
+    is_our_command(entry) || entry.member("hooks").is_some_and(|it| it.items().iter().any(is_our_command))
+}
+
+/// Whether a command is `svc hook`, wherever the program lies.
+fn is_our_command(hook: &Node) -> bool {
+    let Some(Kind::Text(command)) = hook.member("command").map(|it| &it.kind) else { return false };
+    let Some((program, rest)) = command.split_once(" hook ") else { return false };
+    let name = program.trim_matches(['\'', '"']).rsplit(['/', '\\']).next().unwrap_or_default();
+    matches!(name, "svc" | "svc.exe") && rest.contains("--client")
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+use super::*;
+
+const COMMAND: &str = "/opt/svc hook --client claude-code";
+
+fn settings(client: Client, text: &str) -> Settings {
+    Settings { client, path: PathBuf::from("/h/settings.json"), text: text.to_owned() }
+}
+
+fn with(client: Client, text: &str) -> String {
+    settings(client, text).with(COMMAND).unwrap()
+}
+
+const FULL: &str = r#"{
+    "model": "opus",   "zeta": [1, 2],
+    "hooks": {
+        "Stop": [{"hooks": [{"type": "command", "command": "say done"}]}],
+        "PreToolUse": [
+            { "matcher": "Bash", "hooks": [ { "type": "command", "command": "./check.sh" } ] }
+        ]
+    },
+    "alpha": "ä\u00e9"
+}
+"#;
+
+/// Putting the hook in and taking it out again leaves every byte, whatever the settings look like.
+#[test]
+fn in_and_out_again_leaves_every_byte() {
+    let compact = r#"{"a":1,"hooks":{"PreToolUse":[{"matcher":"X","hooks":[{"command":"y"}]}]}}"#;
+    let tabs = "{\n\t\"a\": {}\n}";
+    for client in Client::ALL {
+        for text in ["{}\n", "{\n  \"a\": 1\n}\n", FULL, compact, tabs] {
+            let new = with(client, text);
+            assert_eq!(settings(client, &new).installed(COMMAND), Ok(Installed::Whole), "{client:?} {new}");
+            assert_eq!(settings(client, &new).without().unwrap(), text, "{client:?}\n{new}");
+            assert_eq!(with(client, &new), new, "twice is once");
+            let order = |it: &str| it.lines().filter(|at| text.lines().any(|old| old == *at)).count();
+            assert!(order(&new) + 2 >= text.lines().count(), "{client:?} {new}");
+        }
+    }
+}
+
+/// What is written is what the clients document, on a fresh machine.
+#[test]
+fn a_fresh_machine_gets_what_the_client_reads() {
+    let read = |client| serde_json::from_str::<Value>(&with(client, "")).unwrap();
+    let claude = read(Client::ClaudeCode);
+    let hook = json!({ "type": "command", "command": COMMAND, "timeout": 60, "onFailure": "block" });
+    assert_eq!(claude.pointer("/hooks/PreToolUse"), Some(&json!([{ "matcher": "*", "hooks": [hook] }])));
+    assert!(
+        claude.pointer("/hooks/PostToolUse/0").is_some() && claude.pointer("/hooks/PostToolUseFailure/0").is_some()
+    );
+    let cursor = read(Client::Cursor);
+    let hook = json!({ "command": COMMAND, "timeout": 60, "failClosed": true });
+    assert_eq!((cursor.pointer("/version"), cursor.pointer("/hooks/preToolUse/0")), (Some(&json!(1)), Some(&hook)));
+    let gemini = read(Client::Gemini);
+    assert_eq!(gemini.pointer("/hooks/BeforeTool/0/hooks/0/timeout"), Some(&json!(60_000)));
+    let codex = read(Client::Codex);
+    assert_eq!(codex.pointer("/hooks/PreToolUse/0/hooks/0/timeout"), Some(&json!(60)));
+}
+
+/// Comments stay where the format has them, and are a fault where it has none.
+#[test]
+fn comments_stay() {
+    let text =
+        "// mine\n{\n  // theme\n  \"theme\": \"dark\", // trailing\n  \"hooks\": {\n    /* none yet */\n  },\n}\n";
+    let new = with(Client::Gemini, text);
+    for comment in ["// mine", "// theme", "// trailing", "/* none yet */"] {
+        assert!(new.contains(comment), "{comment} in {new}");
+    }
+    assert_eq!(settings(Client::Gemini, &new).installed(COMMAND), Ok(Installed::Whole), "{new}");
+    let out = settings(Client::Gemini, &new).without().unwrap();
+    assert_eq!(settings(Client::Gemini, &out).installed(COMMAND), Ok(Installed::Not), "{out}");
+    assert!(out.contains("// theme") && out.contains("// trailing"), "{out}");
+    assert!(settings(Client::ClaudeCode, text).with(COMMAND).is_err());
+}
+
+/// An older entry of ours is replaced, also where it stands among others; those stay.
+#[test]
+fn an_older_entry_is_replaced() {
+    let old = r#"{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"command":"a.sh"},{"command":"'/old dir/svc' hook --client claude-code","timeout":5}]}]}}"#;
+    let before = settings(Client::ClaudeCode, old);
+    assert_eq!(before.installed(COMMAND), Ok(Installed::Partly));
+    let new = before.with(COMMAND).unwrap();
+    assert!(new.contains("a.sh") && !new.contains("old dir") && new.contains(COMMAND), "{new}");
+    let none = before.without().unwrap();
+    assert_eq!(none, r#"{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"command":"a.sh"}]}]}}"#);
+    for command in ["./svc-hook.sh", "othersvc hook --client x", "svc hook", "echo svc hook --client x"] {
+        let text = json!({ "hooks": { "PreToolUse": [{ "hooks": [{ "command": command }] }] } }).to_string();
+        let is_ours = command.starts_with("echo");
+        let found = settings(Client::ClaudeCode, &text).installed(COMMAND);
+        assert!(found == Ok(Installed::Not) || is_ours, "{command}");
+    }
+}
+
+/// What is not JSON, or not of the client's shape, is refused and said so.
+#[test]
+fn what_is_not_json_is_refused() {
+    for text in [
+        "[]",
+        "{",
+        "{\"a\":1,}",
+        "{'a':1}",
+        "nonsense",
+        "{}{}",
+        "{\"hooks\":[]}",
+        "{\"hooks\":{\"PreToolUse\":{}}}",
+        "{\"a\":\"\u{1}\"}",
+        "// c\n{}",
+        "{\"a\":01}",
+    ] {
+        let refused = settings(Client::ClaudeCode, text).with(COMMAND).unwrap_err();
+        assert!(refused.0.contains("nothing was changed"), "{text}: {}", refused.0);
+        assert!(settings(Client::ClaudeCode, text).without().is_err(), "{text}");
+    }
+    let deep = format!("{}{}", "[".repeat(9_999), "]".repeat(9_999));
+    assert!(settings(Client::ClaudeCode, &deep).with(COMMAND).is_err());
+}

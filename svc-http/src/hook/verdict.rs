@@ -1,0 +1,183 @@
+//! What the gate's answer means for a call. An agent acts on `allow` with the status `allowed` alone (CONTRACT part 2,
+//! "Decision"), and only where the answer is about the very call that was asked about.
+
+use svc_core::value::id::ActionId;
+use svc_core::value::json::Json;
+
+use super::event::Event;
+use super::{Refused, plain};
+
+/// Characters of reasons that are told.
+const WHY_CHARS: usize = 2_000;
+/// Characters of a link.
+const LINK_CHARS: usize = 2_048;
+
+/// A decision on a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// The action.
+    pub(crate) id: ActionId,
+    /// What to do now.
+    pub(crate) verdict: Verdict,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Carry on.
+    Allow,
+    /// A person decides.
+    Ask {
+        /// Why, for people.
+        why: String,
+        /// Where.
+        link: String,
+        /// Whether the person at the keyboard may be asked.
+        client_may_ask: bool,
+    },
+    /// Stop.
+    Deny {
+        /// Why, for people.
+        why: String,
+    },
+    /// It was allowed once, and that is over: settled, or never settled in time.
+    Past,
+}
+
+impl Decision {
+    /// Reads the gate's answer about the call of `event`, whose whole input has this digest.
+    ///
+    /// # Errors
+    /// [`Refused`] where it is no decision, or one about something else.
+    pub(crate) fn read(answer: &Json, event: &Event, input_digest: &str) -> Result<Self, Refused> {
+        let text = |name: &str| answer.get(name).and_then(Json::as_str).ok_or_else(no_decision);
+        let id = ActionId::parse(text("id")?).map_err(|_| no_decision())?;
+        let inner = |outer: &str, name: &str| answer.get(outer).and_then(|it| it.get(name)).and_then(Json::as_str);
+        let is_ours = text("type")? == "tool.call"
+            && inner("tool", "name") == Some(&event.tool)
+            && inner("tool", "inputDigest") == Some(input_digest)
+            && inner("session", "id") == Some(&event.session);
+        if !is_ours {
+            return Err(Refused::new("the gate's answer is about another call"));
+        }
+        let (decision, status) = (text("decision")?, text("status")?);
+        let verdict = match (decision, status) {
+            ("allow", "allowed") => Verdict::Allow,
+            ("allow", "lapsed" | "completed" | "failed" | "cancelled") => Verdict::Past,
+            ("approval_required", "pending") => {
+                let link = inner("approval", "url").ok_or_else(no_decision)?;
+                let is_link = link.starts_with("https://") || link.starts_with("http://");
+                if !is_link || link.contains(|it: char| it.is_control() || it.is_whitespace()) {
+                    return Err(no_decision());
+                }
+                let may = answer.get("approval").and_then(|it| it.get("clientMayAsk")).and_then(Json::as_bool);
+                Verdict::Ask { why: why(answer), link: plain(link, LINK_CHARS), client_may_ask: may == Some(true) }
+            }
+            ("deny", "denied" | "expired" | "revoked" | "completed" | "failed" | "cancelled") => {
+                Verdict::Deny { why: why(answer) }
+            }
+            _ => {
+                let (decision, status) = (plain(decision, 32), plain(status, 32));
+                return Err(Refused(format!(
+                    "the gate answered `{decision}` with the status `{status}`, which is no decision"
+                )));
+            }
+        };
+        Ok(Self { id, verdict })
+    }
+}
+
+fn no_decision() -> Refused {
+    Refused::new("what the gate answered is no decision")
+}
+
+/// The reasons as one text; never an empty one, which some clients take for no answer.
+fn why(answer: &Json) -> String {
+    let reasons = answer.get("reasons").and_then(Json::as_list).unwrap_or_default();
+    let messages: Vec<&str> = reasons.iter().filter_map(|it| it.get("message").and_then(Json::as_str)).collect();
+    let text = plain(&messages.join("; "), WHY_CHARS);
+    if text.trim().is_empty() { "no reason was given".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use serde_json::{Value, json};
+    use svc_core::value::Id as _;
+
+    use super::*;
+
+    fn read(change: impl FnOnce(&mut serde_json::Map<String, Value>)) -> Result<Verdict, Refused> {
+        let said = json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash" });
+        let event = Event::read(&Json::parse(said.to_string().as_bytes()).unwrap(), None).unwrap();
+        let mut answer = json!({
+            "id": ActionId::from_bits(7).to_string(), "decision": "allow", "status": "allowed", "type": "tool.call",
+            "tool": { "name": "Bash", "inputDigest": "sha256:00" }, "session": { "id": "s" }, "reasons": [],
+        });
+        change(answer.as_object_mut().unwrap());
+        let answer = Json::parse(answer.to_string().as_bytes()).unwrap();
+        Decision::read(&answer, &event, "sha256:00").map(|it| it.verdict)
+    }
+
+    fn with(decision: &str, status: &str) -> Result<Verdict, Refused> {
+        read(|it| it.extend([("decision".to_owned(), json!(decision)), ("status".to_owned(), json!(status))]))
+    }
+
+    /// Only an allow that is allowed carries on; every other pair of words is no allow.
+    #[test]
+    fn only_an_allow_that_is_allowed_carries_on() {
+        let decisions = ["allow", "deny", "approval_required", "ALLOW", "", "allowed"];
+        let statuses =
+            ["pending", "allowed", "denied", "expired", "revoked", "lapsed", "completed", "failed", "cancelled", ""];
+        for decision in decisions {
+            for status in statuses {
+                let is_allow = with(decision, status) == Ok(Verdict::Allow);
+                assert_eq!(is_allow, (decision, status) == ("allow", "allowed"), "{decision} {status}");
+            }
+        }
+        assert_eq!(with("deny", "denied"), Ok(Verdict::Deny { why: "no reason was given".to_owned() }));
+        assert_eq!(with("allow", "completed"), Ok(Verdict::Past));
+    }
+
+    /// An answer about another tool, input, session or kind of action is none.
+    #[test]
+    fn an_answer_about_something_else_is_none() {
+        for (name, value) in [
+            ("type", json!("payment")),
+            ("tool", json!({ "name": "Read", "inputDigest": "sha256:00" })),
+            ("tool", json!({ "name": "Bash", "inputDigest": "sha256:01" })),
+            ("tool", json!(null)),
+            ("session", json!({ "id": "other" })),
+            ("id", json!("act_1")),
+            ("decision", json!(1)),
+            ("status", json!(null)),
+        ] {
+            assert!(read(|it| drop(it.insert(name.to_owned(), value.clone()))).is_err(), "{name} {value}");
+        }
+    }
+
+    /// An ask has its link, and the client may ask only where the gate says so in so many words.
+    #[test]
+    fn an_ask_has_its_link() {
+        let ask = |approval: Value| {
+            read(|it| {
+                it.extend([
+                    ("decision".to_owned(), json!("approval_required")),
+                    ("status".to_owned(), json!("pending")),
+                    ("reasons".to_owned(), json!([{ "message": "above the line" }, { "message": "twice\u{1b}[2J" }])),
+                    ("approval".to_owned(), approval),
+                ]);
+            })
+        };
+        let link = "https://gate.example.com/w/1";
+        let expected = |client_may_ask| {
+            Ok(Verdict::Ask { why: "above the line; twice [2J".to_owned(), link: link.to_owned(), client_may_ask })
+        };
+        assert_eq!(ask(json!({ "url": link, "clientMayAsk": true })), expected(true));
+        assert_eq!(ask(json!({ "url": link, "clientMayAsk": "true" })), expected(false));
+        assert_eq!(ask(json!({ "url": link })), expected(false));
+        for bad in [json!(null), json!({}), json!({ "url": "javascript:x" }), json!({ "url": "https://a b" })] {
+            assert!(ask(bad.clone()).is_err(), "{bad}");
+        }
+    }
+}

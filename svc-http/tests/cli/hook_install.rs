@@ -1,0 +1,113 @@
+//! `svc hook install`, `uninstall` and `status` over homes of their own.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::hook::User;
+use crate::server::{Server, text};
+
+const SETTINGS: &str = r#"{
+  "model": "opus",
+  "hooks": {
+    "PreToolUse": [
+      {"matcher": "Bash", "hooks": [{"type": "command", "command": "./check.sh"}]}
+    ]
+  },
+  "alpha": true
+}
+"#;
+
+/// A change is shown and made; what was there stays to the byte; the hook is tested once; a second time nothing changes; and
+/// taking it out gives back what there was.
+#[test]
+fn install_changes_what_it_shows_and_uninstall_takes_it_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dev = Server::start(folder.path(), "--json");
+    let home: Value = serde_json::from_str(&dev.line()).unwrap();
+    let user = User::new().set("SVC_URL", text(&home, "baseUrl")).set("SVC_AGENT_KEY", text(&home, "agentKey"));
+    let path = user.write("home/.claude/settings.json", SETTINGS);
+    let asked = user.run(&["install"], "");
+    assert!(asked.code == 1 && asked.err.contains("--yes") && asked.err.contains("+ "), "{asked:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), SETTINGS, "nobody agreed");
+    let done = user.run(&["install", "--yes"], "");
+    assert_eq!((done.code, done.out.as_str()), (0, ""), "{done:?}");
+    assert!(done.err.contains("tested once; the gate answered `allow`"), "{done:?}");
+    let new = fs::read_to_string(&path).unwrap();
+    for line in new.lines().filter(|it| !SETTINGS.contains(it)) {
+        assert!(done.err.contains(&format!("+ {line}")), "{line} was not shown: {}", done.err);
+    }
+    let read: Value = serde_json::from_str(&new).unwrap();
+    let ours = &read["hooks"]["PreToolUse"][1]["hooks"][0];
+    assert_eq!((&ours["onFailure"], &ours["timeout"]), (&json!("block"), &json!(60)));
+    let command = ours["command"].as_str().unwrap();
+    assert!(command.ends_with("hook --client claude-code"), "{command}");
+    let again = user.run(&["install", "--yes", "--json"], "");
+    assert_eq!(again.code, 0, "{again:?}");
+    let told: Value = serde_json::from_str(&again.out).unwrap();
+    assert_eq!(told["installed"][0]["changed"], json!(false));
+    assert_eq!(fs::read_to_string(&path).unwrap(), new);
+    let status: Value = serde_json::from_str(&user.run(&["status", "--json"], "").out).unwrap();
+    let states: Vec<_> = status["clients"].as_array().unwrap().iter().map(|it| it["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["installed", "absent", "absent", "absent"]);
+    let gone = user.run(&["uninstall", "--yes"], "");
+    assert_eq!(gone.code, 0, "{gone:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), SETTINGS);
+    assert_eq!(dev.stop().0, Some(0));
+}
+
+/// Every client's settings are made where there are none; without a gate the test says what will be refused, and the
+/// settings stand.
+#[test]
+fn every_client_is_installed_and_a_failing_test_is_told() {
+    let user = User::at("http://127.0.0.1:1");
+    for (client, file) in [
+        ("claude-code", ".claude/settings.json"),
+        ("codex", ".codex/hooks.json"),
+        ("cursor", ".cursor/hooks.json"),
+        ("gemini", ".gemini/settings.json"),
+    ] {
+        let done = user.run(&["install", "--yes", "--client", client], "");
+        assert_eq!((done.code, done.out.as_str()), (1, ""), "{done:?}");
+        assert!(done.err.contains("cannot be reached") && done.err.contains("runs no tool"), "{done:?}");
+        let text = fs::read_to_string(user.home().join(file)).unwrap();
+        assert!(text.contains(&format!("hook --client {client}")), "{text}");
+        assert!(user.run(&["status", "--client", client], "").out.contains("installed"), "{client}");
+    }
+    let none = User::new().run(&["install", "--yes"], "");
+    assert!(none.code == 1 && none.err.contains("--client"), "{none:?}");
+}
+
+/// Where the user's own file names the gate, the command that is installed names that file, so that no variable of a project
+/// can name another gate.
+#[test]
+fn the_command_names_the_users_own_file() {
+    let user = User::new();
+    let own = user.write("home/.config/svc/hook.toml", "url = \"http://127.0.0.1:1\"\nagentKey = \"ask_of_a_test\"\n");
+    assert_eq!(user.run(&["install", "--yes", "--client", "codex"], "").code, 1, "its gate is not there");
+    let text = fs::read_to_string(user.home().join(".codex/hooks.json")).unwrap();
+    assert!(text.contains(&format!("hook --client codex --config {}", own.display())), "{text}");
+}
+
+/// Settings that are not JSON are refused and stay; a link to them stays one.
+#[test]
+fn what_is_not_json_stays_as_it_is() {
+    let user = User::at("http://127.0.0.1:1");
+    for text in ["{\n  \"a\": 1,\n}\n", "not JSON", "[]", "{\"hooks\": []}"] {
+        let path = user.write("home/.claude/settings.json", text);
+        for command in ["install", "uninstall"] {
+            let ran = user.run(&[command, "--yes", "--client", "claude-code"], "");
+            assert!(ran.code == 1 && ran.err.contains("nothing was changed"), "{text}: {ran:?}");
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        let status = user.run(&["status", "--client", "claude-code"], "");
+        assert_eq!(status.code, 1, "{status:?}");
+    }
+    let real = user.write("home/dotfiles/claude.json", "{}\n");
+    let link = user.home().join(".claude/settings.json");
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    user.run(&["install", "--yes", "--client", "claude-code"], "");
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&real).unwrap().contains("svc hook"), "through the link");
+}
