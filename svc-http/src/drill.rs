@@ -4,16 +4,23 @@
 //! receipt is tried by the number that one for its action would have, and a callback by what it would tell. A new place is a
 //! [`DrillPoint`] and a line of [`Running::run`].
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use svc_core::answer::Decided;
 use svc_core::command::Operation;
+use svc_core::dialect::Body;
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::decide::check_waits;
 use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, Started};
 use svc_core::rules::gate::verify::{Charge, Fault, Verify};
+use svc_core::rules::gateway::admit::{Admission, AdmitCall, admit_call};
 use svc_core::rules::read::get_action;
 use svc_core::state::gate::{Action, Code, DrillPoint, DrillStep, Request, Verb};
+use svc_core::state::gateway::Dialect;
+use svc_core::state::people::{DataLoss, Plans};
 use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
 use svc_core::value::domain::Domain;
@@ -23,6 +30,9 @@ use svc_core::value::text::Label;
 use svc_store::{Gate, StoreError};
 
 use crate::ops::log;
+
+/// A call that both shapes take.
+const CALL: &[u8] = br#"{"model":"drill","max_tokens":1,"messages":[{"role":"user","content":"a drill"}]}"#;
 
 /// Runs a drill to its end. One that fails on the way is ended by its timer, with its canary left frozen.
 pub(crate) async fn run(gate: Gate, started: Started) {
@@ -62,6 +72,11 @@ impl Running {
         let asked = self.gate.now();
         let got = self.told(before.id())?;
         steps.push(self.step(DrillPoint::Callback, Verb::Deny.as_str(), got, asked));
+        for (point, dialect) in [(DrillPoint::Chat, Dialect::Chat), (DrillPoint::Messages, Dialect::Messages)] {
+            let asked = self.gate.now();
+            let got = self.call(dialect)?;
+            steps.push(self.step(point, Kind::AgentStopped.row().type_, got, asked));
+        }
         let contained_ms = self.gate.now().since(since).as_millis().max(0);
         self.submit(EndDrill { drill, steps, contained_ms }).await.map(drop)
     }
@@ -111,6 +126,34 @@ impl Running {
     fn told(&self, action: ActionId) -> Result<&'static str, Failure<StoreError>> {
         let canary = self.started.canary;
         Ok(self.gate.read(|scope| get_action(scope, &canary, action))?.verb().as_str())
+    }
+}
+
+impl Running {
+    /// What is said of a model call with the canary's key, which goes no further than being admitted and leaves nothing: what
+    /// both routes ask before anything else.
+    fn call(&self, dialect: Dialect) -> Result<&'static str, Failure<StoreError>> {
+        let body = Body::read(dialect, CALL).map_err(Failure::Refused)?;
+        let asked = AdmitCall {
+            caller: self.started.key.clone(),
+            demand: Arc::new(body.demand()),
+            class: None,
+            task: None,
+            objective: None,
+            oversight: false,
+            session: None,
+            health: Arc::default(),
+            findings: BTreeMap::new(),
+            scanned_under: DataLoss::Off,
+            plans: Plans::default(),
+            total_ms: 0,
+            dry: true,
+        };
+        match self.gate.read(|scope| admit_call(scope, &asked)) {
+            Ok(Admission::Refused(refusal)) | Err(Failure::Refused(refusal)) => Ok(refusal.kind().row().type_),
+            Ok(Admission::Admitted(_) | Admission::Rescan(_)) => Ok("admitted"),
+            Err(failure) => Err(failure),
+        }
     }
 }
 

@@ -82,6 +82,14 @@ impl Health {
         true
     }
 
+    /// Whether a model's circuit is open and no probe is due. Asking changes nothing.
+    #[must_use]
+    pub fn is_open(&self, upstream: UpstreamId, model: &ModelName, now: Timestamp) -> bool {
+        let inner = self.lock();
+        let known = inner.models.get(&(upstream, model.clone()));
+        known.is_some_and(|it| it.standing(now).circuit == Circuit::Open)
+    }
+
     /// Notes what came of a call. `error` is what people are shown of a failure; it holds no secret.
     pub fn record(
         &self,

@@ -118,6 +118,11 @@ impl Client {
         self.stream.write_all(bytes).await.expect("the server reads");
     }
 
+    /// Sends bytes as they are, as far as the server reads them.
+    pub async fn try_send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes).await;
+    }
+
     /// Reads one answer as it is.
     ///
     /// # Errors

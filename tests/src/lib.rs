@@ -8,6 +8,7 @@
 )]
 
 pub mod client;
+pub mod desk;
 pub mod evidence;
 pub mod explore;
 pub mod interface;

@@ -33,10 +33,11 @@ use svc_http::Server;
 use svc_http::config::{BaseUrl, Config};
 use svc_store::seal::MasterKey;
 use svc_store::{Backend, Gate, SqliteStore};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
-use crate::client::Client;
+use crate::client::{Client, PATIENCE};
 use crate::receiver::Names;
 
 /// What a site is made of.
@@ -54,6 +55,8 @@ pub struct Plan {
     pub names: Option<Arc<Names>>,
     /// Records of one evidence bundle at most; the product's own bound where none is named.
     pub bundle_max: Option<u64>,
+    /// Who sees each commit to a store in memory, before anybody else sees what it changed.
+    pub witness: Witness,
     memory: MemoryStore,
 }
 
@@ -66,7 +69,8 @@ impl Default for Plan {
         (config.limits.gateway_per_minute, config.limits.token_per_minute) = (1_000_000, 1_000_000);
         config.limits.sign_in_per_minute = 1_000_000;
         let (clock, memory) = (FakeClock::default(), MemoryStore::new());
-        Self { settings, config, directory: None, clock, names: None, bundle_max: None, memory }
+        let witness = Witness::default();
+        Self { settings, config, directory: None, clock, names: None, bundle_max: None, witness, memory }
     }
 }
 
@@ -98,6 +102,7 @@ pub struct Site {
     dice: Mutex<Dice>,
     stop: Option<oneshot::Sender<()>>,
     done: JoinHandle<()>,
+    witness: Witness,
 }
 
 impl Site {
@@ -131,7 +136,7 @@ impl Site {
             server = Server::new(listener, &plan.config, &base_url, gate.clone()).expect("a server");
         } else {
             let store = plan.memory;
-            let shaky = Shaky { inner: store.clone(), fault: fault.clone() };
+            let shaky = Shaky { inner: store.clone(), fault: fault.clone(), witness: plan.witness.clone() };
             let signer = DalekSigner::new(&Secret::new(seed), BASE_URL);
             let mut keys = PublicKeys::default();
             keys.insert(signer.public_key(Timestamp::default()));
@@ -156,7 +161,8 @@ impl Site {
         // Servers over one memory do not draw the same keys.
         let seed = Digest::of(workspace.to_string()).as_bytes().first_chunk().copied().unwrap_or_default();
         let dice = Mutex::new(Dice::new(u64::from_be_bytes(seed)));
-        Self { address, metrics, gate, fault, clock, memory, workspace, dice, stop: Some(stop), done }
+        let witness = plan.witness;
+        Self { address, metrics, gate, fault, clock, memory, workspace, dice, stop: Some(stop), done, witness }
     }
 
     /// One more server over the same memory, whose clock is ahead or behind.
@@ -312,6 +318,16 @@ impl Site {
         report
     }
 
+    /// Waits until the rows in memory are as they should be; asked anew after each commit.
+    ///
+    /// # Panics
+    /// Where they are not in time.
+    pub async fn until(&self, mut is_so: impl FnMut() -> bool) {
+        let mut commits = self.witness.commits.subscribe();
+        let waited = timeout(PATIENCE, commits.wait_for(|_| is_so())).await;
+        waited.expect("the rows become so in time").expect("the sender is the site's own");
+    }
+
     /// Stops the server and waits until it and its gate have ended.
     pub async fn stop(mut self) {
         if let Some(stop) = self.stop.take() {
@@ -354,11 +370,42 @@ impl FaultSwitch {
     }
 }
 
+/// What a witness does with each commit.
+type Look = dyn Fn(&Commit) + Send + Sync;
+
+/// Who sees each commit to a store in memory that was taken.
+#[derive(Clone, Default)]
+pub struct Witness {
+    look: Option<Arc<Look>>,
+    commits: watch::Sender<u64>,
+}
+
+impl Witness {
+    /// One that does this.
+    pub fn new(look: impl Fn(&Commit) + Send + Sync + 'static) -> Self {
+        Self { look: Some(Arc::new(look)), commits: watch::Sender::default() }
+    }
+
+    fn see(&self, commit: &Commit) {
+        if let Some(look) = &self.look {
+            look(commit);
+        }
+        self.commits.send_modify(|it| *it += 1);
+    }
+}
+
+impl std::fmt::Debug for Witness {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Witness").finish_non_exhaustive()
+    }
+}
+
 /// Memory that fails when it is told to.
 #[derive(Clone, Debug)]
 struct Shaky {
     inner: MemoryStore,
     fault: FaultSwitch,
+    witness: Witness,
 }
 
 /// What such a store says.
@@ -391,6 +438,9 @@ impl Store for Shaky {
             return Err(CommitError::Unknown(Told));
         }
         let done = self.inner.commit(commit).map_err(|_| CommitError::Rejected(Told))?;
+        if matches!(done, Committed::Applied(_)) {
+            self.witness.see(commit);
+        }
         if self.fault.is(Fault::UnknownDeaf) {
             self.fault.set(Fault::Load);
             return Err(CommitError::Unknown(Told));

@@ -51,6 +51,60 @@ fn path(application: &Value, end: &str) -> String {
     format!("applications/{}{end}", text(&application["id"]))
 }
 
+/// A member asks for more of a budget; an admin's yes raises its running period in the same commit, as the admin's own raise.
+/// What is no raise is told, at first and when its time has passed; another budget is none of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_of_a_budget_can_be_asked_for() {
+    let mut office = Office::open().await;
+    let (admin, member) = (office.admin.clone(), office.member.clone());
+    let budget = json!({ "scope": { "kind": "workspace" }, "amount": 100, "period": "day" });
+    let budget = office.ask(&admin, "POST", "budgets", budget).await.made();
+    let id = text(&budget["id"]).to_owned();
+    let wish = |to: u64| json!({ "kind": "budget_raise", "target": id, "change": { "amountMicros": to, "note": "a sale" }, "reason": "busy" });
+    let asked = office.ask(&member, "POST", "applications", wish(250)).await.made();
+    assert_eq!((text(&asked["kind"]), text(&asked["target"])), ("budget_raise", id.as_str()));
+    assert_eq!(asked["change"], json!({ "amountMicros": 250, "note": "a sale" }));
+    let late = office.ask(&member, "POST", "applications", wish(200)).await.made();
+    let own = format!("budgets/{id}");
+    assert_eq!(office.ask(&admin, "GET", &own, Value::Null).await.ok()["allocationMicros"], json!(100));
+    let refused = office.ask(&member, "POST", &path(&asked, "/approve"), Value::Null).await;
+    assert_eq!((refused.status, refused.kind().as_str()), (403, "forbidden"));
+    let decided = office.ask(&admin, "POST", &path(&asked, "/approve"), Value::Null).await.ok();
+    assert_eq!(text(&decided["state"]), "approved");
+    let raised = office.ask(&admin, "GET", &own, Value::Null).await.ok();
+    assert_eq!((&raised["allocationMicros"], &raised["amount"]), (&json!(250), &json!(100)));
+    let ledger = office.site.ledger();
+    let kinds: Vec<&str> = ledger.iter().map(|it| &*it.kind).collect();
+    let last = &kinds[kinds.len() - 2..];
+    assert!(last.contains(&"budget.raised") && last.contains(&"application.approved"), "{kinds:?}");
+    let record = ledger.iter().find(|it| &*it.kind == "budget.raised").unwrap();
+    assert!(record.actor.contains(&admin.principal.to_string()) && !record.data.contains("a sale"), "{record:?}");
+
+    let stale = office.ask(&admin, "POST", &path(&late, "/approve"), Value::Null).await;
+    assert_eq!((stale.status, stale.kind().as_str()), (400, "invalid_budget"), "{}", stale.text());
+    let waits = office.ask(&member, "GET", &path(&late, ""), Value::Null).await.ok();
+    assert_eq!(text(&waits["state"]), "waiting", "what is refused waits on");
+    let none = format!("bdg_{}", "0".repeat(26));
+    for (body, fields) in [
+        (wish(250), vec!["change.amountMicros"]),
+        (wish(0), vec!["change.amountMicros"]),
+        (
+            json!({ "kind": "budget_raise", "target": none, "change": { "amountMicros": 999 }, "reason": "x" }),
+            vec!["target"],
+        ),
+        (
+            json!({ "kind": "budget_raise", "target": "x", "change": { "amount": 9 }, "reason": "x" }),
+            vec!["change.amount", "change.amountMicros", "target"],
+        ),
+        (json!({ "kind": "budget_raise", "change": { "amountMicros": 999 }, "reason": "x" }), vec!["target"]),
+    ] {
+        let got = office.ask(&member, "POST", "applications", body.clone()).await;
+        let fields = fields.into_iter().map(str::to_owned).collect();
+        assert_eq!(got.refusal(), (400, "invalid_application".to_owned(), fields), "{body}");
+    }
+    office.end().await;
+}
+
 /// A member asks, an admin approves, and the agent has changed; whoever asked reads who decided and what they said.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_asks_and_an_admin_decides() {
@@ -147,7 +201,7 @@ async fn faults_of_the_change_are_named_under_its_path() {
             json!({ "kind": "role", "target": "x", "change": { "role": "boss" }, "reason": "r" }),
             vec!["target", "change.role"],
         ),
-        (json!({ "kind": "budget_raise", "change": {}, "reason": "r" }), vec!["kind"]),
+        (json!({ "kind": "budget", "change": {}, "reason": "r" }), vec!["kind"]),
         (
             json!({ "kind": "agent", "target": agent, "change": { "name": "", "more": 1 }, "reason": "r" }),
             vec!["target", "change.more", "change.name", "change.principalEmail"],

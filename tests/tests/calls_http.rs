@@ -11,116 +11,11 @@
 use serde_json::{Value, json};
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
-use svc_core::state::people::{KeyScope, Role};
+use svc_core::state::people::Role;
 use svc_core::value::text::Note;
-use svc_http::mock::Mock;
-use svc_http::upstream::Allowed;
-use svc_tests::client::{Client, Got, bearer};
-use svc_tests::people::Person;
+use svc_tests::client::{Client, bearer};
+use svc_tests::desk::{Desk, chat, header_of};
 use svc_tests::requests::OFFICE;
-use svc_tests::site::Site;
-
-/// A site with a stand-in of both APIs behind it, an owner in front of it, and a key for model traffic.
-struct Desk {
-    site: Site,
-    mock: Mock,
-    client: Client,
-    owner: Person,
-    key: String,
-}
-
-impl Desk {
-    /// Providers `chat` and `messages`, each with the models `large-1` (80) and `small-1` (50), in micros a token.
-    async fn new() -> Self {
-        let site = Site::with(|plan| plan.config.outbound.allow = Allowed::loopback()).await;
-        let mock = Mock::remembering(std::net::TcpListener::bind("127.0.0.1:0").unwrap(), 100).unwrap();
-        let (client, owner) = (site.client().await, site.member(Role::Owner));
-        let key = site.key(KeyScope::Inference);
-        let mut desk = Self { site, mock, client, owner, key };
-        for (kind, url) in [("chat", desk.mock.chat_url()), ("messages", desk.mock.messages_url())] {
-            let id = desk.upstream(kind, kind, &url).await;
-            desk.model(&id, "large-1", 80, 3, 15).await;
-            desk.model(&id, "small-1", 50, 1, 2).await;
-        }
-        desk
-    }
-
-    async fn api(&mut self, method: &str, path: &str, body: Option<&Value>) -> Got {
-        let path = format!("/api/w/{}/{path}", self.site.workspace());
-        self.owner.ask(&mut self.client, method, &path, body).await
-    }
-
-    async fn upstream(&mut self, name: &str, kind: &str, url: &str) -> String {
-        let body =
-            json!({ "name": name, "kind": kind, "baseUrl": url, "apiKey": "sk-planted-abcd", "jurisdiction": "eu" });
-        self.api("POST", "upstreams", Some(&body)).await.made()["id"].as_str().unwrap().to_owned()
-    }
-
-    /// `input` and `output` are micros a token.
-    async fn model(&mut self, upstream: &str, id: &str, quality: u8, input: u64, output: u64) {
-        let body = json!({
-            "id": id, "upstreamId": upstream, "quality": quality, "contextWindow": 200_000, "maxOutput": 1_000,
-            "capabilities": ["tools", "streaming", "vision", "json", "reasoning"],
-            "prices": { "input": input * 1_000_000, "output": output * 1_000_000 },
-        });
-        self.api("POST", "models", Some(&body)).await.made();
-    }
-
-    async fn enforce(&mut self) {
-        self.api("POST", "task-classes", Some(&json!({ "id": "support.reply" }))).await.made();
-        self.api("PUT", "routing", Some(&json!({ "mode": "enforce", "defaultTaskClass": "support.reply" }))).await.ok();
-    }
-
-    async fn budget(&mut self, amount: u64, ladder: Value) -> String {
-        let body = json!({ "scope": { "kind": "workspace" }, "amount": amount, "period": "day", "ladder": ladder });
-        self.api("POST", "budgets", Some(&body)).await.made()["id"].as_str().unwrap().to_owned()
-    }
-
-    async fn chat_with(&mut self, headers: &[(&str, &str)], body: &Value) -> Got {
-        let bearer = bearer(&self.key);
-        let headers: Vec<_> = [("authorization", &*bearer)].into_iter().chain(headers.iter().copied()).collect();
-        self.client.ask("POST", "/v1/chat/completions", &headers, body.to_string().as_bytes()).await
-    }
-
-    async fn chat(&mut self, model: &str) -> Got {
-        self.chat_with(&[], &chat(model)).await
-    }
-
-    async fn messages(&mut self, model: &str) -> Got {
-        let body =
-            json!({ "model": model, "max_tokens": 100, "messages": [{ "role": "user", "content": "Hello there" }] });
-        let key = self.key.clone();
-        self.client.ask("POST", "/anthropic/v1/messages", &[("x-api-key", &key)], body.to_string().as_bytes()).await
-    }
-
-    async fn call(&mut self, id: &str) -> Value {
-        let key = self.key.clone();
-        self.client.get(&format!("/v1/calls/{id}"), &key).await.ok()
-    }
-}
-
-fn chat(model: &str) -> Value {
-    json!({ "model": model, "max_tokens": 100, "messages": [{ "role": "user", "content": "Hello there" }] })
-}
-
-/// Sends one request on a connection of its own and reads until the server closes it.
-async fn stream(desk: &Desk, path: &str, headers: &[(&str, &str)], body: &Value) -> String {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    let bearer = bearer(&desk.key);
-    let all: Vec<_> =
-        [("authorization", &*bearer), ("connection", "close")].into_iter().chain(headers.iter().copied()).collect();
-    let mut socket = tokio::net::TcpStream::connect(desk.site.address).await.unwrap();
-    socket.write_all(&svc_tests::client::request("POST", path, &all, body.to_string().as_bytes())).await.unwrap();
-    let mut heard = Vec::new();
-    tokio::time::timeout(svc_tests::client::PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
-    String::from_utf8_lossy(&heard).into_owned()
-}
-
-fn header_of(text: &str, name: &str) -> Option<String> {
-    let head = text.split("\r\n\r\n").next()?;
-    let mut lines = head.lines().filter_map(|it| it.split_once(": "));
-    lines.find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
-}
 
 /// Either client gets its own shape from a provider of either kind, and each call is metered to the micro.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -159,12 +54,12 @@ async fn streams_come_in_the_clients_shape_and_are_metered() {
     for provider in ["chat", "messages"] {
         let mut body = chat(&format!("{provider}/large-1"));
         body["stream"] = json!(true);
-        let heard = stream(&desk, "/v1/chat/completions", &[("te", "trailers")], &body).await;
+        let heard = desk.stream("/v1/chat/completions", &[("te", "trailers")], &body).await;
         assert!(heard.contains("data: [DONE]") && !heard.contains("\"usage\":{"), "{heard}");
         let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
         assert!(call["costMicros"].as_u64().unwrap() > 0 && call["usage"]["estimated"] == false, "{call}");
         assert!(heard.contains(&format!("x-svc-cost-micros: {}", call["costMicros"])), "{heard}");
-        let heard = stream(&desk, "/anthropic/v1/messages", &[], &body).await;
+        let heard = desk.stream("/anthropic/v1/messages", &[], &body).await;
         for event in ["message_start", "content_block_start", "content_block_delta", "message_stop"] {
             assert!(heard.contains(&format!("event: {event}")), "{event}: {heard}");
         }

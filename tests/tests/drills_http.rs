@@ -48,6 +48,8 @@ async fn a_machine_runs_a_drill() {
             (&json!("approve"), &json!("not_allowed")),
             (&json!("verify"), &json!("unknown_receipt")),
             (&json!("callback"), &json!("deny")),
+            (&json!("chat"), &json!("agent_stopped")),
+            (&json!("messages"), &json!("agent_stopped")),
         ]
     );
     assert!(report["containedMs"].as_i64().unwrap() >= 0);

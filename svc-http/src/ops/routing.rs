@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::models::Place as ModelPlace;
 use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, read_routing, routing_of};
+use svc_core::rules::gateway::show::yields_of;
 use svc_core::rules::gateway::upstreams::{NewKey, Set};
 use svc_core::rules::people::by::By;
-use svc_core::state::gateway::route::{Ask, Yields, choose};
+use svc_core::state::gateway::route::{Ask, choose};
 use svc_core::state::gateway::{Routing, TaskClass, Upstream, UpstreamKey};
 use svc_core::state::people::{Binding, Credential};
 use svc_core::store::Row as _;
@@ -286,6 +287,7 @@ impl Place<'_> {
         let profile = binding.as_ref().and_then(|it| it.profile).and_then(|it| routing.profile(it));
         let class = class_of(&routing, asked.class.as_deref(), binding.as_ref())?;
         let health = self.service.health.snapshot(self.service.gate.now());
+        let yields = self.service.read(|scope| yields_of(scope, self.workspace))?;
         let ask = Ask {
             routing: &routing,
             demand: &asked.demand,
@@ -298,7 +300,7 @@ impl Place<'_> {
             oversight: asked.oversight,
             downgrade: false,
             health: &health,
-            yields: &Yields::default(),
+            yields: &yields,
         };
         let choice = choose(&ask).map_err(|why| why.refusal(ask.model.unwrap_or_default()))?;
         let mut said = preview::write(&choice, class.map(|it| it.id.as_str()));

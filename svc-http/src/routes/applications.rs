@@ -77,6 +77,7 @@ pub(super) const ROUTES: &[Route] = &[
             Kind::DutiesNever,
             Kind::SecondOwnerRequired,
             Kind::InvalidMandate,
+            Kind::InvalidBudget,
             Kind::UnknownTemplate,
             Kind::ConfirmBroaden,
             Kind::PlanAgents,

@@ -30,18 +30,18 @@ fn note() -> Value {
 }
 
 fn kind() -> Value {
-    json!({ "type": "string", "enum": ["agent", "mandate", "tier", "role"] })
+    json!({ "type": "string", "enum": ["agent", "mandate", "tier", "budget_raise", "role"] })
 }
 
 fn change() -> Value {
     let about = "The body of the route that makes the change: a blueprint; a mandate or a template's name; a mandate's changed \
-         members; `{ tier }`; or `{ role?, teamIds? }`.";
+         members; `{ tier }`; `{ amountMicros, note? }`; or `{ role?, teamIds? }`.";
     json!({ "type": "object", "description": about })
 }
 
 fn new_application() -> Value {
-    let about = "The `agt_` that a mandate or tier is for, the `mnd_` that changes, or the `prp_` whose role changes \
-                 (default one's own); not with `agent`.";
+    let about = "The `agt_` that a mandate or tier is for, the `mnd_` that changes, the `bdg_` to raise, or the `prp_` whose \
+                 role changes (default one's own); not with `agent`.";
     json!({
         "type": "object",
         "required": ["kind", "change", "reason"],

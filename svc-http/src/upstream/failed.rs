@@ -68,6 +68,8 @@ pub enum Reason {
     Unreadable,
     /// The stream has an error event of the upstream.
     Told,
+    /// It has failed of late, and another call tries whether it still does.
+    Circuit,
 }
 
 impl Reason {
@@ -94,6 +96,7 @@ impl Reason {
             Self::Empty => "the answer is empty",
             Self::Unreadable => "the answer cannot be read",
             Self::Told => "the upstream told of an error in its stream",
+            Self::Circuit => "it has failed of late, another call tries it",
         }
     }
 

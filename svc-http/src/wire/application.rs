@@ -6,13 +6,14 @@ use serde_json::{Map, Value, json};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::people::mandates::Held;
 use svc_core::state::people::{
-    AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish, RoleWish, Target, Wish,
+    AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish, RaiseWish, RoleWish,
+    Target, Wish,
 };
-use svc_core::value::id::{AgentId, MandateId, PrincipalId};
+use svc_core::value::id::{AgentId, BudgetId, MandateId, PrincipalId};
 use svc_core::value::text::Note;
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, agent, mandate, member, parse, text, truth};
+use super::{Fields, agent, budget, mandate, member, parse, text, truth};
 
 /// A wish for a change.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ enum Kind {
     Mandate,
     Tier,
     Role,
+    BudgetRaise,
 }
 
 /// What the reader has to look up.
@@ -63,6 +65,7 @@ pub fn read(body: &[u8], known: &Known<'_>) -> Result<NewApplication, Refusal> {
         Some(Kind::Tier) => fields.required("target", |it| AgentId::parse(text(it)?).map(Target::Agent)),
         Some(Kind::Role) if fields.raw("target").is_none() => Some(Target::Member(known.asker)),
         Some(Kind::Role) => fields.required("target", |it| PrincipalId::parse(text(it)?).map(Target::Member)),
+        Some(Kind::BudgetRaise) => fields.required("target", |it| BudgetId::parse(text(it)?).map(Target::Budget)),
         Some(Kind::Agent) if fields.raw("target").is_some() => {
             fields.fault("target", Invalid::new("has no place here: the agent is not there yet"));
             None
@@ -86,8 +89,8 @@ fn kind(word: &str) -> Result<Kind, Invalid> {
         "mandate" => Ok(Kind::Mandate),
         "tier" => Ok(Kind::Tier),
         "role" => Ok(Kind::Role),
-        "budget_raise" => Err(Invalid::new("cannot be asked for on this server; ask an owner or admin")),
-        _ => Err(Invalid::new("must be `agent`, `mandate`, `tier` or `role`")),
+        "budget_raise" => Ok(Kind::BudgetRaise),
+        _ => Err(Invalid::new("must be `agent`, `mandate`, `tier`, `budget_raise` or `role`")),
     }
 }
 
@@ -125,6 +128,11 @@ fn change(fields: &mut Fields<'_>, kind: Kind, target: Option<Target>, known: &K
             let member::MemberChange { role, teams } = member::change(fields);
             let Some(Target::Member(member)) = target else { return None };
             Some(Change::Role(RoleWish { member, role, teams }))
+        }
+        Kind::BudgetRaise => {
+            let raise = budget::raise(fields);
+            let Some(Target::Budget(budget)) = target else { return None };
+            raise.map(|(allocation, note)| Change::BudgetRaise(RaiseWish { budget, allocation, note }))
         }
     }
 }
@@ -226,6 +234,11 @@ fn write_change(change: &Change) -> Value {
             let role = wish.role.map(|it| ("role".to_owned(), json!(it.as_str())));
             let teams = wish.teams.as_ref().map(|it| ("teamIds".to_owned(), json!(it)));
             Value::Object(role.into_iter().chain(teams).collect())
+        }
+        Change::BudgetRaise(wish) => {
+            let note = wish.note.as_ref().map(|it| ("note".to_owned(), json!(it.as_str())));
+            let amount = ("amountMicros".to_owned(), json!(wish.allocation.get()));
+            Value::Object([amount].into_iter().chain(note).collect())
         }
     }
 }

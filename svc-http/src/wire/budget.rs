@@ -92,14 +92,17 @@ pub fn read_change(body: &[u8]) -> Result<BudgetChange, Refusal> {
 pub fn read_raise(body: &[u8]) -> Result<(MicroUsd, Option<Note>), Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
+    let raise = raise(&mut fields);
+    let faults = fields.into_all_faults();
+    raise.filter(|_| faults.is_empty()).ok_or_else(|| Refusal::invalid_budget(faults))
+}
+
+/// The members of a raise; `None` where it has no amount, which is noted.
+pub(super) fn raise(fields: &mut Fields<'_>) -> Option<(MicroUsd, Option<Note>)> {
     fields.only(&["amountMicros", "note"]);
     let amount = fields.required("amountMicros", micros);
     let note = fields.optional("note", |it| Note::parse(text(it)?));
-    let faults = fields.into_all_faults();
-    match amount {
-        Some(amount) if faults.is_empty() => Ok((amount, note)),
-        _ => Err(Refusal::invalid_budget(faults)),
-    }
+    amount.map(|it| (it, note))
 }
 
 /// Micros, above zero.

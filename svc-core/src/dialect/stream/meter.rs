@@ -16,7 +16,7 @@ const BYTES_A_TOKEN: u64 = 4;
 pub struct Received {
     /// The whole usage, where the provider told one that can be believed; else it is to be estimated.
     pub usage: Option<Usage>,
-    /// What the provider told of the input alone, at the start or at the end.
+    /// What the provider told beside its whole usage: the input, and where it counts as it goes the output so far.
     pub input: Option<Usage>,
     /// UTF-8 bytes of text, thinking and tool arguments.
     pub text_bytes: u64,
@@ -39,14 +39,19 @@ pub struct Received {
 pub(super) struct Meter {
     upstream: Dialect,
     told: Told,
+    /// In the messages shape, whether what was told is the whole: a start tells of one token of output at the most.
+    whole: bool,
     usage: Option<Usage>,
+    /// In the chat shape, what was told before the answer stopped.
+    so_far: Option<Usage>,
     received: Received,
     pieces: u64,
 }
 
 impl Meter {
     pub(super) fn new(upstream: Dialect) -> Self {
-        Self { upstream, told: Told::default(), usage: None, received: Received::default(), pieces: 0 }
+        let received = Received::default();
+        Self { upstream, told: Told::default(), whole: false, usage: None, so_far: None, received, pieces: 0 }
     }
 
     /// Takes one event of the provider's. Whether it is its last.
@@ -74,7 +79,7 @@ impl Meter {
     pub(super) fn usage(&self) -> Option<Usage> {
         let usage = match self.upstream {
             Dialect::Chat => self.usage,
-            Dialect::Messages => self.told.whole(),
+            Dialect::Messages => self.told.whole().filter(|_| self.whole),
         };
         usage::believed(usage, self.received.begun)
     }
@@ -83,7 +88,8 @@ impl Meter {
     pub(super) fn input(&self) -> Option<Usage> {
         match self.upstream {
             Dialect::Chat => {
-                self.usage.map(|it| Usage { output: 0, reasoning: 0, ..it }).filter(|it| it.all_input() > 0)
+                let whole = self.usage.map(|it| Usage { output: 0, reasoning: 0, ..it });
+                whole.or(self.so_far).filter(|it| it.all_input() > 0)
             }
             Dialect::Messages => self.told.input(),
         }
@@ -119,14 +125,22 @@ impl Meter {
             self.model(root.get("model"));
             self.tier(root);
         }
+        let (mut told, mut bare) = (None, true);
         for (name, value) in root.members() {
             if name.is("choices") {
+                bare = value.items().next().is_none();
                 value.items().for_each(|it| self.choice(it));
             } else if name.is("usage") && !value.is_null() {
-                self.usage = usage::chat(value).or(self.usage);
+                told = usage::chat(value);
                 server_tools_of_chat(value, &mut self.received.server_tools);
                 self.tier(root);
             }
+        }
+        // Some providers count as they go: only what comes with the end, or by itself, is the whole.
+        if bare || self.finished() {
+            self.usage = told.or(self.usage);
+        } else {
+            self.so_far = told.or(self.so_far);
         }
     }
 
@@ -191,7 +205,9 @@ impl Meter {
                 if let Some(reason) = root.get("delta").and_then(|it| it.text_of("stop_reason")) {
                     self.received.finish = Some(Finish::from_messages(&reason));
                 }
-                self.tell(root.given("usage"));
+                let told = root.given("usage");
+                self.whole |= told.is_some();
+                self.tell(told);
             }
             "message_stop" => return true,
             _ => {}

@@ -263,6 +263,27 @@ fn a_zero_usage_beside_text_is_none() {
     assert_eq!((stream.received().usage, stream.received().finish), (None, Some(Finish::Stop)));
 }
 
+/// What is told before an answer stops is not what it came to: the caller estimates, from what was told of the input and of
+/// the output so far.
+#[test]
+fn a_usage_before_the_end_is_not_the_whole() {
+    let whole = messages_all();
+    let cut = whole.find("event: message_delta").unwrap();
+    let (_, _, stream) = run(MESSAGES, CHAT, false, &whole.as_bytes()[..cut], 50);
+    let received = stream.received();
+    assert_eq!(received.usage, None, "a start is no end");
+    assert!(received.input.is_some_and(|it| it.all_input() > 0 && it.all_output() == 0) && received.tokens > 0);
+    let counted = chat_text().replace("\"usage\":null", "\"usage\":{\"prompt_tokens\":30,\"completion_tokens\":7}");
+    let cut = counted.find("\"stop\"").unwrap();
+    let cut = counted[..cut].rfind("data:").unwrap();
+    let (_, _, stream) = run(CHAT, MESSAGES, false, &counted.as_bytes()[..cut], 50);
+    let received = stream.received();
+    assert_eq!(received.usage, None);
+    assert_eq!(received.input.map(|it| (it.all_input(), it.all_output())), Some((30, 7)));
+    let (_, _, stream) = run(CHAT, MESSAGES, false, counted.as_bytes(), 50);
+    assert_eq!(stream.received().usage.map(|it| it.all_output()), Some(12));
+}
+
 /// A stream that stops without its last event never looks like a clean end, in either shape.
 #[test]
 fn a_stream_that_breaks_off_ends_in_an_error() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::caller::Caller;
 use super::freeze::{freeze, own_agent, recorded, touch};
 use crate::refusal::Refusal;
+use crate::rules::gateway::payer::CallKey;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::keys::NewKey;
 use crate::rules::people::mandates::Meant;
@@ -17,7 +18,7 @@ use crate::state::gate::{
     Agent, Count, DRILL_EVERY, DRILL_LIFE, Drill, DrillState, DrillStep, Frozen, FrozenBy, Mandate, OnLimit, Standing,
     Terms, Tier,
 };
-use crate::state::people::{Plans, Right, Roster, TokenUse, Workspace};
+use crate::state::people::{Credential, Plans, Right, Roster, TokenUse, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -48,6 +49,8 @@ pub struct Started {
     pub drill: Arc<Drill>,
     /// The canary, by its key.
     pub canary: Caller,
+    /// The same key, for model calls.
+    pub key: CallKey,
     /// The currency that it is to ask in.
     pub currency: Currency,
 }
@@ -105,7 +108,8 @@ pub fn start_drill(scope: &mut Scope<'_>, asked: &StartDrill) -> Result<Started,
         evidence,
     };
     scope.put(drill.clone());
-    Ok(Started { canary: Caller::of(&canary.binding)?, drill: Arc::new(drill), currency })
+    let key = CallKey { row: Credential::id_of(&asked.key.digest), binding: Arc::new(canary.binding.clone()) };
+    Ok(Started { canary: Caller::of(&canary.binding)?, key, drill: Arc::new(drill), currency })
 }
 
 /// That the token's last drill is an hour past, and that this one is its last from now on.

@@ -18,7 +18,7 @@ use crate::turn::{Halt, Scope};
 use crate::value::id::{CallId, SessionId as OwnSession};
 use crate::value::nearest::nearest;
 use crate::value::text::{ClassId, SessionId, TaskId};
-use crate::value::{Id, MicroUsd, Span};
+use crate::value::{Id, MicroUsd, Span, Timestamp};
 
 /// What a model that was never measured makes, in tokens a second: what a call that is lost is charged by.
 const TOKENS_PER_SECOND: u64 = 50;
@@ -213,7 +213,7 @@ impl Policy<'_> {
     fn admit(&self, scope: &mut Scope<'_>, asked: &AdmitCall, task: Option<Arc<Task>>) -> Result<Admission, Halt> {
         let payer = asked.caller.payer(self.class.map(|it| it.id.clone()));
         let mut budgets = budgeting::covering(scope, self.workspace, &payer)?;
-        let yields = super::rollup::yields(scope, self.workspace.id)?;
+        let yields = super::rollup::yields(scope, self.workspace)?;
         let choice = route::choose(&Ask {
             routing: self.routing,
             demand: &asked.demand,
@@ -263,8 +263,6 @@ impl Policy<'_> {
         payer: crate::state::gateway::Payer,
     ) -> Call {
         let now = scope.now();
-        let total = first.upstream.timeouts.total_ms.unwrap_or(asked.total_ms);
-        let lost = Received { elapsed_ms: total, tokens_per_second: TOKENS_PER_SECOND, ..Received::default() };
         let id: CallId = scope.fresh();
         Call {
             id,
@@ -288,11 +286,7 @@ impl Policy<'_> {
             token_prices: first.model.prices.as_ref().map(|it| it.tokens),
             data_loss: asked.findings.clone(),
             started_at: now,
-            state: CallState::Running {
-                lapses_at: now.plus(Span::millis(i64::try_from(total).unwrap_or(i64::MAX / 4))).plus(LAPSE_GRACE),
-                estimate: estimate(first.model, &asked.demand, &lost),
-                prices: first.model.prices.clone().map(Box::new),
-            },
+            state: running(now, first.upstream, first.model, &asked.demand, asked.total_ms),
         }
     }
 
@@ -361,6 +355,18 @@ fn place(routing: &Routing, candidate: &Candidate<'_>) -> Option<Place> {
     let same = |it: &Model| it.upstream == candidate.model.upstream && it.name == candidate.model.name;
     let model = routing.models.iter().position(same)?;
     Some(Place { upstream, model, worst: candidate.cost })
+}
+
+/// A try that begins now: when it is taken for lost, and what it is charged then. `total_ms` is how long it may take where its
+/// provider has no time of its own.
+pub(super) fn running(now: Timestamp, upstream: &Upstream, model: &Model, demand: &Demand, total_ms: u64) -> CallState {
+    let total = upstream.timeouts.total_ms.unwrap_or(total_ms);
+    let lost = Received { elapsed_ms: total, tokens_per_second: TOKENS_PER_SECOND, ..Received::default() };
+    CallState::Running {
+        lapses_at: now.plus(Span::millis(i64::try_from(total).unwrap_or(i64::MAX / 4))).plus(LAPSE_GRACE),
+        estimate: estimate(model, demand, &lost),
+        prices: model.prices.clone().map(Box::new),
+    }
 }
 
 /// Where a call to this model goes.

@@ -195,12 +195,7 @@ pub fn raise_budget(scope: &mut Scope<'_>, asked: &RaiseBudget) -> Result<Budget
     if reach != Reach::All && asked.by.principal() != Some(budget.owner) {
         return Err(Refusal::forbidden("the budget's owner, an owner or an admin raises it").into());
     }
-    let mut faults = amount_faults(asked.allocation, "amountMicros");
-    let present = used.allocation(&budget);
-    if faults.is_empty() && asked.allocation <= present {
-        let clause = format!("must be above the present allocation of {present}");
-        faults.push(FieldError::new("amountMicros", clause));
-    }
+    let faults = faults_of_raise(&budget, &used, asked.allocation);
     if !faults.is_empty() {
         return Err(Refusal::invalid_budget(faults).into());
     }
@@ -208,6 +203,30 @@ pub fn raise_budget(scope: &mut Scope<'_>, asked: &RaiseBudget) -> Result<Budget
     let raise = Raise { to: asked.allocation, actor: asked.by.actor(), approval: None, note: asked.note.as_ref() };
     let used = raising::raise(scope, &budget, used, &raise);
     shown(scope, budget, used)
+}
+
+/// What is wrong with a raise of a budget to `allocation`, as it stands now.
+///
+/// # Errors
+/// `not_found`.
+pub(in crate::rules) fn raise_faults(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    budget: BudgetId,
+    allocation: MicroUsd,
+) -> Result<Vec<FieldError>, Halt> {
+    let (budget, used) = standing(scope, workspace, budget)?;
+    Ok(faults_of_raise(&budget, &used, allocation))
+}
+
+fn faults_of_raise(budget: &Budget, used: &BudgetUse, allocation: MicroUsd) -> Vec<FieldError> {
+    let mut faults = amount_faults(allocation, "amountMicros");
+    let present = used.allocation(budget);
+    if faults.is_empty() && allocation <= present {
+        let clause = format!("must be above the present allocation of {present}");
+        faults.push(FieldError::new("amountMicros", clause));
+    }
+    faults
 }
 
 /// A budget as `by` may read it.

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::admit::{Place, target};
+use super::admit::{Place, running, target};
 use super::budgeting;
 use super::payer::{CallKey, stopped};
 use crate::refusal::{BudgetDetail, Refusal};
-use crate::state::gateway::{Attempt, Call, CallState, Demand, Received, Routing, estimate, strictest};
+use crate::state::gateway::{Attempt, Call, Demand, Received, Routing, estimate, strictest};
 use crate::state::people::Workspace;
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -33,6 +33,8 @@ pub struct RetryCall {
     pub from: Place,
     /// Where the next goes.
     pub to: Place,
+    /// How long it may take, in milliseconds, where its provider has no time of its own.
+    pub total_ms: u64,
 }
 
 /// Moves a call to its next model.
@@ -73,10 +75,7 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>,
     next.target = Some(target(upstream, to));
     next.unpriced |= worst.is_none();
     next.reserved = reserved;
-    if let CallState::Running { lapses_at, .. } = call.state {
-        let estimate = estimate(to, &asked.demand, &Received::default());
-        next.state = CallState::Running { lapses_at, estimate, prices: to.prices.clone().map(Box::new) };
-    }
+    next.state = running(scope.now(), upstream, to, &asked.demand, asked.total_ms);
     scope.put(next.clone());
     Ok(Arc::new(next))
 }

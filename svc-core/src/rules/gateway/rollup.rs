@@ -9,7 +9,6 @@ use crate::state::gateway::{
 };
 use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
-use crate::value::id::WorkspaceId;
 use crate::value::{MicroUsd, Timestamp};
 
 /// Below so many tokens of input a provider keeps nothing in its cache.
@@ -118,16 +117,16 @@ pub(super) fn report(scope: &mut Scope<'_>, before: &Task, task: &Task) -> Resul
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
-pub(super) fn yields(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<route::Yields, Halt> {
+pub(super) fn yields(scope: &mut Scope<'_>, workspace: &Workspace) -> Result<route::Yields, Halt> {
     // Every workspace has one from the start.
-    let row: Arc<Yields> = scope.get::<Yields>(workspace)?.ok_or_else(Refusal::internal)?;
+    let row: Arc<Yields> = scope.get::<Yields>(workspace.id)?.ok_or_else(Refusal::internal)?;
+    let today = workspace.settings.timezone.day(scope.now());
     let mut yields = route::Yields::default();
     for line in &row.lines {
         let Some(class) = &line.class else { continue };
         let (provider, model) = line.model.split_once('/').unwrap_or(("", &line.model));
-        let sums =
-            line.days.iter().fold((0_u64, 0_u64), |sum, it| (sum.0.saturating_add(it.2), sum.1.saturating_add(it.1)));
-        yields.add(class, provider, model, sums.0, sums.1);
+        let sums = line.of(today);
+        yields.add(class, provider, model, sums.accepted, sums.reported);
     }
     Ok(yields)
 }

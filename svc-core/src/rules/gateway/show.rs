@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::payer::{CallKey, in_force};
 use crate::refusal::Refusal;
 use crate::state::gateway::Call;
-use crate::state::people::KeyScope;
+use crate::state::gateway::route::Yields;
+use crate::state::people::{KeyScope, Workspace};
 use crate::turn::{Halt, Scope};
-use crate::value::id::CallId;
+use crate::value::id::{CallId, WorkspaceId};
 
 /// A call, for the key that made it, the agent whose key that was, or an admin key of the workspace.
 ///
@@ -19,4 +20,13 @@ pub fn call_of(scope: &mut Scope<'_>, caller: &CallKey, id: CallId) -> Result<Ar
     let call = scope.get::<Call>(id)?.filter(|it| it.workspace == binding.workspace).ok_or_else(Refusal::not_found)?;
     let own = call.payer.key == binding.key || caller.agent().is_some_and(|it| call.payer.agent == Some(it));
     if own || binding.scope == KeyScope::Admin { Ok(call) } else { Err(Refusal::not_found().into()) }
+}
+
+/// What models have yielded of late, as choosing among them reads it.
+///
+/// # Errors
+/// `not_found` where there is no such workspace.
+pub fn yields_of(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<Yields, Halt> {
+    let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::not_found)?;
+    super::rollup::yields(scope, &workspace)
 }

@@ -14,11 +14,12 @@ use super::recount::{self, Recount};
 use super::register_agent::{ActsFor, RegisterAgent, Registered, register_agent, unknown_principal};
 use super::teams::fits;
 use crate::refusal::{FieldError, Kind, Refusal};
+use crate::rules::gateway::budgets::{RaiseBudget, raise_budget, raise_faults};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Agent, Approval};
 use crate::state::people::{
     APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish,
-    Plans, Reach, Right, RoleWish, Wish, Workspace,
+    Plans, RaiseWish, Reach, Right, RoleWish, Wish, Workspace,
 };
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -85,6 +86,7 @@ fn faults(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Vec<FieldE
         Change::ChangedMandate(wish) => faults.extend(of_change(scope, &asked.by, wish)?),
         Change::Tier { agent, .. } => faults.extend(of_agent(scope, &asked.by, *agent)?),
         Change::Role(wish) => faults.extend(of_role(scope, &asked.by, wish)?),
+        Change::BudgetRaise(wish) => faults.extend(of_raise(scope, place, wish)?),
     }
     Ok(faults)
 }
@@ -92,6 +94,17 @@ fn faults(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Vec<FieldE
 fn of_agent(scope: &mut Scope<'_>, person: &Person, agent: AgentId) -> Result<Option<FieldError>, Halt> {
     let hidden = !sees(scope, person, agent)?;
     Ok(hidden.then(|| FieldError::new("target", "names no agent that you may read")))
+}
+
+/// What is wrong with a raise. Whoever is refused by a budget is told of it, so whoever names one may ask for more of it.
+fn of_raise(scope: &mut Scope<'_>, workspace: WorkspaceId, wish: &RaiseWish) -> Result<Vec<FieldError>, Halt> {
+    match raise_faults(scope, workspace, wish.budget, wish.allocation) {
+        Ok(faults) => Ok(faults.into_iter().map(|it| it.within("change")).collect()),
+        Err(Halt::Refuse(refusal)) if refusal.kind() == Kind::NotFound => {
+            Ok(vec![FieldError::new("target", "names no budget of this workspace")])
+        }
+        Err(halt) => Err(halt),
+    }
 }
 
 /// What is wrong with a change of a mandate, by what it says now.
@@ -245,7 +258,9 @@ pub fn plan(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Option<
     let application = open(scope, &asked.by, asked.application)?;
     match &application.change {
         Change::ChangedMandate(wish) => recount::plan(scope, &change_of(asked, wish)),
-        Change::Agent(_) | Change::Mandate(_) | Change::Tier { .. } | Change::Role(_) => Ok(None),
+        Change::Agent(_) | Change::Mandate(_) | Change::Tier { .. } | Change::Role(_) | Change::BudgetRaise(_) => {
+            Ok(None)
+        }
     }
 }
 
@@ -295,6 +310,10 @@ fn make(scope: &mut Scope<'_>, asked: &ApproveApplication, change: &Change) -> R
                 MemberDone::Done { .. } => {}
                 MemberDone::Asked(approval) => return Ok(Made::Asked(approval)),
             }
+        }
+        Change::BudgetRaise(RaiseWish { budget, allocation, note }) => {
+            let (budget, allocation, note) = (*budget, *allocation, note.clone());
+            raise_budget(scope, &RaiseBudget { workspace, by, budget, allocation, note })?;
         }
     }
     Ok(Made::Done(None))

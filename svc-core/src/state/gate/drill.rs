@@ -83,6 +83,10 @@ pub enum DrillPoint {
     Verify,
     /// Whoever the agent named is told what became of what it asked.
     Callback,
+    /// The agent calls a model in the chat-completions shape.
+    Chat,
+    /// The agent calls a model in the messages shape.
+    Messages,
 }
 
 impl DrillPoint {
@@ -94,6 +98,8 @@ impl DrillPoint {
             Self::Approve => "approve",
             Self::Verify => "verify",
             Self::Callback => "callback",
+            Self::Chat => "chat",
+            Self::Messages => "messages",
         }
     }
 }

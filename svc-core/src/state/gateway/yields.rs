@@ -104,8 +104,15 @@ impl Yields {
     #[must_use]
     pub fn of(&self, class: Option<&ClassId>, model: &str, today: i64) -> Yield {
         let line = self.lines.iter().find(|it| it.class.as_ref() == class && *it.model == *model);
-        let days = line.map_or(&[][..], |it| &it.days);
-        let counted = days.iter().filter(|it| it.0 > today.saturating_sub(YIELD_DAYS) && it.0 <= today);
+        line.map_or_else(Yield::default, |it| it.of(today))
+    }
+}
+
+impl YieldLine {
+    /// What it says of the thirty days up to and with `today`.
+    #[must_use]
+    pub fn of(&self, today: i64) -> Yield {
+        let counted = self.days.iter().filter(|it| it.0 > today.saturating_sub(YIELD_DAYS) && it.0 <= today);
         counted.fold(Yield::default(), |sum, it| Yield {
             reported: sum.reported.saturating_add(it.1),
             accepted: sum.accepted.saturating_add(it.2),

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::role::Role;
 use crate::state::gate::{Terms, TermsChange, Tier, erased};
-use crate::value::id::{AgentId, ApplicationId, MandateId, PrincipalId, TeamId, WorkspaceId};
+use crate::value::id::{AgentId, ApplicationId, BudgetId, MandateId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label, Note};
-use crate::value::{Id, Span, Timestamp};
+use crate::value::{Id, MicroUsd, Span, Timestamp};
 
 /// How long an application waits.
 pub const APPLICATION_LIFE: Span = Span::hours(14 * 24);
@@ -54,6 +54,8 @@ pub enum Change {
     },
     /// Another role or other teams for a member.
     Role(RoleWish),
+    /// More of a budget in its running period.
+    BudgetRaise(RaiseWish),
 }
 
 /// An agent that is asked for.
@@ -118,6 +120,18 @@ pub struct RoleWish {
     pub teams: Option<Vec<TeamId>>,
 }
 
+/// More of a budget that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RaiseWish {
+    /// Which budget.
+    pub budget: BudgetId,
+    /// The running period's new allocation.
+    pub allocation: MicroUsd,
+    /// What the raise is to be recorded with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
 /// What a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -127,6 +141,8 @@ pub enum Target {
     Mandate(MandateId),
     /// A member.
     Member(PrincipalId),
+    /// A budget.
+    Budget(BudgetId),
 }
 
 impl fmt::Display for Target {
@@ -135,6 +151,7 @@ impl fmt::Display for Target {
             Self::Agent(id) => id.fmt(f),
             Self::Mandate(id) => id.fmt(f),
             Self::Member(id) => id.fmt(f),
+            Self::Budget(id) => id.fmt(f),
         }
     }
 }
@@ -192,6 +209,7 @@ impl Change {
             Self::Mandate(_) | Self::ChangedMandate(_) => "mandate",
             Self::Tier { .. } => "tier",
             Self::Role(_) => "role",
+            Self::BudgetRaise(_) => "budget_raise",
         }
     }
 
@@ -204,6 +222,7 @@ impl Change {
             Self::ChangedMandate(wish) => Some(Target::Mandate(wish.mandate)),
             Self::Tier { agent, .. } => Some(Target::Agent(*agent)),
             Self::Role(wish) => Some(Target::Member(wish.member)),
+            Self::BudgetRaise(wish) => Some(Target::Budget(wish.budget)),
         }
     }
 }
@@ -228,6 +247,9 @@ impl Application {
     pub fn forget(mut self, person: PrincipalId) -> Self {
         if self.by == person {
             self.reason = erased(&self.reason);
+            if let Change::BudgetRaise(wish) = &mut self.change {
+                wish.note = None;
+            }
         }
         if let ApplicationState::Approved(decision) | ApplicationState::Denied(decision) = &mut self.state
             && decision.by == person

@@ -21,7 +21,7 @@ pub use account::{
 };
 pub use application::{
     APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish,
-    RoleWish, Target, Wish,
+    RaiseWish, RoleWish, Target, Wish,
 };
 pub use credential::{Binding, Credential, KeyScope, Prefix};
 pub use hold::{Hold, HoldScope, HoldTask, HoldWork, Lifted, STEP_PARTS, StandingHold};

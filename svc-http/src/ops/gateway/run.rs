@@ -144,6 +144,7 @@ impl Run {
         let Some(mut place) = ahead.next() else { return Err(Refusal::internal()) };
         loop {
             let failed = match self.request(&place) {
+                Ok(_) if !self.may_try(&place, ahead.as_slice()) => Failed::new(Reason::Circuit),
                 Ok((target, sent)) => {
                     if let Some(sink) = guard.sink() {
                         sink.place = Some(place);
@@ -207,6 +208,7 @@ impl Run {
                 routing: Arc::clone(&self.admitted.routing),
                 from,
                 to,
+                total_ms: u64::try_from(self.upstreams.times().total.as_millis()).unwrap_or(u64::MAX),
             };
             match self.gate.submit(command).await {
                 Ok(call) => {
@@ -337,6 +339,16 @@ impl Run {
             return Refusal::upstreams_limited(attempted, u32::try_from(soonest.max(1)).unwrap_or(u32::MAX));
         }
         Refusal::upstream_failure(attempted)
+    }
+
+    /// Whether a place is tried now. One whose circuit is open is left out where another is not; of those that come when it is
+    /// to be probed the first does so.
+    fn may_try(&self, place: &Place, ahead: &[Place]) -> bool {
+        let now = self.gate.now();
+        let named = |place: &Place| self.admitted.at(place).map(|(upstream, model)| (upstream.id, &model.name));
+        let Some((upstream, model)) = named(place) else { return true };
+        self.health.admits(upstream, model, now)
+            || ahead.iter().filter_map(named).all(|(upstream, model)| self.health.is_open(upstream, model, now))
     }
 
     fn note(&self, place: &Place, outcome: Outcome, error: Option<&str>) {

@@ -1,0 +1,203 @@
+//! Where a call goes when its provider fails: over the ranked list, held to budgets at each attempt, and never once something
+//! was passed on.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use serde_json::{Value, json};
+use svc_core::value::Span;
+use svc_tests::client::Got;
+use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+
+/// A desk where `messages/good-1` comes after a model at `chat` whose name turns the stand-in's knobs.
+async fn behind(knobs: &str) -> Desk {
+    let mut desk = Desk::bare(|_| {}).await;
+    let (chat, messages) = (desk.mock.chat_url(), desk.mock.messages_url());
+    let id = desk.upstream("chat", "chat", &chat).await;
+    desk.model(&id, &format!("bad-1--{knobs}"), 90, 3, 15).await;
+    let id = desk.upstream("messages", "messages", &messages).await;
+    desk.model(&id, "good-1", 50, 2, 10).await;
+    desk.enforce().await;
+    desk
+}
+
+async fn best(desk: &mut Desk, path: &str, body: &Value) -> Got {
+    desk.send(path, &[("x-svc-objective", "quality")], body.to_string().as_bytes()).await
+}
+
+/// Refusals of a provider that are not the client's doing, errors, broken answers and silence: the next model answers, the
+/// failed try is kept with what was wrong, and is charged only where it may have used something.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failing_provider_is_passed_over() {
+    let cases = [
+        ("status-401", json!(401), false),
+        ("status-403", json!(403), false),
+        ("status-404", json!(404), false),
+        ("status-429", json!(429), false),
+        ("status-500", json!(500), false),
+        ("status-529", json!(529), false),
+        ("body-html--type-html", json!(200), true),
+        ("drop", Value::Null, true),
+    ];
+    for (knobs, status, charged) in cases {
+        let mut desk = behind(knobs).await;
+        let budget = desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+        for path in [CHAT, MESSAGES] {
+            let got = best(&mut desk, path, &chat("auto")).await;
+            got.ok();
+            assert_eq!(got.header("x-svc-routed-to"), Some("messages/good-1"), "{knobs}");
+            let call = desk.call_of(&got).await;
+            let tried = call["attempts"].as_array().unwrap();
+            assert_eq!(tried.len(), 1, "{knobs} {call}");
+            assert_eq!(tried[0]["model"], json!(format!("chat/bad-1--{knobs}")), "{call}");
+            assert!(tried[0]["status"] == status && tried[0]["error"].is_string(), "{knobs} {call}");
+            let usage = &call["usage"];
+            let own = usage["input"].as_u64().unwrap() * 2 + usage["output"].as_u64().unwrap() * 10;
+            let cost = call["costMicros"].as_u64().unwrap();
+            assert_eq!(cost > own, charged, "{knobs} {call}");
+            assert_eq!((&call["model"], &call["end"]), (&json!("good-1"), &json!("done")), "{call}");
+        }
+        let heard = {
+            let body = streamed("auto");
+            desk.stream(MESSAGES, &[("x-svc-objective", "quality")], &body).await
+        };
+        assert!(heard.contains("event: message_stop"), "{knobs}: {heard}");
+        let at = desk.budget_at(&budget).await;
+        assert_eq!(at["reservedMicros"], json!(0), "{at}");
+        desk.site.audit();
+    }
+}
+
+/// What a provider says is wrong with the request is the client's to mend: the status stays, nobody else is asked, in both
+/// shapes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rejected_request_goes_no_further() {
+    for status in [400, 413, 422] {
+        let mut desk = behind(&format!("status-{status}")).await;
+        for path in [CHAT, MESSAGES] {
+            let before = desk.mock.counts().requests;
+            let got = best(&mut desk, path, &chat("auto")).await;
+            assert_eq!((got.status, got.kind().as_str()), (status, "upstream_rejected"), "{}", got.text());
+            let error = got.json()["error"].clone();
+            let tried = error["attemptedModels"].as_array().unwrap();
+            let told = (tried.len(), &tried[0]["status"], &tried[0]["provider"]);
+            assert_eq!(told, (1, &json!(status), &json!("chat")), "{error}");
+            assert_eq!(desk.mock.counts().requests, before + 1);
+            assert_eq!(got.json()["type"] == "error", path == MESSAGES);
+        }
+        let call = desk.read("calls?limit=1").await["data"][0].clone();
+        assert_eq!((&call["end"], &call["costMicros"]), (&json!("refused"), &json!(0)), "{call}");
+    }
+}
+
+/// Where every attempt was limited it is a 429 with the soonest time, else a 502; each names all that was tried, in order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_that_was_tried_is_named() {
+    let mut desk = behind("status-429--retry-after-30").await;
+    let id = desk.upstreams["messages"].clone();
+    assert_eq!(desk.api("DELETE", "models/messages/good-1", None).await.status, 204);
+    desk.model(&id, "good-2--status-429--retry-after-7", 50, 2, 10).await;
+    for path in [CHAT, MESSAGES] {
+        let got = best(&mut desk, path, &chat("auto")).await;
+        assert_eq!((got.status, got.kind().as_str()), (429, "rate_limited"), "{}", got.text());
+        assert_eq!(got.header("retry-after"), Some("7"));
+        let error = got.json()["error"].clone();
+        let tried: Vec<_> = error["attemptedModels"].as_array().unwrap().iter().map(|it| &it["status"]).collect();
+        assert_eq!(tried, [&json!(429), &json!(429)], "{error}");
+    }
+    desk.model(&id, "good-3--status-503", 40, 2, 10).await;
+    let got = best(&mut desk, CHAT, &chat("auto")).await;
+    assert_eq!((got.status, got.kind().as_str()), (502, "upstream_failure"), "{}", got.text());
+    let error = got.json()["error"].clone();
+    let tried = error["attemptedModels"].as_array().unwrap();
+    assert!(tried.len() == 3 && tried.iter().all(|it| it["error"].is_string()), "{error}");
+    assert!(tried.iter().any(|it| it["status"] == json!(503)), "{error}");
+}
+
+/// Once something was passed on no other model is asked: the stream ends with an error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_tried_after_the_first_byte() {
+    let mut desk = behind("words-20--cut-6").await;
+    for path in [CHAT, MESSAGES] {
+        let before = desk.mock.counts().requests;
+        let heard = desk.stream(path, &[("x-svc-objective", "quality")], &streamed("auto")).await;
+        assert!(heard.contains("upstream_failure"), "{heard}");
+        assert!(!heard.contains("[DONE]") && !heard.contains("message_stop"), "{heard}");
+        assert_eq!(desk.mock.counts().requests, before + 1);
+        let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
+        assert_eq!((&call["attempts"], &call["end"]), (&json!([]), &json!("cut")), "{call}");
+    }
+    let mut desk = behind("words-20--cut-0").await;
+    let heard = desk.stream(CHAT, &[("x-svc-objective", "quality")], &streamed("auto")).await;
+    assert!(heard.contains("[DONE]"), "before it another is: {heard}");
+    let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
+    assert_eq!(call["attempts"].as_array().unwrap().len(), 1, "{call}");
+}
+
+/// Each attempt is reserved before it is sent: a dearer one that no longer fits its budget is not sent, and says why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_attempt_is_reserved() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("chat", "chat", &url).await;
+    desk.model(&id, "cheap-1--status-500", 90, 1, 2).await;
+    desk.model(&id, "dear-1", 50, 100, 500).await;
+    desk.enforce().await;
+    let budget = desk.budget(2_000, json!([{ "at": 100, "step": "stop" }])).await;
+    let before = desk.mock.counts().requests;
+    let got = best(&mut desk, CHAT, &chat("auto")).await;
+    assert_eq!((got.status, got.kind().as_str()), (502, "upstream_failure"), "{}", got.text());
+    let error = got.json()["error"].clone();
+    let tried = &error["attemptedModels"];
+    assert_eq!((&tried[0]["status"], &tried[1]["error"]), (&json!(500), &json!("budget_exhausted")), "{error}");
+    assert_eq!(desk.mock.counts().requests, before + 1, "the dear one was not asked");
+    let at = desk.budget_at(&budget).await;
+    assert_eq!((&at["reservedMicros"], &at["spentMicros"]), (&json!(0), &json!(0)), "{at}");
+}
+
+/// A provider that keeps failing is ranked last until its time is up, and its health says so; then one call tries it again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_circuit_opens_and_is_probed() {
+    let mut desk = behind("status-500").await;
+    let health =
+        |desk: &Value| desk["data"].as_array().unwrap().iter().map(|it| it["health"].clone()).collect::<Vec<_>>();
+    let mut opened = false;
+    for _ in 0..10 {
+        let got = best(&mut desk, CHAT, &chat("auto")).await;
+        let tried = desk.call_of(&got).await["attempts"].as_array().unwrap().len();
+        opened |= tried == 0;
+        assert!(!opened || tried == 0, "an open circuit is not tried");
+    }
+    assert!(opened);
+    let list = desk.read("upstreams").await;
+    assert!(health(&list).contains(&json!("open")) && health(&list).contains(&json!("ok")), "{list}");
+    let failing = list["data"].as_array().unwrap().iter().find(|it| it["health"] == "open").unwrap();
+    assert!(failing["lastError"].is_string(), "{list}");
+    desk.site.shift(Span::minutes(10));
+    let mut probes = 0;
+    for _ in 0..5 {
+        let got = best(&mut desk, CHAT, &chat("auto")).await;
+        probes += desk.call_of(&got).await["attempts"].as_array().unwrap().len();
+    }
+    assert_eq!(probes, 1, "one call probes");
+}
+
+/// A provider is tested by a person: whether it answers, how soon, and what is wrong where it does not, without its key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_is_tested() {
+    let mut desk = Desk::new().await;
+    for name in ["chat", "messages"] {
+        let path = format!("upstreams/{}/test", desk.upstreams[name]);
+        let told = desk.api("POST", &path, None).await.ok();
+        assert!(told["ok"] == json!(true) && told["latencyMs"].is_u64() && told["error"].is_null(), "{told}");
+        desk.mock.turn("status-500").unwrap();
+        let told = desk.api("POST", &path, None).await.ok();
+        assert!(told["ok"] == json!(false) && told["error"].is_string(), "{told}");
+        assert!(!told.to_string().contains("sk-planted"), "{told}");
+        desk.mock.turn("").unwrap();
+    }
+}
