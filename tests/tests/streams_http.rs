@@ -131,7 +131,7 @@ async fn a_crowd_of_streams_never_passes_a_budget() {
                 address: desk.site.address,
                 key: if frozen { agents[number % 8].key.clone() } else { desk.key.clone() },
                 class: dice.pick(&PROVIDERS).0,
-                path: *dice.pick(&[CHAT, MESSAGES]),
+                path: if dice.chance(500) { CHAT } else { MESSAGES },
                 leaves: dice.chance(300).then(|| dice.below(4_000)),
             })
             .collect();

@@ -14,6 +14,37 @@ use svc_core::state::people::{KeyScope, Role};
 use svc_core::value::Span;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat};
 
+/// The members of a call of an agent.
+const MEMBERS: &[&str] = &[
+    "id",
+    "taskId",
+    "session",
+    "keyId",
+    "agentId",
+    "principalId",
+    "teamId",
+    "taskClass",
+    "requestedModel",
+    "model",
+    "provider",
+    "jurisdiction",
+    "mode",
+    "objective",
+    "stream",
+    "attempts",
+    "usage",
+    "costMicros",
+    "unpriced",
+    "reservedMicros",
+    "budgets",
+    "dataLoss",
+    "startedAt",
+    "firstTokenMs",
+    "durationMs",
+    "overheadMs",
+    "end",
+];
+
 /// A call has every member of the contract, and is told to its key, its agent and the workspace's admin keys alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_is_told_to_its_own() {
@@ -26,38 +57,9 @@ async fn a_call_is_told_to_its_own() {
     let got = desk.chat_with(&headers, &chat("large-1")).await;
     got.ok();
     let call = desk.call_of(&got).await;
-    let members = [
-        "id",
-        "taskId",
-        "session",
-        "keyId",
-        "agentId",
-        "principalId",
-        "teamId",
-        "taskClass",
-        "requestedModel",
-        "model",
-        "provider",
-        "jurisdiction",
-        "mode",
-        "objective",
-        "stream",
-        "attempts",
-        "usage",
-        "costMicros",
-        "unpriced",
-        "reservedMicros",
-        "budgets",
-        "dataLoss",
-        "startedAt",
-        "firstTokenMs",
-        "durationMs",
-        "overheadMs",
-        "end",
-    ];
     let found: Vec<&String> = call.as_object().unwrap().keys().collect();
-    assert!(members.iter().all(|it| found.iter().any(|found| found == it)), "{found:?}");
-    assert_eq!(found.len(), members.len(), "{found:?}");
+    assert!(MEMBERS.iter().all(|it| found.iter().any(|found| found == it)), "{found:?}");
+    assert_eq!(found.len(), MEMBERS.len(), "{found:?}");
     for (member, value) in [
         ("taskId", json!("tsk_mine")),
         ("session", json!("s-1")),

@@ -89,16 +89,14 @@ fn list(service: &GateService, caller: &Caller, call: &Call, index: Index) -> Re
 
 /// Carries a call to a model and its answer back.
 async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
-    let (asked, mut body) = asked::read(dialect, &call.headers, &call.body)?;
+    let (asked, body) = asked::read(dialect, &call.headers, &call.body)?;
     // Before it is admitted, so that a freeze that comes right after finds it.
     let seat = service.running.enter(key.binding.workspace, key.agent());
     let mut setting = service.data_loss.of(key.binding.workspace);
     loop {
+        // Each look is at what came: under another setting what was taken out counts again.
         let (seen, findings) = scan::look(setting, &body).await?;
-        if let Some(seen) = seen {
-            body = seen;
-        }
-        let demand = Arc::new(body.demand());
+        let demand = Arc::new(seen.as_ref().unwrap_or(&body).demand());
         let command = command(service, key, &asked, &demand, findings, setting);
         let admission = if asked.dry {
             service.read(|scope| admit_call(scope, &command))?
@@ -113,7 +111,7 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
             }
             Admission::Admitted(admitted) if asked.dry => return Ok(dry(&admitted)),
             Admission::Admitted(admitted) => {
-                let wanted = Wanted { seat, asked, body, demand };
+                let wanted = Wanted { seat, asked, body: seen.unwrap_or(body), demand };
                 return Run::new(service, key.clone(), wanted, *admitted, call).answer().await;
             }
         }
@@ -153,14 +151,12 @@ fn dry(admitted: &Admitted) -> Answer {
 /// Counts a request's tokens where its provider counts, else estimates them and says so.
 async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
     let asked = asked::headers(Dialect::Messages, &call.headers)?;
-    let mut body = Body::read_count(&call.body)?;
+    let body = Body::read_count(&call.body)?;
     let mut setting = service.data_loss.of(key.binding.workspace);
     loop {
         let (seen, findings) = scan::look(setting, &body).await?;
-        if let Some(seen) = seen {
-            body = seen;
-        }
-        let demand = Arc::new(body.demand());
+        let sent = seen.as_ref().unwrap_or(&body);
+        let demand = Arc::new(sent.demand());
         let mut command = command(service, key, &asked, &demand, findings, setting);
         command.dry = true;
         match service.read(|scope| admit_call(scope, &command))? {
@@ -170,7 +166,7 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
                 setting = now;
             }
             Admission::Admitted(admitted) => {
-                if let Some(counted) = run::count(service, &body, &admitted, call).await {
+                if let Some(counted) = run::count(service, sent, &admitted, call).await {
                     return Ok(Answer::json(counted));
                 }
                 let text =
