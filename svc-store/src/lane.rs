@@ -320,3 +320,35 @@ fn reply(waits: &mut VecDeque<oneshot::Sender<Outcome>>, outcome: Outcome) {
         let _ = first.send(outcome);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use svc_core::value::Id as _;
+    use svc_core::value::id::WorkspaceId;
+
+    use super::*;
+
+    /// A lane that sleeps is worth waking at once when so much waits for it; one that is at work comes by itself.
+    #[test]
+    fn a_lane_is_woken_at_once_for_enough() {
+        let queue = Arc::new(Queue::new(1_000));
+        let push = || {
+            let (waits, _) = oneshot::channel();
+            let command = Command::Wake(svc_core::command::Wake(Key::Workspace(WorkspaceId::from_bits(1))));
+            queue.push(Job { command, waits }).ok()
+        };
+        assert_eq!(push(), Some(Sleeps::No), "nobody has slept yet");
+        assert_eq!(queue.take(256).len(), 1);
+        let taking = Arc::clone(&queue);
+        let lane = std::thread::spawn(move || taking.take(256).len());
+        while !queue.lock().idle {
+            std::thread::yield_now();
+        }
+        for _ in 1..ENOUGH {
+            assert_eq!(push(), Some(Sleeps::WithLittleToDo));
+        }
+        assert_eq!(push(), Some(Sleeps::WithEnoughToDo));
+        queue.wake();
+        assert_eq!(lane.join().ok(), Some(ENOUGH));
+    }
+}

@@ -505,11 +505,5 @@ fn a_thread_that_tells_when_it_sleeps_wakes_the_lane_once() {
             vec![submit(), submit()]
         };
         all_answered(scope.spawn(ends).join().unwrap());
-        let many = || {
-            svc_store::about_to_park();
-            // So many that the lane begins before anybody sleeps.
-            all_answered((0..16).map(|_| submit()).collect());
-        };
-        scope.spawn(many).join().unwrap();
     });
 }

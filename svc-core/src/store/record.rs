@@ -287,3 +287,17 @@ records! {
     /// 256 hashes of the ledger's tree.
     Tile(TileId) by id, "tile" [];
 }
+
+impl Record {
+    /// Whether no decision reads the row any more, so that it is not worth a place in memory: a record of the ledger that has its
+    /// place, an ended call, what an action carried, texts behind commitments.
+    #[must_use]
+    pub fn is_history(&self) -> bool {
+        match self {
+            Self::Entry(it) => it.place.is_some(),
+            Self::Call(it) => !it.is_running(),
+            Self::Payload(_) | Self::Disclosure(_) => true,
+            _ => false,
+        }
+    }
+}

@@ -143,7 +143,12 @@ impl<D: Decide> Turn<D> {
         let written = self.staged.keys().copied().collect();
         self.rows.touch(&self.read);
         for (key, record) in std::mem::take(&mut self.staged) {
-            self.rows.insert(key, if record.is_some() { stamp } else { Stamp::ABSENT }, record);
+            if record.as_ref().is_some_and(Record::is_history) {
+                // Kept, it would only push out what the next decision reads.
+                self.rows.forget(&key);
+            } else {
+                self.rows.insert(key, if record.is_some() { stamp } else { Stamp::ABSENT }, record);
+            }
         }
         self.rows.settle();
         Finished { answers: self.answers, rest: self.rest, rows: self.rows, written }
