@@ -20,7 +20,10 @@ fn ask(home: &Value, path: &str, key: &str, body: Option<&Value>) -> Value {
 
 fn names(home: &Value) -> Vec<String> {
     let listed = ask(home, "/v1/admin/upstreams", "adminKey", None);
-    listed["data"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+    let mut names: Vec<String> =
+        listed["data"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
 }
 
 /// Without a key in the environment models are answered by a demonstration upstream; with keys they are those providers', whose
@@ -50,9 +53,7 @@ fn models_come_from_the_environment_or_from_a_demonstration() {
     command.args(["dev", "--listen", "127.0.0.1:0", "--json"]).envs(secrets);
     let mut dev = Server::spawn(&mut command);
     let home: Value = serde_json::from_str(&dev.line()).unwrap();
-    let mut found = names(&home);
-    found.sort();
-    assert_eq!(found, ["anthropic", "openai"]);
+    assert_eq!(names(&home), ["anthropic", "openai"]);
     let models = ask(&home, "/v1/models", "inferenceKey", None).to_string();
     assert!(models.contains("openai/gpt-") && models.contains("anthropic/claude-"), "{models}");
     let listed = ask(&home, "/v1/admin/upstreams", "adminKey", None).to_string();
