@@ -3,6 +3,13 @@
 use std::sync::Arc;
 
 use crate::answer::Decided;
+use crate::rules::connect::Grant;
+use crate::rules::connect::consent::{self, AskConsent, DecideConsent};
+use crate::rules::connect::end::{self, EndConnection, EndLeft};
+use crate::rules::connect::exchange::{self, ExchangeCode};
+use crate::rules::connect::refresh::{self, RefreshTokens};
+use crate::rules::connect::register::{self, RegisterClient};
+use crate::rules::connect::revoke::{self, RevokeOAuth};
 use crate::rules::edge::deliver::{self, ClaimDelivery, Claimed, FinishDelivery, RetryDelivery};
 use crate::rules::edge::integrations::{
     self, ChangeIntegration, CreateIntegration, RemoveIntegration, RotateIntegration, TestIntegration, Tested,
@@ -55,6 +62,7 @@ use crate::rules::people::teams::{self, KeepTeam, RemoveTeam};
 use crate::rules::people::templates::{self, KeepTemplate, RemoveTemplate};
 use crate::rules::people::tokens::{self, CreateToken, RevokeToken};
 use crate::rules::read::View;
+use crate::state::connect::{Connection, Consent, OAuthClient};
 use crate::state::edge::{Integration, Job};
 use crate::state::gate::receipt::Signer;
 use crate::state::gate::{Agent, Drill, Mandate, Verb, WorkspaceTemplate};
@@ -97,7 +105,7 @@ macro_rules! commands {
                     Reply::Question(it) => it.stands == Stands::Approved,
                     Reply::Verdict(verdict) => verdict.is_valid(),
                     Reply::Admission(it) => matches!(**it, Admission::Admitted(_)),
-                    Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Edited(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Bill(_) | Reply::Budget(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
+                    Reply::Connection(_) | Reply::Consent(_) | Reply::Granted(_) | Reply::OAuthClient(_) | Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Edited(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Bill(_) | Reply::Budget(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
                     | Reply::Finished(_) | Reply::Listed(_) | Reply::Retried(_) | Reply::Task(_)
                     | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
                     | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
@@ -120,6 +128,22 @@ commands! {
     FinishCall => finish::finish_call, Finished;
     /// What came of a task is reported.
     ReportOutcome => outcome::report_outcome, Task;
+    /// A person is asked about a client.
+    AskConsent => consent::ask_consent, Done;
+    /// A person answers.
+    DecideConsent => consent::decide_consent, Consent;
+    /// A connection ends.
+    EndConnection => end::end_connection, Connection;
+    /// A connection of somebody who left ends.
+    EndLeft => end::end_left, Done;
+    /// A code becomes tokens.
+    ExchangeCode => exchange::exchange_code, Granted;
+    /// Tokens are renewed.
+    RefreshTokens => refresh::refresh_tokens, Granted;
+    /// A client registers.
+    RegisterClient => register::register_client, OAuthClient;
+    /// A client gives its tokens back.
+    RevokeOAuth => revoke::revoke_oauth, Done;
     /// What a member asks for is done.
     ApproveApplication => applications::approve_application, Approved;
     /// A member asks for what their role cannot do.
@@ -281,6 +305,14 @@ pub enum Reply {
     Finished(Arc<Call>),
     /// A task as it stands.
     Task(Arc<Task>),
+    /// A connection as it stands.
+    Connection(Arc<Connection>),
+    /// A page that a person has answered.
+    Consent(Arc<Consent>),
+    /// What came of asking for tokens.
+    Granted(Box<Grant>),
+    /// A client that registered.
+    OAuthClient(Arc<OAuthClient>),
     /// An account.
     Account(AccountId),
     /// An action as it stands.
@@ -367,12 +399,18 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         Key::Application(id) => applications::expire_application(scope, id),
         Key::Approval(id) => expire::expire(scope, id),
         Key::PendingSignIn(id) => sign_in::expire_pending(scope, id),
+        Key::OAuthClient(id) => register::expire_client(scope, id),
+        Key::Consent(id) => consent::expire_consent(scope, id),
+        Key::AuthCode(id) => consent::expire_code(scope, id),
         Key::Session(id) => sessions::expire_session(scope, id),
         Key::SignInLink(id) => links::expire_link(scope, id),
         Key::Drill(id) => drill::expire_drill(scope, id),
         Key::Hold(id) => lift::work_on(scope, id),
         Key::Sweep(id) => sweep::end_sweep(scope, id),
-        Key::Account(_)
+        Key::ClientTally(_)
+        | Key::Connection(_)
+        | Key::RefreshToken(_)
+        | Key::Account(_)
         | Key::Activity(_)
         | Key::Agent(_)
         | Key::Block(_)
@@ -446,6 +484,14 @@ operations! {
     RetryCall => Arc<Call>, |Reply::Retried(it), _| it;
     FinishCall => Arc<Call>, |Reply::Finished(it), _| it;
     ReportOutcome => Arc<Task>, |Reply::Task(it), _| it;
+    AskConsent => (), |Reply::Done(()), _| ();
+    DecideConsent => Arc<Consent>, |Reply::Consent(it), _| it;
+    EndConnection => Arc<Connection>, |Reply::Connection(it), _| it;
+    EndLeft => (), |Reply::Done(()), _| ();
+    ExchangeCode => Grant, |Reply::Granted(it), _| *it;
+    RefreshTokens => Grant, |Reply::Granted(it), _| *it;
+    RegisterClient => Arc<OAuthClient>, |Reply::OAuthClient(it), _| it;
+    RevokeOAuth => (), |Reply::Done(()), _| ();
     ApproveApplication => Option<Approved>, |Reply::Approved(it), _| *it;
     CreateApplication => Arc<Application>, |Reply::Application(it), _| it;
     DenyApplication => Arc<Application>, |Reply::Application(it), _| it;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::command::{Command, EndApproval, Operation, RecordRevoked, Reply, Wake};
 use crate::refusal::Refusal;
+use crate::rules::connect::end::EndLeft;
 use crate::rules::evidence::sequence::Sequence;
 use crate::rules::evidence::sweep::{SweepClosed, SweepJobs, SweepOld};
 use crate::rules::gate::freeze::FollowStop;
@@ -278,6 +279,7 @@ pub fn followed_by(found: &Found) -> Vec<Follow> {
         }
         Some(Record::Principal(left)) => {
             let ranges = [
+                Range::all(Index::ConnectionsBy, left.id.bits(), TICK_MAX),
                 Range::all(Index::AgentsFor, left.id.bits(), TICK_MAX),
                 Range::all(Index::KeysOf, left.workspace.bits(), TICK_MAX),
             ];
@@ -377,6 +379,7 @@ fn after_stop(found: &Found) -> Option<Command> {
 
 fn after_leave(found: &Found, left: PrincipalId) -> Option<Command> {
     match &found.row.record {
+        Some(Record::Connection(it)) => Some(EndLeft { connection: it.id, left }.into()),
         Some(Record::Agent(agent)) => Some(PassAgent { agent: agent.id, left }.into()),
         Some(Record::Credential(key)) if key.binding.principal == left && key.revoked_at.is_none() => {
             Some(EndKey { credential: key.id, left }.into())

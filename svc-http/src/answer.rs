@@ -12,7 +12,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{Either, Full};
 use serde::Serialize;
 use svc_core::rate::Standing;
-use svc_core::refusal::{AttemptedModel, Refusal, RelaxationText};
+use svc_core::refusal::{AttemptedModel, Kind, Refusal, RelaxationText};
 
 use crate::headers::X_REQUEST_ID;
 use crate::routes::Shape;
@@ -134,6 +134,8 @@ pub struct Reply {
     pub shape: Shape,
     /// What a 401 names in `www-authenticate`.
     pub scheme: &'static str,
+    /// The same on routes that speak MCP, where it says where the way in is described.
+    pub challenge: Option<String>,
     /// Where the caller's rate stands, on routes that have one.
     pub standing: Option<Standing>,
     /// The `allow` header of a 405.
@@ -183,6 +185,12 @@ impl Reply {
         response
     }
 
+    fn challenge(&self, refusal: &Refusal) -> HeaderValue {
+        let Some(way_in) = &self.challenge else { return HeaderValue::from_static(self.scheme) };
+        let error = if refusal.kind() == Kind::InvalidApiKey { ", error=\"invalid_token\"" } else { "" };
+        HeaderValue::from_str(&format!("{way_in}{error}")).unwrap_or_else(|_| HeaderValue::from_static(self.scheme))
+    }
+
     /// The response for a refusal. `docs` is the address of the page of errors, up to the `#`.
     #[must_use]
     pub fn refuse(&self, refusal: &Refusal, docs: &str) -> Response<Sent> {
@@ -194,7 +202,7 @@ impl Reply {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(self.scheme));
+            headers.insert(WWW_AUTHENTICATE, self.challenge(refusal));
         }
         let scope = refusal.call().and_then(|it| it.budget.as_ref()).map(|it| HeaderValue::from_str(&it.scope));
         if let Some(Ok(scope)) = scope {
@@ -245,11 +253,64 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
             .map(|them| them.iter().map(Attempted::of).collect()),
     };
     let envelope = match shape {
+        Shape::Flat => return flat_body(refusal, &error),
+        Shape::Rpc => return rpc_body(refusal, &error),
         Shape::Plain => Envelope { type_: None, error },
         Shape::Messages => Envelope { type_: Some("error"), error },
     };
     // Nothing in it can fail to be written: all of it is text.
     serde_json::to_vec(&envelope).unwrap_or_default()
+}
+
+/// An error as RFC 6749 part 5.2 has it, whose description has few characters to be written in.
+fn flat_body(refusal: &Refusal, error: &ErrorObject<'_>) -> Vec<u8> {
+    let plain = |it: char| if matches!(it, ' '..='~') && it != '"' && it != '\\' { it } else { '\'' };
+    let told = Flat {
+        error: flat_type(refusal.kind()),
+        error_description: error.message.chars().map(plain).collect(),
+        request_id: error.request_id,
+        fix: error.fix,
+        docs: &error.docs,
+    };
+    serde_json::to_vec(&told).unwrap_or_default()
+}
+
+/// The word of RFC 6749 and 7591 for a refusal.
+const fn flat_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::InvalidJson | Kind::BodyTooLarge => "invalid_request",
+        Kind::RateLimited | Kind::NotReady => "temporarily_unavailable",
+        Kind::Internal => "server_error",
+        Kind::Forbidden | Kind::Csrf | Kind::Unauthenticated => "access_denied",
+        _ => kind.row().type_,
+    }
+}
+
+#[derive(Serialize)]
+struct Flat<'a> {
+    error: &'static str,
+    error_description: String,
+    #[serde(rename = "requestId")]
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<&'static str>,
+    docs: &'a str,
+}
+
+/// An error as JSON-RPC 2.0 has it, to a request whose id is not known.
+fn rpc_body(refusal: &Refusal, error: &ErrorObject<'_>) -> Vec<u8> {
+    let code = match refusal.kind() {
+        Kind::InvalidJson => -32_700,
+        Kind::InvalidRequest | Kind::BodyTooLarge => -32_600,
+        // Codes of one's own stand outside what the protocol keeps for itself.
+        _ => i32::from(refusal.status()),
+    };
+    let body = serde_json::json!({
+        "jsonrpc": "2.0",
+        "id": null,
+        "error": { "code": code, "message": error.message, "data": error },
+    });
+    serde_json::to_vec(&body).unwrap_or_default()
 }
 
 #[derive(Serialize)]

@@ -54,6 +54,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// What is logged, and how.
     pub log: LogConfig,
+    /// Redirect URIs of OAuth clients that are admitted besides https and loopback, byte for byte (`oauth.allowRedirects`).
+    pub allow_redirects: Vec<Box<str>>,
     /// How much workspaces may have, by their plan.
     pub plans: Plans,
     /// The address that metrics are served on; `None` where they are not.
@@ -84,6 +86,8 @@ pub struct Limits {
     pub token_per_minute: u32,
     /// Requests a minute of one address on the routes of signing in.
     pub sign_in_per_minute: u32,
+    /// Requests a minute of one address on the OAuth endpoints; one client has a fifth of it at the token endpoint.
+    pub oauth_per_minute: u32,
     /// Bytes of a request body.
     pub body_bytes: usize,
     /// Bytes of a request body of model traffic.
@@ -226,6 +230,7 @@ impl Default for Config {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log: LogConfig::default(),
+            allow_redirects: Vec::new(),
             plans: Plans::default(),
             metrics: None,
             allow_private_callbacks: false,
@@ -241,6 +246,7 @@ impl Default for Limits {
             gateway_per_minute: 1_200,
             token_per_minute: 600,
             sign_in_per_minute: 30,
+            oauth_per_minute: 300,
             body_bytes: 1 << 20,
             model_body_bytes: 32 << 20,
             billing_body_bytes: 8 << 20,

@@ -9,6 +9,7 @@
 
 mod call;
 pub(crate) mod dial;
+mod fetch;
 mod queue;
 mod resolve;
 mod trust;

@@ -163,6 +163,9 @@ pub(crate) async fn dispatch<S: Service>(
         | Op::Integrations(_)
         | Op::Me(_)
         | Op::SignIn(_)
+        | Op::OAuth(_)
+        | Op::Connections(_)
+        | Op::Mcp(_)
         | Op::Drills(_)
         | Op::Stops(_) => service.family(caller, call).await,
     }

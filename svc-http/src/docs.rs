@@ -125,8 +125,9 @@ fn push_route(html: &mut String, route: &Route) {
         Limit::Unlimited => None,
         Limit::Gate => Some("agent"),
         Limit::Key => Some("key"),
+        Limit::OAuthClient => Some("client"),
         Limit::Token => Some("token"),
-        Limit::Verify | Limit::SignIn => Some("address"),
+        Limit::Verify | Limit::SignIn | Limit::OAuth => Some("address"),
     };
     if let Some(counted) = counted {
         let _ = writeln!(
@@ -253,7 +254,7 @@ fn anchor(route: &Route) -> String {
 }
 
 /// Text for a page: backticks become code.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let mut html = String::new();
     for (place, part) in text.split('`').enumerate() {

@@ -94,6 +94,10 @@ pub struct Site {
 pub const HOST_COOKIE: &str = "__Host-sid";
 /// The cookie of a session on a local http server.
 pub const LOCAL_COOKIE: &str = "sid";
+/// The cookie of a form on https.
+const HOST_FORM_COOKIE: &str = "__Host-form";
+/// The cookie of a form on a local http server.
+const LOCAL_FORM_COOKIE: &str = "form";
 /// The header that a console write carries.
 pub const X_SVC_CSRF: HeaderName = HeaderName::from_static("x-svc-csrf");
 /// Names by which a loopback server is reached besides its own.
@@ -131,14 +135,44 @@ impl Site {
         format!("{}={sid}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}", self.cookie_name())
     }
 
+    /// The `set-cookie` value that a form of this server comes with, or its end where `token` is empty.
+    #[must_use]
+    pub fn set_form_cookie(&self, token: &str, seconds: i64) -> String {
+        let (name, secure) = if self.is_https { (HOST_FORM_COOKIE, "; Secure") } else { (LOCAL_FORM_COOKIE, "") };
+        format!("{name}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
+    }
+
+    /// The cookie that a form of this server came with.
+    #[must_use]
+    pub fn form_token<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        self.cookie(headers, HOST_FORM_COOKIE, LOCAL_FORM_COOKIE)
+    }
+
+    /// Whether a form came from this deployment's own pages: a browser names the origin of every form that it posts.
+    #[must_use]
+    pub fn is_own_form(&self, headers: &HeaderMap) -> bool {
+        let origin = single(headers, &ORIGIN).ok().flatten().and_then(|it| it.to_str().ok());
+        origin.is_some_and(|it| self.is_own_origin(it))
+    }
+
+    /// Whether a page of another origin has sent a request: browsers name theirs, other clients none.
+    #[must_use]
+    pub fn is_foreign(&self, headers: &HeaderMap) -> bool {
+        headers.contains_key(ORIGIN) && !self.is_own_form(headers)
+    }
+
     /// The session's cookie, where exactly one was sent: `__Host-sid`, or on a local http server either name.
     #[must_use]
     pub fn session<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        self.cookie(headers, HOST_COOKIE, LOCAL_COOKIE)
+    }
+
+    fn cookie<'a>(&self, headers: &'a HeaderMap, host: &str, local: &str) -> Option<&'a str> {
         let mut found = None;
         for line in headers.get_all(COOKIE) {
             for pair in line.to_str().ok()?.split(';') {
                 let Some((name, value)) = pair.trim().split_once('=') else { continue };
-                let counts = name == HOST_COOKIE || (name == LOCAL_COOKIE && !self.is_https);
+                let counts = name == host || (name == local && !self.is_https);
                 match found {
                     _ if !counts || value.is_empty() => {}
                     Some(other) if other != value => return None,

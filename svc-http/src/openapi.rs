@@ -52,10 +52,10 @@ fn operation(route: &Route) -> Value {
         operation.insert("parameters".to_owned(), Value::Array(parameters));
     }
     if let Some(schema) = route.request {
-        operation.insert(
-            "requestBody".to_owned(),
-            json!({ "required": true, "content": { "application/json": { "schema": reference(schema) } } }),
-        );
+        operation.insert("requestBody".to_owned(), {
+            let kind = if route.takes_form() { "application/x-www-form-urlencoded" } else { "application/json" };
+            json!({ "required": true, "content": { kind: { "schema": reference(schema) } } })
+        });
     }
     operation.insert("responses".to_owned(), Value::Object(responses(route)));
     Value::Object(operation)
@@ -95,6 +95,8 @@ fn responses(route: &Route) -> Map<String, Value> {
         let content = match route.content {
             // What waits for a second owner is answered by the approval alone; what is removed by nothing.
             _ if *status == 204 => json!({}),
+            // A notification is answered with nothing.
+            Content::Json("McpAnswer") if *status == 202 => json!({}),
             Content::Json("Member") if *status == 202 => {
                 json!({ "application/json": { "schema": reference("PendingMember") } })
             }
@@ -129,13 +131,26 @@ fn responses(route: &Route) -> Map<String, Value> {
         }
         responses.insert(
             status.to_string(),
-            json!({ "description": types.join(", "), "headers": headers, "content": { "application/json": { "schema": error_schema(route, &types) } } }),
+            json!({ "description": types.join(", "), "headers": headers, "content": error_content(route, &types) }),
         );
     }
     responses
 }
 
+/// What is wrong is told in a page where a page was asked for.
+fn error_content(route: &Route, types: &[&str]) -> Value {
+    if route.shape == Shape::Flat && route.content == Content::Html {
+        return json!({ "text/html": { "schema": { "type": "string" } } });
+    }
+    json!({ "application/json": { "schema": error_schema(route, types) } })
+}
+
 fn error_schema(route: &Route, types: &[&str]) -> Value {
+    match route.shape {
+        Shape::Flat => return reference("OAuthError"),
+        Shape::Rpc => return reference("McpError"),
+        Shape::Plain | Shape::Messages => {}
+    }
     let mut schema = json!({ "allOf": [reference("Error"), { "properties": { "error": { "properties": { "type": { "enum": types } } } } }] });
     if let (Shape::Messages, Some(members)) = (route.shape, schema.as_object_mut()) {
         members.insert("properties".to_owned(), json!({ "type": { "const": "error" } }));

@@ -8,14 +8,17 @@ mod agents;
 mod applications;
 mod approvals;
 mod budgets;
+mod connections;
 mod drills;
 mod events;
 mod evidence;
 mod gate;
 mod gateway;
 mod integrations;
+mod mcp;
 mod me;
 mod members;
+mod oauth;
 mod reports;
 mod routing;
 mod settings;
@@ -46,6 +49,7 @@ use svc_store::{Gate, StoreError};
 
 pub use self::gate::Known;
 pub(crate) use self::gateway::RunningCalls;
+pub(crate) use self::oauth::Documents;
 use crate::answer::Answer;
 use crate::deliver::{SystemResolver, Trust};
 use crate::dispatch::{Call, Service, Shown};
@@ -55,6 +59,7 @@ use crate::keys::Keys;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::passwords::Passwords;
+use crate::rate_limit::{RateLimiter, Rates};
 use crate::routes::{Auth, Op};
 use crate::seen::Seen;
 use crate::telemetry::Telemetry;
@@ -92,6 +97,12 @@ pub struct GateService {
     site: Site,
     passwords: Passwords,
     wrong: WrongSignIns,
+    /// Redirect URIs that the operator admits beside https and loopback.
+    pub allow_redirects: Vec<Box<str>>,
+    /// How often a client may call the token endpoint.
+    pub oauth_clients: RateLimiter,
+    /// Clients that are known by the address of their metadata.
+    pub(crate) documents: Arc<Documents>,
 }
 
 /// Who calls, by the one credential that the route takes.
@@ -196,6 +207,9 @@ impl GateService {
             site: Site::of(base_url),
             passwords: Passwords::default(),
             wrong: WrongSignIns::default(),
+            allow_redirects: Vec::new(),
+            oauth_clients: RateLimiter::new(Rates::default()),
+            documents: Arc::default(),
         }
     }
 
@@ -245,7 +259,7 @@ impl Service for GateService {
         }
         let digest = Digest::of(shown.credential);
         let binding = self.gate.known_binding(&digest)?;
-        self.seen.note(binding.key.bits(), self.gate.now());
+        self.seen.note(binding.counts_as().bits(), self.gate.now());
         if shown.auth == Auth::Payer {
             return Some(Caller::Payer(CallKey { row: Credential::id_of(&digest), binding }));
         }
@@ -260,13 +274,13 @@ impl Service for GateService {
                 let binding = self.read(|scope| check_key(scope, &digest))?;
                 // Remembered only now, so that a stranger's guesses fill no memory.
                 self.gate.binding(&digest).map_err(refusal)?;
-                self.seen.note(binding.key.bits(), self.gate.now());
+                self.seen.note(binding.counts_as().bits(), self.gate.now());
                 Ok(Caller::Agent(Known { caller: AgentCaller::of(&binding)?, digest }))
             }
             Auth::Payer => {
                 // Remembered only where there is one, so that a stranger's guesses fill no memory.
                 let binding = self.gate.binding(&digest).map_err(refusal)?.ok_or_else(Refusal::invalid_api_key)?;
-                self.seen.note(binding.key.bits(), self.gate.now());
+                self.seen.note(binding.counts_as().bits(), self.gate.now());
                 Ok(Caller::Payer(CallKey { row: Credential::id_of(&digest), binding }))
             }
             Auth::Workspace | Auth::WorkspaceAdmin => {
@@ -304,7 +318,7 @@ impl Service for GateService {
         match caller {
             Caller::Agent(it) => it.caller.agent.bits(),
             Caller::Key(it) => it.key.bits(),
-            Caller::Payer(it) => it.binding.key.bits(),
+            Caller::Payer(it) => it.binding.counts_as().bits(),
             Caller::Token(it) => it.token.bits(),
             Caller::Session(it) => it.account.id.bits(),
             Caller::Member(it) => it.person.account.bits(),
@@ -373,6 +387,9 @@ impl Service for GateService {
             Op::Members(op) => members::answer(self, op, &known?, &call).await,
             Op::Me(op) => me::answer(self, op, &known?, &call).await,
             Op::SignIn(op) => sign_in::answer(self, op, &call).await,
+            Op::OAuth(op) => oauth::answer(self, op, &call).await,
+            Op::Connections(op) => connections::answer(self, op, &known?, &call).await,
+            Op::Mcp(op) => mcp::answer(self, op, known?, call).await,
             Op::Authorize
             | Op::ReadAction
             | Op::RegisterCallback

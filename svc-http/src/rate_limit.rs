@@ -26,6 +26,8 @@ pub struct Rates {
     pub token: u32,
     /// `limits.signInPerMinute`.
     pub sign_in: u32,
+    /// `limits.oauthPerMinute`.
+    pub oauth: u32,
 }
 
 impl Rates {
@@ -38,8 +40,15 @@ impl Rates {
             key: limits.gateway_per_minute,
             token: limits.token_per_minute,
             sign_in: limits.sign_in_per_minute,
+            oauth: limits.oauth_per_minute,
         }
     }
+}
+
+/// What one client may of what an address may: several clients share one.
+const fn per_client(per_address: u32) -> u32 {
+    let part = per_address / 5;
+    if part == 0 { 1 } else { part }
 }
 
 impl Default for Rates {
@@ -122,6 +131,8 @@ impl RateLimiter {
             Limit::Key => Some(self.rates.key),
             Limit::Token => Some(self.rates.token),
             Limit::SignIn => Some(self.rates.sign_in),
+            Limit::OAuth => Some(self.rates.oauth),
+            Limit::OAuthClient => Some(per_client(self.rates.oauth)),
         }
     }
 
@@ -140,7 +151,7 @@ impl RateLimiter {
 mod tests {
     use super::*;
 
-    const RATES: Rates = Rates { gate: 2, verify: 1, key: 1, token: 1, sign_in: 1 };
+    const RATES: Rates = Rates { gate: 2, verify: 1, key: 1, token: 1, sign_in: 1, oauth: 1 };
 
     /// Callers and classes have buckets of their own.
     #[test]

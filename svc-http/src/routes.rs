@@ -10,14 +10,17 @@ mod agents;
 mod applications;
 mod approvals;
 mod budgets;
+mod connections;
 mod drills;
 mod events;
 mod evidence;
 mod gate;
 mod gateway;
 mod integrations;
+mod mcp;
 mod me;
 mod members;
+mod oauth;
 mod reports;
 mod routing;
 mod settings;
@@ -34,13 +37,16 @@ pub use agents::AgentsOp;
 pub use applications::ApplicationsOp;
 pub use approvals::ApprovalsOp;
 pub use budgets::BudgetsOp;
+pub use connections::ConnectionsOp;
 pub use drills::DrillsOp;
 pub use events::EventsOp;
 pub use evidence::EvidenceOp;
 pub use gateway::GatewayOp;
 pub use integrations::IntegrationsOp;
+pub use mcp::McpOp;
 pub use me::MeOp;
 pub use members::MembersOp;
+pub use oauth::OAuthOp;
 pub use reports::ReportsOp;
 pub use routing::RoutingOp;
 pub use settings::SettingsOp;
@@ -110,6 +116,12 @@ pub enum Op {
     Me(MeOp),
     /// Signing in.
     SignIn(SignInOp),
+    /// OAuth 2.1.
+    OAuth(OAuthOp),
+    /// Clients that act as agents.
+    Connections(ConnectionsOp),
+    /// The MCP server.
+    Mcp(McpOp),
 }
 
 /// Who may call a route. Exactly one kind of credential is read; any other is treated as not sent.
@@ -149,6 +161,10 @@ pub enum Limit {
     Token,
     /// `limits.signInPerMinute`, per address.
     SignIn,
+    /// `limits.oauthPerMinute`, per address.
+    OAuth,
+    /// A fifth of `limits.oauthPerMinute`, per client.
+    OAuthClient,
 }
 
 /// The envelope of errors.
@@ -158,6 +174,10 @@ pub enum Shape {
     Plain,
     /// `{ "type": "error", "error": { … } }`, as messages-shaped clients expect.
     Messages,
+    /// `{ "error": "…", "error_description": "…" }`, as RFC 6749 and 7591 have it.
+    Flat,
+    /// A JSON-RPC 2.0 answer.
+    Rpc,
 }
 
 /// How large a body may be.
@@ -230,6 +250,25 @@ impl Route {
         self.path.starts_with("/api/")
     }
 
+    /// Whether it is answered to the deployment's own host alone (CONTRACT part 10).
+    #[must_use]
+    pub fn is_own_host(&self) -> bool {
+        let own = ["/api/", "/oauth/", "/mcp/"];
+        own.iter().any(|it| self.path.starts_with(it)) || matches!(self.path, "/mcp" | "/sign-in")
+    }
+
+    /// Whether it speaks MCP: a page of another origin may not.
+    #[must_use]
+    pub fn is_mcp(&self) -> bool {
+        self.shape == Shape::Rpc
+    }
+
+    /// Whether its body is a form.
+    #[must_use]
+    pub fn takes_form(&self) -> bool {
+        self.shape == Shape::Flat && self.path != "/oauth/register"
+    }
+
     /// Whether it changes something.
     #[must_use]
     pub fn is_write(&self) -> bool {
@@ -250,7 +289,7 @@ impl Route {
     #[must_use]
     pub fn may_refuse(&self, kind: Kind) -> bool {
         EVERYWHERE.contains(&kind)
-            || (self.is_console() && kind == Kind::Forbidden)
+            || (self.is_own_host() && kind == Kind::Forbidden)
             || (self.is_console() && self.is_write() && kind == Kind::Csrf)
             || self.refusals.contains(&kind)
             || (self.request.is_some() && kind == Kind::InvalidJson)
@@ -314,6 +353,9 @@ pub const TABLES: &[&[Route]] = &[
     stops::ROUTES,
     drills::ROUTES,
     sign_in::ROUTES,
+    oauth::ROUTES,
+    connections::ROUTES,
+    mcp::ROUTES,
 ];
 
 /// Every route of this server, in the order of documentation.

@@ -13,6 +13,7 @@ mod evidence;
 mod gateway;
 mod integrations;
 mod members;
+mod oauth;
 mod people;
 mod routing;
 mod stops;
@@ -59,6 +60,7 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(gateway::all())
         .chain(drills::all())
         .chain(routing::all())
+        .chain(oauth::all())
         .chain(people::all());
     schemas.map(|(name, schema)| (name.to_owned(), schema)).collect()
 }

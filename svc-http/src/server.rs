@@ -27,7 +27,8 @@ use crate::config::{BaseUrl, Config};
 use crate::deliver::{Caller, Deliveries, Resolve, SystemResolver, Trust};
 use crate::live::Live;
 use crate::metrics::{self, Metrics};
-use crate::ops::{GateService, RunningCalls};
+use crate::ops::{Documents, GateService, RunningCalls};
+use crate::rate_limit::{RateLimiter, Rates};
 use crate::serve::serve;
 use crate::shell::{Settings, Shell};
 use crate::telemetry::Telemetry;
@@ -48,6 +49,7 @@ pub struct Server {
     metrics: Arc<Metrics>,
     telemetry: Arc<Telemetry>,
     metrics_listener: Option<net::TcpListener>,
+    documents: Arc<Documents>,
 }
 
 impl Server {
@@ -80,6 +82,8 @@ impl Server {
         service.plans = config.plans;
         service.telemetry = Arc::new(Telemetry::from_environment()?);
         let telemetry = Arc::clone(&service.telemetry);
+        service.allow_redirects.clone_from(&config.allow_redirects);
+        service.oauth_clients = RateLimiter::new(Rates::of(&config.limits));
         let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver);
         let upstreams = Upstreams::new(
             config.outbound.allow.clone(),
@@ -91,6 +95,7 @@ impl Server {
         );
         service.upstreams = upstreams.clone();
         let (live, running) = (Arc::clone(&service.live), Arc::clone(&service.running));
+        let documents = Arc::clone(&service.documents);
         let metrics = Arc::clone(&service.metrics);
         let metrics_listener = config.metrics.map(listen_for_metrics).transpose()?;
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
@@ -108,6 +113,7 @@ impl Server {
             metrics,
             metrics_listener,
             telemetry,
+            documents,
         })
     }
 
@@ -142,7 +148,10 @@ impl Server {
             tokio::spawn(metrics::serve(listener, self.metrics, self.gate.clone(), running))
         });
         let watched = tokio::spawn(self.running.watch(self.gate.clone(), self.gate.changes()));
-        let caller = Caller::new(self.guard, self.listener.local_addr().ok(), self.resolver, self.trust);
+        let own = self.listener.local_addr().ok();
+        let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
+        self.documents.read_with(reader);
+        let caller = Caller::new(self.guard, own, self.resolver, self.trust);
         let deliveries = Deliveries::start(self.gate.clone(), caller);
         let (quiet, patience) = (deliveries.stopper(), self.shell.settings().drain_time);
         serve(self.listener, self.shell, async {

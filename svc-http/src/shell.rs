@@ -148,6 +148,7 @@ impl<S: Service> Shell<S> {
             trace: Trace::of(&parts.headers),
             shape: Shape::Plain,
             scheme: "Bearer",
+            challenge: None,
             standing: None,
             allow: None,
             head: parts.method == http::Method::HEAD,
@@ -190,9 +191,8 @@ impl<S: Service> Shell<S> {
         let Matched { route, params, .. } = self.find(&parts, address, reply)?;
         reply.shape = route.shape;
         reply.route = Some(route.path);
-        if route.is_console() {
-            reply.scheme = "Session";
-            self.is_from_console(route, &parts)?;
+        if route.is_own_host() {
+            self.is_own_host(route, &parts, reply)?;
         }
         let workspace = route.params().zip(&params).find(|(name, _)| *name == "wid");
         let workspace = workspace.and_then(|(_, place)| parts.uri.path().get(place.clone()));
@@ -244,13 +244,27 @@ impl<S: Service> Shell<S> {
         })
     }
 
-    /// Whether a request of the console's interface came to this deployment's own host and, where it writes, from its own
-    /// pages.
-    fn is_from_console(&self, route: &'static Route, parts: &Parts) -> Result<(), Refusal> {
-        if !self.site.is_own_host(&parts.headers, parts.uri.authority().map(|it| it.as_str())) {
-            return Err(Refusal::forbidden("the console is answered at the deployment's own address alone"));
+    /// Whether a request of the console's interface, of OAuth or of MCP came to this deployment's own host and, where it writes
+    /// in the console or speaks MCP from a page, from its own pages.
+    fn is_own_host(&self, route: &'static Route, parts: &Parts, reply: &mut Reply) -> Result<(), Refusal> {
+        if route.is_console() {
+            reply.scheme = "Session";
         }
-        if route.is_write() && !self.site.is_own_write(&parts.headers) {
+        if route.takes_form() {
+            reply.scheme = "Basic";
+        }
+        if route.is_mcp() {
+            let (base, path) = (&self.settings.base_url, parts.uri.path());
+            let place = format!("{base}/.well-known/oauth-protected-resource{path}");
+            reply.challenge = Some(format!("Bearer resource_metadata=\"{place}\", scope=\"svc:agent\""));
+        }
+        if !self.site.is_own_host(&parts.headers, parts.uri.authority().map(|it| it.as_str())) {
+            return Err(Refusal::forbidden("this is answered at the deployment's own address alone"));
+        }
+        if route.is_mcp() && self.site.is_foreign(&parts.headers) {
+            return Err(Refusal::forbidden("pages of another origin are not answered"));
+        }
+        if route.is_console() && route.is_write() && !self.site.is_own_write(&parts.headers) {
             return Err(Refusal::csrf());
         }
         Ok(())

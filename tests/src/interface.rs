@@ -32,7 +32,11 @@ pub fn document() -> &'static Value {
 pub fn check(method: &str, path: &str, got: &Got) {
     check_headers(path, got);
     if got.status >= 400 && method != "HEAD" {
-        check_error(path, got);
+        match shape(path) {
+            Shape::Usual => check_error(path, got),
+            Shape::Flat => check_flat(got),
+            Shape::Rpc => check_rpc(got),
+        }
     }
     let Some(template) = template(path) else {
         assert_eq!((got.status, method == "HEAD" || got.kind() == "route_not_found"), (404, true), "{got:?}");
@@ -64,6 +68,55 @@ fn check_members(place: &str, schema: &Value, body: &Value) {
     for member in body.as_object().into_iter().flat_map(|it| it.keys()) {
         assert!(known.contains_key(member), "{place}: the document does not name `{member}`");
     }
+}
+
+/// How the errors of a path look.
+enum Shape {
+    Usual,
+    Flat,
+    Rpc,
+}
+
+fn shape(path: &str) -> Shape {
+    match path.split('?').next().unwrap_or_default() {
+        "/mcp" => Shape::Rpc,
+        "/sign-in" => Shape::Flat,
+        _ if path.starts_with("/oauth/") => Shape::Flat,
+        _ => Shape::Usual,
+    }
+}
+
+/// An error as RFC 6749 has it; where a page was asked for, a page.
+fn check_flat(got: &Got) {
+    if got.status == 405 || got.header("content-type").is_some_and(|it| it.starts_with("text/html")) {
+        return;
+    }
+    let body = got.json();
+    let kind = body["error"].as_str().expect("a word");
+    assert_eq!(body["requestId"].as_str(), got.header("x-request-id"), "{body}");
+    let described = body["error_description"].as_str().expect("a description");
+    let plain = |it: u8| matches!(it, b' '..=b'~') && it != b'"' && it != b'\\';
+    assert!(!described.is_empty() && described.bytes().all(plain), "{body}");
+    assert!(body["docs"].as_str().is_some_and(|it| it.contains("/docs/errors#")), "{body}");
+    assert!(got.status >= 500 || body["fix"].as_str().is_some_and(|it| it.ends_with('.')), "{body}");
+    assert_eq!(got.header("www-authenticate"), (got.status == 401).then_some("Basic"), "{kind}: {got:?}");
+    assert_eq!(got.header("retry-after").is_some(), matches!(got.status, 429 | 503), "{got:?}");
+}
+
+/// An error as JSON-RPC 2.0 has it.
+fn check_rpc(got: &Got) {
+    if got.status == 405 {
+        return;
+    }
+    let body = got.json();
+    assert_eq!((body["jsonrpc"].as_str(), body.get("id").is_some()), (Some("2.0"), true), "{body}");
+    let data = &body["error"]["data"];
+    assert!(body["error"]["code"].is_i64() && data["type"].is_string(), "{body}");
+    assert_eq!(data["requestId"].as_str(), got.header("x-request-id"), "{body}");
+    assert!(data["docs"].as_str().is_some_and(|it| it.contains("/docs/errors#")), "{body}");
+    assert!(got.status >= 500 || data["fix"].as_str().is_some_and(|it| it.ends_with('.')), "{body}");
+    let challenge = got.header("www-authenticate");
+    assert_eq!(challenge.is_some_and(|it| it.starts_with("Bearer resource_metadata=")), got.status == 401, "{got:?}");
 }
 
 fn check_headers(path: &str, got: &Got) {

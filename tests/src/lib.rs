@@ -12,6 +12,7 @@ pub mod desk;
 pub mod evidence;
 pub mod explore;
 pub mod interface;
+pub mod oauth;
 pub mod people;
 pub mod play;
 pub mod program;

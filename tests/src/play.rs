@@ -318,7 +318,11 @@ impl Cast {
             | Reply::Stopped(_)
             | Reply::Tested(_)
             | Reply::Done(()) => {}
-            Reply::Admission(_)
+            Reply::Connection(_)
+            | Reply::Consent(_)
+            | Reply::Granted(_)
+            | Reply::OAuthClient(_)
+            | Reply::Admission(_)
             | Reply::Retried(_)
             | Reply::Finished(_)
             | Reply::Task(_)

@@ -67,7 +67,7 @@ impl Default for Plan {
         let mut config = Config::default();
         (config.limits.gate_per_minute, config.limits.verify_per_minute) = (1_000_000, 1_000_000);
         (config.limits.gateway_per_minute, config.limits.token_per_minute) = (1_000_000, 1_000_000);
-        config.limits.sign_in_per_minute = 1_000_000;
+        (config.limits.sign_in_per_minute, config.limits.oauth_per_minute) = (1_000_000, 1_000_000);
         let (clock, memory) = (FakeClock::default(), MemoryStore::new());
         let witness = Witness::default();
         Self { settings, config, directory: None, clock, names: None, bundle_max: None, witness, memory }

@@ -31,7 +31,8 @@ fn prefix(name: &str) -> &str {
     match name {
         "id" | "act" => "act",
         "aid" => "agt",
-        "prp" | "mnd" | "apv" | "hld" | "app" | "int" | "dlv" | "drl" | "evd" | "stk" | "key" | "ses" | "team" => name,
+        "con" | "prp" | "mnd" | "apv" | "hld" | "app" | "int" | "dlv" | "drl" | "evd" | "stk" | "key" | "ses"
+        | "team" => name,
         other => other,
     }
 }

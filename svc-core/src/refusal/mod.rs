@@ -129,6 +129,11 @@ impl Refusal {
         Self::plain(Kind::AgentNotFound).with(|it| it.agent_id = Some(agent_id.to_string().into()))
     }
 
+    /// A refusal of the OAuth endpoints; `why` says what is wrong.
+    pub fn oauth(kind: Kind, why: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, message: why.into(), detail: None }
+    }
+
     /// 403: this caller may not do that; `why` says what.
     pub fn forbidden(why: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: Kind::Forbidden, message: why.into(), detail: None }

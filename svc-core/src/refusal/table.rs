@@ -105,6 +105,19 @@ refusals! {
     /// The provider could not process a well-formed request.
     UpstreamUnprocessable = 422 "upstream_rejected", "the provider could not process the request", fix "Correct the request as the provider's message says.";
 
+    // OAuth: flat, as RFC 6749 and 7591 have them.
+    AccessDenied = 403 "access_denied", "the person said no", fix "Ask the person again only where they want it.";
+    InvalidClient = 401 "invalid_client", "the client is unknown or did not show who it is", fix "Register the client, and send its id and secret as it registered.";
+    InvalidClientMetadata = 400 "invalid_client_metadata", "the client's metadata is malformed", fix "Correct what the description names and send it again.";
+    InvalidGrant = 400 "invalid_grant", "the code or refresh token is not in force", fix "Have the person connect the client again.";
+    InvalidRedirectUri = 400 "invalid_redirect_uri", "a redirect URI is not one that may be sent to", fix "Name https URIs, or http on a loopback address, without fragment.";
+    InvalidScope = 400 "invalid_scope", "the scope is not one of this server", fix "Ask for `svc:agent` or for no scope.";
+    InvalidTarget = 400 "invalid_target", "the resource is not this server", fix "Name the resource as the protected-resource metadata does.";
+    TemporarilyUnavailable = 503 "temporarily_unavailable", "this server takes no more of these at the moment", fix "Ask again after as many seconds as `retry-after` says.";
+    UnauthorizedClient = 400 "unauthorized_client", "this client may not do that", fix "Use a client that registered for it.";
+    UnsupportedGrantType = 400 "unsupported_grant_type", "the grant is none of this server's", fix "Send `authorization_code` or `refresh_token`.";
+    UnsupportedResponseType = 400 "unsupported_response_type", "the response type is none of this server's", fix "Send `response_type=code`.";
+
     // Machine administration.
     InvalidToken = 401 "invalid_token", "the service token is unknown, revoked or not for this address", fix "Send a token that is in force, from an address it is pinned to.";
     TokenExpired = 401 "token_expired", "the service token has expired", fix "Have an owner make a new token.";
@@ -188,6 +201,7 @@ mod tests {
     }
 
     const INTERFACE: &str = "
+access_denied 403
 agent_key_required 403
 agent_not_found 403
 agent_stopped 403
@@ -206,11 +220,17 @@ invalid_amount 400
 invalid_api_key 401
 invalid_application 400
 invalid_budget 400
+invalid_client 401
+invalid_client_metadata 400
+invalid_grant 400
 invalid_json 400
 invalid_mandate 400
+invalid_redirect_uri 400
 invalid_request 400
+invalid_scope 400
 invalid_selector 400
 invalid_status 400
+invalid_target 400
 invalid_token 401
 invalid_upstream 400
 method_not_allowed 405
@@ -231,12 +251,16 @@ selection_changed 409
 sensitive_data_blocked 400
 separation_of_duties 403 409
 template_only 400
+temporarily_unavailable 503
 token_expired 401
 unauthenticated 401
+unauthorized_client 400
 unclassified_request 400
 unknown_task 404
 unknown_task_class 400
 unknown_template 400
+unsupported_grant_type 400
+unsupported_response_type 400
 upstream_failure 502
 upstream_rejected 400 413 422
 ";

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** a noun never names `Scope`, a store or a rule; its transitions are methods from one state to the next.
 
+pub mod connect;
 pub mod edge;
 pub mod evidence;
 pub mod gate;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::codec::{Encoded, Undecodable, read_body, write_body};
+use crate::state::connect::{AuthCode, ClientTally, Connection, Consent, OAuthClient, RefreshToken};
 use crate::state::edge::{Integration, IntegrationSlot, Job};
 use crate::state::evidence::{Chain, Disclosure, Entry, Tally, TallyId, Tile, TileId};
 use crate::state::gate::{
@@ -20,12 +21,12 @@ use crate::state::people::{
     ServiceToken, Session, SignInLink, SigningKey, SigningUse, Team, TokenName, TokenUse, Workspace,
 };
 use crate::value::digest::{
-    CellId, ContextKey, CredentialId, EmailUseId, PayeeId, PendingSignInId, RefusalKey, ReplayId, SessionDigest,
-    SessionKey, SignInLinkId, TaskKey, TemplateId, TokenNameId,
+    CellId, ClientTallyId, CodeId, ConsentId, ContextKey, CredentialId, EmailUseId, PayeeId, PendingSignInId,
+    RefreshId, RefusalKey, ReplayId, SessionDigest, SessionKey, SignInLinkId, TaskKey, TemplateId, TokenNameId,
 };
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BillingImportId, BudgetId, CallId, DeliveryId, DrillId,
-    EvidenceId, HoldId, MandateVersionId, PrincipalId, TeamId, TokenId, UpstreamId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BillingImportId, BudgetId, CallId, ClientId, ConnectionId,
+    DeliveryId, DrillId, EvidenceId, HoldId, MandateVersionId, PrincipalId, TeamId, TokenId, UpstreamId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, RowId};
 
@@ -236,6 +237,18 @@ records! {
     TokenName(TokenNameId) by id, "token_name" [];
     /// What a secret's digest stands for.
     Credential(CredentialId) by id, "credential" [KeysOf];
+    /// An OAuth client that registered itself.
+    OAuthClient(ClientId) by id, "oauth_client" [Wake];
+    /// How many OAuth clients nobody has used.
+    ClientTally(ClientTallyId) by id, "client_tally" [];
+    /// What a person is asked about a client.
+    Consent(ConsentId) by id, "consent" [Wake];
+    /// An authorization code.
+    AuthCode(CodeId) by id, "auth_code" [Wake];
+    /// A client that acts as an agent.
+    Connection(ConnectionId) by id, "connection" [ConnectionsBy, ConnectionsOf];
+    /// A refresh token that was given.
+    RefreshToken(RefreshId) by id, "refresh_token", immutable [];
     /// A signing key, sealed.
     SigningKey(SigningUse) by id, "signing_key" [];
     /// What a member asks for that their role cannot do.

@@ -1,6 +1,7 @@
 //! Rows to fill a store with: of every table one with every member and one with as few as it can have, as this release
 //! stores them in format 1.
 
+mod connect;
 mod gateway;
 
 use std::sync::Arc;
@@ -99,6 +100,12 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::TokenUse => TOKEN_USE,
         Table::Drill => DRILL,
         Table::Credential => CREDENTIAL,
+        Table::OAuthClient => connect::OAUTH_CLIENT,
+        Table::ClientTally => connect::CLIENT_TALLY,
+        Table::Consent => connect::CONSENT,
+        Table::AuthCode => connect::AUTH_CODE,
+        Table::Connection => connect::CONNECTION,
+        Table::RefreshToken => connect::REFRESH_TOKEN,
         Table::SigningKey => SIGNING_KEY,
         Table::Application => APPLICATION,
         Table::Agent => AGENT,
@@ -222,7 +229,7 @@ const CREDENTIAL: [&str; 2] = [
     r#"{"id":"9f86d081884c7d659a2feaa0c55ad015","digest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg",
         "binding":{"key":"key_01K6FN0001000000000000000K","workspace":"wsp_01K6FN0001000000000000000A",
         "scope":{"agent":"agt_01K6FN0001000000000000000A"},"principal":"prp_01K6FN0001000000000000000P",
-        "team":"team_01K6FN0001000000000000000T","task_class":"code.review","task_class_open":true},"prefix":"ask_Zm9vYmFy",
+        "team":"team_01K6FN0001000000000000000T","task_class":"code.review","task_class_open":true,"connection":"con_01K6FN0001000000000000000C"},"prefix":"ask_Zm9vYmFy",
         "label":"laptop","created_by":{"key":"key_01K6FN0001000000000000000K"},
         "made_under":["00000000000000000000000000000001"],"created_at":1790847000000,
         "expires_at":1790847000001,"revoked_at":1790847000002}"#,
@@ -241,7 +248,7 @@ const AGENT: [&str; 2] = [
         "standing":{"frozen":{"at":1790847000000,"by":{"token":{"id":"stk_01K6FN0001000000000000000S","name":"soar"}},
         "reason":"drill","incident":"evd_01K6FN0001000000000000000E","hold":"hld_01K6FN0001000000000000000H","again":true,"unrecorded":true}},"epoch":4294967295,"stops":[1790847000000],
         "mandates":[{"id":"mnd_01K6FN0001000000000000000M","version":2,"paused":true,"expires_at":1790847000001}],
-        "keys":[{"id":"key_01K6FN0001000000000000000K","credential":"9f86d081884c7d659a2feaa0c55ad015","expires_at":1790847000001}],
+        "keys":[{"id":"key_01K6FN0001000000000000000K","via":{"connection":"con_01K6FN0001000000000000000C","person":"prp_01K6FN0001000000000000000P","since":1790847000000},"credential":"9f86d081884c7d659a2feaa0c55ad015","expires_at":1790847000001}],
         "created_by":{"person":"prp_01K6FN0001000000000000000P"},"created_at":1790847000000,"following":1790847000000,
         "canary":"drl_01K6FN0001000000000000000D"}"#,
     r#"{"id":"agt_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000B","principal":"prp_01K6FN0001000000000000000P",

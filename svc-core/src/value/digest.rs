@@ -171,6 +171,14 @@ digest_ids! {
     RefusalKey "refusal";
     /// A day's model traffic of one key, model and class.
     CellId "cell";
+    /// The one row that counts unused OAuth clients.
+    ClientTallyId "oauth clients";
+    /// A consent page: named by the digest of its token.
+    ConsentId "consent";
+    /// An authorization code: named by its digest.
+    CodeId "authorization code";
+    /// A refresh token: named by its digest.
+    RefreshId "refresh token";
     /// A signed-in session's row: named by the digest of its cookie.
     SessionDigest "sign-in";
 }

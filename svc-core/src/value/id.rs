@@ -166,6 +166,8 @@ ids! {
     ApplicationId "app_";
     /// A connection of an agent through OAuth.
     ConnectionId "con_";
+    /// An OAuth client that registered itself.
+    ClientId "mcp_";
     /// A drill.
     DrillId "drl_";
     /// An integration with something outside.
@@ -261,6 +263,7 @@ mod tests {
             (of::<TeamId>(), "team_"),
             (of::<ApplicationId>(), "app_"),
             (of::<ConnectionId>(), "con_"),
+            (of::<ClientId>(), "mcp_"),
             (of::<DrillId>(), "drl_"),
             (of::<IntegrationId>(), "int_"),
             (of::<RuleId>(), "sug_"),

@@ -22,6 +22,10 @@ pub enum Index {
     ApplicationsOf,
     /// Applications that a principal made, by id.
     ApplicationsBy,
+    /// Connections that a principal made and that have not ended, by id.
+    ConnectionsBy,
+    /// Connections of a workspace, by id.
+    ConnectionsOf,
     /// Approvals of a workspace, by id.
     ApprovalsOf,
     /// Approvals that an agent asked for, by id.
@@ -85,6 +89,8 @@ impl Index {
         Self::AgentsOf,
         Self::ApplicationsOf,
         Self::ApplicationsBy,
+        Self::ConnectionsBy,
+        Self::ConnectionsOf,
         Self::ApprovalsOf,
         Self::AskedOf,
         Self::AgentsUnder,
@@ -123,6 +129,8 @@ impl Index {
             Self::AgentsOf => "agents_of",
             Self::ApplicationsOf => "applications_of",
             Self::ApplicationsBy => "applications_by",
+            Self::ConnectionsBy => "connections_by",
+            Self::ConnectionsOf => "connections_of",
             Self::ApprovalsOf => "approvals_of",
             Self::AskedOf => "asked_of",
             Self::AgentsUnder => "agents_under",

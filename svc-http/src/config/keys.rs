@@ -140,6 +140,24 @@ pub const KEYS: &[Key] = &[
         config.limits.sign_in_per_minute = given.within(1, 1_000_000)?;
         Ok(())
     }),
+    key(
+        "limits.oauthPerMinute",
+        "300",
+        "requests a minute of one address on the OAuth endpoints; one client may send a fifth of it for tokens",
+        |config, given| {
+            config.limits.oauth_per_minute = given.within(1, 1_000_000)?;
+            Ok(())
+        },
+    ),
+    key(
+        "oauth.allowRedirects",
+        "[]",
+        "redirect URIs of OAuth clients that are admitted besides https and loopback, byte for byte",
+        |config, given| {
+            config.allow_redirects = given.texts.iter().map(|it| it.as_str().into()).collect();
+            Ok(())
+        },
+    ),
     key("limits.bodyBytes", "1048576", "bytes of a request body", |config, given| {
         config.limits.body_bytes = given.within(1_024, 33_554_432)?;
         Ok(())

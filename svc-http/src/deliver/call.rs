@@ -21,16 +21,16 @@ use super::resolve::Resolve;
 use super::trust::Trust;
 
 /// How long a call may take, from looking up the host to the head of the answer.
-const CALL_TIME: Duration = Duration::from_secs(10);
+pub(super) const CALL_TIME: Duration = Duration::from_secs(10);
 /// Bytes of an answer that are read.
-const ANSWER_MAX: usize = 64 * 1024;
+pub(super) const ANSWER_MAX: usize = 64 * 1024;
 /// Who calls.
-const AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
+pub(super) const AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
 
 /// Makes calls.
 #[derive(Debug)]
 pub struct Caller {
-    guard: Outbound,
+    pub(super) guard: Outbound,
     dial: Dial,
 }
 
@@ -59,9 +59,15 @@ impl Caller {
     }
 
     async fn exchange(&self, post: Post<'_>) -> Result<u16, Trouble> {
+        let (stream, url) = self.open(post.url).await?;
+        send(stream, &url, post).await
+    }
+
+    /// A connection to where `url` leads, and the URL read.
+    pub(super) async fn open(&self, url: &str) -> Result<(Io, Url), Trouble> {
         // What was let through when it was named is judged again: the server may be run in another way by now.
-        OutboundUrl::parse(post.url, &self.guard).map_err(|_| Trouble::Address)?;
-        let url = Url::parse(post.url).map_err(|_| Trouble::Address)?;
+        OutboundUrl::parse(url, &self.guard).map_err(|_| Trouble::Address)?;
+        let url = Url::parse(url).map_err(|_| Trouble::Address)?;
         let host = url.host().ok_or(Trouble::Address)?.to_owned();
         let port = url.port_or_known_default().ok_or(Trouble::Address)?;
         let place = Place {
@@ -77,22 +83,30 @@ impl Caller {
             DialError::Connect => Trouble::Connect,
             DialError::Tls => Trouble::Tls,
         })?;
-        send(stream, &url, post).await
+        Ok((stream, url))
+    }
+}
+
+/// Path and query, as a request names them.
+pub(super) fn path(url: &Url) -> String {
+    match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    }
+}
+
+/// The host, as a request names it.
+pub(super) fn host(url: &Url) -> String {
+    match url.port() {
+        Some(port) => format!("{}:{port}", url.host_str().unwrap_or_default()),
+        None => url.host_str().unwrap_or_default().to_owned(),
     }
 }
 
 /// Sends the request over a connection and reads the head of the answer.
 async fn send(stream: Io, url: &Url, post: Post<'_>) -> Result<u16, Trouble> {
-    let path = match url.query() {
-        Some(query) => format!("{}?{query}", url.path()),
-        None => url.path().to_owned(),
-    };
-    let host = match url.port() {
-        Some(port) => format!("{}:{port}", url.host_str().unwrap_or_default()),
-        None => url.host_str().unwrap_or_default().to_owned(),
-    };
-    let request = http::Request::post(path)
-        .header(HOST, host)
+    let request = http::Request::post(path(url))
+        .header(HOST, host(url))
         .header(USER_AGENT, AGENT)
         .header(CONTENT_TYPE, "application/json")
         .header("svc-signature", post.signature)
@@ -119,7 +133,7 @@ async fn send(stream: Io, url: &Url, post: Post<'_>) -> Result<u16, Trouble> {
     }
 }
 
-fn trouble(error: &hyper::Error) -> Trouble {
+pub(super) fn trouble(error: &hyper::Error) -> Trouble {
     if error.is_parse() || error.is_parse_too_large() || error.is_parse_status() {
         Trouble::Protocol
     } else {

@@ -1,16 +1,18 @@
 //! The gate's own routes: an agent asks, reads, settles; a stranger verifies.
 
+use svc_core::answer::Decided;
 use svc_core::command::Operation;
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
-use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::callback::RegisterCallback;
 use svc_core::rules::gate::ran::ReportRun;
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::gate::verify::{Fault, Verdict, Verify};
+use svc_core::rules::gate::{Caller, caller_agent};
 use svc_core::rules::read::{check_key, get_action};
 use svc_core::state::gate::receipt::{KeyFault, parse};
+use svc_core::state::gate::{OutcomeStatus, Request};
 use svc_core::store::CommitError;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
@@ -81,26 +83,51 @@ impl GateService {
         })
     }
 
-    pub(super) async fn agent_authorize(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
-        let request = action_request::read(&call.headers, &call.body).map_err(|fault| self.fault(&known, fault))?;
+    /// That the caller's key is in force.
+    pub(super) fn in_force(&self, known: &Known) -> Result<(), Refusal> {
+        let checked = self.gate.read(|scope| caller_agent(scope, &known.caller).map(drop));
+        checked.map_err(|failure| self.told(known, failure))
+    }
+
+    /// Asks the gate.
+    pub(super) async fn decide(&self, known: &Known, request: Request) -> Result<Decided, Refusal> {
         // Without entropy there is no salt that hides what was asked, so there is no decision.
         let salt = self.gate.fresh_salt().map_err(refusal)?;
-        let decided = self.submit(&known, Authorize::new(known.caller, request, salt)).await?;
+        let decided = self.submit(known, Authorize::new(known.caller, request, salt)).await?;
         if !decided.is_replay() {
             self.metrics.decided(decided.verb());
         }
+        Ok(decided)
+    }
+
+    /// One of the caller's own actions.
+    pub(super) fn action(&self, known: &Known, id: ActionId) -> Result<Decided, Refusal> {
+        let view = self.gate.read(|scope| get_action(scope, &known.caller, id));
+        let view = view.map_err(|failure| self.told(known, failure))?;
+        Ok(Decided::of(view, &**self.gate.signer()))
+    }
+
+    /// Records what became of an action.
+    pub(super) async fn settled(
+        &self,
+        known: &Known,
+        action: ActionId,
+        status: OutcomeStatus,
+        amount: Option<i64>,
+    ) -> Result<Decided, Refusal> {
+        self.submit(known, Settle { caller: known.caller, action, status, amount }).await
+    }
+
+    pub(super) async fn agent_authorize(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
+        let request = action_request::read(&call.headers, &call.body).map_err(|fault| self.fault(&known, fault))?;
+        let decided = self.decide(&known, request).await?;
         let answer = Answer::json(decision::write(&decided)?);
         Ok(if decided.is_replay() { answer.replayed() } else { answer })
     }
 
     pub(super) async fn agent_read_action(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
         let id = self.action_id(&known, &call)?;
-        let view = self
-            .gate
-            .read(|scope| get_action(scope, &known.caller, id))
-            .map_err(|failure| self.told(&known, failure))?;
-        let decided = svc_core::answer::Decided::of(view, &**self.gate.signer());
-        Ok(Answer::json(decision::write(&decided)?))
+        Ok(Answer::json(decision::write(&self.action(&known, id)?)?))
     }
 
     pub(super) async fn agent_register_callback(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
@@ -113,7 +140,7 @@ impl GateService {
     pub(super) async fn agent_settle(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
         let (status, amount) = settlement::read(&call.body).map_err(|fault| self.fault(&known, fault))?;
         let action = self.action_id(&known, &call)?;
-        let decided = self.submit(&known, Settle { caller: known.caller, action, status, amount }).await?;
+        let decided = self.settled(&known, action, status, amount).await?;
         Ok(Answer::json(decision::write(&decided)?))
     }
 

@@ -77,15 +77,15 @@ fn zone(service: &GateService, by: &By, workspace: WorkspaceId) -> Result<Zone, 
 }
 
 /// Which days of which workspace a report is over.
-struct Place<'a> {
-    service: &'a GateService,
-    workspace: WorkspaceId,
-    asked: Asked,
+pub(super) struct Place<'a> {
+    pub(super) service: &'a GateService,
+    pub(super) workspace: WorkspaceId,
+    pub(super) asked: Asked,
 }
 
 impl Place<'_> {
     /// Every cell of the days, a page at a time.
-    fn each(&self, mut take: impl FnMut(&Cell)) -> Result<(), Refusal> {
+    pub(super) fn each(&self, mut take: impl FnMut(&Cell)) -> Result<(), Refusal> {
         let order = |day: i64| u128::try_from(day).unwrap_or(0);
         let all = Range::all(Index::CellsOf, self.workspace.bits(), LOOK);
         let mut range = Range { from: order(self.asked.from), until: order(self.asked.to), ..all };

@@ -15,6 +15,7 @@ use svc_core::state::people::{Account, MemberState, SESSION_LIFE};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::AccountId;
 use svc_core::value::secret::Secret;
+use svc_core::value::text::Email;
 
 use super::GateService;
 use crate::address::RateAddress;
@@ -44,33 +45,68 @@ pub(super) async fn answer(service: &GateService, op: SignInOp, call: &Call) -> 
 
 async fn by_password(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let (email, password) = sign_in::credentials(&call.body)?;
+    let Begun { step, cookie, waiting } = with_password(service, &email, password, call).await?;
+    told(service, step, &cookie, waiting.as_ref())
+}
+
+/// A sign-in as it stands, and the secrets that it may have given.
+pub(super) struct Begun {
+    pub(super) step: SignInStep,
+    pub(super) cookie: NewSecret,
+    pub(super) waiting: Option<NewSecret>,
+}
+
+/// Signs in by e-mail and password.
+pub(super) async fn with_password(
+    service: &GateService,
+    email: &Email,
+    password: Secret<String>,
+    call: &Call,
+) -> Result<Begun, Refusal> {
     let tried = service.begin_try(email.folded(), call)?;
-    let found = service.read(|scope| password_of(scope, &email))?;
+    let found = service.read(|scope| password_of(scope, email))?;
     let hash = found.as_ref().map(|(_, hash)| hash.clone());
     let agrees = service.passwords.agrees(password, hash).await?;
     let (account, hash) = found.filter(|_| agrees).ok_or_else(Refusal::unauthenticated)?;
-    let answer = start(service, Shown::Password { account, hash }).await?;
+    let begun = begin(service, Shown::Password { account, hash }).await?;
     service.wrong.forgive(&tried);
-    Ok(answer)
+    Ok(begun)
 }
 
 async fn start(service: &GateService, shown: Shown) -> Result<Answer, Refusal> {
+    let Begun { step, cookie, waiting } = begin(service, shown).await?;
+    told(service, step, &cookie, waiting.as_ref())
+}
+
+async fn begin(service: &GateService, shown: Shown) -> Result<Begun, Refusal> {
     let (cookie, waiting) = (draw("")?, draw("")?);
     let step = service.run(StartSession { shown, cookie: cookie.digest, pending: waiting.digest }).await?;
-    told(service, step, &cookie, Some(&waiting))
+    Ok(Begun { step, cookie, waiting: Some(waiting) })
 }
 
 async fn by_second_factor(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let (token, factor) = sign_in::second_factor(&call.body)?;
+    let Begun { step, cookie, .. } = with_code(service, &token, &factor, call).await?;
+    told(service, step, &cookie, None)
+}
+
+/// Shows the second factor of a sign-in that waits for it.
+pub(super) async fn with_code(
+    service: &GateService,
+    token: &Secret<String>,
+    factor: &Factor,
+    call: &Call,
+) -> Result<Begun, Refusal> {
     let token = Digest::of(token.expose());
     let (_, account) = service.read(|scope| pending(scope, &token))?;
     let tried = service.begin_try(account.email.folded(), call)?;
-    let shown = service.look_at_factor(&account, &factor)?;
+    let shown = service.look_at_factor(&account, factor)?;
     let cookie = draw("")?;
     let step = service.run(FinishSignIn { pending: token, shown, cookie: cookie.digest }).await?;
-    let answer = told(service, step, &cookie, None)?;
-    service.wrong.forgive(&tried);
-    Ok(answer)
+    if !matches!(step, SignInStep::Wrong) {
+        service.wrong.forgive(&tried);
+    }
+    Ok(Begun { step, cookie, waiting: None })
 }
 
 /// The answer of a sign-in as it stands.

@@ -11,6 +11,7 @@ mod applications;
 mod ask;
 mod budgets;
 mod callbacks;
+mod connect;
 mod decide;
 mod drill;
 mod fleet;

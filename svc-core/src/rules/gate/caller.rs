@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::state::gate::{Agent, Standing};
-use crate::state::people::{Binding, KeyScope};
+use crate::state::people::{Binding, KeyScope, Principal};
 use crate::turn::{Halt, Scope};
 use crate::value::id::{AgentId, KeyId, WorkspaceId};
 
@@ -42,8 +42,19 @@ pub fn caller_agent(scope: &mut Scope<'_>, caller: &Caller) -> Result<Arc<Agent>
     if matches!(agent.standing, Standing::Removed { .. }) {
         return Err(Refusal::agent_not_found(caller.agent).into());
     }
-    if agent.workspace != caller.workspace || !agent.holds(caller.key, scope.now()) {
+    if agent.workspace != caller.workspace || !holds(scope, &agent, caller.key)? {
         return Err(Refusal::invalid_api_key().into());
     }
     Ok(agent)
+}
+
+/// Whether `key` is in force as one of `agent`'s. An access token ends with the membership of whoever connected it.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn holds(scope: &mut Scope<'_>, agent: &Agent, key: KeyId) -> Result<bool, Halt> {
+    let Some(held) = agent.held_key(key, scope.now()) else { return Ok(false) };
+    let Some(via) = &held.via else { return Ok(true) };
+    let person = scope.get::<Principal>(via.person)?;
+    Ok(person.is_some_and(|it| !it.has_ended_since(via.since)))
 }

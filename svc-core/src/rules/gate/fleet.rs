@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::ceiling::{self, Asking};
 use super::freeze::{frozen_by, touch};
 use crate::refusal::Refusal;
+use crate::rules::connect::end::end_all;
 use crate::rules::people::by::{By, entitled};
+use crate::state::connect::EndedBy;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Agent, Approval, AskedFreeze, Frozen, FrozenBy, Standing};
 use crate::state::people::{
@@ -264,6 +266,7 @@ impl Own<'_> {
             match &agent.standing {
                 Standing::Active => {
                     newly = newly.saturating_add(1);
+                    end_all(scope, &agent, EndedBy::Frozen, &Actor::Policy)?;
                     scope.put(Agent::clone(&agent).freeze(frozen.clone()));
                 }
                 Standing::Frozen(standing) => {

@@ -7,8 +7,10 @@ use super::hold::held_by;
 use super::record::ActionRecord;
 use super::{ceiling, payee, posting};
 use crate::refusal::Refusal;
+use crate::rules::connect::end::end_all;
 use crate::rules::edge::notify;
 use crate::rules::people::by::{By, entitled, member, reaches};
+use crate::state::connect::EndedBy;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, ApprovalState, Code, DecidedBy, Effect, Frozen, FrozenBy, Reason, Standing,
@@ -118,6 +120,7 @@ pub(super) fn freeze(scope: &mut Scope<'_>, agent: &Agent, frozen: Frozen, actor
         Standing::Active => {}
     }
     touch(scope, agent.workspace)?;
+    end_all(scope, agent, EndedBy::Frozen, &actor)?;
     let stopped = agent.clone().freeze(frozen);
     record_stop(scope, &stopped, actor);
     scope.put(stopped.clone());

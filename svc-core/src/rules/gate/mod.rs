@@ -27,4 +27,4 @@ pub mod suggest;
 pub mod velocity;
 pub mod verify;
 
-pub use caller::{Caller, caller_agent};
+pub use caller::{Caller, caller_agent, holds};

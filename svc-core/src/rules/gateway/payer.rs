@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::rules::gate::hold::held_by;
+use crate::rules::gate::holds;
 use crate::rules::people::keys;
 use crate::state::evidence::Actor;
 use crate::state::gate::{Agent, Standing};
@@ -43,8 +44,8 @@ impl CallKey {
     /// Who pays for work of this class.
     #[must_use]
     pub fn payer(&self, class: Option<ClassId>) -> Payer {
-        let Binding { key, principal, team, .. } = *self.binding;
-        Payer { key, agent: self.agent(), principal, team, class }
+        let Binding { principal, team, .. } = *self.binding;
+        Payer { key: self.binding.counts_as(), agent: self.agent(), principal, team, class }
     }
 
     /// The rows that say whether it is in force.
@@ -66,7 +67,7 @@ pub fn in_force(scope: &mut Scope<'_>, caller: &CallKey) -> Result<Option<Arc<Ag
     let agent = scope.get::<Agent>(id)?.filter(|it| it.workspace == caller.binding.workspace);
     let agent = agent.ok_or_else(Refusal::invalid_api_key)?;
     let removed = matches!(agent.standing, Standing::Removed { .. });
-    if removed || agent.holds(caller.binding.key, scope.now()) {
+    if removed || holds(scope, &agent, caller.binding.key)? {
         Ok(Some(agent))
     } else {
         Err(Refusal::invalid_api_key().into())

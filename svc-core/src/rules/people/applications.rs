@@ -222,7 +222,7 @@ pub struct Approved {
 /// What came of a change.
 enum Made {
     /// It is done; an agent that it made.
-    Done(Option<Registered>),
+    Done(Option<Box<Registered>>),
     /// A second owner is asked first.
     Asked(Arc<Approval>),
     /// A mandate's actions have to be counted first.
@@ -238,7 +238,7 @@ enum Made {
 pub fn approve_application(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Option<Approved>, Halt> {
     let application = open(scope, &asked.by, asked.application)?;
     let (made, second) = match make(scope, asked, &application.change)? {
-        Made::Done(made) => (made, None),
+        Made::Done(made) => (made.map(|it| *it), None),
         Made::Asked(approval) => (None, Some(approval)),
         Made::Uncounted => return Ok(None),
     };
@@ -287,7 +287,7 @@ fn make(scope: &mut Scope<'_>, asked: &ApproveApplication, change: &Change) -> R
                 key: asked.key.clone(),
                 plans: asked.plans,
             };
-            return Ok(Made::Done(Some(register_agent(scope, &register)?)));
+            return Ok(Made::Done(Some(Box::new(register_agent(scope, &register)?))));
         }
         Change::Mandate(MandateWish { agent, wish, confirm_broaden }) => {
             let (agent, content, confirm_broaden) = (*agent, content(wish), *confirm_broaden);

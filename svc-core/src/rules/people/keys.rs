@@ -127,6 +127,7 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
         task_class: asked.task_class.clone(),
         profile: asked.profile,
         task_class_open: asked.task_class_open,
+        connection: None,
     };
     let made_under = made_under(scope, &asked.by)?;
     let bound =
@@ -135,7 +136,12 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
     let credential = keep(scope, asked, binding, id, made_under);
     if let Some(agent) = agent {
         let mut agent = Agent::clone(&agent);
-        agent.keys.push(AgentKey { id: credential.binding.key, credential: id, expires_at: asked.expires_at });
+        agent.keys.push(AgentKey {
+            id: credential.binding.key,
+            credential: id,
+            via: None,
+            expires_at: asked.expires_at,
+        });
         scope.put(agent);
     }
     Ok(credential)

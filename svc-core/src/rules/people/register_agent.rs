@@ -7,7 +7,9 @@ use super::by::{By, entitled};
 use super::keys::{CreateKey, NewKey, keep};
 use super::mandates::{Content, Meant, grant, read};
 use crate::refusal::Refusal;
+use crate::rules::connect::end::end_all;
 use crate::rules::gate::freeze::{own_agent, recorded};
+use crate::state::connect::EndedBy;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::{Activity, Agent, AgentKey, Standing, Tier};
 use crate::state::people::{Allowance, Binding, Credential, KeyScope, Plans, Principal, Right, Roster, Workspace};
@@ -129,6 +131,7 @@ pub(in crate::rules) fn made(
         task_class: None,
         profile: None,
         task_class_open: false,
+        connection: None,
     };
     let mut agent = Agent {
         id,
@@ -142,7 +145,7 @@ pub(in crate::rules) fn made(
         epoch: 0,
         stops: Vec::new(),
         mandates: Vec::new(),
-        keys: vec![AgentKey { id: binding.key, credential, expires_at: None }],
+        keys: vec![AgentKey { id: binding.key, credential, via: None, expires_at: None }],
         created_by: asked.by.maker(),
         created_at: scope.now(),
         following: None,
@@ -244,6 +247,7 @@ pub fn remove_agent(scope: &mut Scope<'_>, asked: &RemoveAgent) -> Result<Arc<Ag
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace)])?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    end_all(scope, &agent, EndedBy::Removed, &asked.by.actor())?;
     let removed = recorded(scope, &agent).remove(scope.now());
     let data = Object::new().text("agentId", &agent.id.to_string()).int("epoch", removed.epoch.into()).finish();
     let fact = Fact { kind: "agent.removed", actor: asked.by.actor(), subject: Subject::Agent(agent.id), data };

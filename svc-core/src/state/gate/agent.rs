@@ -7,7 +7,8 @@ use super::erasure::erased;
 use crate::state::people::Maker;
 use crate::value::digest::CredentialId;
 use crate::value::id::{
-    AgentId, DrillId, EvidenceId, HoldId, KeyId, MandateId, MandateVersionId, PrincipalId, TokenId, WorkspaceId,
+    AgentId, ConnectionId, DrillId, EvidenceId, HoldId, KeyId, MandateId, MandateVersionId, PrincipalId, TokenId,
+    WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
@@ -106,6 +107,8 @@ impl Agent {
 
     fn stop(&mut self, at: Timestamp) {
         self.following = Some(at);
+        // Connections end with the stop; their own rows are told so in the same commit.
+        self.keys.retain(|it| it.via.is_none());
         self.epoch = self.epoch.saturating_add(1);
         self.stops.push(at);
         let over = self.stops.len().saturating_sub(STOPS_KEPT);
@@ -118,10 +121,16 @@ impl Agent {
         self.standing == Standing::Active
     }
 
-    /// Whether `key` is in force at `now`.
+    /// `key`, where it is in force at `now` as far as this row tells: one that came through a connection ends with the
+    /// membership of whoever connected it, too.
     #[must_use]
-    pub fn holds(&self, key: KeyId, now: Timestamp) -> bool {
-        self.keys.iter().any(|it| it.id == key && it.expires_at.is_none_or(|end| now < end))
+    pub fn held_key(&self, key: KeyId, now: Timestamp) -> Option<&AgentKey> {
+        self.keys.iter().find(|it| it.id == key && it.expires_at.is_none_or(|end| now < end))
+    }
+
+    /// The connections that act as it.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
+        self.keys.iter().filter_map(|it| it.via.as_ref().map(|via| via.connection))
     }
 
     /// The versions in force that could speak at `now`: active and not expired.
@@ -279,9 +288,23 @@ pub struct Grant {
 pub struct AgentKey {
     /// The binding's id.
     pub id: KeyId,
+    /// The connection whose access token it is, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Through>,
     /// Its credential's row.
     pub credential: CredentialId,
     /// When it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+}
+
+/// Through what an access token came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Through {
+    /// The connection.
+    pub connection: ConnectionId,
+    /// Who connected it: their leaving ends it.
+    pub person: PrincipalId,
+    /// Since when.
+    pub since: Timestamp,
 }

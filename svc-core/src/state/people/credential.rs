@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::maker::Maker;
 use crate::value::digest::{CredentialId, Digest};
-use crate::value::id::{AgentId, KeyId, PrincipalId, ProfileId, TeamId, WorkspaceId};
+use crate::value::id::{AgentId, ConnectionId, KeyId, PrincipalId, ProfileId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{ClassId, Label};
 use crate::value::{Id, Timestamp};
@@ -59,7 +59,12 @@ impl Credential {
 
 impl Linked for Credential {
     fn links(&self) -> Vec<Link> {
-        vec![Link::by_id(Index::KeysOf, self.binding.workspace.bits(), self.binding.key)]
+        // An access token is found by its connection.
+        let listed = self.binding.connection.is_none();
+        listed
+            .then(|| Link::by_id(Index::KeysOf, self.binding.workspace.bits(), self.binding.key))
+            .into_iter()
+            .collect()
     }
 }
 
@@ -86,6 +91,17 @@ pub struct Binding {
     /// Whether a call may name another class.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub task_class_open: bool,
+    /// The connection whose access token it is, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<ConnectionId>,
+}
+
+impl Binding {
+    /// Under which key its traffic is counted: that of a connection is one, however often its tokens are renewed.
+    #[must_use]
+    pub fn counts_as(&self) -> KeyId {
+        self.connection.map_or(self.key, |it| KeyId::from_bits(it.bits()))
+    }
 }
 
 /// What a key may do (SPEC part 5).

@@ -1,0 +1,112 @@
+//! Connections end: by a person, with their agent, with whoever made them.
+
+use std::sync::Arc;
+
+use super::tokens::forget_access;
+use crate::refusal::Refusal;
+use crate::rules::people::by::{By, entitled, reaches};
+use crate::state::connect::{Connection, Ended, EndedBy};
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::state::gate::Agent;
+use crate::state::people::{Principal, Right};
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::Object;
+use crate::value::id::{ConnectionId, PrincipalId, WorkspaceId};
+
+/// Ends a connection.
+#[derive(Clone, Debug)]
+pub struct EndConnection {
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Who ends it.
+    pub by: By,
+    /// Which.
+    pub connection: ConnectionId,
+}
+
+/// Ends a connection; ending an ended one changes nothing.
+///
+/// # Errors
+/// Those of [`entitled`]; `not_found` where there is none, or it is of an agent that is not theirs.
+pub fn end_connection(scope: &mut Scope<'_>, asked: &EndConnection) -> Result<Arc<Connection>, Halt> {
+    let found = connection_of(scope, &asked.by, asked.workspace, asked.connection)?;
+    end(scope, &found, EndedBy::Revoked, asked.by.actor())?;
+    scope.get::<Connection>(asked.connection)?.ok_or_else(|| Refusal::internal().into())
+}
+
+/// A connection that `by` may read and end: by the right to its agent's keys.
+///
+/// # Errors
+/// As [`end_connection`].
+pub fn connection_of(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    id: ConnectionId,
+) -> Result<Arc<Connection>, Halt> {
+    let reach = entitled(scope, by, workspace, Right::AgentKeys)?;
+    let found = scope.get::<Connection>(id)?.filter(|it| it.workspace == workspace).ok_or_else(Refusal::not_found)?;
+    let agent = scope.get::<Agent>(found.agent)?.ok_or_else(Refusal::internal)?;
+    if by.principal() != Some(found.person) {
+        reaches(by, reach, &agent)?;
+    }
+    Ok(found)
+}
+
+/// Ends a connection of somebody who left.
+#[derive(Clone, Copy, Debug)]
+pub struct EndLeft {
+    /// Which.
+    pub connection: ConnectionId,
+    /// Who left.
+    pub left: PrincipalId,
+}
+
+/// Ends a connection that became void when whoever made it left, so that its own row says so.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn end_left(scope: &mut Scope<'_>, asked: &EndLeft) -> Result<(), Halt> {
+    let found = scope.get::<Connection>(asked.connection)?.filter(|it| it.person == asked.left);
+    let Some(connection) = found else { return Ok(()) };
+    let left = scope.get::<Principal>(asked.left)?.ok_or_else(Refusal::internal)?;
+    if left.has_ended_since(connection.created_at) {
+        end(scope, &connection, EndedBy::Left, Actor::Policy)?;
+    }
+    Ok(())
+}
+
+/// Ends every connection of an agent that is stopped in this commit. The stop itself takes their keys from its row.
+pub(crate) fn end_all(scope: &mut Scope<'_>, agent: &Agent, by: EndedBy, actor: &Actor) -> Result<(), Halt> {
+    for id in agent.connections() {
+        let connection = scope.get::<Connection>(id)?.ok_or_else(Refusal::internal)?;
+        end_row(scope, &connection, by, actor.clone())?;
+    }
+    Ok(())
+}
+
+/// Ends a connection and takes its access token from the agent.
+pub(super) fn end(scope: &mut Scope<'_>, connection: &Connection, by: EndedBy, actor: Actor) -> Result<(), Halt> {
+    if connection.ended.is_some() {
+        return Ok(());
+    }
+    let agent = scope.get::<Agent>(connection.agent)?.ok_or_else(Refusal::internal)?;
+    end_row(scope, connection, by, actor)?;
+    let mut agent = Agent::clone(&agent);
+    agent.keys.retain(|it| it.via.as_ref().is_none_or(|it| it.connection != connection.id));
+    scope.put(agent);
+    Ok(())
+}
+
+fn end_row(scope: &mut Scope<'_>, connection: &Connection, by: EndedBy, actor: Actor) -> Result<(), Halt> {
+    if connection.ended.is_some() {
+        return Ok(());
+    }
+    forget_access(scope, connection)?;
+    let data = Object::new().text("agentId", &connection.agent.to_string()).text("clientId", &connection.client);
+    let data = data.text("endedBy", by.as_str()).finish();
+    let subject = Subject::Connection(connection.id);
+    scope.append(connection.workspace, Fact { kind: "connection.ended", actor, subject, data });
+    scope.put(Connection { ended: Some(Ended { at: scope.now(), by }), ..connection.clone() });
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! A refresh token becomes a new pair, once: of two that show the same one, the second ends the connection.
+
+use std::sync::Arc;
+
+use super::authenticate::{ClientShown, authenticate};
+use super::end::end;
+use super::tokens::{Grant, NewTokens, invalid_grant, renew, willing};
+use crate::refusal::Refusal;
+use crate::state::connect::{Connection, EndedBy, RefreshToken};
+use crate::state::evidence::Actor;
+use crate::turn::{Halt, Scope};
+use crate::value::digest::Digest;
+
+/// Renews a connection's tokens.
+#[derive(Clone, Debug)]
+pub struct RefreshTokens {
+    /// The client.
+    pub client: ClientShown,
+    /// The digest of the refresh token.
+    pub token: Digest,
+    /// The tokens that it gets.
+    pub new: NewTokens,
+}
+
+/// Renews a connection's tokens. A token that was used before ends the connection in this commit.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where a row that another names is not there.
+pub fn refresh_tokens(scope: &mut Scope<'_>, asked: &RefreshTokens) -> Result<Grant, Halt> {
+    if let Err(refusal) = authenticate(scope, &asked.client)? {
+        return Ok(Grant::Refused(refusal));
+    }
+    let found = scope.get::<RefreshToken>(RefreshToken::id_of(&asked.token))?.filter(|it| it.digest == asked.token);
+    let Some(token) = found else { return Ok(invalid_grant("the refresh token is unknown")) };
+    let connection = scope.get::<Connection>(token.connection)?.ok_or_else(Refusal::internal)?;
+    if connection.client != asked.client.id {
+        return Ok(invalid_grant("the refresh token is another client's"));
+    }
+    if connection.ended.is_some() {
+        return Ok(invalid_grant("the connection has ended; connect again"));
+    }
+    if connection.refresh != asked.token {
+        end(scope, &connection, EndedBy::Reuse, Actor::Policy)?;
+        return Ok(invalid_grant("the refresh token was used before, so the connection has ended; connect again"));
+    }
+    let since = connection.created_at;
+    let agent = willing(scope, connection.workspace, connection.agent, connection.person, since)?;
+    let Some(agent) = agent.filter(|it| it.connections().any(|it| it == connection.id)) else {
+        return Ok(invalid_grant("the agent is stopped, or whoever connected it has left"));
+    };
+    let (connection, agent) = renew(scope, Connection::clone(&connection), &agent, &asked.new)?;
+    scope.put(agent);
+    scope.put(connection.clone());
+    Ok(Grant::Given(Arc::new(connection)))
+}

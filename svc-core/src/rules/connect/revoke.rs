@@ -1,0 +1,41 @@
+//! A client gives its tokens back (RFC 7009). Nobody learns whether there was such a token.
+
+use super::authenticate::{ClientShown, authenticate};
+use super::end::end;
+use crate::state::connect::{Connection, EndedBy, RefreshToken};
+use crate::state::evidence::Actor;
+use crate::state::people::Credential;
+use crate::turn::{Halt, Scope};
+use crate::value::digest::Digest;
+use crate::value::id::ConnectionId;
+
+/// Ends the connection that a token is of.
+#[derive(Clone, Debug)]
+pub struct RevokeOAuth {
+    /// The client.
+    pub client: ClientShown,
+    /// The digest of either token.
+    pub token: Digest,
+}
+
+/// Ends the connection that a token of this client is of, if it is of one.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn revoke_oauth(scope: &mut Scope<'_>, asked: &RevokeOAuth) -> Result<(), Halt> {
+    if authenticate(scope, &asked.client)?.is_err() {
+        return Ok(());
+    }
+    let Some(id) = connection(scope, &asked.token)? else { return Ok(()) };
+    let found = scope.get::<Connection>(id)?.filter(|it| it.client == asked.client.id);
+    let Some(connection) = found else { return Ok(()) };
+    end(scope, &connection, EndedBy::Revoked, Actor::Agent(connection.agent))
+}
+
+fn connection(scope: &mut Scope<'_>, token: &Digest) -> Result<Option<ConnectionId>, Halt> {
+    if let Some(access) = scope.get::<Credential>(Credential::id_of(token))?.filter(|it| it.digest == *token) {
+        return Ok(access.binding.connection);
+    }
+    let refresh = scope.get::<RefreshToken>(RefreshToken::id_of(token))?.filter(|it| it.digest == *token);
+    Ok(refresh.map(|it| it.connection))
+}

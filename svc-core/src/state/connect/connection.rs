@@ -1,0 +1,123 @@
+//! A client that acts as an agent, by leave of a person: one pair of tokens at a time.
+//!
+//! **Invariant:** the connection's row names the one refresh token in force, so that of two refreshes one is the second.
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::digest::{CredentialId, Digest, RefreshId};
+use crate::value::id::{AgentId, ConnectionId, PrincipalId, WorkspaceId};
+use crate::value::link::{Index, Link, Linked};
+use crate::value::text::Label;
+use crate::value::{Id, Span, Timestamp};
+
+/// How long an access token lives.
+pub const ACCESS_LIFE: Span = Span::seconds(3_600);
+/// Connections of one agent at a time.
+pub const CONNECTIONS_MAX: usize = 64;
+
+/// A connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// Its id.
+    pub id: ConnectionId,
+    /// The agent's workspace.
+    pub workspace: WorkspaceId,
+    /// The client's `client_id`.
+    pub client: Box<str>,
+    /// What the client calls itself.
+    pub client_name: Label,
+    /// The host that the client was sent back to.
+    pub redirect_host: Box<str>,
+    /// As which agent it acts.
+    pub agent: AgentId,
+    /// Who connected it.
+    pub person: PrincipalId,
+    /// The credential of the access token in force.
+    pub access: CredentialId,
+    /// The digest of the refresh token in force.
+    pub refresh: Digest,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its tokens were last renewed, or made.
+    pub refreshed_at: Timestamp,
+    /// When and why it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+}
+
+impl Linked for Connection {
+    fn links(&self) -> Vec<Link> {
+        let mut links = vec![Link::by_id(Index::ConnectionsOf, self.workspace.bits(), self.id)];
+        if self.ended.is_none() {
+            links.push(Link::by_id(Index::ConnectionsBy, self.person.bits(), self.id));
+        }
+        links
+    }
+}
+
+/// When and why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub by: EndedBy,
+}
+
+/// Why a connection ended (CONTRACT part 2, "Connection").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The client or a person ended it.
+    Revoked,
+    /// A used refresh token was shown.
+    Reuse,
+    /// A used code was shown, with the right verifier.
+    CodeReuse,
+    /// Its agent was frozen.
+    Frozen,
+    /// Its agent was removed.
+    Removed,
+    /// Whoever connected it left the workspace.
+    Left,
+}
+
+impl EndedBy {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Revoked => "revoked",
+            Self::Reuse => "reuse",
+            Self::CodeReuse => "code_reuse",
+            Self::Frozen => "frozen",
+            Self::Removed => "removed",
+            Self::Left => "left",
+        }
+    }
+}
+
+/// A refresh token that was ever given: which connection it is of. Whether it is in force, the connection says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefreshToken {
+    /// The first half of the digest.
+    pub id: RefreshId,
+    /// The whole digest.
+    pub digest: Digest,
+    /// The connection.
+    pub connection: ConnectionId,
+}
+
+impl RefreshToken {
+    /// The row of the token with this digest.
+    #[must_use]
+    pub fn id_of(digest: &Digest) -> RefreshId {
+        RefreshId::of(&[digest.as_bytes()])
+    }
+}
+
+impl Linked for RefreshToken {
+    fn links(&self) -> Vec<Link> {
+        Vec::new()
+    }
+}

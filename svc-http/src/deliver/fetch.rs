@@ -1,0 +1,73 @@
+//! Reading a small document from an address that a stranger named.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CACHE_CONTROL, HOST, USER_AGENT};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use svc_core::state::edge::outbound::OutboundUrl;
+use tokio::time::timeout;
+use url::Url;
+
+use super::call::{AGENT, ANSWER_MAX, CALL_TIME, Caller, trouble};
+use super::dial::Io;
+use crate::deliver::Trouble;
+
+/// A document as it came.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    /// The status.
+    pub(crate) status: u16,
+    /// How it may be kept, as its sender says.
+    pub(crate) cache: Option<String>,
+    /// Its bytes.
+    pub(crate) body: Bytes,
+}
+
+impl Caller {
+    /// Reads a document of at most `max` bytes. No redirect is followed.
+    ///
+    /// # Errors
+    /// [`Trouble`] where there was no answer, or it was too large.
+    pub(crate) async fn fetch(&self, url: &OutboundUrl, max: usize) -> Result<Fetched, Trouble> {
+        let read = async {
+            let (stream, url) = self.open(url.as_str()).await?;
+            get(stream, &url, max).await
+        };
+        timeout(CALL_TIME, read).await.unwrap_or(Err(Trouble::Timeout))
+    }
+
+    /// What it may call.
+    pub(crate) fn guard(&self) -> &svc_core::state::edge::outbound::Outbound {
+        &self.guard
+    }
+}
+
+async fn get(stream: Io, url: &Url, max: usize) -> Result<Fetched, Trouble> {
+    let request = http::Request::get(super::call::path(url))
+        .header(HOST, super::call::host(url))
+        .header(USER_AGENT, AGENT)
+        .header(ACCEPT, "application/json")
+        .body(Empty::<Bytes>::new())
+        .map_err(|_| Trouble::Protocol)?;
+    let mut builder = http1::Builder::new();
+    builder.max_buf_size(ANSWER_MAX);
+    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|_| Trouble::Connect)?;
+    let answered = async move {
+        let answer = sender.send_request(request).await.map_err(|error| trouble(&error))?;
+        let status = answer.status().as_u16();
+        let cache = answer.headers().get(CACHE_CONTROL).and_then(|it| it.to_str().ok()).map(str::to_owned);
+        let body = Limited::new(answer.into_body(), max).collect().await.map_err(|_| Trouble::Protocol)?.to_bytes();
+        Ok(Fetched { status, cache, body })
+    };
+    tokio::pin!(answered, connection);
+    tokio::select! {
+        biased;
+        fetched = &mut answered => fetched,
+        ended = &mut connection => match ended {
+            // The answer may have come with the end of the connection.
+            Ok(()) => answered.await,
+            Err(error) => Err(trouble(&error)),
+        },
+    }
+}

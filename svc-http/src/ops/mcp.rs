@@ -1,0 +1,54 @@
+//! The MCP server: one message a request, no sessions, every answer scoped to the calling agent.
+//!
+//! **Invariant:** whether the credential is in force is looked up for every message, whatever memory says of it.
+
+mod tools;
+
+use http::StatusCode;
+use serde_json::Value;
+use svc_core::refusal::{Kind, Refusal};
+
+use super::{Caller, GateService};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::routes::McpOp;
+use crate::wire::mcp::{self, Asked, Fault, Message, Request};
+use crate::wire::parse;
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, call: Call) -> Result<Answer, Refusal> {
+    let McpOp::Message = op;
+    let known = caller.agent()?;
+    service.in_force(&known)?;
+    let docs = format!("{}/docs/errors", service.base_url);
+    let json = parse(&call.body)?;
+    let request = match mcp::read(&call.headers, json) {
+        Ok(Message::Silent) => return Ok(Answer::json(Vec::new()).with_status(StatusCode::ACCEPTED)),
+        Ok(Message::Request(request)) => request,
+        Err((id, fault)) => return faulty(&id, &fault, &call, &docs),
+    };
+    let Request { id, era, asked } = request;
+    let result = match asked {
+        Asked::Initialize(version) => mcp::initialized(&version),
+        Asked::Discover => mcp::discovered(),
+        Asked::Ping => serde_json::json!({}),
+        Asked::List(from) => mcp::listed(from, era),
+        Asked::Call(tool, arguments) => match tools::call(service, &known, tool, &arguments).await {
+            Ok(structured) => mcp::given(structured),
+            // A credential that has ended is told as such, so that the client renews it.
+            Err(refusal) if matches!(refusal.kind(), Kind::InvalidApiKey | Kind::AgentNotFound) => return Err(refusal),
+            Err(refusal) => mcp::refused(&refusal, &docs),
+        },
+    };
+    serde_json::to_vec(&mcp::answered(&id, era, result)).map(Answer::json).map_err(|_| Refusal::internal())
+}
+
+fn faulty(id: &Value, fault: &Fault, call: &Call, docs: &str) -> Result<Answer, Refusal> {
+    let request_id = call.request_id.to_str().unwrap_or_default();
+    let body = serde_json::to_vec(&mcp::faulty(id, fault, request_id, docs)).map_err(|_| Refusal::internal())?;
+    let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::BAD_REQUEST);
+    Ok(Answer::json(body).with_status(status))
+}

@@ -1,0 +1,273 @@
+//! The server's own tools, each of which sees the calling agent alone.
+
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+use serde_json::{Value, json};
+use svc_core::answer::Decided;
+use svc_core::refusal::Refusal;
+use svc_core::rules::people::show;
+use svc_core::state::gate::{Agent, Code, Effect, Mandate, Reason, Status, Verb};
+use svc_core::state::gateway::{Payer, Sums};
+use svc_core::state::people::{Credential, KeyScope, Workspace};
+use svc_core::store::{Range, Row as _};
+use svc_core::value::canonical::canonical;
+use svc_core::value::id::{ActionId, MandateVersionId};
+use svc_core::value::json::Json;
+use svc_core::value::link::Index;
+use svc_core::value::period::Period;
+use svc_core::value::{Id as _, Span};
+
+use crate::ops::GateService;
+use crate::ops::gate::Known;
+use crate::ops::reports::Place;
+use crate::wire::mcp::Tool;
+use crate::wire::report::{self, Asked, ReportBy};
+use crate::wire::{action_request, decision, settlement};
+
+/// How long a key may be idle.
+const IDLE: Span = Span::hours(24 * 30);
+/// Keys that are looked at.
+const KEYS_MAX: usize = 1_000;
+/// Keys that are told.
+const TOLD_MAX: usize = 100;
+
+/// Calls a tool.
+///
+/// # Errors
+/// What the tool is refused with.
+pub(super) async fn call(service: &GateService, known: &Known, tool: Tool, arguments: &Json) -> Result<Value, Refusal> {
+    match tool {
+        Tool::AuthorizeAction => {
+            let request = action_request::read(&HeaderMap::new(), canonical(arguments).as_bytes())?;
+            let decided = service.decide(known, request).await?;
+            whole(&decided)
+        }
+        Tool::SettleAction => {
+            let (status, amount) = settlement::read(canonical(arguments).as_bytes())?;
+            let decided = service.settled(known, action(arguments)?, status, amount).await?;
+            whole(&decided)
+        }
+        Tool::CheckActionStatus => whole(&service.action(known, action(arguments)?)?),
+        Tool::ExplainDecision => explain(&service.action(known, action(arguments)?)?),
+        Tool::SpendSummary => spend(service, known, window(arguments, Period::Day)?),
+        Tool::FindWaste => waste(service, known, window(arguments, Period::Month)?),
+        Tool::UnwatchedKeys => unwatched(service, known),
+    }
+}
+
+fn action(arguments: &Json) -> Result<ActionId, Refusal> {
+    let id = arguments.get("actionId").and_then(Json::as_str);
+    let id = id.ok_or_else(|| Refusal::invalid_field("actionId", "must be an id that begins with `act_`"))?;
+    ActionId::parse(id).map_err(|_| Refusal::not_found())
+}
+
+fn window(arguments: &Json, default: Period) -> Result<Period, Refusal> {
+    match arguments.get("window").filter(|it| !it.is_null()).map(Json::as_str) {
+        None => Ok(default),
+        Some(Some("day")) => Ok(Period::Day),
+        Some(Some("week")) => Ok(Period::Week),
+        Some(Some("month")) => Ok(Period::Month),
+        Some(_) => Err(Refusal::invalid_field("window", "must be `day`, `week` or `month`")),
+    }
+}
+
+fn whole(decided: &Decided) -> Result<Value, Refusal> {
+    serde_json::from_slice(&decision::write(decided)?).map_err(|_| Refusal::internal())
+}
+
+fn explain(decided: &Decided) -> Result<Value, Refusal> {
+    let whole = whole(decided)?;
+    let reasons = decided.reasons();
+    let spoke: Vec<&Reason> = reasons.iter().filter(|it| it.effect != Effect::Info).collect();
+    let rule = spoke.iter().find_map(|it| it.mandate).or_else(|| decided.action().mandate.map(|it| it.mandate));
+    let allowed = if decided.verb() == Verb::Allow { None } else { would_be_allowed(&spoke) };
+    let mut told = json!({
+        "decision": decided.verb().as_str(),
+        "why": whole.get("reasons").cloned().unwrap_or_default(),
+        "nextStep": next_step(decided, allowed.is_some()),
+    });
+    if let Some(members) = told.as_object_mut() {
+        members.extend(rule.map(|it| ("rule".to_owned(), json!(it.to_string()))));
+        members.extend(
+            allowed
+                .map(|(changed, value)| ("wouldBeAllowed".to_owned(), json!({ "changed": changed, "value": value }))),
+        );
+    }
+    Ok(told)
+}
+
+/// The one change that every rule that spoke would have let through.
+fn would_be_allowed(spoke: &[&Reason]) -> Option<(&'static str, Value)> {
+    let mut changes = spoke.iter().map(|it| way_of(it));
+    let (changed, mut value) = changes.next()??;
+    for change in changes {
+        let (other, next) = change?;
+        if other != changed {
+            return None;
+        }
+        let narrower = match (value.as_i64(), next.as_i64()) {
+            (Some(amount), Some(other)) => other < amount,
+            // Times are of one form, so their order is that of their texts.
+            _ => next.as_str() > value.as_str(),
+        };
+        if narrower {
+            value = next;
+        }
+    }
+    Some((changed, value))
+}
+
+/// The change that a rule would have let through.
+fn way_of(reason: &Reason) -> Option<(&'static str, Value)> {
+    let room = reason.limit.map(|limit| limit.saturating_sub(reason.used.unwrap_or(0)));
+    let later = reason.clears_at.map(|it| ("time", json!(it.to_string())));
+    match reason.code {
+        Code::OverLimit | Code::AboveAskThreshold => reason.limit.map(|it| ("payment.amount", json!(it))),
+        Code::OverPeriodLimit => room.filter(|it| *it > 0).map(|it| ("payment.amount", json!(it))).or(later),
+        Code::OverCountLimit | Code::VelocityExceeded | Code::PossibleDuplicate => later,
+        _ => None,
+    }
+}
+
+fn next_step(decided: &Decided, has_way: bool) -> String {
+    match (decided.verb(), decided.status()) {
+        (Verb::Allow, Status::Allowed) => {
+            "Do it, show the receipt where one is asked for, and report it with `settle_action`.".to_owned()
+        }
+        (Verb::Allow, _) => "Nothing is left to do.".to_owned(),
+        (Verb::Ask, _) => format!(
+            "Wait: show the person {} and look again with `check_action_status`.",
+            decided.url().unwrap_or("the approval")
+        ),
+        (Verb::Deny, _) if has_way => {
+            "Do not do it; ask again as `wouldBeAllowed` says, if that still helps.".to_owned()
+        }
+        (Verb::Deny, _) => "Do not do it. Tell the person why, who can change the rules.".to_owned(),
+    }
+}
+
+/// Agent and workspace of the caller.
+fn own(service: &GateService, known: &Known) -> Result<(std::sync::Arc<Agent>, std::sync::Arc<Workspace>), Refusal> {
+    service.read(|scope| {
+        let agent = svc_core::rules::gate::caller_agent(scope, &known.caller)?;
+        let workspace = scope.get::<Workspace>(agent.workspace)?.ok_or_else(Refusal::internal)?;
+        Ok((agent, workspace))
+    })
+}
+
+/// The days of a window, and what this agent's model calls come to in them.
+fn sums(service: &GateService, agent: &Agent, workspace: &Workspace, window: Period) -> Result<(Asked, Sums), Refusal> {
+    let zone = &workspace.settings.timezone;
+    let (from, to) = window.bounds(service.gate.now(), zone);
+    let asked = Asked { from: zone.day(from), to: zone.day(to), by: ReportBy::Agent, currency: None };
+    let place = Place { service, workspace: workspace.id, asked };
+    let mut sums = Sums::default();
+    place.each(|cell| {
+        if cell.agent == Some(agent.id) {
+            sums.add(&cell.sums);
+        }
+    })?;
+    Ok((asked, sums))
+}
+
+fn spend(service: &GateService, known: &Known, window: Period) -> Result<Value, Refusal> {
+    let (agent, workspace) = own(service, known)?;
+    let (asked, sums) = sums(service, &agent, &workspace, window)?;
+    let days = asked.from..=asked.to.saturating_sub(1);
+    let tallied = service.gate.tallied(workspace.id, days).map_err(crate::ops::refusal)?;
+    let mut paid = BTreeMap::<String, (i64, i64)>::new();
+    for (_, of, counts) in tallied {
+        for (currency, allowed, settled) in counts.money().filter(|_| of == Some(agent.id)) {
+            let own = paid.entry(currency.to_owned()).or_default();
+            let reserved = allowed.saturating_sub(settled).max(0);
+            *own = (own.0.saturating_add(settled), own.1.saturating_add(reserved));
+        }
+    }
+    let limits = limits(service, &agent, window)?;
+    for currency in limits.keys() {
+        paid.entry(currency.clone()).or_default();
+    }
+    let payments: Vec<Value> = paid
+        .iter()
+        .map(|(currency, (settled, reserved))| {
+            let used = settled.saturating_add(*reserved);
+            let remaining = limits.get(currency).map(|it| it.saturating_sub(used).max(0));
+            json!({ "currency": currency, "settled": settled, "reserved": reserved, "remaining": remaining })
+        })
+        .collect();
+    Ok(json!({ "model": { "costMicros": sums.cost, "calls": sums.calls }, "payments": payments }))
+}
+
+/// The largest amounts that mandates in force allow in such a window, by currency.
+fn limits(service: &GateService, agent: &Agent, window: Period) -> Result<BTreeMap<String, i64>, Refusal> {
+    let now = service.gate.now();
+    let versions: Vec<MandateVersionId> = agent.mandates_in_force(now).collect();
+    let mandates = service.read(|scope| {
+        scope.want(&versions.iter().map(|it| Mandate::key(*it)).collect::<Vec<_>>())?;
+        let mut found = Vec::with_capacity(versions.len());
+        for version in &versions {
+            found.extend(scope.get::<Mandate>(*version)?);
+        }
+        Ok(found)
+    })?;
+    let mut most = BTreeMap::new();
+    for limits in mandates.iter().filter_map(|it| it.terms.limits.as_ref()) {
+        let period = limits.per_period.as_ref().filter(|it| it.period == window);
+        if let (Some(currency), Some(period)) = (limits.currency, period) {
+            let own = most.entry(currency.as_str().to_owned()).or_insert(0_i64);
+            *own = own.saturating_add(period.amount);
+        }
+    }
+    Ok(most)
+}
+
+fn waste(service: &GateService, known: &Known, window: Period) -> Result<Value, Refusal> {
+    let (agent, workspace) = own(service, known)?;
+    let (asked, sums) = sums(service, &agent, &workspace, window)?;
+    Ok(report::write_waste(&asked, &workspace.settings.timezone, &sums))
+}
+
+/// Keys of the agent's principal that no budget covers, that nobody uses, or that never end: the gravest reason of each.
+fn unwatched(service: &GateService, known: &Known) -> Result<Value, Refusal> {
+    let (agent, workspace) = own(service, known)?;
+    let now = service.gate.now();
+    let found = service.scan(&Range::all(Index::KeysOf, workspace.id.bits(), KEYS_MAX))?;
+    let rows: Vec<_> = found.iter().filter_map(|it| Credential::peel(it.row.record.as_ref()?)).collect();
+    let mut told = Vec::new();
+    for row in rows.into_iter().filter(|it| it.binding.principal == agent.principal) {
+        if told.len() == TOLD_MAX {
+            break;
+        }
+        let view = service.read(|scope| show::key(scope, row.clone()))?;
+        if view.state != "active" {
+            continue;
+        }
+        let binding = &row.binding;
+        let of_agent = if let KeyScope::Agent(id) = binding.scope { Some(id) } else { None };
+        let payer = Payer {
+            key: binding.key,
+            agent: of_agent,
+            principal: binding.principal,
+            team: binding.team,
+            class: binding.task_class.clone(),
+        };
+        let seen = service.seen.of(binding.key.bits()).unwrap_or(row.created_at);
+        let reason = if !workspace.budgets.iter().any(|it| it.scope.covers(&payer)) {
+            "no_budget"
+        } else if now.since(seen) >= IDLE {
+            "unused"
+        } else if row.expires_at.is_none() {
+            "no_expiry"
+        } else {
+            continue;
+        };
+        told.push(json!({
+            "id": binding.key.to_string(),
+            "prefix": row.prefix,
+            "label": row.label.as_ref().map(|it| it.as_str()),
+            "reason": reason,
+        }));
+    }
+    Ok(json!({ "keys": told }))
+}

@@ -1,0 +1,158 @@
+//! OAuth 2.1: metadata, registration, tokens. The person's part is in `authorize` and `sign_in`.
+//!
+//! **Invariant:** no secret of a client, code or token is logged or kept; commands get digests alone.
+
+mod authorize;
+mod documents;
+mod page;
+mod sign_in;
+
+use std::time::Instant;
+
+use serde_json::Value;
+use svc_core::refusal::Kind;
+use svc_core::refusal::Refusal;
+use svc_core::rules::connect::exchange::ExchangeCode;
+use svc_core::rules::connect::refresh::RefreshTokens;
+use svc_core::rules::connect::register::RegisterClient;
+use svc_core::rules::connect::revoke::RevokeOAuth;
+use svc_core::rules::connect::{Grant, NewTokens};
+use svc_core::rules::people::keys::NewKey;
+use svc_core::state::connect::{ACCESS_LIFE, ClientAuth};
+use svc_core::value::digest::Digest;
+
+pub(crate) use self::documents::Documents;
+use super::GateService;
+use super::sign_in::draw;
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::rate_limit::Subject;
+use crate::routes::{Limit, OAuthOp};
+use crate::secrets::NewSecret;
+use crate::wire::oauth::{self, Form};
+
+/// How long metadata may be kept by caches.
+const METADATA_CACHE: &str = "max-age=300";
+/// What an access token begins with.
+const ACCESS_PREFIX: &str = "aat_";
+/// What a refresh token begins with.
+const REFRESH_PREFIX: &str = "art_";
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(service: &GateService, op: OAuthOp, call: &Call) -> Result<Answer, Refusal> {
+    let base = &service.base_url;
+    match op {
+        OAuthOp::Metadata | OAuthOp::McpMetadata => metadata(&oauth::server(base)),
+        OAuthOp::OpenId => metadata(&oauth::openid(base)),
+        OAuthOp::Resource | OAuthOp::McpResource => metadata(&oauth::resource(base, "/mcp")),
+        OAuthOp::ProxyResource => {
+            let name = call.param("server");
+            if !oauth::is_server_name(name) {
+                return Err(Refusal::not_found());
+            }
+            metadata(&oauth::resource(base, &format!("/mcp/proxy/{name}")))
+        }
+        OAuthOp::Register => register(service, call).await,
+        OAuthOp::Authorize => Ok(authorize::ask(service, call).await.unwrap_or_else(|it| page::error(&it))),
+        OAuthOp::Decide => Ok(authorize::decide(service, call).await.unwrap_or_else(|it| page::error(&it))),
+        OAuthOp::SignIn => Ok(sign_in::answer(service, call).await.unwrap_or_else(|it| page::error(&it))),
+        OAuthOp::Token => token(service, call).await,
+        OAuthOp::Revoke => revoke(service, call).await,
+    }
+}
+
+fn metadata(body: &Value) -> Result<Answer, Refusal> {
+    json(body).map(|it| it.cached(METADATA_CACHE))
+}
+
+fn json(body: &Value) -> Result<Answer, Refusal> {
+    serde_json::to_vec(body).map(Answer::json).map_err(|_| Refusal::internal())
+}
+
+async fn register(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
+    let asked = oauth::registration(&call.body, &service.allow_redirects)?;
+    let secret = if asked.auth == ClientAuth::None { None } else { Some(draw("")?) };
+    let client = service
+        .run(RegisterClient {
+            name: asked.name.clone(),
+            redirects: asked.redirects.clone(),
+            auth: asked.auth,
+            secret: secret.as_ref().map(|it| it.digest),
+        })
+        .await?;
+    let secret = secret.as_ref().map(|it| it.text.expose().as_str());
+    Ok(json(&oauth::registered(&client, asked, secret))?.created())
+}
+
+/// A pair of tokens in the clear, and what is kept of it.
+struct Pair {
+    access: NewSecret,
+    refresh: NewSecret,
+}
+
+impl Pair {
+    fn draw() -> Result<Self, Refusal> {
+        Ok(Self { access: draw(ACCESS_PREFIX)?, refresh: draw(REFRESH_PREFIX)? })
+    }
+
+    fn kept(&self) -> NewTokens {
+        NewTokens { access: NewKey::of(self.access.text.expose()), refresh: self.refresh.digest }
+    }
+
+    fn told(&self, grant: Grant) -> Result<Answer, Refusal> {
+        match grant {
+            Grant::Refused(refusal) => Err(refusal),
+            Grant::Given(_) => {
+                let seconds = ACCESS_LIFE.as_millis() / 1_000;
+                json(&oauth::tokens(self.access.text.expose(), self.refresh.text.expose(), seconds))
+            }
+        }
+    }
+}
+
+async fn token(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
+    let form = Form::of(&call.headers, &call.uri, &call.body)?;
+    let client = form.client(&call.headers)?;
+    service.count_client(&client.id)?;
+    form.check_scope()?;
+    form.check_resource(&service.base_url)?;
+    let pair = Pair::draw()?;
+    let grant = match form.need("grant_type")? {
+        "authorization_code" => {
+            let challenge = oauth::challenge_of(form.need("code_verifier")?)?.into();
+            let (code, redirect) = (Digest::of(form.need("code")?), form.need("redirect_uri")?.into());
+            service.run(ExchangeCode { client, code, redirect, challenge, new: pair.kept() }).await?
+        }
+        "refresh_token" => {
+            let token = Digest::of(form.need("refresh_token")?);
+            service.run(RefreshTokens { client, token, new: pair.kept() }).await?
+        }
+        _ => return Err(Refusal::oauth(Kind::UnsupportedGrantType, "the grant is none of this server's")),
+    };
+    pair.told(grant)
+}
+
+async fn revoke(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
+    let form = Form::of(&call.headers, &call.uri, &call.body)?;
+    let token = Digest::of(form.need("token")?);
+    // Nobody learns from the answer whether there was such a client or such a token.
+    if let Ok(client) = form.client(&call.headers) {
+        service.run(RevokeOAuth { client, token }).await?;
+    }
+    Ok(Answer::json(&b"{}"[..]))
+}
+
+impl GateService {
+    /// Counts one call of a client to the token endpoint.
+    fn count_client(&self, client: &str) -> Result<(), Refusal> {
+        let subject = Subject::Caller(Digest::of(client).bits());
+        let standing = self.oauth_clients.take(Limit::OAuthClient, subject, Instant::now());
+        match standing.and_then(|it| it.retry_after_s) {
+            Some(seconds) => Err(Refusal::rate_limited(seconds)),
+            None => Ok(()),
+        }
+    }
+}

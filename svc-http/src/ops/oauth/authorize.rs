@@ -1,0 +1,191 @@
+//! A person is asked whether a client may act as one of their agents, and answers.
+
+use http::header::{LOCATION, SET_COOKIE};
+use http::{HeaderValue, StatusCode};
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::connect::consent::{AskConsent, DecideConsent, connectable};
+use svc_core::rules::people::by::{InWorkspace, SignedIn, person_in, signed_in};
+use svc_core::state::connect::{OAuthClient, Redirect, STATE_MAX, Wish};
+use svc_core::state::people::Role;
+use svc_core::store::{Key, Range};
+use svc_core::turn::Halt;
+use svc_core::value::Id as _;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::{AgentId, ClientId};
+use svc_core::value::link::Index;
+use svc_core::value::text::Label;
+
+use super::page::{self, Choice};
+use super::sign_in::FORM_SECONDS;
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::ops::GateService;
+use crate::ops::sign_in::draw;
+use crate::wire::oauth::{Form, check_challenge, redirect_with};
+
+/// Agents that a page shows of one workspace.
+const AGENTS_MAX: usize = 100;
+
+/// A client, however it is known.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) name: Label,
+    pub(super) redirects: Vec<Redirect>,
+}
+
+/// The page that asks; a page that tells what is wrong where nobody can be sent back; else the way back with an error.
+pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
+    let form = Form::of_query(&call.uri)?;
+    let client = form.need("client_id")?;
+    let known = client_of(service, client).await?;
+    let redirect = Redirect::parse(form.need("redirect_uri")?, &service.allow_redirects)
+        .ok()
+        .filter(|asked| known.redirects.iter().any(|it| it.admits(asked)))
+        .ok_or_else(|| Refusal::oauth(Kind::InvalidRedirectUri, "the client did not register this redirect_uri"))?;
+    let challenge = match wanted(service, &form) {
+        Ok(challenge) => challenge.into(),
+        Err(refusal) => return back(service, &redirect, form.get("state"), Err(refusal.type_())),
+    };
+    let state = form.get("state").map(Into::into);
+    let wish = Wish { client: client.into(), name: known.name, redirect, challenge, state };
+    match session(service, call)? {
+        Some(person) => show(service, &person, wish).await,
+        None => {
+            let token = draw("")?;
+            let next = call.uri.path_and_query().map(|it| it.as_str()).unwrap_or_default();
+            let answer = page::sign_in(token.text.expose(), next, None);
+            with_form_cookie(service, answer, token.text.expose())
+        }
+    }
+}
+
+/// The same answer with the cookie that a form of this server has to come with.
+pub(super) fn with_form_cookie(service: &GateService, answer: Answer, token: &str) -> Result<Answer, Refusal> {
+    let seconds = if token.is_empty() { 0 } else { FORM_SECONDS };
+    let cookie = HeaderValue::from_str(&service.site.set_form_cookie(token, seconds));
+    Ok(answer.with_header(SET_COOKIE, cookie.map_err(|_| Refusal::internal())?))
+}
+
+/// What the client wants, where its redirect is good: its challenge.
+fn wanted<'a>(service: &GateService, form: &'a Form) -> Result<&'a str, Refusal> {
+    if form.need("response_type")? != "code" {
+        return Err(Refusal::oauth(Kind::UnsupportedResponseType, "response_type must be code"));
+    }
+    if form.get("state").is_some_and(|it| it.len() > STATE_MAX) {
+        return Err(Refusal::oauth(Kind::InvalidRequest, "state is too long"));
+    }
+    form.check_scope()?;
+    form.check_resource(&service.base_url)?;
+    check_challenge(form)
+}
+
+/// The client with this id: one that registered, or one whose id is the address of its metadata.
+async fn client_of(service: &GateService, id: &str) -> Result<Known, Refusal> {
+    let unknown = || Refusal::oauth(Kind::InvalidClient, "there is no such client; it has to register first");
+    if id.starts_with("https://") {
+        return service.documents.client(id, &service.allow_redirects).await;
+    }
+    let id = ClientId::parse(id).map_err(|_| unknown())?;
+    let found = service.read(|scope| scope.get::<OAuthClient>(id))?.ok_or_else(unknown)?;
+    Ok(Known { name: found.name.clone(), redirects: found.redirects.clone() })
+}
+
+/// Who is signed in, if anybody is.
+fn session(service: &GateService, call: &Call) -> Result<Option<SignedIn>, Refusal> {
+    let Some(cookie) = service.site.session(&call.headers) else { return Ok(None) };
+    let digest = Digest::of(cookie);
+    match service.read(|scope| signed_in(scope, &digest)) {
+        Ok(it) => Ok(Some(it)),
+        Err(refusal) if refusal.kind() == Kind::Unauthenticated => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+async fn show(service: &GateService, person: &SignedIn, wish: Wish) -> Result<Answer, Refusal> {
+    let agents = agents(service, person)?;
+    let token = draw("")?;
+    let asked = AskConsent { session: person.row.id, wish: wish.clone(), token: token.digest };
+    service.run(asked).await?;
+    Ok(page::consent(&wish, person.account.email.as_str(), token.text.expose(), &agents))
+}
+
+/// The agents that a person may connect, of every workspace they are in, newest first.
+fn agents(service: &GateService, person: &SignedIn) -> Result<Vec<Choice>, Refusal> {
+    let mut choices = Vec::new();
+    for place in service.workspaces(person.account.id, false)? {
+        let InWorkspace { workspace, principal, role } = &place;
+        let (index, prefix) = match role {
+            Role::Owner | Role::Admin => (Index::AgentsOf, workspace.id.bits()),
+            Role::Member | Role::Analyst | Role::Auditor => (Index::AgentsFor, principal.id.bits()),
+        };
+        let range = Range { newest_first: true, ..Range::all(index, prefix, AGENTS_MAX) };
+        let found = service.scan(&range)?;
+        let ids: Vec<AgentId> =
+            found.iter().filter_map(|it| if let Key::Agent(id) = it.row.key { Some(id) } else { None }).collect();
+        let of_place = service.read(|scope| {
+            let Some((in_place, role)) = unless_refused(person_in(scope, person, workspace.id))? else {
+                return Ok(Vec::new());
+            };
+            let mut good = Vec::with_capacity(ids.len());
+            for id in &ids {
+                good.extend(unless_refused(connectable(scope, &in_place, role, *id))?);
+            }
+            Ok(good)
+        })?;
+        choices.extend(of_place.iter().map(|it| Choice {
+            id: it.id.to_string(),
+            name: it.name.as_str().to_owned(),
+            workspace: workspace.name.as_str().to_owned(),
+        }));
+    }
+    Ok(choices)
+}
+
+fn unless_refused<T>(result: Result<T, Halt>) -> Result<Option<T>, Halt> {
+    match result {
+        Ok(it) => Ok(Some(it)),
+        Err(Halt::Refuse(_)) => Ok(None),
+        Err(Halt::Load) => Err(Halt::Load),
+    }
+}
+
+/// The person's answer: it comes from a page of this server, in the session that saw it.
+pub(super) async fn decide(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
+    if !service.site.is_own_form(&call.headers) {
+        return Err(Refusal::csrf());
+    }
+    let form = Form::of(&call.headers, &call.uri, &call.body)?;
+    let person = session(service, call)?.ok_or_else(Refusal::unauthenticated)?;
+    let token = Digest::of(form.need("request")?);
+    let agent = match form.need("choice")? {
+        "allow" => Some(AgentId::parse(form.need("agentId")?).map_err(|_| Refusal::not_found())?),
+        "deny" => None,
+        _ => return Err(Refusal::invalid_field("choice", "must be `allow` or `deny`")),
+    };
+    let code = draw("")?;
+    let said = DecideConsent { session: person.row.id, token, agent, code: code.digest };
+    let page = service.run(said).await?;
+    let told = if agent.is_some() { Ok(code.text.expose().as_str()) } else { Err("access_denied") };
+    back(service, &page.wish.redirect, page.wish.state.as_deref(), told)
+}
+
+/// Sends the person back to the client, with a code or an error.
+fn back(
+    service: &GateService,
+    redirect: &Redirect,
+    state: Option<&str>,
+    told: Result<&str, &str>,
+) -> Result<Answer, Refusal> {
+    let mut members = vec![match told {
+        Ok(code) => ("code", code),
+        Err(error) => ("error", error),
+    }];
+    members.extend(state.map(|it| ("state", it)));
+    members.push(("iss", service.base_url.as_str()));
+    let to = redirect_with(redirect, &members);
+    let to = HeaderValue::from_str(&to).map_err(|_| Refusal::internal())?;
+    Ok(Answer::html("")
+        .with_status(StatusCode::SEE_OTHER)
+        .with_header(LOCATION, to)
+        .with_header(http::header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
+}

@@ -1,0 +1,166 @@
+//! Clients whose id is the address of their metadata: read through the outbound guard, kept as long as they say.
+//!
+//! **Invariant:** a document names its own address as its id, or it is none.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::state::connect::{REDIRECTS_MAX, Redirect};
+use svc_core::state::edge::outbound::OutboundUrl;
+use svc_core::value::json::Json;
+use svc_core::value::text::Label;
+use tokio::sync::Semaphore;
+
+use super::authorize::Known;
+use crate::deliver::Caller;
+
+/// Bytes of a document.
+const DOCUMENT_MAX: usize = 16 * 1024;
+/// Documents that are kept; then all are forgotten, which costs one read each.
+const KEPT_MAX: usize = 1_024;
+/// How long one is kept whose sender says nothing, and the most that a sender can say.
+const KEPT: Duration = Duration::from_secs(300);
+const KEPT_LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// Documents that are read at once.
+const READS_MAX: usize = 16;
+
+/// What is known of clients by their documents.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    caller: OnceLock<Caller>,
+    kept: Mutex<HashMap<String, (Instant, Known)>>,
+    reads: Semaphore,
+}
+
+impl Default for Documents {
+    fn default() -> Self {
+        Self { caller: OnceLock::new(), kept: Mutex::default(), reads: Semaphore::new(READS_MAX) }
+    }
+}
+
+impl Documents {
+    /// Reads with this caller from now on; before, no document is read.
+    pub(crate) fn read_with(&self, caller: Caller) {
+        drop(self.caller.set(caller));
+    }
+
+    /// The client with this address as its id.
+    ///
+    /// # Errors
+    /// `invalid_client` where the address may not be called or answers no such document.
+    pub(super) async fn client(&self, id: &str, named: &[Box<str>]) -> Result<Known, Refusal> {
+        if let Some(known) = self.known(id) {
+            return Ok(known);
+        }
+        let caller = self.caller.get().ok_or_else(Refusal::not_ready)?;
+        let url = OutboundUrl::parse(id, caller.guard()).map_err(|_| refused("its address may not be called"))?;
+        if url.as_str() != id || id.splitn(4, '/').nth(3).is_none_or(str::is_empty) {
+            return Err(refused("its id is no plain https address with a path"));
+        }
+        // Strangers wait for each other, and nobody else does.
+        let _read = self.reads.try_acquire().map_err(|_| Refusal::not_ready())?;
+        let fetched = caller.fetch(&url, DOCUMENT_MAX).await.map_err(|_| refused("its metadata could not be read"))?;
+        if fetched.status != 200 {
+            return Err(refused("its metadata could not be read"));
+        }
+        let known = read(id, &fetched.body, named)?;
+        let kept = life(fetched.cache.as_deref());
+        if !kept.is_zero() {
+            let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if all.len() >= KEPT_MAX {
+                all.clear();
+            }
+            all.insert(id.to_owned(), (Instant::now() + kept, known.clone()));
+        }
+        Ok(known)
+    }
+
+    fn known(&self, id: &str) -> Option<Known> {
+        let all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(id).filter(|(until, _)| Instant::now() < *until).map(|(_, known)| known.clone())
+    }
+}
+
+fn refused(why: &str) -> Refusal {
+    Refusal::oauth(Kind::InvalidClient, format!("there is no such client: {why}"))
+}
+
+/// How long a document is kept.
+fn life(cache: Option<&str>) -> Duration {
+    let Some(cache) = cache else { return KEPT };
+    let mut life = KEPT;
+    for part in cache.split(',').map(|it| it.trim().to_ascii_lowercase()) {
+        if part == "no-store" || part == "no-cache" {
+            return Duration::ZERO;
+        }
+        if let Some(seconds) = part.strip_prefix("max-age=").and_then(|it| it.parse().ok()) {
+            life = Duration::from_secs(seconds).min(KEPT_LONGEST);
+        }
+    }
+    life
+}
+
+fn read(id: &str, body: &[u8], named: &[Box<str>]) -> Result<Known, Refusal> {
+    let json = Json::parse(body).map_err(|_| refused("its metadata is no JSON"))?;
+    let text = |name: &str| json.get(name).and_then(Json::as_str);
+    if text("client_id") != Some(id) {
+        return Err(refused("its metadata names another id"));
+    }
+    if text("token_endpoint_auth_method").is_some_and(|it| it != "none") {
+        return Err(refused("a client with a metadata address has to be public"));
+    }
+    let name =
+        Label::parse(text("client_name").unwrap_or_default()).map_err(|_| refused("its metadata has no name"))?;
+    let list = json.get("redirect_uris").and_then(Json::as_list).unwrap_or_default();
+    // One that may not be sent to does no harm among others that may.
+    let redirects: Vec<Redirect> = list
+        .iter()
+        .take(REDIRECTS_MAX)
+        .filter_map(|it| it.as_str().and_then(|it| Redirect::parse(it, named).ok()))
+        .collect();
+    if redirects.is_empty() {
+        return Err(refused("its metadata names no redirect that may be sent to"));
+    }
+    Ok(Known { name, redirects })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// A document counts only with its own address as its id, a name and a redirect, and for a public client.
+    #[test]
+    fn a_document_is_its_own_clients() {
+        let id = "https://app.example/client.json";
+        let good = r#"{"client_id":"https://app.example/client.json","client_name":"App","redirect_uris":["http://localhost/cb","cursor://x"]}"#;
+        let known = read(id, good.as_bytes(), &[]).unwrap();
+        assert_eq!((known.name.as_str(), known.redirects.len()), ("App", 1));
+        for (from, to) in [
+            ("app.example/client.json\"", "app.example/other.json\""),
+            ("\"App\"", "\"\""),
+            ("\"http://localhost/cb\",", ""),
+            ("\"client_name\"", "\"token_endpoint_auth_method\":\"private_key_jwt\",\"client_name\""),
+            ("{", "["),
+        ] {
+            assert!(read(id, good.replace(from, to).as_bytes(), &[]).is_err(), "{to}");
+        }
+    }
+
+    /// A document is kept as long as its sender says, within bounds.
+    #[test]
+    fn documents_are_kept_as_they_say() {
+        for (cache, seconds) in [
+            (None, 300),
+            (Some("max-age=60"), 60),
+            (Some("public, Max-Age=999999999"), 86_400),
+            (Some("no-store"), 0),
+            (Some("private, no-cache"), 0),
+            (Some("max-age=x"), 300),
+        ] {
+            assert_eq!(life(cache).as_secs(), seconds, "{cache:?}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The pages that a person sees on the way: signing in, consent, and what went wrong.
+//!
+//! **Invariant:** no script; a page's policy lets its form go to this server and to where the client is sent back alone.
+//! The page itself names `same-origin` as its referrer policy, or browsers would send its form with the origin `null`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
+use http::{HeaderName, HeaderValue, StatusCode};
+use sha2::{Digest as _, Sha256};
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::state::connect::{Redirect, Wish};
+
+use crate::answer::Answer;
+use crate::docs::escape;
+
+const STYLE: &str = ":root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}body{max-width:32rem;margin:0 auto;padding:2rem 1rem}fieldset{border:1px solid #8886;border-radius:.4rem;margin:1rem 0}label{display:block;padding:.4rem 0}input[type=email],input[type=password],input[type=text]{display:block;width:100%;box-sizing:border-box;font:inherit;padding:.5rem}button{font:inherit;padding:.6rem 1.2rem;margin-right:.6rem}code{font:.95em ui-monospace,monospace;overflow-wrap:anywhere}small{display:block;opacity:.8}";
+const FRAME_OPTIONS: HeaderName = HeaderName::from_static("x-frame-options");
+
+/// An agent that may be chosen.
+#[derive(Debug)]
+pub(super) struct Choice {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) workspace: String,
+}
+
+/// The question to a person: may this client act as one of these agents?
+pub(super) fn consent(wish: &Wish, email: &str, token: &str, agents: &[Choice]) -> Answer {
+    let (name, host) = (escape(wish.name.as_str()), escape(wish.redirect.host()));
+    let mut main = format!(
+        "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. You go back to <strong>{host}</strong>; it calls itself by that name, and nobody has checked it.</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time under connections.</p>\n<form method=\"post\" action=\"/oauth/authorize\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n",
+        escape(token)
+    );
+    if agents.is_empty() {
+        main.push_str("<p>There is no agent that you may connect. Make one first, or ask an admin.</p>\n");
+    } else {
+        main.push_str("<fieldset>\n<legend>Act as</legend>\n");
+        for (place, agent) in agents.iter().enumerate() {
+            let checked = if place == 0 { " checked" } else { "" };
+            main.push_str(&format!(
+                "<label><input type=\"radio\" name=\"agentId\" value=\"{}\" required{checked}> {} <small>{} · <code>{}</code></small></label>\n",
+                escape(&agent.id),
+                escape(&agent.name),
+                escape(&agent.workspace),
+                escape(&agent.id)
+            ));
+        }
+        main.push_str("</fieldset>\n<button name=\"choice\" value=\"allow\">Allow</button>\n");
+    }
+    main.push_str("<button name=\"choice\" value=\"deny\" formnovalidate>Deny</button>\n</form>\n");
+    main.push_str(&format!("<p><small>Signed in as {}</small></p>\n", escape(email)));
+    page(StatusCode::OK, &format!("Connect {name}"), &main, &form_action(&wish.redirect))
+}
+
+/// Signing in, on the way to the question. `said` is what went wrong the last time.
+pub(super) fn sign_in(token: &str, next: &str, said: Option<&str>) -> Answer {
+    let fields = "<label>E-mail <input type=\"email\" name=\"email\" autocomplete=\"username\" required></label>\n<label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required></label>\n";
+    sign_in_page(token, next, said, fields)
+}
+
+/// The second factor.
+pub(super) fn second_factor(token: &str, next: &str, pending: &str, said: Option<&str>) -> Answer {
+    let fields = format!(
+        "<input type=\"hidden\" name=\"pending\" value=\"{}\">\n<label>Code <input type=\"text\" name=\"code\" inputmode=\"numeric\" autocomplete=\"one-time-code\" required></label>\n",
+        escape(pending)
+    );
+    sign_in_page(token, next, said, &fields)
+}
+
+fn sign_in_page(token: &str, next: &str, said: Option<&str>, fields: &str) -> Answer {
+    let said = said.map(|it| format!("<p role=\"alert\">{}</p>\n", escape(it))).unwrap_or_default();
+    let main = format!(
+        "<h1>Sign in</h1>\n{said}<form method=\"post\" action=\"/sign-in\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n<input type=\"hidden\" name=\"next\" value=\"{}\">\n{fields}<button>Sign in</button>\n</form>\n",
+        escape(token),
+        escape(next)
+    );
+    page(StatusCode::OK, "Sign in", &main, "'self'")
+}
+
+/// What went wrong, where nobody can be sent back.
+pub(super) fn error(refusal: &Refusal) -> Answer {
+    let status = match refusal.kind() {
+        // A page has no scheme of credentials to name.
+        Kind::InvalidClient => 400,
+        Kind::Unauthenticated => 403,
+        _ => refusal.status(),
+    };
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let fix = refusal.fix().map(|it| format!("<p>{}</p>\n", escape(it))).unwrap_or_default();
+    let main = format!("<h1>This did not work</h1>\n<p role=\"alert\">{}</p>\n{fix}", escape(refusal.message()));
+    page(status, "This did not work", &main, "'none'")
+}
+
+/// Where the form may lead: here, and on to the client.
+fn form_action(redirect: &Redirect) -> String {
+    let onward = match redirect.origin() {
+        // A content policy has no way to name an IPv6 address.
+        Some(origin) if origin.contains('[') => "http:".to_owned(),
+        Some(origin) => origin,
+        None => redirect.as_str().split(':').next().map(|it| format!("{it}:")).unwrap_or_default(),
+    };
+    format!("'self' {onward}")
+}
+
+fn page(status: StatusCode, title: &str, main: &str, form_action: &str) -> Answer {
+    let html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"same-origin\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{main}</main>\n</body>\n</html>\n"
+    );
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action {form_action}; frame-ancestors 'none'",
+        STANDARD.encode(Sha256::digest(STYLE.as_bytes()))
+    );
+    let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+    Answer::html(html)
+        .with_status(status)
+        .with_header(CONTENT_SECURITY_POLICY, policy)
+        .with_header(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
+        .with_header(FRAME_OPTIONS, HeaderValue::from_static("DENY"))
+}

@@ -1,0 +1,29 @@
+//! The MCP server.
+
+use http::Method;
+use svc_core::refusal::Kind;
+
+use super::{Auth, Content, Limit, OPEN, Op, Route, Shape};
+
+/// What these routes do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum McpOp {
+    /// One JSON-RPC message.
+    Message,
+}
+
+/// The rows.
+pub(super) const ROUTES: &[Route] = &[Route {
+    op: Op::Mcp(McpOp::Message),
+    method: Method::POST,
+    path: "/mcp",
+    auth: Auth::Agent,
+    limit: Limit::Gate,
+    shape: Shape::Rpc,
+    request: Some("McpMessage"),
+    content: Content::Json("McpAnswer"),
+    success: &[200, 202],
+    refusals: &[Kind::NotFound],
+    summary: "Speak MCP: one JSON-RPC 2.0 message, in the era with or without handshake",
+    ..OPEN
+}];

@@ -1,0 +1,359 @@
+//! The MCP server over a real socket: both eras, its tools, and everything that is wrong with a message.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use serde_json::{Value, json};
+use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::people::by::By;
+use svc_core::state::people::{KeyScope, Role};
+use svc_core::testing::world::BASE_URL;
+use svc_core::value::text::Note;
+use svc_tests::client::{Client, Got, bearer};
+use svc_tests::oauth::{HOST, connect, public};
+use svc_tests::requests::{OFFICE, payment};
+use svc_tests::site::Site;
+
+const MODERN: &str = "2026-07-28";
+const META: [&str; 2] = ["io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"];
+
+/// Sends a message as it is.
+async fn send(client: &mut Client, key: &str, body: &str, more: &[(&str, &str)]) -> Got {
+    let credential = bearer(key);
+    let mut headers =
+        vec![("host", HOST), ("content-type", "application/json"), ("authorization", credential.as_str())];
+    headers.extend_from_slice(more);
+    client.ask("POST", "/mcp", &headers, body.as_bytes()).await
+}
+
+/// A request of the era with handshake.
+async fn legacy(client: &mut Client, key: &str, method: &str, params: Value) -> Value {
+    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+    let got = send(client, key, &body.to_string(), &[("mcp-protocol-version", "2025-11-25")]).await;
+    let answer = got.ok();
+    assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(7)));
+    answer
+}
+
+/// A request of the stateless era.
+async fn modern(client: &mut Client, key: &str, method: &str, params: Value, change: &[(&str, &str)]) -> Got {
+    let mut params = params;
+    params["_meta"] = json!({ META[0]: MODERN, META[1]: {} });
+    let name = params["name"].as_str().unwrap_or_default().to_owned();
+    let body = json!({ "jsonrpc": "2.0", "id": "a", "method": method, "params": params }).to_string();
+    let mut headers = vec![("mcp-protocol-version", MODERN), ("mcp-method", method)];
+    if method == "tools/call" {
+        headers.push(("mcp-name", name.as_str()));
+    }
+    for (header, value) in change {
+        headers.retain(|(known, _)| known != header);
+        if !value.is_empty() {
+            headers.push((header, value));
+        }
+    }
+    send(client, key, &body, &headers).await
+}
+
+/// Calls a tool; its result.
+async fn call(client: &mut Client, key: &str, tool: &str, arguments: Value) -> Value {
+    let answer = legacy(client, key, "tools/call", json!({ "name": tool, "arguments": arguments })).await;
+    answer["result"].clone()
+}
+
+/// What a tool gives, which has to agree with its own schema and its text.
+async fn given(client: &mut Client, key: &str, tool: &str, arguments: Value) -> Value {
+    let result = call(client, key, tool, arguments).await;
+    assert_eq!(result["isError"], false, "{result}");
+    let structured = &result["structuredContent"];
+    let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(text, *structured);
+    let listed = legacy(client, key, "tools/list", json!({})).await;
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let schema = &tools.iter().find(|it| it["name"] == tool).unwrap()["outputSchema"];
+    let validator = jsonschema::validator_for(schema).unwrap();
+    let faults: Vec<String> = validator.iter_errors(structured).map(|it| it.to_string()).collect();
+    assert!(faults.is_empty(), "{tool}: {faults:?} {structured}");
+    structured.clone()
+}
+
+/// The code of a JSON-RPC error and the HTTP status it came with.
+fn code(got: &Got) -> (u16, i64) {
+    (got.status, got.json()["error"]["code"].as_i64().unwrap_or_default())
+}
+
+/// The era with handshake: `initialize` in every version, `ping`, the list, notifications.
+#[tokio::test]
+async fn the_era_with_handshake_is_spoken() {
+    let site = Site::start().await;
+    let (mut client, agent) = (site.client().await, site.agent(&[OFFICE]));
+    for (asked, spoken) in [
+        ("2025-11-25", "2025-11-25"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-03-26", "2025-03-26"),
+        ("2024-11-05", "2025-11-25"),
+        ("2026-07-28", "2025-11-25"),
+    ] {
+        let params =
+            json!({ "protocolVersion": asked, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+        let got = send(&mut client, &agent.key, &body.to_string(), &[]).await;
+        let result = got.ok()["result"].clone();
+        assert_eq!(result["protocolVersion"], spoken);
+        assert!(result["capabilities"]["tools"].is_object() && result["serverInfo"]["name"] == "svc");
+        assert_eq!(got.header("mcp-session-id"), None);
+    }
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
+    let got = send(&mut client, &agent.key, &note, &[("mcp-protocol-version", "2025-11-25")]).await;
+    assert_eq!((got.status, got.body.len()), (202, 0));
+    assert_eq!(legacy(&mut client, &agent.key, "ping", json!({})).await["result"], json!({}));
+    let first = legacy(&mut client, &agent.key, "tools/list", json!({})).await["result"].clone();
+    assert_eq!(first, legacy(&mut client, &agent.key, "tools/list", json!({})).await["result"]);
+    let names: Vec<&str> = first["tools"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "authorize_action",
+            "settle_action",
+            "check_action_status",
+            "explain_decision",
+            "spend_summary",
+            "find_waste",
+            "unwatched_keys"
+        ]
+    );
+    assert!(first.get("nextCursor").is_none() && first.get("resultType").is_none());
+    for tool in first["tools"].as_array().unwrap() {
+        assert_eq!((&tool["inputSchema"]["type"], &tool["outputSchema"]["type"]), (&json!("object"), &json!("object")));
+        assert!(jsonschema::validator_for(&tool["inputSchema"]).is_ok(), "{tool}");
+    }
+}
+
+/// The stateless era: discovery, the list, a call; its headers say what the body says.
+#[tokio::test]
+async fn the_stateless_era_is_spoken() {
+    let site = Site::start().await;
+    let (mut client, agent) = (site.client().await, site.agent(&[OFFICE]));
+    let key = agent.key.as_str();
+    let found = modern(&mut client, key, "server/discover", json!({}), &[]).await.ok();
+    assert_eq!(found["id"], "a");
+    let result = &found["result"];
+    assert_eq!((&result["resultType"], &result["cacheScope"]), (&json!("complete"), &json!("private")));
+    assert!(result["supportedVersions"].as_array().unwrap().contains(&json!(MODERN)), "{result}");
+    assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "svc");
+    let listed = modern(&mut client, key, "tools/list", json!({}), &[]).await.ok()["result"].clone();
+    assert!(listed["ttlMs"].as_i64().unwrap() >= 0 && listed["tools"].as_array().unwrap().len() == 7);
+    let params = json!({ "name": "spend_summary" });
+    let called = modern(&mut client, key, "tools/call", params.clone(), &[]).await.ok()["result"].clone();
+    assert_eq!((&called["isError"], &called["resultType"]), (&json!(false), &json!("complete")));
+    let encoded = [("mcp-name", "=?base64?c3BlbmRfc3VtbWFyeQ==?=")];
+    assert_eq!(modern(&mut client, key, "tools/call", params.clone(), &encoded).await.status, 200);
+    for change in [
+        ("mcp-protocol-version", ""),
+        ("mcp-protocol-version", "2025-11-25"),
+        ("mcp-method", ""),
+        ("mcp-method", "tools/list"),
+        ("mcp-name", ""),
+        ("mcp-name", "find_waste"),
+    ] {
+        let got = modern(&mut client, key, "tools/call", params.clone(), &[change]).await;
+        assert_eq!(code(&got), (400, -32_020), "{change:?}");
+    }
+    for method in ["initialize/x", "ping", "resources/list", "logging/setLevel"] {
+        assert_eq!(code(&modern(&mut client, key, method, json!({}), &[]).await), (404, -32_601), "{method}");
+    }
+    for meta in [json!({ META[0]: MODERN }), json!({ META[1]: {} }), json!({ META[0]: 1, META[1]: {} })] {
+        let body =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": meta } }).to_string();
+        let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "tools/list")];
+        assert_eq!(code(&send(&mut client, key, &body, &headers).await), (400, -32_602), "{meta}");
+    }
+    let meta = json!({ META[0]: "2030-01-01", META[1]: {} });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": meta } }).to_string();
+    let headers = [("mcp-protocol-version", "2030-01-01"), ("mcp-method", "tools/list")];
+    let got = send(&mut client, key, &body, &headers).await;
+    assert_eq!(code(&got), (400, -32_022));
+    let data = got.json()["error"]["data"].clone();
+    assert!(data["requested"] == "2030-01-01" && data["supported"].as_array().unwrap().len() == 4, "{data}");
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+    assert_eq!(code(&send(&mut client, key, &body, &[("mcp-protocol-version", "1999-01-01")]).await), (400, -32_022));
+}
+
+/// What is no message is a fault with its code; ids come back as they were sent.
+#[tokio::test]
+async fn what_is_no_message_is_a_fault() {
+    let site = Site::start().await;
+    let (mut client, agent) = (site.client().await, site.agent(&[OFFICE]));
+    let key = agent.key.as_str();
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for (body, status, expected) in [
+        ("", 400, -32_700),
+        ("{", 400, -32_700),
+        (r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ping"}"#, 400, -32_700),
+        (deep.as_str(), 400, -32_700),
+        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, 400, -32_600),
+        ("[]", 400, -32_600),
+        ("1", 400, -32_600),
+        (r#"{"id":1,"method":"ping"}"#, 400, -32_600),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, 400, -32_600),
+        (r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#, 400, -32_600),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, 400, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, 400, -32_600),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, 400, -32_600),
+        (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, 400, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1}"#, 400, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":1}"#, 400, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":""}"#, 400, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#, 400, -32_602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#, 200, -32_601),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, 200, -32_602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}"#, 200, -32_602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, 200, -32_602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"no_tool"}}"#, 200, -32_602),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find_waste","arguments":[]}}"#,
+            200,
+            -32_602,
+        ),
+    ] {
+        let got = send(&mut client, key, body, &[]).await;
+        assert_eq!(code(&got), (status, expected), "{body:.80}");
+        let data = got.json()["error"]["data"].clone();
+        assert!(data["fix"].is_string() && data["docs"].is_string() && data["type"].is_string(), "{body:.80}: {data}");
+    }
+    for id in [json!("a \"b\""), json!(0), json!(-1), json!(9_007_199_254_740_993_i64)] {
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string();
+        assert_eq!(send(&mut client, key, &body, &[]).await.ok()["id"], id);
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "nothing" }).to_string();
+        assert_eq!(send(&mut client, key, &body, &[]).await.json()["id"], id);
+    }
+    let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": {} }).to_string();
+    assert_eq!(send(&mut client, key, &answer, &[]).await.status, 202);
+    let large = vec![b' '; (1 << 20) + 1];
+    let got = client.ask("POST", "/mcp", &[("host", HOST), ("authorization", &bearer(key))], &large).await;
+    assert_eq!(code(&got), (413, -32_600));
+}
+
+/// Who may speak: agents, from anywhere but a page of another origin; everybody else learns where the way in is.
+#[tokio::test]
+async fn agents_alone_are_answered() {
+    let site = Site::start().await;
+    let (mut client, agent) = (site.client().await, site.agent(&[OFFICE]));
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+    let got = client.ask("POST", "/mcp", &[("host", HOST)], body.as_bytes()).await;
+    let way = format!(
+        "Bearer resource_metadata=\"{BASE_URL}/.well-known/oauth-protected-resource/mcp\", scope=\"svc:agent\""
+    );
+    assert_eq!((got.status, got.header("www-authenticate")), (401, Some(way.as_str())));
+    let got = send(&mut client, "aat_unknown", &body, &[]).await;
+    assert_eq!(got.header("www-authenticate"), Some(format!("{way}, error=\"invalid_token\"").as_str()));
+    assert_eq!(got.json()["error"]["data"]["type"], "invalid_api_key");
+    let inference = site.key(KeyScope::Inference);
+    assert_eq!(send(&mut client, &inference, &body, &[]).await.status, 403);
+    let path = format!("/mcp?access_token={}", agent.key);
+    assert_eq!(client.ask("POST", &path, &[("host", HOST)], body.as_bytes()).await.status, 401);
+    for origin in ["https://evil.example", "null", "http://gate.example.com"] {
+        let got = send(&mut client, &agent.key, &body, &[("origin", origin)]).await;
+        assert_eq!((got.status, got.json()["error"]["data"]["type"].clone()), (403, json!("forbidden")), "{origin}");
+    }
+    assert_eq!(send(&mut client, &agent.key, &body, &[("origin", BASE_URL)]).await.status, 200);
+    let headers = [("host", "evil.example"), ("authorization", &bearer(&agent.key))];
+    assert_eq!(client.ask("POST", "/mcp", &headers, body.as_bytes()).await.status, 403);
+    for method in ["GET", "DELETE", "OPTIONS"] {
+        let got = client.ask(method, "/mcp", &[("host", HOST)], b"").await;
+        assert_eq!((got.status, got.header("allow")), (405, Some("POST")), "{method}");
+    }
+    site.revoke(&agent.key);
+    assert_eq!(send(&mut client, &agent.key, &body, &[]).await.status, 401);
+}
+
+/// An agent with nothing but MCP asks, is told, does, and reports; what another agent does it does not see.
+#[tokio::test]
+async fn an_agent_uses_the_gate_by_mcp_alone() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
+    let id = public(&mut client).await;
+    let key = connect(&mut client, &owner, &id, &agent.id.to_string()).await.access;
+    let asked = given(&mut client, &key, "authorize_action", payment(100)).await;
+    assert_eq!((&asked["decision"], &asked["status"]), (&json!("allow"), &json!("allowed")));
+    assert_eq!(asked["agentId"], agent.id.to_string());
+    assert!(asked["receipt"].is_string());
+    let action = json!({ "actionId": asked["id"] });
+    let read = given(&mut client, &key, "check_action_status", action.clone()).await;
+    assert_eq!(read["id"], asked["id"]);
+    let why = given(&mut client, &key, "explain_decision", action.clone()).await;
+    assert_eq!((&why["decision"], &why["rule"]), (&json!("allow"), &asked["mandateId"]));
+    let mut outcome = action.clone();
+    (outcome["status"], outcome["amount"]) = (json!("completed"), json!(90));
+    let settled = given(&mut client, &key, "settle_action", outcome.clone()).await;
+    assert_eq!(settled["status"], "completed");
+    let again = call(&mut client, &key, "settle_action", outcome).await;
+    assert_eq!(again["isError"], true);
+    let text = again["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("already_settled") && text.contains("\nfix: ") && text.contains("\ndocs: https://"),
+        "{text}"
+    );
+    let large = given(&mut client, &key, "authorize_action", payment(10_000_000)).await;
+    assert_ne!(large["decision"], "allow");
+    let why = given(&mut client, &key, "explain_decision", json!({ "actionId": large["id"] })).await;
+    assert!(!why["why"].as_array().unwrap().is_empty() && why["nextStep"].is_string(), "{why}");
+    assert_eq!(why["wouldBeAllowed"]["changed"], "payment.amount", "{why}");
+    let spent = given(&mut client, &key, "spend_summary", json!({ "window": "month" })).await;
+    assert_eq!(spent["model"]["calls"], 0);
+    assert!(spent["payments"].as_array().unwrap().iter().any(|it| it["settled"] == 90), "{spent}");
+    let stranger = site.agent(&[OFFICE]);
+    for tool in ["check_action_status", "explain_decision"] {
+        let refused = call(&mut client, &stranger.key, tool, action.clone()).await;
+        assert_eq!(refused["isError"], true);
+        assert!(refused["content"][0]["text"].as_str().unwrap().starts_with("not_found"), "{refused}");
+    }
+    let theirs = given(&mut client, &stranger.key, "spend_summary", json!({ "window": "month" })).await;
+    assert!(theirs["payments"].as_array().unwrap().iter().all(|it| it["settled"] == 0), "{theirs}");
+}
+
+/// Waste and unwatched keys are told of the agent and the person it acts for.
+#[tokio::test]
+async fn waste_and_unwatched_keys_are_told() {
+    let site = Site::start().await;
+    let (mut client, agent) = (site.client().await, site.agent(&[OFFICE]));
+    let waste = given(&mut client, &agent.key, "find_waste", json!({})).await;
+    assert_eq!(waste["rows"].as_array().unwrap().len(), 5);
+    site.key(KeyScope::Inference);
+    let keys = given(&mut client, &agent.key, "unwatched_keys", json!({})).await["keys"].clone();
+    assert!(keys.as_array().unwrap().len() >= 2, "{keys}");
+    assert!(keys.as_array().unwrap().iter().all(|it| it["reason"] == "no_budget"), "{keys}");
+    for (tool, arguments) in [
+        ("find_waste", json!({ "window": "year" })),
+        ("spend_summary", json!({ "window": 1 })),
+        ("check_action_status", json!({})),
+        ("settle_action", json!({ "status": "completed" })),
+        ("authorize_action", json!({ "type": "payment" })),
+    ] {
+        let refused = call(&mut client, &agent.key, tool, arguments).await;
+        let text = refused["content"][0]["text"].as_str().unwrap();
+        assert!(refused["isError"] == true && text.starts_with("invalid_request: "), "{tool}: {text}");
+    }
+}
+
+/// A stopped agent's key is told by the gate that it is stopped; its access tokens have ended.
+#[tokio::test]
+async fn a_stopped_agent_is_stopped_here_too() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
+    let id = public(&mut client).await;
+    let access = connect(&mut client, &owner, &id, &agent.id.to_string()).await.access;
+    let reason = Note::parse("a test stops it").unwrap();
+    let workspace = site.workspace();
+    site.gate.execute(FreezeAgent { workspace, agent: agent.id, by: By::Program, reason }).unwrap();
+    let denied = given(&mut client, &agent.key, "authorize_action", payment(100)).await;
+    assert_eq!(denied["decision"], "deny");
+    assert!(denied["signals"].as_array().unwrap().contains(&json!("agent_frozen")), "{denied}");
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+    assert_eq!(send(&mut client, &access, &body, &[]).await.status, 401);
+}
