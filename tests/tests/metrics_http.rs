@@ -34,11 +34,11 @@ async fn read(site: &Site) -> String {
     got.text()
 }
 
-/// The sample of that name whose labels have all of these.
+/// The sample of that name whose labels, in braces behind it, have all of these.
 fn sample(text: &str, name: &str, labels: &[&str]) -> f64 {
     let is_it = |line: &&str| {
         let (of, _) = line.rsplit_once(' ').unwrap_or_default();
-        of.split('{').next() == Some(name) && labels.iter().all(|it| of.contains(it))
+        of.split('\x7b').next() == Some(name) && labels.iter().all(|it| of.contains(it))
     };
     let line = text.lines().find(is_it).unwrap_or_else(|| panic!("no {name} {labels:?} in\n{text}"));
     line.rsplit_once(' ').unwrap().1.parse().unwrap()
