@@ -9,6 +9,8 @@
 )]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -21,8 +23,10 @@ use svc_http::upstream::Allowed;
 use svc_tests::client::Client;
 use svc_tests::people::Person;
 use svc_tests::program;
+use svc_tests::receiver::{Receiver, Reply};
 use svc_tests::requests::text;
 use svc_tests::site::{Agent, Site};
+use svc_tests::source;
 use tokio::io::AsyncWriteExt as _;
 
 /// Tools of a shop and reading; never writing; anything else asks.
@@ -74,23 +78,7 @@ impl Desk {
     async fn hook(&self, said: &Value) -> Ran {
         // Lists go by time: each call has its own.
         self.site.shift(Span::seconds(1));
-        let mut command = program::command(self.home.path());
-        command.arg("hook").env("HOME", self.home.path());
-        for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
-            command.env_remove(name);
-        }
-        command.env("SVC_URL", format!("http://{}", self.site.address)).env("SVC_AGENT_KEY", &self.agent.key);
-        // The deadline is no part of these tests, and the machine may be busy.
-        command.env("SVC_HOOK_TIMEOUT_MS", "50000");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the program starts");
-        child.stdin.take().unwrap().write_all(said.to_string().as_bytes()).await.unwrap();
-        let output = child.wait_with_output().await.unwrap();
-        Ran {
-            code: output.status.code().unwrap(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
+        hook(self.home.path(), &format!("http://{}", self.site.address), &self.agent.key, said).await
     }
 
     async fn api(&mut self, method: &str, path: &str, body: &Value) -> Value {
@@ -108,8 +96,8 @@ impl Desk {
         self.client.read_action(&self.agent.key, &id).await.ok()
     }
 
-    async fn approve(&mut self, action: &Value) {
-        let path = format!("approvals/{}/approve", text(&action["approval"]["id"]));
+    async fn decide(&mut self, action: &Value, word: &str) {
+        let path = format!("approvals/{}/{word}", text(&action["approval"]["id"]));
         self.api("POST", &path, &json!({})).await;
     }
 
@@ -169,6 +157,26 @@ impl Desk {
     }
 }
 
+/// Runs the hook of a user with this home and this gate.
+async fn hook(home: &Path, url: &str, key: &str, said: &Value) -> Ran {
+    let mut command = program::command(home);
+    command.arg("hook").env("HOME", home).env("SVC_URL", url).env("SVC_AGENT_KEY", key);
+    for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
+        command.env_remove(name);
+    }
+    // The deadline is no part of these tests, and the machine may be busy.
+    command.env("SVC_HOOK_TIMEOUT_MS", "50000");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    child.stdin.take().unwrap().write_all(said.to_string().as_bytes()).await.unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
 /// What Claude Code says before this call of a tool.
 fn call(id: &str, tool: &str, transcript: Option<&str>) -> Value {
     json!({
@@ -223,7 +231,7 @@ async fn a_yes_at_the_link_lets_the_same_call_carry_on_once() {
     assert_eq!(desk.newest().await["id"], asked["id"], "one question, however often");
     let mut other = codex("c3");
     other["tool_input"] = json!({ "command": "make install" });
-    desk.approve(&asked).await;
+    desk.decide(&asked, "approve").await;
     let carried = desk.hook(&codex("c4")).await;
     assert_eq!((carried.code, carried.out.as_str(), carried.err.as_str()), (0, "", ""));
     assert_eq!(desk.newest().await["id"], asked["id"]);
@@ -237,6 +245,45 @@ async fn a_yes_at_the_link_lets_the_same_call_carry_on_once() {
     let settled = desk.client.read_action(&desk.agent.key, text(&asked["id"])).await.ok();
     assert_eq!(text(&settled["status"]), "completed");
     desk.site.audit();
+}
+
+/// A no at the link is told once, with its reason, when the call is made again; after that the call is a new question.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_no_at_the_link_is_told_once() {
+    let mut desk = Desk::new().await;
+    desk.hook(&call("t1", "Bash", None)).await;
+    let asked = desk.newest().await;
+    desk.decide(&asked, "deny").await;
+    let (word, why) = desk.hook(&call("t2", "Bash", None)).await.told();
+    assert!(word == "deny" && why.starts_with("svc denied this call: "), "{word} {why}");
+    assert_eq!(desk.newest().await["id"], asked["id"]);
+    assert_eq!(desk.hook(&call("t3", "Bash", None)).await.word(), "ask");
+    assert_ne!(desk.newest().await["id"], asked["id"]);
+}
+
+/// By TLS a gate is trusted by the system's roots and those that the user's own file names, and no key goes to another; no
+/// redirect is followed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_goes_to_a_trusted_gate_alone() {
+    let (mut gate, home) = (Receiver::start_tls().await, tempfile::tempdir().unwrap());
+    let url = format!("https://{}", gate.address);
+    let distrusted = hook(home.path(), &url, "ask_of_a_test", &call("t1", "Bash", None)).await;
+    assert_eq!((distrusted.code, distrusted.out.as_str()), (2, ""), "{distrusted:?}");
+    assert!(gate.is_quiet() && distrusted.err.contains("certificate"), "{distrusted:?}");
+    let folder = home.path().join(".config/svc");
+    fs::create_dir_all(&folder).unwrap();
+    let root = source::root().join("tests/data/tls/ca.pem");
+    fs::write(folder.join("hook.toml"), format!("caFile = \"{}\"\n", root.display())).unwrap();
+    fs::set_permissions(folder.join("hook.toml"), fs::Permissions::from_mode(0o600)).unwrap();
+    gate.answer([Reply::Redirect("https://127.0.0.1:1/".to_owned()), Reply::Status(500)]);
+    for _ in 0..2 {
+        let refused = hook(home.path(), &url, "ask_of_a_test", &call("t1", "Bash", None)).await;
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
+        let heard = gate.next().await;
+        assert_eq!(heard.line, "POST /v1/actions/authorize HTTP/1.1");
+        assert_eq!(heard.header("authorization"), "Bearer ask_of_a_test");
+    }
+    assert!(gate.is_quiet(), "nobody was asked a second time");
 }
 
 /// Where the agent's principal may not decide, the person at the keyboard is not asked by a client that could: it gets the

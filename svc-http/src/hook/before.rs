@@ -48,8 +48,8 @@ pub(crate) fn authorize(
     Decision::read(reply.good()?, event, &action.input_digest)
 }
 
-/// What became of the action about the very same call that a person was asked to decide: still waiting, or allowed and not
-/// yet used. Anything else is asked anew.
+/// What became of the action about the very same call that a person was asked to decide: still waiting, allowed and not yet
+/// used, or denied, which is told once. Anything else is asked anew.
 fn waited(
     event: &Event,
     place: &Place,
@@ -71,6 +71,7 @@ fn waited(
         // Of many that come at once one has what was allowed.
         Some(Verdict::Allow) if memory.take_waiting() => Ok(decision),
         Some(Verdict::Allow) => Ok(None),
+        Some(Verdict::Deny { .. }) if memory.take_waiting() => Ok(decision),
         Some(Verdict::Deny { .. } | Verdict::Past) | None => {
             memory.take_waiting();
             Ok(None)
