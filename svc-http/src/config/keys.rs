@@ -226,7 +226,12 @@ pub const KEYS: &[Key] = &[
         "off",
         "address and port of a listener of its own for `GET /metrics` (Prometheus)",
         |config, given| {
-            config.metrics = Some(given.one::<SocketAddr>("must be an address with a port, such as `127.0.0.1:9464`")?);
+            config.metrics = match given.text()? {
+                "off" => None,
+                _ => Some(
+                    given.one::<SocketAddr>("must be `off`, or an address with a port, such as `127.0.0.1:9464`")?,
+                ),
+            };
             Ok(())
         },
     ),
