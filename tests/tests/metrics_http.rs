@@ -77,35 +77,45 @@ async fn what_happens_is_counted() {
     let used: Value = got.ok()["usage"].clone();
 
     let text = read(&site).await;
-    assert_eq!(sample(&text, "svc_decisions_total", &[r#"decision="allow""#]), 1.0);
-    assert_eq!(sample(&text, "svc_refusals_total", &[r#"type="invalid_request""#]), 1.0);
+    is_what_happened(&text, cost, &used);
+    documented(&text);
+    for secret in ["planted", "Shop", "shop.example", "sk-", "ask_", "owner@"] {
+        assert!(!text.contains(secret), "{secret} in\n{text}");
+    }
+    site.stop().await;
+}
+
+/// One decision that allows, one bad request, one call of `cost` micros that used `used`.
+fn is_what_happened(text: &str, cost: f64, used: &Value) {
+    assert_eq!(sample(text, "svc_decisions_total", &[r#"decision="allow""#]), 1.0);
+    assert_eq!(sample(text, "svc_refusals_total", &[r#"type="invalid_request""#]), 1.0);
     let route = r#"route="/v1/actions/authorize""#;
-    assert_eq!(sample(&text, "svc_requests_total", &[route, r#"status="200""#]), 1.0);
-    assert_eq!(sample(&text, "svc_requests_total", &[route, r#"status="400""#]), 1.0);
+    assert_eq!(sample(text, "svc_requests_total", &[route, r#"status="200""#]), 1.0);
+    assert_eq!(sample(text, "svc_requests_total", &[route, r#"status="400""#]), 1.0);
     let of = [r#"provider="chat""#, r#"model="large-1""#];
-    assert_eq!(sample(&text, "svc_model_calls_total", &[of[0], of[1], r#"end="done""#]), 1.0);
-    assert_eq!(sample(&text, "svc_model_cost_micro_usd_total", &of), cost);
-    let input = sample(&text, "svc_model_tokens_total", &[of[0], of[1], r#"kind="input""#]);
+    assert_eq!(sample(text, "svc_model_calls_total", &[of[0], of[1], r#"end="done""#]), 1.0);
+    assert_eq!(sample(text, "svc_model_cost_micro_usd_total", &of), cost);
+    let input = sample(text, "svc_model_tokens_total", &[of[0], of[1], r#"kind="input""#]);
     assert_eq!(Some(input), used["prompt_tokens"].as_f64());
-    assert_eq!(sample(&text, "svc_model_overhead_seconds_count", &[]), 1.0);
-    let overhead = sample(&text, "svc_model_overhead_seconds_sum", &[]);
-    let took = sample(&text, "svc_request_time_seconds_sum", &[r#"route="/v1/chat/completions""#]);
+    assert_eq!(sample(text, "svc_model_overhead_seconds_count", &[]), 1.0);
+    let overhead = sample(text, "svc_model_overhead_seconds_sum", &[]);
+    let took = sample(text, "svc_request_time_seconds_sum", &[r#"route="/v1/chat/completions""#]);
     assert!(overhead > 0.0 && overhead <= took, "{overhead} of {took}");
-    assert_eq!(sample(&text, "svc_model_first_token_seconds_count", &of), 1.0);
-    assert_eq!(sample(&text, "svc_budget_used_ratio", &[r#"scope="workspace""#]), cost / 1e6);
-    assert_eq!(sample(&text, "svc_queue_depth", &[r#"lane="0""#]), 0.0);
-    assert_eq!(sample(&text, "svc_model_calls_running", &[]), 0.0);
-    assert_eq!(sample(&text, "svc_deliveries_waiting", &[]), 0.0);
+    assert_eq!(sample(text, "svc_model_first_token_seconds_count", &of), 1.0);
+    assert_eq!(sample(text, "svc_budget_used_ratio", &[r#"scope="workspace""#]), cost / 1e6);
+    assert_eq!(sample(text, "svc_queue_depth", &[r#"lane="0""#]), 0.0);
+    assert_eq!(sample(text, "svc_model_calls_running", &[]), 0.0);
+    assert_eq!(sample(text, "svc_deliveries_waiting", &[]), 0.0);
     assert!(text.ends_with("# EOF\n"));
+}
+
+/// Every metric that is told is documented.
+fn documented(text: &str) {
     let documented = include_str!("../../docs/metrics.md");
     for (name, kind) in text.lines().filter_map(|it| it.strip_prefix("# TYPE ")?.split_once(' ')) {
         let name = if kind == "counter" { format!("`{name}_total`") } else { format!("`{name}`") };
         assert!(documented.contains(&name), "docs/metrics.md has no {name}");
     }
-    for secret in ["planted", "Shop", "shop.example", "sk-", "ask_", "owner@"] {
-        assert!(!text.contains(secret), "{secret} in\n{text}");
-    }
-    site.stop().await;
 }
 
 /// Nothing else is served there, nothing of it at the server's own address, and nothing at all where nobody asked for it.
