@@ -162,7 +162,7 @@ async fn the_stateless_era_is_spoken() {
         let got = modern(&mut client, key, "tools/call", params.clone(), &[change]).await;
         assert_eq!(code(&got), (400, -32_020), "{change:?}");
     }
-    for method in ["initialize/x", "ping", "resources/list", "logging/setLevel"] {
+    for method in ["initialize", "initialize/x", "ping", "resources/list", "logging/setLevel"] {
         assert_eq!(code(&modern(&mut client, key, method, json!({}), &[]).await), (404, -32_601), "{method}");
     }
     for meta in [json!({ META[0]: MODERN }), json!({ META[1]: {} }), json!({ META[0]: 1, META[1]: {} })] {

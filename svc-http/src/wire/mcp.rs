@@ -165,7 +165,8 @@ fn version(headers: &HeaderMap, method: &str, params: &Json) -> Result<Era, Faul
     let header = one(headers, &PROTOCOL_VERSION)?;
     let meta = params.get("_meta");
     let own = meta.and_then(|it| it.get(META_VERSION));
-    if method == "initialize" {
+    // One that speaks of itself as stateless has no handshake to begin.
+    if method == "initialize" && own.is_none() {
         return Ok(Era::Legacy);
     }
     let modern = own.is_some() || header == Some(MODERN) || method == "server/discover";
