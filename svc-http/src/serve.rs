@@ -132,7 +132,7 @@ fn builder() -> auto::Builder<TokioExecutor> {
 }
 
 /// Waits a little where accepting failed for want of something; a client that went away costs nothing.
-async fn rest_after(error: &io::Error) {
+pub(crate) async fn rest_after(error: &io::Error) {
     if matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted

@@ -2,10 +2,14 @@
 but for what an action says of itself, in the data directory. `python scrub.py` runs it alone.
 """
 
+import base64
 import contextlib
+import hashlib
+import html
 import json
 import socket
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import run
@@ -13,6 +17,7 @@ import run
 PROMPT, SYSTEM, TOOL, ANSWER = "planted-prompt-7c1", "planted-system-7c2", "planted-result-7c3", "planted-answer-7c4"
 UPSTREAM_KEY, PASSWORD, QUERY = "sk-planted-upstream-7c5", "planted-password-7c6", "planted-query-7c7"
 SUMMARY, REASON, EMAIL = "planted-summary-7c8", "planted-reason-7c9", "planted-7ca@example.com"
+VERIFIER = "planted-verifier-7cb-" + "v" * 43
 # What an action says of itself is kept with it, and an address with its account: in rows, never in a log.
 KEPT_IN_ROWS = {SUMMARY, REASON, EMAIL}
 NEVER = {PROMPT, SYSTEM, TOOL, ANSWER, UPSTREAM_KEY, PASSWORD, QUERY}
@@ -21,6 +26,13 @@ FAULTS = [
     "status-500", "status-400", "status-401", "status-429", "drop", "cut-1", "half-1", "short-1", "error-1", "body-html",
     "body-empty", "body-garbage", "type-html", "gzip", "usage-missing",
 ]
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A browser that goes nowhere by itself."""
+
+    def redirect_request(self, *_):
+        return None
 
 
 class Client:
@@ -46,6 +58,16 @@ class Client:
             text = error.read().decode()
             self.errors.append(f"{error.headers}\n{text}")
             return error.code, text
+
+    def led(self, path, raw, headers):
+        """Where an answer leads to."""
+        request = urllib.request.Request(self.base + path, data=raw, headers={"cookie": self.cookie, **headers})
+        try:
+            with urllib.request.build_opener(NoRedirect).open(request, timeout=60) as answer:
+                raise AssertionError((answer.status, answer.read()))
+        except urllib.error.HTTPError as error:
+            assert error.code == 303, (error.code, error.read())
+            return error.headers["location"]
 
     def must(self, *arguments, **named):
         status, text = self.ask(*arguments, **named)
@@ -75,7 +97,6 @@ def administer(client, dev):
         model = {"id": name, "upstreamId": upstream["id"], "contextWindow": 200000, "maxOutput": 1000}
         model |= {"capabilities": ["tools", "streaming"], "prices": {"input": 1000000, "output": 1000000}}
         client.must("POST", f"{space}/models", model)
-    client.ask("POST", f"{space}/agents/{dev['agentId']}/freeze", {"reason": REASON, "why": REASON})
     client.must("POST", f"{space}/members", {"email": EMAIL, "role": "member"})
 
 
@@ -107,6 +128,29 @@ def call_models(client, key):
     assert answered >= 4, "the answers hold what they are looked through for"
 
 
+def connect(client, dev):
+    """Lets a client in by OAuth and speaks MCP with what it is given; the secrets of the way."""
+    redirect, form = "http://127.0.0.1/callback", {"content-type": "application/x-www-form-urlencoded"}
+    wish = {"client_name": "Planted", "redirect_uris": [redirect], "token_endpoint_auth_method": "client_secret_post"}
+    known = client.must("POST", "/oauth/register", wish)
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
+    members = {"response_type": "code", "client_id": known["client_id"], "redirect_uri": redirect, "state": "planted",
+               "code_challenge": challenge, "code_challenge_method": "S256", "resource": dev["baseUrl"] + "/mcp"}
+    _, page = client.ask("GET", "/oauth/authorize?" + urllib.parse.urlencode(members))
+    request = html.unescape(page.split('name="request" value="', 1)[1].split('"', 1)[0])
+    said = urllib.parse.urlencode({"request": request, "agentId": dev["agentId"], "choice": "allow"}).encode()
+    location = client.led("/oauth/authorize", said, {**form, "origin": dev["baseUrl"]})
+    code = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(location).query))["code"]
+    asked = {"grant_type": "authorization_code", "code": code, "code_verifier": VERIFIER, "redirect_uri": redirect,
+             "client_id": known["client_id"], "client_secret": known["client_secret"]}
+    tokens = client.must("POST", "/oauth/token", urllib.parse.urlencode(asked).encode(), headers=form)
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    client.must("POST", "/mcp", ping, key=tokens["access_token"], headers={"mcp-protocol-version": "2025-11-25"})
+    client.ask("POST", "/oauth/token", urllib.parse.urlencode({**asked, "code_verifier": VERIFIER + "x"}).encode(), headers=form)
+    client.ask("GET", f"/mcp?access_token={tokens['access_token']}")
+    return {code, VERIFIER, request, known["client_secret"], tokens["access_token"], tokens["refresh_token"]}
+
+
 def act(client, dev):
     """Actions, good and bad."""
     action = {"type": "tool.call", "summary": SUMMARY, "tool": {"name": "look_up", "input": {"q": SUMMARY}}}
@@ -129,11 +173,13 @@ def test_no_secret_is_logged_told_or_kept():
         administer(client, dev)
         call_models(client, dev["inferenceKey"])
         act(client, dev)
+        passed = connect(client, dev)
+        client.must("POST", f"/api/w/{dev['workspaceId']}/agents/{dev['agentId']}/freeze", {"reason": REASON})
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             metrics = answer.read().decode()
         cookie = client.cookie.split("=", 1)[1]
     shown = {name: dev[name] for name in ("adminKey", "agentKey", "inferenceKey", "serviceToken", "callbackSecret")}
-    secrets = {*shown.values(), cookie, dev["signInLink"].split("token=")[1]}
+    secrets = {*shown.values(), *passed, cookie, dev["signInLink"].split("token=")[1]}
     assert found["log"].count("/v1/chat/completions") > 2 * len(FAULTS), "requests are logged"
     assert "svc_model_calls_total" in metrics and len(client.errors) > 2 * len(FAULTS) and len(found["rows"]) > 100_000
     errors = "\n".join(client.errors)

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_tests::client::Got;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use tokio::io::AsyncReadExt as _;
 
 /// A desk where `messages/good-1` comes after a model at `chat` whose name turns the stand-in's knobs.
 async fn behind(knobs: &str) -> Desk {
@@ -200,4 +201,35 @@ async fn a_provider_is_tested() {
         assert!(!told.to_string().contains("sk-planted"), "{told}");
         desk.mock.turn("").unwrap();
     }
+}
+
+/// A second try that nobody ends is charged and told as a first one at the same model is: by its own time and prices.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_second_try_is_charged_as_a_first() {
+    let mut costs = Vec::new();
+    for first in ["status-503", "stall-3"] {
+        let mut desk = Desk::bare(|_| {}).await;
+        let chat = desk.mock.chat_url();
+        let id = desk.upstream("chat", "chat", &chat).await;
+        desk.model(&id, &format!("bad-1--{first}"), 90, 2, 10).await;
+        desk.model(&id, "good-1--stall-3", 50, 2, 10).await;
+        desk.enforce().await;
+        let budget = desk.budget(1_000_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+        let mut socket = desk.begin(CHAT, &[("x-svc-objective", "quality")], &streamed("auto")).await;
+        let mut heard = Vec::new();
+        while !String::from_utf8_lossy(&heard).contains("data: ") {
+            assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
+        }
+        let id = header_of(&String::from_utf8_lossy(&heard), "x-svc-call-id").unwrap();
+        desk.site.advance(Span::minutes(14));
+        assert_eq!(desk.call(&id).await["end"], Value::Null, "a try may take a quarter of an hour");
+        desk.site.advance(Span::minutes(3));
+        let call = desk.call(&id).await;
+        assert_eq!((&call["end"], &call["usage"]["estimated"]), (&json!("lapsed"), &json!(true)), "{call}");
+        let tried = call["attempts"].as_array().map_or(0, Vec::len);
+        assert_eq!(tried, usize::from(first == "status-503"), "{call}");
+        assert_eq!(desk.budget_at(&budget).await["spentMicros"], call["costMicros"], "{call}");
+        costs.push(call["costMicros"].as_u64().unwrap());
+    }
+    assert!(costs[0] > 0 && costs[0] == costs[1], "{costs:?}");
 }

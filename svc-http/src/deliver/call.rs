@@ -2,13 +2,17 @@
 //!
 //! **Invariant:** no byte is sent to an address that was not judged; no redirect is followed and no proxy asked.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, USER_AGENT};
+use http::{Request, Response};
+use http_body::Body;
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use svc_core::state::edge::Trouble;
@@ -23,7 +27,7 @@ use super::trust::Trust;
 /// How long a call may take, from looking up the host to the head of the answer.
 pub(super) const CALL_TIME: Duration = Duration::from_secs(10);
 /// Bytes of an answer that are read.
-pub(super) const ANSWER_MAX: usize = 64 * 1024;
+const ANSWER_MAX: usize = 64 * 1024;
 /// Who calls.
 pub(super) const AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
 
@@ -105,7 +109,7 @@ pub(super) fn host(url: &Url) -> String {
 
 /// Sends the request over a connection and reads the head of the answer.
 async fn send(stream: Io, url: &Url, post: Post<'_>) -> Result<u16, Trouble> {
-    let request = http::Request::post(path(url))
+    let request = Request::post(path(url))
         .header(HOST, host(url))
         .header(USER_AGENT, AGENT)
         .header(CONTENT_TYPE, "application/json")
@@ -113,18 +117,34 @@ async fn send(stream: Io, url: &Url, post: Post<'_>) -> Result<u16, Trouble> {
         .header("svc-event-id", post.event)
         .body(Full::new(Bytes::from(post.body)))
         .map_err(|_| Trouble::Protocol)?;
+    // Only the head matters: with the answer the connection is dropped.
+    exchange(stream, request, async |answer| Ok(answer.status().as_u16())).await
+}
+
+/// Sends a request over a connection of its own and has `read` make of the answer what it is to be; the connection is driven
+/// meanwhile, and dropped with what `read` gives.
+///
+/// # Errors
+/// [`Trouble`] where no answer came, or that of `read`.
+pub(super) async fn exchange<B, T>(
+    stream: Io,
+    request: Request<B>,
+    read: impl AsyncFnOnce(Response<Incoming>) -> Result<T, Trouble>,
+) -> Result<T, Trouble>
+where
+    B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
+{
     let mut builder = http1::Builder::new();
     builder.max_buf_size(ANSWER_MAX);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|_| Trouble::Connect)?;
     let answered = async move {
-        // Only the head matters: with the answer the connection is dropped.
         let answer = sender.send_request(request).await.map_err(|error| trouble(&error))?;
-        Ok(answer.status().as_u16())
+        read(answer).await
     };
     tokio::pin!(answered, connection);
     tokio::select! {
         biased;
-        status = &mut answered => status,
+        answer = &mut answered => answer,
         ended = &mut connection => match ended {
             // The answer may have come with the end of the connection.
             Ok(()) => answered.await,
@@ -133,7 +153,7 @@ async fn send(stream: Io, url: &Url, post: Post<'_>) -> Result<u16, Trouble> {
     }
 }
 
-pub(super) fn trouble(error: &hyper::Error) -> Trouble {
+fn trouble(error: &hyper::Error) -> Trouble {
     if error.is_parse() || error.is_parse_too_large() || error.is_parse_status() {
         Trouble::Protocol
     } else {

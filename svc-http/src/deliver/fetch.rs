@@ -3,13 +3,11 @@
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, HOST, USER_AGENT};
 use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use svc_core::state::edge::outbound::OutboundUrl;
 use tokio::time::timeout;
 use url::Url;
 
-use super::call::{AGENT, ANSWER_MAX, CALL_TIME, Caller, trouble};
+use super::call::{AGENT, CALL_TIME, Caller, exchange};
 use super::dial::Io;
 use crate::deliver::Trouble;
 
@@ -50,24 +48,11 @@ async fn get(stream: Io, url: &Url, max: usize) -> Result<Fetched, Trouble> {
         .header(ACCEPT, "application/json")
         .body(Empty::<Bytes>::new())
         .map_err(|_| Trouble::Protocol)?;
-    let mut builder = http1::Builder::new();
-    builder.max_buf_size(ANSWER_MAX);
-    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|_| Trouble::Connect)?;
-    let answered = async move {
-        let answer = sender.send_request(request).await.map_err(|error| trouble(&error))?;
+    exchange(stream, request, async |answer| {
         let status = answer.status().as_u16();
         let cache = answer.headers().get(CACHE_CONTROL).and_then(|it| it.to_str().ok()).map(str::to_owned);
         let body = Limited::new(answer.into_body(), max).collect().await.map_err(|_| Trouble::Protocol)?.to_bytes();
         Ok(Fetched { status, cache, body })
-    };
-    tokio::pin!(answered, connection);
-    tokio::select! {
-        biased;
-        fetched = &mut answered => fetched,
-        ended = &mut connection => match ended {
-            // The answer may have come with the end of the connection.
-            Ok(()) => answered.await,
-            Err(error) => Err(trouble(&error)),
-        },
-    }
+    })
+    .await
 }

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 
 use super::{CONTENT_TYPE, Metrics};
 use crate::ops::RunningCalls;
+use crate::serve::rest_after;
 
 /// Connections at once: whoever reads metrics is one or two.
 const CONNECTIONS_MAX: usize = 64;
@@ -33,8 +34,7 @@ pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>, gate: Ga
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "a connection for metrics was not taken");
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                rest_after(&error).await;
                 continue;
             }
         };

@@ -79,3 +79,28 @@ pub struct ToolResult {
     /// The digest of the content.
     pub digest: Digest,
 }
+
+#[cfg(test)]
+impl Demand {
+    /// A plain question of so many bytes, in the chat shape, that wants at most a hundred tokens: tests change what they are about.
+    pub(crate) fn plain(model: &str, text_bytes: u64) -> Self {
+        Self {
+            dialect: Dialect::Chat,
+            model: model.into(),
+            stream: false,
+            text_bytes,
+            images: 0,
+            pages: 0,
+            audio_seconds: 0,
+            output: OutputBound { tokens: Some(100) },
+            answers: 1,
+            cache: CacheWrites::default(),
+            spoken: false,
+            server_tools: BTreeMap::new(),
+            service_tier: None,
+            needs: BTreeSet::new(),
+            tool_results: Vec::new(),
+            digest: Digest::of(model),
+        }
+    }
+}

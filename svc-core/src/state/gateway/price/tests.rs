@@ -10,8 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::state::gateway::{CacheWrites, Demand, Dialect, Figures, Model, OutputBound, Quality, Retention, Usage};
-use crate::value::digest::Digest;
+use crate::state::gateway::{CacheWrites, Demand, Figures, Model, OutputBound, Quality, Retention, Usage};
 use crate::value::id::UpstreamId;
 use crate::value::json::Json;
 use crate::value::text::ModelName;
@@ -63,24 +62,7 @@ fn model(prices: Prices) -> Model {
 }
 
 fn demand() -> Demand {
-    Demand {
-        dialect: Dialect::Chat,
-        model: "m".into(),
-        stream: false,
-        text_bytes: 1_000,
-        images: 0,
-        pages: 0,
-        audio_seconds: 0,
-        output: OutputBound { tokens: Some(100) },
-        answers: 1,
-        cache: CacheWrites::default(),
-        spoken: false,
-        server_tools: BTreeMap::new(),
-        service_tier: None,
-        needs: BTreeSet::new(),
-        tool_results: Vec::new(),
-        digest: Digest::of("m"),
-    }
+    Demand::plain("m", 1_000)
 }
 
 /// What a call costs, reckoned here from lists: thousand-million-fold micros in one sum, and a remainder that rounds up.

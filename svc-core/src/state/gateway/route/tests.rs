@@ -12,11 +12,10 @@ use proptest::sample::{select, subsequence};
 
 use super::*;
 use crate::state::gateway::catalogue::{Capability, Figures, ModelTimeouts, Quality, Retention};
-use crate::state::gateway::demand::{CacheWrites, Dialect, OutputBound};
+use crate::state::gateway::demand::{Dialect, OutputBound};
 use crate::state::gateway::price::{Prices, TokenPrices};
 use crate::state::gateway::routing::Constraints;
 use crate::value::Timestamp;
-use crate::value::digest::Digest;
 use crate::value::id::{Id, ProfileId, UpstreamId, WorkspaceId};
 use crate::value::text::{ClassId, Label, ModelName, UpstreamName, UrlText};
 
@@ -169,24 +168,7 @@ fn prices(token: u64, tools: impl IntoIterator<Item = Box<str>>) -> Prices {
 }
 
 fn demand() -> Demand {
-    Demand {
-        dialect: Dialect::Chat,
-        model: "any".into(),
-        stream: false,
-        text_bytes: 4_000,
-        images: 0,
-        pages: 0,
-        audio_seconds: 0,
-        output: OutputBound { tokens: Some(100) },
-        answers: 1,
-        cache: CacheWrites::default(),
-        spoken: false,
-        server_tools: BTreeMap::new(),
-        service_tier: None,
-        needs: BTreeSet::new(),
-        tool_results: Vec::new(),
-        digest: Digest::of(b""),
-    }
+    Demand::plain("any", 4_000)
 }
 
 fn class(constraints: Constraints) -> TaskClass {
