@@ -22,6 +22,8 @@ const PROBE: Span = Span::minutes(2);
 const PICTURE: Span = Span::millis(250);
 /// Models that are remembered; of more, the one not called for the longest is forgotten.
 const MODELS_MAX: usize = 4_096;
+/// Tokens that an answer has at least for its pace to say something.
+const PACED_TOKENS: u64 = 8;
 /// Characters of an error that are remembered.
 const ERROR_CHARS_MAX: usize = 200;
 
@@ -50,6 +52,7 @@ struct Inner {
 #[derive(Clone, Debug)]
 struct Model {
     latency_ms: Option<u64>,
+    pace: Option<u64>,
     answered: u64,
     failed: u64,
     in_a_row: u32,
@@ -115,6 +118,25 @@ impl Health {
         }
     }
 
+    /// Notes how fast a model that answered to its end was: so many tokens in so many milliseconds since it was asked. What is
+    /// too little to measure by is passed over, and so is a model that is not known to have answered.
+    pub fn record_pace(&self, upstream: UpstreamId, model: &ModelName, tokens: u64, ms: u64) {
+        if tokens < PACED_TOKENS {
+            return;
+        }
+        let pace = tokens.saturating_mul(1_000) / ms.max(1);
+        if let Some(known) = self.lock().models.get_mut(&(upstream, model.clone())) {
+            known.pace = Some(mean(known.pace, pace));
+        }
+    }
+
+    /// The tokens that a model makes in a second, as [`Standing::pace`] tells it.
+    #[must_use]
+    pub fn pace(&self, upstream: UpstreamId, model: &ModelName) -> u64 {
+        let known = self.lock().models.get(&(upstream, model.clone())).and_then(|it| it.pace);
+        Standing { tokens_per_second: known, ..Standing::default() }.pace()
+    }
+
     /// How the models fare now; at most a quarter of a second old, but for circuits, which are as they are.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> Arc<Seen> {
@@ -166,18 +188,21 @@ impl Inner {
     }
 }
 
+/// A mean that forgets: an eighth of each new figure.
+fn mean(old: Option<u64>, new: u64) -> u64 {
+    old.map_or(new, |old| (old.saturating_mul(7).saturating_add(new)) / 8)
+}
+
 impl Model {
     const fn new(now: Timestamp) -> Self {
-        Self { latency_ms: None, answered: 0, failed: 0, in_a_row: 0, open: None, called_at: now }
+        Self { latency_ms: None, pace: None, answered: 0, failed: 0, in_a_row: 0, open: None, called_at: now }
     }
 
     fn note(&mut self, outcome: Outcome, now: Timestamp) {
         self.called_at = now;
         match outcome {
             Outcome::Answered(ms) => {
-                // A mean that forgets: an eighth of each new figure.
-                let mean = |ms: u64| self.latency_ms.map_or(ms, |old| (old.saturating_mul(7).saturating_add(ms)) / 8);
-                self.latency_ms = ms.map(mean).or(self.latency_ms);
+                self.latency_ms = ms.map(|it| mean(self.latency_ms, it)).or(self.latency_ms);
                 self.answered = self.answered.saturating_add(1);
                 self.in_a_row = 0;
                 self.open = None;
@@ -213,7 +238,7 @@ impl Model {
             None if self.in_a_row > 0 => Circuit::Degraded,
             None => Circuit::Ok,
         };
-        Standing { circuit, latency_ms: self.latency_ms }
+        Standing { circuit, latency_ms: self.latency_ms, tokens_per_second: self.pace }
     }
 }
 
@@ -317,6 +342,23 @@ mod tests {
         health.record(upstream, &model, Outcome::Answered(Some(0)), None, at(2_001));
         assert_eq!(latency(2_002), Some(800), "one picture serves for a while");
         assert_eq!(latency(2_250), Some(700));
+    }
+
+    /// How fast a model is is a mean that forgets as well; one that was not measured is taken for a usual one.
+    #[test]
+    fn pace_is_a_mean_that_forgets() {
+        let health = Health::default();
+        let (upstream, model) = names();
+        health.record_pace(upstream, &model, 1_000, 1_000);
+        assert_eq!(health.pace(upstream, &model), Standing::default().pace(), "nobody knows that it answered");
+        health.record(upstream, &model, Outcome::Answered(Some(1)), None, at(0));
+        health.record_pace(upstream, &model, 7, 1);
+        assert_eq!(health.pace(upstream, &model), Standing::default().pace(), "seven tokens measure nothing");
+        health.record_pace(upstream, &model, 160, 2_000);
+        assert_eq!(health.pace(upstream, &model), 80);
+        health.record_pace(upstream, &model, 160, 10_000);
+        assert_eq!(health.pace(upstream, &model), 72);
+        assert_eq!(health.snapshot(at(1_000)).of(upstream, &model).pace(), 72);
     }
 
     /// However many models are called, so many are remembered.

@@ -211,11 +211,20 @@ async fn a_lost_second_try_is_charged_as_a_first() {
         let mut desk = Desk::bare(|_| {}).await;
         let chat = desk.mock.chat_url();
         let id = desk.upstream("chat", "chat", &chat).await;
-        desk.model(&id, &format!("bad-1--{first}"), 90, 2, 10).await;
-        desk.model(&id, "good-1--stall-3", 50, 2, 10).await;
+        // Where the first fails it is cheaper: what it would have been charged is not what the second is.
+        let (input, output) = if first == "stall-3" { (2, 10) } else { (1, 1) };
+        for (name, quality, input, output) in
+            [(format!("bad-1--{first}"), 90, input, output), ("good-1--stall-3".into(), 50, 2, 10)]
+        {
+            let prices = json!({ "input": input * 1_000_000, "output": output * 1_000_000 });
+            // So much room that the estimate is what counts, not the reservation.
+            desk.model_with(&id, &name, json!({ "quality": quality, "maxOutput": 100_000, "prices": prices })).await;
+        }
         desk.enforce().await;
         let budget = desk.budget(1_000_000_000, json!([{ "at": 100, "step": "stop" }])).await;
-        let mut socket = desk.begin(CHAT, &[("x-svc-objective", "quality")], &streamed("auto")).await;
+        let mut wish = streamed("auto");
+        wish["max_tokens"] = json!(90_000);
+        let mut socket = desk.begin(CHAT, &[("x-svc-objective", "quality")], &wish).await;
         let mut heard = Vec::new();
         while !String::from_utf8_lossy(&heard).contains("data: ") {
             assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
@@ -228,8 +237,51 @@ async fn a_lost_second_try_is_charged_as_a_first() {
         assert_eq!((&call["end"], &call["usage"]["estimated"]), (&json!("lapsed"), &json!(true)), "{call}");
         let tried = call["attempts"].as_array().map_or(0, Vec::len);
         assert_eq!(tried, usize::from(first == "status-503"), "{call}");
+        assert!(call["costMicros"].as_u64() < call["reservedMicros"].as_u64(), "{call}");
         assert_eq!(desk.budget_at(&budget).await["spentMicros"], call["costMicros"], "{call}");
         costs.push(call["costMicros"].as_u64().unwrap());
     }
     assert!(costs[0] > 0 && costs[0] == costs[1], "{costs:?}");
+}
+
+/// A call without its final usage is charged by the time since it was sent and how fast its model was measured to be; one that
+/// was never measured is taken for a usual one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_hangs_up_pays_by_the_models_pace() {
+    let mut desk = Desk::new().await;
+    for (measured, least, most) in [(false, 50, 50), (true, 1, 10)] {
+        if measured {
+            // Ten words in a second at least.
+            desk.mock.turn("words-10--pace-100").unwrap();
+            desk.stream(CHAT, &[], &streamed("chat/large-1")).await;
+        }
+        desk.mock.turn("head-1000--stall-2").unwrap();
+        let mut socket = desk.begin(CHAT, &[], &streamed("chat/large-1")).await;
+        let mut heard = Vec::new();
+        while !String::from_utf8_lossy(&heard).contains("data: ") {
+            assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
+        }
+        let id = header_of(&String::from_utf8_lossy(&heard), "x-svc-call-id").unwrap();
+        let seen = desk.mock.counts().hung_up;
+        drop(socket);
+        desk.mock.until(|it| it.hung_up > seen).await;
+        let site = &desk.site;
+        let ended = || site.memory().dump().iter().filter(|(.., it)| format!("{it:?}").contains("HungUp")).count();
+        site.until(|| ended() == usize::from(measured) + 1).await;
+        let call = desk.call(&id).await;
+        let (output, ms) = (call["usage"]["output"].as_u64().unwrap(), call["durationMs"].as_u64().unwrap());
+        assert_eq!((&call["end"], &call["usage"]["estimated"]), (&json!("hung_up"), &json!(true)), "{call}");
+        assert!(ms >= 1_000 && output >= least && output <= most * ms / 1_000 + 2, "{call}");
+    }
+}
+
+/// What the gate itself took of a call has nothing of the time that a provider took to fail.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_try_is_no_time_of_the_gates() {
+    let mut desk = behind("head-1500--status-503").await;
+    let got = best(&mut desk, CHAT, &chat("auto")).await;
+    assert_eq!(got.header("x-svc-routed-to"), Some("messages/good-1"));
+    let call = desk.call_of(&got).await;
+    let (overhead, duration) = (call["overheadMs"].as_u64().unwrap(), call["durationMs"].as_u64().unwrap());
+    assert!(duration >= 1_500 && duration - overhead >= 1_500, "{call}");
 }

@@ -5,6 +5,7 @@ use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::{CreateKey, NewKey};
+use svc_core::rules::people::leave::PassAgent;
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
 use svc_core::rules::read::check_key;
 use svc_core::state::gate::{Agent, Approval, ApprovalSubject, Via};
@@ -118,6 +119,9 @@ fn agents_of_who_leaves_pass_to_the_sponsor_or_wait_for_an_owner() {
     let passed = entrusted(&mut world, leaver.principal, Some(sponsor.principal));
     let orphan = entrusted(&mut world, leaver.principal, None);
     let own = entrusted(&mut world, leaver.principal, Some(leaver.principal));
+    let too_soon = PassAgent { agent: passed, left: leaver.principal };
+    world.run(too_soon).unwrap();
+    assert_eq!(world.row::<Agent>(passed).principal, leaver.principal, "they are still there");
     remove(&mut world, first, leaver.principal).unwrap();
     world.advance(Span::seconds(1));
     assert_eq!(world.row::<Principal>(leaver.principal).following, None);

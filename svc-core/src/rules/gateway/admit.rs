@@ -20,8 +20,6 @@ use crate::value::nearest::nearest;
 use crate::value::text::{ClassId, SessionId, TaskId};
 use crate::value::{Id, MicroUsd, Span, Timestamp};
 
-/// What a model that was never measured makes, in tokens a second: what a call that is lost is charged by.
-const TOKENS_PER_SECOND: u64 = 50;
 /// How long after its own time a call that nobody ended is taken for lost.
 const LAPSE_GRACE: Span = Span::seconds(60);
 
@@ -264,6 +262,7 @@ impl Policy<'_> {
     ) -> Call {
         let now = scope.now();
         let id: CallId = scope.fresh();
+        let pace = asked.health.of(first.upstream.id, &first.model.name).pace();
         Call {
             id,
             workspace: self.workspace.id,
@@ -286,7 +285,7 @@ impl Policy<'_> {
             token_prices: first.model.prices.as_ref().map(|it| it.tokens),
             data_loss: asked.findings.clone(),
             started_at: now,
-            state: running(now, first.upstream, first.model, &asked.demand, asked.total_ms),
+            state: running(now, first.upstream, first.model, &asked.demand, (asked.total_ms, pace)),
         }
     }
 
@@ -358,10 +357,16 @@ fn place(routing: &Routing, candidate: &Candidate<'_>) -> Option<Place> {
 }
 
 /// A try that begins now: when it is taken for lost, and what it is charged then. `total_ms` is how long it may take where its
-/// provider has no time of its own.
-pub(super) fn running(now: Timestamp, upstream: &Upstream, model: &Model, demand: &Demand, total_ms: u64) -> CallState {
+/// provider has no time of its own, and `pace` the tokens that its model makes in a second.
+pub(super) fn running(
+    now: Timestamp,
+    upstream: &Upstream,
+    model: &Model,
+    demand: &Demand,
+    (total_ms, pace): (u64, u64),
+) -> CallState {
     let total = upstream.timeouts.total_ms.unwrap_or(total_ms);
-    let lost = Received { elapsed_ms: total, tokens_per_second: TOKENS_PER_SECOND, ..Received::default() };
+    let lost = Received { elapsed_ms: total, tokens_per_second: pace, ..Received::default() };
     CallState::Running {
         lapses_at: now.plus(Span::millis(i64::try_from(total).unwrap_or(i64::MAX / 4))).plus(LAPSE_GRACE),
         estimate: estimate(model, demand, &lost),

@@ -35,6 +35,8 @@ pub struct RetryCall {
     pub to: Place,
     /// How long it may take, in milliseconds, where its provider has no time of its own.
     pub total_ms: u64,
+    /// The tokens that the next model makes in a second.
+    pub pace: u64,
 }
 
 /// Moves a call to its next model.
@@ -75,7 +77,7 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>,
     next.target = Some(target(upstream, to));
     next.unpriced |= worst.is_none();
     next.reserved = reserved;
-    next.state = running(scope.now(), upstream, to, &asked.demand, asked.total_ms);
+    next.state = running(scope.now(), upstream, to, &asked.demand, (asked.total_ms, asked.pace));
     scope.put(next.clone());
     Ok(Arc::new(next))
 }

@@ -12,6 +12,7 @@ use svc_core::value::id::CallId;
 use svc_store::Gate;
 
 use super::running::Seat;
+use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::telemetry::Telemetry;
 use crate::trace::Trace;
@@ -105,6 +106,10 @@ pub(super) struct Sink {
     pub(super) before_ms: u64,
     /// The same of what the gate itself took until the request was sent, to the microsecond.
     pub(super) before: Duration,
+    /// When the try that runs was sent.
+    pub(super) sent: Instant,
+    /// How fast the models are that this node calls.
+    pub(super) health: Arc<Health>,
     /// What is counted.
     pub(super) metrics: Arc<Metrics>,
     /// Who is told.
@@ -125,7 +130,7 @@ impl Finish for Sink {
             (How::HungUp, _) => self.end.unwrap_or(CallEnd::HungUp),
             (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
         };
-        let served = self.place.map(|place| self.served(place, heard, ended.ms));
+        let served = self.place.map(|place| self.served(place, heard, end));
         let Self { gate, call, failed, overhead_ms, before_ms, before, metrics, telemetry, trace, seat, .. } = self;
         let finished = FinishCall {
             call,
@@ -155,13 +160,18 @@ impl Finish for Sink {
 }
 
 impl Sink {
-    fn served(&self, place: Place, heard: Option<Heard>, elapsed_ms: u64) -> Served {
+    fn served(&self, place: Place, heard: Option<Heard>, end: CallEnd) -> Served {
+        let elapsed_ms = u64::try_from(self.sent.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));
+        // Of an answer that came to its end all tokens are here; of another it is not known what was made beside those.
+        let unfinished = model.filter(|_| end != CallEnd::Done);
+        let tokens_per_second = unfinished.map_or(0, |(upstream, model)| self.health.pace(upstream.id, &model.name));
         let mut served = Served {
             demand: Arc::clone(&self.demand),
             routing: Arc::clone(&self.routing),
             place,
             usage: None,
-            received: Received { elapsed_ms, ..Received::default() },
+            received: Received { elapsed_ms, tokens_per_second, ..Received::default() },
             tools: BTreeMap::new(),
             service_tier: self.demand.service_tier.clone().filter(|it| &**it != "auto"),
         };
@@ -182,6 +192,11 @@ impl Sink {
                 served.service_tier = received.service_tier.or(served.service_tier);
             }
             None => {}
+        }
+        if let (Some((upstream, model)), Some(usage)) = (model, served.usage.filter(|it| !it.estimated))
+            && end == CallEnd::Done
+        {
+            self.health.record_pace(upstream.id, &model.name, usage.all_output(), elapsed_ms);
         }
         served
     }

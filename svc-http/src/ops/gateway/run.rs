@@ -132,6 +132,8 @@ impl Run {
             overhead_ms: before_ms,
             before_ms,
             before: self.came.elapsed(),
+            sent: Instant::now(),
+            health: Arc::clone(&self.health),
             metrics: Arc::clone(&self.metrics),
             telemetry: Arc::clone(&self.telemetry),
             trace: self.trace,
@@ -148,6 +150,7 @@ impl Run {
                 Ok((target, sent)) => {
                     if let Some(sink) = guard.sink() {
                         sink.place = Some(place);
+                        sink.sent = Instant::now();
                         if tried.is_empty() {
                             // Of a later try, what passed before was a provider's time.
                             sink.before = self.came.elapsed();
@@ -175,7 +178,11 @@ impl Run {
             if failed.is_the_clients() {
                 return Err(self.rejected(guard, tried, attempt, &failed).await);
             }
-            let charged = may_have_used(&failed).then(|| Received { elapsed_ms: failed.ms, ..Received::default() });
+            let charged = may_have_used(&failed).then(|| Received {
+                elapsed_ms: failed.ms,
+                tokens_per_second: self.pace(&place),
+                ..Received::default()
+            });
             if let Some(sink) = guard.sink() {
                 sink.place = None;
                 sink.failed.push(attempt.clone());
@@ -208,6 +215,7 @@ impl Run {
                 routing: Arc::clone(&self.admitted.routing),
                 from,
                 to,
+                pace: self.pace(&to),
                 total_ms: u64::try_from(self.upstreams.times().total.as_millis()).unwrap_or(u64::MAX),
             };
             match self.gate.submit(command).await {
@@ -349,6 +357,11 @@ impl Run {
         let Some((upstream, model)) = named(place) else { return true };
         self.health.admits(upstream, model, now)
             || ahead.iter().filter_map(named).all(|(upstream, model)| self.health.is_open(upstream, model, now))
+    }
+
+    /// The tokens that a place's model makes in a second.
+    fn pace(&self, place: &Place) -> u64 {
+        self.admitted.at(place).map_or(0, |(upstream, model)| self.health.pace(upstream.id, &model.name))
     }
 
     fn note(&self, place: &Place, outcome: Outcome, error: Option<&str>) {

@@ -36,6 +36,19 @@ pub struct Standing {
     pub circuit: Circuit,
     /// Its usual time to the first token in milliseconds, where it was measured.
     pub latency_ms: Option<u64>,
+    /// The tokens that it makes in a second, the wait for the first among them, where that was measured.
+    pub tokens_per_second: Option<u64>,
+}
+
+/// Tokens a second of a model that was never measured.
+const UNMEASURED_PACE: u64 = 50;
+
+impl Standing {
+    /// The tokens a second that a call without its final usage is charged by: as measured, else those of a usual model.
+    #[must_use]
+    pub fn pace(&self) -> u64 {
+        self.tokens_per_second.unwrap_or(UNMEASURED_PACE)
+    }
 }
 
 /// How the models fare that this node has called of late. One that is not here is well and of unknown speed.
@@ -84,7 +97,7 @@ mod tests {
             ("b", Circuit::Ok, Circuit::Ok),
             ("b", Circuit::Degraded, Circuit::Degraded),
         ] {
-            health.set(upstream, ModelName::parse(model).unwrap(), Standing { circuit, latency_ms: None });
+            health.set(upstream, ModelName::parse(model).unwrap(), Standing { circuit, ..Standing::default() });
             assert_eq!(health.of_upstream(upstream), all);
         }
     }

@@ -284,7 +284,7 @@ prop_compose! {
         for (upstream, name, latency_ms, circuit) in standings {
             let circuit = [Circuit::Ok, Circuit::Degraded, Circuit::Open][usize::try_from(circuit).unwrap()];
             let name = ModelName::parse(name).unwrap();
-            case.health.set(UpstreamId::from_bits(upstream), name, Standing { circuit, latency_ms });
+            case.health.set(UpstreamId::from_bits(upstream), name, Standing { circuit, latency_ms, tokens_per_second: None });
         }
         let id = ClassId::parse("support.reply").unwrap();
         for (number, name, accepted, rejected) in reports {

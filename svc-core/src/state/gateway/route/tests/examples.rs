@@ -20,7 +20,7 @@ fn objectives_favour_what_they_say() {
     });
     let mut case = Case::new(vec![good, own, fast, cheap]);
     for (name, ms) in [("cheap", 900), ("good", 1_000), ("fast", 90), ("own", 2_000)] {
-        let standing = Standing { circuit: Circuit::Ok, latency_ms: Some(ms) };
+        let standing = Standing { latency_ms: Some(ms), ..Standing::default() };
         case.health.set(UpstreamId::from_bits(1), ModelName::parse(name).unwrap(), standing);
     }
     for (objective, first) in [
@@ -104,7 +104,7 @@ fn names_mean_what_they_say() {
         let unknown = NotServed::Unknown { nearest: nearest.map(Into::into) };
         assert_eq!(choose(&case.ask()).unwrap_err(), unknown, "{name}");
     }
-    let open = Standing { circuit: Circuit::Open, latency_ms: None };
+    let open = Standing { circuit: Circuit::Open, ..Standing::default() };
     case.health.set(UpstreamId::from_bits(1), ModelName::parse("gpt-small").unwrap(), open);
     case.model = Some("gpt-small".to_owned());
     let ask = case.ask();
