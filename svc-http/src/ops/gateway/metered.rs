@@ -160,6 +160,17 @@ impl Finish for Sink {
 }
 
 impl Sink {
+    /// A try is sent to `place` now; `came` is when the client's request came, where it is the first one: of a later try, what
+    /// passed before was a provider's time.
+    pub(super) fn begin(&mut self, place: Place, came: Option<Instant>) {
+        self.place = Some(place);
+        self.sent = Instant::now();
+        if let Some(came) = came {
+            self.before = came.elapsed();
+            self.overhead_ms = u64::try_from(self.before.as_millis()).unwrap_or(u64::MAX);
+        }
+    }
+
     fn served(&self, place: Place, heard: Option<Heard>, end: CallEnd) -> Served {
         let elapsed_ms = u64::try_from(self.sent.elapsed().as_millis()).unwrap_or(u64::MAX);
         let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));

@@ -149,13 +149,7 @@ impl Run {
                 Ok(_) if !self.may_try(&place, ahead.as_slice()) => Failed::new(Reason::Circuit),
                 Ok((target, sent)) => {
                     if let Some(sink) = guard.sink() {
-                        sink.place = Some(place);
-                        sink.sent = Instant::now();
-                        if tried.is_empty() {
-                            // Of a later try, what passed before was a provider's time.
-                            sink.before = self.came.elapsed();
-                            sink.overhead_ms = millis(self.came);
-                        }
+                        sink.begin(place, tried.is_empty().then_some(self.came));
                     }
                     match self.attempt(&target, sent).await {
                         Ok(answered) => {
@@ -178,11 +172,7 @@ impl Run {
             if failed.is_the_clients() {
                 return Err(self.rejected(guard, tried, attempt, &failed).await);
             }
-            let charged = may_have_used(&failed).then(|| Received {
-                elapsed_ms: failed.ms,
-                tokens_per_second: self.pace(&place),
-                ..Received::default()
-            });
+            let charged = self.may_have_used(&place, &failed);
             if let Some(sink) = guard.sink() {
                 sink.place = None;
                 sink.failed.push(attempt.clone());
@@ -359,6 +349,13 @@ impl Run {
             || ahead.iter().filter_map(named).all(|(upstream, model)| self.health.is_open(upstream, model, now))
     }
 
+    /// What a try without an answer may have used: something where it was sent and its provider has not said no.
+    fn may_have_used(&self, place: &Place, failed: &Failed) -> Option<Received> {
+        let may = failed.was_sent && failed.status.is_none_or(|it| it < 300);
+        let (elapsed_ms, tokens_per_second) = (failed.ms, self.pace(place));
+        may.then(|| Received { elapsed_ms, tokens_per_second, ..Received::default() })
+    }
+
     /// The tokens that a place's model makes in a second.
     fn pace(&self, place: &Place) -> u64 {
         self.admitted.at(place).map_or(0, |(upstream, model)| self.health.pace(upstream.id, &model.name))
@@ -442,11 +439,6 @@ fn told(attempt: &Attempt) -> AttemptedModel {
         status: attempt.status,
         error: attempt.error.clone().unwrap_or_default(),
     }
-}
-
-/// Whether a try without an answer may have used something: it was sent, and its provider has not said no.
-fn may_have_used(failed: &Failed) -> bool {
-    failed.was_sent && failed.status.is_none_or(|it| it < 300)
 }
 
 fn outcome(failed: &Failed) -> Outcome {
