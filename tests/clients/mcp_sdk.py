@@ -3,72 +3,21 @@ token that is refreshed while it is in use, a used one that ends the connection,
 """
 
 import asyncio
-import html
 import json
 import os
-import re
-import urllib.parse
-import urllib.request
 
 from mcp import Client
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
+import person
+
 DEV = json.loads(os.environ["SVC_DEV_JSON"])
 SERVER = DEV["baseUrl"] + "/mcp"
 REDIRECT = "http://127.0.0.1:51645/callback"
 TOOLS = {"authorize_action", "settle_action", "check_action_status", "explain_decision", "spend_summary"}
 ACTION = {"type": "tool.call", "summary": "Look a word up", "tool": {"name": "look_up", "input": {"word": "gate"}}}
-
-
-class NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_):
-        return None
-
-
-OPENER = urllib.request.build_opener(NoRedirect)
-
-
-def browse(url, form=None, cookie="", headers=()):
-    """One step of a browser that follows nothing by itself: status, headers and text."""
-    data = urllib.parse.urlencode(form).encode() if isinstance(form, dict) else form
-    request = urllib.request.Request(url, data=data, headers={"cookie": cookie, **dict(headers)})
-    try:
-        answer = OPENER.open(request, timeout=30)
-    except urllib.error.HTTPError as error:
-        answer = error
-    with answer:
-        return answer.status, answer.headers, answer.read().decode()
-
-
-class Person:
-    """Somebody with a session, who says yes for an agent. The sign-in link works once, so there is one of them."""
-
-    cookie = None
-
-    @classmethod
-    def sign_in(cls):
-        if cls.cookie is None:
-            token = json.dumps({"token": DEV["signInLink"].split("token=")[1]}).encode()
-            headers = {"content-type": "application/json", "x-svc-csrf": "1"}
-            status, answer, text = browse(DEV["baseUrl"] + "/api/sign-in/link", token, headers=headers)
-            assert status == 200, (status, text)
-            cls.cookie = answer["set-cookie"].split(";")[0]
-        return cls.cookie
-
-    @classmethod
-    def allow(cls, url):
-        cookie = cls.sign_in()
-        status, _, page = browse(url, cookie=cookie)
-        assert status == 200, (status, page)
-        request = html.unescape(re.search(r'name="request" value="([^"]*)"', page).group(1))
-        said = {"request": request, "agentId": DEV["agentId"], "choice": "allow"}
-        status, headers, page = browse(DEV["baseUrl"] + "/oauth/authorize", said, cookie, {"origin": DEV["baseUrl"]})
-        assert status in (302, 303), (status, page)
-        found = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(headers["location"]).query))
-        assert headers["location"].startswith(REDIRECT + "?"), headers["location"]
-        return found
 
 
 class Storage:
@@ -92,7 +41,7 @@ def connecting(storage):
     led = {}
 
     async def redirect(url):
-        led.update(await asyncio.to_thread(Person.allow, url))
+        led.update(person.members(await asyncio.to_thread(person.allow, DEV, url, REDIRECT)))
 
     async def callback():
         return AuthorizationCodeResult(code=led["code"], state=led.get("state"), iss=led.get("iss"))
@@ -145,18 +94,18 @@ def test_oauth_from_discovery_to_revocation():
     assert second.refresh_token != first.refresh_token and second.access_token != first.access_token
     token = DEV["baseUrl"] + "/oauth/token"
     used = {"grant_type": "refresh_token", "refresh_token": first.refresh_token, "client_id": storage.client.client_id}
-    status, _, text = browse(token, used)
+    status, _, text = person.browse(token, used)
     assert status == 400 and json.loads(text)["error"] == "invalid_grant", (status, text)
-    status, _, text = browse(token, {**used, "refresh_token": second.refresh_token})
+    status, _, text = person.browse(token, {**used, "refresh_token": second.refresh_token})
     assert status == 400 and json.loads(text)["error"] == "invalid_grant", "reuse has ended the whole connection"
     third = Storage()
     asyncio.run(use(auth=connecting(third)))
-    status, _, text = browse(
+    status, _, text = person.browse(
         DEV["baseUrl"] + "/oauth/revoke", {"token": third.tokens.refresh_token, "client_id": third.client.client_id}
     )
     assert (status, json.loads(text)) == (200, {}), (status, text)
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
     bearer = {"authorization": f"Bearer {third.tokens.access_token}", "content-type": "application/json"}
     bearer |= {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
-    status, headers, text = browse(SERVER, ping, headers=bearer)
+    status, headers, text = person.browse(SERVER, ping, headers=bearer)
     assert status == 401 and "resource_metadata=" in headers["www-authenticate"], (status, text)

@@ -68,6 +68,16 @@ def run_all():
     return passed, failed
 
 
+def node(least):
+    """The program of Node, of this version or newer: the machine's own, else the one among the packages."""
+    own = shutil.which("node")
+    if own and int(subprocess.check_output([own, "--version"], text=True)[1:].split(".")[0]) >= least:
+        return own
+    found = sorted(pathlib.Path(os.environ["SVC_NODE_HOME"]).glob("node_modules/node-*/bin/node"))
+    assert found, f"Node {least} or newer is needed"
+    return found[0]
+
+
 def run_node(path, home):
     """What a program for Node found. One that counts nothing, or ends badly, has failed."""
     # Packages are looked for beside the program.
