@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 
-const dev = JSON.parse(process.env.SVC_DEV_JSON);
+import { dev, runAll } from "./harness.mjs";
+
 const chat = new OpenAI({ baseURL: `${dev.baseUrl}/v1`, apiKey: dev.inferenceKey, maxRetries: 0 });
 const messages = new Anthropic({ baseURL: `${dev.baseUrl}/anthropic`, apiKey: dev.inferenceKey, maxRetries: 0 });
 const stranger = `ask_${"A".repeat(43)}`;
@@ -102,12 +103,4 @@ const checks = {
   },
 };
 
-for (const [name, check] of Object.entries(checks)) {
-  try {
-    await check();
-    console.log(`ok ${name}`);
-  } catch (error) {
-    console.log(`FAILED ${name}`);
-    console.log(error);
-  }
-}
+await runAll(checks);

@@ -1,12 +1,14 @@
 """Starts the server on a fresh data directory and runs every check that a foreign client does against it.
 
 Each `*.py` beside this file may hold functions whose names begin with `test_`; each `*.mjs` is a program for Node that prints
-`ok NAME` or `FAILED NAME` for each of its checks, and is run where its packages are installed (SVC_NODE_HOME). What `svc dev
---json` printed is in the environment as SVC_DEV_JSON. The binary is SVC_BIN, else `target/debug/svc`.
+`ok NAME` or `FAILED NAME` for each of its checks, and is run where its packages are installed (SVC_NODE_HOME), beside what they
+share. What `svc dev --json` printed is in the environment as SVC_DEV_JSON, a person's session as SVC_DEV_COOKIE. The binary is
+SVC_BIN, else `target/debug/svc`.
 """
 
 import contextlib
 import importlib.util
+import json
 import os
 import pathlib
 import shutil
@@ -17,6 +19,8 @@ import sys
 import tempfile
 import threading
 import traceback
+
+import person
 
 HERE = pathlib.Path(__file__).resolve().parent
 START_SECONDS = 60
@@ -98,7 +102,8 @@ def run_node(path, home):
 
 
 def run_all_node(home):
-    found = [run_node(path, home) for path in sorted(HERE.glob("*.mjs"))]
+    shared = pathlib.Path(shutil.copy(HERE / "harness.mjs", home))
+    found = [run_node(path, home) for path in sorted(HERE.glob("*.mjs")) if path.name != shared.name]
     return sum(it for it, _ in found), sum(it for _, it in found)
 
 
@@ -136,6 +141,7 @@ def serving(*flags, last="\n", settings=(), left=None):
 def main():
     with serving("--json") as line:
         os.environ["SVC_DEV_JSON"] = line
+        person.sign_in(json.loads(line))
         passed, failed = run_all()
         node_passed, node_failed = run_all_node(os.environ["SVC_NODE_HOME"])
     passed, failed = passed + node_passed, failed + node_failed
