@@ -14,6 +14,9 @@ use crate::rules::edge::deliver::{self, ClaimDelivery, Claimed, FinishDelivery, 
 use crate::rules::edge::integrations::{
     self, ChangeIntegration, CreateIntegration, RemoveIntegration, RotateIntegration, TestIntegration, Tested,
 };
+use crate::rules::edge::mcp_servers::{self, EditMcpServers, McpServerView};
+use crate::rules::edge::mcp_tools::{self, AcceptTools, NoteTools};
+use crate::rules::edge::proxied::{self, NoteResult};
 use crate::rules::evidence::erase::{self, Erase};
 use crate::rules::evidence::sequence::{self, Sequence};
 use crate::rules::evidence::sweep::{self, SweepClosed, SweepJobs, SweepOld};
@@ -108,7 +111,7 @@ macro_rules! commands {
                     Reply::Connection(_) | Reply::Consent(_) | Reply::Granted(_) | Reply::OAuthClient(_) | Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Edited(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Bill(_) | Reply::Budget(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
                     | Reply::Finished(_) | Reply::Listed(_) | Reply::Retried(_) | Reply::Task(_)
                     | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
-                    | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
+                    | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::McpServer(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
                     | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
                 }
@@ -204,6 +207,14 @@ commands! {
     EndSession => sessions::end_session, Done;
     /// A sign-in shows its second factor.
     FinishSignIn => sign_in::finish_sign_in, SignedIn;
+    /// A workspace's MCP servers change.
+    EditMcpServers => mcp_servers::edit_mcp_servers, McpServer;
+    /// What an MCP server tells of its tools is noted.
+    NoteTools => mcp_tools::note_tools, McpServer;
+    /// Tools of an MCP server are accepted.
+    AcceptTools => mcp_tools::accept_tools, McpServer;
+    /// What a tool's result brings in is noted.
+    NoteResult => proxied::note_result, Done;
     /// Many agents are stopped.
     FreezeFleet => fleet::freeze_fleet, Fleet;
     /// A drill's canary is frozen.
@@ -355,6 +366,8 @@ pub enum Reply {
     Lift(Box<Lift>),
     /// What a table of models brought.
     Listed(Box<Listings>),
+    /// An MCP server as it stands.
+    McpServer(Box<McpServerView>),
     /// A mandate that was granted.
     Mandate(Arc<Mandate>),
     /// What came of a change of a member.
@@ -439,6 +452,9 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Routing(_)
         | Key::ModelListing(_)
         | Key::UpstreamKey(_)
+        | Key::McpServers(_)
+        | Key::McpSecret(_)
+        | Key::McpTools(_)
         | Key::BoundKeys(_)
         | Key::ServiceToken(_)
         | Key::SigningKey(_)
@@ -544,6 +560,10 @@ operations! {
     RemoveAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     RemoveIntegration => (), |Reply::Done(()), _| ();
     RetryDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
+    EditMcpServers => McpServerView, |Reply::McpServer(it), _| *it;
+    NoteTools => McpServerView, |Reply::McpServer(it), _| *it;
+    AcceptTools => McpServerView, |Reply::McpServer(it), _| *it;
+    NoteResult => (), |Reply::Done(()), _| ();
     RotateIntegration => Arc<Integration>, |Reply::Integration(it), _| it;
     LiftHold => Lift, |Reply::Lift(it), _| *it;
     RestartAgent => Arc<Agent>, |Reply::Agent(it), _| it;

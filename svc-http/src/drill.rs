@@ -12,6 +12,8 @@ use svc_core::command::Operation;
 use svc_core::dialect::Body;
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::connect::check_willing;
+use svc_core::rules::edge::proxied::reach;
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::decide::check_waits;
 use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, Started};
@@ -21,6 +23,7 @@ use svc_core::rules::read::get_action;
 use svc_core::state::gate::{Action, Code, DrillPoint, DrillStep, Request, Verb};
 use svc_core::state::gateway::Dialect;
 use svc_core::state::people::{DataLoss, Plans};
+use svc_core::turn::Scope;
 use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
 use svc_core::value::domain::Domain;
@@ -77,6 +80,15 @@ impl Running {
             let got = self.call(dialect)?;
             steps.push(self.step(point, Kind::AgentStopped.row().type_, got, asked));
         }
+        let asked = self.gate.now();
+        let through_tool = self.ask().await?;
+        steps.push(self.step(DrillPoint::Mcp, "agent_frozen", word(&through_tool), asked));
+        let asked = self.gate.now();
+        let got = self.reach()?;
+        steps.push(self.step(DrillPoint::McpProxy, Kind::AgentStopped.row().type_, got, asked));
+        let asked = self.gate.now();
+        let got = self.renew()?;
+        steps.push(self.step(DrillPoint::OauthRefresh, Kind::InvalidGrant.row().type_, got, asked));
         let contained_ms = self.gate.now().since(since).as_millis().max(0);
         self.submit(EndDrill { drill, steps, contained_ms }).await.map(drop)
     }
@@ -152,6 +164,29 @@ impl Running {
         match self.gate.read(|scope| admit_call(scope, &asked)) {
             Ok(Admission::Refused(refusal)) | Err(Failure::Refused(refusal)) => Ok(refusal.kind().row().type_),
             Ok(Admission::Admitted(_) | Admission::Rescan(_)) => Ok("admitted"),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+impl Running {
+    /// What is said of a tool of an MCP server behind this one, before anything is sent there.
+    fn reach(&self) -> Result<&'static str, Failure<StoreError>> {
+        match self.gate.read(|scope| reach(scope, &self.started.key, "drill")) {
+            Ok(_) => Ok("reached"),
+            Err(Failure::Refused(refusal)) => Ok(refusal.kind().row().type_),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// What is said of a client that an owner connected to the canary and that renews its tokens.
+    fn renew(&self) -> Result<&'static str, Failure<StoreError>> {
+        let Started { drill, owner, .. } = &self.started;
+        let asked =
+            |scope: &mut Scope<'_>| check_willing(scope, drill.workspace, drill.canary, *owner, drill.started_at);
+        match self.gate.read(asked) {
+            Ok(()) => Ok("renewed"),
+            Err(Failure::Refused(refusal)) => Ok(refusal.kind().row().type_),
             Err(failure) => Err(failure),
         }
     }

@@ -21,6 +21,7 @@ mod framing;
 mod guard;
 mod incoming;
 mod pool;
+mod post;
 mod relay;
 mod switch;
 mod target;
@@ -39,14 +40,16 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
 pub use self::address::Allowed;
-use self::address::Base;
+use self::address::{Base, Origin};
 use self::connection::Connection;
 pub use self::failed::{Failed, Reason};
-use self::framing::{Framing, HEAD_BYTES_MAX, Head, Type};
+pub use self::framing::Type;
+use self::framing::{Framing, HEAD_BYTES_MAX, Head};
 use self::guard::{Counted, millis};
 pub use self::guard::{Ended, Finish, Guard, How, Outlive};
 pub use self::incoming::Incoming;
 use self::pool::Pool;
+pub use self::post::{Endpoint, Posted};
 pub use self::relay::{Begun, COST_TRAILER, Relay, RelayBody, Translate};
 pub use self::switch::{Switch, Switches};
 pub use self::target::{Call, Target, What, is_own_header};
@@ -198,14 +201,14 @@ impl Upstreams {
     }
 
     async fn attempt(&self, target: &Target, call: &Call<'_>, attempt: &Attempt) -> Result<Reply, Failed> {
-        let mut connection = self.connect(target).await.map_err(Failed::new)?;
+        let mut connection = self.connect(&target.origin).await.map_err(Failed::new)?;
         let request = target.request(call).ok_or(Failed::new(Reason::Address))?;
         let was_used = connection.was_used;
         let head = connection.exchange(request.expose(), &call.body, &attempt.sent).await.map_err(|broken| {
             attempt.stale.store(was_used && !broken.was_answered && broken.reason == Reason::Closed, Ordering::Relaxed);
             Failed::new(broken.reason)
         })?;
-        let mut incoming = Incoming::new(connection, &head, self, target, attempt.started);
+        let mut incoming = Incoming::new(connection, &head, self, &target.origin, target.times, attempt.started);
         match head.status {
             200..=299 => {}
             300..=399 => return Err(status(Reason::Redirect, &head)),
@@ -244,8 +247,7 @@ impl Upstreams {
     }
 
     /// A connection that waits, or a new one.
-    async fn connect(&self, target: &Target) -> Result<Connection, Reason> {
-        let origin = &target.origin;
+    async fn connect(&self, origin: &Origin) -> Result<Connection, Reason> {
         if let Some(waiting) = self.0.pool.take(origin) {
             return Ok(waiting);
         }

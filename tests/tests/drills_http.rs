@@ -50,6 +50,9 @@ async fn a_machine_runs_a_drill() {
             (&json!("callback"), &json!("deny")),
             (&json!("chat"), &json!("agent_stopped")),
             (&json!("messages"), &json!("agent_stopped")),
+            (&json!("mcp"), &json!("agent_frozen")),
+            (&json!("mcp_proxy"), &json!("agent_stopped")),
+            (&json!("oauth_refresh"), &json!("invalid_grant")),
         ]
     );
     assert!(report["containedMs"].as_i64().unwrap() >= 0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::codec::{Encoded, Undecodable, read_body, write_body};
 use crate::state::connect::{AuthCode, ClientTally, Connection, Consent, OAuthClient, RefreshToken};
-use crate::state::edge::{Integration, IntegrationSlot, Job};
+use crate::state::edge::{Integration, IntegrationSlot, Job, McpSecret, McpServers, McpTools};
 use crate::state::evidence::{Chain, Disclosure, Entry, Tally, TallyId, Tile, TileId};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay, Sweep,
@@ -26,7 +26,8 @@ use crate::value::digest::{
 };
 use crate::value::id::{
     AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BillingImportId, BudgetId, CallId, ClientId, ConnectionId,
-    DeliveryId, DrillId, EvidenceId, HoldId, MandateVersionId, PrincipalId, TeamId, TokenId, UpstreamId, WorkspaceId,
+    DeliveryId, DrillId, EvidenceId, HoldId, MandateVersionId, McpServerId, PrincipalId, TeamId, TokenId, UpstreamId,
+    WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked, RowId};
 
@@ -199,6 +200,12 @@ records! {
     ModelListing(WorkspaceId) by workspace, "model_listing" [];
     /// A provider's key, sealed.
     UpstreamKey(UpstreamId) by upstream, "upstream_key" [];
+    /// The MCP servers that agents reach through this one.
+    McpServers(WorkspaceId) by workspace, "mcp_servers" [];
+    /// What an MCP server is shown, sealed.
+    McpSecret(McpServerId) by server, "mcp_secret" [];
+    /// What is known of an MCP server's tools.
+    McpTools(McpServerId) by server, "mcp_tools" [];
     /// Which keys are bound to classes and profiles.
     BoundKeys(WorkspaceId) by workspace, "bound_keys" [];
     /// A day of model traffic of one key, model and class, added up.

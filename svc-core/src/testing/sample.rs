@@ -3,6 +3,7 @@
 
 mod connect;
 mod gateway;
+mod mcp;
 
 use std::sync::Arc;
 
@@ -76,6 +77,9 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Routing => gateway::ROUTING,
         Table::ModelListing => gateway::MODEL_LISTING,
         Table::UpstreamKey => gateway::UPSTREAM_KEY,
+        Table::McpServers => mcp::SERVERS,
+        Table::McpSecret => mcp::SECRET,
+        Table::McpTools => mcp::TOOLS,
         Table::BoundKeys => gateway::BOUND_KEYS,
         Table::Call => gateway::CALL,
         Table::Task => gateway::TASK,

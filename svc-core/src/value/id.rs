@@ -182,6 +182,8 @@ ids! {
     BudgetId "bdg_";
     /// A provider of models, as a workspace has it.
     UpstreamId "ups_";
+    /// An MCP server that agents reach through this one.
+    McpServerId "mcs_";
     /// A policy profile, which keys are bound to.
     ProfileId "pol_";
     /// What a provider billed, compared with what was metered.
@@ -271,6 +273,7 @@ mod tests {
             (of::<CallId>(), "cal_"),
             (of::<BudgetId>(), "bdg_"),
             (of::<UpstreamId>(), "ups_"),
+            (of::<McpServerId>(), "mcs_"),
             (of::<ProfileId>(), "pol_"),
             (of::<BillingImportId>(), "bil_"),
             (of::<TokenId>(), "stk_"),

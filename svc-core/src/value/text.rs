@@ -91,6 +91,8 @@ texts! {
     ModelName = |text| graphic(text, 200), "must be 1 to 200 visible ASCII characters without space";
     /// An upstream's name: 1 to 40 of `[a-z0-9-]`.
     UpstreamName = upstream, "must be 1 to 40 of a-z, 0-9 and -";
+    /// An MCP server's name: 1 to 40 of `[a-z0-9-]`.
+    ServerName = upstream, "must be 1 to 40 of a-z, 0-9 and -";
     /// An idempotency key: 1 to 128 characters, as sent.
     IdempotencyKey = |text| exact(text, 1, 128), "must be 1 to 128 characters without control characters";
     /// Where content came from, in the word of whoever declares it: 1 to 64 characters, as sent.

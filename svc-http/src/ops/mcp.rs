@@ -12,7 +12,7 @@ use super::{Caller, GateService};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::McpOp;
-use crate::wire::mcp::{self, Asked, Fault, Message, Request};
+use crate::wire::mcp::{self, Asked, Fault, Message, Request, Tool, definition};
 use crate::wire::parse;
 
 /// Answers a route of this family.
@@ -32,18 +32,32 @@ pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, cal
     };
     let Request { id, era, asked } = request;
     let result = match asked {
-        Asked::Initialize(version) => mcp::initialized(&version),
-        Asked::Discover => mcp::discovered(),
-        Asked::Ping => serde_json::json!({}),
-        Asked::List(from) => mcp::listed(from, era),
-        Asked::Call(tool, arguments) => match tools::call(service, &known, tool, &arguments).await {
-            Ok(structured) => mcp::given(structured),
-            // A credential that has ended is told as such, so that the client renews it.
-            Err(refusal) if matches!(refusal.kind(), Kind::InvalidApiKey | Kind::AgentNotFound) => return Err(refusal),
-            Err(refusal) => mcp::refused(&refusal, &docs),
+        Asked::Initialize(version) => Ok(mcp::initialized(&version)),
+        Asked::Discover => Ok(mcp::discovered()),
+        Asked::Ping => Ok(serde_json::json!({})),
+        Asked::List(from) => mcp::listed(Tool::ALL.into_iter().map(definition), Tool::ALL.len(), from, era),
+        Asked::Call(asked) => match Tool::named(&asked.name) {
+            None => Err(mcp::unknown_tool(&asked.name)),
+            Some(tool) => match tools::call(service, &known, tool, &asked.arguments).await {
+                Ok(structured) => Ok(mcp::given(structured)),
+                // A credential that has ended is told as such, so that the client renews it.
+                Err(refusal) if has_ended(&refusal) => return Err(refusal),
+                Err(refusal) => Ok(mcp::refused(&refusal, &docs)),
+            },
         },
     };
-    serde_json::to_vec(&mcp::answered(&id, era, result)).map(Answer::json).map_err(|_| Refusal::internal())
+    match result {
+        Ok(result) => answered(&mcp::answered(&id, era, result)),
+        Err(fault) => faulty(&id, &fault, &call, &docs),
+    }
+}
+
+fn has_ended(refusal: &Refusal) -> bool {
+    matches!(refusal.kind(), Kind::InvalidApiKey | Kind::AgentNotFound)
+}
+
+fn answered(message: &Value) -> Result<Answer, Refusal> {
+    serde_json::to_vec(message).map(Answer::json).map_err(|_| Refusal::internal())
 }
 
 fn faulty(id: &Value, fault: &Fault, call: &Call, docs: &str) -> Result<Answer, Refusal> {

@@ -74,28 +74,38 @@ impl Base {
     /// # Errors
     /// [`Invalid`] says which of these it breaks.
     pub(crate) fn parse(text: &str, allowed: &Allowed, own_host: &str) -> Result<Self, Invalid> {
-        let asked = Url::parse(text).map_err(|_| Invalid::new("must be an absolute https URL"))?;
-        let host = asked.host().map(|it| it.to_owned()).ok_or_else(|| Invalid::new("must name a host"))?;
-        let is_allowed = allowed.has(&host);
-        let guard = Outbound { allow_private_loopback: is_allowed, own_host: own_host.into() };
-        let tls = asked.scheme() != "http";
-        let judged = match text.get(..5) {
-            // What may be called by http has to be what else may be called by https.
-            Some(scheme) if !tls && is_allowed && scheme.eq_ignore_ascii_case("http:") => {
-                OutboundUrl::parse(&format!("https:{}", text.get(5..).unwrap_or_default()), &guard)?
-            }
-            _ => OutboundUrl::parse(text, &guard)?,
-        };
-        let url = Url::parse(judged.as_str()).map_err(|_| Invalid::new("must be an absolute https URL"))?;
+        let (origin, url) = judged(text, allowed, own_host)?;
         if url.query().is_some() {
             return Err(Invalid::new("must not hold a query"));
         }
-        let port = asked.port_or_known_default().ok_or_else(|| Invalid::new("must name a port"))?;
-        let usual = if tls { 443 } else { 80 };
-        let authority = if port == usual { host.to_string() } else { format!("{host}:{port}") };
-        let origin = Origin { host, port, tls, authority: authority.into() };
         Ok(Self { origin, path: url.path().trim_end_matches('/').into() })
     }
+}
+
+/// Reads an address by https that [`OutboundUrl`] admits, or one by http or https whose host is one of `allowed`: who is
+/// connected to, and the address.
+///
+/// # Errors
+/// [`Invalid`] says which of these it breaks.
+pub(super) fn judged(text: &str, allowed: &Allowed, own_host: &str) -> Result<(Origin, Url), Invalid> {
+    let asked = Url::parse(text).map_err(|_| Invalid::new("must be an absolute https URL"))?;
+    let host = asked.host().map(|it| it.to_owned()).ok_or_else(|| Invalid::new("must name a host"))?;
+    let is_allowed = allowed.has(&host);
+    let guard = Outbound { allow_private_loopback: is_allowed, own_host: own_host.into() };
+    let tls = asked.scheme() != "http";
+    let judged = match text.get(..5) {
+        // What may be called by http has to be what else may be called by https.
+        Some(scheme) if !tls && is_allowed && scheme.eq_ignore_ascii_case("http:") => {
+            OutboundUrl::parse(&format!("https:{}", text.get(5..).unwrap_or_default()), &guard)?
+        }
+        _ => OutboundUrl::parse(text, &guard)?,
+    };
+    let url = Url::parse(judged.as_str()).map_err(|_| Invalid::new("must be an absolute https URL"))?;
+    let port = asked.port_or_known_default().ok_or_else(|| Invalid::new("must name a port"))?;
+    let usual = if tls { 443 } else { 80 };
+    let authority = if port == usual { host.to_string() } else { format!("{host}:{port}") };
+    let origin = Origin { host, port, tls, authority: authority.into() };
+    Ok((origin, url))
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use super::failed::Reason;
 const HEADERS_MAX: usize = 128;
 /// Bytes of the head of an answer, and of what may follow its last chunk.
 pub(super) const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Characters of the longest session id that is kept.
+const SESSION_MAX: usize = 512;
 /// Digits of the size of a chunk.
 const SIZE_DIGITS_MAX: u8 = 15;
 
@@ -20,6 +22,8 @@ pub(super) struct Head {
     pub(super) content_type: Type,
     pub(super) packed: bool,
     pub(super) retry_after_s: Option<u64>,
+    /// The session of an MCP server.
+    pub(super) session: Option<Box<str>>,
     pub(super) framing: Framing,
     /// Whether the connection may be used again once the body is read.
     pub(super) keep: bool,
@@ -27,9 +31,12 @@ pub(super) struct Head {
 
 /// What an answer says it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
+pub enum Type {
+    /// One JSON text.
     Json,
+    /// Server-sent events.
     Events,
+    /// Anything else.
     Other,
 }
 
@@ -92,6 +99,7 @@ fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<H
         content_type: Type::Other,
         packed: false,
         retry_after_s: None,
+        session: None,
         framing: Framing::UntilClosed,
         keep: false,
     };
@@ -119,6 +127,10 @@ fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<H
             head.content_type = content_type(value);
         } else if is("content-encoding") {
             head.packed |= !value.is_empty() && !value.eq_ignore_ascii_case("identity");
+        } else if is("mcp-session-id") {
+            // MCP, "Session Management": visible ASCII.
+            let sound = (1..=SESSION_MAX).contains(&value.len()) && value.bytes().all(|it| it.is_ascii_graphic());
+            head.session = sound.then(|| value.into());
         } else if is("retry-after") {
             head.retry_after_s = value.parse().ok();
         }

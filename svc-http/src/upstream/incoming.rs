@@ -13,7 +13,7 @@ use super::failed::Reason;
 use super::framing::{Framing, Head};
 use super::guard::millis;
 use super::pool::Pool;
-use super::{Target, Times, Upstreams};
+use super::{Times, Upstreams};
 
 /// How long is waited for the end of a body whose last word was heard already.
 const LAST_TIME: Duration = Duration::from_secs(1);
@@ -46,17 +46,18 @@ impl Incoming {
         connection: Connection,
         head: &Head,
         upstreams: &Upstreams,
-        target: &Target,
+        origin: &Arc<Origin>,
+        times: Times,
         started: Instant,
     ) -> Self {
         let mut incoming = Self {
             connection: Some(connection),
             framing: head.framing.clone(),
             keep: head.keep,
-            origin: Arc::clone(&target.origin),
+            origin: Arc::clone(origin),
             pool: Arc::clone(&upstreams.0.pool),
             ahead: Vec::new(),
-            times: target.times,
+            times,
             started,
             first_ms: 0,
         };

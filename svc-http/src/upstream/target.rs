@@ -13,7 +13,7 @@ use super::address::{Base, Origin};
 use super::{Times, Upstreams, failed, framing};
 
 /// Who calls.
-const AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
+pub(super) const AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
 /// The version of the messages API that is spoken where the client names none.
 const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
 /// Headers that say how a message is carried, or that are svc's own to set.
@@ -190,6 +190,6 @@ impl Target {
 }
 
 /// Whether a text can be the value of a header.
-fn is_plain(text: &str) -> bool {
+pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|it| (0x20..0x7f).contains(&it))
 }

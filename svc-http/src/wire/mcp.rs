@@ -110,7 +110,18 @@ pub enum Asked {
     /// Its tools, from this place on.
     List(usize),
     /// To call a tool.
-    Call(Tool, Json),
+    Call(ToolCall),
+}
+
+/// A call of a tool.
+#[derive(Debug)]
+pub struct ToolCall {
+    /// Its name, as it was sent.
+    pub name: String,
+    /// Its arguments: an object.
+    pub arguments: Json,
+    /// By what its progress is to be told, where that is wanted: a string or a whole number.
+    pub progress: Option<Json>,
 }
 
 /// Reads a message. Where it is wrong, its id comes with the fault.
@@ -261,18 +272,30 @@ fn cursor(sent: Option<&Json>) -> Result<usize, Fault> {
     let Some(sent) = sent.filter(|it| !it.is_null()) else { return Ok(0) };
     let decoded = sent.as_str().and_then(|it| STANDARD.decode(it).ok()).and_then(|it| String::from_utf8(it).ok());
     let place = decoded.as_deref().and_then(|it| it.strip_prefix(CURSOR)).and_then(|it| it.parse::<usize>().ok());
-    place.filter(|it| *it < Tool::ALL.len()).ok_or_else(|| Fault::params("`params.cursor` is no cursor of this list"))
+    place.ok_or_else(no_cursor)
+}
+
+fn no_cursor() -> Fault {
+    Fault::params("`params.cursor` is no cursor of this list")
+}
+
+/// What a name of no tool is answered.
+#[must_use]
+pub fn unknown_tool(name: &str) -> Fault {
+    Fault::params(format!("there is no tool `{}`", shortened(name)))
 }
 
 fn call(params: &Json) -> Result<Asked, Fault> {
     let name =
         params.get("name").and_then(Json::as_str).ok_or_else(|| Fault::params("`params.name` must be a string"))?;
-    let tool = Tool::named(name).ok_or_else(|| Fault::params(format!("there is no tool `{}`", shortened(name))))?;
-    match params.get("arguments") {
-        None | Some(Json::Null) => Ok(Asked::Call(tool, Json::Object(Vec::new()))),
-        Some(arguments @ Json::Object(_)) => Ok(Asked::Call(tool, arguments.clone())),
-        Some(_) => Err(Fault::params("`params.arguments` must be an object")),
-    }
+    let arguments = match params.get("arguments") {
+        None | Some(Json::Null) => Json::Object(Vec::new()),
+        Some(arguments @ Json::Object(_)) => arguments.clone(),
+        Some(_) => return Err(Fault::params("`params.arguments` must be an object")),
+    };
+    let progress = params.get("_meta").and_then(|it| it.get("progressToken"));
+    let progress = progress.filter(|it| matches!(it, Json::Text(_) | Json::Number(Number::Int(_)))).cloned();
+    Ok(Asked::Call(ToolCall { name: name.to_owned(), arguments, progress }))
 }
 
 fn server() -> Value {
@@ -306,20 +329,25 @@ pub fn discovered() -> Value {
     })
 }
 
-/// The tools from a place on.
-#[must_use]
-pub fn listed(from: usize, era: Era) -> Value {
-    let tools: Vec<Value> = Tool::ALL.into_iter().skip(from).take(PAGE).map(definition).collect();
+/// The tools from a place on, of `count` that there are.
+///
+/// # Errors
+/// The place is behind the last one.
+pub fn listed(all: impl Iterator<Item = Value>, count: usize, from: usize, era: Era) -> Result<Value, Fault> {
+    if from > 0 && from >= count {
+        return Err(no_cursor());
+    }
+    let tools: Vec<Value> = all.skip(from).take(PAGE).collect();
     let next = from.saturating_add(tools.len());
     let mut result = json!({ "tools": tools });
-    if next < Tool::ALL.len() {
+    if next < count {
         super::put(&mut result, "nextCursor", json!(STANDARD.encode(format!("{CURSOR}{next}"))));
     }
     if era == Era::Modern {
         super::put(&mut result, "ttlMs", json!(TTL_MS));
         super::put(&mut result, "cacheScope", json!("private"));
     }
-    result
+    Ok(result)
 }
 
 /// What a tool has given.

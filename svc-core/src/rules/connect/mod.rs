@@ -11,4 +11,4 @@ pub mod register;
 pub mod revoke;
 mod tokens;
 
-pub use tokens::{Grant, NewTokens};
+pub use tokens::{Grant, NewTokens, check_willing};

@@ -51,6 +51,25 @@ pub(super) fn willing(
     Ok((person.is_some() && !held).then_some(agent))
 }
 
+/// Whether a client that `person` connected may still act as an agent: what each renewal asks first.
+///
+/// # Errors
+/// `invalid_grant` where it may not.
+pub fn check_willing(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    agent: AgentId,
+    person: PrincipalId,
+    since: Timestamp,
+) -> Result<(), Halt> {
+    match willing(scope, workspace, agent, person, since)? {
+        Some(_) => Ok(()),
+        None => {
+            Err(Refusal::oauth(Kind::InvalidGrant, "the agent is stopped, or whoever connected it has left").into())
+        }
+    }
+}
+
 /// Puts a new pair in force in place of the connection's, and gives the connection and its agent as they are to be put.
 pub(super) fn renew(
     scope: &mut Scope<'_>,

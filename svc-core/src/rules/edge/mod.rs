@@ -2,4 +2,7 @@
 
 pub mod deliver;
 pub mod integrations;
+pub mod mcp_servers;
+pub mod mcp_tools;
 pub mod notify;
+pub mod proxied;

@@ -23,7 +23,7 @@ use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::currency::Currency;
-use crate::value::id::{AgentId, DrillId, WorkspaceId};
+use crate::value::id::{AgentId, DrillId, PrincipalId, WorkspaceId};
 use crate::value::period::Period;
 use crate::value::text::{Label, Note};
 
@@ -51,6 +51,8 @@ pub struct Started {
     pub canary: Caller,
     /// The same key, for model calls.
     pub key: CallKey,
+    /// Who could have connected a client to it: the workspace's first owner.
+    pub owner: PrincipalId,
     /// The currency that it is to ask in.
     pub currency: Currency,
 }
@@ -109,7 +111,7 @@ pub fn start_drill(scope: &mut Scope<'_>, asked: &StartDrill) -> Result<Started,
     };
     scope.put(drill.clone());
     let key = CallKey { row: Credential::id_of(&asked.key.digest), binding: Arc::new(canary.binding.clone()) };
-    Ok(Started { canary: Caller::of(&canary.binding)?, key, drill: Arc::new(drill), currency })
+    Ok(Started { canary: Caller::of(&canary.binding)?, key, drill: Arc::new(drill), owner: workspace.owner, currency })
 }
 
 /// That the token's last drill is an hour past, and that this one is its last from now on.

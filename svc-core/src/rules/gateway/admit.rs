@@ -152,7 +152,7 @@ fn prefetch(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<(), Halt> {
     let mut keys = asked.caller.keys();
     keys.push(Routing::key(workspace));
     keys.extend(asked.task.as_ref().map(|it| Task::key(Task::key_of(workspace, it))));
-    keys.extend(asked.session.iter().flat_map(|it| observe::keys(&asked.caller, it, &asked.demand)));
+    keys.extend(asked.session.iter().flat_map(|it| observe::keys(&asked.caller, it, &asked.demand.tool_results)));
     scope.want(&keys)
 }
 
@@ -247,7 +247,7 @@ impl Policy<'_> {
         let budgets = budgeting::reserve(scope, budgets, &asked.caller, call.reserved);
         let call = Arc::new(Call { budgets, ..call });
         open_task(scope, &call, task);
-        observe::note(scope, &asked.caller, &call.session, &asked.demand, self.routing)?;
+        observe::note(scope, &asked.caller, &call.session, &asked.demand.tool_results, self.routing)?;
         scope.put(Call::clone(&call));
         Ok(Admission::Admitted(Box::new(Admitted { call, routing: Arc::clone(self.routing), places, notes })))
     }

@@ -1,18 +1,18 @@
-//! What a call brings into its session's context: noted for the session and for the agent, as source and digest, never as
+//! What calls bring into a session's context: noted for the session and for the agent, as source and digest, never as
 //! content (CONTRACT part 2, "Provenance").
 
 use super::payer::CallKey;
 use crate::state::gate::{Activity, ClientSession};
-use crate::state::gateway::{Context, Demand, Routing};
+use crate::state::gateway::{Context, Routing, ToolResult};
 use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::text::{SessionId, Source};
 
 /// The rows that noting reads.
-pub(super) fn keys(caller: &CallKey, session: &SessionId, demand: &Demand) -> Vec<Key> {
+pub(in crate::rules) fn keys(caller: &CallKey, session: &SessionId, results: &[ToolResult]) -> Vec<Key> {
     let workspace = caller.binding.workspace;
     let mut keys = vec![ClientSession::key(ClientSession::id_of(workspace, session))];
-    if !demand.tool_results.is_empty() {
+    if !results.is_empty() {
         keys.push(Context::key(Context::id_of(workspace, session)));
         keys.extend(caller.agent().map(Activity::key));
     }
@@ -21,16 +21,15 @@ pub(super) fn keys(caller: &CallKey, session: &SessionId, demand: &Demand) -> Ve
 
 /// Notes what the results of tools in this call bring in. The session becomes the agent's where it is nobody's; a session of
 /// another agent is left as it is, and what the call brings in counts for its own agent alone.
-pub(super) fn note(
+pub(in crate::rules) fn note(
     scope: &mut Scope<'_>,
     caller: &CallKey,
     session: &SessionId,
-    demand: &Demand,
+    results: &[ToolResult],
     routing: &Routing,
 ) -> Result<(), Halt> {
     let (workspace, now) = (caller.binding.workspace, scope.now());
-    let seen: Vec<(Source, _)> = demand
-        .tool_results
+    let seen: Vec<(Source, _)> = results
         .iter()
         .filter_map(|it| Source::parse(routing.meaning_of(&it.tool).source).ok().map(|source| (source, it.digest)))
         .collect();

@@ -286,7 +286,11 @@ fn bound(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<BoundKeys, Hal
     Ok(found.map_or_else(|| BoundKeys::new(workspace), |it| BoundKeys::clone(&it)))
 }
 
-fn as_json<T: Serialize>(item: &T) -> Result<Json, Halt> {
+/// A row, or part of one, as the ledger tells it.
+///
+/// # Errors
+/// `internal` where it cannot be written as JSON.
+pub(in crate::rules) fn as_json<T: Serialize>(item: &T) -> Result<Json, Halt> {
     let text = serde_json::to_vec(item).map_err(|_| Refusal::internal())?;
     Json::parse(&text).map_err(|_| Refusal::internal().into())
 }

@@ -87,6 +87,12 @@ pub enum DrillPoint {
     Chat,
     /// The agent calls a model in the messages shape.
     Messages,
+    /// The agent asks through the MCP server's tool.
+    Mcp,
+    /// The agent calls a tool of an MCP server through this one.
+    McpProxy,
+    /// A client that acts as the agent renews its tokens.
+    OauthRefresh,
 }
 
 impl DrillPoint {
@@ -100,6 +106,9 @@ impl DrillPoint {
             Self::Callback => "callback",
             Self::Chat => "chat",
             Self::Messages => "messages",
+            Self::Mcp => "mcp",
+            Self::McpProxy => "mcp_proxy",
+            Self::OauthRefresh => "oauth_refresh",
         }
     }
 }

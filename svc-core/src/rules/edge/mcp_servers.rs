@@ -1,0 +1,285 @@
+//! MCP servers that agents reach through this one: made, changed, removed. All of a workspace's are one row.
+
+use std::sync::Arc;
+
+use super::integrations::NewSecret;
+use crate::refusal::{FieldError, Refusal};
+use crate::rules::gateway::routing::as_json;
+use crate::rules::people::by::{By, entitled};
+use crate::rules::people::settings::differing;
+use crate::state::edge::{
+    MCP_SERVERS_MAX, McpCredential, McpSecret, McpServer, McpServers, McpTools, TOOL_GLOBS_MAX, ToolFilter,
+};
+use crate::state::evidence::{Fact, Subject};
+use crate::state::people::{Right, Workspace};
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::canonical::{Object, canonical};
+use crate::value::id::{McpServerId, WorkspaceId};
+use crate::value::text::{ServerName, UrlText};
+
+/// Changes a workspace's MCP servers.
+#[derive(Clone, Debug)]
+pub struct EditMcpServers {
+    /// Who asks.
+    pub by: By,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// The change.
+    pub edit: Edit,
+}
+
+/// One change. What is named twice in a list of settings has the last value.
+#[derive(Clone, Debug)]
+pub enum Edit {
+    /// A server is made.
+    Create(Vec<Set>),
+    /// A server changes.
+    Change(McpServerId, Vec<Set>),
+    /// A server goes.
+    Remove(McpServerId),
+}
+
+/// One setting of a server.
+#[derive(Clone, Debug)]
+pub enum Set {
+    /// Its name.
+    Name(ServerName),
+    /// Its address, checked by the outbound guard.
+    Url(UrlText),
+    /// How it is shown who calls.
+    Credential(NewCredential),
+    /// Which of its tools agents see.
+    Tools(ToolFilter),
+    /// Whether it is used.
+    Enabled(bool),
+}
+
+/// What a server is shown from now on, sealed for [`McpSecret::purpose`].
+#[derive(Clone, Debug)]
+pub enum NewCredential {
+    /// Nothing.
+    None,
+    /// A bearer token.
+    Bearer(NewSecret),
+    /// A text in the header of this name, in lower case.
+    Header(Box<str>, NewSecret),
+}
+
+/// A server and what is known of its tools.
+#[derive(Clone, Debug)]
+pub struct McpServerView {
+    /// The server.
+    pub server: McpServer,
+    /// Its tools, once it was asked.
+    pub tools: Option<Arc<McpTools>>,
+}
+
+/// Changes a workspace's MCP servers, and gives the one that was made, changed or removed.
+///
+/// # Errors
+/// Those of [`entitled`]; `not_found` for what is not there; `invalid_request` with every fault.
+pub fn edit_mcp_servers(scope: &mut Scope<'_>, asked: &EditMcpServers) -> Result<McpServerView, Halt> {
+    entitled(scope, &asked.by, asked.workspace, Right::ManageIntegrations)?;
+    scope.want(&[Workspace::key(asked.workspace), McpServers::key(asked.workspace)])?;
+    scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
+    let before = servers_of(scope, asked.workspace)?;
+    let mut all = before.clone();
+    let server = match &asked.edit {
+        Edit::Create(set) => create(scope, asked, &mut all, set)?,
+        Edit::Change(id, set) => change(scope, asked, &mut all, *id, set)?,
+        Edit::Remove(id) => remove(scope, asked, &mut all, *id)?,
+    };
+    if all != before {
+        scope.put(all);
+    }
+    let tools = scope.get::<McpTools>(server.id)?;
+    Ok(McpServerView { server, tools })
+}
+
+fn create(scope: &mut Scope<'_>, asked: &EditMcpServers, all: &mut McpServers, set: &[Set]) -> Result<McpServer, Halt> {
+    let name = set.iter().rev().find_map(|it| if let Set::Name(name) = it { Some(name) } else { None });
+    let url = set.iter().rev().find_map(|it| if let Set::Url(url) = it { Some(url) } else { None });
+    let mut faults = Vec::new();
+    if name.is_none() {
+        faults.push(FieldError::missing("name"));
+    }
+    if url.is_none() {
+        faults.push(FieldError::missing("url"));
+    }
+    if all.servers.len() >= MCP_SERVERS_MAX {
+        faults.push(FieldError::whole(format!("a workspace has at most {MCP_SERVERS_MAX} MCP servers")));
+    }
+    faults.extend(check(all, set, None));
+    let (Some(name), Some(url), true) = (name, url, faults.is_empty()) else {
+        return Err(Refusal::invalid_request(faults).into());
+    };
+    let mut made = McpServer {
+        id: scope.fresh(),
+        name: name.clone(),
+        url: url.clone(),
+        credential: McpCredential::None,
+        tools: ToolFilter::default(),
+        enabled: true,
+        created_by: asked.by.maker(),
+        created_at: scope.now(),
+    };
+    apply(scope, asked.workspace, &mut made, set)?;
+    scope.put(McpTools::new(made.id, asked.workspace));
+    let data = Object::new().text("id", &made.id.to_string()).raw("new", &canonical(&as_json(&made)?));
+    record(scope, asked, "mcp_server.created", data.finish());
+    all.servers.push(made.clone());
+    Ok(made)
+}
+
+fn change(
+    scope: &mut Scope<'_>,
+    asked: &EditMcpServers,
+    all: &mut McpServers,
+    id: McpServerId,
+    set: &[Set],
+) -> Result<McpServer, Halt> {
+    let before = all.by_id(id).cloned().ok_or_else(Refusal::not_found)?;
+    let faults = check(all, set, Some(id));
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_request(faults).into());
+    }
+    let mut after = before.clone();
+    apply(scope, asked.workspace, &mut after, set)?;
+    if after == before {
+        return Ok(after);
+    }
+    let (old, new) = differing(&as_json(&before)?, &as_json(&after)?);
+    let data = Object::new().text("id", &id.to_string()).raw("new", &new).raw("old", &old).finish();
+    record(scope, asked, "mcp_server.changed", data);
+    for it in &mut all.servers {
+        if it.id == id {
+            it.clone_from(&after);
+        }
+    }
+    Ok(after)
+}
+
+fn remove(
+    scope: &mut Scope<'_>,
+    asked: &EditMcpServers,
+    all: &mut McpServers,
+    id: McpServerId,
+) -> Result<McpServer, Halt> {
+    let removed = all.by_id(id).cloned().ok_or_else(Refusal::not_found)?;
+    scope.want(&[McpSecret::key(id), McpTools::key(id)])?;
+    if scope.get::<McpSecret>(id)?.is_some() {
+        scope.delete::<McpSecret>(id);
+    }
+    if scope.get::<McpTools>(id)?.is_some() {
+        scope.delete::<McpTools>(id);
+    }
+    let data = Object::new().text("id", &id.to_string()).text("name", removed.name.as_str()).finish();
+    record(scope, asked, "mcp_server.removed", data);
+    all.servers.retain(|it| it.id != id);
+    Ok(removed)
+}
+
+fn check(all: &McpServers, set: &[Set], own: Option<McpServerId>) -> Vec<FieldError> {
+    let mut faults = Vec::new();
+    for one in set {
+        match one {
+            Set::Name(name) if all.servers.iter().any(|it| it.name == *name && Some(it.id) != own) => {
+                faults.push(FieldError::new("name", "is that of another MCP server"));
+            }
+            Set::Tools(filter) => {
+                for (globs, field) in [(&filter.allow, "tools.allow"), (&filter.deny, "tools.deny")] {
+                    if globs.len() > TOOL_GLOBS_MAX {
+                        faults.push(FieldError::new(field, format!("must have at most {TOOL_GLOBS_MAX} entries")));
+                    }
+                }
+            }
+            Set::Name(_) | Set::Url(_) | Set::Credential(_) | Set::Enabled(_) => {}
+        }
+    }
+    faults
+}
+
+fn apply(scope: &mut Scope<'_>, workspace: WorkspaceId, to: &mut McpServer, set: &[Set]) -> Result<(), Halt> {
+    for one in set {
+        match one {
+            Set::Name(it) => to.name = it.clone(),
+            Set::Url(it) => to.url = it.clone(),
+            Set::Tools(it) => to.tools = it.clone(),
+            Set::Enabled(it) => to.enabled = *it,
+            Set::Credential(it) => show(scope, workspace, to, it)?,
+        }
+    }
+    Ok(())
+}
+
+/// Has a server shown something else from now on.
+fn show(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    to: &mut McpServer,
+    credential: &NewCredential,
+) -> Result<(), Halt> {
+    let since = scope.now();
+    let known = scope.get::<McpSecret>(to.id)?.is_some();
+    let secret = match credential {
+        NewCredential::None => {
+            to.credential = McpCredential::None;
+            if known {
+                scope.delete::<McpSecret>(to.id);
+            }
+            return Ok(());
+        }
+        NewCredential::Bearer(it) => {
+            to.credential = McpCredential::Bearer { hint: it.hint.clone(), since };
+            it
+        }
+        NewCredential::Header(name, it) => {
+            to.credential = McpCredential::Header { name: name.clone(), hint: it.hint.clone(), since };
+            it
+        }
+    };
+    scope.put(McpSecret { server: to.id, workspace, sealed: secret.sealed.clone() });
+    Ok(())
+}
+
+fn record(scope: &mut Scope<'_>, asked: &EditMcpServers, kind: &'static str, data: String) {
+    let fact = Fact { kind, actor: asked.by.actor(), subject: Subject::Workspace(asked.workspace), data };
+    scope.append(asked.workspace, fact);
+}
+
+/// A workspace's MCP servers.
+pub(super) fn servers_of(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<McpServers, Halt> {
+    let found = scope.get::<McpServers>(workspace)?;
+    Ok(found.map_or_else(|| McpServers::new(workspace), |it| McpServers::clone(&it)))
+}
+
+/// A workspace's MCP servers and what is known of their tools, the newest first.
+///
+/// # Errors
+/// Those of [`entitled`].
+pub fn read_mcp_servers(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<Vec<McpServerView>, Halt> {
+    entitled(scope, by, workspace, Right::ManageIntegrations)?;
+    let all = servers_of(scope, workspace)?;
+    scope.want(&all.servers.iter().map(|it| McpTools::key(it.id)).collect::<Vec<_>>())?;
+    let mut views = Vec::with_capacity(all.servers.len());
+    for server in all.servers.into_iter().rev() {
+        let tools = scope.get::<McpTools>(server.id)?;
+        views.push(McpServerView { server, tools });
+    }
+    Ok(views)
+}
+
+/// One of a workspace's MCP servers.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn own_mcp_server(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    id: McpServerId,
+) -> Result<McpServerView, Halt> {
+    let found = read_mcp_servers(scope, by, workspace)?.into_iter().find(|it| it.server.id == id);
+    found.ok_or_else(|| Refusal::not_found().into())
+}

@@ -1,0 +1,77 @@
+//! Calls of tools of MCP servers that go through this one: who may reach which server, and what a result brings into a
+//! session's context. Whether the call itself is allowed, the gate decides like any other action.
+
+use std::sync::Arc;
+
+use crate::refusal::Refusal;
+use crate::rules::gate::Caller;
+use crate::rules::gateway::observe;
+use crate::rules::gateway::payer::{CallKey, stopped};
+use crate::state::edge::{McpSecret, McpServer, McpServers, McpTools};
+use crate::state::gateway::{Routing, ToolResult};
+use crate::state::people::Workspace;
+use crate::store::Row;
+use crate::turn::{Halt, Scope};
+use crate::value::digest::Digest;
+use crate::value::text::SessionId;
+
+/// A server that the caller may reach.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    /// The server.
+    pub server: McpServer,
+    /// What is known of its tools.
+    pub tools: Option<Arc<McpTools>>,
+    /// What it is shown, sealed.
+    pub secret: Option<Arc<McpSecret>>,
+    /// The caller, as the gate knows it.
+    pub caller: Caller,
+}
+
+/// The server of this name in the caller's workspace, for an agent that is not stopped.
+///
+/// # Errors
+/// `agent_key_required` for a key that is no agent's; `invalid_api_key`; `agent_stopped`; `not_found` where there is no such
+/// server, or it is not used.
+pub fn reach(scope: &mut Scope<'_>, caller: &CallKey, name: &str) -> Result<Reached, Halt> {
+    let own = Caller::of(&caller.binding)?;
+    let id = caller.binding.workspace;
+    scope.want(&[Workspace::key(id), McpServers::key(id)])?;
+    let workspace = scope.get::<Workspace>(id)?.ok_or_else(Refusal::invalid_api_key)?;
+    if let Some(refusal) = stopped(scope, caller, &workspace)? {
+        return Err(refusal.into());
+    }
+    let all = scope.get::<McpServers>(id)?.ok_or_else(Refusal::not_found)?;
+    let server = all.named(name).filter(|it| it.enabled).cloned().ok_or_else(Refusal::not_found)?;
+    scope.want(&[McpTools::key(server.id), McpSecret::key(server.id)])?;
+    let tools = scope.get::<McpTools>(server.id)?;
+    let secret = scope.get::<McpSecret>(server.id)?;
+    Ok(Reached { server, tools, secret, caller: own })
+}
+
+/// Notes what a tool's result brings in.
+#[derive(Clone, Debug)]
+pub struct NoteResult {
+    /// Who called it.
+    pub caller: CallKey,
+    /// In which session.
+    pub session: SessionId,
+    /// The tool, as the table of tools names it.
+    pub tool: Box<str>,
+    /// The digest of its result.
+    pub digest: Digest,
+}
+
+/// Notes what a tool's result brings into the session's context and to the agent, as the results of tools in model calls are.
+///
+/// # Errors
+/// `not_found` where the workspace is not there any more.
+pub fn note_result(scope: &mut Scope<'_>, asked: &NoteResult) -> Result<(), Halt> {
+    let workspace = asked.caller.binding.workspace;
+    let results = [ToolResult { tool: asked.tool.clone(), digest: asked.digest }];
+    let mut keys = observe::keys(&asked.caller, &asked.session, &results);
+    keys.push(Routing::key(workspace));
+    scope.want(&keys)?;
+    let routing = scope.get::<Routing>(workspace)?.ok_or_else(Refusal::not_found)?;
+    observe::note(scope, &asked.caller, &asked.session, &results, &routing)
+}

@@ -1,0 +1,150 @@
+//! Posting JSON to a server that is no provider of models, over the same connections and past the same guard.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::HeaderName;
+use svc_core::value::Invalid;
+use svc_core::value::secret::Secret;
+use tokio::time::{Instant, timeout_at};
+
+use super::address::{Origin, judged};
+use super::failed::{Failed, Reason};
+use super::framing::{self, Type};
+use super::guard::millis;
+use super::target::{AGENT, is_plain};
+use super::{Attempt, Incoming, Times, Upstreams, is_own_header};
+
+/// A server that may be posted to, and what it is shown. Made once for many calls.
+#[derive(Debug)]
+pub struct Endpoint {
+    origin: Arc<Origin>,
+    /// The line of the request.
+    line: Box<str>,
+    /// The lines of the head that are the same in every call.
+    fixed: Secret<Vec<u8>>,
+}
+
+/// An answer whose head is there.
+#[derive(Debug)]
+pub struct Posted {
+    /// Its status.
+    pub status: u16,
+    /// What it says it is.
+    pub kind: Type,
+    /// The session that it names.
+    pub session: Option<Box<str>>,
+    incoming: Incoming,
+    until: Instant,
+}
+
+impl Endpoint {
+    /// The server at `url`, which is shown `header` where one is given.
+    ///
+    /// # Errors
+    /// The address is one that may not be called, or the header is none or is svc's own to set.
+    pub fn new(upstreams: &Upstreams, url: &str, header: Option<(&str, &Secret<String>)>) -> Result<Self, Invalid> {
+        let (origin, url) = judged(url, &upstreams.0.allowed, &upstreams.0.own_host)?;
+        let query = url.query().map(|it| format!("?{it}")).unwrap_or_default();
+        let line = format!("POST {}{query} HTTP/1.1\r\n", url.path()).into();
+        // Room for all of it: a text that grows leaves copies behind.
+        let room = header.map_or(0, |(name, value)| name.len() + value.expose().len() + 4);
+        let mut fixed = Vec::with_capacity(room + origin.authority.len() + 256);
+        let mut put = |name: &str, value: &str| {
+            for part in [name, ": ", value, "\r\n"] {
+                fixed.extend_from_slice(part.as_bytes());
+            }
+        };
+        put("host", &origin.authority);
+        put("user-agent", AGENT);
+        put("accept-encoding", "identity");
+        put("content-type", "application/json");
+        put("accept", "application/json, text/event-stream");
+        if let Some((name, value)) = header {
+            let known = name.parse::<HeaderName>().ok().filter(|it| !is_own_header(it));
+            if known.is_none() || !is_plain(value.expose()) {
+                return Err(Invalid::new("must not have that header"));
+            }
+            put(name, value.expose());
+        }
+        Ok(Self { origin: Arc::new(origin), line, fixed: Secret::new(fixed) })
+    }
+}
+
+impl Upstreams {
+    /// Posts `body` with further headers, and gives the answer once its head is there. `times` are the longest waits: for the
+    /// head and for the whole. Nothing is sent twice. Dropped, it ends the call.
+    ///
+    /// # Errors
+    /// [`Failed`]: no answer, or none in time.
+    pub async fn post(
+        &self,
+        to: &Endpoint,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        times: Times,
+    ) -> Result<Posted, Failed> {
+        let started = Instant::now();
+        let attempt = Attempt { started, sent: AtomicBool::new(false), stale: AtomicBool::new(false) };
+        let until = started + times.total;
+        let headed =
+            timeout_at(until.min(started + times.first_token), self.posted(to, headers, body, times, &attempt));
+        let (head, incoming) = headed
+            .await
+            .unwrap_or_else(|_| Err(Failed::new(Reason::FirstToken)))
+            .map_err(|failed| attempt.failed(failed))?;
+        let framing::Head { status, content_type, session, packed, .. } = head;
+        if packed {
+            let failed = Failed { status: Some(status), ..Failed::sent(Reason::Packed) };
+            return Err(Failed { ms: millis(started), ..failed });
+        }
+        Ok(Posted { status, kind: content_type, session, incoming, until })
+    }
+
+    async fn posted(
+        &self,
+        to: &Endpoint,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        times: Times,
+        attempt: &Attempt,
+    ) -> Result<(framing::Head, Incoming), Failed> {
+        let mut connection = self.connect(&to.origin).await.map_err(Failed::new)?;
+        let more: Vec<(&str, &[u8])> = headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+        let request = framing::request(&to.line, &to.fixed, &more, body.len());
+        let was_used = connection.was_used;
+        let head = connection.exchange(request.expose(), body, &attempt.sent).await.map_err(|broken| {
+            let stale = was_used && !broken.was_answered && broken.reason == Reason::Closed;
+            attempt.stale.store(stale, Ordering::Relaxed);
+            Failed::new(broken.reason)
+        })?;
+        let incoming = Incoming::new(connection, &head, self, &to.origin, times, attempt.started);
+        Ok((head, incoming))
+    }
+}
+
+impl Posted {
+    /// Reads all of it, `bytes_max` at most.
+    ///
+    /// # Errors
+    /// It breaks off, is too long, or takes too long.
+    pub async fn read(mut self, bytes_max: usize) -> Result<Vec<u8>, Failed> {
+        let idle = self.incoming.times.idle;
+        let read = timeout_at(self.until, self.incoming.read(bytes_max, idle)).await;
+        read.unwrap_or(Err(Reason::Total)).map_err(Failed::sent)
+    }
+
+    /// What comes next; nothing at the end.
+    ///
+    /// # Errors
+    /// It breaks off, or takes too long.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Failed> {
+        let mut bytes = Vec::new();
+        let until = self.until.min(Instant::now() + self.incoming.times.idle);
+        let incoming = &mut self.incoming;
+        let more = poll_fn(|context| incoming.poll_take(context, &mut |it| bytes.extend_from_slice(it)));
+        let more = timeout_at(until, more).await.unwrap_or(Err(Reason::Idle)).map_err(Failed::sent)?;
+        Ok((more || !bytes.is_empty()).then_some(bytes))
+    }
+}
