@@ -10,6 +10,7 @@ use crate::rules::connect::exchange::{self, ExchangeCode};
 use crate::rules::connect::refresh::{self, RefreshTokens};
 use crate::rules::connect::register::{self, RegisterClient};
 use crate::rules::connect::revoke::{self, RevokeOAuth};
+use crate::rules::connect::sweep::{self as connections, SweepTokens};
 use crate::rules::edge::deliver::{self, ClaimDelivery, Claimed, FinishDelivery, RetryDelivery};
 use crate::rules::edge::integrations::{
     self, ChangeIntegration, CreateIntegration, RemoveIntegration, RotateIntegration, TestIntegration, Tested,
@@ -301,6 +302,8 @@ commands! {
     SweepJobs => sweep::sweep_jobs, Done;
     /// Old actions lose what is personal.
     SweepOld => sweep::sweep_old, Done;
+    /// Tokens of a connection that ended long ago go.
+    SweepTokens => connections::sweep_tokens, Done;
     /// A timer is due.
     Wake => wake, Done;
 }
@@ -413,6 +416,7 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         Key::Approval(id) => expire::expire(scope, id),
         Key::PendingSignIn(id) => sign_in::expire_pending(scope, id),
         Key::OAuthClient(id) => register::expire_client(scope, id),
+        Key::Connection(id) => connections::end_sweep(scope, id),
         Key::Consent(id) => consent::expire_consent(scope, id),
         Key::AuthCode(id) => consent::expire_code(scope, id),
         Key::Session(id) => sessions::expire_session(scope, id),
@@ -421,7 +425,6 @@ fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         Key::Hold(id) => lift::work_on(scope, id),
         Key::Sweep(id) => sweep::end_sweep(scope, id),
         Key::ClientTally(_)
-        | Key::Connection(_)
         | Key::RefreshToken(_)
         | Key::Account(_)
         | Key::Activity(_)
@@ -585,5 +588,6 @@ operations! {
     SweepClosed => (), |Reply::Done(()), _| ();
     SweepJobs => (), |Reply::Done(()), _| ();
     SweepOld => (), |Reply::Done(()), _| ();
+    SweepTokens => (), |Reply::Done(()), _| ();
     Wake => (), |Reply::Done(()), _| ();
 }

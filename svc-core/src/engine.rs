@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::command::{Command, EndApproval, Operation, RecordRevoked, Reply, Wake};
 use crate::refusal::Refusal;
 use crate::rules::connect::end::EndLeft;
+use crate::rules::connect::sweep::SweepTokens;
 use crate::rules::evidence::sequence::Sequence;
 use crate::rules::evidence::sweep::{SweepClosed, SweepJobs, SweepOld};
 use crate::rules::gate::freeze::FollowStop;
@@ -16,7 +17,8 @@ use crate::state::gate::receipt::Signer;
 use crate::state::gate::{JOB_KEPT, OPEN_MAX, REPLAY_KEPT, Sweep};
 use crate::store::{Clock, CommitError, Committed, Found, Key, Range, Record, Store};
 use crate::turn::{Finished, Reads, Rows, Step, Turn, read};
-use crate::value::id::{ActionId, DeliveryId, PrincipalId, WorkspaceId, ulid_bits};
+use crate::value::digest::RefreshId;
+use crate::value::id::{ActionId, ConnectionId, DeliveryId, PrincipalId, WorkspaceId, ulid_bits};
 use crate::value::link::{Index, SHARDS, instant_order};
 use crate::value::seed::Seed;
 use crate::value::{Id, Span, Timestamp};
@@ -261,10 +263,13 @@ enum What {
     Old(WorkspaceId),
     /// Calls that are older than they are kept.
     Jobs(WorkspaceId),
+    /// Tokens of a connection that ended long ago.
+    Tokens(ConnectionId),
 }
 
 /// What may have to follow a due row: mostly nothing. Where an agent was stopped, its approvals that wait and its actions of as
-/// far back as one could still be open; where somebody left, their agents and keys; where a workspace is swept, what is old.
+/// far back as one could still be open; where somebody left, their agents and keys; where a workspace is swept, what is old; where a connection
+/// is long over, its tokens.
 #[must_use]
 pub fn followed_by(found: &Found) -> Vec<Follow> {
     match &found.row.record {
@@ -286,6 +291,10 @@ pub fn followed_by(found: &Found) -> Vec<Follow> {
             ranges.into_iter().map(|range| Follow { range, what: What::Leave(left.id) }).collect()
         }
         Some(Record::Sweep(sweep)) => swept_by(sweep),
+        Some(Record::Connection(it)) => {
+            let range = Range::all(Index::RefreshOf, it.id.bits(), SWEPT_MAX);
+            vec![Follow { range, what: What::Tokens(it.id) }]
+        }
         _ => Vec::new(),
     }
 }
@@ -350,6 +359,10 @@ impl Follow {
                 let jobs: Vec<DeliveryId> = page.iter().filter_map(ended).collect();
                 if jobs.is_empty() { vec![] } else { vec![SweepJobs { workspace, jobs }.into()] }
             }
+            What::Tokens(connection) => {
+                let tokens: Vec<RefreshId> = page.iter().filter_map(token_of).collect();
+                if tokens.is_empty() { vec![] } else { vec![SweepTokens { connection, tokens }.into()] }
+            }
         })
     }
 
@@ -363,6 +376,10 @@ impl Follow {
 
 fn actions_of(page: &[Found]) -> Vec<ActionId> {
     page.iter().filter_map(|it| if let Key::Action(id) = it.row.key { Some(id) } else { None }).collect()
+}
+
+fn token_of(found: &Found) -> Option<RefreshId> {
+    if let Key::RefreshToken(id) = found.row.key { Some(id) } else { None }
 }
 
 fn after_stop(found: &Found) -> Option<Command> {

@@ -57,7 +57,7 @@ pub fn credential<'a>(auth: Auth, headers: &'a HeaderMap, site: &Site) -> Result
     let (key_header, prefixes): (bool, &[&str]) = match auth {
         Auth::Open => return Ok(None),
         Auth::Session | Auth::Member(_) => return site.session(headers).ok_or_else(Refusal::unauthenticated).map(Some),
-        Auth::Agent => (false, &["ask_", "aat_"]),
+        Auth::Agent | Auth::McpAgent => (false, &["ask_", "aat_"]),
         Auth::Workspace | Auth::Payer | Auth::WorkspaceAdmin => (true, &["ask_", "aat_"]),
         Auth::Token(_) => (false, &["ims_"]),
     };

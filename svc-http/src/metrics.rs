@@ -16,6 +16,7 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use svc_core::refusal::Kind;
+use svc_core::state::connect::EndedBy;
 use svc_core::state::gate::Verb;
 use svc_core::state::gateway::{Call, CallState, Usage};
 use svc_store::Gate;
@@ -58,6 +59,11 @@ struct Decided {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reused {
+    by: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfModel {
     provider: Arc<str>,
     model: Arc<str>,
@@ -94,6 +100,7 @@ pub struct Metrics {
     request_time: Family<OfRoute, Histogram, Bounds>,
     refusals: Family<Refused, Counter>,
     decisions: Family<Decided, Counter>,
+    reused: Family<Reused, Counter>,
     calls: Family<CallEnded, Counter>,
     overhead: Histogram,
     first_token: Family<OfModel, Histogram, Bounds>,
@@ -109,6 +116,7 @@ impl Default for Metrics {
             request_time: Family::new_with_constructor(Bounds(&REQUEST_BOUNDS)),
             refusals: Family::default(),
             decisions: Family::default(),
+            reused: Family::default(),
             calls: Family::default(),
             overhead: Histogram::new(OVERHEAD_BOUNDS),
             first_token: Family::new_with_constructor(Bounds(&FIRST_TOKEN_BOUNDS)),
@@ -138,6 +146,11 @@ impl Metrics {
             Verb::Ask => "approval_required",
         };
         self.decisions.get_or_create(&Decided { decision }).inc();
+    }
+
+    /// Counts a connection that ended because a token or code of it was shown a second time.
+    pub fn reused(&self, by: EndedBy) {
+        self.reused.get_or_create(&Reused { by: by.as_str() }).inc();
     }
 
     /// Counts a model call that ended, with what the gate itself took of it: the request's time without its provider's.
@@ -182,6 +195,8 @@ impl Metrics {
         registry.register_with_unit("request_time", "From a request's head to its answer's", Unit::Seconds, time);
         registry.register("refusals", "Answers that are errors, by type", self.refusals.clone());
         registry.register("decisions", "Decisions of the gate", self.decisions.clone());
+        let reused = self.reused.clone();
+        registry.register("connections_reused", "Connections that ended by something shown twice", reused);
         registry.register("model_calls", "Model calls by how they ended", self.calls.clone());
         let overhead = self.overhead.clone();
         registry.register_with_unit(

@@ -205,7 +205,7 @@ fn security_schemes() -> Value {
 fn security(auth: Auth) -> Value {
     match auth {
         Auth::Open => json!([]),
-        Auth::Agent => json!([{ "agentKey": [] }]),
+        Auth::Agent | Auth::McpAgent => json!([{ "agentKey": [] }]),
         Auth::Workspace | Auth::Payer | Auth::WorkspaceAdmin => {
             json!([{ "workspaceKey": [] }, { "workspaceKeyHeader": [] }])
         }

@@ -254,7 +254,7 @@ impl Service for GateService {
     }
 
     fn known(&self, shown: &Shown<'_>) -> Option<Caller> {
-        if !matches!(shown.auth, Auth::Agent | Auth::Payer) {
+        if !matches!(shown.auth, Auth::Agent | Auth::McpAgent | Auth::Payer) {
             return None;
         }
         let digest = Digest::of(shown.credential);
@@ -270,8 +270,10 @@ impl Service for GateService {
         let digest = Digest::of(shown.credential);
         match shown.auth {
             Auth::Open => Err(Refusal::unauthenticated()),
-            Auth::Agent => {
-                let binding = self.read(|scope| check_key(scope, &digest))?;
+            Auth::Agent | Auth::McpAgent => {
+                let checked = self.read(|scope| check_key(scope, &digest));
+                let binding =
+                    checked.map_err(|it| if shown.auth == Auth::McpAgent { mcp::as_stopped(it) } else { it })?;
                 // Remembered only now, so that a stranger's guesses fill no memory.
                 self.gate.binding(&digest).map_err(refusal)?;
                 self.seen.note(binding.counts_as().bits(), self.gate.now());

@@ -131,6 +131,8 @@ pub enum Auth {
     Open,
     /// An agent's key, `ask_…` or `aat_…`, as `authorization: Bearer`.
     Agent,
+    /// The same where MCP is spoken: a removed agent is told that it is stopped, as where models are called.
+    McpAgent,
     /// Any key of a workspace, as `authorization: Bearer` or `x-api-key`.
     Workspace,
     /// Any key of a workspace, sent in the same ways, for model traffic: whether it is in force, and its agent may go on, is
@@ -305,6 +307,7 @@ impl Auth {
         match self {
             Self::Open => &[],
             Self::Agent => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::AgentKeyRequired, Kind::AgentNotFound],
+            Self::McpAgent => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::AgentKeyRequired, Kind::AgentStopped],
             Self::Workspace | Self::Payer => &[Kind::Unauthenticated, Kind::InvalidApiKey],
             Self::WorkspaceAdmin => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::MissingScope],
             Self::Token(_) => &[Kind::Unauthenticated, Kind::InvalidToken, Kind::TokenExpired, Kind::MissingScope],
@@ -318,7 +321,7 @@ impl Auth {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Open => "none",
-            Self::Agent => "agent key",
+            Self::Agent | Self::McpAgent => "agent key",
             Self::Workspace | Self::Payer => "workspace key",
             Self::WorkspaceAdmin => "workspace key with admin scope",
             Self::Token(TokenScope::AgentsRead) => "service token, `agents:read`",

@@ -340,6 +340,7 @@ impl Cast {
             | Reply::Approved(_)
             | Reply::Member(_)
             | Reply::Team(_)
+            | Reply::McpServer(_)
             | Reply::Verdict(_) => {}
         }
     }

@@ -12,9 +12,10 @@ use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
 use svc_core::state::people::{KeyScope, Role};
 use svc_core::testing::world::BASE_URL;
+use svc_core::value::Span;
 use svc_core::value::text::Note;
 use svc_tests::client::{Client, Got, bearer};
-use svc_tests::oauth::{HOST, connect, public};
+use svc_tests::oauth::{HOST, connect, public, refresh, tokens};
 use svc_tests::requests::{OFFICE, payment};
 use svc_tests::site::Site;
 
@@ -316,6 +317,54 @@ async fn an_agent_uses_the_gate_by_mcp_alone() {
     assert!(theirs["payments"].as_array().unwrap().iter().all(|it| it["settled"] == 0), "{theirs}");
 }
 
+/// What remains is what mandates leave now, each by its own period, whatever the window; what was settled or holds money is that
+/// of the payments themselves. A currency in which one has no limit by period has none, and one without a mandate has nothing.
+#[tokio::test]
+async fn what_remains_is_what_mandates_leave() {
+    const DAILY: &str = r#"{"name":"Daily","actions":["payment"],"limits":{"currency":"EUR","perAction":40000,
+        "perPeriod":{"amount":60000,"period":"day"}},"merchants":{"allow":["shop.example.com"]},"duplicates":"record"}"#;
+    const FREE: &str = r#"{"name":"Free","actions":["payment"],"limits":{"currency":"USD","perAction":500}}"#;
+    const TOOLS: &str = r#"{"name":"Tools","actions":["tool.call"],"limits":{"count":{"max":9,"period":"day"}}}"#;
+    let site = Site::start().await;
+    let (mut client, agent) = (site.client().await, site.agent(&[OFFICE, DAILY, FREE, TOOLS]));
+    let mut spent = async |window: &str| {
+        let answer = given(&mut client, &agent.key, "spend_summary", json!({ "window": window })).await;
+        let row = |currency: &str| {
+            let found = answer["payments"].as_array().unwrap().iter().find(|it| it["currency"] == currency);
+            found.map(|it| [&it["settled"], &it["reserved"], &it["remaining"]].map(Value::as_i64))
+        };
+        (row("EUR"), row("USD"))
+    };
+    let nothing = [Some(0), Some(0), None];
+    assert_eq!(spent("month").await, (Some([Some(0), Some(0), Some(560_000)]), Some(nothing)));
+    let (mut other, mut paid) = (site.client().await, Vec::new());
+    for amount in [10_000, 5_000, 2_000] {
+        paid.push(other.authorize(&agent.key, &payment(amount)).await.ok());
+    }
+    for (action, body) in
+        [(&paid[0], json!({ "status": "completed", "amount": 9_000 })), (&paid[1], json!({ "status": "failed" }))]
+    {
+        other.settle(&agent.key, action["id"].as_str().unwrap(), &body).await.ok();
+    }
+    for window in ["day", "week", "month"] {
+        let (euro, dollar) = spent(window).await;
+        assert_eq!(euro, Some([Some(9_000), Some(2_000), Some(549_000)]), "{window}");
+        assert_eq!(dollar, Some(nothing));
+    }
+    site.advance(Span::hours(24));
+    // All of it went through the daily limit, which is whole again the next day.
+    assert_eq!(spent("day").await.0, Some([Some(0), Some(0), Some(560_000)]));
+    let owner = site.member(Role::Owner);
+    let agents = format!("/api/w/{}/agents/{}/mandates", site.workspace(), agent.id);
+    let held = owner.ask(&mut other, "GET", &agents, None).await.ok()["data"].clone();
+    for mandate in held.as_array().unwrap() {
+        let path = format!("/api/w/{}/mandates/{}", site.workspace(), mandate["id"].as_str().unwrap());
+        assert_eq!(owner.ask(&mut other, "DELETE", &path, None).await.status, 204);
+    }
+    let (euro, dollar) = spent("month").await;
+    assert_eq!((euro.unwrap()[2], dollar), (Some(0), None));
+}
+
 /// Waste and unwatched keys are told of the agent and the person it acts for.
 #[tokio::test]
 async fn waste_and_unwatched_keys_are_told() {
@@ -356,4 +405,38 @@ async fn a_stopped_agent_is_stopped_here_too() {
     assert!(denied["signals"].as_array().unwrap().contains(&json!("agent_frozen")), "{denied}");
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
     assert_eq!(send(&mut client, &access, &body, &[]).await.status, 401);
+}
+
+/// Keys and access tokens of a removed agent are told that it is stopped, whether this server has seen them before or not;
+/// the gate's own routes say that it is gone, and a token that was renewed before is no token any more.
+#[tokio::test]
+async fn a_removed_agent_is_told_that_it_is_stopped() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
+    let id = public(&mut client).await;
+    let old = connect(&mut client, &owner, &id, &agent.id.to_string()).await;
+    let renewed = tokens(&refresh(&mut client, &id, &old.refresh).await);
+    let (seen, unseen) = (agent.key.clone(), site.key(KeyScope::Agent(agent.id)));
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+    for key in [&seen, &renewed.access] {
+        assert_eq!(send(&mut client, key, &body, &[]).await.status, 200);
+    }
+    let path = format!("/api/w/{}/agents/{}", site.workspace(), agent.id);
+    assert_eq!(owner.ask(&mut client, "DELETE", &path, None).await.status, 204);
+    let message = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "authorize_action", "arguments": payment(1) },
+    });
+    for key in [&seen, &unseen, &renewed.access] {
+        for body in [&body, &message.to_string(), "{", ""] {
+            let got = send(&mut client, key, body, &[]).await;
+            assert_eq!(code(&got).0, 403, "{body}");
+            let data = got.json()["error"]["data"].clone();
+            assert_eq!((&data["type"], &data["agentId"]), (&json!("agent_stopped"), &json!(agent.id.to_string())));
+            assert!(data["fix"].is_string() && data["docs"].is_string(), "{data}");
+        }
+        assert_eq!(client.authorize(key, &payment(1)).await.kind(), "agent_not_found");
+    }
+    assert_eq!(send(&mut client, &old.access, &body, &[]).await.status, 401);
+    assert_eq!(refresh(&mut client, &id, &renewed.refresh).await.status, 400);
 }

@@ -13,6 +13,7 @@ use svc_core::state::people::{KeyScope, Role};
 use svc_http::mock::Mock;
 use svc_http::upstream::Allowed;
 use svc_tests::client::Client;
+use svc_tests::oauth::{code, connect, exchange, public, refresh};
 use svc_tests::people::Person;
 use svc_tests::requests::{OFFICE, payment_to};
 use svc_tests::site::Site;
@@ -107,6 +108,40 @@ fn is_what_happened(text: &str, cost: f64, used: &Value) {
     assert_eq!(sample(text, "svc_model_calls_running", &[]), 0.0);
     assert_eq!(sample(text, "svc_deliveries_waiting", &[]), 0.0);
     assert!(text.ends_with("# EOF\n"));
+}
+
+/// A connection that ends because something of it was shown twice is counted once, by what that was; its record says to
+/// connect again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_end_by_reuse_are_counted() {
+    let site = site().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
+    let (mut client, agent) = (site.client().await, agent.id.to_string());
+    let id = public(&mut client).await;
+    let pair = connect(&mut client, &owner, &id, &agent).await;
+    assert_eq!(refresh(&mut client, &id, &pair.refresh).await.status, 200);
+    for _ in 0..3 {
+        assert_eq!(refresh(&mut client, &id, &pair.refresh).await.status, 400);
+    }
+    let code = code(&mut client, &owner, &id, &agent).await;
+    assert_eq!(exchange(&mut client, &id, &code, &[]).await.status, 200);
+    for _ in 0..2 {
+        assert_eq!(exchange(&mut client, &id, &code, &[]).await.status, 400);
+    }
+    assert_eq!(refresh(&mut client, &id, "art_unknown").await.status, 400);
+    let text = read(&site).await;
+    for by in [r#"by="reuse""#, r#"by="code_reuse""#] {
+        assert_eq!(sample(&text, "svc_connections_reused_total", &[by]), 1.0, "{text}");
+    }
+    documented(&text);
+    let path = format!("/api/w/{}/connections", site.workspace());
+    let listed = owner.ask(&mut client, "GET", &path, None).await.ok()["data"].clone();
+    for (place, by) in ["code_reuse", "reuse"].into_iter().enumerate() {
+        let shown = &listed[place];
+        assert_eq!((&shown["state"], &shown["endedBy"]), (&json!("ended"), &json!(by)));
+        assert!(shown["note"].as_str().unwrap().contains("connect again"), "{shown}");
+    }
+    site.stop().await;
 }
 
 /// Every metric that is told is documented.

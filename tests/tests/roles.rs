@@ -202,7 +202,13 @@ async fn every_machine_route_takes_its_own_scope() {
                 let got = client.ask(route.method.as_str(), &own, &headers, body.as_bytes()).await;
                 assert!(![401, 403, 500].contains(&got.status), "{}: {}", route.path, got.text());
             }
-            Auth::Open | Auth::Agent | Auth::Workspace | Auth::Payer | Auth::Session | Auth::Member(_) => {}
+            Auth::Open
+            | Auth::Agent
+            | Auth::McpAgent
+            | Auth::Workspace
+            | Auth::Payer
+            | Auth::Session
+            | Auth::Member(_) => {}
         }
     }
     site.stop().await;

@@ -253,9 +253,9 @@ records! {
     /// An authorization code.
     AuthCode(CodeId) by id, "auth_code" [Wake];
     /// A client that acts as an agent.
-    Connection(ConnectionId) by id, "connection" [ConnectionsBy, ConnectionsOf];
+    Connection(ConnectionId) by id, "connection" [ConnectionsBy, ConnectionsOf, Wake];
     /// A refresh token that was given.
-    RefreshToken(RefreshId) by id, "refresh_token", immutable [];
+    RefreshToken(RefreshId) by id, "refresh_token", immutable [RefreshOf];
     /// A signing key, sealed.
     SigningKey(SigningUse) by id, "signing_key" [];
     /// What a member asks for that their role cannot do.

@@ -44,6 +44,8 @@ pub enum Index {
     KeysOf,
     /// Principals of a workspace, by id.
     PrincipalsOf,
+    /// Refresh tokens of a connection, by the first half of their digests.
+    RefreshOf,
     /// Sessions of an account, by id.
     SessionsOf,
     /// Teams of a workspace, by id.
@@ -100,6 +102,7 @@ impl Index {
         Self::CellsOf,
         Self::KeysOf,
         Self::PrincipalsOf,
+        Self::RefreshOf,
         Self::SessionsOf,
         Self::TeamsOf,
         Self::TokensOf,
@@ -140,6 +143,7 @@ impl Index {
             Self::CellsOf => "cells_of",
             Self::KeysOf => "keys_of",
             Self::PrincipalsOf => "principals_of",
+            Self::RefreshOf => "refresh_of",
             Self::SessionsOf => "sessions_of",
             Self::TeamsOf => "teams_of",
             Self::TokensOf => "tokens_of",

@@ -216,25 +216,36 @@ impl Place<'_> {
     }
 }
 
-/// An agent's record with what it did lately, for whoever has been given the agent already. Adding up a busy month takes its
-/// time, so it does not happen on a thread that serves others.
+/// An agent's record with what it did lately, for whoever has been given the agent already.
 ///
 /// # Errors
 /// Those of reading.
 pub(super) async fn whole(service: &GateService, agent: &Arc<Agent>) -> Result<Answer, Refusal> {
     let view = service.read(|scope| show::view(scope, Arc::clone(agent)))?;
     let lately = service.read(|scope| show::lately(scope, agent))?;
-    let (gate, id, month) = (service.gate.clone(), agent.id, lately.month);
-    let spend = tokio::task::spawn_blocking(move || spend(&gate, id, month));
-    let spend = spend.await.map_err(|_| Refusal::internal())??;
+    let spend = spent_since(service, agent.id, lately.month).await?;
     let mut shown = wire::write(&view, service.gate.now());
     wire::write_lately(&mut shown, &lately, &spend);
     written(shown)
 }
 
-/// What the agent's payments since `month` began add up to, by currency. Every one of them is read, a page at a time.
-fn spend(gate: &Gate, agent: AgentId, month: Timestamp) -> Result<BTreeMap<Currency, Spent>, Refusal> {
-    let mut range = Range { from: ulid_bits(month, 0), ..Range::all(Index::ActionsOf, agent.bits(), LOOK) };
+/// What the payments that an agent asked for since then add up to, by currency, not on a thread that serves others.
+///
+/// # Errors
+/// Those of scanning.
+pub(super) async fn spent_since(
+    service: &GateService,
+    agent: AgentId,
+    since: Timestamp,
+) -> Result<BTreeMap<Currency, Spent>, Refusal> {
+    let gate = service.gate.clone();
+    let spent = tokio::task::spawn_blocking(move || spend(&gate, agent, since));
+    spent.await.map_err(|_| Refusal::internal())?
+}
+
+/// The same, here and now. Every one of them is read, a page at a time.
+fn spend(gate: &Gate, agent: AgentId, since: Timestamp) -> Result<BTreeMap<Currency, Spent>, Refusal> {
+    let mut range = Range { from: ulid_bits(since, 0), ..Range::all(Index::ActionsOf, agent.bits(), LOOK) };
     let mut sums = BTreeMap::<_, Spent>::new();
     loop {
         let found = gate.scan(&range).map_err(refusal)?;

@@ -22,7 +22,7 @@ use crate::wire::parse;
 pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, call: Call) -> Result<Answer, Refusal> {
     let McpOp::Message = op;
     let known = caller.agent()?;
-    service.in_force(&known)?;
+    service.in_force(&known).map_err(as_stopped)?;
     let docs = format!("{}/docs/errors", service.base_url);
     let json = parse(&call.body)?;
     let request = match mcp::read(&call.headers, json) {
@@ -38,9 +38,9 @@ pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, cal
         Asked::List(from) => mcp::listed(Tool::ALL.into_iter().map(definition), Tool::ALL.len(), from, era),
         Asked::Call(asked) => match Tool::named(&asked.name) {
             None => Err(mcp::unknown_tool(&asked.name)),
-            Some(tool) => match tools::call(service, &known, tool, &asked.arguments).await {
+            Some(tool) => match tools::call(service, &known, tool, &asked.arguments).await.map_err(as_stopped) {
                 Ok(structured) => Ok(mcp::given(structured)),
-                // A credential that has ended is told as such, so that the client renews it.
+                // A credential that has ended is told as such, so that the client renews it; so is the end of its agent.
                 Err(refusal) if has_ended(&refusal) => return Err(refusal),
                 Err(refusal) => Ok(mcp::refused(&refusal, &docs)),
             },
@@ -53,11 +53,19 @@ pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, cal
 }
 
 fn has_ended(refusal: &Refusal) -> bool {
-    matches!(refusal.kind(), Kind::InvalidApiKey | Kind::AgentNotFound)
+    matches!(refusal.kind(), Kind::InvalidApiKey | Kind::AgentStopped)
 }
 
 fn answered(message: &Value) -> Result<Answer, Refusal> {
     serde_json::to_vec(message).map(Answer::json).map_err(|_| Refusal::internal())
+}
+
+/// What clients of MCP are told of a removed agent: that it is stopped.
+pub(super) fn as_stopped(refusal: Refusal) -> Refusal {
+    match (refusal.kind(), refusal.agent_id()) {
+        (Kind::AgentNotFound, Some(agent)) => Refusal::agent_stopped(agent, None::<&str>),
+        _ => refusal,
+    }
 }
 
 fn faulty(id: &Value, fault: &Fault, call: &Call, docs: &str) -> Result<Answer, Refusal> {

@@ -102,9 +102,14 @@ impl Pair {
         NewTokens { access: NewKey::of(self.access.text.expose()), refresh: self.refresh.digest }
     }
 
-    fn told(&self, grant: Grant) -> Result<Answer, Refusal> {
+    fn told(&self, service: &GateService, grant: Grant) -> Result<Answer, Refusal> {
         match grant {
             Grant::Refused(refusal) => Err(refusal),
+            Grant::Ended { connection, by, refusal } => {
+                service.metrics.reused(by);
+                tracing::warn!(%connection, by = by.as_str(), "a used token was shown again: the connection has ended");
+                Err(refusal)
+            }
             Grant::Given(_) => {
                 let seconds = ACCESS_LIFE.as_millis() / 1_000;
                 json(&oauth::tokens(self.access.text.expose(), self.refresh.text.expose(), seconds))
@@ -132,7 +137,7 @@ async fn token(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
         }
         _ => return Err(Refusal::oauth(Kind::UnsupportedGrantType, "the grant is none of this server's")),
     };
-    pair.told(grant)
+    pair.told(service, grant)
 }
 
 async fn revoke(service: &GateService, call: &Call) -> Result<Answer, Refusal> {

@@ -17,7 +17,7 @@ pub(super) const ROUTES: &[Route] = &[Route {
     op: Op::Mcp(McpOp::Message),
     method: Method::POST,
     path: "/mcp",
-    auth: Auth::Agent,
+    auth: Auth::McpAgent,
     limit: Limit::Gate,
     shape: Shape::Rpc,
     request: Some("McpMessage"),

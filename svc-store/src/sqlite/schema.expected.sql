@@ -51,10 +51,12 @@ CREATE TABLE "consent" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format
 CREATE INDEX "consent_wake" ON "consent" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "auth_code" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, wake_p, wake_o);
 CREATE INDEX "auth_code_wake" ON "auth_code" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
-CREATE TABLE "connection" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, connections_by_p, connections_by_o, connections_of_p, connections_of_o);
+CREATE TABLE "connection" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, connections_by_p, connections_by_o, connections_of_p, connections_of_o, wake_p, wake_o);
 CREATE INDEX "connection_connections_by" ON "connection" (connections_by_p, connections_by_o) WHERE connections_by_p IS NOT NULL;
 CREATE INDEX "connection_connections_of" ON "connection" (connections_of_p, connections_of_o) WHERE connections_of_p IS NOT NULL;
-CREATE TABLE "refresh_token" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE INDEX "connection_wake" ON "connection" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
+CREATE TABLE "refresh_token" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, refresh_of_p, refresh_of_o);
+CREATE INDEX "refresh_token_refresh_of" ON "refresh_token" (refresh_of_p, refresh_of_o) WHERE refresh_of_p IS NOT NULL;
 CREATE TABLE "signing_key" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "application" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, applications_of_p, applications_of_o, applications_by_p, applications_by_o, wake_p, wake_o);
 CREATE INDEX "application_applications_of" ON "application" (applications_of_p, applications_of_o) WHERE applications_of_p IS NOT NULL;

@@ -15,7 +15,7 @@ use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::members::RemoveMember;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::rules::read::check_key;
-use svc_core::state::connect::{ClientAuth, Connection, EndedBy, OAuthClient, Redirect, Wish};
+use svc_core::state::connect::{ClientAuth, Connection, EndedBy, OAuthClient, Redirect, TOKENS_KEPT, Wish};
 use svc_core::state::people::Role;
 use svc_core::store::{MemoryStore, Record};
 use svc_core::testing::people;
@@ -93,7 +93,7 @@ impl Scene {
         change(&mut asked);
         match self.world.run(asked).unwrap() {
             Grant::Given(_) => Ok(pair),
-            Grant::Refused(refusal) => Err(refusal.kind()),
+            Grant::Refused(refusal) | Grant::Ended { refusal, .. } => Err(refusal.kind()),
         }
     }
 
@@ -102,7 +102,7 @@ impl Scene {
         let asked = RefreshTokens { client: self.client.clone(), token: Digest::of(token), new };
         match self.world.run(asked).unwrap() {
             Grant::Given(_) => Ok(pair),
-            Grant::Refused(refusal) => Err(refusal.kind()),
+            Grant::Refused(refusal) | Grant::Ended { refusal, .. } => Err(refusal.kind()),
         }
     }
 
@@ -346,7 +346,7 @@ fn a_removal_ends_connections() {
     let pair = scene.connect();
     let (workspace, agent) = (scene.world.workspace(), scene.agent.agent);
     scene.world.run(RemoveAgent { workspace, by: By::Program, agent }).unwrap();
-    assert_eq!(scene.works(&pair.access), Err(Kind::InvalidApiKey));
+    assert_eq!(scene.works(&pair.access), Err(Kind::AgentNotFound), "as its keys are told");
     assert_eq!(scene.refresh(&pair.refresh).err(), Some(Kind::InvalidGrant));
     assert_eq!(scene.ended(), Some(EndedBy::Removed));
 }
@@ -436,6 +436,82 @@ fn clients_show_who_they_are() {
         let expected = if good { Kind::InvalidGrant } else { Kind::InvalidClient };
         assert_eq!(refusal.kind(), expected, "{id}");
     }
+}
+
+/// How many rows there are of pages, codes, refresh tokens and access tokens.
+fn kept(scene: &mut Scene) -> [usize; 4] {
+    let mut count = [0; 4];
+    for (_, _, record) in scene.world.rows() {
+        let place = match record {
+            Record::Consent(_) => 0,
+            Record::AuthCode(_) => 1,
+            Record::RefreshToken(_) => 2,
+            Record::Credential(it) if it.binding.connection.is_some() => 3,
+            _ => continue,
+        };
+        count[place] += 1;
+    }
+    count
+}
+
+/// Pages, codes and the tokens of connections that ended long ago go by themselves; all tokens of one that lasts are kept, and
+/// a used one ends it however old it is. More of them than one commit sweeps go all the same.
+#[test]
+fn what_is_over_goes_by_itself() {
+    let mut scene = Scene::new();
+    let (first, mut pair) = (scene.connect(), scene.connect());
+    let begun = pair.refresh.clone();
+    for _ in 0..300 {
+        pair = scene.refresh(&pair.refresh).unwrap();
+    }
+    scene.code();
+    assert_eq!(kept(&mut scene), [0, 3, 302, 2]);
+    scene.world.advance(Span::hours(25));
+    assert_eq!(kept(&mut scene), [0, 0, 302, 2]);
+    scene.world.advance(TOKENS_KEPT);
+    assert_eq!(kept(&mut scene), [0, 0, 302, 2], "neither connection has ended");
+    assert_eq!(scene.refresh(&begun).err(), Some(Kind::InvalidGrant));
+    assert_eq!(scene.ended(), Some(EndedBy::Reuse));
+    scene.world.advance(Span::millis(TOKENS_KEPT.as_millis() - 1));
+    assert_eq!(kept(&mut scene), [0, 0, 302, 1], "whoever shows one is told that the connection has ended");
+    scene.world.advance(Span::millis(1));
+    assert_eq!(kept(&mut scene), [0, 0, 1, 1]);
+    assert_eq!(scene.refresh(&begun).err(), Some(Kind::InvalidGrant));
+    assert!(scene.refresh(&first.refresh).is_ok(), "another connection is not touched");
+    assert_eq!(scene.connections().len(), 2, "people still see that there was one");
+    scene.world.audit();
+}
+
+/// A page that nobody answers goes when it could be answered no more.
+#[test]
+fn pages_that_nobody_answers_go() {
+    let mut scene = Scene::new();
+    let wish = Wish {
+        client: scene.client.id.clone(),
+        name: Label::parse("App").unwrap(),
+        redirect: Redirect::parse(REDIRECT, &[]).unwrap(),
+        challenge: CHALLENGE.into(),
+        state: None,
+    };
+    let token = Digest::of("page");
+    scene.world.run(AskConsent { session: scene.owner.session, wish, token }).unwrap();
+    assert_eq!(kept(&mut scene)[0], 1);
+    scene.world.advance(Span::minutes(10));
+    assert_eq!(kept(&mut scene)[0], 0);
+}
+
+/// A removed agent's access token is known for one, and goes with what else is left of its connection.
+#[test]
+fn a_removed_agents_token_is_let_go_of() {
+    let mut scene = Scene::new();
+    let pair = scene.connect();
+    let (workspace, agent) = (scene.world.workspace(), scene.agent.agent);
+    scene.world.run(RemoveAgent { workspace, by: By::Program, agent }).unwrap();
+    assert_eq!(scene.works(&pair.access), Err(Kind::AgentNotFound));
+    scene.world.advance(TOKENS_KEPT);
+    assert_eq!(kept(&mut scene), [0, 0, 0, 0]);
+    assert_eq!(scene.works(&pair.access), Err(Kind::InvalidApiKey));
+    scene.world.audit();
 }
 
 /// A client that nobody uses goes after a day, one that was used stays, and there is a bound on those that wait.

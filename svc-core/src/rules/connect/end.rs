@@ -98,11 +98,15 @@ pub(super) fn end(scope: &mut Scope<'_>, connection: &Connection, by: EndedBy, a
     Ok(())
 }
 
+/// The access token of a removed agent is known as one, like its keys, so that its client is told what happened and does not
+/// ask for another.
 fn end_row(scope: &mut Scope<'_>, connection: &Connection, by: EndedBy, actor: Actor) -> Result<(), Halt> {
     if connection.ended.is_some() {
         return Ok(());
     }
-    forget_access(scope, connection)?;
+    if by != EndedBy::Removed {
+        forget_access(scope, connection)?;
+    }
     let data = Object::new().text("agentId", &connection.agent.to_string()).text("clientId", &connection.client);
     let data = data.text("endedBy", by.as_str()).finish();
     let subject = Subject::Connection(connection.id);

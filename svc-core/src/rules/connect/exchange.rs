@@ -4,14 +4,16 @@
 use std::sync::Arc;
 
 use super::authenticate::{ClientShown, authenticate};
-use super::end::end;
-use super::tokens::{Grant, NewTokens, invalid_grant, renew, willing};
+use super::tokens::{Grant, NewTokens, invalid_grant, renew, reused, willing};
 use crate::state::connect::{AuthCode, CONNECTIONS_MAX, CodeState, Connection, EndedBy};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::people::Credential;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::digest::Digest;
+
+/// What is told of a code that is not open, whatever became of it.
+const UNKNOWN: &str = "the code is unknown, used or expired";
 
 /// Turns a code into tokens.
 #[derive(Clone, Debug)]
@@ -37,17 +39,18 @@ pub fn exchange_code(scope: &mut Scope<'_>, asked: &ExchangeCode) -> Result<Gran
         return Ok(Grant::Refused(refusal));
     }
     let found = scope.get::<AuthCode>(AuthCode::id_of(&asked.code))?.filter(|it| it.digest == asked.code);
-    let Some(code) = found else { return Ok(invalid_grant("the code is unknown, used or expired")) };
+    let Some(code) = found else { return Ok(invalid_grant(UNKNOWN)) };
     let wish = &code.wish;
     let verified = wish.challenge == asked.challenge;
     match code.state {
         CodeState::Used(connection) => {
-            if verified && let Some(it) = scope.get::<Connection>(connection)? {
-                end(scope, &it, EndedBy::CodeReuse, Actor::Policy)?;
-            }
-            return Ok(invalid_grant("the code is unknown, used or expired"));
+            let lasting = scope.get::<Connection>(connection)?.filter(|it| verified && it.ended.is_none());
+            return match lasting {
+                Some(it) => reused(scope, &it, EndedBy::CodeReuse, UNKNOWN),
+                None => Ok(invalid_grant(UNKNOWN)),
+            };
         }
-        CodeState::Void => return Ok(invalid_grant("the code is unknown, used or expired")),
+        CodeState::Void => return Ok(invalid_grant(UNKNOWN)),
         CodeState::Open => {}
     }
     let matches = verified && wish.client == asked.client.id && wish.redirect.as_str() == &*asked.redirect;
@@ -75,6 +78,7 @@ pub fn exchange_code(scope: &mut Scope<'_>, asked: &ExchangeCode) -> Result<Gran
         created_at: now,
         refreshed_at: now,
         ended: None,
+        swept: false,
     };
     let (connection, agent) = renew(scope, connection, &agent, &asked.new)?;
     let data = Object::new().text("agentId", &code.agent.to_string()).text("clientId", &connection.client);

@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod refresh;
 pub mod register;
 pub mod revoke;
+pub mod sweep;
 mod tokens;
 
 pub use tokens::{Grant, NewTokens, check_willing};

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use super::authenticate::{ClientShown, authenticate};
-use super::end::end;
-use super::tokens::{Grant, NewTokens, invalid_grant, renew, willing};
+use super::tokens::{Grant, NewTokens, invalid_grant, renew, reused, willing};
 use crate::refusal::Refusal;
 use crate::state::connect::{Connection, EndedBy, RefreshToken};
-use crate::state::evidence::Actor;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::Digest;
 
@@ -40,8 +38,8 @@ pub fn refresh_tokens(scope: &mut Scope<'_>, asked: &RefreshTokens) -> Result<Gr
         return Ok(invalid_grant("the connection has ended; connect again"));
     }
     if connection.refresh != asked.token {
-        end(scope, &connection, EndedBy::Reuse, Actor::Policy)?;
-        return Ok(invalid_grant("the refresh token was used before, so the connection has ended; connect again"));
+        let why = "the refresh token was used before, so the connection has ended; connect again";
+        return reused(scope, &connection, EndedBy::Reuse, why);
     }
     let since = connection.created_at;
     let agent = willing(scope, connection.workspace, connection.agent, connection.person, since)?;

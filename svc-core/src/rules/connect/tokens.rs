@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use super::end::end;
 use crate::refusal::{Kind, Refusal};
 use crate::rules::gate::hold::held_by;
 use crate::rules::people::keys::NewKey;
-use crate::state::connect::{ACCESS_LIFE, Connection, RefreshToken};
+use crate::state::connect::{ACCESS_LIFE, Connection, EndedBy, RefreshToken};
+use crate::state::evidence::Actor;
 use crate::state::gate::{Agent, AgentKey, Through};
 use crate::state::people::{Binding, Credential, KeyScope, Maker, Principal, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::digest::Digest;
-use crate::value::id::{AgentId, KeyId, PrincipalId, WorkspaceId};
+use crate::value::id::{AgentId, ConnectionId, KeyId, PrincipalId, WorkspaceId};
 
 /// A pair that somebody drew: digests, and what may be shown of the access token.
 #[derive(Clone, Debug)]
@@ -29,10 +31,30 @@ pub enum Grant {
     Given(Arc<Connection>),
     /// They are not. What the refusal leaves is kept.
     Refused(Refusal),
+    /// They are not, and what was shown again ended a connection in this commit.
+    Ended {
+        /// Which.
+        connection: ConnectionId,
+        /// By what.
+        by: EndedBy,
+        /// What the client is told.
+        refusal: Refusal,
+    },
 }
 
 pub(super) fn invalid_grant(why: &'static str) -> Grant {
     Grant::Refused(Refusal::oauth(Kind::InvalidGrant, why))
+}
+
+/// Ends a connection that has not ended, since something of it was shown again.
+pub(super) fn reused(
+    scope: &mut Scope<'_>,
+    connection: &Connection,
+    by: EndedBy,
+    why: &'static str,
+) -> Result<Grant, Halt> {
+    end(scope, connection, by, Actor::Policy)?;
+    Ok(Grant::Ended { connection: connection.id, by, refusal: Refusal::oauth(Kind::InvalidGrant, why) })
 }
 
 /// The agent, where a client may still act as it: it is not stopped, and whoever connected it is still a member.

@@ -1,5 +1,6 @@
 //! Agents, mandates, keys and service tokens as their lists and items show them. Nothing here decides.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::by::{By, entitled, reaches};
@@ -7,11 +8,12 @@ use super::keys;
 use super::mandates::{Held, first_version, is_held};
 use crate::refusal::Refusal;
 use crate::rules::gate::velocity::{self, Used};
-use crate::state::gate::{Activity, Agent, Grant, Mandate};
+use crate::state::gate::{ActionPattern, Activity, Agent, Grant, Mandate};
 use crate::state::people::{Credential, KeyScope, Principal, Reach, Right, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
+use crate::value::currency::Currency;
 use crate::value::digest::CredentialId;
 use crate::value::id::{AgentId, MandateId, MandateVersionId, WorkspaceId};
 use crate::value::text::Email;
@@ -106,6 +108,34 @@ pub fn lately(scope: &mut Scope<'_>, agent: &Agent) -> Result<Lately, Halt> {
     let (month, _) = crate::value::period::Period::Month.bounds(scope.now(), &workspace.settings.timezone);
     let seen_at = newest.into_iter().flatten().max().copied();
     Ok(Lately { tool, other, waiting: activity.waiting, seen_at, month })
+}
+
+/// What an agent's mandates in force leave it by their limits a period, by currency: each as much as its own running period
+/// has left, together as much as could be spent now. Nothing is told of a currency in which one has no such limit.
+///
+/// # Errors
+/// `internal` where a row that is always there is not.
+pub fn left(scope: &mut Scope<'_>, agent: &Agent) -> Result<BTreeMap<Currency, Option<i64>>, Halt> {
+    let now = scope.now();
+    let versions: Vec<MandateVersionId> = agent.mandates_in_force(now).collect();
+    let mut keys: Vec<_> = versions.iter().map(|it| Mandate::key(*it)).collect();
+    keys.extend([Activity::key(agent.id), Workspace::key(agent.workspace)]);
+    scope.want(&keys)?;
+    let activity = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(agent.workspace)?.ok_or_else(Refusal::internal)?;
+    let mut left = BTreeMap::<Currency, Option<i64>>::new();
+    for version in versions {
+        let mandate = scope.get::<Mandate>(version)?.ok_or_else(Refusal::internal)?;
+        let pays = mandate.actions.iter().any(ActionPattern::covers_payment);
+        let Some(currency) = mandate.limits().currency.filter(|_| pays) else { continue };
+        let own = mandate.limits().per_period.as_ref().map(|per| {
+            let used = activity.tally(version.mandate, per.period, now, &workspace.settings.timezone).used();
+            per.amount.saturating_sub(used).max(0)
+        });
+        let sum = left.entry(currency).or_insert(Some(0));
+        *sum = sum.zip(own).map(|(sum, own)| sum.saturating_add(own));
+    }
+    Ok(left)
 }
 
 /// A mandate as it stands; of a revoked one the first version, in whose place a list of versions has the last.

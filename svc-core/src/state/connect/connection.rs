@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::digest::{CredentialId, Digest, RefreshId};
 use crate::value::id::{AgentId, ConnectionId, PrincipalId, WorkspaceId};
-use crate::value::link::{Index, Link, Linked};
+use crate::value::link::{Index, Link, Linked, Order};
 use crate::value::text::Label;
 use crate::value::{Id, Span, Timestamp};
 
 /// How long an access token lives.
 pub const ACCESS_LIFE: Span = Span::seconds(3_600);
+/// How long the tokens of a connection are known after its end, so that whoever shows one is told of it.
+pub const TOKENS_KEPT: Span = Span::hours(30 * 24);
 /// Connections of one agent at a time.
 pub const CONNECTIONS_MAX: usize = 64;
 
@@ -43,6 +45,17 @@ pub struct Connection {
     /// When and why it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
+    /// Whether its tokens were let go of, long after its end.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub swept: bool,
+}
+
+impl Connection {
+    /// When its tokens are let go of; never while it lasts, nor a second time.
+    #[must_use]
+    pub fn swept_at(&self) -> Option<Timestamp> {
+        self.ended.filter(|_| !self.swept).map(|it| it.at.plus(TOKENS_KEPT))
+    }
 }
 
 impl Linked for Connection {
@@ -51,6 +64,7 @@ impl Linked for Connection {
         if self.ended.is_none() {
             links.push(Link::by_id(Index::ConnectionsBy, self.person.bits(), self.id));
         }
+        links.extend(self.swept_at().map(|at| Link::wake(self.workspace, at)));
         links
     }
 }
@@ -118,6 +132,7 @@ impl RefreshToken {
 
 impl Linked for RefreshToken {
     fn links(&self) -> Vec<Link> {
-        Vec::new()
+        let order = Order::At(self.id.bits());
+        vec![Link { index: Index::RefreshOf, prefix: self.connection.bits(), order }]
     }
 }

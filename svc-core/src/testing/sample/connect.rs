@@ -34,7 +34,7 @@ pub(super) const CONNECTION: [&str; 2] = [
         "client":"https://app.example/client.json","client_name":"App","redirect_host":"app.example",
         "agent":"agt_01K6FN0001000000000000000A","person":"prp_01K6FN0001000000000000000P",
         "access":"0000000000000000000000000000000a","refresh":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKo",
-        "created_at":1790847000000,"refreshed_at":1790847000001,"ended":{"at":1790847000002,"by":"code_reuse"}}"#,
+        "created_at":1790847000000,"refreshed_at":1790847000001,"ended":{"at":1790847000002,"by":"code_reuse"},"swept":true}"#,
     r#"{"id":"con_01K6FN0001000000000000000D","workspace":"wsp_01K6FN0001000000000000000B","client":"c","client_name":"b",
         "redirect_host":"localhost","agent":"agt_01K6FN0001000000000000000B","person":"prp_01K6FN0001000000000000000Q",
         "access":"0000000000000000000000000000000b","refresh":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAALs",

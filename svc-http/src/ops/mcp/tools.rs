@@ -1,24 +1,23 @@
 //! The server's own tools, each of which sees the calling agent alone.
 
-use std::collections::BTreeMap;
-
 use http::HeaderMap;
 use serde_json::{Value, json};
 use svc_core::answer::Decided;
 use svc_core::refusal::Refusal;
 use svc_core::rules::people::show;
-use svc_core::state::gate::{Agent, Code, Effect, Mandate, Reason, Status, Verb};
+use svc_core::state::gate::{Agent, Code, Effect, Reason, Status, Verb};
 use svc_core::state::gateway::{Payer, Sums};
 use svc_core::state::people::{Credential, KeyScope, Workspace};
 use svc_core::store::{Range, Row as _};
 use svc_core::value::canonical::canonical;
-use svc_core::value::id::{ActionId, MandateVersionId};
+use svc_core::value::id::ActionId;
 use svc_core::value::json::Json;
 use svc_core::value::link::Index;
 use svc_core::value::period::Period;
 use svc_core::value::{Id as _, Span};
 
 use crate::ops::GateService;
+use crate::ops::agents::spent_since;
 use crate::ops::gate::Known;
 use crate::ops::reports::Place;
 use crate::wire::mcp::Tool;
@@ -50,7 +49,7 @@ pub(super) async fn call(service: &GateService, known: &Known, tool: Tool, argum
         }
         Tool::CheckActionStatus => whole(&service.action(known, action(arguments)?)?),
         Tool::ExplainDecision => explain(&service.action(known, action(arguments)?)?),
-        Tool::SpendSummary => spend(service, known, window(arguments, Period::Day)?),
+        Tool::SpendSummary => spend(service, known, window(arguments, Period::Day)?).await,
         Tool::FindWaste => waste(service, known, window(arguments, Period::Month)?),
         Tool::UnwatchedKeys => unwatched(service, known),
     }
@@ -171,55 +170,31 @@ fn sums(service: &GateService, agent: &Agent, workspace: &Workspace, window: Per
     Ok((asked, sums))
 }
 
-fn spend(service: &GateService, known: &Known, window: Period) -> Result<Value, Refusal> {
+/// What the agent spent in a window, on models and by payments that it asked for in it. What remains is no matter of the
+/// window: it is what mandates in force leave now, each by its own running period, and nothing is told of it where one of
+/// them has no limit by period.
+async fn spend(service: &GateService, known: &Known, window: Period) -> Result<Value, Refusal> {
     let (agent, workspace) = own(service, known)?;
-    let (asked, sums) = sums(service, &agent, &workspace, window)?;
-    let days = asked.from..=asked.to.saturating_sub(1);
-    let tallied = service.gate.tallied(workspace.id, days).map_err(crate::ops::refusal)?;
-    let mut paid = BTreeMap::<String, (i64, i64)>::new();
-    for (_, of, counts) in tallied {
-        for (currency, allowed, settled) in counts.money().filter(|_| of == Some(agent.id)) {
-            let own = paid.entry(currency.to_owned()).or_default();
-            let reserved = allowed.saturating_sub(settled).max(0);
-            *own = (own.0.saturating_add(settled), own.1.saturating_add(reserved));
-        }
-    }
-    let limits = limits(service, &agent, window)?;
-    for currency in limits.keys() {
-        paid.entry(currency.clone()).or_default();
+    let (_, sums) = sums(service, &agent, &workspace, window)?;
+    let (since, _) = window.bounds(service.gate.now(), &workspace.settings.timezone);
+    let mut paid = spent_since(service, agent.id, since).await?;
+    let left = service.read(|scope| show::left(scope, &agent))?;
+    for currency in left.keys() {
+        paid.entry(*currency).or_default();
     }
     let payments: Vec<Value> = paid
         .iter()
-        .map(|(currency, (settled, reserved))| {
-            let used = settled.saturating_add(*reserved);
-            let remaining = limits.get(currency).map(|it| it.saturating_sub(used).max(0));
-            json!({ "currency": currency, "settled": settled, "reserved": reserved, "remaining": remaining })
+        .map(|(currency, spent)| {
+            let remaining = left.get(currency).copied().unwrap_or(Some(0));
+            json!({
+                "currency": currency.as_str(),
+                "settled": spent.settled,
+                "reserved": spent.reserved,
+                "remaining": remaining,
+            })
         })
         .collect();
     Ok(json!({ "model": { "costMicros": sums.cost, "calls": sums.calls }, "payments": payments }))
-}
-
-/// The largest amounts that mandates in force allow in such a window, by currency.
-fn limits(service: &GateService, agent: &Agent, window: Period) -> Result<BTreeMap<String, i64>, Refusal> {
-    let now = service.gate.now();
-    let versions: Vec<MandateVersionId> = agent.mandates_in_force(now).collect();
-    let mandates = service.read(|scope| {
-        scope.want(&versions.iter().map(|it| Mandate::key(*it)).collect::<Vec<_>>())?;
-        let mut found = Vec::with_capacity(versions.len());
-        for version in &versions {
-            found.extend(scope.get::<Mandate>(*version)?);
-        }
-        Ok(found)
-    })?;
-    let mut most = BTreeMap::new();
-    for limits in mandates.iter().filter_map(|it| it.terms.limits.as_ref()) {
-        let period = limits.per_period.as_ref().filter(|it| it.period == window);
-        if let (Some(currency), Some(period)) = (limits.currency, period) {
-            let own = most.entry(currency.as_str().to_owned()).or_insert(0_i64);
-            *own = own.saturating_add(period.amount);
-        }
-    }
-    Ok(most)
 }
 
 fn waste(service: &GateService, known: &Known, window: Period) -> Result<Value, Refusal> {

@@ -131,9 +131,12 @@ impl Tool {
                     "payments": { "type": "array", "items": object(
                         json!({
                             "currency": { "type": "string" },
-                            "settled": { "type": "integer" },
-                            "reserved": { "type": "integer" },
-                            "remaining": { "type": ["integer", "null"] },
+                            "settled": { "type": "integer", "description": "Of what you asked for in this time: done." },
+                            "reserved": { "type": "integer", "description": "Of what you asked for in this time: allowed or asked, and not reported yet." },
+                            "remaining": {
+                                "type": ["integer", "null"],
+                                "description": "What your mandates leave now, each in its own running period, whatever the window; null where one has no limit by period.",
+                            },
                         }),
                         &["currency", "settled", "reserved", "remaining"],
                     ) },
