@@ -50,6 +50,27 @@ impl Program {
         Self { address, child, log }
     }
 
+    /// Starts `svc dev` over `data` on a free port, and waits until it has said what there is: its JSON.
+    ///
+    /// # Panics
+    /// Where it ends before that.
+    pub async fn dev(data: &Path) -> (Self, Value) {
+        let mut command = command(data);
+        command.args(["dev", "--json", "--listen"]).arg(free_address().to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        let mut child = command.spawn().expect("the program starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("its answer"));
+        let mut line = String::new();
+        timeout(PATIENCE, lines.read_line(&mut line)).await.expect("it begins in time").expect("its answer is text");
+        let said: Value = serde_json::from_str(&line).expect("its answer is JSON");
+        let base = said["baseUrl"].as_str().and_then(|it| it.strip_prefix("http://")).expect("an address");
+        let address = base.parse().expect("an address");
+        let log = tokio::spawn(async move {
+            let _ = tokio::io::copy(&mut lines, &mut tokio::io::sink()).await;
+        });
+        (Self { address, child, log }, said)
+    }
+
     /// Kills it as a loss of power would, and waits until it is gone.
     ///
     /// # Panics
@@ -84,6 +105,12 @@ pub fn command(data: &Path) -> Command {
     }
     command.arg("--data").arg(data);
     command
+}
+
+/// An address that nobody listens at.
+fn free_address() -> SocketAddr {
+    let probe = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    probe.local_addr().expect("an address")
 }
 
 /// The address in the line that says that it listens.
