@@ -1,102 +1,53 @@
-"""A real coding client with `svc hook` in front of its tools: what the gate allows runs and is settled, what it denies is
-blocked with the reason, and with the gate gone everything is blocked.
+"""Claude Code with `svc hook` in front of its tools. SVC_CODING_CLIENT names another program of it. `python coding_client.py`
+runs it alone."""
 
-Its model is the stand-in of `svc mock-upstream`, which calls the one tool there is. The client lies where the packages for
-Node are installed (SVC_NODE_HOME); SVC_CODING_CLIENT names another. `python coding_client.py` runs it alone.
-"""
-
-import contextlib
 import json
 import os
-import pathlib
-import subprocess
-import tempfile
-import urllib.request
 
-import run
-
-BINARY = os.path.abspath(os.environ.get("SVC_BIN") or run.HERE.parent.parent / "target" / "debug" / "svc")
-CLIENT_SECONDS = 120
-PLAIN = {name: value for name, value in os.environ.items() if not name.startswith(("SVC_", "CLAUDE", "ANTHROPIC_"))}
+import desk
 
 
-def client():
-    """The program of the coding client."""
-    named = os.environ.get("SVC_CODING_CLIENT")
-    path = pathlib.Path(named or pathlib.Path(os.environ.get("SVC_NODE_HOME", "")) / "node_modules/.bin/claude")
-    assert path.exists(), f"{path} is not there: tests/run clients installs it"
-    return path
+class Model(desk.Model):
+    """As the messages API streams."""
 
+    def heard(self, said):
+        contents = [it["content"] for it in said["messages"] if isinstance(it["content"], list)]
+        blocks = [block for content in contents for block in content if block["type"] == "tool_result"]
+        return [str(block["content"]) for block in blocks]
 
-@contextlib.contextmanager
-def model():
-    """The address of a stand-in of the messages API."""
-    command = [BINARY, "mock-upstream", "--listen", "127.0.0.1:0", "--json"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=PLAIN) as mock:
-        try:
-            yield json.loads(mock.stdout.readline())["messagesUrl"]
-        finally:
-            mock.kill()
+    def events(self, block, delta, stop):
+        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "stand-in", "content": []}
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        events = [
+            {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None, "usage": usage}},
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            {"type": "content_block_delta", "index": 0, "delta": delta},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": usage},
+            {"type": "message_stop"},
+        ]
+        return "".join(f"event: {it['type']}\ndata: {json.dumps(it)}\n\n" for it in events)
 
+    def ask(self, number):
+        arguments = json.dumps({"command": desk.COMMAND, "description": "Leave a trace"})
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {}}
+        return self.events(block, {"type": "input_json_delta", "partial_json": arguments}, "tool_use")
 
-class Desk:
-    """A person's machine: a home with the hook in the client's settings, and a project."""
-
-    def __init__(self, folder, dev, model_url):
-        self.home, self.project = folder / "home", folder / "project"
-        self.home.mkdir()
-        self.project.mkdir()
-        gate = {"SVC_URL": dev["baseUrl"], "SVC_AGENT_KEY": dev["agentKey"], "SVC_HOOK_TIMEOUT_MS": "30000"}
-        to_model = {"ANTHROPIC_BASE_URL": model_url, "ANTHROPIC_API_KEY": "none", "no_proxy": "*"}
-        quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
-        self.environment = {**PLAIN, "HOME": str(self.home), **gate, **to_model, **quiet}
-        install = [BINARY, "hook", "install", "--client", "claude-code", "--yes", "--json"]
-        done = subprocess.run(install, env=self.environment, cwd=self.project, capture_output=True, text=True, check=True)
-        assert json.loads(done.stdout)["installed"][0]["tested"] == "allow", done
-
-    def tool_result(self):
-        """What the client's own tool gave, with the client told to run it without a question."""
-        command = [client(), "-p", "use a tool", "--model", "demo-large", "--tools", "Bash", "--allowedTools", "Bash"]
-        command += ["--max-turns", "3", "--output-format", "stream-json", "--verbose"]
-        done = subprocess.run(
-            command, env=self.environment, cwd=self.project, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=CLIENT_SECONDS, check=False,
-        )  # fmt: skip
-        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        contents = [line["message"]["content"] for line in lines if line.get("type") == "user"]
-        results = [block for content in contents for block in content if block.get("type") == "tool_result"]
-        assert len(results) == 1, (done.stdout, done.stderr)
-        return str(results[0]["content"])
-
-
-def ask(dev, path, key, body=None):
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-    request = urllib.request.Request(dev["baseUrl"] + path, data, headers)
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
-        return json.load(answer)
+    def end(self):
+        return self.events({"type": "text", "text": ""}, {"type": "text_delta", "text": "done"}, "end_turn")
 
 
 def test_a_coding_client_is_held_by_the_gate():
-    with run.serving("--json") as text, model() as model_url, tempfile.TemporaryDirectory() as folder:
-        dev = json.loads(text)
-        desk = Desk(pathlib.Path(folder), dev, model_url)
-        allowed = desk.tool_result()
-        assert "svc" not in allowed, allowed
-        left = list((desk.home / ".local/state/svc/hook").iterdir())
-        assert left == [], "what was allowed is settled"
-        freeze = f"/v1/admin/agents/{dev['agentId']}/freeze"
-        ask(dev, freeze, dev["serviceToken"], {"reason": "a test"})
-        denied = desk.tool_result()
-        assert "svc denied this call: the agent is stopped" in denied, denied
-        desk.environment["SVC_URL"] = f"http://127.0.0.1:{run.free_port()}"
-        gone = desk.tool_result()
-        assert "svc refuses this call" in gone and "cannot be reached" in gone, gone
-        del desk.environment["SVC_AGENT_KEY"]
-        keyless = desk.tool_result()
-        assert "svc refuses this call: `SVC_AGENT_KEY` is neither" in keyless, keyless
+    def desk_of(address):
+        to_model = {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "none"}
+        quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+        return {}, to_model | quiet
+
+    command = [os.environ.get("SVC_CODING_CLIENT") or desk.program("claude"), "-p", "use a tool", "--model", "stand-in"]
+    command += ["--tools", "Bash", "--allowedTools", "Bash", "--max-turns", "5"]
+    desk.check_client("claude-code", Model, desk_of, command)
 
 
 if __name__ == "__main__":
     test_a_coding_client_is_held_by_the_gate()
-    print("the coding client is held by the gate")
+    print("Claude Code is held by the gate")

@@ -2,14 +2,13 @@
 
 import html
 import json
-import os
 import re
 import urllib.error
 import urllib.parse
 import urllib.request
 
-# Where the session is for those that come later: the sign-in link works once.
-COOKIE = "SVC_DEV_COOKIE"
+# The session at each server: a sign-in link works once.
+COOKIES = {}
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -41,13 +40,13 @@ def post(url, body):
 
 def sign_in(dev):
     """The session's cookie."""
-    if COOKIE not in os.environ:
+    if dev["baseUrl"] not in COOKIES:
         token = json.dumps({"token": dev["signInLink"].split("token=")[1]}).encode()
         headers = {"content-type": "application/json", "x-svc-csrf": "1"}
         status, answer, text = browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=headers)
         assert status == 200, (status, text)
-        os.environ[COOKIE] = answer["set-cookie"].split(";")[0]
-    return os.environ[COOKIE]
+        COOKIES[dev["baseUrl"]] = answer["set-cookie"].split(";")[0]
+    return COOKIES[dev["baseUrl"]]
 
 
 def allow(dev, url, redirect):

@@ -141,7 +141,7 @@ def serving(*flags, last="\n", settings=(), left=None):
 def main():
     with serving("--json") as line:
         os.environ["SVC_DEV_JSON"] = line
-        person.sign_in(json.loads(line))
+        os.environ["SVC_DEV_COOKIE"] = person.sign_in(json.loads(line))
         passed, failed = run_all()
         node_passed, node_failed = run_all_node(os.environ["SVC_NODE_HOME"])
     passed, failed = passed + node_passed, failed + node_failed

@@ -1,0 +1,153 @@
+"""What the checks of coding clients share: a person's machine with `svc hook` in a client's settings, and a model that asks for
+one command to be run and hears what came of it."""
+
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import threading
+import time
+
+import person
+import run
+
+BINARY = os.path.abspath(os.environ.get("SVC_BIN") or run.HERE.parent.parent / "target" / "debug" / "svc")
+CLIENT_SECONDS = 120
+OTHERS = ("SVC_", "CLAUDE", "ANTHROPIC_", "CODEX_", "OPENAI_", "GEMINI_", "GOOGLE_")
+PLAIN = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)}
+# What the model asks for, and what is there once it has run.
+COMMAND, TRACE = "echo it has run | tee trace.txt", "trace.txt"
+# How long the model thinks, in seconds. Clients write a session down a moment after it happened, and no model is faster.
+THINKS = 0.3
+
+
+def program(name):
+    """A client among the packages for Node."""
+    path = pathlib.Path(os.environ.get("SVC_NODE_HOME", "")) / "node_modules/.bin" / name
+    assert path.exists(), f"{path} is not there: tests/run clients installs it"
+    return path
+
+
+class Desk:
+    """A person's machine: a home with the hook in the client's settings, and a project."""
+
+    def __init__(self, folder, dev, client, settings=(), environment=()):
+        self.home, self.project = pathlib.Path(folder) / "home", pathlib.Path(folder) / "project"
+        self.project.mkdir()
+        for name, text in dict(settings).items():
+            path = self.home / name
+            path.parent.mkdir(parents=True)
+            path.write_text(text)
+        gate = {"SVC_URL": dev["baseUrl"], "SVC_AGENT_KEY": dev["agentKey"], "SVC_HOOK_TIMEOUT_MS": "30000"}
+        self.environment = {**PLAIN, "HOME": str(self.home), "no_proxy": "*", **gate, **dict(environment)}
+        self.home.mkdir(exist_ok=True)
+        install = [BINARY, "hook", "install", "--client", client, "--yes", "--json"]
+        done = subprocess.run(install, env=self.environment, cwd=self.project, capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout)["installed"][0]["tested"] == "allow", done
+
+    def run(self, *command):
+        """What a client printed that was told to run everything without a question."""
+        return subprocess.run(
+            command, env=self.environment, cwd=self.project, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=CLIENT_SECONDS, check=False,
+        )  # fmt: skip
+
+    def has_run(self):
+        """Whether the command of the model ran, since this was asked last."""
+        trace = self.project / TRACE
+        ran = trace.exists()
+        trace.unlink(missing_ok=True)
+        return ran
+
+    def unsettled(self):
+        """What was allowed, and nobody has told yet what came of it."""
+        return list((self.home / ".local/state/svc/hook").iterdir())
+
+
+def freeze(dev):
+    """Stops the agent, as a machine does."""
+    body = json.dumps({"reason": "a test"}).encode()
+    headers = {"authorization": f"Bearer {dev['serviceToken']}", "content-type": "application/json"}
+    status, _, text = person.browse(f"{dev['baseUrl']}/v1/admin/agents/{dev['agentId']}/freeze", body, headers=headers)
+    assert status == 200, (status, text)
+
+
+def accounts(dev):
+    """What each action of the model says of where its context came from, the oldest first."""
+    base, cookie = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/actions", person.sign_in(dev)
+
+    def read(path):
+        status, _, text = person.browse(base + path, cookie=cookie)
+        assert status == 200, (status, text)
+        return json.loads(text)
+
+    actions = [read("/" + it["id"]) for it in read("")["data"]]
+    return [it["provenance"]["declared"] for it in reversed(actions) if "it has run" in it["summary"]]
+
+
+class Model(http.server.BaseHTTPRequestHandler):
+    """A model that asks for the command, once or more often, and is done when it has heard of all of them. Who derives from it
+    knows a wire: what a request tells of the tool (`heard`), and how to say `ask`, with its number, and `end`."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        said = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)))
+        time.sleep(THINKS)
+        told = self.heard(said)
+        self.server.told[:] = told or self.server.told
+        answer = (self.ask(len(told)) if len(told) < self.server.wishes else self.end()).encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def do_GET(self):
+        self.send_error(404)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def serving(model):
+    """The model at work: its address, and the server."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), model) as server:
+        server.told, server.wishes = [], 1
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", server
+        server.shutdown()
+
+
+def check_client(client, model, desk_of, command):
+    """The whole story of a client: what the gate allows runs and is settled, with the client's own account of the session; what
+    it denies does not run and the model hears why; with the gate gone, or without a key, nothing runs. `desk_of` gives settings
+    and environment for a model's address."""
+    with run.serving("--json") as line, serving(model) as (address, asking), tempfile.TemporaryDirectory() as folder:
+        dev = json.loads(line)
+        desk = Desk(folder, dev, client, *desk_of(address))
+
+        def step(wishes=1):
+            asking.told.clear()
+            asking.wishes = wishes
+            done = desk.run(*command)
+            assert len(asking.told) == wishes, (asking.told, done.stdout, done.stderr)
+            return desk.has_run(), asking.told[-1]
+
+        ran, heard = step(wishes=2)
+        assert ran and "it has run" in heard and "svc" not in heard, heard
+        assert desk.unsettled() == [], "what was allowed is settled"
+        assert accounts(dev) == [["user"], ["user", "tool_result"]], accounts(dev)
+        freeze(dev)
+        ran, heard = step()
+        assert not ran and "svc denied this call: the agent is stopped" in heard, heard
+        desk.environment["SVC_URL"] = f"http://127.0.0.1:{run.free_port()}"
+        ran, heard = step()
+        assert not ran and "svc refuses this call" in heard and "cannot be reached" in heard, heard
+        del desk.environment["SVC_AGENT_KEY"]
+        ran, heard = step()
+        assert not ran and "svc refuses this call: `SVC_AGENT_KEY` is neither" in heard, heard
