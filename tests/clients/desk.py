@@ -127,7 +127,9 @@ def check_client(client, model, desk_of, command):
     """The whole story of a client: what the gate allows runs and is settled, with the client's own account of the session; what
     it denies does not run and the model hears why; with the gate gone, or without a key, nothing runs. `desk_of` gives settings
     and environment for a model's address."""
-    with run.serving("--json") as line, serving(model) as (address, asking), tempfile.TemporaryDirectory() as folder:
+    # A client may go on writing to its home for a moment after its end.
+    home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    with run.serving("--json") as line, serving(model) as (address, asking), home as folder:
         dev = json.loads(line)
         desk = Desk(folder, dev, client, *desk_of(address))
 

@@ -3,6 +3,7 @@
 import json
 
 import desk
+import run
 
 SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
@@ -37,7 +38,7 @@ def test_gemini_is_held_by_the_gate():
         return {".gemini/settings.json": json.dumps(SETTINGS)}, trusting
 
     wish = ["--yolo", "--model", "gemini-2.5-flash", "--prompt", "use a tool"]
-    desk.check_client("gemini", Model, desk_of, [desk.program("gemini"), *wish])
+    desk.check_client("gemini", Model, desk_of, [run.node(20), desk.program("gemini"), *wish])
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 
 import person
@@ -61,10 +62,11 @@ def run_all():
         for name, check in sorted(vars(module).items()):
             if not name.startswith("test_"):
                 continue
+            began = time.monotonic()
             try:
                 check()
                 passed += 1
-                print(f"ok      {path.name}::{name}")
+                print(f"ok      {path.name}::{name} ({time.monotonic() - began:.1f} s)", flush=True)
             except Exception:  # a check that fails in any way has failed
                 failed += 1
                 print(f"FAILED  {path.name}::{name}")
@@ -85,8 +87,8 @@ def node(least):
 def run_node(path, home):
     """What a program for Node found. One that counts nothing, or ends badly, has failed."""
     # Packages are looked for beside the program.
-    program = shutil.copy(path, home)
-    done = subprocess.run(["node", program], stdout=subprocess.PIPE, text=True, timeout=NODE_SECONDS, check=False)
+    program, began = shutil.copy(path, home), time.monotonic()
+    done = subprocess.run([node(20), program], stdout=subprocess.PIPE, text=True, timeout=NODE_SECONDS, check=False)
     passed = failed = 0
     for line in done.stdout.splitlines():
         outcome, _, name = line.partition(" ")
@@ -98,6 +100,7 @@ def run_node(path, home):
     if done.returncode != 0 or passed + failed == 0:
         failed += 1
         print(f"FAILED  {path.name} ended with {done.returncode}")
+    print(f"{path.name} took {time.monotonic() - began:.1f} s", flush=True)
     return passed, failed
 
 
