@@ -35,6 +35,18 @@ pub async fn post(client: &mut Client, path: &str, members: &[(&str, &str)], mor
     client.ask("POST", path, &headers, form(members).as_bytes()).await
 }
 
+/// Status and word of a flat error.
+#[must_use]
+pub fn flat(got: &Got) -> (u16, String) {
+    (got.status, got.json()["error"].as_str().unwrap_or_default().to_owned())
+}
+
+/// What [`flat`] is to be.
+#[must_use]
+pub fn refused(status: u16, word: &str) -> (u16, String) {
+    (status, word.to_owned())
+}
+
 /// Registers a client.
 pub async fn register(client: &mut Client, body: &Value) -> Got {
     client.ask("POST", "/oauth/register", &[("host", HOST)], body.to_string().as_bytes()).await

@@ -155,3 +155,22 @@ pub async fn ask(client: &mut Client, sid: Option<&str>, method: &str, path: &st
     headers.extend(text.as_ref().map(|_| ("content-type", "application/json")));
     client.ask(method, path, &headers, text.unwrap_or_default().as_bytes()).await
 }
+
+/// The bytes of a base32 text, as authenticator applications take it.
+///
+/// # Panics
+/// Where it is none.
+#[must_use]
+pub fn unbase32(text: &str) -> Vec<u8> {
+    let (mut bits, mut held, mut out) = (0_u32, 0, Vec::new());
+    for letter in text.bytes() {
+        let value = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".iter().position(|it| *it == letter).expect("base32");
+        bits = (bits << 5 | u32::try_from(value).expect("base32")) & 0xfff;
+        held += 5;
+        if held >= 8 {
+            held -= 8;
+            out.push(u8::try_from(bits >> held & 0xff).expect("base32"));
+        }
+    }
+    out
+}

@@ -50,6 +50,8 @@ pub enum Reply {
     Status(u16),
     /// 302 to this address.
     Redirect(String),
+    /// 200 with this JSON, to be kept as `cache-control` says.
+    Document(&'static str, String),
     /// Nothing: the connection stays open.
     Silence,
     /// Something that is no HTTP.
@@ -217,7 +219,8 @@ async fn hear(
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
         .collect();
-    let length: usize = headers.iter().find(|(name, _)| name == "content-length")?.1.parse().ok()?;
+    let length = headers.iter().find(|(name, _)| name == "content-length").map(|(_, length)| length.parse().ok());
+    let length: usize = length.unwrap_or(Some(0))?;
     while heard.len() < end + length {
         read(&mut stream, &mut heard).await?;
     }
@@ -226,6 +229,11 @@ async fn hear(
     let answer = match reply {
         Reply::Status(status) => format!("HTTP/1.1 {status} It\r\ncontent-length: 0\r\n\r\n"),
         Reply::Redirect(to) => format!("HTTP/1.1 302 There\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n"),
+        Reply::Document(cache, body) => {
+            let length = body.len();
+            let head = format!("content-type: application/json\r\ncache-control: {cache}\r\ncontent-length: {length}");
+            format!("HTTP/1.1 200 It\r\n{head}\r\n\r\n{body}")
+        }
         Reply::Noise => "220 mail.example.com ESMTP\r\n\r\n".to_owned(),
         Reply::Silence => {
             // Until the caller has had enough.

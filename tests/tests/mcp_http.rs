@@ -16,7 +16,7 @@ use svc_core::value::Span;
 use svc_core::value::text::Note;
 use svc_tests::client::{Client, Got, bearer};
 use svc_tests::oauth::{HOST, connect, public, refresh, tokens};
-use svc_tests::requests::{OFFICE, payment};
+use svc_tests::requests::{OFFICE, payment, with};
 use svc_tests::site::Site;
 
 const MODERN: &str = "2026-07-28";
@@ -190,11 +190,15 @@ async fn what_is_no_message_is_a_fault() {
     let (mut client, agent) = (site.client().await, site.agent(&[OFFICE]));
     let key = agent.key.as_str();
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let within = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"find_waste","arguments":{{"x":{deep}}}}}}}"#
+    );
     for (body, status, expected) in [
         ("", 400, -32_700),
         ("{", 400, -32_700),
         (r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ping"}"#, 400, -32_700),
         (deep.as_str(), 400, -32_700),
+        (within.as_str(), 400, -32_700),
         (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, 400, -32_600),
         ("[]", 400, -32_600),
         ("1", 400, -32_600),
@@ -225,7 +229,10 @@ async fn what_is_no_message_is_a_fault() {
         let data = got.json()["error"]["data"].clone();
         assert!(data["fix"].is_string() && data["docs"].is_string() && data["type"].is_string(), "{body:.80}: {data}");
     }
-    for id in [json!("a \"b\""), json!(0), json!(-1), json!(9_007_199_254_740_993_i64)] {
+    let long = "x".repeat(10_000);
+    for id in
+        [json!("a \"b\""), json!(""), json!("null"), json!(long), json!(0), json!(-1), json!(9_007_199_254_740_993_i64)]
+    {
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string();
         assert_eq!(send(&mut client, key, &body, &[]).await.ok()["id"], id);
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "nothing" }).to_string();
@@ -236,6 +243,32 @@ async fn what_is_no_message_is_a_fault() {
     let large = vec![b' '; (1 << 20) + 1];
     let got = client.ask("POST", "/mcp", &[("host", HOST), ("authorization", &bearer(key))], &large).await;
     assert_eq!(code(&got), (413, -32_600));
+}
+
+/// Every member of a message is of its kind, or the message is none.
+#[tokio::test]
+async fn members_of_another_kind_are_a_fault() {
+    let site = Site::start().await;
+    let (mut client, agent) = (site.client().await, site.agent(&[OFFICE]));
+    for (body, expected) in [
+        (r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#, -32_600),
+        (r#"{"jsonrpc":"2.0","id":false,"method":"ping"}"#, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1.0,"method":"ping"}"#, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1e3,"method":"ping"}"#, -32_600),
+        (r#"{"jsonrpc":"2.0","id":99999999999999999999999,"method":"ping"}"#, -32_600),
+        (r#"{"jsonrpc":["2.0"],"id":1,"method":"ping"}"#, -32_600),
+        (r#"{"jsonrpc":null,"id":1,"method":"ping"}"#, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":null}"#, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":["ping"]}"#, -32_600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#, -32_602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}"#, -32_602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":1}"#, -32_602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":false}"#, -32_602),
+    ] {
+        let got = send(&mut client, &agent.key, body, &[]).await;
+        assert_eq!(code(&got), (400, expected), "{body}");
+        assert!(got.json()["error"]["data"]["fix"].is_string(), "{body}");
+    }
 }
 
 /// Who may speak: agents, from anywhere but a page of another origin; everybody else learns where the way in is.
@@ -382,6 +415,8 @@ async fn waste_and_unwatched_keys_are_told() {
         ("check_action_status", json!({})),
         ("settle_action", json!({ "status": "completed" })),
         ("authorize_action", json!({ "type": "payment" })),
+        ("authorize_action", with(payment(1), "payment.amount", json!(100.0))),
+        ("authorize_action", with(payment(1), "payment.amount", json!("100"))),
     ] {
         let refused = call(&mut client, &agent.key, tool, arguments).await;
         let text = refused["content"][0]["text"].as_str().unwrap();

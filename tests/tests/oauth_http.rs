@@ -16,10 +16,10 @@ use svc_core::state::people::Role;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_core::value::text::Note;
-use svc_tests::client::{Client, Got};
+use svc_tests::client::Client;
 use svc_tests::oauth::{
-    HOST, REDIRECT, Tokens, VERIFIER, challenge, code, connect, decide, exchange, form, hidden, led, open, post,
-    public, refresh, register, tokens, wish,
+    HOST, REDIRECT, Tokens, VERIFIER, challenge, code, connect, decide, exchange, flat, form, hidden, led, open, post,
+    public, refresh, refused, register, tokens, wish,
 };
 use svc_tests::people::Person;
 use svc_tests::requests::{OFFICE, payment};
@@ -59,15 +59,6 @@ impl Scene {
         let path = format!("/api/w/{}/connections", self.site.workspace());
         self.owner.ask(&mut self.client, "GET", &path, None).await.ok()["data"].as_array().unwrap().clone()
     }
-}
-
-/// Status and word of a flat error.
-fn flat(got: &Got) -> (u16, String) {
-    (got.status, got.json()["error"].as_str().unwrap_or_default().to_owned())
-}
-
-fn refused(status: u16, word: &str) -> (u16, String) {
-    (status, word.to_owned())
 }
 
 /// Every place where clients look for metadata has it, with the issuer unchanged.

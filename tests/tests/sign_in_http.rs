@@ -10,7 +10,7 @@ use svc_core::value::digest::Digest;
 use svc_core::value::text::Email;
 use svc_http::totp::code_at;
 use svc_tests::client::{Client, Got};
-use svc_tests::people::ask;
+use svc_tests::people::{ask, unbase32};
 use svc_tests::site::Site;
 
 const OWNER: &str = "owner@example.com";
@@ -260,18 +260,4 @@ async fn a_post_from_elsewhere_is_refused() {
     assert_eq!((got.status, got.kind()), (401, "unauthenticated".to_owned()));
     assert_eq!(post(&mut client, "/api/sign-in/link", json!({ "token": "sil_one" })).await.status, 200, "it is unused");
     site.stop().await;
-}
-
-fn unbase32(text: &str) -> Vec<u8> {
-    let (mut bits, mut held, mut out) = (0_u32, 0, Vec::new());
-    for letter in text.bytes() {
-        let value = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".iter().position(|it| *it == letter).unwrap();
-        bits = (bits << 5 | u32::try_from(value).unwrap()) & 0xfff;
-        held += 5;
-        if held >= 8 {
-            held -= 8;
-            out.push(u8::try_from(bits >> held & 0xff).unwrap());
-        }
-    }
-    out
 }

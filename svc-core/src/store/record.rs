@@ -245,7 +245,7 @@ records! {
     /// What a secret's digest stands for.
     Credential(CredentialId) by id, "credential" [KeysOf];
     /// An OAuth client that registered itself.
-    OAuthClient(ClientId) by id, "oauth_client" [Wake];
+    OAuthClient(ClientId) by id, "oauth_client" [ClientsUnused, Wake];
     /// How many OAuth clients nobody has used.
     ClientTally(ClientTallyId) by id, "client_tally" [];
     /// What a person is asked about a client.

@@ -22,6 +22,8 @@ pub enum Index {
     ApplicationsOf,
     /// Applications that a principal made, by id.
     ApplicationsBy,
+    /// OAuth clients that nobody has used, by id, under prefix 0.
+    ClientsUnused,
     /// Connections that a principal made and that have not ended, by id.
     ConnectionsBy,
     /// Connections of a workspace, by id.
@@ -91,6 +93,7 @@ impl Index {
         Self::AgentsOf,
         Self::ApplicationsOf,
         Self::ApplicationsBy,
+        Self::ClientsUnused,
         Self::ConnectionsBy,
         Self::ConnectionsOf,
         Self::ApprovalsOf,
@@ -132,6 +135,7 @@ impl Index {
             Self::AgentsOf => "agents_of",
             Self::ApplicationsOf => "applications_of",
             Self::ApplicationsBy => "applications_by",
+            Self::ClientsUnused => "clients_unused",
             Self::ConnectionsBy => "connections_by",
             Self::ConnectionsOf => "connections_of",
             Self::ApprovalsOf => "approvals_of",

@@ -7,6 +7,7 @@ mod documents;
 mod page;
 mod sign_in;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -18,12 +19,15 @@ use svc_core::rules::connect::register::RegisterClient;
 use svc_core::rules::connect::revoke::RevokeOAuth;
 use svc_core::rules::connect::{Grant, NewTokens};
 use svc_core::rules::people::keys::NewKey;
-use svc_core::state::connect::{ACCESS_LIFE, ClientAuth};
+use svc_core::state::connect::{ACCESS_LIFE, ClientAuth, OAuthClient};
+use svc_core::store::{Key, Range};
 use svc_core::value::digest::Digest;
+use svc_core::value::link::Index;
 
 pub(crate) use self::documents::Documents;
 use super::GateService;
 use super::sign_in::draw;
+use crate::address::RateAddress;
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::rate_limit::Subject;
@@ -33,6 +37,8 @@ use crate::wire::oauth::{self, Form};
 
 /// How long metadata may be kept by caches.
 const METADATA_CACHE: &str = "max-age=300";
+/// How often a place is looked for that somebody else takes meanwhile.
+const PLACES_TRIED: usize = 4;
 /// What an access token begins with.
 const ACCESS_PREFIX: &str = "aat_";
 /// What a refresh token begins with.
@@ -75,16 +81,35 @@ fn json(body: &Value) -> Result<Answer, Refusal> {
 async fn register(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let asked = oauth::registration(&call.body, &service.allow_redirects)?;
     let secret = if asked.auth == ClientAuth::None { None } else { Some(draw("")?) };
-    let client = service
-        .run(RegisterClient {
+    let client = registered(
+        service,
+        RegisterClient {
             name: asked.name.clone(),
             redirects: asked.redirects.clone(),
             auth: asked.auth,
             secret: secret.as_ref().map(|it| it.digest),
-        })
-        .await?;
+            instead_of: None,
+        },
+    )
+    .await?;
     let secret = secret.as_ref().map(|it| it.text.expose().as_str());
     Ok(json(&oauth::registered(&client, asked, secret))?.created())
+}
+
+/// The client, in the place of the oldest that nobody has used where there are as many of those as there may be: whoever
+/// registers without end keeps nobody else out.
+async fn registered(service: &GateService, mut asked: RegisterClient) -> Result<Arc<OAuthClient>, Refusal> {
+    let mut client = service.run(asked.clone()).await;
+    for _ in 0..PLACES_TRIED {
+        if !client.as_ref().is_err_and(|it| it.kind() == Kind::NotReady) {
+            break;
+        }
+        let oldest = service.scan(&Range::all(Index::ClientsUnused, 0, 1))?;
+        let Some(Key::OAuthClient(id)) = oldest.first().map(|it| it.row.key) else { break };
+        asked.instead_of = Some(id);
+        client = service.run(asked.clone()).await;
+    }
+    client
 }
 
 /// A pair of tokens in the clear, and what is kept of it.
@@ -121,7 +146,7 @@ impl Pair {
 async fn token(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let form = Form::of(&call.headers, &call.uri, &call.body)?;
     let client = form.client(&call.headers)?;
-    service.count_client(&client.id)?;
+    service.count_client(&client.id, call)?;
     form.check_scope()?;
     form.check_resource(&service.base_url)?;
     let pair = Pair::draw()?;
@@ -151,9 +176,11 @@ async fn revoke(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
 }
 
 impl GateService {
-    /// Counts one call of a client to the token endpoint.
-    fn count_client(&self, client: &str) -> Result<(), Refusal> {
-        let subject = Subject::Caller(Digest::of(client).bits());
+    /// Counts one call of a client to the token endpoint. One that is known by an address is many people's, each on a
+    /// machine of their own: it counts by machine, or any of them could keep out all.
+    fn count_client(&self, client: &str, call: &Call) -> Result<(), Refusal> {
+        let shared = client.starts_with("https://").then(|| RateAddress::from(call.address).0);
+        let subject = Subject::Caller(Digest::of(format!("{client} {shared:?}")).bits());
         let standing = self.oauth_clients.take(Limit::OAuthClient, subject, Instant::now());
         match standing.and_then(|it| it.retry_after_s) {
             Some(seconds) => Err(Refusal::rate_limited(seconds)),

@@ -1,6 +1,6 @@
 //! The body of `POST /v1/actions/authorize` (SPEC part 2, CONTRACT part 2 "Action request, further members").
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::state::gate::{ActionKind, DataShare, Declared, Details, Payment, Request, Tool, ToolRequest};
 use svc_core::value::canonical::{canonical, canonical_without};
@@ -30,8 +30,15 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// `invalid_json`, or `invalid_request` with every fault.
 pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, Refusal> {
     let in_header = single(headers, &IDEMPOTENCY_KEY)?;
-    let json = parse(body)?;
-    let mut fields = Fields::of(&json)?;
+    of_json(&parse(body)?, in_header)
+}
+
+/// The same of a body that was read, with the key that came beside it.
+///
+/// # Errors
+/// As [`read`].
+pub fn of_json(json: &Json, in_header: Option<&HeaderValue>) -> Result<Request, Refusal> {
+    let mut fields = Fields::of(json)?;
     let mut meant = None;
     let kind = fields.required("type", |it| {
         ActionKind::parse(text(it)?).map_err(|unknown| {
@@ -51,7 +58,7 @@ pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, Refusal> {
         requirements(&mut fields, kind, tool.as_ref());
     }
     let made = kind.zip(summary).map(|(kind, summary)| {
-        let body = Digest::of(canonical_without(&json, "idempotencyKey"));
+        let body = Digest::of(canonical_without(json, "idempotencyKey"));
         Request { kind, summary, payment, data, tool, details, provenance, session, key, body }
     });
     fields.finish(made).map_err(|refusal| match meant {
@@ -152,7 +159,7 @@ fn object_of(value: &Json, max: usize) -> Result<Box<str>, Invalid> {
 }
 
 /// The idempotency key of body and header.
-fn key(fields: &mut Fields<'_>, in_header: Option<&http::HeaderValue>) -> Option<IdempotencyKey> {
+fn key(fields: &mut Fields<'_>, in_header: Option<&HeaderValue>) -> Option<IdempotencyKey> {
     let in_body = fields.optional("idempotencyKey", |it| IdempotencyKey::parse(text(it)?));
     let in_header = in_header.and_then(|value| {
         // RFC 9110 lets a field hold any octets; a key is text.

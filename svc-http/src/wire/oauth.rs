@@ -20,6 +20,8 @@ use crate::headers::single;
 pub const SCOPE: &str = "svc:agent";
 /// Bytes of a registration.
 const REGISTRATION_MAX: usize = 16 * 1024;
+/// Members of a form or query; no client sends half as many.
+const MEMBERS_MAX: usize = 64;
 /// Members of a registration that are told back as they were sent.
 const ECHOED: [&str; 7] =
     ["application_type", "client_uri", "logo_uri", "tos_uri", "policy_uri", "software_id", "software_version"];
@@ -38,7 +40,7 @@ impl Form {
     /// Reads a body. What stands in the address is for no form.
     ///
     /// # Errors
-    /// `invalid_request` for another type of content, a query, a member that was sent twice.
+    /// `invalid_request` for another type of content, a query, a member that was sent twice, too many of them.
     pub fn of(headers: &HeaderMap, uri: &http::Uri, body: &[u8]) -> Result<Self, Refusal> {
         let essence = single(headers, &CONTENT_TYPE)?.and_then(|it| it.to_str().ok()).unwrap_or_default();
         let essence = essence.split(';').next().unwrap_or_default().trim();
@@ -55,7 +57,7 @@ impl Form {
     /// Reads a query.
     ///
     /// # Errors
-    /// `invalid_request` for a member that was sent twice.
+    /// `invalid_request` for a member that was sent twice, or too many of them.
     pub fn of_query(uri: &http::Uri) -> Result<Self, Refusal> {
         Self::parse(uri.query().unwrap_or_default().as_bytes())
     }
@@ -63,6 +65,10 @@ impl Form {
     fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (name, value) in url::form_urlencoded::parse(bytes) {
+            // Each is compared with all before it.
+            if pairs.len() == MEMBERS_MAX {
+                return Err(malformed("too many members were sent"));
+            }
             if pairs.iter().any(|(known, _)| *known == *name) {
                 return Err(malformed("a member was sent more than once"));
             }

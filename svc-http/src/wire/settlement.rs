@@ -14,8 +14,15 @@ const AMOUNT_MAX: i64 = (1 << 53) - 1;
 /// # Errors
 /// `invalid_json`; `invalid_request` where the body is no object; `invalid_status`, told first, and `invalid_amount`.
 pub fn read(body: &[u8]) -> Result<(OutcomeStatus, Option<i64>), Refusal> {
-    let json = parse(body)?;
-    let fields = Fields::of(&json)?;
+    of_json(&parse(body)?)
+}
+
+/// The same of a body that was read.
+///
+/// # Errors
+/// As [`read`].
+pub fn of_json(json: &Json) -> Result<(OutcomeStatus, Option<i64>), Refusal> {
+    let fields = Fields::of(json)?;
     let status = fields.raw("status").and_then(Json::as_str).and_then(OutcomeStatus::parse);
     let status = status.ok_or_else(Refusal::invalid_status)?;
     let amount = match fields.raw("amount") {

@@ -15,14 +15,16 @@ use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::members::RemoveMember;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::rules::read::check_key;
-use svc_core::state::connect::{ClientAuth, Connection, EndedBy, OAuthClient, Redirect, TOKENS_KEPT, Wish};
+use svc_core::state::connect::{
+    ClientAuth, ClientTally, Connection, EndedBy, OAuthClient, Redirect, TOKENS_KEPT, UNUSED_CLIENTS_MAX, Wish,
+};
 use svc_core::state::people::Role;
 use svc_core::store::{MemoryStore, Record};
 use svc_core::testing::people;
 use svc_core::testing::world::{World, payment};
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{AgentId, ConnectionId};
+use svc_core::value::id::{AgentId, ClientId, ConnectionId};
 use svc_core::value::text::Label;
 
 use super::{PAY, calm};
@@ -143,7 +145,7 @@ struct Pair {
 
 fn register(auth: ClientAuth, secret: Option<Digest>) -> RegisterClient {
     let redirects = vec![Redirect::parse("http://localhost/callback", &[]).unwrap()];
-    RegisterClient { name: Label::parse("App").unwrap(), redirects, auth, secret }
+    RegisterClient { name: Label::parse("App").unwrap(), redirects, auth, secret, instead_of: None }
 }
 
 /// A yes becomes a code, the code a pair of tokens, and the access token is the agent's for an hour.
@@ -527,11 +529,39 @@ fn unused_clients_go_after_a_day() {
     assert_eq!(clients(&mut scene), 2);
     scene.world.advance(Span::hours(25));
     assert_eq!(clients(&mut scene), 1);
-    let tally = svc_core::state::connect::ClientTally {
-        id: svc_core::state::connect::ClientTally::key_id(),
-        unused: svc_core::state::connect::UNUSED_CLIENTS_MAX,
+    scene.world.overwrite(ClientTally { id: ClientTally::key_id(), unused: UNUSED_CLIENTS_MAX });
+    let mut ask = |instead_of| {
+        let asked = RegisterClient { instead_of, ..register(ClientAuth::None, None) };
+        scene.world.run(asked).map(|it: std::sync::Arc<OAuthClient>| it.id).map_err(|it| it.kind())
     };
-    scene.world.overwrite(tally);
-    let refused = scene.world.run(register(ClientAuth::None, None)).map(|it: std::sync::Arc<OAuthClient>| it.id);
-    assert_eq!(refused.map_err(|it| it.kind()).err(), Some(Kind::NotReady));
+    assert_eq!(ask(None), Err(Kind::NotReady));
+    let used = ClientId::parse(&scene.client.id).unwrap();
+    assert_eq!(ask(Some(used)), Err(Kind::NotReady), "one that is used gives its place to nobody");
+}
+
+/// Where there are as many unused clients as there may be, a new one takes the place of the oldest, and of that alone.
+#[test]
+fn a_flood_of_registrations_keeps_nobody_out() {
+    let mut scene = Scene::new();
+    let first = ClientId::parse(&scene.client.id).unwrap();
+    let second = scene.world.run(register(ClientAuth::None, None)).unwrap().id;
+    let tally = ClientTally { id: ClientTally::key_id(), unused: UNUSED_CLIENTS_MAX };
+    scene.world.overwrite(tally.clone());
+    let asked = |oldest| RegisterClient { instead_of: Some(oldest), ..register(ClientAuth::None, None) };
+    let third = scene.world.run(asked(first)).unwrap().id;
+    let ids = |scene: &mut Scene| {
+        let rows = scene.world.rows();
+        let mut ids: Vec<_> = rows
+            .iter()
+            .filter_map(|(.., it)| if let Record::OAuthClient(it) = it { Some(it.id) } else { None })
+            .collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(&mut scene), [second, third]);
+    assert_eq!(scene.world.row::<ClientTally>(ClientTally::key_id()).unused, tally.unused);
+    assert_eq!(scene.world.run(asked(first)).map_err(|it| it.kind()).err(), Some(Kind::NotReady), "its place is taken");
+    scene.world.overwrite(ClientTally { unused: 2, ..tally });
+    scene.world.run(asked(second)).unwrap();
+    assert_eq!(ids(&mut scene).len(), 3, "nobody goes while there is room");
 }

@@ -20,16 +20,21 @@ pub struct RegisterClient {
     pub auth: ClientAuth,
     /// The digest of its secret, where it gets one.
     pub secret: Option<Digest>,
+    /// The oldest that a scan found unused: it goes where there is no place otherwise.
+    pub instead_of: Option<ClientId>,
 }
 
 /// Registers a client.
 ///
 /// # Errors
-/// `not_ready` while as many clients as there may be have never been used.
+/// `not_ready` while as many clients as there may be have never been used, and none of them is named to go.
 pub fn register_client(scope: &mut Scope<'_>, asked: &RegisterClient) -> Result<Arc<OAuthClient>, Halt> {
-    let unused = unused(scope)?;
+    let mut unused = unused(scope)?;
     if unused >= UNUSED_CLIENTS_MAX {
-        return Err(Refusal::not_ready().into());
+        let named = asked.instead_of.map(|id| scope.get::<OAuthClient>(id)).transpose()?.flatten();
+        let gone = named.filter(|it| !it.used).ok_or_else(Refusal::not_ready)?;
+        scope.delete::<OAuthClient>(gone.id);
+        unused = unused.saturating_sub(1);
     }
     let client = OAuthClient {
         id: scope.fresh(),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::redirect::Redirect;
 use crate::value::digest::{ClientTallyId, Digest};
 use crate::value::id::ClientId;
-use crate::value::link::{Link, Linked};
+use crate::value::link::{Index, Link, Linked};
 use crate::value::text::Label;
 use crate::value::{Id, Span, Timestamp};
 
@@ -47,7 +47,11 @@ impl OAuthClient {
 
 impl Linked for OAuthClient {
     fn links(&self) -> Vec<Link> {
-        if self.used { Vec::new() } else { vec![Link::wake_of(self.id.bits(), self.created_at.plus(CLIENT_LIFE))] }
+        if self.used {
+            return Vec::new();
+        }
+        let due = Link::wake_of(self.id.bits(), self.created_at.plus(CLIENT_LIFE));
+        vec![due, Link::by_id(Index::ClientsUnused, 0, self.id)]
     }
 }
 

@@ -68,6 +68,12 @@ impl Redirect {
         Some(format!("{}://{}{port}", parts.scheme, parts.host))
     }
 
+    /// Whether it leads to the machine of whoever follows it.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        split(&self.0).is_some_and(|it| it.scheme == "http" && LOOPBACK.contains(&it.host))
+    }
+
     /// Whether `asked` is this redirect: the same text, but for the port of a loopback address.
     #[must_use]
     pub fn admits(&self, asked: &Self) -> bool {

@@ -1,6 +1,5 @@
 //! The server's own tools, each of which sees the calling agent alone.
 
-use http::HeaderMap;
 use serde_json::{Value, json};
 use svc_core::answer::Decided;
 use svc_core::refusal::Refusal;
@@ -9,7 +8,6 @@ use svc_core::state::gate::{Agent, Code, Effect, Reason, Status, Verb};
 use svc_core::state::gateway::{Payer, Sums};
 use svc_core::state::people::{Credential, KeyScope, Workspace};
 use svc_core::store::{Range, Row as _};
-use svc_core::value::canonical::canonical;
 use svc_core::value::id::ActionId;
 use svc_core::value::json::Json;
 use svc_core::value::link::Index;
@@ -38,12 +36,12 @@ const TOLD_MAX: usize = 100;
 pub(super) async fn call(service: &GateService, known: &Known, tool: Tool, arguments: &Json) -> Result<Value, Refusal> {
     match tool {
         Tool::AuthorizeAction => {
-            let request = action_request::read(&HeaderMap::new(), canonical(arguments).as_bytes())?;
+            let request = action_request::of_json(arguments, None)?;
             let decided = service.decide(known, request).await?;
             whole(&decided)
         }
         Tool::SettleAction => {
-            let (status, amount) = settlement::read(canonical(arguments).as_bytes())?;
+            let (status, amount) = settlement::of_json(arguments)?;
             let decided = service.settled(known, action(arguments)?, status, amount).await?;
             whole(&decided)
         }

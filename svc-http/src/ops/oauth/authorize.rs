@@ -44,7 +44,7 @@ pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Re
         .ok_or_else(|| Refusal::oauth(Kind::InvalidRedirectUri, "the client did not register this redirect_uri"))?;
     let challenge = match wanted(service, &form) {
         Ok(challenge) => challenge.into(),
-        Err(refusal) => return back(service, &redirect, form.get("state"), Err(refusal.type_())),
+        Err(refusal) => return unasked(service, call, &redirect, form.get("state"), &refusal),
     };
     let state = form.get("state").map(Into::into);
     let wish = Wish { client: client.into(), name: known.name, redirect, challenge, state };
@@ -169,6 +169,23 @@ pub(super) async fn decide(service: &GateService, call: &Call) -> Result<Answer,
     back(service, &page.wish.redirect, page.wish.state.as_deref(), told)
 }
 
+/// Tells a client that it asked wrongly. Anybody can register, so that a link to this server could lead anybody anywhere: a
+/// browser that nobody has signed in with is sent on without a question to its own machine alone, and to where the operator
+/// lets applications be (RFC 9700 part 4.11.2).
+fn unasked(
+    service: &GateService,
+    call: &Call,
+    redirect: &Redirect,
+    state: Option<&str>,
+    refusal: &Refusal,
+) -> Result<Answer, Refusal> {
+    let named = service.allow_redirects.iter().any(|it| **it == *redirect.as_str());
+    if redirect.is_loopback() || named || session(service, call)?.is_some() {
+        return back(service, redirect, state, Err(refusal.type_()));
+    }
+    Ok(page::unasked(refusal, redirect, &way_back(service, redirect, state, Err(refusal.type_()))))
+}
+
 /// Sends the person back to the client, with a code or an error.
 fn back(
     service: &GateService,
@@ -176,16 +193,20 @@ fn back(
     state: Option<&str>,
     told: Result<&str, &str>,
 ) -> Result<Answer, Refusal> {
+    let to = HeaderValue::from_str(&way_back(service, redirect, state, told)).map_err(|_| Refusal::internal())?;
+    Ok(Answer::html("")
+        .with_status(StatusCode::SEE_OTHER)
+        .with_header(LOCATION, to)
+        .with_header(http::header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
+}
+
+/// The address at which a client hears a code or an error.
+fn way_back(service: &GateService, redirect: &Redirect, state: Option<&str>, told: Result<&str, &str>) -> String {
     let mut members = vec![match told {
         Ok(code) => ("code", code),
         Err(error) => ("error", error),
     }];
     members.extend(state.map(|it| ("state", it)));
     members.push(("iss", service.base_url.as_str()));
-    let to = redirect_with(redirect, &members);
-    let to = HeaderValue::from_str(&to).map_err(|_| Refusal::internal())?;
-    Ok(Answer::html("")
-        .with_status(StatusCode::SEE_OTHER)
-        .with_header(LOCATION, to)
-        .with_header(http::header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
+    redirect_with(redirect, &members)
 }

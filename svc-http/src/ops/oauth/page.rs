@@ -27,9 +27,15 @@ pub(super) struct Choice {
 
 /// The question to a person: may this client act as one of these agents?
 pub(super) fn consent(wish: &Wish, email: &str, token: &str, agents: &[Choice]) -> Answer {
-    let (name, host) = (escape(wish.name.as_str()), escape(wish.redirect.host()));
+    // What a stranger wrote stands by itself: signs of direction in it do not turn what is around it.
+    let name = format!("<bdi>{}</bdi>", escape(wish.name.as_str()));
+    let host = escape(wish.redirect.host());
+    let known = match wish.client.strip_prefix("https://").and_then(|it| it.split('/').next()) {
+        Some(place) => format!(" Its description comes from <strong>{}</strong>.", escape(place)),
+        None => String::new(),
+    };
     let mut main = format!(
-        "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. You go back to <strong>{host}</strong>; it calls itself by that name, and nobody has checked it.</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time under connections.</p>\n<form method=\"post\" action=\"/oauth/authorize\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n",
+        "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. You go back to <strong>{host}</strong>; it calls itself by that name, and nobody has checked it.{known}</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time under connections.</p>\n<form method=\"post\" action=\"/oauth/authorize\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n",
         escape(token)
     );
     if agents.is_empty() {
@@ -39,7 +45,7 @@ pub(super) fn consent(wish: &Wish, email: &str, token: &str, agents: &[Choice]) 
         for (place, agent) in agents.iter().enumerate() {
             let checked = if place == 0 { " checked" } else { "" };
             main.push_str(&format!(
-                "<label><input type=\"radio\" name=\"agentId\" value=\"{}\" required{checked}> {} <small>{} · <code>{}</code></small></label>\n",
+                "<label><input type=\"radio\" name=\"agentId\" value=\"{}\" required{checked}> <bdi>{}</bdi> <small><bdi>{}</bdi> · <code>{}</code></small></label>\n",
                 escape(&agent.id),
                 escape(&agent.name),
                 escape(&agent.workspace),
@@ -50,7 +56,7 @@ pub(super) fn consent(wish: &Wish, email: &str, token: &str, agents: &[Choice]) 
     }
     main.push_str("<button name=\"choice\" value=\"deny\" formnovalidate>Deny</button>\n</form>\n");
     main.push_str(&format!("<p><small>Signed in as {}</small></p>\n", escape(email)));
-    page(StatusCode::OK, &format!("Connect {name}"), &main, &form_action(&wish.redirect))
+    page(StatusCode::OK, "Connect an agent", &main, &form_action(&wish.redirect))
 }
 
 /// Signing in, on the way to the question. `said` is what went wrong the last time.
@@ -90,6 +96,17 @@ pub(super) fn error(refusal: &Refusal) -> Answer {
     let fix = refusal.fix().map(|it| format!("<p>{}</p>\n", escape(it))).unwrap_or_default();
     let main = format!("<h1>This did not work</h1>\n<p role=\"alert\">{}</p>\n{fix}", escape(refusal.message()));
     page(status, "This did not work", &main, "'none'")
+}
+
+/// What is wrong with what a client asks. The client is told where the person goes on: nobody is sent on by a link alone.
+pub(super) fn unasked(refusal: &Refusal, redirect: &Redirect, to: &str) -> Answer {
+    let main = format!(
+        "<h1>This did not work</h1>\n<p role=\"alert\">{}</p>\n<p>The application asked in a way that is not taken. <a href=\"{}\" rel=\"noreferrer\">Go back to {}</a></p>\n",
+        escape(refusal.message()),
+        escape(to),
+        escape(redirect.host())
+    );
+    page(StatusCode::BAD_REQUEST, "This did not work", &main, "'none'")
 }
 
 /// Where the form may lead: here, and on to the client.
