@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use svc_core::rules::people::by::Person as Signed;
 use svc_core::rules::people::links::MakeLink;
 use svc_core::state::connect::{ClientTally, UNUSED_CLIENTS_MAX};
-use svc_core::state::people::{Role, Session};
+use svc_core::state::people::{Role, Session, Settings};
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AccountId, PrincipalId};
@@ -395,6 +395,29 @@ async fn a_second_factor_is_asked_for_on_the_way() {
     site.stop().await;
 }
 
+/// Whoever has to set up a second factor first is told so, and connects nothing.
+#[tokio::test]
+async fn without_the_required_factor_nothing_is_connected() {
+    let site = Site::start().await;
+    let mut settings = Settings::default();
+    settings.sign_in.require_two_factor = true;
+    site.change_settings(settings);
+    site.agent(&[OFFICE]);
+    site.gate.execute(link()).unwrap();
+    let mut client = site.client().await;
+    let id = public(&mut client).await;
+    let owner = signed_in(&mut client, site.workspace()).await;
+    let shown = page(&mut client, Some(&owner), &id, REDIRECT).await;
+    assert!(shown.status == 403 && shown.text().contains("second factor"), "{}", shown.text());
+    assert!(!shown.text().contains("<form"), "{}", shown.text());
+    site.stop().await;
+}
+
+/// The owner's link, good until it is used.
+fn link() -> MakeLink {
+    MakeLink { email: Email::parse("owner@example.com").unwrap(), token: Digest::of("sil_one"), life: None }
+}
+
 fn cookies(got: &Got) -> Vec<String> {
     got.headers.iter().filter(|(name, _)| name == "set-cookie").map(|(_, value)| value.clone()).collect()
 }
@@ -415,8 +438,7 @@ async fn a_used_token_is_known_after_a_crash() {
     let directory = tempfile::tempdir().unwrap();
     let site = Site::with(|plan| plan.directory = Some(directory.path().to_owned())).await;
     let (agent, workspace) = (site.agent(&[OFFICE]).id.to_string(), site.workspace());
-    let link = MakeLink { email: Email::parse("owner@example.com").unwrap(), token: Digest::of("sil_one"), life: None };
-    site.gate.execute(link).unwrap();
+    site.gate.execute(link()).unwrap();
     site.stop().await;
 
     let program = Program::serve(directory.path(), BASE_URL).await;

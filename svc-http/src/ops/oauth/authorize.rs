@@ -37,7 +37,7 @@ pub(super) struct Known {
 pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let form = Form::of_query(&call.uri)?;
     let client = form.need("client_id")?;
-    let known = client_of(service, client).await?;
+    let known = client_of(service, client, call).await?;
     let redirect = Redirect::parse(form.need("redirect_uri")?, &service.allow_redirects)
         .ok()
         .filter(|asked| known.redirects.iter().any(|it| it.admits(asked)))
@@ -80,10 +80,10 @@ fn wanted<'a>(service: &GateService, form: &'a Form) -> Result<&'a str, Refusal>
 }
 
 /// The client with this id: one that registered, or one whose id is the address of its metadata.
-async fn client_of(service: &GateService, id: &str) -> Result<Known, Refusal> {
+async fn client_of(service: &GateService, id: &str, call: &Call) -> Result<Known, Refusal> {
     let unknown = || Refusal::oauth(Kind::InvalidClient, "there is no such client; it has to register first");
     if id.starts_with("https://") {
-        return service.documents.client(id, &service.allow_redirects).await;
+        return service.documents.client(id, &service.allow_redirects, call.address).await;
     }
     let id = ClientId::parse(id).map_err(|_| unknown())?;
     let found = service.read(|scope| scope.get::<OAuthClient>(id))?.ok_or_else(unknown)?;
@@ -102,6 +102,9 @@ fn session(service: &GateService, call: &Call) -> Result<Option<SignedIn>, Refus
 }
 
 async fn show(service: &GateService, person: &SignedIn, wish: Wish) -> Result<Answer, Refusal> {
+    if person.must_enroll() {
+        return Err(Refusal::must_enroll());
+    }
     let agents = agents(service, person)?;
     let token = draw("")?;
     let asked = AskConsent { session: person.row.id, wish: wish.clone(), token: token.digest };
