@@ -1,10 +1,14 @@
-"""Claude Code with `svc hook` in front of its tools. SVC_CODING_CLIENT names another program of it. `python coding_client.py`
-runs it alone."""
+"""Claude Code with `svc hook` in front of its tools, and as a client of the MCP server. SVC_CODING_CLIENT names another program of
+it. `python coding_client.py` runs it alone."""
 
 import json
 import os
+import re
 
 import desk
+import person
+import run
+from terminal import at_a_terminal
 
 
 class Model(desk.Model):
@@ -29,25 +33,61 @@ class Model(desk.Model):
         return "".join(f"event: {it['type']}\ndata: {json.dumps(it)}\n\n" for it in events)
 
     def ask(self, number):
-        arguments = json.dumps({"command": desk.COMMAND, "description": "Leave a trace"})
-        block = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {}}
+        tool = self.server.tool
+        arguments = json.dumps({} if tool else {"command": desk.COMMAND, "description": "Leave a trace"})
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": f"mcp__svc__{tool}" if tool else "Bash", "input": {}}
         return self.events(block, {"type": "input_json_delta", "partial_json": arguments}, "tool_use")
 
     def end(self):
         return self.events({"type": "text", "text": ""}, {"type": "text_delta", "text": "done"}, "end_turn")
 
 
-def test_a_coding_client_is_held_by_the_gate():
-    def desk_of(address):
-        to_model = {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "none"}
-        quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
-        return {}, to_model | quiet
+def desk_of(address):
+    to_model = {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "none"}
+    quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+    return {}, to_model | quiet
 
-    command = [os.environ.get("SVC_CODING_CLIENT") or desk.program("claude"), "-p", "use a tool", "--model", "stand-in"]
-    command += ["--tools", "Bash", "--allowedTools", "Bash", "--max-turns", "5"]
-    desk.check_client("claude-code", Model, desk_of, command)
+
+def program():
+    return os.environ.get("SVC_CODING_CLIENT") or desk.program("claude")
+
+
+def wish(tool):
+    return [program(), "-p", "use a tool", "--model", "stand-in", "--tools", "Bash", "--allowedTools", tool, "--max-turns", "5"]
+
+
+def test_a_coding_client_is_held_by_the_gate():
+    desk.check_client("claude-code", Model, desk_of, wish("Bash"))
+
+
+def connect(dev, at):
+    """Adds the server and logs in at a terminal, where the person pastes the address that the browser was sent back to."""
+    port = str(run.free_port())
+    # Where it may choose it shows its own metadata document, which a server without a way to the outside cannot read.
+    metadata = {"client_name": "Claude Code", "redirect_uris": ["http://localhost/callback"]}
+    registered = person.post(dev["baseUrl"] + "/oauth/register", {**metadata, "token_endpoint_auth_method": "none"})
+    known = ["--client-id", registered["client_id"], "--callback-port", port]
+    added = at.run(program(), "mcp", "add", "--scope", "user", "--transport", "http", *known, "svc", dev["baseUrl"] + "/mcp")
+    assert added.returncode == 0, (added.stdout, added.stderr)
+    pasted = []
+
+    def paste_once(shown):
+        asked = re.search(re.escape(dev["baseUrl"]) + r"/oauth/authorize\?\S+", shown)
+        if pasted or not asked or "aste" not in shown[asked.end() :]:
+            return None
+        pasted.append(person.allow(dev, asked[0], person.members(asked[0])["redirect_uri"]))
+        return pasted[0].encode() + b"\r"
+
+    login = [program(), "mcp", "login", "svc", "--no-browser"]
+    shown, ended = at_a_terminal(login, {**at.environment, "TERM": "xterm"}, at.project, paste_once)
+    assert ended == 0 and desk.connections(dev) == ["Claude Code"], (ended, shown)
+
+
+def test_a_coding_client_logs_in_and_uses_a_tool_of_the_gate():
+    desk.check_over_mcp(Model, desk_of, connect, wish("mcp__svc__spend_summary"))
 
 
 if __name__ == "__main__":
     test_a_coding_client_is_held_by_the_gate()
-    print("Claude Code is held by the gate")
+    test_a_coding_client_logs_in_and_uses_a_tool_of_the_gate()
+    print("Claude Code is held by the gate, and uses it")

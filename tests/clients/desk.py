@@ -32,9 +32,9 @@ def program(name):
 
 
 class Desk:
-    """A person's machine: a home with the hook in the client's settings, and a project."""
+    """A person's machine: a home with a client's settings, and a project."""
 
-    def __init__(self, folder, dev, client, settings=(), environment=()):
+    def __init__(self, folder, dev, settings=(), environment=()):
         self.home, self.project = pathlib.Path(folder) / "home", pathlib.Path(folder) / "project"
         self.project.mkdir()
         for name, text in dict(settings).items():
@@ -44,6 +44,9 @@ class Desk:
         gate = {"SVC_URL": dev["baseUrl"], "SVC_AGENT_KEY": dev["agentKey"], "SVC_HOOK_TIMEOUT_MS": "30000"}
         self.environment = {**PLAIN, "HOME": str(self.home), "no_proxy": "*", **gate, **dict(environment)}
         self.home.mkdir(exist_ok=True)
+
+    def install(self, client):
+        """Puts the hook into the client's settings."""
         install = [BINARY, "hook", "install", "--client", client, "--yes", "--json"]
         done = subprocess.run(install, env=self.environment, cwd=self.project, capture_output=True, text=True, check=True)
         assert json.loads(done.stdout)["installed"][0]["tested"] == "allow", done
@@ -90,7 +93,8 @@ def accounts(dev):
 
 class Model(http.server.BaseHTTPRequestHandler):
     """A model that asks for the command, once or more often, and is done when it has heard of all of them. Who derives from it
-    knows a wire: what a request tells of the tool (`heard`), and how to say `ask`, with its number, and `end`."""
+    knows a wire: what a request tells of the tool (`heard`), and how to say `ask`, with its number, and `end`. It asks for a tool
+    of the MCP server `svc` where the server at work names one (`tool`)."""
 
     protocol_version = "HTTP/1.1"
 
@@ -117,10 +121,29 @@ class Model(http.server.BaseHTTPRequestHandler):
 def serving(model):
     """The model at work: its address, and the server."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), model) as server:
-        server.told, server.wishes = [], 1
+        server.told, server.wishes, server.tool = [], 1, None
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", server
         server.shutdown()
+
+
+def check_over_mcp(model, desk_of, connect, command):
+    """A client that `connect` connects to the gate as an MCP server has its model use a tool of it."""
+    home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    with run.serving("--json") as line, serving(model) as (address, asking), home as folder:
+        dev, asking.tool = json.loads(line), "spend_summary"
+        desk = Desk(folder, dev, *desk_of(address))
+        connect(dev, desk)
+        done = desk.run(*command)
+        assert len(asking.told) == 1 and "costMicros" in asking.told[0], (asking.told, done.stdout, done.stderr)
+
+
+def connections(dev):
+    """The names of the clients that a person let in, and that are still connected."""
+    path = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/connections"
+    status, _, text = person.browse(path, cookie=person.sign_in(dev))
+    assert status == 200, (status, text)
+    return [it["clientName"] for it in json.loads(text)["data"] if it["state"] == "active"]
 
 
 def check_client(client, model, desk_of, command):
@@ -131,7 +154,8 @@ def check_client(client, model, desk_of, command):
     home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     with run.serving("--json") as line, serving(model) as (address, asking), home as folder:
         dev = json.loads(line)
-        desk = Desk(folder, dev, client, *desk_of(address))
+        desk = Desk(folder, dev, *desk_of(address))
+        desk.install(client)
 
         def step(wishes=1):
             asking.told.clear()

@@ -1,4 +1,4 @@
-"""Gemini CLI with `svc hook` in front of its tools. `python gemini.py` runs it alone."""
+"""Gemini CLI with `svc hook` in front of its tools, and as a client of the MCP server. `python gemini.py` runs it alone."""
 
 import json
 
@@ -25,6 +25,8 @@ class Model(desk.Model):
         return f"data: {json.dumps({'candidates': [candidate], 'usageMetadata': usage})}\r\n\r\n"
 
     def ask(self, _):
+        if self.server.tool:
+            return self.event({"functionCall": {"name": f"mcp_svc_{self.server.tool}", "args": {}}})
         arguments = {"command": desk.COMMAND, "description": "Leave a trace"}
         return self.event({"functionCall": {"name": "run_shell_command", "args": arguments}})
 
@@ -32,15 +34,34 @@ class Model(desk.Model):
         return self.event({"text": "done"})
 
 
-def test_gemini_is_held_by_the_gate():
-    def desk_of(address):
-        trusting = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address}
-        return {".gemini/settings.json": json.dumps(SETTINGS)}, trusting
+WISH = ["--yolo", "--model", "gemini-2.5-flash", "--prompt", "use a tool"]
 
-    wish = ["--yolo", "--model", "gemini-2.5-flash", "--prompt", "use a tool"]
-    desk.check_client("gemini", Model, desk_of, [run.node(20), desk.program("gemini"), *wish])
+
+def desk_of(address):
+    trusting = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address}
+    return {".gemini/settings.json": json.dumps(SETTINGS)}, trusting
+
+
+def command(*arguments):
+    return [run.node(20), desk.program("gemini"), *arguments]
+
+
+def test_gemini_is_held_by_the_gate():
+    desk.check_client("gemini", Model, desk_of, command(*WISH))
+
+
+def connect(dev, at):
+    """Adds the server with the agent's key: its way through OAuth begins in a conversation alone."""
+    key = f"authorization: Bearer {dev['agentKey']}"
+    added = at.run(*command("mcp", "add", "--scope", "user", "--transport", "http", "-H", key, "svc", dev["baseUrl"] + "/mcp"))
+    assert added.returncode == 0, (added.stdout, added.stderr)
+
+
+def test_gemini_uses_a_tool_of_the_gate():
+    desk.check_over_mcp(Model, desk_of, connect, command(*WISH))
 
 
 if __name__ == "__main__":
     test_gemini_is_held_by_the_gate()
-    print("Gemini CLI is held by the gate")
+    test_gemini_uses_a_tool_of_the_gate()
+    print("Gemini CLI is held by the gate, and uses it")

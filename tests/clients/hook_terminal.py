@@ -4,41 +4,14 @@
 import json
 import os
 import pathlib
-import pty
-import select
 import tempfile
-import time
 
 import desk
 import run
+from terminal import at_a_terminal
 
 ASKED = "Write this? [y/N] "
 BEFORE = '{\n  "model": "mine"\n}\n'
-SECONDS = 60
-
-
-def at_a_terminal(environment, project, typed, *arguments):
-    """What a command shows on a terminal of its own where this is typed once it asks, and how it ended: below zero by a
-    signal."""
-    child, terminal = pty.fork()
-    if child == 0:
-        try:
-            os.chdir(project)
-            os.execve(desk.BINARY, [desk.BINARY, "hook", *arguments], environment)
-        finally:
-            os._exit(127)
-    shown, end, waits = "", time.monotonic() + SECONDS, True
-    while select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
-        try:
-            shown += os.read(terminal, 65_536).decode()
-        except OSError:  # nobody is at the other end any more
-            break
-        if waits and shown.endswith(ASKED):
-            os.write(terminal, typed)
-            waits = False
-    os.close(terminal)
-    _, status = os.waitpid(child, 0)
-    return shown.replace("\r\n", "\n"), os.waitstatus_to_exitcode(status)
 
 
 def test_a_yes_alone_changes_the_settings():
@@ -52,7 +25,12 @@ def test_a_yes_alone_changes_the_settings():
         environment = {**desk.PLAIN, "HOME": str(home), "SVC_URL": dev["baseUrl"], "SVC_AGENT_KEY": dev["agentKey"]}
 
         def answer(typed, *arguments):
-            return at_a_terminal(environment, project, typed, *arguments)
+            left = [typed]
+
+            def type_once(shown):
+                return left.pop() if left and shown.endswith(ASKED) else None
+
+            return at_a_terminal([desk.BINARY, "hook", *arguments], environment, project, type_once)
 
         # Whoever says nothing, something else, ends the input or stops the program, has not said yes.
         for no in (b"\n", b"n\n", b"no\n", b"yess\n", b"y y\n", b"\x04", b"\x03"):
