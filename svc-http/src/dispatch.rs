@@ -166,6 +166,7 @@ pub(crate) async fn dispatch<S: Service>(
         | Op::OAuth(_)
         | Op::Connections(_)
         | Op::Mcp(_)
+        | Op::McpServers(_)
         | Op::Drills(_)
         | Op::Stops(_) => service.family(caller, call).await,
     }

@@ -15,7 +15,8 @@ mod evidence;
 mod gate;
 mod gateway;
 mod integrations;
-mod mcp;
+pub(crate) mod mcp;
+mod mcp_servers;
 mod me;
 mod members;
 mod oauth;
@@ -93,6 +94,8 @@ pub struct GateService {
     pub(crate) metrics: Arc<Metrics>,
     /// Who is told of model calls.
     pub(crate) telemetry: Arc<Telemetry>,
+    /// Tools of other servers, called through this one.
+    pub(crate) proxied: Arc<mcp::Proxied>,
     seen: Seen,
     site: Site,
     passwords: Passwords,
@@ -196,13 +199,14 @@ impl GateService {
             live,
             base_url: base_url.to_owned(),
             plans: Plans::default(),
-            upstreams,
+            upstreams: upstreams.clone(),
             health: Arc::default(),
             targets: Arc::default(),
             data_loss: gateway::DataLossSettings::default(),
             running: Arc::default(),
             metrics: Arc::default(),
             telemetry: Arc::default(),
+            proxied: mcp::Proxied::new(upstreams.clone()),
             seen: Seen::new(),
             site: Site::of(base_url),
             passwords: Passwords::default(),
@@ -392,6 +396,7 @@ impl Service for GateService {
             Op::OAuth(op) => oauth::answer(self, op, &call).await,
             Op::Connections(op) => connections::answer(self, op, &known?, &call).await,
             Op::Mcp(op) => mcp::answer(self, op, known?, call).await,
+            Op::McpServers(op) => mcp_servers::answer(self, op, &known?, &call).await,
             Op::Authorize
             | Op::ReadAction
             | Op::RegisterCallback

@@ -18,6 +18,7 @@ mod gate;
 mod gateway;
 mod integrations;
 mod mcp;
+mod mcp_servers;
 mod me;
 mod members;
 mod oauth;
@@ -44,6 +45,7 @@ pub use evidence::EvidenceOp;
 pub use gateway::GatewayOp;
 pub use integrations::IntegrationsOp;
 pub use mcp::McpOp;
+pub use mcp_servers::McpServersOp;
 pub use me::MeOp;
 pub use members::MembersOp;
 pub use oauth::OAuthOp;
@@ -120,8 +122,10 @@ pub enum Op {
     OAuth(OAuthOp),
     /// Clients that act as agents.
     Connections(ConnectionsOp),
-    /// The MCP server.
+    /// The MCP server, and those behind it.
     Mcp(McpOp),
+    /// The MCP servers behind this one.
+    McpServers(McpServersOp),
 }
 
 /// Who may call a route. Exactly one kind of credential is read; any other is treated as not sent.
@@ -359,6 +363,7 @@ pub const TABLES: &[&[Route]] = &[
     oauth::ROUTES,
     connections::ROUTES,
     mcp::ROUTES,
+    mcp_servers::ROUTES,
 ];
 
 /// Every route of this server, in the order of documentation.

@@ -12,6 +12,7 @@ mod drills;
 mod evidence;
 mod gateway;
 mod integrations;
+mod mcp_servers;
 mod members;
 mod oauth;
 mod people;
@@ -61,6 +62,7 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(drills::all())
         .chain(routing::all())
         .chain(oauth::all())
+        .chain(mcp_servers::all())
         .chain(people::all());
     schemas.map(|(name, schema)| (name.to_owned(), schema)).collect()
 }

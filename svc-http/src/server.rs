@@ -27,6 +27,7 @@ use crate::config::{BaseUrl, Config};
 use crate::deliver::{Caller, Deliveries, Resolve, SystemResolver, Trust};
 use crate::live::Live;
 use crate::metrics::{self, Metrics};
+use crate::ops::mcp::Proxied;
 use crate::ops::{Documents, GateService, RunningCalls};
 use crate::rate_limit::{RateLimiter, Rates};
 use crate::serve::serve;
@@ -94,6 +95,7 @@ impl Server {
             trust.clone(),
         );
         service.upstreams = upstreams.clone();
+        service.proxied = Proxied::new(upstreams.clone());
         let (live, running) = (Arc::clone(&service.live), Arc::clone(&service.running));
         let documents = Arc::clone(&service.documents);
         let metrics = Arc::clone(&service.metrics);

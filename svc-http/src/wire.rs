@@ -19,6 +19,7 @@ pub mod integration;
 pub mod key;
 pub mod mandate;
 pub mod mcp;
+pub mod mcp_server;
 pub mod me;
 pub mod member;
 pub mod oauth;
@@ -39,7 +40,7 @@ use svc_core::value::Invalid;
 use svc_core::value::json::Json;
 
 /// Adds a member to an object.
-fn put(object: &mut serde_json::Value, name: &str, value: serde_json::Value) {
+pub(crate) fn put(object: &mut serde_json::Value, name: &str, value: serde_json::Value) {
     if let Some(members) = object.as_object_mut() {
         members.insert(name.to_owned(), value);
     }

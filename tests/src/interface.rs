@@ -80,6 +80,7 @@ enum Shape {
 fn shape(path: &str) -> Shape {
     match path.split('?').next().unwrap_or_default() {
         "/mcp" => Shape::Rpc,
+        it if it.starts_with("/mcp/") => Shape::Rpc,
         "/sign-in" => Shape::Flat,
         _ if path.starts_with("/oauth/") => Shape::Flat,
         _ => Shape::Usual,

@@ -20,4 +20,5 @@ pub mod receiver;
 pub mod requests;
 pub mod site;
 pub mod source;
+pub mod tool_server;
 pub mod watch;

@@ -312,6 +312,7 @@ impl Cast {
             | Reply::Drill(_)
             | Reply::DrillStarted(_)
             | Reply::Integration(_)
+            | Reply::McpServer(_)
             | Reply::Question(_)
             | Reply::Fleet(_)
             | Reply::Lift(_)
@@ -340,7 +341,6 @@ impl Cast {
             | Reply::Approved(_)
             | Reply::Member(_)
             | Reply::Team(_)
-            | Reply::McpServer(_)
             | Reply::Verdict(_) => {}
         }
     }

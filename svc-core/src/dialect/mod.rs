@@ -14,7 +14,7 @@ mod doc;
 mod error;
 mod finish;
 mod request;
-mod sse;
+pub mod sse;
 mod stream;
 mod survey;
 mod texts;

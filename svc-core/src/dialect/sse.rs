@@ -19,7 +19,7 @@ pub enum Broken {
 
 /// What came in and was not yet taken as events.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub struct Events {
     buffer: Vec<u8>,
     /// Where the current event begins.
     start: usize,
@@ -35,18 +35,18 @@ pub(super) struct Events {
 
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Event<'a> {
+pub struct Event<'a> {
     /// Its bytes, the blank line included.
-    pub(super) raw: &'a [u8],
+    pub raw: &'a [u8],
     /// Its data, lines joined by line feeds; `None` for comments, blank lines and the like.
-    pub(super) data: Option<Cow<'a, [u8]>>,
+    pub data: Option<Cow<'a, [u8]>>,
     /// Where the data stands within the raw bytes, where it is one line.
-    pub(super) at: Option<usize>,
+    pub at: Option<usize>,
 }
 
 impl Events {
     /// Takes what came in next.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         if self.start > 0 {
             self.buffer.drain(..self.start);
             self.start = 0;
@@ -55,17 +55,20 @@ impl Events {
     }
 
     /// Nothing more comes.
-    pub(super) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.ended = true;
     }
 
     /// Whether bytes are left that make no whole event.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.start >= self.buffer.len()
     }
 
     /// The next whole event.
-    pub(super) fn next(&mut self) -> Result<Option<Event<'_>>, Broken> {
+    ///
+    /// # Errors
+    /// [`Broken`] where it is too long.
+    pub fn take_next(&mut self) -> Result<Option<Event<'_>>, Broken> {
         loop {
             let pending = self.buffer.get(self.start..).unwrap_or_default();
             let rest = pending.get(self.seen..).unwrap_or_default();
@@ -147,7 +150,7 @@ mod tests {
         let mut events = Events::default();
         let (mut data, mut raw) = (Vec::new(), Vec::new());
         let mut take = |events: &mut Events| {
-            while let Some(event) = events.next().unwrap() {
+            while let Some(event) = events.take_next().unwrap() {
                 raw.extend_from_slice(event.raw);
                 if let Some(at) = event.at {
                     let it = event.data.as_deref().unwrap();
@@ -192,11 +195,11 @@ mod tests {
         let long = [b"data: ".to_vec(), vec![b'x'; EVENT_MAX], b"\n\n".to_vec()].concat();
         let mut whole = Events::default();
         whole.push(&long);
-        assert_eq!(whole.next(), Err(Broken::TooLong));
+        assert_eq!(whole.take_next(), Err(Broken::TooLong));
         let mut pieces = Events::default();
         let broken = long.chunks(1 << 20).any(|chunk| {
             pieces.push(chunk);
-            pieces.next() == Err(Broken::TooLong)
+            pieces.take_next() == Err(Broken::TooLong)
         });
         assert!(broken);
     }

@@ -109,7 +109,7 @@ impl Stream {
 
     fn drain(&mut self, out: &mut Vec<u8>) -> Result<(), Broken> {
         while self.state == State::Running {
-            let Some(event) = self.events.next()? else { return Ok(()) };
+            let Some(event) = self.events.take_next()? else { return Ok(()) };
             let pass = Pass { options: self.options, client: self.client };
             let ending = pass.event(&event, &mut self.tape, &mut self.meter, &mut self.writer, out)?;
             if let Some(ending) = ending {

@@ -134,6 +134,11 @@ impl Refusal {
         Self { kind, message: why.into(), detail: None }
     }
 
+    /// What an MCP server behind this one did not do; `why` says what.
+    pub fn tool_server(kind: Kind, why: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, message: why.into(), detail: None }
+    }
+
     /// 403: this caller may not do that; `why` says what.
     pub fn forbidden(why: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: Kind::Forbidden, message: why.into(), detail: None }

@@ -1,19 +1,17 @@
 //! `svc hook install`, `uninstall` and `status`: the hook in the settings of coding clients.
 
-mod difference;
-
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use serde_json::{Value, json};
 
-use self::difference::difference;
 use super::Change;
 use super::output::{Problem, note, print, print_json};
 use crate::hook::place::own_file;
 use crate::hook::settings::{Installed, Settings};
 use crate::hook::{Client, Refused};
+use svc_http::difference::difference;
 
 /// The tool that a test asks about.
 const TESTED: &str = "svc_hook_test";

@@ -1,13 +1,9 @@
 //! One watcher's stream: what it may hear of, from where it left off, for as long as its session is good.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body::{Body, Frame};
 use svc_core::rules::people::by::member;
 use svc_core::state::gate::Standing;
 use svc_core::state::people::{Reach, Right};
@@ -40,22 +36,7 @@ const OWN_MAX: usize = 500;
 pub(crate) fn stream(seat: Seat, heard: Option<u64>) -> Stream {
     let (out, pieces) = mpsc::channel(PIECES);
     tokio::spawn(Reader { seat, next: 0, out }.run(heard));
-    Stream::new(Pieces(pieces))
-}
-
-/// A body of pieces that are sent as they come.
-struct Pieces(mpsc::Receiver<Bytes>);
-
-impl Body for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.poll_recv(context).map(|piece| piece.map(|it| Ok(Frame::data(it))))
-    }
+    crate::pieces::body(pieces)
 }
 
 /// Waits until all streams are to end.

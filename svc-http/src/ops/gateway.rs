@@ -27,6 +27,7 @@ use svc_core::value::link::Index;
 use self::asked::Asked;
 use self::run::{Run, Wanted};
 pub(crate) use self::running::RunningCalls;
+pub(super) use self::running::Seat;
 pub(crate) use self::scan::DataLossSettings;
 pub(crate) use self::targets::Targets;
 use super::{Caller, GateService};

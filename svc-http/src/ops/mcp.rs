@@ -2,12 +2,14 @@
 //!
 //! **Invariant:** whether the credential is in force is looked up for every message, whatever memory says of it.
 
+mod proxy;
 mod tools;
 
 use http::StatusCode;
 use serde_json::Value;
 use svc_core::refusal::{Kind, Refusal};
 
+pub(crate) use self::proxy::Proxied;
 use super::{Caller, GateService};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -20,8 +22,10 @@ use crate::wire::parse;
 /// # Errors
 /// As the routes declare.
 pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, call: Call) -> Result<Answer, Refusal> {
-    let McpOp::Message = op;
     let known = caller.agent()?;
+    if op == McpOp::Proxied {
+        return proxy::answer(service, known, call).await;
+    }
     service.in_force(&known).map_err(as_stopped)?;
     let docs = format!("{}/docs/errors", service.base_url);
     let json = parse(&call.body)?;
@@ -32,8 +36,8 @@ pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, cal
     };
     let Request { id, era, asked } = request;
     let result = match asked {
-        Asked::Initialize(version) => Ok(mcp::initialized(&version)),
-        Asked::Discover => Ok(mcp::discovered()),
+        Asked::Initialize(version) => Ok(mcp::initialized(&version, mcp::INSTRUCTIONS)),
+        Asked::Discover => Ok(mcp::discovered(mcp::INSTRUCTIONS)),
         Asked::Ping => Ok(serde_json::json!({})),
         Asked::List(from) => mcp::listed(Tool::ALL.into_iter().map(definition), Tool::ALL.len(), from, era),
         Asked::Call(asked) => match Tool::named(&asked.name) {

@@ -10,10 +10,14 @@ use super::{Auth, Content, Limit, OPEN, Op, Route, Shape};
 pub enum McpOp {
     /// One JSON-RPC message.
     Message,
+    /// One JSON-RPC message to a server behind this one.
+    Proxied,
 }
 
 /// The rows.
-pub(super) const ROUTES: &[Route] = &[Route {
+pub(super) const ROUTES: &[Route] = &[MESSAGE, PROXIED];
+
+const MESSAGE: Route = Route {
     op: Op::Mcp(McpOp::Message),
     method: Method::POST,
     path: "/mcp",
@@ -26,4 +30,13 @@ pub(super) const ROUTES: &[Route] = &[Route {
     refusals: &[Kind::NotFound],
     summary: "Speak MCP: one JSON-RPC 2.0 message, in the era with or without handshake",
     ..OPEN
-}];
+};
+
+const PROXIED: Route = Route {
+    op: Op::Mcp(McpOp::Proxied),
+    path: "/mcp/proxy/{server}",
+    headers: &["x-svc-client-session"],
+    refusals: &[Kind::NotFound, Kind::UpstreamFailure],
+    summary: "Speak MCP to a server behind this one: every call of a tool is asked about first",
+    ..MESSAGE
+};

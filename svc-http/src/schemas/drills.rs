@@ -55,7 +55,7 @@ fn step() -> Value {
         "type": "object",
         "required": ["point", "expected", "got", "ms", "ok"],
         "properties": {
-            "point": { "type": "string", "enum": ["authorize", "approve", "verify", "callback", "chat", "messages"] },
+            "point": { "type": "string", "enum": ["authorize", "approve", "verify", "callback", "chat", "messages", "mcp", "mcp_proxy", "oauth_refresh"] },
             "expected": { "type": "string" },
             "got": { "type": "string" },
             "ms": { "type": "integer" },

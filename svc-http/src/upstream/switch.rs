@@ -29,6 +29,15 @@ impl Switch {
         self.is_cut.load(Ordering::Acquire)
     }
 
+    /// Waits until it is cut.
+    pub async fn cut_off(&self) {
+        std::future::poll_fn(|context| {
+            self.wakes(context.waker());
+            if self.is_cut() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+    }
+
     /// Wakes `waker` when it is cut. Whoever asks looks again afterwards: it may have been cut meanwhile.
     pub(super) fn wakes(&self, waker: &Waker) {
         let mut held = self.waker.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::refusal::{FieldError, Refusal};
-use svc_core::state::gate::{ActionKind, DataShare, Declared, Details, Payment, Request, Tool, ToolRequest};
+use svc_core::state::gate::{Account, ActionKind, DataShare, Declared, Details, Payment, Request, Tool, ToolRequest};
 use svc_core::value::canonical::{canonical, canonical_without};
 use svc_core::value::digest::Digest;
 use svc_core::value::domain::Domain;
@@ -59,7 +59,8 @@ pub fn of_json(json: &Json, in_header: Option<&HeaderValue>) -> Result<Request, 
     }
     let made = kind.zip(summary).map(|(kind, summary)| {
         let body = Digest::of(canonical_without(json, "idempotencyKey"));
-        Request { kind, summary, payment, data, tool, details, provenance, session, key, body }
+        let account = Account::Agent;
+        Request { kind, summary, payment, data, tool, details, provenance, account, session, key, body }
     });
     fields.finish(made).map_err(|refusal| match meant {
         Some(meant) => refusal.did_you_mean(meant),

@@ -29,8 +29,10 @@ const CURSOR: &str = "tools:";
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Where a request without handshake says its version.
+pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// Where it says what its client offers.
+pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 /// A fault of a message: an HTTP status, a JSON-RPC code, what is said of it and what is told beside.
@@ -302,28 +304,29 @@ fn server() -> Value {
     json!({ "name": "svc", "title": "svc: the gate an agent asks before it acts", "version": env!("CARGO_PKG_VERSION") })
 }
 
-const INSTRUCTIONS: &str = "Before you do something that costs money, shares data or changes a system, call `authorize_action` and follow its decision: on `allow` go on and report with `settle_action`; on `approval_required` show the person the link and wait with `check_action_status`; on `deny` do not do it and read `explain_decision`.";
+/// What a client is told of this server's own tools.
+pub const INSTRUCTIONS: &str = "Before you do something that costs money, shares data or changes a system, call `authorize_action` and follow its decision: on `allow` go on and report with `settle_action`; on `approval_required` show the person the link and wait with `check_action_status`; on `deny` do not do it and read `explain_decision`.";
 
 /// What `initialize` answers.
 #[must_use]
-pub fn initialized(version: &str) -> Value {
+pub fn initialized(version: &str, instructions: &str) -> Value {
     let spoken = LEGACY.into_iter().find(|it| *it == version).unwrap_or(LEGACY[0]);
     json!({
         "protocolVersion": spoken,
         "capabilities": { "tools": {} },
         "serverInfo": server(),
-        "instructions": INSTRUCTIONS,
+        "instructions": instructions,
     })
 }
 
 /// What `server/discover` answers.
 #[must_use]
-pub fn discovered() -> Value {
+pub fn discovered(instructions: &str) -> Value {
     let versions: Vec<&str> = std::iter::once(MODERN).chain(LEGACY).collect();
     json!({
         "supportedVersions": versions,
         "capabilities": { "tools": {} },
-        "instructions": INSTRUCTIONS,
+        "instructions": instructions,
         "ttlMs": TTL_MS,
         "cacheScope": "private",
     })

@@ -1,7 +1,8 @@
 //! Where an action came from: what it declares, what its session saw, and whose the session is.
 
+use crate::refusal::Refusal;
 use crate::state::gate::provenance::{effective, verdict};
-use crate::state::gate::{Activity, ClientSession, Origin, Request};
+use crate::state::gate::{Account, Activity, ClientSession, Declared, Origin, Request};
 use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
 use crate::value::Span;
@@ -35,7 +36,19 @@ pub(super) fn origin(
     // A session that no model traffic named says nothing of what the agent has read: then all of it counts.
     let window = Span::minutes(i64::from(workspace.settings.provenance.window_minutes));
     let observed = of_session.unwrap_or_else(|| activity.seen_within(window, now).cloned().collect());
-    let declared = request.provenance.clone();
+    let declared = match request.account {
+        Account::Agent => request.provenance.clone(),
+        Account::Gate => as_seen(&observed)?,
+    };
     let (effective, verdict) = (effective(&declared, &observed), verdict(&declared, &observed));
     Ok((Origin { declared, observed, effective, verdict }, conflict))
+}
+
+/// The account of whoever has seen what there is to see.
+fn as_seen(observed: &[Source]) -> Result<Vec<Declared>, Halt> {
+    if observed.is_empty() {
+        let source = Source::parse("agent").map_err(|_| Refusal::internal())?;
+        return Ok(vec![Declared { source, detail: None }]);
+    }
+    Ok(observed.iter().map(|source| Declared { source: source.clone(), detail: None }).collect())
 }

@@ -31,12 +31,25 @@ pub struct Request {
     pub details: Option<Details>,
     /// Where it came from, as the agent says.
     pub provenance: Vec<Declared>,
+    /// Whose account that is.
+    pub account: Account,
     /// The client's session.
     pub session: Option<SessionId>,
     /// The idempotency key.
     pub key: Option<IdempotencyKey>,
     /// The digest of the request as sent, without the key.
     pub body: Digest,
+}
+
+/// Whose account of where an action came from is compared with what was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Account {
+    /// The agent's own.
+    #[default]
+    Agent,
+    /// The gate's: it has seen all that it can say, as where it asks for an agent whose protocol has no place for an account. What
+    /// was seen counts as declared, and nothing seen as `agent`.
+    Gate,
 }
 
 /// A tool call as sent.
@@ -71,6 +84,7 @@ impl Request {
             tool: None,
             details: None,
             provenance: Vec::new(),
+            account: Account::Agent,
             session: None,
             key: None,
             body: Digest::of([]),

@@ -31,7 +31,7 @@ pub(crate) struct RunningCalls {
 
 /// One call's place among them, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(in crate::ops) struct Seat {
     calls: Arc<RunningCalls>,
     number: u64,
     switch: Arc<Switch>,
@@ -45,14 +45,14 @@ impl Drop for Seat {
 
 impl Seat {
     /// What cuts the call.
-    pub(super) fn switch(&self) -> Arc<Switch> {
+    pub(in crate::ops) fn switch(&self) -> Arc<Switch> {
         Arc::clone(&self.switch)
     }
 }
 
 impl RunningCalls {
     /// A place for a call that is about to be admitted: from here on a freeze finds it.
-    pub(super) fn enter(self: &Arc<Self>, workspace: WorkspaceId, agent: Option<AgentId>) -> Seat {
+    pub(in crate::ops) fn enter(self: &Arc<Self>, workspace: WorkspaceId, agent: Option<AgentId>) -> Seat {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let switch = Arc::new(Switch::default());
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);

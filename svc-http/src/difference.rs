@@ -11,7 +11,8 @@ const COMPARED_MAX: usize = 2_000;
 type Shown<'a> = (char, &'a str);
 
 /// Lines taken away behind `-`, new ones behind `+`, with some of those that stay.
-pub(super) fn difference(old: &str, new: &str) -> String {
+#[must_use]
+pub fn difference(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let lines = compared(&old, &new);
     let changed: Vec<usize> = (0..lines.len()).filter(|at| lines.get(*at).is_some_and(|it| it.0 != ' ')).collect();

@@ -1,0 +1,317 @@
+//! Tools of other MCP servers, called through this one: the gate is asked first, and nothing goes on that it does not allow.
+//!
+//! Each `tools/call` is an action `mcp.call`. An allowed one goes on; what comes back is noted in the session's context before
+//! the agent sees it, and settles the action. A call that waits for a person is called again once they have decided: the same
+//! agent, session, server, tool and arguments find the action that was approved, once.
+//!
+//! **Invariant:** nothing is sent to a server for an agent that is stopped, and nothing of the agent's own credential ever.
+//! **Invariant:** a tool is called as a person accepted it, or not at all.
+
+mod relay;
+mod run;
+mod waiting;
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, StatusCode};
+use serde_json::{Value, json};
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::edge::mcp_tools::NoteTools;
+use svc_core::rules::edge::proxied::{Reached, reach};
+use svc_core::rules::gateway::payer::CallKey;
+use svc_core::state::edge::McpTools;
+use svc_core::state::gate::{Account, Code, Request as ActionRequest, Status, Verb};
+use svc_core::state::people::Credential;
+use svc_core::value::canonical::canonical;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::HoldId;
+use svc_core::value::text::SessionId;
+
+use self::run::Run;
+use self::waiting::Waiting;
+use super::{answered, faulty};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::headers::single;
+use crate::ops::GateService;
+use crate::ops::gate::Known;
+use crate::tool_server::{Definition, Definitions, ToolServers, Trouble};
+use crate::upstream::Upstreams;
+use crate::wire::mcp::{self, Asked, Message, Request, ToolCall};
+use crate::wire::{action_request, parse};
+
+const SESSION: &str = "x-svc-client-session";
+/// Bytes of arguments that the gate is shown as they are.
+const INPUT_BYTES_MAX: usize = 64 * 1024;
+/// What a client is told of a server that it reaches through this one.
+const INSTRUCTIONS: &str = "Every call of a tool here is asked about first. Where it is refused, read why and do not try to get around it; where a person has to approve it, show them the link and call the tool again with the same arguments once they have.";
+
+/// What calls through this server need.
+#[derive(Debug)]
+pub(crate) struct Proxied {
+    pub(crate) servers: ToolServers,
+    waiting: Waiting,
+}
+
+impl Proxied {
+    /// Calls that go out as `upstreams` does.
+    #[must_use]
+    pub(crate) fn new(upstreams: Upstreams) -> Arc<Self> {
+        Arc::new(Self { servers: ToolServers::new(upstreams), waiting: Waiting::default() })
+    }
+}
+
+/// Answers a message to a server behind this one.
+///
+/// # Errors
+/// As the route declares.
+pub(super) async fn answer(service: &GateService, known: Known, call: Call) -> Result<Answer, Refusal> {
+    let binding = service.gate.binding(&known.digest).map_err(crate::ops::refusal)?;
+    let key = CallKey { row: Credential::id_of(&known.digest), binding: binding.ok_or_else(Refusal::invalid_api_key)? };
+    let reached = service.read(|scope| reach(scope, &key, call.param("server")))?;
+    let docs = format!("{}/docs/errors", service.base_url);
+    let json = parse(&call.body)?;
+    let request = match mcp::read(&call.headers, json) {
+        Ok(Message::Silent) => return Ok(Answer::json(Vec::new()).with_status(StatusCode::ACCEPTED)),
+        Ok(Message::Request(request)) => request,
+        Err((id, fault)) => return faulty(&id, &fault, &call, &docs),
+    };
+    let Request { id, era, asked } = request;
+    let place = Place { service, known, key, reached: Arc::new(reached), docs: &docs, call: &call };
+    let result = match asked {
+        Asked::Initialize(version) => Ok(mcp::initialized(&version, INSTRUCTIONS)),
+        Asked::Discover => Ok(mcp::discovered(INSTRUCTIONS)),
+        Asked::Ping => Ok(json!({})),
+        Asked::List(from) => match place.open().await {
+            Ok(open) => {
+                let shown = open.shown();
+                mcp::listed(shown.iter().map(|it| it.value.clone()), shown.len(), from, era)
+            }
+            Err(trouble) => return Err(place.unreachable(&trouble)),
+        },
+        Asked::Call(asked) => match place.called(&id, era, asked).await? {
+            Called::Answer(answer) => return Ok(answer),
+            Called::Refused(result) => Ok(result),
+            Called::Unknown(fault) => Err(fault),
+        },
+    };
+    match result {
+        Ok(result) => answered(&mcp::answered(&id, era, result)),
+        Err(fault) => faulty(&id, &fault, &call, &docs),
+    }
+}
+
+/// What came of a call.
+enum Called {
+    /// The answer to the message.
+    Answer(Answer),
+    /// A result that says why not.
+    Refused(Value),
+    /// The message is wrong.
+    Unknown(mcp::Fault),
+}
+
+/// Whether a call may go on.
+enum May {
+    Go(svc_core::answer::Decided),
+    Not(Value),
+}
+
+/// The tools of a server and what a person accepted of them.
+struct Open {
+    definitions: Arc<Definitions>,
+    known: Arc<McpTools>,
+    reached: Arc<Reached>,
+}
+
+impl Open {
+    /// The tools that agents see: shown by the server's lists, and as they were accepted.
+    fn shown(&self) -> Vec<&Arc<Definition>> {
+        let is_open = |it: &&Arc<Definition>| {
+            self.reached.server.tools.shows(&it.name) && self.known.tools.get(&it.name).is_some_and(|it| it.is_open())
+        };
+        self.definitions.iter().filter(is_open).collect()
+    }
+}
+
+struct Place<'a> {
+    service: &'a GateService,
+    known: Known,
+    key: CallKey,
+    reached: Arc<Reached>,
+    docs: &'a str,
+    call: &'a Call,
+}
+
+impl Place<'_> {
+    /// The server's tools as it tells of them now; what it tells otherwise than before is noted first.
+    async fn open(&self) -> Result<Open, Trouble> {
+        let Self { service, reached, .. } = self;
+        let listed = service.proxied.servers.list(&service.gate, reached).await;
+        let known = match (&listed, &reached.tools) {
+            (Ok(definitions), Some(known)) if known.reached && tells(known, definitions) => Arc::clone(known),
+            (Err(_), Some(known)) if !known.reached => Arc::clone(known),
+            _ => {
+                let (workspace, server) = (self.key.binding.workspace, reached.server.id);
+                let found = listed.as_ref().ok().map(|it| it.texts());
+                let noted = service.run(NoteTools { workspace, server, found, accepted_by: None }).await;
+                noted.ok().and_then(|it| it.tools).ok_or(Trouble::Unusable)?
+            }
+        };
+        Ok(Open { definitions: listed?, known, reached: Arc::clone(reached) })
+    }
+
+    fn unreachable(&self, trouble: &Trouble) -> Refusal {
+        let name = &self.reached.server.name;
+        Refusal::tool_server(
+            Kind::UpstreamFailure,
+            format!("the MCP server `{name}` gave no answer: {}", trouble.clause()),
+        )
+    }
+
+    /// Asks about a call and makes it.
+    async fn called(&self, id: &Value, era: mcp::Era, asked: ToolCall) -> Result<Called, Refusal> {
+        let session = self.session()?;
+        let open = match self.open().await {
+            Ok(open) => open,
+            Err(trouble) => return Ok(Called::Refused(mcp::refused(&self.unreachable(&trouble), self.docs))),
+        };
+        let tool = open.definitions.get(&asked.name).filter(|it| open.reached.server.tools.shows(&it.name));
+        let Some(tool) = tool else { return Ok(Called::Unknown(mcp::unknown_tool(&asked.name))) };
+        if !open.known.tools.get(&tool.name).is_some_and(|it| it.is_open()) {
+            let why = format!("the tool `{}` is not as a person accepted it, and waits until one does", tool.name);
+            let held = Refusal::tool_server(Kind::NotAllowed, why);
+            return Ok(Called::Refused(mcp::refused(&held, self.docs)));
+        }
+        // Before it is asked about, so that a freeze that comes right after finds it.
+        let seat = self.service.running.enter(self.key.binding.workspace, self.key.agent());
+        let decided = match self.may(&session, &asked).await? {
+            May::Go(decided) => decided,
+            May::Not(result) => return Ok(Called::Refused(result)),
+        };
+        let run = Run {
+            gate: self.service.gate.clone(),
+            upstreams: self.service.upstreams.clone(),
+            proxied: Arc::clone(&self.service.proxied),
+            key: self.key.clone(),
+            reached: Arc::clone(&self.reached),
+            tool: Arc::clone(tool),
+            asked,
+            session,
+            action: decided.id(),
+            seat,
+            id: id.clone(),
+            era,
+            docs: self.docs.into(),
+            takes_events: takes_events(&self.call.headers),
+        };
+        run.answer().await.map(Called::Answer)
+    }
+
+    /// Whether the call may go on, by the gate: as an action of its own, or as the one that a person has approved for it.
+    async fn may(&self, session: &SessionId, asked: &ToolCall) -> Result<May, Refusal> {
+        let Self { service, known, .. } = self;
+        let same = self.same(session, asked);
+        let now = service.gate.now();
+        let before = match service.proxied.waiting.take(&same, now) {
+            Some(action) => Some(service.action(known, action)?),
+            None => None,
+        };
+        let is_over = |it: &svc_core::answer::Decided| it.status() == Status::Expired || it.verb() == Verb::Allow;
+        let decided = match before {
+            Some(decided) if decided.status() == Status::Allowed || !is_over(&decided) => decided,
+            _ => service.decide(known, self.request(session, asked)?).await?,
+        };
+        if (decided.verb(), decided.status()) == (Verb::Allow, Status::Allowed) {
+            return Ok(May::Go(decided));
+        }
+        if decided.verb() == Verb::Ask {
+            service.proxied.waiting.put(same, decided.id(), now);
+        }
+        if decided.reasons().iter().any(|it| it.code == Code::AgentFrozen) {
+            let stopped = service.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()).map(drop));
+            return Err(stopped.err().unwrap_or_else(|| Refusal::agent_stopped(known.caller.agent, None::<HoldId>)));
+        }
+        Ok(May::Not(refused(&decided, &self.service.base_url)?))
+    }
+
+    /// What makes two calls the same one.
+    fn same(&self, session: &SessionId, asked: &ToolCall) -> Digest {
+        let (agent, server) = (self.known.caller.agent.to_string(), self.reached.server.id.to_string());
+        let arguments = canonical(&asked.arguments);
+        let parts = [&*agent, session.as_str(), &*server, &*asked.name, &*arguments];
+        Digest::of(parts.map(|it| format!("{}:{it}", it.len())).concat())
+    }
+
+    /// The action that the gate is asked about.
+    fn request(&self, session: &SessionId, asked: &ToolCall) -> Result<ActionRequest, Refusal> {
+        let server = &self.reached.server.name;
+        let input = canonical(&asked.arguments);
+        let shown = if input.len() <= INPUT_BYTES_MAX && !asked.arguments.has_unsafe_number() {
+            format!("\"input\":{input}")
+        } else {
+            format!("\"inputBytes\":{},\"inputDigest\":\"sha256:{}\"", input.len(), Digest::of(input.as_bytes()))
+        };
+        let text = |it: &str| json!(it).to_string();
+        let body = format!(
+            "{{\"type\":\"mcp.call\",\"summary\":{},\"tool\":{{\"name\":{},\"server\":{},{shown}}},\"session\":{{\"id\":{}}}}}",
+            text(&format!("Call {} of the MCP server {server}", asked.name)),
+            text(&asked.name),
+            text(server.as_str()),
+            text(session.as_str()),
+        );
+        let request = action_request::read(&HeaderMap::new(), body.as_bytes())?;
+        // MCP has no place for an agent's own account: this server gives its own, which is what it has seen.
+        Ok(ActionRequest { account: Account::Gate, ..request })
+    }
+
+    /// The session of the call: as the client names it, else its connection or its key.
+    fn session(&self) -> Result<SessionId, Refusal> {
+        let binding = &self.key.binding;
+        let sent = single(&self.call.headers, &HeaderName::from_static(SESSION))?;
+        let (text, field) = match (sent, binding.connection) {
+            (Some(it), _) => (it.to_str().unwrap_or_default().trim().to_owned(), SESSION),
+            (None, Some(connection)) => (connection.to_string(), "authorization"),
+            (None, None) => (binding.key.to_string(), "authorization"),
+        };
+        SessionId::parse(&text).map_err(|why| Refusal::invalid_field(field, why.to_string()))
+    }
+}
+
+/// Whether a client takes a stream of events.
+fn takes_events(headers: &HeaderMap) -> bool {
+    let accept = headers.get_all(http::header::ACCEPT).iter().filter_map(|it| it.to_str().ok());
+    let kinds = accept.flat_map(|it| it.split(',')).filter_map(|it| it.split(';').next()).map(str::trim);
+    kinds.into_iter().any(|it| it.eq_ignore_ascii_case("text/event-stream") || it == "*/*")
+}
+
+/// Whether a server tells what it told before.
+fn tells(known: &McpTools, now: &Definitions) -> bool {
+    let seen = known.tools.iter().filter_map(|(name, it)| it.seen.as_ref().map(|text| (name, text)));
+    seen.eq(now.iter().map(|it| (&it.name, &it.text)))
+}
+
+/// A decision that is no allow, as a result: why, and what to do.
+fn refused(decided: &svc_core::answer::Decided, base_url: &str) -> Result<Value, Refusal> {
+    let whole: Value =
+        serde_json::from_slice(&crate::wire::decision::write(decided)?).map_err(|_| Refusal::internal())?;
+    let reasons = whole.get("reasons").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let why: Vec<&str> = reasons.iter().filter_map(|it| it.get("message").and_then(Value::as_str)).collect();
+    let why = if why.is_empty() { "no reason was given".to_owned() } else { why.join("; ") };
+    let (said, fix) = match decided.url() {
+        Some(url) if decided.verb() == Verb::Ask => (
+            format!("approval_required: a person has to approve this call: {why}\nlink: {url}"),
+            "Show the person the link; once they have approved it, call the tool again with the same arguments.",
+        ),
+        _ => (
+            format!("denied: {why}"),
+            "Do not call the tool like this again. Tell the person why; whoever manages this agent can change the rules.",
+        ),
+    };
+    let text = format!("{said}\naction: {}\nfix: {fix}\ndocs: {base_url}/docs", decided.id());
+    Ok(json!({
+        "content": [{ "type": "text", "text": text }],
+        "isError": true,
+        "_meta": { "svc/decision": whole },
+    }))
+}

@@ -1,0 +1,102 @@
+//! A call whose server answers in a stream: what it tells on the way goes on as it comes, its result once it is noted.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+use serde_json::value::RawValue;
+use svc_core::refusal::Refusal;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::run::Run;
+use crate::answer::{Answer, error_body};
+use crate::pieces;
+use crate::routes::Shape;
+use crate::tool_server::{Events, Heard, Trouble};
+
+/// Events that wait for a slow client.
+const AHEAD: usize = 16;
+/// How often a client hears that the call still runs.
+const PULSE: Duration = Duration::from_secs(15);
+/// Keeps proxies from gathering what is to be told at once.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// The last word of a stream; nothing for what comes before it.
+pub(super) fn last(heard: Result<Heard, Trouble>) -> Option<Result<Box<RawValue>, Trouble>> {
+    match heard {
+        Ok(Heard::Note(_)) => None,
+        Ok(Heard::Result(result)) => Some(Ok(result)),
+        Ok(Heard::Error(error)) => Some(Err(Trouble::Rpc(error))),
+        Err(trouble) => Some(Err(trouble)),
+    }
+}
+
+/// Hands a stream on.
+pub(super) fn answer(run: Run, events: Events) -> Answer {
+    let (to, from) = mpsc::channel(AHEAD);
+    let upstreams = run.upstreams.clone();
+    tokio::spawn(upstreams.outlive(carry(run, events, to)));
+    Answer::stream("text/event-stream", pieces::body(from))
+        .with_header(X_ACCEL_BUFFERING, HeaderValue::from_static("no"))
+}
+
+/// Carries a stream to its end, or to that of its client.
+async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
+    let switch = run.seat.switch();
+    loop {
+        let heard = tokio::select! {
+            biased;
+            () = switch.cut_off() => {
+                let _ = to.send(event(&refused(&run, &run.stopped()))).await;
+                return;
+            }
+            // The client calls it off: with the connection the server hears of it.
+            () = to.closed() => return,
+            heard = timeout(PULSE, events.next()) => heard,
+        };
+        let Ok(heard) = heard else {
+            let _ = to.send(Bytes::from_static(b": still running\n\n")).await;
+            continue;
+        };
+        if let Ok(Heard::Note(note)) = &heard {
+            let _ = to.send(event(note.get().as_bytes())).await;
+        } else if let Some(last) = last(heard) {
+            let text = run.over(last).await.unwrap_or_else(|refusal| refused(&run, &refusal));
+            let _ = to.send(event(&text)).await;
+            return;
+        }
+    }
+}
+
+/// A refusal as the answer to the client's message.
+fn refused(run: &Run, refusal: &Refusal) -> Vec<u8> {
+    let body = error_body(refusal, Shape::Rpc, "", &run.docs);
+    let mut body: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    crate::wire::put(&mut body, "id", run.id.clone());
+    body.to_string().into_bytes()
+}
+
+/// A message as an event: each of its lines is one of data.
+fn event(text: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(text.len() + 32);
+    out.extend_from_slice(b"event: message\n");
+    for line in text.split(|it| matches!(it, b'\n' | b'\r')).filter(|it| !it.is_empty()) {
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(line);
+        out.push(b'\n');
+    }
+    out.push(b'\n');
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message of several lines is one event.
+    #[test]
+    fn a_message_is_one_event() {
+        assert_eq!(event(b"{\r\n \"a\": 1\n}"), "event: message\ndata: {\ndata:  \"a\": 1\ndata: }\n\n");
+    }
+}

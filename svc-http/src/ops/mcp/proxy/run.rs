@@ -1,0 +1,165 @@
+//! An allowed call on its way: made, its result noted, its action settled, its answer handed on.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::edge::proxied::{NoteResult, Reached};
+use svc_core::rules::gate::settle::Settle;
+use svc_core::rules::gateway::payer::CallKey;
+use svc_core::state::gate::OutcomeStatus;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::{ActionId, HoldId};
+use svc_core::value::text::SessionId;
+use svc_store::Gate;
+
+use super::{Proxied, relay};
+use crate::answer::Answer;
+use crate::ops::gateway::Seat;
+use crate::ops::{log, refusal};
+use crate::tool_server::{Answered, Calling, Definition, Trouble};
+use crate::upstream::Upstreams;
+use crate::wire::mcp::{self, Era, ToolCall};
+
+/// A call and all that making it takes: it may outlive the request that brought it.
+pub(super) struct Run {
+    pub(super) gate: Gate,
+    pub(super) upstreams: Upstreams,
+    pub(super) proxied: Arc<Proxied>,
+    pub(super) key: CallKey,
+    pub(super) reached: Arc<Reached>,
+    pub(super) tool: Arc<Definition>,
+    pub(super) asked: ToolCall,
+    pub(super) session: SessionId,
+    pub(super) action: ActionId,
+    pub(super) seat: Seat,
+    pub(super) id: Value,
+    pub(super) era: Era,
+    pub(super) docs: Box<str>,
+    pub(super) takes_events: bool,
+}
+
+/// What of a result matters here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Shape {
+    #[serde(default)]
+    content: Option<Vec<IgnoredAny>>,
+    #[serde(default)]
+    is_error: Option<bool>,
+    #[serde(default)]
+    result_type: Option<String>,
+}
+
+impl Run {
+    /// Makes the call. A result is waited for and noted even if the client goes away; a stream ends with its client, which is
+    /// how a client calls it off.
+    pub(super) async fn answer(self) -> Result<Answer, Refusal> {
+        let upstreams = self.upstreams.clone();
+        upstreams.outlive(self.make()).await
+    }
+
+    async fn make(self) -> Result<Answer, Refusal> {
+        let switch = self.seat.switch();
+        let calling = Calling {
+            agent: self.reached.caller.agent,
+            session: self.session.as_str(),
+            tool: &self.tool,
+            arguments: &self.asked.arguments,
+            progress: self.asked.progress.as_ref(),
+        };
+        let made = tokio::select! {
+            biased;
+            () = switch.cut_off() => return Err(self.stopped()),
+            made = self.proxied.servers.call(&self.gate, &self.reached, &calling) => made,
+        };
+        match made {
+            Ok(Answered::Stream(events)) if self.takes_events => Ok(relay::answer(self, *events)),
+            Ok(Answered::Stream(mut events)) => {
+                let heard = loop {
+                    let heard = tokio::select! {
+                        biased;
+                        () = switch.cut_off() => return Err(self.stopped()),
+                        heard = events.next() => heard,
+                    };
+                    if let Some(last) = relay::last(heard) {
+                        break last;
+                    }
+                };
+                self.over(heard).await.map(Answer::json)
+            }
+            Ok(Answered::Result(result)) => self.over(Ok(result)).await.map(Answer::json),
+            Err(trouble) => self.over(Err(trouble)).await.map(Answer::json),
+        }
+    }
+
+    /// What whoever was stopped while the call ran is told.
+    pub(super) fn stopped(&self) -> Refusal {
+        Refusal::agent_stopped(self.reached.caller.agent, None::<HoldId>)
+    }
+
+    /// Notes what came of the call, and gives the answer to the client's message.
+    pub(super) async fn over(&self, made: Result<Box<RawValue>, Trouble>) -> Result<Vec<u8>, Refusal> {
+        let (text, outcome) = match made {
+            Ok(result) => self.result(result.get()),
+            Err(trouble) => {
+                let outcome = (!trouble.may_have_run()).then_some(OutcomeStatus::Failed);
+                (self.troubled(&trouble), outcome)
+            }
+        };
+        let noted = self.gate.submit(NoteResult {
+            caller: self.key.clone(),
+            session: self.session.clone(),
+            tool: format!("mcp__{}__{}", self.reached.server.name, self.tool.name).into(),
+            digest: Digest::of(text.as_bytes()),
+        });
+        let settled = async {
+            // What may have run and nobody knows how lapses by itself, and counts as run.
+            let Some(status) = outcome else { return };
+            let settle = Settle { caller: self.reached.caller, action: self.action, status, amount: None };
+            if let Err(failure) = self.gate.submit(settle).await {
+                log(&failure);
+            }
+        };
+        let (noted, ()) = tokio::join!(noted, settled);
+        // What is not noted is not shown: from here on the agent could act on it unseen.
+        noted.map_err(refusal)?;
+        Ok(format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{text}}}", self.id).into_bytes())
+    }
+
+    /// A result as it is handed on, and what became of the action.
+    fn result(&self, text: &str) -> (String, Option<OutcomeStatus>) {
+        let shape = serde_json::from_str::<Shape>(text).ok();
+        let whole = |it: &Shape| it.content.is_some() && it.result_type.as_deref().is_none_or(|it| it == "complete");
+        let Some(shape) = shape.filter(whole) else {
+            return (self.troubled(&Trouble::NotMcp("its result is none of a tool")), None);
+        };
+        let outcome = if shape.is_error == Some(true) { OutcomeStatus::Failed } else { OutcomeStatus::Completed };
+        let text = match (self.era, shape.result_type.is_some(), text.strip_prefix('{')) {
+            (Era::Modern, false, Some(rest)) => format!("{{\"resultType\":\"complete\",{rest}"),
+            _ => text.to_owned(),
+        };
+        (text, Some(outcome))
+    }
+
+    /// The result of a call that the server did not answer as it should.
+    fn troubled(&self, trouble: &Trouble) -> String {
+        let name = &self.reached.server.name;
+        let (kind, said) = match trouble {
+            Trouble::Rpc(_) => (Kind::UpstreamRejected, format!("the MCP server `{name}` refused the call")),
+            _ if trouble.may_have_run() => {
+                (Kind::UpstreamFailure, format!("the MCP server `{name}` gave no result, though the tool may have run"))
+            }
+            _ => (Kind::UpstreamFailure, format!("the MCP server `{name}` gave no result, and the tool has not run")),
+        };
+        let refusal = Refusal::tool_server(kind, format!("{said}: {}", trouble.clause()));
+        let mut result = mcp::refused(&refusal, &self.docs);
+        if self.era == Era::Modern {
+            crate::wire::put(&mut result, "resultType", serde_json::json!("complete"));
+        }
+        result.to_string()
+    }
+}

@@ -1,0 +1,143 @@
+//! The MCP servers behind this one: made, changed and removed by people, who also accept what they tell of their tools.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use svc_core::refusal::Refusal;
+use svc_core::rules::edge::integrations::NewSecret;
+use svc_core::rules::edge::mcp_servers::{
+    Edit, EditMcpServers, McpServerView, NewCredential, Set, own_mcp_server, read_mcp_servers,
+};
+use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools};
+use svc_core::rules::edge::proxied::Reached;
+use svc_core::rules::gate::Caller as AgentCaller;
+use svc_core::rules::people::by::By;
+use svc_core::state::edge::{McpSecret, McpServers};
+use svc_core::store::Row as _;
+use svc_core::value::Id as _;
+use svc_core::value::id::{AgentId, KeyId, McpServerId, WorkspaceId};
+use svc_core::value::secret::Secret;
+
+use super::{Caller, GateService, refusal};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::routes::McpServersOp;
+use crate::upstream::Endpoint;
+use crate::wire::mcp_server::{self as wire, Shown};
+use crate::wire::page::Query;
+
+/// Characters of a credential that people see later.
+const HINT_CHARS: usize = 4;
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(
+    service: &GateService,
+    op: McpServersOp,
+    caller: &Caller,
+    call: &Call,
+) -> Result<Answer, Refusal> {
+    let (by, workspace) = caller.by()?;
+    let place = Place { service, by, workspace };
+    match op {
+        McpServersOp::List => place.list(call),
+        McpServersOp::Create => place.create(call).await.map(Answer::created),
+        McpServersOp::Get => {
+            let id = call.param_id::<McpServerId>("mcs")?;
+            shown(&service.read(|scope| own_mcp_server(scope, &place.by, workspace, id))?)
+        }
+        McpServersOp::Change => place.change(call).await,
+        McpServersOp::Remove => place.edit(Edit::Remove(call.param_id("mcs")?)).await.map(|_| Answer::empty()),
+        McpServersOp::Accept => {
+            let (server, accepted) = (call.param_id("mcs")?, wire::read_accepted(&call.body)?);
+            let by = place.by.clone();
+            let accept = AcceptTools { by, workspace, server, tools: accepted.tools, hash: accepted.hash };
+            shown(&service.run(accept).await?)
+        }
+    }
+}
+
+fn shown(view: &McpServerView) -> Result<Answer, Refusal> {
+    serde_json::to_vec(&wire::write(view)).map(Answer::json).map_err(|_| Refusal::internal())
+}
+
+/// Whose workspace it is about, and who asks.
+struct Place<'a> {
+    service: &'a GateService,
+    by: By,
+    workspace: WorkspaceId,
+}
+
+impl Place<'_> {
+    fn list(&self, call: &Call) -> Result<Answer, Refusal> {
+        let mut query = Query::of(&call.uri);
+        let page = query.page("mcp-servers");
+        query.finish()?;
+        let all = self.service.read(|scope| read_mcp_servers(scope, &self.by, self.workspace))?;
+        let after = page.after.map(|(order, _)| order);
+        let rest: Vec<_> = all.iter().filter(|it| after.is_none_or(|after| it.server.id.bits() < after)).collect();
+        let here = rest.get(..page.limit).unwrap_or(&rest);
+        let last = here.last().filter(|_| rest.len() > page.limit);
+        let next = last.map(|it| page.cursor(it.server.id.bits(), McpServers::key(self.workspace)));
+        let data: Vec<Value> = here.iter().map(|it| wire::write(it)).collect();
+        page.list(data, next).map(Answer::json)
+    }
+
+    async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
+        let set = self.settings(call, true)?;
+        let made = self.edit(Edit::Create(set)).await?;
+        let looked = self.look(&made, Some(self.by.clone())).await?;
+        shown(&looked)
+    }
+
+    async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
+        let id: McpServerId = call.param_id("mcs")?;
+        let set = self.settings(call, false)?;
+        let is_elsewhere = set.iter().any(|it| matches!(it, Set::Url(_) | Set::Credential(_)));
+        let changed = self.edit(Edit::Change(id, set)).await?;
+        if is_elsewhere { shown(&self.look(&changed, None).await?) } else { shown(&changed) }
+    }
+
+    async fn edit(&self, edit: Edit) -> Result<McpServerView, Refusal> {
+        self.service.run(EditMcpServers { by: self.by.clone(), workspace: self.workspace, edit }).await
+    }
+
+    /// Asks a server for its tools and notes what it tells. Whoever makes a server accepts what it begins with.
+    async fn look(&self, view: &McpServerView, accepted_by: Option<By>) -> Result<McpServerView, Refusal> {
+        let id = view.server.id;
+        let secret = self.service.read(|scope| scope.get::<McpSecret>(id))?;
+        // This server asks for itself: nobody's agent is meant.
+        let caller = AgentCaller { workspace: self.workspace, agent: AgentId::from_bits(0), key: KeyId::from_bits(0) };
+        let reached = Reached { server: view.server.clone(), tools: None, secret, caller };
+        let listed = self.service.proxied.servers.list_now(&self.service.gate, &reached).await;
+        if let Err(trouble) = &listed {
+            tracing::info!(server = %id, why = trouble.clause(), "an MCP server gave no list of its tools");
+        }
+        let found = listed.ok().map(|it| Arc::as_ref(&it).texts());
+        self.service.run(NoteTools { workspace: self.workspace, server: id, found, accepted_by }).await
+    }
+
+    /// What is set of a server, its credential sealed.
+    fn settings(&self, call: &Call, is_new: bool) -> Result<Vec<Set>, Refusal> {
+        let upstreams = &self.service.upstreams;
+        let sent = wire::read(&call.body, is_new, |url| Endpoint::new(upstreams, url, None).map(drop))?;
+        let mut set = sent.set;
+        let credential = match sent.credential {
+            None => return Ok(set),
+            Some(Shown::None) => NewCredential::None,
+            Some(Shown::Bearer(secret)) => NewCredential::Bearer(self.sealed(&secret)?),
+            Some(Shown::Header(name, secret)) => NewCredential::Header(name, self.sealed(&secret)?),
+        };
+        set.push(Set::Credential(credential));
+        Ok(set)
+    }
+
+    fn sealed(&self, secret: &Secret<String>) -> Result<NewSecret, Refusal> {
+        let text = secret.expose();
+        let sealed = self.service.gate.seal(&McpSecret::purpose(self.workspace), text.as_bytes()).map_err(refusal)?;
+        let hint = text.get(text.len().saturating_sub(HINT_CHARS)..).unwrap_or_default();
+        Ok(NewSecret { sealed: sealed.into(), hint: hint.into() })
+    }
+}

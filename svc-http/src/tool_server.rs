@@ -1,0 +1,264 @@
+//! Speaking to MCP servers as their client, in whichever era they speak (MCP 2025-11-25 and before; 2026-07-28).
+//!
+//! [`ToolServers`] is this server's one client of all of them. What it tells them of itself is the same for every agent: no
+//! capability of a client is offered, so none is asked for, and nothing of an agent's own request goes on but the name and the
+//! arguments of the tool and by what progress is to be told.
+//!
+//! **Invariant:** nothing is sent twice that could make a tool run twice.
+//! **Invariant:** a session with a server is one agent's, in one of its own sessions; none is shared.
+
+mod definition;
+mod events;
+mod known;
+mod message;
+mod trouble;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use svc_core::rules::edge::proxied::Reached;
+use svc_core::value::id::AgentId;
+use svc_core::value::json::Json;
+use svc_core::value::{Span, Timestamp};
+use svc_store::Gate;
+
+pub(crate) use self::definition::{Definition, Definitions};
+pub(crate) use self::events::Events;
+use self::known::{Known, KnownServers};
+pub(crate) use self::message::Heard;
+use self::message::{Era, Sent};
+pub(crate) use self::trouble::Trouble;
+use crate::upstream::{Times, Type, Upstreams};
+
+/// Bytes of one message that are read.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
+/// For how long a list of tools is believed.
+const LIST_LIFE: Span = Span::seconds(60);
+/// How long a server may take for anything but a call.
+const SHORT: Times =
+    Times { first_token: Duration::from_secs(10), idle: Duration::from_secs(10), total: Duration::from_secs(20) };
+/// Pages of a list of tools that are read.
+const PAGES_MAX: usize = 32;
+
+/// The client of MCP servers. Clones are the same client.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolServers {
+    upstreams: Upstreams,
+    known: Arc<KnownServers>,
+}
+
+/// A call of a tool as it goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct Calling<'a> {
+    /// Whose call it is, so that sessions stay apart.
+    pub(crate) agent: AgentId,
+    /// In which of the agent's sessions.
+    pub(crate) session: &'a str,
+    /// The tool.
+    pub(crate) tool: &'a Definition,
+    /// Its arguments.
+    pub(crate) arguments: &'a Json,
+    /// By what its progress is to be told.
+    pub(crate) progress: Option<&'a Json>,
+}
+
+/// What a call brought.
+pub(crate) enum Answered {
+    /// Its result.
+    Result(Box<RawValue>),
+    /// A stream in which the result will come.
+    Stream(Box<Events>),
+}
+
+impl ToolServers {
+    /// A client that calls as `upstreams` does.
+    #[must_use]
+    pub(crate) fn new(upstreams: Upstreams) -> Self {
+        Self { upstreams, known: Arc::default() }
+    }
+
+    /// The tools of a server as it tells of them now, or did within the last minute.
+    ///
+    /// # Errors
+    /// [`Trouble`]: it does not answer, or not as an MCP server.
+    pub(crate) async fn list(&self, gate: &Gate, reached: &Reached) -> Result<Arc<Definitions>, Trouble> {
+        let known = self.known.of(gate, &self.upstreams, reached)?;
+        if let Some(listed) = known.listed(gate.now(), LIST_LIFE) {
+            return Ok(listed);
+        }
+        // Of those who want the list at once, one asks for it.
+        let _turn = known.turn().await;
+        match known.listed(gate.now(), LIST_LIFE) {
+            Some(listed) => Ok(listed),
+            None => self.fetch(&known, gate.now()).await,
+        }
+    }
+
+    /// The same, asked anew whatever is known.
+    ///
+    /// # Errors
+    /// See [`list`](Self::list).
+    pub(crate) async fn list_now(&self, gate: &Gate, reached: &Reached) -> Result<Arc<Definitions>, Trouble> {
+        let known = self.known.of(gate, &self.upstreams, reached)?;
+        let _turn = known.turn().await;
+        self.fetch(&known, gate.now()).await
+    }
+
+    async fn fetch(&self, known: &Known, now: Timestamp) -> Result<Arc<Definitions>, Trouble> {
+        let mut definitions = Definitions::default();
+        let mut cursor: Option<String> = None;
+        for _ in 0..PAGES_MAX {
+            let params = cursor.map(|it| serde_json::json!({ "cursor": it })).unwrap_or_default();
+            let sent = Sent { method: "tools/list", params: &params.to_string(), name: None, more: &[] };
+            let answered = self.ask(known, OWN, &sent, SHORT).await?;
+            let page = whole(answered).await?;
+            cursor = definitions.take(page.get())?;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(known.keep(definitions, now))
+    }
+
+    /// Calls a tool. The server may have run it wherever [`Trouble::may_have_run`].
+    ///
+    /// # Errors
+    /// [`Trouble`]: it does not answer, or not as an MCP server, or with an error.
+    pub(crate) async fn call(&self, gate: &Gate, reached: &Reached, call: &Calling<'_>) -> Result<Answered, Trouble> {
+        let known = self.known.of(gate, &self.upstreams, reached)?;
+        let params = message::call_params(call);
+        let headers = call.tool.headers(call.arguments);
+        let more: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, value.as_str())).collect();
+        let sent = Sent { method: "tools/call", params: &params, name: Some(&call.tool.name), more: &more };
+        let total = self.upstreams.times().total;
+        let times = Times { first_token: total, idle: total, total };
+        let session = format!("{}/{}", call.agent, call.session);
+        self.ask(&known, &session, &sent, times).await
+    }
+
+    /// Asks in the era that the server speaks, and in a session where it wants one. A session that the server has ended is
+    /// begun anew, once: what was asked in it was not looked at.
+    async fn ask(&self, known: &Known, session: &str, sent: &Sent<'_>, times: Times) -> Result<Answered, Trouble> {
+        let mut again = true;
+        loop {
+            let era = self.era(known, session).await?;
+            let asked = self.exchange(known, &era, sent, times).await;
+            let ended = match (&asked, &era) {
+                (Err(Trouble::NoSession), Era::Legacy { session: Some(_), .. }) => true,
+                // Another release may run there by now, which speaks otherwise.
+                (Err(it), _) if it.is_of_another_era() => {
+                    known.forget_era();
+                    sent.method != "tools/call"
+                }
+                _ => false,
+            };
+            if !(ended && again) {
+                return asked;
+            }
+            again = false;
+            known.end_session(session);
+        }
+    }
+
+    /// How the server speaks, by asking it where that is not known; a session of its own where it has sessions.
+    async fn era(&self, known: &Known, session: &str) -> Result<Era, Trouble> {
+        if let Some(era) = known.era(session) {
+            return Ok(era);
+        }
+        let speaks_legacy = match known.is_modern() {
+            Some(is_modern) => !is_modern,
+            None => !self.discover(known).await?,
+        };
+        if !speaks_legacy {
+            known.speaks_modern();
+            return Ok(Era::Modern);
+        }
+        let era = self.initialize(known).await?;
+        known.begin_session(session, era.clone());
+        Ok(era)
+    }
+
+    /// Whether the server speaks without handshake.
+    async fn discover(&self, known: &Known) -> Result<bool, Trouble> {
+        let sent = Sent { method: "server/discover", params: "{}", name: None, more: &[] };
+        let answered = match self.exchange(known, &Era::Modern, &sent, SHORT).await {
+            Ok(answered) => whole(answered).await,
+            Err(trouble) => Err(trouble),
+        };
+        match answered {
+            Ok(result) => message::discovered(result.get()),
+            Err(Trouble::Rpc(error)) => error.speaks_legacy().ok_or(Trouble::Rpc(error)).map(|legacy| !legacy),
+            // One of the era before knows neither the method nor the header, and says so in its own way.
+            Err(Trouble::Status(_) | Trouble::NoSession | Trouble::NotMcp(_)) => Ok(false),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    async fn initialize(&self, known: &Known) -> Result<Era, Trouble> {
+        let first = Era::Legacy { version: None, session: None };
+        let params = message::initialize_params();
+        let sent = Sent { method: "initialize", params: &params, name: None, more: &[] };
+        let id = known.next_id();
+        let posted = self.post(known, &first, &sent, Some(id), SHORT).await?;
+        let session = posted.session.clone();
+        let result = whole(Events::first(posted, id).await?).await?;
+        let version = message::initialized(result.get())?;
+        let era = Era::Legacy { version: Some(version), session };
+        let noted = Sent { method: "notifications/initialized", params: "{}", name: None, more: &[] };
+        self.post(known, &era, &noted, None, SHORT).await?;
+        Ok(era)
+    }
+
+    async fn exchange(&self, known: &Known, era: &Era, sent: &Sent<'_>, times: Times) -> Result<Answered, Trouble> {
+        let id = known.next_id();
+        let posted = self.post(known, era, sent, Some(id), times).await?;
+        Events::first(posted, id).await
+    }
+
+    async fn post(
+        &self,
+        known: &Known,
+        era: &Era,
+        sent: &Sent<'_>,
+        id: Option<u64>,
+        times: Times,
+    ) -> Result<crate::upstream::Posted, Trouble> {
+        let body = message::body(era, sent, id);
+        let name = sent.name.map(message::header_text);
+        let headers = message::headers(era, sent, name.as_deref());
+        let posted = self.upstreams.post(known.endpoint(), &headers, body.as_bytes(), times).await;
+        let posted = posted.map_err(Trouble::Failed)?;
+        match posted.status {
+            200..=299 => Ok(posted),
+            401 | 403 => Err(Trouble::Credential),
+            404 if era.has_session() => Err(Trouble::NoSession),
+            status => {
+                if posted.kind == Type::Json
+                    && let Ok(text) = posted.read(MESSAGE_BYTES_MAX).await
+                    && let Some(Heard::Error(error)) = message::hear(&text, id.unwrap_or_default())
+                {
+                    return Err(Trouble::Rpc(error));
+                }
+                Err(Trouble::Status(status))
+            }
+        }
+    }
+}
+
+/// The session of what this server asks for itself.
+const OWN: &str = "";
+
+/// The result, where a stream is not handed on.
+async fn whole(answered: Answered) -> Result<Box<RawValue>, Trouble> {
+    match answered {
+        Answered::Result(result) => Ok(result),
+        Answered::Stream(mut events) => loop {
+            match events.next().await? {
+                Heard::Result(result) => return Ok(result),
+                Heard::Error(error) => return Err(Trouble::Rpc(error)),
+                Heard::Note(_) => {}
+            }
+        },
+    }
+}

@@ -1,0 +1,68 @@
+//! An answer of an MCP server: one message, or a stream of them whose last is the answer.
+
+use svc_core::dialect::sse;
+
+use super::message::{Heard, hear};
+use super::trouble::Trouble;
+use super::{Answered, MESSAGE_BYTES_MAX};
+use crate::upstream::{Posted, Type};
+
+/// A stream of messages, up to the answer to what was asked.
+pub(crate) struct Events {
+    posted: Posted,
+    events: sse::Events,
+    id: u64,
+    /// The answer, where it is what came first.
+    first: Option<Heard>,
+}
+
+impl Events {
+    /// The answer, or the stream it will come in: a stream that begins with the answer is none.
+    pub(super) async fn first(posted: Posted, id: u64) -> Result<Answered, Trouble> {
+        match posted.kind {
+            Type::Json => {
+                let text = posted.read(MESSAGE_BYTES_MAX).await.map_err(Trouble::Failed)?;
+                match hear(&text, id) {
+                    Some(Heard::Result(result)) => Ok(Answered::Result(result)),
+                    Some(Heard::Error(error)) => Err(Trouble::Rpc(error)),
+                    Some(Heard::Note(_)) | None => Err(Trouble::NotMcp("its answer is no answer to what was asked")),
+                }
+            }
+            Type::Events => {
+                let mut events = Self { posted, events: sse::Events::default(), id, first: None };
+                match events.next().await? {
+                    Heard::Result(result) => Ok(Answered::Result(result)),
+                    Heard::Error(error) => Err(Trouble::Rpc(error)),
+                    note @ Heard::Note(_) => {
+                        events.first = Some(note);
+                        Ok(Answered::Stream(Box::new(events)))
+                    }
+                }
+            }
+            Type::Other => Err(Trouble::NotMcp("its answer is neither JSON nor a stream of events")),
+        }
+    }
+
+    /// The next message that matters.
+    ///
+    /// # Errors
+    /// [`Trouble`]: the stream ends without the answer, or cannot be read.
+    pub(crate) async fn next(&mut self) -> Result<Heard, Trouble> {
+        if let Some(first) = self.first.take() {
+            return Ok(first);
+        }
+        loop {
+            loop {
+                let event = self.events.take_next().map_err(|_| Trouble::NotMcp("its stream cannot be read"))?;
+                let Some(event) = event else { break };
+                if let Some(heard) = event.data.and_then(|it| hear(&it, self.id)) {
+                    return Ok(heard);
+                }
+            }
+            match self.posted.next().await.map_err(Trouble::Failed)? {
+                Some(bytes) => self.events.push(&bytes),
+                None => return Err(Trouble::NotMcp("its stream ended without an answer")),
+            }
+        }
+    }
+}

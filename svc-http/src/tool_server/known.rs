@@ -1,0 +1,162 @@
+//! What is known of MCP servers between calls: how they are reached, how they speak, which sessions run, what they last told.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use svc_core::rules::edge::proxied::Reached;
+use svc_core::state::edge::{McpCredential, McpSecret};
+use svc_core::value::id::McpServerId;
+use svc_core::value::secret::Secret;
+use svc_core::value::text::UrlText;
+use svc_core::value::{Span, Timestamp};
+use svc_store::Gate;
+use tokio::time::Instant;
+
+use super::definition::Definitions;
+use super::message::Era;
+use super::trouble::Trouble;
+use crate::upstream::{Endpoint, Upstreams};
+
+/// Servers that are remembered; all are let go when there are more.
+const SERVERS_MAX: usize = 1_000;
+/// Sessions with one server that are remembered: the one unused for longest is let go when there are more.
+const SESSIONS_MAX: usize = 1_000;
+
+/// What is known of servers.
+#[derive(Debug, Default)]
+pub(super) struct KnownServers(Mutex<HashMap<McpServerId, Arc<Known>>>);
+
+/// What is known of one.
+#[derive(Debug)]
+pub(super) struct Known {
+    url: UrlText,
+    credential: McpCredential,
+    secret: Option<Arc<McpSecret>>,
+    endpoint: Endpoint,
+    next_id: AtomicU64,
+    turn: tokio::sync::Mutex<()>,
+    spoken: Mutex<Spoken>,
+    listed: Mutex<Option<(Timestamp, Arc<Definitions>)>>,
+}
+
+#[derive(Debug, Default)]
+struct Spoken {
+    is_modern: Option<bool>,
+    sessions: HashMap<Box<str>, (Era, Instant)>,
+}
+
+fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl KnownServers {
+    /// The server as it is reached now: one whose address or credential was changed is met anew.
+    pub(super) fn of(&self, gate: &Gate, upstreams: &Upstreams, reached: &Reached) -> Result<Arc<Known>, Trouble> {
+        let server = &reached.server;
+        let mut all = held(&self.0);
+        if let Some(known) = all
+            .get(&server.id)
+            .filter(|it| it.url == server.url && it.credential == server.credential && it.secret == reached.secret)
+        {
+            return Ok(Arc::clone(known));
+        }
+        let secret = match &reached.secret {
+            Some(sealed) => {
+                let opened = gate.open_sealed(&McpSecret::purpose(sealed.workspace), &sealed.sealed);
+                let opened = opened.map_err(|_| Trouble::Unusable)?;
+                std::str::from_utf8(opened.expose()).map_err(|_| Trouble::Unusable)?.to_owned()
+            }
+            None => String::new(),
+        };
+        let header = match &server.credential {
+            McpCredential::None => None,
+            McpCredential::Bearer { .. } => Some(("authorization", Secret::new(format!("Bearer {secret}")))),
+            McpCredential::Header { name, .. } => Some((&**name, Secret::new(secret))),
+        };
+        let header = header.as_ref().map(|(name, value)| (*name, value));
+        let endpoint = Endpoint::new(upstreams, server.url.as_str(), header).map_err(|_| Trouble::Unusable)?;
+        let known = Arc::new(Known {
+            url: server.url.clone(),
+            credential: server.credential.clone(),
+            secret: reached.secret.clone(),
+            endpoint,
+            next_id: AtomicU64::new(1),
+            turn: tokio::sync::Mutex::default(),
+            spoken: Mutex::default(),
+            listed: Mutex::default(),
+        });
+        if all.len() >= SERVERS_MAX {
+            all.clear();
+        }
+        all.insert(server.id, Arc::clone(&known));
+        Ok(known)
+    }
+}
+
+impl Known {
+    pub(super) const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// An id for the next request; none comes twice.
+    pub(super) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Waits until nobody else asks for the list.
+    pub(super) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.turn.lock().await
+    }
+
+    /// The list, where it is younger than `life` at `now`.
+    pub(super) fn listed(&self, now: Timestamp, life: Span) -> Option<Arc<Definitions>> {
+        let listed = held(&self.listed);
+        listed.as_ref().filter(|(at, _)| now.since(*at) < life).map(|(_, it)| Arc::clone(it))
+    }
+
+    /// Keeps the list.
+    pub(super) fn keep(&self, definitions: Definitions, now: Timestamp) -> Arc<Definitions> {
+        let definitions = Arc::new(definitions);
+        *held(&self.listed) = Some((now, Arc::clone(&definitions)));
+        definitions
+    }
+
+    /// How the server is spoken to in this session, where that is known.
+    pub(super) fn era(&self, session: &str) -> Option<Era> {
+        let mut spoken = held(&self.spoken);
+        if spoken.is_modern == Some(true) {
+            return Some(Era::Modern);
+        }
+        let (era, used) = spoken.sessions.get_mut(session)?;
+        *used = Instant::now();
+        Some(era.clone())
+    }
+
+    /// Whether the server speaks without handshake, where that is known.
+    pub(super) fn is_modern(&self) -> Option<bool> {
+        held(&self.spoken).is_modern
+    }
+
+    pub(super) fn speaks_modern(&self) {
+        held(&self.spoken).is_modern = Some(true);
+    }
+
+    pub(super) fn forget_era(&self) {
+        *held(&self.spoken) = Spoken::default();
+    }
+
+    pub(super) fn begin_session(&self, session: &str, era: Era) {
+        let mut spoken = held(&self.spoken);
+        spoken.is_modern = Some(false);
+        if spoken.sessions.len() >= SESSIONS_MAX {
+            let oldest = spoken.sessions.iter().min_by_key(|(_, (_, used))| *used).map(|(name, _)| name.clone());
+            oldest.map(|it| spoken.sessions.remove(&it));
+        }
+        spoken.sessions.insert(session.into(), (era, Instant::now()));
+    }
+
+    pub(super) fn end_session(&self, session: &str) {
+        held(&self.spoken).sessions.remove(session);
+    }
+}

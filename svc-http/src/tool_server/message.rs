@@ -1,0 +1,244 @@
+//! Messages to and from an MCP server, in both eras.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use svc_core::value::canonical::canonical;
+
+use super::Calling;
+use super::trouble::{RpcError, Trouble};
+use crate::wire::mcp::{LEGACY, META_CAPABILITIES, META_VERSION, MODERN};
+
+/// What an object begins with.
+pub(crate) const OBJECT: char = '{';
+const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+
+/// How a server is spoken to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Era {
+    /// After a handshake.
+    Legacy {
+        /// The version that was agreed on; none during the handshake.
+        version: Option<&'static str>,
+        /// The session that the server named.
+        session: Option<Box<str>>,
+    },
+    /// Every request for itself.
+    Modern,
+}
+
+impl Era {
+    pub(super) const fn has_session(&self) -> bool {
+        matches!(self, Self::Legacy { session: Some(_), .. })
+    }
+}
+
+/// What is sent.
+pub(super) struct Sent<'a> {
+    /// The method.
+    pub(super) method: &'static str,
+    /// Its parameters: a JSON object.
+    pub(super) params: &'a str,
+    /// What `mcp-name` says.
+    pub(super) name: Option<&'a str>,
+    /// Further headers.
+    pub(super) more: &'a [(&'a str, &'a str)],
+}
+
+/// A message of a server that matters.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// The result that was asked for.
+    Result(Box<RawValue>),
+    /// The error in its place.
+    Error(RpcError),
+    /// A notification, as it came.
+    Note(Box<RawValue>),
+}
+
+fn client() -> Value {
+    json!({ "name": "svc", "title": "svc", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// The body of a message; one without id is a notification.
+pub(super) fn body(era: &Era, sent: &Sent<'_>, id: Option<u64>) -> String {
+    let id = id.map(|it| format!("\"id\":{it},")).unwrap_or_default();
+    let params = match era {
+        Era::Legacy { .. } => sent.params.to_owned(),
+        Era::Modern => with_meta(sent.params),
+    };
+    format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":\"{}\",\"params\":{params}}}", sent.method)
+}
+
+/// The same parameters with what a request without handshake says of itself.
+fn with_meta(params: &str) -> String {
+    let mut params: serde_json::Map<String, Value> = serde_json::from_str(params).unwrap_or_default();
+    let meta = params.entry("_meta").or_insert_with(|| json!({}));
+    if let Some(meta) = meta.as_object_mut() {
+        meta.insert(META_VERSION.to_owned(), json!(MODERN));
+        meta.insert(META_CAPABILITIES.to_owned(), json!({}));
+        meta.insert(META_CLIENT.to_owned(), client());
+    }
+    Value::Object(params).to_string()
+}
+
+/// The headers of a message, beside those of every call.
+pub(super) fn headers<'a>(era: &'a Era, sent: &Sent<'a>, name: Option<&'a str>) -> Vec<(&'a str, &'a str)> {
+    let mut headers = Vec::new();
+    match era {
+        Era::Legacy { version, session } => {
+            headers.extend(version.map(|it| ("mcp-protocol-version", it)));
+            headers.extend(session.as_deref().map(|it| ("mcp-session-id", it)));
+        }
+        Era::Modern => {
+            headers.push(("mcp-protocol-version", MODERN));
+            headers.push(("mcp-method", sent.method));
+            headers.extend(name.map(|it| ("mcp-name", it)));
+            headers.extend(sent.more.iter().copied());
+        }
+    }
+    headers
+}
+
+/// A text as a header has it: as it is, or where it could not be, in base64 between marks.
+pub(super) fn header_text(text: &str) -> Cow<'_, str> {
+    let plain = text.bytes().all(|it| (0x20..0x7f).contains(&it)) && text.trim() == text;
+    if plain && !text.starts_with("=?base64?") {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("=?base64?{}?=", STANDARD.encode(text)))
+    }
+}
+
+/// The parameters of a call.
+pub(super) fn call_params(call: &Calling<'_>) -> String {
+    let name = json!(&*call.tool.name);
+    let arguments = canonical(call.arguments);
+    let progress = call.progress.map(|it| format!("\"_meta\":{{\"progressToken\":{}}},", canonical(it)));
+    format!("{{{}\"arguments\":{arguments},\"name\":{name}}}", progress.unwrap_or_default())
+}
+
+/// The parameters that a handshake begins with.
+pub(super) fn initialize_params() -> String {
+    json!({ "protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": client() }).to_string()
+}
+
+/// The version that a handshake agrees on.
+pub(super) fn initialized(result: &str) -> Result<&'static str, Trouble> {
+    let result: Value = serde_json::from_str(result).map_err(|_| Trouble::NotMcp("its handshake cannot be read"))?;
+    let version = result.get("protocolVersion").and_then(Value::as_str);
+    let known = LEGACY.into_iter().find(|it| Some(*it) == version);
+    known.ok_or(Trouble::NotMcp("it speaks no version of MCP that is known here"))
+}
+
+/// Whether a server that can be discovered speaks the era without handshake.
+pub(super) fn discovered(result: &str) -> Result<bool, Trouble> {
+    let result: Value = serde_json::from_str(result).map_err(|_| Trouble::NotMcp("its answer cannot be read"))?;
+    let versions: Vec<&str> = result
+        .get("supportedVersions")
+        .and_then(Value::as_array)
+        .map(|it| it.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    if versions.contains(&MODERN) {
+        Ok(true)
+    } else if versions.iter().any(|it| LEGACY.contains(it)) {
+        Ok(false)
+    } else {
+        Err(Trouble::NotMcp("it speaks no version of MCP that is known here"))
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// Reads a message of a server that was asked with this id; nothing where it is none that matters: an answer to something
+/// else, or a question, which a client that offers nothing is not to be asked.
+pub(super) fn hear(text: &[u8], id: u64) -> Option<Heard> {
+    let text = std::str::from_utf8(text).ok()?;
+    let envelope: Envelope<'_> = serde_json::from_str(text).ok()?;
+    if envelope.method.is_some() {
+        let is_note = envelope.id.is_none();
+        return is_note.then(|| RawValue::from_string(text.trim().to_owned()).ok().map(Heard::Note)).flatten();
+    }
+    let is_ours = envelope.id.is_some_and(|it| it.get() == id.to_string());
+    if let Some(error) = envelope.error {
+        // What cannot be read has no id.
+        let has_none = envelope.id.is_none_or(|it| it.get() == "null");
+        return (is_ours || has_none).then(|| Heard::Error(RpcError::of(error.get())));
+    }
+    let result = envelope.result.filter(|it| is_ours && it.get().starts_with(OBJECT))?;
+    Some(Heard::Result(result.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// Answers to what was asked, errors and notifications are heard; questions, others' answers and noise are not.
+    #[test]
+    fn what_matters_is_heard() {
+        let heard = |text: &str| match hear(text.as_bytes(), 7) {
+            Some(Heard::Result(it)) => format!("result {it}"),
+            Some(Heard::Error(it)) => format!("error {} {}", it.code, it.message),
+            Some(Heard::Note(it)) => format!("note {it}"),
+            None => "nothing".to_owned(),
+        };
+        for (text, expected) in [
+            (r#"{"jsonrpc":"2.0","id":7,"result":{ "a": 1.50 }}"#, r#"result { "a": 1.50 }"#),
+            (r#"{"jsonrpc":"2.0","id":8,"result":{}}"#, "nothing"),
+            (r#"{"jsonrpc":"2.0","id":7,"result":[]}"#, "nothing"),
+            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"a\nb"}}"#, "error -1 ab"),
+            (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-2}}"#, "error -2 no message"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}"#, "nothing"),
+            (r#"{"method":"notifications/progress"}"#, r#"note {"method":"notifications/progress"}"#),
+            ("[]", "nothing"),
+            ("", "nothing"),
+        ] {
+            assert_eq!(heard(text), expected, "{text}");
+        }
+    }
+
+    /// A request of the stateless era says what it is in its headers and its parameters; one before does neither.
+    #[test]
+    fn each_era_is_spoken_as_it_is() {
+        let sent = Sent { method: "tools/list", params: r#"{"cursor":"a"}"#, name: None, more: &[] };
+        let modern: Value = serde_json::from_str(&body(&Era::Modern, &sent, Some(1))).unwrap();
+        assert_eq!(modern["params"]["cursor"], "a");
+        assert_eq!(modern["params"]["_meta"][META_VERSION], MODERN);
+        assert_eq!(modern["params"]["_meta"][META_CAPABILITIES], json!({}));
+        assert_eq!(
+            headers(&Era::Modern, &sent, None),
+            [("mcp-protocol-version", MODERN), ("mcp-method", "tools/list")]
+        );
+        let era = Era::Legacy { version: Some(LEGACY[0]), session: Some("s".into()) };
+        assert_eq!(
+            body(&era, &sent, None),
+            r#"{"jsonrpc":"2.0","method":"tools/list","params":{"cursor":"a"}}"#,
+            "a notification has no id"
+        );
+        assert_eq!(headers(&era, &sent, None), [("mcp-protocol-version", LEGACY[0]), ("mcp-session-id", "s")]);
+    }
+
+    /// What no header can hold goes in base64, and what looks like that too.
+    #[test]
+    fn a_header_holds_any_text() {
+        assert_eq!(header_text("read.one-2"), "read.one-2");
+        assert_eq!(header_text("é"), "=?base64?w6k=?=");
+        assert_eq!(header_text(" a"), "=?base64?IGE=?=");
+        assert!(header_text("=?base64?YQ==?=").starts_with("=?base64?PT9"));
+    }
+}

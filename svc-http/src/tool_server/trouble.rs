@@ -1,0 +1,96 @@
+//! Why an MCP server gave no result.
+
+use serde_json::Value;
+
+use crate::upstream::Failed;
+
+/// Characters of what a server says that are told.
+const SAID_CHARS_MAX: usize = 500;
+/// A version that the server does not speak (MCP 2026-07-28).
+const UNSUPPORTED_VERSION: i64 = -32_022;
+/// What a server has to do with the headers of a request (MCP 2026-07-28).
+const MODERN_CODES: std::ops::RangeInclusive<i64> = -32_022..=-32_020;
+
+/// Why an MCP server gave no result.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Trouble {
+    /// There was no answer.
+    Failed(Failed),
+    /// It does not take the credential that it is shown.
+    Credential,
+    /// It knows nothing of the session.
+    NoSession,
+    /// It answered with this status and no message.
+    Status(u16),
+    /// What it answered is no message of MCP: one clause.
+    NotMcp(&'static str),
+    /// It answered with an error.
+    Rpc(RpcError),
+    /// What it is shown cannot be opened, or its address may not be called.
+    Unusable,
+}
+
+/// An error of JSON-RPC.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RpcError {
+    /// The code.
+    pub(crate) code: i64,
+    /// What is said of it, shortened.
+    pub(crate) message: String,
+    /// What is told beside.
+    pub(crate) data: Value,
+}
+
+impl RpcError {
+    /// Reads the `error` of a message.
+    pub(super) fn of(text: &str) -> Self {
+        let error: Value = serde_json::from_str(text).unwrap_or_default();
+        let message = error.get("message").and_then(Value::as_str).unwrap_or("no message");
+        let message = message.chars().filter(|it| !it.is_control()).take(SAID_CHARS_MAX).collect();
+        let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
+        Self { code, message, data: error.get("data").cloned().unwrap_or_default() }
+    }
+
+    /// Whether the server speaks an era before; nothing where it speaks another one altogether.
+    pub(super) fn speaks_legacy(&self) -> Option<bool> {
+        if self.code != UNSUPPORTED_VERSION {
+            return Some(true);
+        }
+        let supported = self.data.get("supported").and_then(Value::as_array)?;
+        let known = |it: &Value| it.as_str().is_some_and(|it| crate::wire::mcp::LEGACY.contains(&it));
+        supported.iter().any(known).then_some(true)
+    }
+}
+
+impl Trouble {
+    /// Whether the tool may have run all the same.
+    pub(crate) const fn may_have_run(&self) -> bool {
+        match self {
+            Self::Failed(failed) => failed.was_sent,
+            Self::NotMcp(_) => true,
+            Self::Rpc(_) | Self::Credential | Self::NoSession | Self::Status(_) | Self::Unusable => false,
+        }
+    }
+
+    /// Whether the server seems to speak in another way than it did.
+    pub(super) fn is_of_another_era(&self) -> bool {
+        match self {
+            Self::Status(status) => matches!(status, 400 | 404 | 405),
+            Self::Rpc(error) => MODERN_CODES.contains(&error.code) || matches!(error.code, -32_601 | -32_600),
+            _ => false,
+        }
+    }
+
+    /// One clause for people, without secrets.
+    pub(crate) fn clause(&self) -> String {
+        match self {
+            Self::Failed(failed) => failed.error(),
+            Self::Credential => "it does not take the credential that it is shown".to_owned(),
+            Self::NoSession => "it knows nothing of the session".to_owned(),
+            Self::Status(status) => format!("the answer is {status}"),
+            Self::NotMcp(clause) => (*clause).to_owned(),
+            Self::Rpc(error) => format!("it answered with the error {}: {}", error.code, error.message),
+            Self::Unusable => "its address or its credential cannot be used".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! MCP servers behind this one (CONTRACT part 2, "Integrations, connections, MCP servers"). Their credentials come in and never
+//! go out.
+
+use serde_json::{Map, Value, json};
+use svc_core::refusal::{FieldError, Refusal};
+use svc_core::rules::edge::mcp_servers::{McpServerView, Set};
+use svc_core::state::edge::{MCP_TOOLS_MAX, McpCredential, McpState, McpTool, TOOL_GLOBS_MAX, ToolFilter};
+use svc_core::value::Invalid;
+use svc_core::value::digest::Digest;
+use svc_core::value::json::Json;
+use svc_core::value::secret::Secret;
+use svc_core::value::text::{ServerName, UrlText};
+
+use super::{Fields, list_of, parse, text, truth};
+use crate::difference::difference;
+use crate::upstream::is_own_header;
+
+/// Characters of a credential.
+const SECRET_MAX: usize = 4_096;
+
+/// What is set of a server, and what it is shown where that was sent.
+#[derive(Debug)]
+pub struct Sent {
+    /// All but the credential.
+    pub set: Vec<Set>,
+    /// The credential.
+    pub credential: Option<Shown>,
+}
+
+/// What a server is shown.
+#[derive(Debug)]
+pub enum Shown {
+    /// Nothing.
+    None,
+    /// A bearer token.
+    Bearer(Secret<String>),
+    /// A text in this header.
+    Header(Box<str>, Secret<String>),
+}
+
+/// Tools that a person accepts, and the hash of what they have looked at.
+#[derive(Debug)]
+pub struct Accepted {
+    /// Their names.
+    pub tools: Vec<Box<str>>,
+    /// `toolsHash`.
+    pub hash: Digest,
+}
+
+/// Reads a server that is to be made (`is_new`) or changed. `judge` is the outbound guard.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), Invalid>) -> Result<Sent, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["name", "url", "credential", "tools", "enabled"]);
+    for name in ["name", "url"] {
+        if is_new && fields.raw(name).is_none() {
+            fields.note(FieldError::missing(name));
+        }
+    }
+    let mut set = Vec::new();
+    set.extend(fields.optional("name", |it| ServerName::parse(text(it)?)).map(Set::Name));
+    let url = fields.optional("url", |it| {
+        let url = UrlText::parse(text(it)?)?;
+        judge(url.as_str()).map(|()| url)
+    });
+    set.extend(url.map(Set::Url));
+    let credential =
+        if fields.is_null("credential") { Some(Shown::None) } else { fields.nested("credential", credential) };
+    if fields.is_null("tools") {
+        set.push(Set::Tools(ToolFilter::default()));
+    } else {
+        set.extend(fields.nested("tools", filter).map(Set::Tools));
+    }
+    set.extend(fields.optional("enabled", truth).map(Set::Enabled));
+    fields.finish(Some(Sent { set, credential }))
+}
+
+fn credential(fields: &mut Fields<'_>) -> Option<Shown> {
+    fields.only(&["type", "header", "secret"]);
+    let kind = fields.required("type", |it| match text(it)? {
+        known @ ("bearer" | "header" | "none") => Ok(known),
+        _ => Err(Invalid::new("must be `bearer`, `header` or `none`")),
+    });
+    match kind? {
+        "none" => {
+            for name in ["header", "secret"] {
+                if fields.raw(name).is_some() {
+                    fields.fault(name, Invalid::new("must not be there where the type is `none`"));
+                }
+            }
+            Some(Shown::None)
+        }
+        "bearer" => {
+            if fields.raw("header").is_some() {
+                fields.fault("header", Invalid::new("must not be there where the type is `bearer`"));
+            }
+            fields.required("secret", |it| secret(it, false)).map(Shown::Bearer)
+        }
+        _ => {
+            let header = fields.required("header", header);
+            let secret = fields.required("secret", |it| secret(it, true));
+            header.zip(secret).map(|(header, secret)| Shown::Header(header, secret))
+        }
+    }
+}
+
+fn header(value: &Json) -> Result<Box<str>, Invalid> {
+    let name = http::HeaderName::from_bytes(text(value)?.as_bytes())
+        .map_err(|_| Invalid::new("must be the name of a header"))?;
+    let is_ours = is_own_header(&name) || name.as_str().starts_with("mcp-") || name.as_str() == "user-agent";
+    if is_ours || name.as_str().len() > 100 {
+        return Err(Invalid::new("must be a header that a call does not set itself"));
+    }
+    Ok(name.as_str().into())
+}
+
+fn secret(value: &Json, spaced: bool) -> Result<Secret<String>, Invalid> {
+    let secret = text(value)?;
+    let sound = (1..=SECRET_MAX).contains(&secret.len())
+        && secret.trim() == secret
+        && secret.bytes().all(|it| it.is_ascii_graphic() || (spaced && it == b' '));
+    let why = || Invalid::new(format!("must be 1 to {SECRET_MAX} visible ASCII characters"));
+    sound.then(|| Secret::new(secret.to_owned())).ok_or_else(why)
+}
+
+fn filter(fields: &mut Fields<'_>) -> Option<ToolFilter> {
+    fields.only(&["allow", "deny"]);
+    let mut globs = |name: &str| {
+        let list = fields.optional(name, |it| list_of(it, 0, TOOL_GLOBS_MAX)).unwrap_or_default();
+        let mut read = Vec::with_capacity(list.len());
+        for (place, item) in list.iter().enumerate() {
+            match text(item).and_then(ToolFilter::glob) {
+                Ok(glob) => read.push(glob),
+                Err(why) => fields.fault(&format!("{name}.{place}"), why),
+            }
+        }
+        read
+    };
+    Some(ToolFilter { allow: globs("allow"), deny: globs("deny") })
+}
+
+/// Reads what a person accepts.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read_accepted(body: &[u8]) -> Result<Accepted, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    fields.only(&["tools", "toolsHash"]);
+    let list = fields.required("tools", |it| list_of(it, 1, MCP_TOOLS_MAX));
+    let mut tools: Vec<Box<str>> = Vec::new();
+    for (place, item) in list.unwrap_or_default().iter().enumerate() {
+        match text(item) {
+            Ok(name) => tools.push(name.into()),
+            Err(why) => fields.fault(&format!("tools.{place}"), why),
+        }
+    }
+    let hash = fields.required("toolsHash", |it| {
+        let digest = text(it)?.strip_prefix("sha256:").and_then(|hex| Digest::parse(hex).ok());
+        digest.ok_or_else(|| Invalid::new("must be `sha256:` and 64 hex digits"))
+    });
+    fields.finish(list.and(hash).map(|hash| Accepted { tools, hash }))
+}
+
+/// A server as it stands, with what waits for a person.
+#[must_use]
+pub fn write(view: &McpServerView) -> Value {
+    let McpServerView { server, tools } = view;
+    let state = tools.as_ref().map_or(McpState::Unreachable, |it| it.state(&server.tools));
+    let held: Vec<Value> =
+        tools.iter().flat_map(|it| it.held(&server.tools)).map(|(name, tool)| write_held(name, tool)).collect();
+    json!({
+        "id": server.id,
+        "name": server.name,
+        "url": server.url,
+        "credential": write_credential(&server.credential),
+        "tools": { "allow": server.tools.allow, "deny": server.tools.deny },
+        "enabled": server.enabled,
+        "state": state.as_str(),
+        "toolsHash": tools.as_ref().map(|it| format!("sha256:{}", it.hash())),
+        "held": held,
+        "createdAt": server.created_at.to_string(),
+        "createdBy": server.created_by.as_ref().map(ToString::to_string),
+    })
+}
+
+fn write_credential(credential: &McpCredential) -> Value {
+    let mut out = Map::new();
+    let mut put = |name: &str, value: &str| out.insert(name.to_owned(), json!(value));
+    match credential {
+        McpCredential::None => drop(put("type", "none")),
+        McpCredential::Bearer { hint, .. } => {
+            put("type", "bearer");
+            put("secretHint", hint);
+        }
+        McpCredential::Header { name, hint, .. } => {
+            put("type", "header");
+            put("header", name);
+            put("secretHint", hint);
+        }
+    }
+    Value::Object(out)
+}
+
+fn write_held(name: &str, tool: &McpTool) -> Value {
+    let value = |text: Option<&str>| text.and_then(|it| serde_json::from_str::<Value>(it).ok());
+    let (before, after) = (value(tool.accepted.as_deref()), value(tool.seen.as_deref()));
+    let lines = |it: &Option<Value>| it.as_ref().map(|it| format!("{it:#}")).unwrap_or_default();
+    json!({ "name": name, "before": before, "after": after, "diff": difference(&lines(&before), &lines(&after)) })
+}

@@ -1,0 +1,329 @@
+//! A stand-in of MCP servers: it speaks the era that a test tells it to, says which tools it has, and answers their calls.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::client::PATIENCE;
+
+/// How it speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaks {
+    /// Without handshake.
+    Modern,
+    /// With one, and with sessions where so.
+    Legacy {
+        /// Whether it has sessions.
+        sessions: bool,
+    },
+    /// No MCP.
+    Html,
+}
+
+/// How it answers a call of a tool.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// With this text as the tool's result.
+    Text(String),
+    /// With this result.
+    Result(Value),
+    /// With this JSON-RPC error.
+    Error(i64, String),
+    /// With a stream: these messages, then this text.
+    Stream(Vec<Value>, String),
+    /// With a stream whose first messages come and nothing more.
+    Stalled(Vec<Value>),
+    /// With this status and nothing.
+    Status(u16),
+    /// With what is no MCP.
+    Noise(&'static str, &'static str),
+    /// Not at all: the connection is closed once the call is read.
+    Closed,
+}
+
+/// A request that it heard.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    /// The request's head.
+    pub head: String,
+    /// Its message.
+    pub body: Value,
+}
+
+impl Heard {
+    /// A header's value.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|it| it.split_once(": "));
+        lines.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The method of its message.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        self.body["method"].as_str().unwrap_or_default()
+    }
+}
+
+/// A stand-in on a free port of loopback.
+#[derive(Debug)]
+pub struct ToolServer {
+    /// Where it listens.
+    pub address: SocketAddr,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    script: Mutex<Script>,
+    heard: Mutex<Vec<Heard>>,
+    cut: watch::Sender<usize>,
+}
+
+#[derive(Debug)]
+struct Script {
+    speaks: Speaks,
+    tools: Vec<Value>,
+    page: usize,
+    reply: Reply,
+    session: u32,
+}
+
+/// A tool of this name and description.
+#[must_use]
+pub fn tool(name: &str, description: &str) -> Value {
+    json!({
+        "name": name,
+        "description": description,
+        "inputSchema": { "type": "object", "properties": { "id": { "type": "string" } } },
+        "_meta": { "hidden": "not for a model" },
+    })
+}
+
+impl ToolServer {
+    /// One that speaks like this, with the tools `read_one` and `write_one`.
+    ///
+    /// # Panics
+    /// Where no port is free.
+    pub async fn start(speaks: Speaks) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let tools = vec![tool("write_one", "Writes one."), tool("read_one", "Reads one.")];
+        let script = Script { speaks, tools, page: 1, reply: Reply::Text("done".to_owned()), session: 0 };
+        let shared =
+            Arc::new(Shared { script: Mutex::new(script), heard: Mutex::default(), cut: watch::Sender::default() });
+        let task = tokio::spawn(listen(listener, Arc::clone(&shared)));
+        Self { address, shared, task }
+    }
+
+    /// Its address as an MCP server.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp?profile=test", self.address)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Script)) {
+        change(&mut self.shared.script.lock().expect("no panic"));
+    }
+
+    /// Has it speak otherwise from now on; it knows no session any more.
+    pub fn speak(&self, speaks: Speaks) {
+        self.change(|it| (it.speaks, it.session) = (speaks, it.session + 1));
+    }
+
+    /// Has it forget its sessions.
+    pub fn forget_sessions(&self) {
+        self.change(|it| it.session += 1);
+    }
+
+    /// Has it tell of these tools.
+    pub fn tell(&self, tools: Vec<Value>) {
+        self.change(|it| it.tools = tools);
+    }
+
+    /// Has it answer calls like this.
+    pub fn reply(&self, reply: Reply) {
+        self.change(|it| it.reply = reply);
+    }
+
+    /// What it has heard since it was asked last.
+    #[must_use]
+    pub fn heard(&self) -> Vec<Heard> {
+        std::mem::take(&mut *self.shared.heard.lock().expect("no panic"))
+    }
+
+    /// The calls of tools that it has heard since it was asked last.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Heard> {
+        self.heard().into_iter().filter(|it| it.method() == "tools/call").collect()
+    }
+
+    /// Waits until the other side has gone while an answer was stalled.
+    ///
+    /// # Panics
+    /// Where that does not come in time.
+    pub async fn until_cut(&self) {
+        let mut cut = self.shared.cut.subscribe();
+        timeout(PATIENCE, cut.wait_for(|it| *it > 0)).await.expect("in time").expect("the sender is there");
+    }
+}
+
+impl Drop for ToolServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move { serve(stream, &shared).await });
+    }
+}
+
+async fn serve(mut stream: TcpStream, shared: &Shared) {
+    let mut heard = Vec::new();
+    loop {
+        let Some(request) = read(&mut stream, &mut heard).await else { return };
+        shared.heard.lock().expect("no panic").push(request.clone());
+        match answer(&request, shared) {
+            Answer::Whole(text) => {
+                if stream.write_all(text.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+            Answer::Open(text) => {
+                let _ = stream.write_all(text.as_bytes()).await;
+                // Until the other side goes.
+                let _ = stream.read(&mut [0; 1]).await;
+                shared.cut.send_modify(|it| *it += 1);
+                return;
+            }
+            Answer::Closed => return,
+        }
+    }
+}
+
+/// One request; nothing at the end.
+async fn read(stream: &mut TcpStream, heard: &mut Vec<u8>) -> Option<Heard> {
+    let mut buffer = [0; 4_096];
+    loop {
+        if let Some(at) = heard.windows(4).position(|it| it == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&heard[..at]).into_owned();
+            let request = Heard { head, body: Value::Null };
+            let length: usize = request.header("content-length").and_then(|it| it.parse().ok()).unwrap_or_default();
+            if heard.len() >= at + 4 + length {
+                let body = serde_json::from_slice(&heard[at + 4..at + 4 + length]).unwrap_or_default();
+                heard.drain(..at + 4 + length);
+                return Some(Heard { body, ..request });
+            }
+        }
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => heard.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+enum Answer {
+    Whole(String),
+    Open(String),
+    Closed,
+}
+
+fn http(status: u16, more: &str, kind: &str, body: &str) -> Answer {
+    let length = body.len();
+    Answer::Whole(format!(
+        "HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\n{more}content-length: {length}\r\n\r\n{body}"
+    ))
+}
+
+fn rpc(request: &Heard, member: &str, value: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": request.body["id"], member: value })
+}
+
+fn result(request: &Heard, value: Value) -> Answer {
+    http(200, "", "application/json", &rpc(request, "result", value).to_string())
+}
+
+fn error(request: &Heard, status: u16, code: i64, message: &str) -> Answer {
+    let body = rpc(request, "error", json!({ "code": code, "message": message })).to_string();
+    http(status, "", "application/json", &body)
+}
+
+fn answer(request: &Heard, shared: &Shared) -> Answer {
+    let script = shared.script.lock().expect("no panic");
+    let session = format!("session-{}", script.session);
+    match (script.speaks, request.method()) {
+        (Speaks::Html, _) => return http(200, "", "text/html", "<html>"),
+        (Speaks::Modern, "server/discover") => {
+            return result(request, json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } }));
+        }
+        (Speaks::Modern, _) => {
+            let meta = &request.body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
+            let is_same = request.header("mcp-protocol-version") == Some("2026-07-28") && meta == "2026-07-28";
+            let named = request.body["params"]["name"].as_str();
+            if !is_same || request.header("mcp-method") != Some(request.method()) || request.header("mcp-name") != named
+            {
+                return error(request, 400, -32_020, "the headers differ");
+            }
+        }
+        (Speaks::Legacy { sessions }, "initialize") => {
+            let begun = json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
+                "serverInfo": { "name": "stand-in", "version": "1" } });
+            let more = if sessions { format!("mcp-session-id: {session}\r\n") } else { String::new() };
+            return http(200, &more, "application/json", &rpc(request, "result", begun).to_string());
+        }
+        (Speaks::Legacy { sessions: true }, _) => match request.header("mcp-session-id") {
+            None => return error(request, 400, -32_600, "no session"),
+            Some(known) if known != session => return error(request, 404, -32_001, "no such session"),
+            Some(_) => {}
+        },
+        (Speaks::Legacy { sessions: false }, _) => {}
+    }
+    match request.method() {
+        "notifications/initialized" => http(202, "", "text/plain", ""),
+        "tools/list" => {
+            let at: usize = request.body["params"]["cursor"].as_str().and_then(|it| it.parse().ok()).unwrap_or(0);
+            let mut page = json!({ "tools": script.tools.iter().skip(at).take(script.page).collect::<Vec<_>>() });
+            if at + script.page < script.tools.len() {
+                page["nextCursor"] = json!((at + script.page).to_string());
+            }
+            result(request, page)
+        }
+        "tools/call" => called(request, &script.reply),
+        method => error(request, 200, -32_601, &format!("no {method}")),
+    }
+}
+
+fn text_result(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+fn called(request: &Heard, reply: &Reply) -> Answer {
+    let events =
+        |messages: &[Value]| messages.iter().map(|it| format!(": a comment\n\ndata: {it}\n\n")).collect::<String>();
+    match reply {
+        Reply::Text(text) => result(request, text_result(text)),
+        Reply::Result(value) => result(request, value.clone()),
+        Reply::Error(code, message) => error(request, 200, *code, message),
+        Reply::Stream(messages, text) => {
+            let last = rpc(request, "result", text_result(text));
+            http(200, "", "text/event-stream", &format!("{}data: {last}\n\n", events(messages)))
+        }
+        Reply::Stalled(messages) => Answer::Open(format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{}",
+            events(messages)
+        )),
+        Reply::Status(status) => http(*status, "", "text/plain", ""),
+        Reply::Noise(kind, body) => http(200, "", kind, body),
+        Reply::Closed => Answer::Closed,
+    }
+}
