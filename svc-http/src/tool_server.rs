@@ -26,8 +26,8 @@ use svc_store::Gate;
 pub(crate) use self::definition::{Definition, Definitions};
 pub(crate) use self::events::Events;
 use self::known::{Known, KnownServers};
-pub(crate) use self::message::Heard;
 use self::message::{Era, Sent};
+pub(crate) use self::message::{Heard, arguments_as_sent};
 pub(crate) use self::trouble::Trouble;
 use crate::upstream::{Times, Type, Upstreams};
 
@@ -59,6 +59,8 @@ pub(crate) struct Calling<'a> {
     pub(crate) tool: &'a Definition,
     /// Its arguments.
     pub(crate) arguments: &'a Json,
+    /// The same as they were sent, which is how they go on.
+    pub(crate) sent: &'a RawValue,
     /// By what its progress is to be told.
     pub(crate) progress: Option<&'a Json>,
 }

@@ -383,7 +383,8 @@ async fn refusals_come_in_their_order() {
 fn the_gates_routes_have_rates() {
     for route in routes::all().filter(|it| it.limit == Limit::Gate || it.limit == Limit::Verify) {
         // An agent that asks by MCP has no second rate.
-        let own = route.path.starts_with("/v1/actions") || matches!(route.path, "/v1/verify" | "/mcp" | "/mcp/proxy/{server}");
+        let own = route.path.starts_with("/v1/actions")
+            || matches!(route.path, "/v1/verify" | "/mcp" | "/mcp/proxy/{server}");
         assert!(own, "{}", route.path);
     }
     for route in GATE {

@@ -525,6 +525,33 @@ async fn streams_are_passed_on() {
     desk.server.until_cut().await;
 }
 
+/// Arguments go on as they were sent, also those that the gate is shown by their digest: large ones, and numbers beyond what
+/// every reader reads alike.
+#[tokio::test]
+async fn arguments_go_on_as_they_were_sent() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    desk.server(json!({})).await;
+    let long = "x".repeat(70_000);
+    for (arguments, is_shown) in [
+        (json!({ "id": "1" }), true),
+        (json!({ "number": 9_007_199_254_740_993_u64 }), false),
+        (json!({ "id": long }), false),
+    ] {
+        let _ = desk.server.heard();
+        desk.site.shift(Span::millis(1));
+        assert_eq!(text(&desk.call("read_one", arguments.clone()).await), "done");
+        assert_eq!(desk.server.calls()[0].body["params"]["arguments"], arguments);
+        let asked = desk.actions().await[0]["tool"].clone();
+        assert_eq!(asked["inputDigest"].is_string(), !is_shown, "{asked}");
+        if !is_shown {
+            assert_eq!(asked["inputBytes"], arguments.to_string().len());
+        }
+    }
+    let none = message("tools/call", json!({ "name": "read_one", "arguments": null }));
+    desk.send(&none, &[]).await.ok();
+    assert_eq!(desk.server.calls().last().unwrap().body["params"]["arguments"], json!({}));
+}
+
 /// Everything that is wrong with a server is told at once, with its place; what it is shown is told nowhere again.
 #[tokio::test]
 async fn a_server_is_looked_at_before_it_is_kept() {

@@ -117,9 +117,32 @@ pub(super) fn header_text(text: &str) -> Cow<'_, str> {
 /// The parameters of a call.
 pub(super) fn call_params(call: &Calling<'_>) -> String {
     let name = json!(&*call.tool.name);
-    let arguments = canonical(call.arguments);
+    let arguments = call.sent.get();
     let progress = call.progress.map(|it| format!("\"_meta\":{{\"progressToken\":{}}},", canonical(it)));
     format!("{{{}\"arguments\":{arguments},\"name\":{name}}}", progress.unwrap_or_default())
+}
+
+#[derive(Deserialize)]
+struct SentCall<'a> {
+    #[serde(borrow)]
+    params: SentParams<'a>,
+}
+
+#[derive(Deserialize)]
+struct SentParams<'a> {
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+/// The arguments of a call as its client sent them: numbers are not read and written again on their way.
+pub(crate) fn arguments_as_sent(body: &[u8]) -> Box<RawValue> {
+    let call = serde_json::from_slice::<SentCall<'_>>(body).ok();
+    let sent = call.and_then(|it| it.params.arguments).filter(|it| it.get() != "null").map(ToOwned::to_owned);
+    sent.unwrap_or_else(|| json_object())
+}
+
+fn json_object() -> Box<RawValue> {
+    serde_json::value::to_raw_value(&json!({})).unwrap_or_default()
 }
 
 /// The parameters that a handshake begins with.

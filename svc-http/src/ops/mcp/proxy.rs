@@ -14,6 +14,7 @@ mod waiting;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, StatusCode};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::mcp_tools::NoteTools;
@@ -22,9 +23,9 @@ use svc_core::rules::gateway::payer::CallKey;
 use svc_core::state::edge::McpTools;
 use svc_core::state::gate::{Account, Code, Request as ActionRequest, Status, Verb};
 use svc_core::state::people::Credential;
-use svc_core::value::canonical::canonical;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::HoldId;
+use svc_core::value::json::{Json, Number};
 use svc_core::value::text::SessionId;
 
 use self::run::Run;
@@ -35,7 +36,7 @@ use crate::dispatch::Call;
 use crate::headers::single;
 use crate::ops::GateService;
 use crate::ops::gate::Known;
-use crate::tool_server::{Definition, Definitions, ToolServers, Trouble};
+use crate::tool_server::{Definition, Definitions, ToolServers, Trouble, arguments_as_sent};
 use crate::upstream::Upstreams;
 use crate::wire::mcp::{self, Asked, Message, Request, ToolCall};
 use crate::wire::{action_request, parse};
@@ -185,7 +186,8 @@ impl Place<'_> {
         }
         // Before it is asked about, so that a freeze that comes right after finds it.
         let seat = self.service.running.enter(self.key.binding.workspace, self.key.agent());
-        let decided = match self.may(&session, &asked).await? {
+        let sent = arguments_as_sent(&self.call.body);
+        let decided = match self.may(&session, &asked, &sent).await? {
             May::Go(decided) => decided,
             May::Not(result) => return Ok(Called::Refused(result)),
         };
@@ -197,6 +199,7 @@ impl Place<'_> {
             reached: Arc::clone(&self.reached),
             tool: Arc::clone(tool),
             asked,
+            sent,
             session,
             action: decided.id(),
             seat,
@@ -209,9 +212,9 @@ impl Place<'_> {
     }
 
     /// Whether the call may go on, by the gate: as an action of its own, or as the one that a person has approved for it.
-    async fn may(&self, session: &SessionId, asked: &ToolCall) -> Result<May, Refusal> {
+    async fn may(&self, session: &SessionId, asked: &ToolCall, sent: &RawValue) -> Result<May, Refusal> {
         let Self { service, known, .. } = self;
-        let same = self.same(session, asked);
+        let same = self.same(session, asked, sent);
         let now = service.gate.now();
         let before = match service.proxied.waiting.take(&same, now) {
             Some(action) => Some(service.action(known, action)?),
@@ -220,7 +223,7 @@ impl Place<'_> {
         let is_over = |it: &svc_core::answer::Decided| it.status() == Status::Expired || it.verb() == Verb::Allow;
         let decided = match before {
             Some(decided) if decided.status() == Status::Allowed || !is_over(&decided) => decided,
-            _ => service.decide(known, self.request(session, asked)?).await?,
+            _ => service.decide(known, self.request(session, asked, sent)?).await?,
         };
         if (decided.verb(), decided.status()) == (Verb::Allow, Status::Allowed) {
             return Ok(May::Go(decided));
@@ -236,32 +239,36 @@ impl Place<'_> {
     }
 
     /// What makes two calls the same one.
-    fn same(&self, session: &SessionId, asked: &ToolCall) -> Digest {
+    fn same(&self, session: &SessionId, asked: &ToolCall, sent: &RawValue) -> Digest {
         let (agent, server) = (self.known.caller.agent.to_string(), self.reached.server.id.to_string());
-        let arguments = canonical(&asked.arguments);
-        let parts = [&*agent, session.as_str(), &*server, &*asked.name, &*arguments];
+        let parts = [&*agent, session.as_str(), &*server, &*asked.name, sent.get()];
         Digest::of(parts.map(|it| format!("{}:{it}", it.len())).concat())
     }
 
     /// The action that the gate is asked about.
-    fn request(&self, session: &SessionId, asked: &ToolCall) -> Result<ActionRequest, Refusal> {
+    fn request(&self, session: &SessionId, asked: &ToolCall, sent: &RawValue) -> Result<ActionRequest, Refusal> {
         let server = &self.reached.server.name;
-        let input = canonical(&asked.arguments);
-        let shown = if input.len() <= INPUT_BYTES_MAX && !asked.arguments.has_unsafe_number() {
-            format!("\"input\":{input}")
-        } else {
-            format!("\"inputBytes\":{},\"inputDigest\":\"sha256:{}\"", input.len(), Digest::of(input.as_bytes()))
+        let text = |it: &str| Json::Text(it.to_owned());
+        let object = |members: Vec<(&str, Json)>| {
+            Json::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
         };
-        let text = |it: &str| json!(it).to_string();
-        let body = format!(
-            "{{\"type\":\"mcp.call\",\"summary\":{},\"tool\":{{\"name\":{},\"server\":{},{shown}}},\"session\":{{\"id\":{}}}}}",
-            text(&format!("Call {} of the MCP server {server}", asked.name)),
-            text(&asked.name),
-            text(server.as_str()),
-            text(session.as_str()),
-        );
-        let request = action_request::read(&HeaderMap::new(), body.as_bytes())?;
+        let mut tool = vec![("name", text(&asked.name)), ("server", text(server.as_str()))];
+        let whole = sent.get();
+        if whole.len() <= INPUT_BYTES_MAX && !asked.arguments.has_unsafe_number() {
+            tool.push(("input", asked.arguments.clone()));
+        } else {
+            let bytes = i64::try_from(whole.len()).unwrap_or(i64::MAX);
+            tool.push(("inputBytes", Json::Number(Number::Int(bytes))));
+            tool.push(("inputDigest", text(&format!("sha256:{}", Digest::of(whole)))));
+        }
+        let action = object(vec![
+            ("type", text("mcp.call")),
+            ("summary", text(&format!("Call {} of the MCP server {server}", asked.name))),
+            ("tool", object(tool)),
+            ("session", object(vec![("id", text(session.as_str()))])),
+        ]);
         // MCP has no place for an agent's own account: this server gives its own, which is what it has seen.
+        let request = action_request::of_json(&action, None)?;
         Ok(ActionRequest { account: Account::Gate, ..request })
     }
 

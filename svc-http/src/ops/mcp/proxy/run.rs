@@ -33,6 +33,7 @@ pub(super) struct Run {
     pub(super) reached: Arc<Reached>,
     pub(super) tool: Arc<Definition>,
     pub(super) asked: ToolCall,
+    pub(super) sent: Box<RawValue>,
     pub(super) session: SessionId,
     pub(super) action: ActionId,
     pub(super) seat: Seat,
@@ -69,6 +70,7 @@ impl Run {
             session: self.session.as_str(),
             tool: &self.tool,
             arguments: &self.asked.arguments,
+            sent: &self.sent,
             progress: self.asked.progress.as_ref(),
         };
         let made = tokio::select! {
