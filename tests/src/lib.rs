@@ -20,5 +20,6 @@ pub mod receiver;
 pub mod requests;
 pub mod site;
 pub mod source;
+pub mod tool_desk;
 pub mod tool_server;
 pub mod watch;

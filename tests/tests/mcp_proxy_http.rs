@@ -9,19 +9,15 @@
 )]
 
 use serde_json::{Value, json};
-use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::register_agent::RemoveAgent;
-use svc_core::state::people::{KeyScope, Role};
+use svc_core::state::people::KeyScope;
 use svc_core::value::Span;
-use svc_core::value::text::Note;
-use svc_http::upstream::Allowed;
-use svc_tests::client::{Client, Got, PATIENCE, bearer, request};
+use svc_tests::client::{Client, PATIENCE, bearer, request};
 use svc_tests::oauth::HOST;
-use svc_tests::people::Person;
 use svc_tests::requests::payment;
-use svc_tests::site::{Agent, Site};
-use svc_tests::tool_server::{Heard, Reply, Speaks, ToolServer, tool};
+use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text};
+use svc_tests::tool_server::{Heard, Reply, Speaks, tool};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -29,106 +25,6 @@ use tokio::time::timeout;
 const MODERN: &str = "2026-07-28";
 const META: [&str; 2] = ["io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"];
 const LEGACY: Speaks = Speaks::Legacy { sessions: true };
-/// Calls of tools are allowed, and payments by a person's word.
-const TOOLS: &str =
-    r#"{"name":"Tools","actions":["mcp.call","payment"],"limits":{"currency":"EUR","perAction":50000}}"#;
-
-/// A site with a stand-in of an MCP server behind it, an owner and an agent in front of it.
-struct Desk {
-    site: Site,
-    server: ToolServer,
-    client: Client,
-    owner: Person,
-    agent: Agent,
-}
-
-impl Desk {
-    async fn new(speaks: Speaks) -> Self {
-        Self::with(speaks, TOOLS).await
-    }
-
-    async fn with(speaks: Speaks, mandate: &str) -> Self {
-        let site = Site::with(|plan| plan.config.outbound.allow = Allowed::loopback()).await;
-        let server = ToolServer::start(speaks).await;
-        let (client, owner, agent) = (site.client().await, site.member(Role::Owner), site.agent(&[mandate]));
-        Self { site, server, client, owner, agent }
-    }
-
-    async fn api(&mut self, method: &str, path: &str, body: Option<&Value>) -> Got {
-        let path = format!("/api/w/{}/{path}", self.site.workspace());
-        self.owner.ask(&mut self.client, method, &path, body).await
-    }
-
-    /// Makes the server `crm`, with these further members.
-    async fn server(&mut self, more: Value) -> Value {
-        let mut body = json!({ "name": "crm", "url": self.server.url() });
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.api("POST", "mcp-servers", Some(&body)).await.made()
-    }
-
-    async fn send(&mut self, body: &Value, more: &[(&str, &str)]) -> Got {
-        let key = self.agent.key.clone();
-        self.send_as(&key, body, more).await
-    }
-
-    async fn send_as(&mut self, key: &str, body: &Value, more: &[(&str, &str)]) -> Got {
-        let credential = bearer(key);
-        let mut headers = vec![("host", HOST), ("authorization", credential.as_str())];
-        headers.push(("accept", "application/json, text/event-stream"));
-        headers.extend_from_slice(more);
-        self.client.ask("POST", "/mcp/proxy/crm", &headers, body.to_string().as_bytes()).await
-    }
-
-    /// The tools that an agent sees, by name.
-    async fn listed(&mut self) -> Vec<String> {
-        let got = self.send(&message("tools/list", json!({})), &[]).await.ok();
-        let tools = got["result"]["tools"].as_array().unwrap_or_else(|| panic!("{got}")).clone();
-        tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
-    }
-
-    /// Calls a tool; the result.
-    async fn call(&mut self, name: &str, arguments: Value) -> Value {
-        let got = self.send(&calling(name, arguments), &[]).await.ok();
-        assert_eq!((&got["jsonrpc"], &got["id"]), (&json!("2.0"), &json!(7)), "{got}");
-        got["result"].clone()
-    }
-
-    /// Sends a message on a connection of its own and reads until the server closes it.
-    async fn stream(&self, body: &Value) -> String {
-        let credential = bearer(&self.agent.key);
-        let headers =
-            [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream"), ("connection", "close")];
-        let mut socket = TcpStream::connect(self.site.address).await.unwrap();
-        socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.to_string().as_bytes())).await.unwrap();
-        let mut heard = Vec::new();
-        timeout(PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
-        String::from_utf8_lossy(&heard).into_owned()
-    }
-
-    /// The agent's actions, the newest first.
-    async fn actions(&mut self) -> Vec<Value> {
-        self.site.gate.tick().unwrap();
-        self.api("GET", "actions", None).await.ok()["data"].as_array().unwrap().clone()
-    }
-
-    fn freeze(&self) {
-        let (workspace, agent, reason) = (self.site.workspace(), self.agent.id, Note::parse("test").unwrap());
-        self.site.gate.execute(FreezeAgent { workspace, agent, by: By::Program, reason }).unwrap();
-    }
-}
-
-fn message(method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params })
-}
-
-fn calling(name: &str, arguments: Value) -> Value {
-    message("tools/call", json!({ "name": name, "arguments": arguments }))
-}
-
-fn text(result: &Value) -> String {
-    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
-}
-
 fn methods(heard: &[Heard]) -> Vec<&str> {
     heard.iter().map(Heard::method).collect()
 }

@@ -14,6 +14,8 @@ use super::trouble::Trouble;
 
 /// Members of a definition that are not for the model: they are not compared, and so not handed on.
 const LEFT_OUT: [&str; 2] = ["_meta", "icons"];
+/// Bytes of a name: what the gate takes as one.
+const NAME_MAX: usize = 100;
 /// How deep a parameter that is mirrored in a header may lie.
 const HEADER_DEPTH_MAX: usize = 8;
 
@@ -86,7 +88,7 @@ impl Definition {
         let members = value.as_object_mut()?;
         LEFT_OUT.iter().for_each(|it| drop(members.remove(*it)));
         let name: Box<str> = members.get("name")?.as_str()?.into();
-        let sound = (1..=128).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_graphic());
+        let sound = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_graphic());
         let schema = members.get("inputSchema").filter(|it| it.is_object())?;
         if !sound {
             return None;

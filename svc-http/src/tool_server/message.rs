@@ -138,7 +138,7 @@ struct SentParams<'a> {
 pub(crate) fn arguments_as_sent(body: &[u8]) -> Box<RawValue> {
     let call = serde_json::from_slice::<SentCall<'_>>(body).ok();
     let sent = call.and_then(|it| it.params.arguments).filter(|it| it.get() != "null").map(ToOwned::to_owned);
-    sent.unwrap_or_else(|| json_object())
+    sent.unwrap_or_else(json_object)
 }
 
 fn json_object() -> Box<RawValue> {

@@ -1,0 +1,138 @@
+//! A site with a stand-in of an MCP server behind it, an owner and an agent in front of it: where tests of proxied tools begin.
+
+use serde_json::{Value, json};
+use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::people::by::By;
+use svc_core::state::people::Role;
+use svc_core::value::text::Note;
+use svc_http::upstream::Allowed;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::client::{Client, Got, PATIENCE, bearer, request};
+use crate::oauth::HOST;
+use crate::people::Person;
+use crate::site::{Agent, Site};
+use crate::tool_server::{Speaks, ToolServer};
+
+/// Calls of tools are allowed, and payments by a person's word.
+pub const TOOLS: &str =
+    r#"{"name":"Tools","actions":["mcp.call","payment"],"limits":{"currency":"EUR","perAction":50000}}"#;
+
+/// A site with a stand-in of an MCP server behind it, an owner and an agent in front of it.
+#[derive(Debug)]
+pub struct ToolDesk {
+    /// The site.
+    pub site: Site,
+    /// The stand-in.
+    pub server: ToolServer,
+    /// A connection.
+    pub client: Client,
+    /// An owner.
+    pub owner: Person,
+    /// An agent.
+    pub agent: Agent,
+}
+
+impl ToolDesk {
+    /// A desk whose server speaks like this, and whose agent may call tools and pay.
+    pub async fn new(speaks: Speaks) -> Self {
+        Self::with(speaks, TOOLS).await
+    }
+
+    /// The same with another mandate.
+    pub async fn with(speaks: Speaks, mandate: &str) -> Self {
+        let site = Site::with(|plan| plan.config.outbound.allow = Allowed::loopback()).await;
+        let server = ToolServer::start(speaks).await;
+        let (client, owner, agent) = (site.client().await, site.member(Role::Owner), site.agent(&[mandate]));
+        Self { site, server, client, owner, agent }
+    }
+
+    /// Asks a console route of the workspace as its owner.
+    pub async fn api(&mut self, method: &str, path: &str, body: Option<&Value>) -> Got {
+        let path = format!("/api/w/{}/{path}", self.site.workspace());
+        self.owner.ask(&mut self.client, method, &path, body).await
+    }
+
+    /// Makes the server `crm`, with these further members.
+    pub async fn server(&mut self, more: Value) -> Value {
+        let mut body = json!({ "name": "crm", "url": self.server.url() });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.api("POST", "mcp-servers", Some(&body)).await.made()
+    }
+
+    /// Sends a message as the agent.
+    pub async fn send(&mut self, body: &Value, more: &[(&str, &str)]) -> Got {
+        let key = self.agent.key.clone();
+        self.send_as(&key, body, more).await
+    }
+
+    /// Sends a message with another key.
+    pub async fn send_as(&mut self, key: &str, body: &Value, more: &[(&str, &str)]) -> Got {
+        let credential = bearer(key);
+        let mut headers = vec![("host", HOST), ("authorization", credential.as_str())];
+        headers.push(("accept", "application/json, text/event-stream"));
+        headers.extend_from_slice(more);
+        self.client.ask("POST", "/mcp/proxy/crm", &headers, body.to_string().as_bytes()).await
+    }
+
+    /// The tools that an agent sees, by name.
+    pub async fn listed(&mut self) -> Vec<String> {
+        let got = self.send(&message("tools/list", json!({})), &[]).await.ok();
+        let tools = got["result"]["tools"].as_array().unwrap_or_else(|| panic!("{got}")).clone();
+        tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Calls a tool; the result.
+    pub async fn call(&mut self, name: &str, arguments: Value) -> Value {
+        let got = self.send(&calling(name, arguments), &[]).await.ok();
+        assert_eq!((&got["jsonrpc"], &got["id"]), (&json!("2.0"), &json!(7)), "{got}");
+        got["result"].clone()
+    }
+
+    /// Sends a message on a connection of its own and reads until the server closes it.
+    pub async fn stream(&self, body: &Value) -> String {
+        let credential = bearer(&self.agent.key);
+        let headers =
+            [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream"), ("connection", "close")];
+        let mut socket = TcpStream::connect(self.site.address).await.unwrap();
+        socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.to_string().as_bytes())).await.unwrap();
+        let mut heard = Vec::new();
+        timeout(PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
+        String::from_utf8_lossy(&heard).into_owned()
+    }
+
+    /// The agent's actions, the newest first.
+    pub async fn actions(&mut self) -> Vec<Value> {
+        self.site.gate.tick().unwrap();
+        self.api("GET", "actions", None).await.ok()["data"].as_array().unwrap().clone()
+    }
+
+    /// Freezes the agent.
+    pub fn freeze(&self) {
+        let (workspace, agent, reason) = (self.site.workspace(), self.agent.id, Note::parse("test").unwrap());
+        self.site.gate.execute(FreezeAgent { workspace, agent, by: By::Program, reason }).unwrap();
+    }
+}
+
+/// A message of the era with handshake.
+#[must_use]
+pub fn message(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params })
+}
+
+/// A call of a tool.
+#[must_use]
+pub fn calling(name: &str, arguments: Value) -> Value {
+    message("tools/call", json!({ "name": name, "arguments": arguments }))
+}
+
+/// The text of a result.
+///
+/// # Panics
+/// Where it has none.
+#[must_use]
+pub fn text(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
