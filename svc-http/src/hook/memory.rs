@@ -15,7 +15,7 @@ use svc_core::value::id::ActionId;
 
 use super::event::Event;
 
-/// Calls without an id of their own that are remembered at once, where they look the same.
+/// Allowed calls without an id of their own that are remembered at once, where they look the same.
 const TWINS: u8 = 8;
 /// How long something is remembered: longer than any action waits.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
@@ -83,13 +83,22 @@ impl Memory {
         }
         if self.is_named {
             let _ = write(&folder.join(&self.call), &text, false);
-            return;
+        } else if allowed {
+            let _ = self.twins().into_iter().find(|it| write(&folder.join(it), &text, true).is_ok());
+        } else {
+            let _ = write(&folder.join(self.refused()), &text, false);
         }
-        for twin in 0..TWINS {
-            if write(&folder.join(format!("{}-{twin}", self.call)), &text, true).is_ok() {
-                return;
-            }
-        }
+    }
+
+    /// Where calls without an id of their own stand that were allowed.
+    fn twins(&self) -> Vec<String> {
+        (0..TWINS).map(|twin| format!("{}-{twin}", self.call)).collect()
+    }
+
+    /// Where the newest of them stands that was not. Nobody comes back for it, unless it ran all the same: what was allowed
+    /// goes before it.
+    fn refused(&self) -> String {
+        format!("{}-refused", self.call)
     }
 
     /// Takes what is remembered of the call.
@@ -97,7 +106,7 @@ impl Memory {
         let folder = self.folder.as_ref()?;
         let names = match self.is_named {
             true => vec![self.call.clone()],
-            false => (0..TWINS).map(|twin| format!("{}-{twin}", self.call)).collect(),
+            false => self.twins().into_iter().chain([self.refused()]).collect(),
         };
         names.into_iter().map(|it| folder.join(it)).find_map(|path| {
             let asked = read(&path)?;
@@ -184,11 +193,17 @@ mod tests {
         assert_eq!(memory(Some("b")).take(), None);
         let asked = memory(Some("a")).take().unwrap();
         assert_eq!((asked.action, asked.allowed, memory(Some("a")).take()), (one, true, None));
+        for _ in 0..=TWINS {
+            memory(None).note(two, false, false);
+        }
         memory(None).note(one, true, false);
-        memory(None).note(two, false, false);
-        let taken: Vec<_> =
-            [memory(None).take(), memory(None).take()].into_iter().flatten().map(|it| it.action).collect();
-        assert_eq!((taken, memory(None).take()), (vec![one, two], None));
+        memory(None).note(two, true, false);
+        let taken: Vec<_> = std::iter::from_fn(|| memory(None).take()).map(|it| (it.action, it.allowed)).collect();
+        assert_eq!(
+            taken,
+            [(one, true), (two, true), (two, false)],
+            "what ran is what was allowed, before what was not"
+        );
     }
 
     /// What waits for a person is found by the next call that is the same, and taken by one of them alone.
