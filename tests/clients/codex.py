@@ -35,8 +35,8 @@ class Model(desk.Model):
         ]
         return "".join(f"event: {it['type']}\ndata: {json.dumps(it)}\n\n" for it in events)
 
-    def ask(self, number):
-        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": "exec_command"}
+    def ask(self, new):
+        call = {"type": "function_call", "id": f"fc_{new}", "call_id": f"call_{new}", "name": "exec_command"}
         if self.server.tool:
             return self.events({**call, "namespace": "mcp__svc", "name": self.server.tool, "arguments": "{}"})
         return self.events({**call, "arguments": json.dumps({"cmd": desk.COMMAND})})

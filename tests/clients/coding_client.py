@@ -32,10 +32,10 @@ class Model(desk.Model):
         ]
         return "".join(f"event: {it['type']}\ndata: {json.dumps(it)}\n\n" for it in events)
 
-    def ask(self, number):
+    def ask(self, new):
         tool = self.server.tool
         arguments = json.dumps({} if tool else {"command": desk.COMMAND, "description": "Leave a trace"})
-        block = {"type": "tool_use", "id": f"toolu_{number}", "name": f"mcp__svc__{tool}" if tool else "Bash", "input": {}}
+        block = {"type": "tool_use", "id": f"toolu_{new}", "name": f"mcp__svc__{tool}" if tool else "Bash", "input": {}}
         return self.events(block, {"type": "input_json_delta", "partial_json": arguments}, "tool_use")
 
     def end(self):

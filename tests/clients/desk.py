@@ -6,10 +6,12 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import threading
 import time
+import uuid
 
 import person
 import run
@@ -67,7 +69,8 @@ class Desk:
 
     def unsettled(self):
         """What was allowed, and nobody has told yet what came of it."""
-        return list((self.home / ".local/state/svc/hook").iterdir())
+        asked = [json.loads(it.read_text()) for it in (self.home / ".local/state/svc/hook").iterdir()]
+        return [it for it in asked if it["allowed"]]
 
 
 def freeze(dev):
@@ -78,23 +81,32 @@ def freeze(dev):
     assert status == 200, (status, text)
 
 
+def api(dev, path, body=None):
+    """What the person is answered below their workspace."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"content-type": "application/json", "x-svc-csrf": "1", "origin": dev["baseUrl"]}
+    url = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/{path}"
+    status, _, text = person.browse(url, data, person.sign_in(dev), headers)
+    assert 200 <= status < 300, (path, status, text)
+    return json.loads(text)
+
+
+def asker(dev):
+    """The key of an agent that has to ask a person before it runs a command."""
+    mandate = {"name": "Reading", "actions": ["tool.call"], "tools": {"allow": ["Read"]}}
+    return api(dev, "agents", {"name": "Asker", "principalEmail": "owner@localhost", "mandates": [mandate]})["key"]
+
+
 def accounts(dev):
     """What each action of the model says of where its context came from, the oldest first."""
-    base, cookie = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/actions", person.sign_in(dev)
-
-    def read(path):
-        status, _, text = person.browse(base + path, cookie=cookie)
-        assert status == 200, (status, text)
-        return json.loads(text)
-
-    actions = [read("/" + it["id"]) for it in read("")["data"]]
+    actions = [api(dev, "actions/" + it["id"]) for it in api(dev, "actions")["data"]]
     return [it["provenance"]["declared"] for it in reversed(actions) if "it has run" in it["summary"]]
 
 
 class Model(http.server.BaseHTTPRequestHandler):
-    """A model that asks for the command, once or more often, and is done when it has heard of all of them. Who derives from it
-    knows a wire: what a request tells of the tool (`heard`), and how to say `ask`, with its number, and `end`. It asks for a tool
-    of the MCP server `svc` where the server at work names one (`tool`)."""
+    """A model that asks for the command, once or more often, and is done when it has heard of all of them. It asks for a tool of the
+    MCP server `svc` where the server at work names one (`tool`). Who derives from it knows a wire: what a request tells of the
+    tool (`heard`), and how to say `ask`, with a word that is new, and `end`."""
 
     protocol_version = "HTTP/1.1"
 
@@ -102,8 +114,10 @@ class Model(http.server.BaseHTTPRequestHandler):
         said = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)))
         time.sleep(THINKS)
         told = self.heard(said)
+        if told and not self.server.told and self.server.meanwhile:
+            self.server.meanwhile(told[0])
         self.server.told[:] = told or self.server.told
-        answer = (self.ask(len(told)) if len(told) < self.server.wishes else self.end()).encode()
+        answer = (self.ask(uuid.uuid4().hex) if len(told) < self.server.wishes else self.end()).encode()
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("content-length", str(len(answer)))
@@ -121,7 +135,7 @@ class Model(http.server.BaseHTTPRequestHandler):
 def serving(model):
     """The model at work: its address, and the server."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), model) as server:
-        server.told, server.wishes, server.tool = [], 1, None
+        server.told, server.wishes, server.tool, server.meanwhile = [], 1, None, None
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", server
         server.shutdown()
@@ -140,16 +154,13 @@ def check_over_mcp(model, desk_of, connect, command):
 
 def connections(dev):
     """The names of the clients that a person let in, and that are still connected."""
-    path = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/connections"
-    status, _, text = person.browse(path, cookie=person.sign_in(dev))
-    assert status == 200, (status, text)
-    return [it["clientName"] for it in json.loads(text)["data"] if it["state"] == "active"]
+    return [it["clientName"] for it in api(dev, "connections")["data"] if it["state"] == "active"]
 
 
 def check_client(client, model, desk_of, command):
     """The whole story of a client: what the gate allows runs and is settled, with the client's own account of the session; what
-    it denies does not run and the model hears why; with the gate gone, or without a key, nothing runs. `desk_of` gives settings
-    and environment for a model's address."""
+    a person has to be asked about does not run before their yes at the link; what it denies does not run and the model hears
+    why; with the gate gone, or without a key, nothing runs. `desk_of` gives settings and environment for a model's address."""
     # A client may go on writing to its home for a moment after its end.
     home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     with run.serving("--json") as line, serving(model) as (address, asking), home as folder:
@@ -157,17 +168,29 @@ def check_client(client, model, desk_of, command):
         desk = Desk(folder, dev, *desk_of(address))
         desk.install(client)
 
-        def step(wishes=1):
+        def step(wishes=1, meanwhile=None):
             asking.told.clear()
-            asking.wishes = wishes
+            asking.wishes, asking.meanwhile = wishes, meanwhile
             done = desk.run(*command)
             assert len(asking.told) == wishes, (asking.told, done.stdout, done.stderr)
             return desk.has_run(), asking.told[-1]
+
+        approved = []
+
+        def approve(heard):
+            """What a person does who is shown the link, before the model makes the same call again."""
+            link = re.search(re.escape(dev["baseUrl"]) + r"/[\w/-]*(apv_\w+)", heard)
+            approved.append(link is not None and not desk.has_run())
+            api(dev, f"approvals/{link[1]}/approve", {})
 
         ran, heard = step(wishes=2)
         assert ran and "it has run" in heard and "svc" not in heard, heard
         assert desk.unsettled() == [], "what was allowed is settled"
         assert accounts(dev) == [["user"], ["user", "tool_result"]], accounts(dev)
+        key, desk.environment["SVC_AGENT_KEY"] = dev["agentKey"], asker(dev)
+        ran, heard = step(wishes=2, meanwhile=approve)
+        assert approved == [True] and ran and "it has run" in heard and desk.unsettled() == [], (approved, heard)
+        desk.environment["SVC_AGENT_KEY"] = key
         freeze(dev)
         ran, heard = step()
         assert not ran and "svc denied this call: the agent is stopped" in heard, heard
