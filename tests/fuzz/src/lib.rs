@@ -14,7 +14,7 @@
 pub mod mutate;
 pub mod targets;
 
-use targets::{commands, dialect, evidence, headers, json, models, receipts, rows, settings, values, wire};
+use targets::{commands, connect, dialect, evidence, headers, json, models, receipts, rows, settings, values, wire};
 
 /// Something that reads bytes.
 #[derive(Clone, Copy, Debug)]
@@ -34,12 +34,14 @@ pub const TARGETS: &[Target] = &[
     Target { name: "calendar", run: values::calendar, seeds: values::calendar_seeds },
     Target { name: "callback", run: wire::callback, seeds: wire::callback_seeds },
     Target { name: "commands", run: commands::commands, seeds: commands::seeds },
+    Target { name: "connect_form", run: connect::form, seeds: connect::form_seeds },
     Target { name: "dlp", run: models::dlp, seeds: models::dlp_seeds },
     Target { name: "domain", run: values::domain, seeds: values::domain_seeds },
     Target { name: "headers", run: headers::headers, seeds: headers::header_seeds },
     Target { name: "json", run: json::json, seeds: json::seeds },
     Target { name: "key_set", run: receipts::key_set, seeds: receipts::key_set_seeds },
     Target { name: "mandate", run: rows::mandate, seeds: rows::mandate_seeds },
+    Target { name: "mcp", run: connect::mcp, seeds: connect::mcp_seeds },
     Target { name: "model_answer", run: dialect::answer, seeds: dialect::answer_seeds },
     Target { name: "model_request", run: dialect::request, seeds: dialect::request_seeds },
     Target { name: "model_stream", run: dialect::stream, seeds: dialect::stream_seeds },
@@ -48,6 +50,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "prices", run: models::prices, seeds: models::price_seeds },
     Target { name: "receipt", run: receipts::receipt, seeds: receipts::receipt_seeds },
     Target { name: "record", run: rows::record, seeds: rows::record_seeds },
+    Target { name: "redirect", run: connect::redirect, seeds: connect::redirect_seeds },
+    Target { name: "registration", run: connect::registration, seeds: connect::registration_seeds },
     Target { name: "route", run: headers::route, seeds: headers::route_seeds },
     Target { name: "settings", run: settings::settings, seeds: settings::seeds },
     Target { name: "settle", run: wire::settle, seeds: wire::settle_seeds },

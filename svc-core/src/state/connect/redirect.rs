@@ -3,6 +3,7 @@
 //! **Invariant:** two redirects are the same by their text alone, but for the port of a loopback address.
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use crate::value::Invalid;
 
@@ -28,8 +29,8 @@ impl Redirect {
     /// Reads a redirect URI; one of `named` is taken as it is, whatever its scheme.
     ///
     /// # Errors
-    /// [`Invalid`] for any other scheme, for a fragment, user information, a wildcard, a host that is not ASCII, or where it is
-    /// longer than 2048 characters.
+    /// [`Invalid`] for any other scheme, for a fragment, user information, a wildcard, a host that is not ASCII or that a browser
+    /// reads as another one, or where it is longer than 2048 characters.
     pub fn parse(text: &str, named: &[Box<str>]) -> Result<Self, Invalid> {
         if named.iter().any(|it| **it == *text) {
             return Ok(Self(text.into()));
@@ -41,6 +42,10 @@ impl Redirect {
             return Err(Invalid::new("must have no fragment"));
         }
         let parts = split(text).ok_or_else(|| Invalid::new("must be an absolute https URI with a host"))?;
+        // What people are shown is where a browser goes: it takes `https://1.2/` for an address, and some names for none.
+        if Url::parse(text).ok().is_none_or(|it| it.host_str() != Some(parts.host)) {
+            return Err(Invalid::new("must name its host as browsers write it"));
+        }
         match parts.scheme {
             "https" => Ok(Self(text.into())),
             "http" if LOOPBACK.contains(&parts.host) => Ok(Self(text.into())),
@@ -154,6 +159,12 @@ mod tests {
             "https://APP.example/cb",
             "https://app.example\\@evil.example/",
             "https:///cb",
+            "https://1.2/cb",
+            "https://2130706433/cb",
+            "https://0x7f.1/cb",
+            "https://127.0.0.01/cb",
+            "https://xn--a/cb",
+            "https://[::0001]/cb",
             "https://app.example:99999/cb",
             "https://app.example:x/cb",
             "https://app.exa mple/cb",

@@ -1,6 +1,7 @@
 //! The targets, by what they read.
 
 pub mod commands;
+pub mod connect;
 pub mod dialect;
 pub mod evidence;
 pub mod headers;
