@@ -4,6 +4,7 @@ both eras. What the gate allows goes on, what it denies does not reach the serve
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import socket
@@ -89,6 +90,13 @@ def console(method, path, body=None):
         return json.loads(text) if text else None
 
 
+@functools.cache
+def key():
+    """The key of an agent of its own: what tools of others bring in stays in the account of whoever called them."""
+    wish = {"name": "Proxied", "principalEmail": "owner@localhost", "mandates": [{"template": "coding-agent"}]}
+    return console("POST", "agents", wish)["key"]
+
+
 @contextlib.contextmanager
 def put_behind(name, behind, **more):
     credential = {"type": "bearer", "secret": SECRET}
@@ -107,7 +115,7 @@ async def use(name, mode, streams):
     async def progress(done, total, message):
         heard.append((done, total, message))
 
-    headers = {"authorization": f"Bearer {DEV['agentKey']}"}
+    headers = {"authorization": f"Bearer {key()}"}
     async with create_mcp_http_client(headers=headers) as http:
         transport = streamable_http_client(f"{DEV['baseUrl']}/mcp/proxy/{name}", http_client=http)
         async with Client(transport, mode=mode) as client:
@@ -148,7 +156,7 @@ def test_what_is_left_out_is_not_there():
     with Behind() as behind, put_behind("narrow", behind, tools={"deny": ["fail", "count"]}):
 
         async def listed():
-            headers = {"authorization": f"Bearer {DEV['agentKey']}"}
+            headers = {"authorization": f"Bearer {key()}"}
             async with create_mcp_http_client(headers=headers) as http:
                 transport = streamable_http_client(f"{DEV['baseUrl']}/mcp/proxy/narrow", http_client=http)
                 async with Client(transport) as client:
