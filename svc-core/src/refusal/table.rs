@@ -105,6 +105,11 @@ refusals! {
     /// The provider could not process a well-formed request.
     UpstreamUnprocessable = 422 "upstream_rejected", "the provider could not process the request", fix "Correct the request as the provider's message says.";
 
+    // MCP servers behind this one.
+    ToolServerFailure = 502 "upstream_failure", "the MCP server gave no answer", fix "Try again later; if it stays so, tell whoever put the server here.";
+    ToolServerRejected = 400 "upstream_rejected", "the MCP server refused the call", fix "Correct the arguments as the server's message says.";
+    ToolHeld = 409 "not_allowed", "the tool is not as a person accepted it", fix "Ask an owner or admin to look at what changed and accept it.";
+
     // OAuth: flat, as RFC 6749 and 7591 have them.
     AccessDenied = 403 "access_denied", "the person said no", fix "Ask the person again only where they want it.";
     InvalidClient = 401 "invalid_client", "the client is unknown or did not show who it is", fix "Register the client, and send its id and secret as it registered.";

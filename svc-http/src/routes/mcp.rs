@@ -36,7 +36,7 @@ const PROXIED: Route = Route {
     op: Op::Mcp(McpOp::Proxied),
     path: "/mcp/proxy/{server}",
     headers: &["x-svc-client-session"],
-    refusals: &[Kind::NotFound, Kind::UpstreamFailure],
+    refusals: &[Kind::NotFound, Kind::ToolServerFailure],
     summary: "Speak MCP to a server behind this one: every call of a tool is asked about first",
     ..MESSAGE
 };

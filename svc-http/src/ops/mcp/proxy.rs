@@ -165,7 +165,7 @@ impl Place<'_> {
     fn unreachable(&self, trouble: &Trouble) -> Refusal {
         let name = &self.reached.server.name;
         Refusal::tool_server(
-            Kind::UpstreamFailure,
+            Kind::ToolServerFailure,
             format!("the MCP server `{name}` gave no answer: {}", trouble.clause()),
         )
     }
@@ -181,7 +181,7 @@ impl Place<'_> {
         let Some(tool) = tool else { return Ok(Called::Unknown(mcp::unknown_tool(&asked.name))) };
         if !open.known.tools.get(&tool.name).is_some_and(|it| it.is_open()) {
             let why = format!("the tool `{}` is not as a person accepted it, and waits until one does", tool.name);
-            let held = Refusal::tool_server(Kind::NotAllowed, why);
+            let held = Refusal::tool_server(Kind::ToolHeld, why);
             return Ok(Called::Refused(mcp::refused(&held, self.docs)));
         }
         // Before it is asked about, so that a freeze that comes right after finds it.
