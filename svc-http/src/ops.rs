@@ -7,6 +7,7 @@ mod actions;
 mod agents;
 mod applications;
 mod approvals;
+mod aside;
 mod budgets;
 mod connections;
 mod drills;
@@ -48,6 +49,7 @@ use svc_core::value::digest::Digest;
 use svc_core::value::id::WorkspaceId;
 use svc_store::{Gate, StoreError};
 
+use self::aside::Aside;
 pub use self::gate::Known;
 pub(crate) use self::gateway::RunningCalls;
 pub(crate) use self::oauth::Documents;
@@ -96,6 +98,8 @@ pub struct GateService {
     pub(crate) telemetry: Arc<Telemetry>,
     /// Tools of other servers, called through this one.
     pub(crate) proxied: Arc<mcp::Proxied>,
+    /// What reads very many rows.
+    aside: Aside,
     seen: Seen,
     site: Site,
     passwords: Passwords,
@@ -207,6 +211,7 @@ impl GateService {
             metrics: Arc::default(),
             telemetry: Arc::default(),
             proxied: mcp::Proxied::new(upstreams.clone()),
+            aside: Aside::default(),
             seen: Seen::new(),
             site: Site::of(base_url),
             passwords: Passwords::default(),

@@ -10,9 +10,12 @@
 use serde_json::{Value, json};
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
-use svc_core::state::people::{KeyScope, Role};
+use svc_core::rules::people::keys::{CreateKey, NewKey};
+use svc_core::state::gateway::{CellAt, Payer};
+use svc_core::state::people::{KeyScope, Role, Settings};
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
+use svc_core::value::id::{KeyId, PrincipalId};
 use svc_core::value::text::Note;
 use svc_tests::client::{Client, Got, bearer};
 use svc_tests::oauth::{HOST, connect, public, refresh, tokens};
@@ -396,6 +399,44 @@ async fn what_remains_is_what_mandates_leave() {
     }
     let (euro, dollar) = spent("month").await;
     assert_eq!((euro.unwrap()[2], dollar), (Some(0), None));
+}
+
+/// Whether a key is used, rows tell too: a server that has just started takes none for idle that models were called with or whose
+/// agent has asked, and a key beyond a page of a thousand is looked at like any other.
+#[tokio::test]
+async fn keys_in_use_are_not_told_as_idle() {
+    let site = Site::start().await;
+    let (mut client, owner, agent) = (site.client().await, site.member(Role::Owner), site.agent(&[OFFICE]));
+    let path = |rest: &str| format!("/api/w/{}/{rest}", site.workspace());
+    let body = json!({ "scope": { "kind": "workspace" }, "amount": 1_000_000, "period": "day", "ladder": [] });
+    owner.ask(&mut client, "POST", &path("budgets"), Some(&body)).await.made();
+    let shown = owner.ask(&mut client, "GET", &path(&format!("agents/{}", agent.id)), None).await.ok();
+    let principal = PrincipalId::parse(shown["principalId"].as_str().unwrap()).unwrap();
+    assert_ne!(principal, owner.principal);
+    for number in 0..1_001 {
+        let new = NewKey::of(&format!("ask_{number:043}"));
+        let new = CreateKey::new(site.workspace(), By::Program, KeyScope::Inference, new);
+        site.gate.execute(CreateKey { principal: Some(owner.principal), ..new }).unwrap();
+    }
+    let [idle, used] = [site.key(KeyScope::Inference), site.key(KeyScope::Inference)];
+    let second = site.key(KeyScope::Agent(agent.id));
+    let of = |told: &Value, key: &str| {
+        let found = told["keys"].as_array().unwrap().iter().find(|it| key.starts_with(it["prefix"].as_str().unwrap()));
+        found.map(|it| (it["id"].as_str().unwrap().to_owned(), it["reason"].as_str().unwrap().to_owned()))
+    };
+    let told = given(&mut client, &agent.key, "unwatched_keys", json!({})).await;
+    assert_eq!(told["keys"].as_array().unwrap().len(), 4, "{told}");
+    let key = KeyId::parse(&of(&told, &used).unwrap().0).unwrap();
+    site.advance(Span::hours(31 * 24));
+    client.authorize(&agent.key, &payment(100)).await.ok();
+    let payer = Payer { key, agent: None, principal, team: None, class: None };
+    let zone = Settings::default().timezone;
+    site.plant(CellAt::new(site.workspace(), site.now(), &zone, &payer, Some("chat/large-1")).empty());
+    let fresh = site.node(Span::seconds(0)).await;
+    let told = given(&mut fresh.client().await, &agent.key, "unwatched_keys", json!({})).await;
+    for (key, reason) in [(&idle, "unused"), (&used, "no_expiry"), (&second, "no_expiry"), (&agent.key, "no_expiry")] {
+        assert_eq!(of(&told, key).unwrap().1, reason, "{told}");
+    }
 }
 
 /// Waste and unwatched keys are told of the agent and the person it acts for.

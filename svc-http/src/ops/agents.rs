@@ -239,8 +239,7 @@ pub(super) async fn spent_since(
     since: Timestamp,
 ) -> Result<BTreeMap<Currency, Spent>, Refusal> {
     let gate = service.gate.clone();
-    let spent = tokio::task::spawn_blocking(move || spend(&gate, agent, since));
-    spent.await.map_err(|_| Refusal::internal())?
+    service.aside.run(move || spend(&gate, agent, since)).await
 }
 
 /// The same, here and now. Every one of them is read, a page at a time.

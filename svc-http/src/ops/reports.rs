@@ -18,6 +18,8 @@ use svc_core::value::link::Index;
 use svc_core::value::period::Zone;
 use svc_core::value::text::ModelName;
 
+use svc_store::Gate;
+
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -76,29 +78,38 @@ fn zone(service: &GateService, by: &By, workspace: WorkspaceId) -> Result<Zone, 
     })
 }
 
+/// Every cell of these days, a page at a time.
+pub(super) fn each_cell(
+    gate: &Gate,
+    workspace: WorkspaceId,
+    days: std::ops::Range<i64>,
+    mut take: impl FnMut(&Cell),
+) -> Result<(), Refusal> {
+    let order = |day: i64| u128::try_from(day).unwrap_or(0);
+    let all = Range::all(Index::CellsOf, workspace.bits(), LOOK);
+    let mut range = Range { from: order(days.start), until: order(days.end), ..all };
+    loop {
+        let found = gate.scan(&range).map_err(refusal)?;
+        for cell in found.iter().filter_map(|it| Cell::peel(it.row.record.as_ref()?)) {
+            take(cell);
+        }
+        match found.last() {
+            Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
+            _ => return Ok(()),
+        }
+    }
+}
+
 /// Which days of which workspace a report is over.
-pub(super) struct Place<'a> {
-    pub(super) service: &'a GateService,
-    pub(super) workspace: WorkspaceId,
-    pub(super) asked: Asked,
+struct Place<'a> {
+    service: &'a GateService,
+    workspace: WorkspaceId,
+    asked: Asked,
 }
 
 impl Place<'_> {
-    /// Every cell of the days, a page at a time.
-    pub(super) fn each(&self, mut take: impl FnMut(&Cell)) -> Result<(), Refusal> {
-        let order = |day: i64| u128::try_from(day).unwrap_or(0);
-        let all = Range::all(Index::CellsOf, self.workspace.bits(), LOOK);
-        let mut range = Range { from: order(self.asked.from), until: order(self.asked.to), ..all };
-        loop {
-            let found = self.service.scan(&range)?;
-            for cell in found.iter().filter_map(|it| Cell::peel(it.row.record.as_ref()?)) {
-                take(cell);
-            }
-            match found.last() {
-                Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
-                _ => return Ok(()),
-            }
-        }
+    fn each(&self, take: impl FnMut(&Cell)) -> Result<(), Refusal> {
+        each_cell(&self.service.gate, self.workspace, self.asked.from..self.asked.to, take)
     }
 
     fn groups(&self) -> Result<BTreeMap<Option<String>, Sums>, Refusal> {

@@ -104,10 +104,22 @@ pub fn lately(scope: &mut Scope<'_>, agent: &Agent) -> Result<Lately, Halt> {
     let workspace = scope.get::<Workspace>(agent.workspace)?.ok_or_else(Refusal::internal)?;
     let tool = velocity::used(scope, &activity, true, &workspace.settings)?;
     let other = velocity::used(scope, &activity, false, &workspace.settings)?;
-    let newest = [activity.tools.recent.last(), activity.others.recent.last(), activity.denials.last()];
+    let seen_at = newest(&activity);
     let (month, _) = crate::value::period::Period::Month.bounds(scope.now(), &workspace.settings.timezone);
-    let seen_at = newest.into_iter().flatten().max().copied();
     Ok(Lately { tool, other, waiting: activity.waiting, seen_at, month })
+}
+
+/// When an agent last asked, as far as its lines tell.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn asked_at(scope: &mut Scope<'_>, agent: AgentId) -> Result<Option<Timestamp>, Halt> {
+    Ok(scope.get::<Activity>(agent)?.and_then(|it| newest(&it)))
+}
+
+fn newest(activity: &Activity) -> Option<Timestamp> {
+    let newest = [activity.tools.recent.last(), activity.others.recent.last(), activity.denials.last()];
+    newest.into_iter().flatten().max().copied()
 }
 
 /// What an agent's mandates in force leave it by their limits a period, by currency: each as much as its own running period

@@ -1,5 +1,8 @@
 //! The server's own tools, each of which sees the calling agent alone.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use svc_core::answer::Decided;
 use svc_core::refusal::Refusal;
@@ -8,24 +11,30 @@ use svc_core::state::gate::{Agent, Code, Effect, Reason, Status, Verb};
 use svc_core::state::gateway::{Payer, Sums};
 use svc_core::state::people::{Credential, KeyScope, Workspace};
 use svc_core::store::{Range, Row as _};
-use svc_core::value::id::ActionId;
+use svc_core::value::id::{ActionId, PrincipalId};
 use svc_core::value::json::Json;
 use svc_core::value::link::Index;
 use svc_core::value::period::Period;
-use svc_core::value::{Id as _, Span};
+use svc_core::value::{Id as _, Span, Timestamp};
+use svc_store::Gate;
 
 use crate::ops::GateService;
 use crate::ops::agents::spent_since;
 use crate::ops::gate::Known;
-use crate::ops::reports::Place;
+use crate::ops::refusal;
+use crate::ops::reports::each_cell;
 use crate::wire::mcp::Tool;
 use crate::wire::report::{self, Asked, ReportBy};
 use crate::wire::{action_request, decision, settlement};
 
 /// How long a key may be idle.
 const IDLE: Span = Span::hours(24 * 30);
-/// Keys that are looked at.
-const KEYS_MAX: usize = 1_000;
+/// The same in days.
+const IDLE_DAYS: i64 = 30;
+/// Keys of one page.
+const LOOK: usize = 1_000;
+/// Pages of a workspace's keys that are looked at.
+const PAGES_MAX: usize = 100;
 /// Keys that are told.
 const TOLD_MAX: usize = 100;
 
@@ -48,8 +57,8 @@ pub(super) async fn call(service: &GateService, known: &Known, tool: Tool, argum
         Tool::CheckActionStatus => whole(&service.action(known, action(arguments)?)?),
         Tool::ExplainDecision => explain(&service.action(known, action(arguments)?)?),
         Tool::SpendSummary => spend(service, known, window(arguments, Period::Day)?).await,
-        Tool::FindWaste => waste(service, known, window(arguments, Period::Month)?),
-        Tool::UnwatchedKeys => unwatched(service, known),
+        Tool::FindWaste => waste(service, known, window(arguments, Period::Month)?).await,
+        Tool::UnwatchedKeys => unwatched(service, known).await,
     }
 }
 
@@ -145,7 +154,7 @@ fn next_step(decided: &Decided, has_way: bool) -> String {
 }
 
 /// Agent and workspace of the caller.
-fn own(service: &GateService, known: &Known) -> Result<(std::sync::Arc<Agent>, std::sync::Arc<Workspace>), Refusal> {
+fn own(service: &GateService, known: &Known) -> Result<(Arc<Agent>, Arc<Workspace>), Refusal> {
     service.read(|scope| {
         let agent = svc_core::rules::gate::caller_agent(scope, &known.caller)?;
         let workspace = scope.get::<Workspace>(agent.workspace)?.ok_or_else(Refusal::internal)?;
@@ -154,18 +163,26 @@ fn own(service: &GateService, known: &Known) -> Result<(std::sync::Arc<Agent>, s
 }
 
 /// The days of a window, and what this agent's model calls come to in them.
-fn sums(service: &GateService, agent: &Agent, workspace: &Workspace, window: Period) -> Result<(Asked, Sums), Refusal> {
+async fn sums(
+    service: &GateService,
+    agent: &Agent,
+    workspace: &Workspace,
+    window: Period,
+) -> Result<(Asked, Sums), Refusal> {
     let zone = &workspace.settings.timezone;
     let (from, to) = window.bounds(service.gate.now(), zone);
     let asked = Asked { from: zone.day(from), to: zone.day(to), by: ReportBy::Agent, currency: None };
-    let place = Place { service, workspace: workspace.id, asked };
-    let mut sums = Sums::default();
-    place.each(|cell| {
-        if cell.agent == Some(agent.id) {
-            sums.add(&cell.sums);
-        }
-    })?;
-    Ok((asked, sums))
+    let (gate, agent, workspace) = (service.gate.clone(), agent.id, workspace.id);
+    let add = move || {
+        let mut sums = Sums::default();
+        each_cell(&gate, workspace, asked.from..asked.to, |cell| {
+            if cell.agent == Some(agent) {
+                sums.add(&cell.sums);
+            }
+        })?;
+        Ok(sums)
+    };
+    Ok((asked, service.aside.run(add).await?))
 }
 
 /// What the agent spent in a window, on models and by payments that it asked for in it. What remains is no matter of the
@@ -173,7 +190,7 @@ fn sums(service: &GateService, agent: &Agent, workspace: &Workspace, window: Per
 /// them has no limit by period.
 async fn spend(service: &GateService, known: &Known, window: Period) -> Result<Value, Refusal> {
     let (agent, workspace) = own(service, known)?;
-    let (_, sums) = sums(service, &agent, &workspace, window)?;
+    let (_, sums) = sums(service, &agent, &workspace, window).await?;
     let (since, _) = window.bounds(service.gate.now(), &workspace.settings.timezone);
     let mut paid = spent_since(service, agent.id, since).await?;
     let left = service.read(|scope| show::left(scope, &agent))?;
@@ -195,52 +212,90 @@ async fn spend(service: &GateService, known: &Known, window: Period) -> Result<V
     Ok(json!({ "model": { "costMicros": sums.cost, "calls": sums.calls }, "payments": payments }))
 }
 
-fn waste(service: &GateService, known: &Known, window: Period) -> Result<Value, Refusal> {
+async fn waste(service: &GateService, known: &Known, window: Period) -> Result<Value, Refusal> {
     let (agent, workspace) = own(service, known)?;
-    let (asked, sums) = sums(service, &agent, &workspace, window)?;
+    let (asked, sums) = sums(service, &agent, &workspace, window).await?;
     Ok(report::write_waste(&asked, &workspace.settings.timezone, &sums))
 }
 
-/// Keys of the agent's principal that no budget covers, that nobody uses, or that never end: the gravest reason of each.
-fn unwatched(service: &GateService, known: &Known) -> Result<Value, Refusal> {
-    let (agent, workspace) = own(service, known)?;
-    let now = service.gate.now();
-    let found = service.scan(&Range::all(Index::KeysOf, workspace.id.bits(), KEYS_MAX))?;
-    let rows: Vec<_> = found.iter().filter_map(|it| Credential::peel(it.row.record.as_ref()?)).collect();
-    let mut told = Vec::new();
-    for row in rows.into_iter().filter(|it| it.binding.principal == agent.principal) {
-        if told.len() == TOLD_MAX {
-            break;
+/// A key that is in force, and when it was used last as far as rows tell.
+struct Looked {
+    row: Arc<Credential>,
+    used_at: Timestamp,
+}
+
+/// Keys of a principal that are in force. A key that models were called with was used on that day, and the key of an agent was
+/// when the agent last asked; what was used with it otherwise only memory tells.
+fn keys_of(gate: &Gate, principal: PrincipalId, workspace: &Workspace) -> Result<Vec<Looked>, Refusal> {
+    let today = workspace.settings.timezone.day(gate.now());
+    let mut called = HashSet::new();
+    let days = today.saturating_sub(IDLE_DAYS)..today.saturating_add(1);
+    each_cell(gate, workspace.id, days, |cell| {
+        if cell.principal == principal {
+            called.insert(cell.key);
         }
-        let view = service.read(|scope| show::key(scope, row.clone()))?;
-        if view.state != "active" {
-            continue;
+    })?;
+    let mut range = Range::all(Index::KeysOf, workspace.id.bits(), LOOK);
+    let mut looked = Vec::new();
+    for _ in 0..PAGES_MAX {
+        let found = gate.scan(&range).map_err(refusal)?;
+        let rows = found.iter().filter_map(|it| Credential::peel(it.row.record.as_ref()?));
+        for row in rows.filter(|it| it.binding.principal == principal) {
+            let agent = if let KeyScope::Agent(id) = row.binding.scope { Some(id) } else { None };
+            let read = gate.read(|scope| {
+                let asked = agent.map(|it| show::asked_at(scope, it)).transpose()?.flatten();
+                Ok((show::key(scope, row.clone())?, asked))
+            });
+            let (view, asked) = read.map_err(refusal)?;
+            let used = if called.contains(&row.binding.key) { Some(gate.now()) } else { asked };
+            if view.state == "active" {
+                looked.push(Looked { row: view.row, used_at: used.unwrap_or(row.created_at).max(row.created_at) });
+            }
         }
-        let binding = &row.binding;
-        let of_agent = if let KeyScope::Agent(id) = binding.scope { Some(id) } else { None };
-        let payer = Payer {
-            key: binding.key,
-            agent: of_agent,
-            principal: binding.principal,
-            team: binding.team,
-            class: binding.task_class.clone(),
-        };
-        let seen = service.seen.of(binding.key.bits()).unwrap_or(row.created_at);
-        let reason = if !workspace.budgets.iter().any(|it| it.scope.covers(&payer)) {
-            "no_budget"
-        } else if now.since(seen) >= IDLE {
-            "unused"
-        } else if row.expires_at.is_none() {
-            "no_expiry"
-        } else {
-            continue;
-        };
-        told.push(json!({
-            "id": binding.key.to_string(),
-            "prefix": row.prefix,
-            "label": row.label.as_ref().map(|it| it.as_str()),
-            "reason": reason,
-        }));
+        match found.last() {
+            Some(last) if found.len() == LOOK => range.after = Some((last.order, last.row.key)),
+            _ => break,
+        }
     }
+    Ok(looked)
+}
+
+/// Keys of the agent's principal that no budget covers, that nobody uses, or that never end: the gravest reason of each.
+async fn unwatched(service: &GateService, known: &Known) -> Result<Value, Refusal> {
+    let (agent, workspace) = own(service, known)?;
+    let (gate, of) = (service.gate.clone(), Arc::clone(&workspace));
+    let looked = service.aside.run(move || keys_of(&gate, agent.principal, &of)).await?;
+    let now = service.gate.now();
+    let told: Vec<Value> = looked
+        .iter()
+        .filter_map(|Looked { row, used_at }| {
+            let binding = &row.binding;
+            let of_agent = if let KeyScope::Agent(id) = binding.scope { Some(id) } else { None };
+            let payer = Payer {
+                key: binding.key,
+                agent: of_agent,
+                principal: binding.principal,
+                team: binding.team,
+                class: binding.task_class.clone(),
+            };
+            let seen = service.seen.of(binding.key.bits()).map_or(*used_at, |it| it.max(*used_at));
+            let reason = if !workspace.budgets.iter().any(|it| it.scope.covers(&payer)) {
+                "no_budget"
+            } else if now.since(seen) >= IDLE {
+                "unused"
+            } else if row.expires_at.is_none() {
+                "no_expiry"
+            } else {
+                return None;
+            };
+            Some(json!({
+                "id": binding.key.to_string(),
+                "prefix": row.prefix,
+                "label": row.label.as_ref().map(|it| it.as_str()),
+                "reason": reason,
+            }))
+        })
+        .take(TOLD_MAX)
+        .collect();
     Ok(json!({ "keys": told }))
 }
