@@ -223,23 +223,26 @@ impl Place<'_> {
 pub(super) async fn whole(service: &GateService, agent: &Arc<Agent>) -> Result<Answer, Refusal> {
     let view = service.read(|scope| show::view(scope, Arc::clone(agent)))?;
     let lately = service.read(|scope| show::lately(scope, agent))?;
-    let spend = spent_since(service, agent.id, lately.month).await?;
+    // People do not wait for what the agent itself asks for.
+    let spend = spent_since(service, !agent.id.bits(), agent.id, lately.month).await?;
     let mut shown = wire::write(&view, service.gate.now());
     wire::write_lately(&mut shown, &lately, &spend);
     written(shown)
 }
 
-/// What the payments that an agent asked for since then add up to, by currency, not on a thread that serves others.
+/// What the payments that an agent asked for since then add up to, by currency, not on a thread that serves others; `asker` is whose
+/// turn it takes.
 ///
 /// # Errors
 /// Those of scanning.
 pub(super) async fn spent_since(
     service: &GateService,
+    asker: u128,
     agent: AgentId,
     since: Timestamp,
 ) -> Result<BTreeMap<Currency, Spent>, Refusal> {
     let gate = service.gate.clone();
-    service.aside.run(move || spend(&gate, agent, since)).await
+    service.aside.run(asker, move || spend(&gate, agent, since)).await
 }
 
 /// The same, here and now. Every one of them is read, a page at a time.

@@ -1,39 +1,71 @@
-//! What reads very many rows: on threads of its own, a few at a time, so that no other request waits for it.
+//! What reads very many rows: on threads of its own, a few at a time, so that no other request waits for it. Whoever asks for it
+//! without end is refused, so that others of its kind do not wait for long either.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use svc_core::refusal::Refusal;
 use tokio::sync::Semaphore;
 
 /// How many of it run at once; others wait for their turn.
 const ASIDE_MAX: usize = 2;
+/// How many of one asker run or wait.
+const OF_ONE_MAX: u8 = 8;
 
 /// Places for it.
 #[derive(Debug)]
-pub(crate) struct Aside(Arc<Semaphore>);
+pub(crate) struct Aside {
+    places: Arc<Semaphore>,
+    asked: Arc<Mutex<HashMap<u128, u8>>>,
+}
 
 impl Default for Aside {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(ASIDE_MAX)))
+        Self { places: Arc::new(Semaphore::new(ASIDE_MAX)), asked: Arc::default() }
+    }
+}
+
+/// One that runs or waits, of this asker.
+struct Asked(Arc<Mutex<HashMap<u128, u8>>>, u128);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match asked.get_mut(&self.1) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(asked.remove(&self.1)),
+        }
     }
 }
 
 impl Aside {
-    /// Has `work` done. Whoever goes away meanwhile gives no place free before it is done.
+    /// Has `work` done for the asker with these bits. Whoever goes away meanwhile gives no place free before it is done.
     ///
     /// # Errors
-    /// Those of `work`; `internal` where it panics.
+    /// Those of `work`; `not_ready` where the asker has asked for too much already; `internal` where it panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
+        asker: u128,
         work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let place = Arc::clone(&self.0).acquire_owned().await.map_err(|_| Refusal::internal())?;
+        let asked = self.count(asker).ok_or_else(Refusal::not_ready)?;
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Refusal::internal())?;
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
-            drop(place);
+            drop((place, asked));
             done
         });
         done.await.map_err(|_| Refusal::internal())?
+    }
+
+    fn count(&self, asker: u128) -> Option<Asked> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = asked.entry(asker).or_default();
+        if *count >= OF_ONE_MAX {
+            return None;
+        }
+        *count += 1;
+        Some(Asked(Arc::clone(&self.asked), asker))
     }
 }
 
@@ -42,6 +74,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use svc_core::refusal::Kind;
 
     use super::*;
 
@@ -62,7 +96,7 @@ mod tests {
                     running.fetch_sub(1, Ordering::SeqCst);
                     Ok(number)
                 };
-                aside.run(work).await
+                aside.run(number as u128, work).await
             }));
         }
         for (number, it) in asked.into_iter().enumerate() {
@@ -70,8 +104,13 @@ mod tests {
         }
         assert_eq!(most.load(Ordering::SeqCst), ASIDE_MAX);
         for _ in 0..2 * ASIDE_MAX {
-            assert!(aside.run::<()>(|| panic!("as it may")).await.is_err());
+            assert!(aside.run::<()>(1, || panic!("as it may")).await.is_err());
         }
-        assert!(aside.run(|| Ok(())).await.is_ok());
+        assert!(aside.run(1, || Ok(())).await.is_ok());
+        let all: Vec<_> = (0..OF_ONE_MAX).map(|_| aside.count(1).unwrap()).collect();
+        assert_eq!(aside.run(1, || Ok(())).await.map_err(|it| it.kind()), Err(Kind::NotReady));
+        assert!(aside.run(2, || Ok(())).await.is_ok(), "another is not kept waiting for it");
+        drop(all);
+        assert!(aside.run(1, || Ok(())).await.is_ok() && aside.asked.lock().unwrap().is_empty());
     }
 }

@@ -173,6 +173,7 @@ async fn sums(
     let (from, to) = window.bounds(service.gate.now(), zone);
     let asked = Asked { from: zone.day(from), to: zone.day(to), by: ReportBy::Agent, currency: None };
     let (gate, agent, workspace) = (service.gate.clone(), agent.id, workspace.id);
+    let asker = agent.bits();
     let add = move || {
         let mut sums = Sums::default();
         each_cell(&gate, workspace, asked.from..asked.to, |cell| {
@@ -182,7 +183,7 @@ async fn sums(
         })?;
         Ok(sums)
     };
-    Ok((asked, service.aside.run(add).await?))
+    Ok((asked, service.aside.run(asker, add).await?))
 }
 
 /// What the agent spent in a window, on models and by payments that it asked for in it. What remains is no matter of the
@@ -192,7 +193,7 @@ async fn spend(service: &GateService, known: &Known, window: Period) -> Result<V
     let (agent, workspace) = own(service, known)?;
     let (_, sums) = sums(service, &agent, &workspace, window).await?;
     let (since, _) = window.bounds(service.gate.now(), &workspace.settings.timezone);
-    let mut paid = spent_since(service, agent.id, since).await?;
+    let mut paid = spent_since(service, agent.id.bits(), agent.id, since).await?;
     let left = service.read(|scope| show::left(scope, &agent))?;
     for currency in left.keys() {
         paid.entry(*currency).or_default();
@@ -264,7 +265,7 @@ fn keys_of(gate: &Gate, principal: PrincipalId, workspace: &Workspace) -> Result
 async fn unwatched(service: &GateService, known: &Known) -> Result<Value, Refusal> {
     let (agent, workspace) = own(service, known)?;
     let (gate, of) = (service.gate.clone(), Arc::clone(&workspace));
-    let looked = service.aside.run(move || keys_of(&gate, agent.principal, &of)).await?;
+    let looked = service.aside.run(agent.id.bits(), move || keys_of(&gate, agent.principal, &of)).await?;
     let now = service.gate.now();
     let told: Vec<Value> = looked
         .iter()
