@@ -56,6 +56,8 @@ pub struct Config {
     pub log: LogConfig,
     /// Redirect URIs of OAuth clients that are admitted besides https and loopback, byte for byte (`oauth.allowRedirects`).
     pub allow_redirects: Vec<Box<str>>,
+    /// Whether OAuth clients may name themselves by the address of their metadata (`oauth.clientDocuments`).
+    pub client_documents: bool,
     /// How much workspaces may have, by their plan.
     pub plans: Plans,
     /// The address that metrics are served on; `None` where they are not.
@@ -231,6 +233,7 @@ impl Default for Config {
             timeouts: Timeouts::default(),
             log: LogConfig::default(),
             allow_redirects: Vec::new(),
+            client_documents: true,
             plans: Plans::default(),
             metrics: None,
             allow_private_callbacks: false,

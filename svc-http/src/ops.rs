@@ -106,6 +106,8 @@ pub struct GateService {
     wrong: WrongSignIns,
     /// Redirect URIs that the operator admits beside https and loopback.
     pub allow_redirects: Vec<Box<str>>,
+    /// Whether OAuth clients may name themselves by the address of their metadata.
+    pub client_documents: bool,
     /// How often a client may call the token endpoint.
     pub oauth_clients: RateLimiter,
     /// Clients that are known by the address of their metadata.
@@ -217,6 +219,7 @@ impl GateService {
             passwords: Passwords::default(),
             wrong: WrongSignIns::default(),
             allow_redirects: Vec::new(),
+            client_documents: true,
             oauth_clients: RateLimiter::new(Rates::default()),
             documents: Arc::default(),
         }

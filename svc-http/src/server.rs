@@ -84,6 +84,7 @@ impl Server {
         service.telemetry = Arc::new(Telemetry::from_environment()?);
         let telemetry = Arc::clone(&service.telemetry);
         service.allow_redirects.clone_from(&config.allow_redirects);
+        service.client_documents = config.client_documents;
         service.oauth_clients = RateLimiter::new(Rates::of(&config.limits));
         let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver);
         let upstreams = Upstreams::new(

@@ -175,6 +175,19 @@ async fn a_document_that_is_none_is_no_client() {
     strict.stop().await;
 }
 
+/// A server that reaches nothing outside does not say that it takes clients by their documents, and takes none.
+#[tokio::test]
+async fn a_server_may_take_no_documents() {
+    let site = Site::with(|plan| plan.config.client_documents = false).await;
+    let mut client = site.client().await;
+    for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
+        let found = client.ask("GET", path, &[("host", HOST)], b"").await.ok();
+        assert_eq!(found["client_id_metadata_document_supported"], false);
+    }
+    let id = "https://app.example/client.json";
+    leads_nowhere(&page(&mut client, None, id, REDIRECT).await, id);
+}
+
 /// Anybody can register an address, so that a link to this server could lead anywhere: an unasked browser is led on only to its
 /// own machine, and everybody else is told where they would go.
 #[tokio::test]

@@ -158,6 +158,15 @@ pub const KEYS: &[Key] = &[
             Ok(())
         },
     ),
+    key(
+        "oauth.clientDocuments",
+        "true",
+        "whether OAuth clients may name themselves by the address of their metadata, which this server fetches",
+        |config, given| {
+            config.client_documents = given.one("must be `true` or `false`")?;
+            Ok(())
+        },
+    ),
     key("limits.bodyBytes", "1048576", "bytes of a request body", |config, given| {
         config.limits.body_bytes = given.within(1_024, 33_554_432)?;
         Ok(())

@@ -51,8 +51,8 @@ const REFRESH_PREFIX: &str = "art_";
 pub(super) async fn answer(service: &GateService, op: OAuthOp, call: &Call) -> Result<Answer, Refusal> {
     let base = &service.base_url;
     match op {
-        OAuthOp::Metadata | OAuthOp::McpMetadata => metadata(&oauth::server(base)),
-        OAuthOp::OpenId => metadata(&oauth::openid(base)),
+        OAuthOp::Metadata | OAuthOp::McpMetadata => metadata(&oauth::server(base, service.client_documents)),
+        OAuthOp::OpenId => metadata(&oauth::openid(base, service.client_documents)),
         OAuthOp::Resource | OAuthOp::McpResource => metadata(&oauth::resource(base, "/mcp")),
         OAuthOp::ProxyResource => {
             let name = call.param("server");

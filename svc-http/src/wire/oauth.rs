@@ -299,9 +299,10 @@ pub fn tokens(access: &str, refresh: &str, seconds: i64) -> Value {
     })
 }
 
-/// The authorization server's metadata (RFC 8414).
+/// The authorization server's metadata (RFC 8414); `documents` says whether clients may name themselves by the address of
+/// theirs.
 #[must_use]
-pub fn server(base: &str) -> Value {
+pub fn server(base: &str, documents: bool) -> Value {
     let methods: Vec<&str> = ClientAuth::ALL.iter().map(|it| it.as_str()).collect();
     json!({
         "issuer": base,
@@ -318,14 +319,14 @@ pub fn server(base: &str) -> Value {
         "revocation_endpoint_auth_methods_supported": methods,
         "scopes_supported": [SCOPE],
         "authorization_response_iss_parameter_supported": true,
-        "client_id_metadata_document_supported": true,
+        "client_id_metadata_document_supported": documents,
     })
 }
 
 /// The same with the members that clients of OpenID will not do without; no identity token is ever given.
 #[must_use]
-pub fn openid(base: &str) -> Value {
-    let mut body = server(base);
+pub fn openid(base: &str, documents: bool) -> Value {
+    let mut body = server(base, documents);
     for (name, value) in [
         ("jwks_uri", json!(format!("{base}/.well-known/jwks.json"))),
         ("subject_types_supported", json!(["public"])),

@@ -82,7 +82,7 @@ fn wanted<'a>(service: &GateService, form: &'a Form) -> Result<&'a str, Refusal>
 /// The client with this id: one that registered, or one whose id is the address of its metadata.
 async fn client_of(service: &GateService, id: &str, call: &Call) -> Result<Known, Refusal> {
     let unknown = || Refusal::oauth(Kind::InvalidClient, "there is no such client; it has to register first");
-    if id.starts_with("https://") {
+    if service.client_documents && id.starts_with("https://") {
         return service.documents.client(id, &service.allow_redirects, call.address).await;
     }
     let id = ClientId::parse(id).map_err(|_| unknown())?;
