@@ -21,6 +21,7 @@ mod kinds;
 mod ledger;
 mod limits;
 mod mandates;
+mod mcp_servers;
 mod members;
 mod people;
 mod provenance;

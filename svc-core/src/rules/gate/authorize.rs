@@ -18,6 +18,7 @@ use crate::state::gate::{
     DecidedBy, Effect, Mandate, Origin, Payee, Payload, REPLAY_KEPT, Reason, Replay, Request, State, Verb,
 };
 use crate::state::gateway::Routing;
+use crate::state::gateway::route::name_of_mcp_tool;
 use crate::state::people::{Principal, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -113,11 +114,15 @@ fn prefetch(scope: &mut Scope<'_>, asked: &Authorize) -> Result<(), Halt> {
     scope.want(&keys)
 }
 
-/// Whether the workspace's tool table marks the action's tool.
+/// Whether the workspace's tool table marks the action's tool, by its own name or, where it is a server's, by the name that
+/// its results are noted under.
 fn tool_is_sink(scope: &mut Scope<'_>, asked: &Authorize) -> Result<bool, Halt> {
     let Some(tool) = &asked.request.tool else { return Ok(false) };
     let routing = scope.get::<Routing>(asked.caller.workspace)?.ok_or_else(Refusal::internal)?;
-    Ok(tool.tool.name.as_ref().is_some_and(|name| routing.meaning_of(name.as_str()).sink))
+    let Some(name) = &tool.tool.name else { return Ok(false) };
+    let of_server = tool.tool.server.as_ref().map(|server| name_of_mcp_tool(server.as_str(), name.as_str()));
+    let is_sink = |name: &str| routing.meaning_of(name).sink;
+    Ok(is_sink(name.as_str()) || of_server.as_deref().is_some_and(is_sink))
 }
 
 /// The versions in force, in the order of their ids, and whether one of them is not to be had: it could be a deny list.

@@ -265,7 +265,7 @@ impl McpTools {
     }
 
     /// The same after the server told these definitions. What it has no more is remembered as it was accepted, so that it
-    /// comes back as such or is held; nothing is remembered beyond as many as may be told.
+    /// comes back as such or is held; nothing is remembered beyond as many, and as much, as may be told.
     #[must_use]
     pub fn told(&self, found: &BTreeMap<Box<str>, Box<str>>) -> Self {
         let mut tools: BTreeMap<Box<str>, McpTool> = BTreeMap::new();
@@ -274,7 +274,10 @@ impl McpTools {
             tools.insert(name.clone(), McpTool { accepted, seen: Some(text.clone()) });
         }
         let gone = self.tools.iter().filter(|(name, it)| it.accepted.is_some() && !found.contains_key(*name));
+        let mut room = MCP_DEFINITIONS_BYTES_MAX;
         for (name, tool) in gone.take(MCP_TOOLS_MAX) {
+            let Some(left) = room.checked_sub(tool.accepted.as_ref().map_or(0, |it| it.len())) else { continue };
+            room = left;
             tools.insert(name.clone(), McpTool { seen: None, ..tool.clone() });
         }
         Self { reached: true, tools, ..*self }
@@ -320,6 +323,24 @@ mod tests {
         assert!(!gone.tools.contains_key("c"), "what was never accepted is not remembered");
         assert!(gone.told(&found(&[("a", "1")])).tools["a"].is_open());
         assert_eq!(none().state(&all), McpState::Unreachable);
+    }
+
+    /// What a server has no more is remembered up to a bound, whatever it was that people accepted over time.
+    #[test]
+    fn what_is_gone_is_remembered_up_to_a_bound() {
+        let long = "x".repeat(MCP_DEFINITIONS_BYTES_MAX / 2 + 1);
+        let mut tools = none();
+        for name in ["a", "b", "c"] {
+            tools = tools.told(&found(&[(name, &long)]));
+            tools.accept(name);
+        }
+        tools = tools.told(&found(&[]));
+        assert_eq!(tools.tools.keys().map(|it| &**it).collect::<Vec<_>>(), ["a"], "one of what was told last");
+        let many: Vec<String> = (0..2 * MCP_TOOLS_MAX).map(|it| it.to_string()).collect();
+        let told: Vec<(&str, &str)> = many.iter().map(|it| (it.as_str(), "1")).collect();
+        let mut tools = none().told(&found(&told));
+        many.iter().for_each(|it| tools.accept(it));
+        assert_eq!(tools.told(&found(&[])).tools.len(), MCP_TOOLS_MAX);
     }
 
     /// What agents do not see holds nothing up.

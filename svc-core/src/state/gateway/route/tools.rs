@@ -47,6 +47,12 @@ pub struct ToolMeaning<'a> {
     pub sink: bool,
 }
 
+/// What the table calls a tool of an MCP server, as coding clients do.
+#[must_use]
+pub fn name_of_mcp_tool(server: &str, tool: &str) -> String {
+    format!("mcp__{server}__{tool}")
+}
+
 impl Routing {
     /// What a tool's results count as, by the first rule of the table that covers its name. Names and globs are compared
     /// in lower case without `_` and `-`; what no rule covers is `tool`.

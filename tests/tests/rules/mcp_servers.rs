@@ -1,0 +1,204 @@
+//! MCP servers behind the gate: who manages them, what is held until a person accepts it, and who reaches them.
+
+use std::collections::BTreeMap;
+
+use svc_core::engine::Failure;
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::edge::integrations::NewSecret;
+use svc_core::rules::edge::mcp_servers::{
+    Edit, EditMcpServers, McpServerView, NewCredential, Set, own_mcp_server, read_mcp_servers,
+};
+use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools};
+use svc_core::rules::people::by::By;
+use svc_core::state::edge::{
+    MCP_SERVERS_MAX, McpCredential, McpSecret, McpServers, McpState, McpTools, TOOL_GLOBS_MAX, ToolFilter,
+};
+use svc_core::state::people::Role;
+use svc_core::store::{Record, Row};
+use svc_core::testing::world::World;
+use svc_core::turn::Scope;
+use svc_core::value::digest::Digest;
+use svc_core::value::id::McpServerId;
+use svc_core::value::text::{ServerName, UrlText};
+
+const HTTPS: &str = "https://crm.example.com/mcp";
+
+fn named(name: &str) -> Vec<Set> {
+    vec![Set::Name(ServerName::parse(name).unwrap()), Set::Url(UrlText::parse(HTTPS).unwrap())]
+}
+
+fn edit(world: &mut World, by: By, edit: Edit) -> Result<McpServerView, Refusal> {
+    let workspace = world.workspace();
+    world.run(EditMcpServers { by, workspace, edit })
+}
+
+fn made(world: &mut World) -> McpServerId {
+    edit(world, By::Program, Edit::Create(named("crm"))).unwrap().server.id
+}
+
+fn note(
+    world: &mut World,
+    server: McpServerId,
+    found: Option<&[(&str, &str)]>,
+    accepted_by: Option<By>,
+) -> Result<McpServerView, Refusal> {
+    let workspace = world.workspace();
+    let found: Option<BTreeMap<Box<str>, Box<str>>> =
+        found.map(|all| all.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect());
+    world.run(NoteTools { workspace, server, found, accepted_by })
+}
+
+fn accept(
+    world: &mut World,
+    by: By,
+    server: McpServerId,
+    tools: &[&str],
+    hash: Digest,
+) -> Result<McpServerView, Refusal> {
+    let workspace = world.workspace();
+    let tools = tools.iter().map(|it| (*it).into()).collect();
+    world.run(AcceptTools { by, workspace, server, tools, hash })
+}
+
+fn state(view: &McpServerView) -> McpState {
+    view.tools.as_ref().unwrap().state(&view.server.tools)
+}
+
+fn hash(view: &McpServerView) -> Digest {
+    view.tools.as_ref().unwrap().hash()
+}
+
+fn recorded(world: &mut World, kind: &str) -> usize {
+    world.ledger().lines().filter(|it| it.starts_with(&format!("{kind} "))).count()
+}
+
+fn told<E: std::fmt::Debug>(failure: Failure<E>) -> Refusal {
+    match failure {
+        Failure::Refused(refusal) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rows<R: Row>(world: &mut World) -> usize {
+    world.rows().iter().filter(|(_, _, record): &&(_, _, Record)| R::peel(record).is_some()).count()
+}
+
+/// Owners and admins manage servers and see them; whoever else is in the workspace does neither, and nothing is left of it.
+#[test]
+fn who_may_not_manage_servers_does_not() {
+    let mut world = World::new();
+    let id = made(&mut world);
+    let view = note(&mut world, id, Some(&[("a", "1")]), None).unwrap();
+    let workspace = world.workspace();
+    for role in Role::ALL {
+        let by = By::Person(world.person(role));
+        let may = matches!(role, Role::Owner | Role::Admin);
+        let before = world.dump();
+        let tried = [
+            edit(&mut world, by.clone(), Edit::Change(id, vec![Set::Enabled(true)])).err(),
+            world.engine().read(|scope: &mut Scope<'_>| read_mcp_servers(scope, &by, workspace)).err().map(told),
+            world.engine().read(|scope: &mut Scope<'_>| own_mcp_server(scope, &by, workspace, id)).err().map(told),
+        ];
+        for refusal in tried {
+            assert_eq!(refusal.map(|it| it.kind()), (!may).then_some(Kind::Forbidden), "{role:?}");
+        }
+        if !may {
+            let refused = [
+                edit(&mut world, by.clone(), Edit::Create(named("other"))).err(),
+                edit(&mut world, by.clone(), Edit::Remove(id)).err(),
+                accept(&mut world, by.clone(), id, &["a"], hash(&view)).err(),
+                note(&mut world, id, Some(&[("a", "1")]), Some(by)).err(),
+            ];
+            assert!(refused.iter().all(|it| it.as_ref().unwrap().kind() == Kind::Forbidden), "{role:?} {refused:?}");
+            assert_eq!(world.dump(), before);
+        }
+    }
+}
+
+/// Every fault of a server is named; a workspace has so many, each of a name of its own.
+#[test]
+fn a_server_has_a_name_of_its_own_and_there_are_so_many() {
+    let mut world = World::new();
+    let id = made(&mut world);
+    let refused = edit(&mut world, By::Program, Edit::Create(Vec::new())).unwrap_err();
+    let fields: Vec<_> = refused.errors().iter().filter_map(|it| it.field.as_deref()).collect();
+    assert_eq!(fields, ["name", "url"]);
+    let globs = vec!["a*".into(); TOOL_GLOBS_MAX + 1];
+    let wide = Set::Tools(ToolFilter { allow: globs.clone(), deny: globs });
+    let refused = edit(&mut world, By::Program, Edit::Create([named("crm"), vec![wide]].concat())).unwrap_err();
+    let fields: Vec<_> = refused.errors().iter().filter_map(|it| it.field.as_deref()).collect();
+    assert_eq!(fields, ["name", "tools.allow", "tools.deny"]);
+    edit(&mut world, By::Program, Edit::Change(id, named("crm"))).expect("its own name is no other's");
+    for number in 1..MCP_SERVERS_MAX {
+        edit(&mut world, By::Program, Edit::Create(named(&format!("n{number}")))).unwrap();
+    }
+    let refused = edit(&mut world, By::Program, Edit::Create(named("more"))).unwrap_err();
+    assert_eq!(refused.errors().len(), 1, "{refused:?}");
+}
+
+/// Whoever makes a server accepts what it begins with, once: what is told later is held, whoever asks for it.
+#[test]
+fn what_a_server_begins_with_is_accepted_once() {
+    let mut world = World::new();
+    let id = made(&mut world);
+    let begun = note(&mut world, id, Some(&[("a", "1"), ("b", "2")]), Some(By::Program)).unwrap();
+    assert_eq!((state(&begun), recorded(&mut world, "mcp_server.accepted")), (McpState::Ok, 1));
+    let more = note(&mut world, id, Some(&[("a", "1"), ("b", "3")]), Some(By::Program)).unwrap();
+    assert_eq!((state(&more), recorded(&mut world, "mcp_server.accepted")), (McpState::Held, 1));
+    assert_eq!(recorded(&mut world, "mcp_server.held"), 1);
+    note(&mut world, id, Some(&[("a", "1"), ("b", "3")]), None).unwrap();
+    assert_eq!(recorded(&mut world, "mcp_server.held"), 1, "the same is told once");
+    let gone = note(&mut world, id, None, None).unwrap();
+    assert_eq!((state(&gone), gone.tools.unwrap().tools.len()), (McpState::Unreachable, 2));
+}
+
+/// Of 64 who accept with one hash, one does; whoever has looked at something else, or names what is not held, does not.
+#[test]
+fn one_hash_accepts_once() {
+    let mut world = World::new();
+    let id = made(&mut world);
+    let old = note(&mut world, id, Some(&[("a", "1"), ("b", "2")]), None).unwrap();
+    let done = (0..64).filter(|_| accept(&mut world, By::Program, id, &["a"], hash(&old)).is_ok()).count();
+    assert_eq!((done, recorded(&mut world, "mcp_server.accepted")), (1, 1));
+    note(&mut world, id, Some(&[("a", "1"), ("b", "3")]), None).unwrap();
+    let late = accept(&mut world, By::Program, id, &["b"], hash(&old)).unwrap_err();
+    assert_eq!(late.kind(), Kind::NotAllowed);
+    let now = note(&mut world, id, Some(&[("a", "1"), ("b", "3")]), None).unwrap();
+    let wrong = accept(&mut world, By::Program, id, &["b", "a", "c"], hash(&now)).unwrap_err();
+    let fields: Vec<_> = wrong.errors().iter().filter_map(|it| it.field.as_deref()).collect();
+    assert_eq!(fields, ["tools.1", "tools.2"]);
+    let tools = world.row::<McpTools>(id);
+    assert!(tools.tools["b"].is_held() && tools.tools["a"].is_open());
+}
+
+/// What goes with a server is everything: its row, what it is shown, what is known of its tools; nothing is noted or accepted
+/// for it any more, and a new one of its name is met anew.
+#[test]
+fn nothing_is_left_of_a_removed_server() {
+    let mut world = World::new();
+    let secret = || NewSecret { sealed: "sealed".into(), hint: "wxyz".into() };
+    let id = made(&mut world);
+    let shown = vec![Set::Credential(NewCredential::Header("x-key".into(), secret()))];
+    let shown = edit(&mut world, By::Program, Edit::Change(id, shown)).unwrap();
+    assert!(matches!(shown.server.credential, McpCredential::Header { .. }));
+    let view = note(&mut world, id, Some(&[("a", "1")]), Some(By::Program)).unwrap();
+    assert_eq!((rows::<McpSecret>(&mut world), rows::<McpTools>(&mut world)), (1, 1));
+    let none = edit(&mut world, By::Program, Edit::Change(id, vec![Set::Credential(NewCredential::None)])).unwrap();
+    assert_eq!((none.server.credential, rows::<McpSecret>(&mut world)), (McpCredential::None, 0));
+    edit(&mut world, By::Program, Edit::Change(id, vec![Set::Credential(NewCredential::Bearer(secret()))])).unwrap();
+    edit(&mut world, By::Program, Edit::Remove(id)).unwrap();
+    assert_eq!((rows::<McpSecret>(&mut world), rows::<McpTools>(&mut world)), (0, 0));
+    let workspace = world.workspace();
+    assert!(world.row::<McpServers>(workspace).servers.is_empty());
+    let late = [
+        note(&mut world, id, Some(&[("a", "1")]), None).err(),
+        accept(&mut world, By::Program, id, &["a"], hash(&view)).err(),
+        edit(&mut world, By::Program, Edit::Change(id, named("crm"))).err(),
+        edit(&mut world, By::Program, Edit::Remove(id)).err(),
+    ];
+    assert!(late.iter().all(|it| it.as_ref().unwrap().kind() == Kind::NotFound), "{late:?}");
+    assert_eq!((rows::<McpSecret>(&mut world), rows::<McpTools>(&mut world)), (0, 0));
+    let anew = made(&mut world);
+    assert_ne!(anew, id);
+    assert_eq!(state(&note(&mut world, anew, Some(&[("a", "1")]), None).unwrap()), McpState::Held);
+}
