@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 /// Lines around a change that are shown too.
 const AROUND: usize = 2;
-/// Lines of the stretch that differs beyond which it is shown as a whole.
-const COMPARED_MAX: usize = 2_000;
+/// Pairs of lines of the stretch that differs beyond which it is shown as a whole.
+const COMPARED_MAX: usize = 1_000_000;
 
 /// A line as it is shown: its sign and its text.
 type Shown<'a> = (char, &'a str);
@@ -47,7 +47,7 @@ fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Shown<'a>> {
 }
 
 fn between<'a>(a: &[&'a str], b: &[&'a str]) -> Vec<Shown<'a>> {
-    if a.len().max(b.len()) > COMPARED_MAX {
+    if a.len().saturating_mul(b.len()) > COMPARED_MAX {
         return a.iter().map(|it| ('-', *it)).chain(b.iter().map(|it| ('+', *it))).collect();
     }
     // common[i][j]: how many lines what is left behind i and j has in common.

@@ -15,6 +15,10 @@ use super::{Fields, list_of, parse, text, truth};
 use crate::difference::difference;
 use crate::upstream::is_own_header;
 
+/// Bytes of a server's definitions, laid out line by line, that are compared for people.
+const COMPARED_BYTES_MAX: usize = 256 * 1024;
+/// What stands for a difference that would be longer.
+const UNCOMPARED: &str = "too long to be shown line by line: compare `before` with `after`\n";
 /// Characters of a credential.
 const SECRET_MAX: usize = 4_096;
 
@@ -170,8 +174,12 @@ pub fn read_accepted(body: &[u8]) -> Result<Accepted, Refusal> {
 pub fn write(view: &McpServerView) -> Value {
     let McpServerView { server, tools } = view;
     let state = tools.as_ref().map_or(McpState::Unreachable, |it| it.state(&server.tools));
-    let held: Vec<Value> =
-        tools.iter().flat_map(|it| it.held(&server.tools)).map(|(name, tool)| write_held(name, tool)).collect();
+    let mut room = COMPARED_BYTES_MAX;
+    let held: Vec<Value> = tools
+        .iter()
+        .flat_map(|it| it.held(&server.tools))
+        .map(|(name, tool)| write_held(name, tool, &mut room))
+        .collect();
     json!({
         "id": server.id,
         "name": server.name,
@@ -205,9 +213,62 @@ fn write_credential(credential: &McpCredential) -> Value {
     Value::Object(out)
 }
 
-fn write_held(name: &str, tool: &McpTool) -> Value {
+fn write_held(name: &str, tool: &McpTool, room: &mut usize) -> Value {
     let value = |text: Option<&str>| text.and_then(|it| serde_json::from_str::<Value>(it).ok());
     let (before, after) = (value(tool.accepted.as_deref()), value(tool.seen.as_deref()));
-    let lines = |it: &Option<Value>| it.as_ref().map(|it| format!("{it:#}")).unwrap_or_default();
-    json!({ "name": name, "before": before, "after": after, "diff": difference(&lines(&before), &lines(&after)) })
+    let both = laid_out(before.as_ref(), *room).zip(laid_out(after.as_ref(), *room));
+    let diff = match both.filter(|(old, new)| old.len() + new.len() <= *room) {
+        Some((old, new)) => {
+            *room -= old.len() + new.len();
+            difference(&old, &new)
+        }
+        None => UNCOMPARED.to_owned(),
+    };
+    json!({ "name": name, "before": before, "after": after, "diff": diff })
+}
+
+/// A definition line by line, where that takes `most` bytes at most: what is nested deeply takes very many.
+fn laid_out(definition: Option<&Value>, most: usize) -> Option<String> {
+    let Some(definition) = definition else { return Some(String::new()) };
+    let mut out = Capped { text: Vec::new(), most };
+    serde_json::to_writer_pretty(&mut out, definition).ok()?;
+    String::from_utf8(out.text).ok()
+}
+
+/// Takes so many bytes and no more.
+struct Capped {
+    text: Vec<u8>,
+    most: usize,
+}
+
+impl std::io::Write for Capped {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.text.len() + bytes.len() > self.most {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However a definition is nested and however many there are, what is shown of differences has a bound.
+    #[test]
+    fn a_difference_has_a_bound() {
+        let deep = format!("{}{}{}", "[".repeat(60), "1,".repeat(4_000) + "1", "]".repeat(60));
+        let tool = |seen: &str| McpTool { accepted: Some("{}".into()), seen: Some(seen.into()) };
+        let mut room = COMPARED_BYTES_MAX;
+        assert_eq!(write_held("deep", &tool(&deep), &mut room)["diff"], UNCOMPARED);
+        assert_eq!(write_held("a", &tool("[1]"), &mut room)["diff"], "- {}\n+ [\n+   1\n+ ]\n");
+        let long = tool(&format!("[{}1]", "1,".repeat(10_000)));
+        let shown = (0..20).filter(|_| write_held("long", &long, &mut room)["diff"] != UNCOMPARED).count();
+        assert!((1..20).contains(&shown), "{shown}");
+    }
 }
