@@ -38,7 +38,7 @@ pub mod server;
 pub mod shell;
 pub mod signer;
 pub mod telemetry;
-mod tool_server;
+pub mod tool_server;
 pub mod totp;
 pub mod trace;
 pub mod upstream;

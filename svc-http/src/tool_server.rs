@@ -11,6 +11,7 @@ mod definition;
 mod events;
 mod known;
 mod message;
+pub mod reading;
 mod trouble;
 
 use std::sync::Arc;
@@ -18,10 +19,11 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use svc_core::rules::edge::proxied::Reached;
-use svc_core::value::id::AgentId;
+use svc_core::value::id::{AgentId, McpServerId};
 use svc_core::value::json::Json;
 use svc_core::value::{Span, Timestamp};
 use svc_store::Gate;
+use tokio::time::{Instant, timeout};
 
 pub(crate) use self::definition::{Definition, Definitions};
 pub(crate) use self::events::Events;
@@ -29,7 +31,7 @@ use self::known::{Known, KnownServers};
 use self::message::{Era, Sent};
 pub(crate) use self::message::{Heard, arguments_as_sent};
 pub(crate) use self::trouble::Trouble;
-use crate::upstream::{Times, Type, Upstreams};
+use crate::upstream::{Failed, Reason, Times, Type, Upstreams};
 
 /// Bytes of one message that are read.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
@@ -40,6 +42,8 @@ const SHORT: Times =
     Times { first_token: Duration::from_secs(10), idle: Duration::from_secs(10), total: Duration::from_secs(20) };
 /// Pages of a list of tools that are read.
 const PAGES_MAX: usize = 32;
+/// How long a list may take with all its pages, and a server that is met with it.
+const LIST_TIME: Duration = Duration::from_secs(30);
 
 /// The client of MCP servers. Clones are the same client.
 #[derive(Clone, Debug)]
@@ -89,11 +93,13 @@ impl ToolServers {
         if let Some(listed) = known.listed(gate.now(), LIST_LIFE) {
             return Ok(listed);
         }
-        // Of those who want the list at once, one asks for it.
+        // Of those who want the list at once, one asks for it; the others get what it got.
+        let since = Instant::now();
         let _turn = known.turn().await;
-        match known.listed(gate.now(), LIST_LIFE) {
-            Some(listed) => Ok(listed),
-            None => self.fetch(&known, gate.now()).await,
+        match (known.listed(gate.now(), LIST_LIFE), known.failed_since(since)) {
+            (Some(listed), _) => Ok(listed),
+            (None, Some(trouble)) => Err(trouble),
+            (None, None) => self.fetch(&known, gate.now()).await,
         }
     }
 
@@ -107,7 +113,13 @@ impl ToolServers {
         self.fetch(&known, gate.now()).await
     }
 
-    async fn fetch(&self, known: &Known, now: Timestamp) -> Result<Arc<Definitions>, Trouble> {
+    async fn fetch(&self, known: &Arc<Known>, now: Timestamp) -> Result<Arc<Definitions>, Trouble> {
+        let late = |_| Err(Trouble::Failed(Failed::sent(Reason::Total)));
+        let read = timeout(LIST_TIME, self.pages(known)).await.unwrap_or_else(late);
+        read.map(|definitions| known.keep(definitions, now)).inspect_err(|trouble| known.fail(trouble))
+    }
+
+    async fn pages(&self, known: &Arc<Known>) -> Result<Definitions, Trouble> {
         let mut definitions = Definitions::default();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MAX {
@@ -120,7 +132,7 @@ impl ToolServers {
                 break;
             }
         }
-        Ok(known.keep(definitions, now))
+        Ok(definitions)
     }
 
     /// Calls a tool. The server may have run it wherever [`Trouble::may_have_run`].
@@ -136,12 +148,21 @@ impl ToolServers {
         let total = self.upstreams.times().total;
         let times = Times { first_token: total, idle: total, total };
         let session = format!("{}/{}", call.agent, call.session);
-        self.ask(&known, &session, &sent, times).await
+        let place = known.place()?;
+        Ok(match self.ask(&known, &session, &sent, times).await? {
+            Answered::Stream(events) => Answered::Stream(Box::new(events.at(place))),
+            result @ Answered::Result(_) => result,
+        })
+    }
+
+    /// Forgets a server that is there no more.
+    pub(crate) fn forget(&self, server: McpServerId) {
+        self.known.forget(server);
     }
 
     /// Asks in the era that the server speaks, and in a session where it wants one. A session that the server has ended is
     /// begun anew, once: what was asked in it was not looked at.
-    async fn ask(&self, known: &Known, session: &str, sent: &Sent<'_>, times: Times) -> Result<Answered, Trouble> {
+    async fn ask(&self, known: &Arc<Known>, session: &str, sent: &Sent<'_>, times: Times) -> Result<Answered, Trouble> {
         let mut again = true;
         loop {
             let era = self.era(known, session).await?;
@@ -164,7 +185,7 @@ impl ToolServers {
     }
 
     /// How the server speaks, by asking it where that is not known; a session of its own where it has sessions.
-    async fn era(&self, known: &Known, session: &str) -> Result<Era, Trouble> {
+    async fn era(&self, known: &Arc<Known>, session: &str) -> Result<Era, Trouble> {
         if let Some(era) = known.era(session) {
             return Ok(era);
         }
@@ -182,7 +203,7 @@ impl ToolServers {
     }
 
     /// Whether the server speaks without handshake.
-    async fn discover(&self, known: &Known) -> Result<bool, Trouble> {
+    async fn discover(&self, known: &Arc<Known>) -> Result<bool, Trouble> {
         let sent = Sent { method: "server/discover", params: "{}", name: None, more: &[] };
         let answered = match self.exchange(known, &Era::Modern, &sent, SHORT).await {
             Ok(answered) => whole(answered).await,
@@ -197,14 +218,14 @@ impl ToolServers {
         }
     }
 
-    async fn initialize(&self, known: &Known) -> Result<Era, Trouble> {
+    async fn initialize(&self, known: &Arc<Known>) -> Result<Era, Trouble> {
         let first = Era::Legacy { version: None, session: None };
         let params = message::initialize_params();
         let sent = Sent { method: "initialize", params: &params, name: None, more: &[] };
         let id = known.next_id();
         let posted = self.post(known, &first, &sent, Some(id), SHORT).await?;
         let session = posted.session.clone();
-        let result = whole(Events::first(posted, id).await?).await?;
+        let result = whole(Events::first(known, posted, id).await?).await?;
         let version = message::initialized(result.get())?;
         let era = Era::Legacy { version: Some(version), session };
         let noted = Sent { method: "notifications/initialized", params: "{}", name: None, more: &[] };
@@ -212,10 +233,16 @@ impl ToolServers {
         Ok(era)
     }
 
-    async fn exchange(&self, known: &Known, era: &Era, sent: &Sent<'_>, times: Times) -> Result<Answered, Trouble> {
+    async fn exchange(
+        &self,
+        known: &Arc<Known>,
+        era: &Era,
+        sent: &Sent<'_>,
+        times: Times,
+    ) -> Result<Answered, Trouble> {
         let id = known.next_id();
         let posted = self.post(known, era, sent, Some(id), times).await?;
-        Events::first(posted, id).await
+        Events::first(known, posted, id).await
     }
 
     async fn post(
@@ -238,7 +265,7 @@ impl ToolServers {
             status => {
                 if posted.kind == Type::Json
                     && let Ok(text) = posted.read(MESSAGE_BYTES_MAX).await
-                    && let Some(Heard::Error(error)) = message::hear(&text, id.unwrap_or_default())
+                    && let Some(Heard::Error(error)) = known.hear(&text, id.unwrap_or_default())
                 {
                     return Err(Trouble::Rpc(error));
                 }

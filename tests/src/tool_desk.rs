@@ -1,9 +1,14 @@
 //! A site with a stand-in of an MCP server behind it, an owner and an agent in front of it: where tests of proxied tools begin.
 
 use serde_json::{Value, json};
+use svc_core::rules::edge::integrations::NewSecret;
+use svc_core::rules::edge::mcp_servers::{Edit, EditMcpServers, NewCredential, Set};
 use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
+use svc_core::state::edge::McpSecret;
 use svc_core::state::people::Role;
+use svc_core::value::id::McpServerId;
 use svc_core::value::text::Note;
 use svc_http::upstream::Allowed;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -107,6 +112,21 @@ impl ToolDesk {
     pub async fn actions(&mut self) -> Vec<Value> {
         self.site.gate.tick().unwrap();
         self.api("GET", "actions", None).await.ok()["data"].as_array().unwrap().clone()
+    }
+
+    /// Has the server of this id shown another token from now on, without its being asked for its tools.
+    pub async fn show(&self, id: &str, secret: &str) {
+        let (workspace, server) = (self.site.workspace(), id.parse::<McpServerId>().unwrap());
+        let sealed = self.site.gate.seal(&McpSecret::purpose(workspace), secret.as_bytes()).unwrap();
+        let shown = NewCredential::Bearer(NewSecret { sealed: sealed.into(), hint: "last".into() });
+        let edit = Edit::Change(server, vec![Set::Credential(shown)]);
+        self.site.gate.execute(EditMcpServers { by: By::Program, workspace, edit }).unwrap();
+    }
+
+    /// Has the agent run again.
+    pub fn unfreeze(&self) {
+        let (workspace, agent, reason) = (self.site.workspace(), self.agent.id, Note::parse("test").unwrap());
+        self.site.gate.execute(RestartAgent { workspace, agent, by: By::Program, reason, admin: None }).unwrap();
     }
 
     /// Freezes the agent.

@@ -85,6 +85,10 @@ struct Shared {
     script: Mutex<Script>,
     heard: Mutex<Vec<Heard>>,
     cut: watch::Sender<usize>,
+    /// How many requests were heard.
+    count: watch::Sender<usize>,
+    /// Whether lists of tools wait.
+    waits: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -93,6 +97,7 @@ struct Script {
     tools: Vec<Value>,
     page: usize,
     reply: Reply,
+    list: Option<Reply>,
     session: u32,
 }
 
@@ -116,9 +121,9 @@ impl ToolServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let tools = vec![tool("write_one", "Writes one."), tool("read_one", "Reads one.")];
-        let script = Script { speaks, tools, page: 1, reply: Reply::Text("done".to_owned()), session: 0 };
-        let shared =
-            Arc::new(Shared { script: Mutex::new(script), heard: Mutex::default(), cut: watch::Sender::default() });
+        let script = Script { speaks, tools, page: 1, reply: Reply::Text("done".to_owned()), list: None, session: 0 };
+        let (cut, count, waits) = (watch::Sender::default(), watch::Sender::default(), watch::Sender::default());
+        let shared = Arc::new(Shared { script: Mutex::new(script), heard: Mutex::default(), cut, count, waits });
         let task = tokio::spawn(listen(listener, Arc::clone(&shared)));
         Self { address, shared, task }
     }
@@ -153,6 +158,31 @@ impl ToolServer {
         self.change(|it| it.reply = reply);
     }
 
+    /// Has it answer for its list of tools like this, or as it is.
+    pub fn reply_to_lists(&self, reply: Option<Reply>) {
+        self.change(|it| it.list = reply);
+    }
+
+    /// Has lists of tools wait, or go on.
+    pub fn hold_lists(&self, waits: bool) {
+        self.shared.waits.send_replace(waits);
+    }
+
+    /// Waits until it has heard so many requests in all.
+    ///
+    /// # Panics
+    /// Where they do not come in time.
+    pub async fn until_heard(&self, count: usize) {
+        let mut heard = self.shared.count.subscribe();
+        timeout(PATIENCE, heard.wait_for(|it| *it >= count)).await.expect("in time").expect("the sender is there");
+    }
+
+    /// How many requests it has heard in all.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        *self.shared.count.borrow()
+    }
+
     /// What it has heard since it was asked last.
     #[must_use]
     pub fn heard(&self) -> Vec<Heard> {
@@ -170,8 +200,16 @@ impl ToolServer {
     /// # Panics
     /// Where that does not come in time.
     pub async fn until_cut(&self) {
+        self.until_all_cut(1).await;
+    }
+
+    /// Waits until the other side of so many has gone.
+    ///
+    /// # Panics
+    /// Where that does not come in time.
+    pub async fn until_all_cut(&self, count: usize) {
         let mut cut = self.shared.cut.subscribe();
-        timeout(PATIENCE, cut.wait_for(|it| *it > 0)).await.expect("in time").expect("the sender is there");
+        timeout(PATIENCE, cut.wait_for(|it| *it >= count)).await.expect("in time").expect("the sender is there");
     }
 }
 
@@ -193,6 +231,10 @@ async fn serve(mut stream: TcpStream, shared: &Shared) {
     loop {
         let Some(request) = read(&mut stream, &mut heard).await else { return };
         shared.heard.lock().expect("no panic").push(request.clone());
+        shared.count.send_modify(|it| *it += 1);
+        if request.method() == "tools/list" {
+            let _ = shared.waits.subscribe().wait_for(|it| !it).await;
+        }
         match answer(&request, shared) {
             Answer::Whole(text) => {
                 if stream.write_all(text.as_bytes()).await.is_err() {
@@ -290,6 +332,7 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
     }
     match request.method() {
         "notifications/initialized" => http(202, "", "text/plain", ""),
+        "tools/list" if script.list.is_some() => called(request, script.list.as_ref().unwrap_or(&script.reply)),
         "tools/list" => {
             let at: usize = request.body["params"]["cursor"].as_str().and_then(|it| it.parse().ok()).unwrap_or(0);
             let mut page = json!({ "tools": script.tools.iter().skip(at).take(script.page).collect::<Vec<_>>() });

@@ -338,7 +338,7 @@ async fn a_broken_server_is_told_as_such() {
     desk.server(json!({})).await;
     for (reply, said, status) in [
         (Reply::Error(-32_602, "no such id".to_owned()), "-32602: no such id", "failed"),
-        (Reply::Status(500), "the answer is 500", "failed"),
+        (Reply::Status(400), "the answer is 400", "failed"),
         (Reply::Status(302), "the answer is 302", "failed"),
         (Reply::Noise("text/html", "<html>"), "neither JSON", "allowed"),
         (Reply::Noise("application/json", "{}"), "no answer to what was asked", "allowed"),

@@ -49,7 +49,12 @@ pub(super) async fn answer(
             shown(&service.read(|scope| own_mcp_server(scope, &place.by, workspace, id))?)
         }
         McpServersOp::Change => place.change(call).await,
-        McpServersOp::Remove => place.edit(Edit::Remove(call.param_id("mcs")?)).await.map(|_| Answer::empty()),
+        McpServersOp::Remove => {
+            let id = call.param_id("mcs")?;
+            place.edit(Edit::Remove(id)).await?;
+            service.proxied.servers.forget(id);
+            Ok(Answer::empty())
+        }
         McpServersOp::Accept => {
             let (server, accepted) = (call.param_id("mcs")?, wire::read_accepted(&call.body)?);
             let by = place.by.clone();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use svc_core::state::edge::{MCP_DEFINITIONS_BYTES_MAX, MCP_TOOLS_MAX};
 use svc_core::value::canonical::canonical;
 use svc_core::value::json::{Json, Number};
@@ -14,6 +15,10 @@ use super::trouble::Trouble;
 
 /// Members of a definition that are not for the model: they are not compared, and so not handed on.
 const LEFT_OUT: [&str; 2] = ["_meta", "icons"];
+/// Bytes of a list with all its pages that are read; icons and the like are in it.
+const LIST_BYTES_MAX: usize = 8 * MCP_DEFINITIONS_BYTES_MAX;
+/// Bytes of the place where the next page begins.
+const CURSOR_BYTES_MAX: usize = 4_096;
 /// Bytes of a name: what the gate takes as one.
 const NAME_MAX: usize = 100;
 /// How deep a parameter that is mirrored in a header may lie.
@@ -37,12 +42,15 @@ pub(crate) struct Definition {
 pub(crate) struct Definitions {
     tools: BTreeMap<Box<str>, Arc<Definition>>,
     bytes: usize,
+    /// Bytes of the pages.
+    read: usize,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
-    tools: Vec<Value>,
+struct Page<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
     #[serde(default)]
     next_cursor: Option<String>,
 }
@@ -66,9 +74,18 @@ impl Definitions {
     /// Takes a page of a list and gives where the next one begins. What is no tool is left out, and so is whatever comes behind
     /// as many as are looked at.
     pub(super) fn take(&mut self, page: &str) -> Result<Option<String>, Trouble> {
-        let page: Page = serde_json::from_str(page).map_err(|_| Trouble::NotMcp("its list of tools cannot be read"))?;
+        self.read = self.read.saturating_add(page.len());
+        if self.read > LIST_BYTES_MAX {
+            return Err(Trouble::NotMcp("its list of tools is too long"));
+        }
+        let page: Page<'_> =
+            serde_json::from_str(page).map_err(|_| Trouble::NotMcp("its list of tools cannot be read"))?;
+        if page.next_cursor.as_ref().is_some_and(|it| it.len() > CURSOR_BYTES_MAX) {
+            return Err(Trouble::NotMcp("its list of tools cannot be read on"));
+        }
         for tool in page.tools {
-            let Some(definition) = Definition::of(tool) else { continue };
+            let read = serde_json::from_str(tool.get()).ok();
+            let Some(definition) = read.and_then(Definition::of) else { continue };
             let bytes = self.bytes.saturating_add(definition.text.len());
             if self.tools.len() >= MCP_TOOLS_MAX || bytes > MCP_DEFINITIONS_BYTES_MAX {
                 tracing::warn!("an MCP server tells of more tools than are looked at; the rest is left out");
@@ -162,6 +179,22 @@ mod tests {
         );
         assert_eq!(next.as_deref(), Some("n"));
         assert_eq!(Definitions::default().take("{}"), Err(Trouble::NotMcp("its list of tools cannot be read")));
+    }
+
+    /// A tool that cannot be read is left out alone; a list beyond all measure is none, in one page or in many.
+    #[test]
+    fn a_list_is_bounded() {
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let (all, _) = taken(&format!(
+            r#"{{"tools":[{{"name":"a","inputSchema":{{}},"x":{deep}}},{{"name":"b","inputSchema":{{}}}}]}}"#
+        ));
+        assert_eq!(all.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["b"]);
+        let long = format!(r#"{{"tools":[],"x":"{}","nextCursor":"n"}}"#, "x".repeat(LIST_BYTES_MAX / 2));
+        let mut all = Definitions::default();
+        assert_eq!(all.take(&long), Ok(Some("n".to_owned())));
+        assert_eq!(all.take(&long), Err(Trouble::NotMcp("its list of tools is too long")));
+        let cursor = format!(r#"{{"tools":[],"nextCursor":"{}"}}"#, "x".repeat(CURSOR_BYTES_MAX + 1));
+        assert!(Definitions::default().take(&cursor).is_err());
     }
 
     /// A server that never ends its list is heard up to the bound.

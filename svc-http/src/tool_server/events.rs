@@ -1,35 +1,43 @@
 //! An answer of an MCP server: one message, or a stream of them whose last is the answer.
 
-use svc_core::dialect::sse;
+use std::sync::Arc;
 
-use super::message::{Heard, hear};
+use svc_core::dialect::sse;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::known::Known;
+use super::message::Heard;
 use super::trouble::Trouble;
 use super::{Answered, MESSAGE_BYTES_MAX};
 use crate::upstream::{Posted, Type};
 
 /// A stream of messages, up to the answer to what was asked.
 pub(crate) struct Events {
+    known: Arc<Known>,
     posted: Posted,
     events: sse::Events,
     id: u64,
-    /// The answer, where it is what came first.
+    /// What came first.
     first: Option<Heard>,
+    /// The call's place among those under way.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Events {
     /// The answer, or the stream it will come in: a stream that begins with the answer is none.
-    pub(super) async fn first(posted: Posted, id: u64) -> Result<Answered, Trouble> {
+    pub(super) async fn first(known: &Arc<Known>, posted: Posted, id: u64) -> Result<Answered, Trouble> {
         match posted.kind {
             Type::Json => {
                 let text = posted.read(MESSAGE_BYTES_MAX).await.map_err(Trouble::Failed)?;
-                match hear(&text, id) {
+                match known.hear(&text, id) {
                     Some(Heard::Result(result)) => Ok(Answered::Result(result)),
                     Some(Heard::Error(error)) => Err(Trouble::Rpc(error)),
                     Some(Heard::Note(_)) | None => Err(Trouble::NotMcp("its answer is no answer to what was asked")),
                 }
             }
             Type::Events => {
-                let mut events = Self { posted, events: sse::Events::default(), id, first: None };
+                let (known, events) = (Arc::clone(known), sse::Events::default());
+                let mut events = Self { known, posted, events, id, first: None, _place: None };
                 match events.next().await? {
                     Heard::Result(result) => Ok(Answered::Result(result)),
                     Heard::Error(error) => Err(Trouble::Rpc(error)),
@@ -41,6 +49,11 @@ impl Events {
             }
             Type::Other => Err(Trouble::NotMcp("its answer is neither JSON nor a stream of events")),
         }
+    }
+
+    /// The same, which holds on to its place among the calls under way.
+    pub(super) fn at(self, place: OwnedSemaphorePermit) -> Self {
+        Self { _place: Some(place), ..self }
     }
 
     /// The next message that matters.
@@ -55,7 +68,7 @@ impl Events {
             loop {
                 let event = self.events.take_next().map_err(|_| Trouble::NotMcp("its stream cannot be read"))?;
                 let Some(event) = event else { break };
-                if let Some(heard) = event.data.and_then(|it| hear(&it, self.id)) {
+                if let Some(heard) = event.data.and_then(|it| self.known.hear(&it, self.id)) {
                     return Ok(heard);
                 }
             }

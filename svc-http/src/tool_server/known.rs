@@ -11,17 +11,21 @@ use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
 use svc_core::value::{Span, Timestamp};
 use svc_store::Gate;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::definition::Definitions;
-use super::message::Era;
-use super::trouble::Trouble;
+use super::message::{Era, Heard, hear};
+use super::trouble::{RpcError, Trouble};
 use crate::upstream::{Endpoint, Upstreams};
 
-/// Servers that are remembered; all are let go when there are more.
+/// Servers that are remembered; any one is let go when there are more.
 const SERVERS_MAX: usize = 1_000;
 /// Sessions with one server that are remembered: the one unused for longest is let go when there are more.
 const SESSIONS_MAX: usize = 1_000;
+
+/// Calls of one server that are under way at once, so that one that does not answer takes no others' connections.
+const CALLS_MAX: usize = 256;
 
 /// What is known of servers.
 #[derive(Debug, Default)]
@@ -36,6 +40,8 @@ pub(super) struct Known {
     endpoint: Endpoint,
     next_id: AtomicU64,
     turn: tokio::sync::Mutex<()>,
+    failed: Mutex<Option<(Instant, Trouble)>>,
+    places: Arc<Semaphore>,
     spoken: Mutex<Spoken>,
     listed: Mutex<Option<(Timestamp, Arc<Definitions>)>>,
 }
@@ -83,14 +89,22 @@ impl KnownServers {
             endpoint,
             next_id: AtomicU64::new(1),
             turn: tokio::sync::Mutex::default(),
+            failed: Mutex::default(),
+            places: Arc::new(Semaphore::new(CALLS_MAX)),
             spoken: Mutex::default(),
             listed: Mutex::default(),
         });
         if all.len() >= SERVERS_MAX {
-            all.clear();
+            let any = all.keys().next().copied();
+            any.and_then(|it| all.remove(&it));
         }
         all.insert(server.id, Arc::clone(&known));
         Ok(known)
+    }
+
+    /// Forgets a server, and with it what it is shown.
+    pub(super) fn forget(&self, server: McpServerId) {
+        held(&self.0).remove(&server);
     }
 }
 
@@ -104,6 +118,22 @@ impl Known {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// A message of the server, its words of an error without what it is shown.
+    pub(super) fn hear(&self, text: &[u8], id: u64) -> Option<Heard> {
+        let heard = hear(text, id)?;
+        Some(match heard {
+            Heard::Error(error) => {
+                Heard::Error(RpcError { message: self.endpoint.without_keys(&error.message), ..error })
+            }
+            Heard::Result(_) | Heard::Note(_) => heard,
+        })
+    }
+
+    /// A place for one call more.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Trouble> {
+        Arc::clone(&self.places).try_acquire_owned().map_err(|_| Trouble::Busy)
+    }
+
     /// Waits until nobody else asks for the list.
     pub(super) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.turn.lock().await
@@ -113,6 +143,16 @@ impl Known {
     pub(super) fn listed(&self, now: Timestamp, life: Span) -> Option<Arc<Definitions>> {
         let listed = held(&self.listed);
         listed.as_ref().filter(|(at, _)| now.since(*at) < life).map(|(_, it)| Arc::clone(it))
+    }
+
+    /// Why there was no list, where that was found out at `since` or later.
+    pub(super) fn failed_since(&self, since: Instant) -> Option<Trouble> {
+        held(&self.failed).as_ref().filter(|(at, _)| *at >= since).map(|(_, why)| why.clone())
+    }
+
+    /// Remembers why there is no list.
+    pub(super) fn fail(&self, why: &Trouble) {
+        *held(&self.failed) = Some((Instant::now(), why.clone()));
     }
 
     /// Keeps the list.

@@ -224,7 +224,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":7,"result":{ "a": 1.50 }}"#, r#"result { "a": 1.50 }"#),
             (r#"{"jsonrpc":"2.0","id":8,"result":{}}"#, "nothing"),
             (r#"{"jsonrpc":"2.0","id":7,"result":[]}"#, "nothing"),
-            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"a\nb"}}"#, "error -1 ab"),
+            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"a\nb"}}"#, "error -1 a\nb"),
             (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-2}}"#, "error -2 no message"),
             (r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}"#, "nothing"),
             (r#"{"method":"notifications/progress"}"#, r#"note {"method":"notifications/progress"}"#),

@@ -4,8 +4,6 @@ use serde_json::Value;
 
 use crate::upstream::Failed;
 
-/// Characters of what a server says that are told.
-const SAID_CHARS_MAX: usize = 500;
 /// A version that the server does not speak (MCP 2026-07-28).
 const UNSUPPORTED_VERSION: i64 = -32_022;
 /// What a server has to do with the headers of a request (MCP 2026-07-28).
@@ -28,6 +26,8 @@ pub(crate) enum Trouble {
     Rpc(RpcError),
     /// What it is shown cannot be opened, or its address may not be called.
     Unusable,
+    /// As many calls of it as may be under way are.
+    Busy,
 }
 
 /// An error of JSON-RPC.
@@ -35,7 +35,7 @@ pub(crate) enum Trouble {
 pub(crate) struct RpcError {
     /// The code.
     pub(crate) code: i64,
-    /// What is said of it, shortened.
+    /// What is said of it, as the server said it.
     pub(crate) message: String,
     /// What is told beside.
     pub(crate) data: Value,
@@ -46,9 +46,8 @@ impl RpcError {
     pub(super) fn of(text: &str) -> Self {
         let error: Value = serde_json::from_str(text).unwrap_or_default();
         let message = error.get("message").and_then(Value::as_str).unwrap_or("no message");
-        let message = message.chars().filter(|it| !it.is_control()).take(SAID_CHARS_MAX).collect();
         let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
-        Self { code, message, data: error.get("data").cloned().unwrap_or_default() }
+        Self { code, message: message.to_owned(), data: error.get("data").cloned().unwrap_or_default() }
     }
 
     /// Whether the server speaks an era before; nothing where it speaks another one altogether.
@@ -68,7 +67,9 @@ impl Trouble {
         match self {
             Self::Failed(failed) => failed.was_sent,
             Self::NotMcp(_) => true,
-            Self::Rpc(_) | Self::Credential | Self::NoSession | Self::Status(_) | Self::Unusable => false,
+            // Whoever breaks down, or gives up waiting for whoever stands behind, may have begun.
+            Self::Status(status) => *status >= 500,
+            Self::Rpc(_) | Self::Credential | Self::NoSession | Self::Unusable | Self::Busy => false,
         }
     }
 
@@ -81,7 +82,7 @@ impl Trouble {
         }
     }
 
-    /// One clause for people, without secrets.
+    /// One clause for people, without secrets and without a word of the server's own: those may hold anything.
     pub(crate) fn clause(&self) -> String {
         match self {
             Self::Failed(failed) => failed.error(),
@@ -89,8 +90,17 @@ impl Trouble {
             Self::NoSession => "it knows nothing of the session".to_owned(),
             Self::Status(status) => format!("the answer is {status}"),
             Self::NotMcp(clause) => (*clause).to_owned(),
-            Self::Rpc(error) => format!("it answered with the error {}: {}", error.code, error.message),
+            Self::Rpc(error) => format!("it answered with the error {}", error.code),
             Self::Unusable => "its address or its credential cannot be used".to_owned(),
+            Self::Busy => "too many calls of it are under way".to_owned(),
+        }
+    }
+
+    /// The same with what the server says of it, which is somebody else's content.
+    pub(crate) fn said(&self) -> String {
+        match self {
+            Self::Rpc(error) => format!("{}: {}", self.clause(), error.message),
+            _ => self.clause(),
         }
     }
 }

@@ -153,11 +153,16 @@ pub(super) fn said(body: &[u8], secret: &str) -> Option<Box<str>> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     let error = body.get("error").unwrap_or(&body);
     let text = error.as_str().or_else(|| error.get("message")?.as_str())?;
+    let text = without_keys(text, secret);
+    (!text.is_empty()).then(|| text.into())
+}
+
+/// A text without `secret` and whatever looks like a credential, without control characters, at most 500 characters of it.
+pub(super) fn without_keys(text: &str, secret: &str) -> String {
     let text = if secret.is_empty() { text.to_owned() } else { text.replace(secret, "…") };
     let words = text.split(' ').map(|word| if is_key(word) { "…" } else { word });
     let text: String = words.collect::<Vec<_>>().join(" ").chars().filter(|it| !it.is_control()).collect();
-    let text: String = scrub(&text).chars().take(SAID_CHARS_MAX).collect();
-    (!text.is_empty()).then(|| text.into())
+    scrub(&text).chars().take(SAID_CHARS_MAX).collect()
 }
 
 /// Whether a word looks like a key, or like what is left of one: a provider's prefix, or a row of stars.

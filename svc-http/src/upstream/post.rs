@@ -10,7 +10,7 @@ use svc_core::value::secret::Secret;
 use tokio::time::{Instant, timeout_at};
 
 use super::address::{Origin, judged};
-use super::failed::{Failed, Reason};
+use super::failed::{Failed, Reason, without_keys};
 use super::framing::{self, Type};
 use super::guard::millis;
 use super::target::{AGENT, is_plain};
@@ -24,6 +24,8 @@ pub struct Endpoint {
     line: Box<str>,
     /// The lines of the head that are the same in every call.
     fixed: Secret<Vec<u8>>,
+    /// What it is shown, without the word before it.
+    shown: Secret<String>,
 }
 
 /// An answer whose head is there.
@@ -68,7 +70,15 @@ impl Endpoint {
             }
             put(name, value.expose());
         }
-        Ok(Self { origin: Arc::new(origin), line, fixed: Secret::new(fixed) })
+        let shown = header.and_then(|(_, value)| value.expose().rsplit(' ').next()).unwrap_or_default().to_owned();
+        Ok(Self { origin: Arc::new(origin), line, fixed: Secret::new(fixed), shown: Secret::new(shown) })
+    }
+
+    /// What a server says of itself, at most 500 characters, without what it is shown and whatever looks like a credential:
+    /// servers quote keys.
+    #[must_use]
+    pub fn without_keys(&self, said: &str) -> String {
+        without_keys(said, self.shown.expose())
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use svc_core::answer::Decided;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::mcp_tools::NoteTools;
 use svc_core::rules::edge::proxied::{Reached, reach};
@@ -23,6 +24,7 @@ use svc_core::rules::gateway::payer::CallKey;
 use svc_core::state::edge::McpTools;
 use svc_core::state::gate::{Account, Code, Request as ActionRequest, Status, Verb};
 use svc_core::state::people::Credential;
+use svc_core::value::canonical::canonical;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::HoldId;
 use svc_core::value::json::{Json, Number};
@@ -83,7 +85,7 @@ pub(super) async fn answer(service: &GateService, known: Known, call: Call) -> R
         Asked::Initialize(version) => Ok(mcp::initialized(&version, INSTRUCTIONS)),
         Asked::Discover => Ok(mcp::discovered(INSTRUCTIONS)),
         Asked::Ping => Ok(json!({})),
-        Asked::List(from) => match place.open().await {
+        Asked::List(from) => match place.open().await? {
             Ok(open) => {
                 let shown = open.shown();
                 mcp::listed(shown.iter().map(|it| it.value.clone()), shown.len(), from, era)
@@ -114,7 +116,7 @@ enum Called {
 
 /// Whether a call may go on.
 enum May {
-    Go(svc_core::answer::Decided),
+    Go(Decided),
     Not(Value),
 }
 
@@ -146,7 +148,10 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// The server's tools as it tells of them now; what it tells otherwise than before is noted first.
-    async fn open(&self) -> Result<Open, Trouble> {
+    ///
+    /// # Errors
+    /// What went wrong here; within, what went wrong there.
+    async fn open(&self) -> Result<Result<Open, Trouble>, Refusal> {
         let Self { service, reached, .. } = self;
         let listed = service.proxied.servers.list(&service.gate, reached).await;
         let known = match (&listed, &reached.tools) {
@@ -155,11 +160,11 @@ impl Place<'_> {
             _ => {
                 let (workspace, server) = (self.key.binding.workspace, reached.server.id);
                 let found = listed.as_ref().ok().map(|it| it.texts());
-                let noted = service.run(NoteTools { workspace, server, found, accepted_by: None }).await;
-                noted.ok().and_then(|it| it.tools).ok_or(Trouble::Unusable)?
+                let noted = service.run(NoteTools { workspace, server, found, accepted_by: None }).await?;
+                noted.tools.ok_or_else(Refusal::internal)?
             }
         };
-        Ok(Open { definitions: listed?, known, reached: Arc::clone(reached) })
+        Ok(listed.map(|definitions| Open { definitions, known, reached: Arc::clone(reached) }))
     }
 
     fn unreachable(&self, trouble: &Trouble) -> Refusal {
@@ -173,13 +178,20 @@ impl Place<'_> {
     /// Asks about a call and makes it.
     async fn called(&self, id: &Value, era: mcp::Era, asked: ToolCall) -> Result<Called, Refusal> {
         let session = self.session()?;
-        let open = match self.open().await {
+        let open = match self.open().await? {
             Ok(open) => open,
             Err(trouble) => return Ok(Called::Refused(mcp::refused(&self.unreachable(&trouble), self.docs))),
         };
         let tool = open.definitions.get(&asked.name).filter(|it| open.reached.server.tools.shows(&it.name));
         let Some(tool) = tool else { return Ok(Called::Unknown(mcp::unknown_tool(&asked.name))) };
-        if !open.known.tools.get(&tool.name).is_some_and(|it| it.is_open()) {
+        // Its list may have been long in coming: what was read before says nothing of now.
+        let reached = self.service.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()))?;
+        if !is_same(&reached, &self.reached) {
+            let changed = Refusal::tool_server(Kind::NotAllowed, "the MCP server was changed while it was called");
+            return Ok(Called::Refused(mcp::refused(&changed, self.docs)));
+        }
+        let known = reached.tools.as_ref().and_then(|it| it.tools.get(&tool.name));
+        if !known.is_some_and(|it| it.is_open() && it.accepted.as_ref() == Some(&tool.text)) {
             let why = format!("the tool `{}` is not as a person accepted it, and waits until one does", tool.name);
             let held = Refusal::tool_server(Kind::ToolHeld, why);
             return Ok(Called::Refused(mcp::refused(&held, self.docs)));
@@ -220,18 +232,17 @@ impl Place<'_> {
             Some(action) => Some(service.action(known, action)?),
             None => None,
         };
-        let is_over = |it: &svc_core::answer::Decided| it.status() == Status::Expired || it.verb() == Verb::Allow;
         let decided = match before {
-            Some(decided) if decided.status() == Status::Allowed || !is_over(&decided) => decided,
+            Some(decided) if !is_over(&decided) => decided,
             _ => service.decide(known, self.request(session, asked, sent)?).await?,
         };
-        if (decided.verb(), decided.status()) == (Verb::Allow, Status::Allowed) {
+        if may_run(&decided) {
             return Ok(May::Go(decided));
         }
         if decided.verb() == Verb::Ask {
             service.proxied.waiting.put(same, decided.id(), now);
         }
-        if decided.reasons().iter().any(|it| it.code == Code::AgentFrozen) {
+        if was_stopped(&decided) {
             let stopped = service.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()).map(drop));
             return Err(stopped.err().unwrap_or_else(|| Refusal::agent_stopped(known.caller.agent, None::<HoldId>)));
         }
@@ -254,7 +265,9 @@ impl Place<'_> {
         };
         let mut tool = vec![("name", text(&asked.name)), ("server", text(server.as_str()))];
         let whole = sent.get();
-        if whole.len() <= INPUT_BYTES_MAX && !asked.arguments.has_unsafe_number() {
+        // The gate counts what it would write, which can be longer than what was sent.
+        let is_short = whole.len() <= INPUT_BYTES_MAX && canonical(&asked.arguments).len() <= INPUT_BYTES_MAX;
+        if is_short && !asked.arguments.has_unsafe_number() {
             tool.push(("input", asked.arguments.clone()));
         } else {
             let bytes = i64::try_from(whole.len()).unwrap_or(i64::MAX);
@@ -285,11 +298,33 @@ impl Place<'_> {
     }
 }
 
+/// Whether a decision lets the call be made: allowed, and with its receipt still good.
+fn may_run(decided: &Decided) -> bool {
+    (decided.verb(), decided.status()) == (Verb::Allow, Status::Allowed) && decided.receipt().is_some()
+}
+
+/// Whether the agent was stopped before or after the decision.
+fn was_stopped(decided: &Decided) -> bool {
+    decided.reasons().iter().any(|it| it.code == Code::AgentFrozen)
+}
+
+/// Whether nothing is left to do about an action that waited: it has run, has lapsed or was too late, or its agent was stopped
+/// meanwhile, which says nothing of how the agent stands now.
+fn is_over(decided: &Decided) -> bool {
+    let is_done = decided.verb() == Verb::Allow && !may_run(decided);
+    decided.status() == Status::Expired || is_done || was_stopped(decided)
+}
+
 /// Whether a client takes a stream of events.
 fn takes_events(headers: &HeaderMap) -> bool {
     let accept = headers.get_all(http::header::ACCEPT).iter().filter_map(|it| it.to_str().ok());
     let kinds = accept.flat_map(|it| it.split(',')).filter_map(|it| it.split(';').next()).map(str::trim);
     kinds.into_iter().any(|it| it.eq_ignore_ascii_case("text/event-stream") || it == "*/*")
+}
+
+/// Whether a server is still the one that it was, shown the same.
+fn is_same(now: &Reached, before: &Reached) -> bool {
+    now.server == before.server && now.secret == before.secret
 }
 
 /// Whether a server tells what it told before.
@@ -299,7 +334,7 @@ fn tells(known: &McpTools, now: &Definitions) -> bool {
 }
 
 /// A decision that is no allow, as a result: why, and what to do.
-fn refused(decided: &svc_core::answer::Decided, base_url: &str) -> Result<Value, Refusal> {
+fn refused(decided: &Decided, base_url: &str) -> Result<Value, Refusal> {
     let whole: Value =
         serde_json::from_slice(&crate::wire::decision::write(decided)?).map_err(|_| Refusal::internal())?;
     let reasons = whole.get("reasons").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

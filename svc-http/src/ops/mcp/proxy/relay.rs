@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 use svc_core::refusal::Refusal;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::run::Run;
 use crate::answer::{Answer, error_body};
@@ -17,6 +17,10 @@ use crate::tool_server::{Events, Heard, Trouble};
 
 /// Events that wait for a slow client.
 const AHEAD: usize = 16;
+/// Bytes of the longest notification that is passed on, of which as many wait as events do.
+const NOTE_BYTES_MAX: usize = 256 * 1024;
+/// How long the last word of a call that was cut waits for a slow client.
+const LAST_TIME: Duration = Duration::from_secs(1);
 /// How often a client hears that the call still runs.
 const PULSE: Duration = Duration::from_secs(15);
 /// Keeps proxies from gathering what is to be told at once.
@@ -43,27 +47,49 @@ pub(super) fn answer(run: Run, events: Events) -> Answer {
 
 /// Carries a stream to its end, or to that of its client.
 async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
-    let switch = run.seat.switch();
+    let (switch, until) = (run.seat.switch(), Instant::now() + run.upstreams.times().total);
+    // A client that does not read holds nothing up: not a cut, and not beyond the time of a call.
+    let tell = async |piece: Bytes| {
+        tokio::select! {
+            biased;
+            () = switch.cut_off() => true,
+            sent = timeout_at(until, to.send(piece)) => matches!(sent, Ok(Ok(()))),
+        }
+    };
+    let mut is_noted = false;
     loop {
         let heard = tokio::select! {
             biased;
             () = switch.cut_off() => {
-                let _ = to.send(event(&refused(&run, &run.stopped()))).await;
+                let last = event(&refused(&run, &run.stopped()));
+                drop(events);
+                let _ = timeout(LAST_TIME, to.send(last)).await;
                 return;
             }
             // The client calls it off: with the connection the server hears of it.
             () = to.closed() => return,
             heard = timeout(PULSE, events.next()) => heard,
         };
-        let Ok(heard) = heard else {
-            let _ = to.send(Bytes::from_static(b": still running\n\n")).await;
-            continue;
+        let piece = match heard {
+            Err(_) => Bytes::from_static(b": still running\n\n"),
+            Ok(Ok(Heard::Note(note))) if note.get().len() > NOTE_BYTES_MAX => continue,
+            Ok(Ok(Heard::Note(note))) => {
+                // What the server tells on the way is its content as much as the result.
+                if !is_noted && let Err(refusal) = run.note(note.get()).await {
+                    tell(event(&refused(&run, &refusal))).await;
+                    return;
+                }
+                is_noted = true;
+                event(note.get().as_bytes())
+            }
+            Ok(heard) => {
+                let Some(last) = last(heard) else { continue };
+                let text = run.over(last).await.unwrap_or_else(|refusal| refused(&run, &refusal));
+                tell(event(&text)).await;
+                return;
+            }
         };
-        if let Ok(Heard::Note(note)) = &heard {
-            let _ = to.send(event(note.get().as_bytes())).await;
-        } else if let Some(last) = last(heard) {
-            let text = run.over(last).await.unwrap_or_else(|refusal| refused(&run, &refusal));
-            let _ = to.send(event(&text)).await;
+        if !tell(piece).await {
             return;
         }
     }

@@ -7,10 +7,11 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use svc_core::refusal::{Kind, Refusal};
-use svc_core::rules::edge::proxied::{NoteResult, Reached};
+use svc_core::rules::edge::proxied::{NoteResult, Reached, reach};
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::state::gate::OutcomeStatus;
+use svc_core::state::gateway::route::name_of_mcp_tool;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{ActionId, HoldId};
 use svc_core::value::text::SessionId;
@@ -53,6 +54,15 @@ struct Shape {
     is_error: Option<bool>,
     #[serde(default)]
     result_type: Option<String>,
+    #[serde(default, rename = "_meta")]
+    meta: Option<Meta>,
+}
+
+/// What nobody but this server says.
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(default, rename = "svc/decision")]
+    decision: Option<IgnoredAny>,
 }
 
 impl Run {
@@ -100,7 +110,20 @@ impl Run {
 
     /// What whoever was stopped while the call ran is told.
     pub(super) fn stopped(&self) -> Refusal {
-        Refusal::agent_stopped(self.reached.caller.agent, None::<HoldId>)
+        let reached = self.gate.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()).map(drop));
+        let told = reached.map_err(refusal).err().filter(|it| it.kind() == Kind::AgentStopped);
+        told.unwrap_or_else(|| Refusal::agent_stopped(self.reached.caller.agent, None::<HoldId>))
+    }
+
+    /// Notes that this comes into the session's context: it is shown to nobody before.
+    pub(super) async fn note(&self, text: &str) -> Result<(), Refusal> {
+        let note = NoteResult {
+            caller: self.key.clone(),
+            session: self.session.clone(),
+            tool: name_of_mcp_tool(self.reached.server.name.as_str(), &self.tool.name).into(),
+            digest: Digest::of(text.as_bytes()),
+        };
+        self.gate.submit(note).await.map_err(refusal)
     }
 
     /// Notes what came of the call, and gives the answer to the client's message.
@@ -112,12 +135,6 @@ impl Run {
                 (self.troubled(&trouble), outcome)
             }
         };
-        let noted = self.gate.submit(NoteResult {
-            caller: self.key.clone(),
-            session: self.session.clone(),
-            tool: format!("mcp__{}__{}", self.reached.server.name, self.tool.name).into(),
-            digest: Digest::of(text.as_bytes()),
-        });
         let settled = async {
             // What may have run and nobody knows how lapses by itself, and counts as run.
             let Some(status) = outcome else { return };
@@ -126,16 +143,19 @@ impl Run {
                 log(&failure);
             }
         };
-        let (noted, ()) = tokio::join!(noted, settled);
+        let (noted, ()) = tokio::join!(self.note(&text), settled);
         // What is not noted is not shown: from here on the agent could act on it unseen.
-        noted.map_err(refusal)?;
+        noted?;
         Ok(format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{text}}}", self.id).into_bytes())
     }
 
     /// A result as it is handed on, and what became of the action.
     fn result(&self, text: &str) -> (String, Option<OutcomeStatus>) {
         let shape = serde_json::from_str::<Shape>(text).ok();
-        let whole = |it: &Shape| it.content.is_some() && it.result_type.as_deref().is_none_or(|it| it == "complete");
+        let whole = |it: &Shape| {
+            let is_decision = it.meta.as_ref().is_some_and(|it| it.decision.is_some());
+            it.content.is_some() && it.result_type.as_deref().is_none_or(|it| it == "complete") && !is_decision
+        };
         let Some(shape) = shape.filter(whole) else {
             return (self.troubled(&Trouble::NotMcp("its result is none of a tool")), None);
         };
@@ -158,7 +178,7 @@ impl Run {
             ),
             _ => (Kind::ToolServerFailure, format!("the MCP server `{name}` gave no result, and the tool has not run")),
         };
-        let refusal = Refusal::tool_server(kind, format!("{said}: {}", trouble.clause()));
+        let refusal = Refusal::tool_server(kind, format!("{said}: {}", trouble.said()));
         let mut result = mcp::refused(&refusal, &self.docs);
         if self.era == Era::Modern {
             crate::wire::put(&mut result, "resultType", serde_json::json!("complete"));
