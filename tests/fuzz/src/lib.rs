@@ -14,7 +14,9 @@
 pub mod mutate;
 pub mod targets;
 
-use targets::{commands, connect, dialect, evidence, headers, json, models, receipts, rows, settings, values, wire};
+use targets::{
+    commands, connect, dialect, evidence, headers, json, models, receipts, rows, settings, tools, values, wire,
+};
 
 /// Something that reads bytes.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +58,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "settings", run: settings::settings, seeds: settings::seeds },
     Target { name: "settle", run: wire::settle, seeds: wire::settle_seeds },
     Target { name: "text", run: values::text, seeds: values::text_seeds },
+    Target { name: "tool_list", run: tools::list, seeds: tools::list_seeds },
+    Target { name: "tool_message", run: tools::message, seeds: tools::message_seeds },
     Target { name: "traceparent", run: headers::traceparent, seeds: headers::traceparent_seeds },
     Target { name: "verify", run: wire::verify, seeds: wire::verify_seeds },
     Target { name: "verify_key", run: receipts::verify_key, seeds: receipts::verify_key_seeds },

@@ -10,6 +10,7 @@ pub mod models;
 pub mod receipts;
 pub mod rows;
 pub mod settings;
+pub mod tools;
 pub mod values;
 pub mod wire;
 
