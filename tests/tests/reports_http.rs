@@ -103,6 +103,19 @@ async fn spend_shows_payments_of_agents() {
     assert_eq!(row["payments"], json!([{ "currency": "EUR", "settled": 0, "reserved": 1_000 }]));
     assert!(row["name"].is_string() && row["key"].as_str().is_some_and(|it| it.starts_with("agt_")));
     assert_eq!(report(&site, &analyst, "spend?currency=USD").await["totals"]["payments"], json!([]));
+    let failed = client.authorize(&agent.key, &payment(2_000)).await.ok();
+    client.authorize(&agent.key, &payment(300)).await.ok();
+    for (action, body) in
+        [(&asked, json!({ "status": "completed", "amount": 900 })), (&failed, json!({ "status": "failed" }))]
+    {
+        client.settle(&agent.key, action["id"].as_str().unwrap(), &body).await.ok();
+    }
+    site.ledger();
+    for by in ["agent", "principal", "day"] {
+        let told = report(&site, &analyst, &format!("spend?by={by}")).await;
+        let left = json!([{ "currency": "EUR", "settled": 900, "reserved": 300 }]);
+        assert_eq!((&told["rows"][0]["payments"], &told["totals"]["payments"]), (&left, &left), "{by}");
+    }
     site.stop().await;
 }
 

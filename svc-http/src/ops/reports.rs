@@ -143,9 +143,10 @@ impl Place<'_> {
                 _ => agent.and_then(|it| owners.iter().find(|row| row.id == it)).map(|it| it.principal.to_string()),
             };
             let wanted = |code: &str| self.asked.currency.is_none_or(|it| it.as_str() == code);
-            for (currency, allowed, settled) in counts.money().filter(|it| wanted(it.0)) {
+            let ended = counts.ended().map(|(currency, ended)| (currency, 0, ended.saturating_neg()));
+            let moved = counts.money().map(|(currency, allowed, settled)| (currency, settled, allowed));
+            for (currency, settled, reserved) in moved.chain(ended).filter(|it| wanted(it.0)) {
                 let sums = rows.entry(group.clone()).or_default().payments.entry(currency.into()).or_default();
-                let reserved = allowed.saturating_sub(settled).max(0);
                 *sums = (sums.0.saturating_add(settled), sums.1.saturating_add(reserved));
             }
         }

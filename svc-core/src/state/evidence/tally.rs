@@ -59,6 +59,9 @@ pub struct Counts {
     /// By currency: allowed and settled, in minor units.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     money: BTreeMap<Box<str>, (i64, i64)>,
+    /// By currency: what had been allowed of actions that came to their end, in minor units.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    ended: BTreeMap<Box<str>, i64>,
 }
 
 macro_rules! counted {
@@ -119,6 +122,12 @@ impl Counts {
         self.money.iter().map(|(currency, (allowed, settled))| (&**currency, *allowed, *settled))
     }
 
+    /// By currency: of what was allowed, maybe on another day, what came to its end. It was settled, whatever the outcome, or
+    /// it lapsed.
+    pub fn ended(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.ended.iter().map(|(currency, ended)| (&**currency, *ended))
+    }
+
     /// Adds what others counted.
     pub fn add(&mut self, other: &Self) {
         for (to, from) in self.n.iter_mut().zip(&other.n) {
@@ -126,6 +135,9 @@ impl Counts {
         }
         for (currency, allowed, settled) in other.money() {
             self.move_money(currency, allowed, settled);
+        }
+        for (currency, ended) in &other.ended {
+            self.end(currency, *ended);
         }
     }
 
@@ -138,6 +150,11 @@ impl Counts {
     fn move_money(&mut self, currency: &str, allowed: i64, settled: i64) {
         let sums = self.money.entry(currency.into()).or_default();
         *sums = (sums.0.saturating_add(allowed), sums.1.saturating_add(settled));
+    }
+
+    fn end(&mut self, currency: &str, amount: i64) {
+        let sum = self.ended.entry(currency.into()).or_default();
+        *sum = sum.saturating_add(amount);
     }
 
     fn take(&mut self, kind: &str, data: &Json) {
@@ -164,6 +181,15 @@ impl Counts {
         let first = matches!(decided, Counted::Asked | Counted::Allowed | Counted::Denied);
         if first && words.any(|it| it == "provenance_mismatch") {
             self.one(Counted::ProvenanceMismatch);
+        }
+        // What lapsed has ended before it is settled late.
+        let ends = match decided {
+            Counted::Settled | Counted::Failed => data.get("late").is_none(),
+            Counted::Lapsed => true,
+            _ => false,
+        };
+        if let Some(currency) = text("currency").filter(|_| ends) {
+            self.end(currency, int("amount"));
         }
         match (decided, text("currency")) {
             (Counted::Allowed | Counted::Approved, Some(currency)) => self.move_money(currency, int("amount"), 0),
