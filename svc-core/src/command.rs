@@ -42,7 +42,7 @@ use crate::rules::gateway::budgets::{self, BudgetView, ChangeBudget, CreateBudge
 use crate::rules::gateway::finish::{self, FinishCall};
 use crate::rules::gateway::list_models::{self, ListModels, Listings};
 use crate::rules::gateway::outcome::{self, ReportOutcome};
-use crate::rules::gateway::refuse;
+use crate::rules::gateway::refuse::{self, RefuseStopped};
 use crate::rules::gateway::retry::{self, RetryCall};
 use crate::rules::gateway::routing::{self, EditRouting, Edited};
 use crate::rules::people::agents::{self, ChangeAgent};
@@ -124,6 +124,8 @@ macro_rules! commands {
 }
 
 commands! {
+    /// A stopped agent is refused at other servers.
+    RefuseStopped => refuse::refuse_stopped, Admission;
     /// A model is called.
     AdmitCall => admit::admit_call, Admission;
     /// A call's next model is tried.
@@ -500,6 +502,7 @@ macro_rules! operations {
 
 operations! {
     AdmitCall => Admission, |Reply::Admission(it), _| *it;
+    RefuseStopped => Admission, |Reply::Admission(it), _| *it;
     RetryCall => Arc<Call>, |Reply::Retried(it), _| it;
     FinishCall => Arc<Call>, |Reply::Finished(it), _| it;
     ReportOutcome => Arc<Task>, |Reply::Task(it), _| it;

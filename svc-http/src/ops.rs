@@ -283,11 +283,16 @@ impl Service for GateService {
         match shown.auth {
             Auth::Open => Err(Refusal::unauthenticated()),
             Auth::Agent | Auth::McpAgent => {
-                let checked = self.read(|scope| check_key(scope, &digest));
-                let binding =
-                    checked.map_err(|it| if shown.auth == Auth::McpAgent { mcp::as_stopped(it) } else { it })?;
+                let checked = self.read(|scope| check_key(scope, &digest).map(drop));
+                // Where MCP is spoken the handlers tell a removed agent that it is stopped.
+                let is_removed = |it: &Refusal| shown.auth == Auth::McpAgent && it.kind() == Kind::AgentNotFound;
+                if let Err(told) = checked
+                    && !is_removed(&told)
+                {
+                    return Err(told);
+                }
                 // Remembered only now, so that a stranger's guesses fill no memory.
-                self.gate.binding(&digest).map_err(refusal)?;
+                let binding = self.gate.binding(&digest).map_err(refusal)?.ok_or_else(Refusal::invalid_api_key)?;
                 self.seen.note(binding.counts_as().bits(), self.gate.now());
                 Ok(Caller::Agent(Known { caller: AgentCaller::of(&binding)?, digest }))
             }

@@ -201,7 +201,13 @@ async fn a_stopped_agent_reaches_nothing() {
     let _ = desk.server.heard();
     for body in [message("tools/list", json!({})), calling("read_one", json!({})), message("ping", json!({}))] {
         let got = desk.send(&body, &[]).await;
-        assert_eq!((got.status, &got.json()["error"]["data"]["type"]), (403, &json!("agent_stopped")), "{body}");
+        let told = got.json()["error"]["data"].clone();
+        assert_eq!(
+            (got.status, &told["type"], &told["stopped"]),
+            (403, &json!("agent_stopped"), &json!("agent")),
+            "{body}"
+        );
+        assert!(told["evidenceRecord"].as_str().unwrap().starts_with("evd_"), "{told}");
     }
     let (workspace, agent) = (desk.site.workspace(), desk.agent.id);
     desk.site.gate.execute(RemoveAgent { workspace, agent, by: By::Program }).unwrap();
