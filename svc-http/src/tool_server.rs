@@ -165,7 +165,7 @@ impl ToolServers {
     async fn ask(&self, known: &Arc<Known>, session: &str, sent: &Sent<'_>, times: Times) -> Result<Answered, Trouble> {
         let mut again = true;
         loop {
-            let era = self.era(known, session).await?;
+            let era = self.era(known, session).await.map_err(|why| Trouble::Unmet(Box::new(why)))?;
             let asked = self.exchange(known, &era, sent, times).await;
             let ended = match (&asked, &era) {
                 (Err(Trouble::NoSession), Era::Legacy { session: Some(_), .. }) => true,

@@ -28,6 +28,8 @@ pub(crate) enum Trouble {
     Unusable,
     /// As many calls of it as may be under way are.
     Busy,
+    /// It could not be met: what was to be asked was not.
+    Unmet(Box<Self>),
 }
 
 /// An error of JSON-RPC.
@@ -69,7 +71,7 @@ impl Trouble {
             Self::NotMcp(_) => true,
             // Whoever breaks down, or gives up waiting for whoever stands behind, may have begun.
             Self::Status(status) => *status >= 500,
-            Self::Rpc(_) | Self::Credential | Self::NoSession | Self::Unusable | Self::Busy => false,
+            Self::Rpc(_) | Self::Credential | Self::NoSession | Self::Unusable | Self::Busy | Self::Unmet(_) => false,
         }
     }
 
@@ -93,6 +95,7 @@ impl Trouble {
             Self::Rpc(error) => format!("it answered with the error {}", error.code),
             Self::Unusable => "its address or its credential cannot be used".to_owned(),
             Self::Busy => "too many calls of it are under way".to_owned(),
+            Self::Unmet(why) => why.clause(),
         }
     }
 
@@ -100,6 +103,7 @@ impl Trouble {
     pub(crate) fn said(&self) -> String {
         match self {
             Self::Rpc(error) => format!("{}: {}", self.clause(), error.message),
+            Self::Unmet(why) => why.said(),
             _ => self.clause(),
         }
     }
