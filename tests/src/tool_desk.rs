@@ -1,8 +1,11 @@
 //! A site with a stand-in of an MCP server behind it, an owner and an agent in front of it: where tests of proxied tools begin.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use svc_core::rules::edge::integrations::NewSecret;
 use svc_core::rules::edge::mcp_servers::{Edit, EditMcpServers, NewCredential, Set};
+use svc_core::rules::edge::mcp_tools::{AcceptTools, NoteTools};
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
@@ -48,7 +51,11 @@ impl ToolDesk {
 
     /// The same with another mandate.
     pub async fn with(speaks: Speaks, mandate: &str) -> Self {
-        let site = Site::with(|plan| plan.config.outbound.allow = Allowed::loopback()).await;
+        let site = Site::with(|plan| {
+            plan.config.outbound.allow = Allowed::loopback();
+            plan.config.timeouts.drain = Duration::from_secs(1);
+        })
+        .await;
         let server = ToolServer::start(speaks).await;
         let (client, owner, agent) = (site.client().await, site.member(Role::Owner), site.agent(&[mandate]));
         Self { site, server, client, owner, agent }
@@ -115,12 +122,21 @@ impl ToolDesk {
     }
 
     /// Has the server of this id shown another token from now on, without its being asked for its tools.
-    pub async fn show(&self, id: &str, secret: &str) {
+    pub fn show(&self, id: &str, secret: &str) {
         let (workspace, server) = (self.site.workspace(), id.parse::<McpServerId>().unwrap());
         let sealed = self.site.gate.seal(&McpSecret::purpose(workspace), secret.as_bytes()).unwrap();
         let shown = NewCredential::Bearer(NewSecret { sealed: sealed.into(), hint: "last".into() });
         let edit = Edit::Change(server, vec![Set::Credential(shown)]);
         self.site.gate.execute(EditMcpServers { by: By::Program, workspace, edit }).unwrap();
+    }
+
+    /// Notes that the server of this id tells of this tool alone, and accepts it.
+    pub fn know(&self, id: &str, name: &str, definition: &Value) {
+        let (workspace, server) = (self.site.workspace(), id.parse::<McpServerId>().unwrap());
+        let found = Some([(name.into(), definition.to_string().into())].into());
+        let noted = self.site.gate.execute(NoteTools { workspace, server, found, accepted_by: None }).unwrap();
+        let (tools, hash) = (vec![name.into()], noted.tools.unwrap().hash());
+        self.site.gate.execute(AcceptTools { by: By::Program, workspace, server, tools, hash }).unwrap();
     }
 
     /// Has the agent run again.

@@ -1,6 +1,7 @@
 //! A stand-in of MCP servers: it speaks the era that a test tells it to, says which tools it has, and answers their calls.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -89,6 +90,8 @@ struct Shared {
     count: watch::Sender<usize>,
     /// Whether lists of tools wait.
     waits: watch::Sender<bool>,
+    /// Bytes of open answers that were written.
+    written: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -123,7 +126,14 @@ impl ToolServer {
         let tools = vec![tool("write_one", "Writes one."), tool("read_one", "Reads one.")];
         let script = Script { speaks, tools, page: 1, reply: Reply::Text("done".to_owned()), list: None, session: 0 };
         let (cut, count, waits) = (watch::Sender::default(), watch::Sender::default(), watch::Sender::default());
-        let shared = Arc::new(Shared { script: Mutex::new(script), heard: Mutex::default(), cut, count, waits });
+        let shared = Arc::new(Shared {
+            script: Mutex::new(script),
+            heard: Mutex::default(),
+            cut,
+            count,
+            waits,
+            written: AtomicUsize::new(0),
+        });
         let task = tokio::spawn(listen(listener, Arc::clone(&shared)));
         Self { address, shared, task }
     }
@@ -175,6 +185,12 @@ impl ToolServer {
     pub async fn until_heard(&self, count: usize) {
         let mut heard = self.shared.count.subscribe();
         timeout(PATIENCE, heard.wait_for(|it| *it >= count)).await.expect("in time").expect("the sender is there");
+    }
+
+    /// How many bytes of open answers it has written.
+    #[must_use]
+    pub fn written(&self) -> usize {
+        self.shared.written.load(Ordering::Relaxed)
     }
 
     /// How many requests it has heard in all.
@@ -242,7 +258,12 @@ async fn serve(mut stream: TcpStream, shared: &Shared) {
                 }
             }
             Answer::Open(text) => {
-                let _ = stream.write_all(text.as_bytes()).await;
+                for piece in text.as_bytes().chunks(16 * 1024) {
+                    if stream.write_all(piece).await.is_err() {
+                        break;
+                    }
+                    shared.written.fetch_add(piece.len(), Ordering::Relaxed);
+                }
                 // Until the other side goes.
                 let _ = stream.read(&mut [0; 1]).await;
                 shared.cut.send_modify(|it| *it += 1);

@@ -16,7 +16,7 @@ use svc_tests::requests::payment;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text};
 use svc_tests::tool_server::{Reply, Speaks, tool};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -32,7 +32,10 @@ fn told_on_the_way(data: &str) -> Value {
 async fn begun(desk: &Desk, arguments: Value) -> TcpStream {
     let credential = bearer(&desk.agent.key);
     let headers = [("host", HOST), ("authorization", &*credential), ("accept", "text/event-stream")];
-    let mut socket = TcpStream::connect(desk.site.address).await.unwrap();
+    let socket = TcpSocket::new_v4().unwrap();
+    // What is not read waits at the other side.
+    socket.set_recv_buffer_size(16 * 1024).unwrap();
+    let mut socket = socket.connect(desk.site.address).await.unwrap();
     let body = calling("read_one", arguments).to_string();
     socket.write_all(&request("POST", "/mcp/proxy/crm", &headers, body.as_bytes())).await.unwrap();
     socket
@@ -121,6 +124,35 @@ async fn what_may_have_run_is_not_called_undone() {
     }
 }
 
+/// A server that could not be met has run nothing, and that is said.
+#[tokio::test]
+async fn whoever_was_not_met_has_run_nothing() {
+    let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+    desk.server(json!({})).await;
+    assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+    desk.server.speak(Speaks::Html);
+    desk.site.shift(Span::millis(1));
+    let got = desk.send(&calling("read_one", json!({})), &[("x-svc-client-session", "another")]).await.ok();
+    assert!(text(&got["result"]).contains("has not run"), "{got}");
+    assert!(desk.server.calls().len() == 1 && desk.actions().await[0]["status"] == "failed");
+}
+
+/// A server that stops ends the streams that it passes on, and with them the calls behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_of_the_server_ends_calls_under_way() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    desk.server(json!({})).await;
+    desk.server.reply(Reply::Stalled(vec![told_on_the_way("begun")]));
+    let mut socket = begun(&desk, json!({})).await;
+    until(&mut socket, "begun").await;
+    let Desk { site, server, client, .. } = desk;
+    drop(client);
+    timeout(PATIENCE, site.stop()).await.unwrap();
+    server.until_cut().await;
+    let mut rest = Vec::new();
+    let _ = timeout(PATIENCE, socket.read_to_end(&mut rest)).await.unwrap();
+}
+
 /// What only this server says, no other does.
 #[tokio::test]
 async fn a_decision_cannot_be_faked() {
@@ -146,6 +178,42 @@ async fn another_agents_session_is_not_spoken_in() {
     assert_eq!(got["result"]["isError"], true, "{got}");
     assert!(got["result"]["_meta"]["svc/decision"].to_string().contains("session_conflict"), "{got}");
     assert!(desk.server.calls().is_empty());
+}
+
+/// A call is sent once, whatever its server says of how it is to be spoken to: it could have run.
+#[tokio::test]
+async fn a_call_is_sent_once() {
+    for speaks in [Speaks::Modern, Speaks::Legacy { sessions: false }] {
+        let mut desk = Desk::new(speaks).await;
+        desk.server(json!({})).await;
+        let said = |code| Reply::Error(code, "no".to_owned());
+        for reply in
+            [said(-32_601), said(-32_600), said(-32_022), Reply::Status(400), Reply::Status(404), Reply::Status(405)]
+        {
+            desk.server.reply(reply.clone());
+            let _ = desk.server.heard();
+            assert_eq!(desk.call("read_one", json!({})).await["isError"], true);
+            assert_eq!(desk.server.calls().len(), 1, "{speaks:?} {reply:?}");
+        }
+    }
+}
+
+/// A session with a server is one agent's, in one of its own sessions: what a server keeps for one reaches no other.
+#[tokio::test]
+async fn no_session_with_a_server_is_shared() {
+    let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+    desk.server(json!({})).await;
+    let other = desk.site.agent(&[r#"{"name":"Tools","actions":["mcp.call"]}"#]);
+    let _ = desk.server.heard();
+    for (key, session) in [(&desk.agent.key.clone(), "s1"), (&desk.agent.key.clone(), "s2"), (&other.key, "s3")] {
+        for _ in 0..2 {
+            let headers = [("x-svc-client-session", session)];
+            let got = desk.send_as(key, &calling("read_one", json!({})), &headers).await.ok();
+            assert_eq!(text(&got["result"]), "done", "{got}");
+        }
+        let began = desk.server.heard().iter().filter(|it| it.method() == "initialize").count();
+        assert_eq!(began, 1, "{session}");
+    }
 }
 
 /// A call of a tool that the table marks is a sink by the name that its results are noted under.
@@ -183,6 +251,27 @@ async fn approve(desk: &mut Desk) -> String {
     let path = format!("approvals/{}/approve", waiting["id"].as_str().unwrap());
     desk.api("POST", &path, Some(&json!({}))).await.ok();
     waiting["subject"]["actionId"].as_str().unwrap().to_owned()
+}
+
+/// An approval is for one tool of one server: neither another tool of it nor the same one of another server is called by it.
+#[tokio::test]
+async fn an_approval_is_for_one_tool_of_one_server() {
+    let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+    desk.server(json!({})).await;
+    let other = json!({ "name": "other", "url": desk.server.url() });
+    desk.api("POST", "mcp-servers", Some(&other)).await.made();
+    desk.call("read_one", json!({ "id": "0" })).await;
+    desk.call("read_one", json!({ "id": "1" })).await;
+    approve(&mut desk).await;
+    let _ = desk.server.heard();
+    assert!(text(&desk.call("write_one", json!({ "id": "1" })).await).contains("approval_required"));
+    let credential = bearer(&desk.agent.key);
+    let headers = [("host", HOST), ("authorization", &*credential)];
+    let body = calling("read_one", json!({ "id": "1" })).to_string();
+    let got = desk.client.ask("POST", "/mcp/proxy/other", &headers, body.as_bytes()).await.ok();
+    assert!(text(&got["result"]).contains("approval_required"), "{got}");
+    assert!(desk.server.calls().is_empty());
+    assert_eq!(text(&desk.call("read_one", json!({ "id": "1" })).await), "done");
 }
 
 /// An approval is good for as long as its receipt is; what comes later is asked anew.
@@ -223,13 +312,14 @@ async fn what_waited_when_its_agent_was_stopped_is_asked_anew() {
     }
 }
 
-/// What changes while a server's list is waited for counts: a server that was switched off, shown something else or removed,
-/// and an agent that was stopped, sees no call go out.
+/// What changes while a server's list is waited for counts: a server that was switched off, shown something else, removed or
+/// accepted with other tools, and an agent that was stopped, sees no call go out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_changes_meanwhile_counts() {
-    for change in ["off", "credential", "gone", "stopped"] {
+    for change in ["off", "credential", "gone", "stopped", "tools"] {
         let mut desk = Desk::new(Speaks::Modern).await;
         let (path, _) = kept(&mut desk).await;
+        let id = path.rsplit('/').next().unwrap();
         desk.site.shift(Span::seconds(60));
         desk.server.hold_lists(true);
         let heard = desk.server.count();
@@ -244,16 +334,14 @@ async fn what_changes_meanwhile_counts() {
             "off" => drop(desk.api("PATCH", &path, Some(&json!({ "enabled": false }))).await.ok()),
             "gone" => assert_eq!(desk.api("DELETE", &path, None).await.status, 204),
             "stopped" => desk.freeze(),
-            _ => {
-                let id = path.rsplit('/').next().unwrap();
-                desk.show(id, "another-secret").await;
-            }
+            "tools" => desk.know(id, "read_one", &json!({ "inputSchema": {}, "name": "read_one" })),
+            _ => desk.show(id, "another-secret"),
         }
         desk.server.hold_lists(false);
         let got = call.await.unwrap();
         match change {
             "stopped" => assert_eq!(got.status, 403, "{}", got.text()),
-            "credential" => assert_eq!(got.ok()["result"]["isError"], true),
+            "credential" | "tools" => assert_eq!(got.ok()["result"]["isError"], true),
             _ => assert_eq!(got.status, 404, "{change} {}", got.text()),
         }
         assert!(desk.server.calls().is_empty(), "{change}");
@@ -332,6 +420,15 @@ async fn a_client_that_reads_nothing_is_cut_all_the_same() {
     desk.server.reply(Reply::Stalled(notes));
     let mut socket = begun(&desk, json!({})).await;
     until(&mut socket, "notifications/message").await;
+    // Until nothing more goes in anywhere between the server and the client.
+    let (mut before, mut still) = (0, 0);
+    while still < 50 {
+        desk.send(&message("ping", json!({})), &[]).await.ok();
+        let now = desk.server.written();
+        still = if now == before { still + 1 } else { 0 };
+        before = now;
+    }
+    assert!(before < 200 * 200 * 1024, "all of it went in");
     desk.freeze();
     desk.server.until_cut().await;
     drop(socket);
