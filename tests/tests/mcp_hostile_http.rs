@@ -416,7 +416,7 @@ async fn calls_under_way_have_a_bound() {
 async fn a_client_that_reads_nothing_is_cut_all_the_same() {
     let mut desk = Desk::new(Speaks::Modern).await;
     desk.server(json!({})).await;
-    let notes: Vec<Value> = (0..200).map(|_| told_on_the_way(&"x".repeat(200 * 1024))).collect();
+    let notes: Vec<Value> = (0..400).map(|_| told_on_the_way(&"x".repeat(200 * 1024))).collect();
     desk.server.reply(Reply::Stalled(notes));
     let mut socket = begun(&desk, json!({})).await;
     until(&mut socket, "notifications/message").await;
@@ -428,7 +428,7 @@ async fn a_client_that_reads_nothing_is_cut_all_the_same() {
         still = if now == before { still + 1 } else { 0 };
         before = now;
     }
-    assert!(before < 200 * 200 * 1024, "all of it went in");
+    assert!(before < 400 * 200 * 1024, "all of it went in");
     desk.freeze();
     desk.server.until_cut().await;
     drop(socket);
