@@ -422,7 +422,7 @@ async fn a_client_that_reads_nothing_is_cut_all_the_same() {
     until(&mut socket, "notifications/message").await;
     // Until nothing more goes in anywhere between the server and the client.
     let (mut before, mut still) = (0, 0);
-    while still < 50 {
+    while still < 500 {
         desk.send(&message("ping", json!({})), &[]).await.ok();
         let now = desk.server.written();
         still = if now == before { still + 1 } else { 0 };
