@@ -126,7 +126,8 @@ enum Phase {
 fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // Heads are timed by `Watch`, which needs no timer for each request.
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).pipeline_flush(true);
+    // Flushing only between pipelined requests would take all of a body at once, however slowly its client reads.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).pipeline_flush(false);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(H2_STREAMS_MAX);
     builder
 }
