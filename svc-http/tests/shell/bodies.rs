@@ -116,6 +116,7 @@ async fn a_broken_body_harms_nobody() {
             "POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}transfer-encoding: chunked\r\n\r\nzz\r\n"
         ))
         .await;
+    assert_eq!(client.answer().await.status, 400);
     assert!(client.is_closed().await);
     let mut gone = server.client().await;
     gone.send(&format!("POST /v1/actions/authorize HTTP/1.1\r\nhost: x\r\n{AGENT}content-length: 10\r\n\r\nxx")).await;
