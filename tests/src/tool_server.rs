@@ -102,6 +102,16 @@ struct Script {
     reply: Reply,
     list: Option<Reply>,
     session: u32,
+    then: Option<Then>,
+}
+
+/// What happens once a call is heard, before it is answered.
+struct Then(Box<dyn Fn() + Send>);
+
+impl std::fmt::Debug for Then {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Then")
+    }
 }
 
 /// A tool of this name and description.
@@ -124,7 +134,15 @@ impl ToolServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let tools = vec![tool("write_one", "Writes one."), tool("read_one", "Reads one.")];
-        let script = Script { speaks, tools, page: 1, reply: Reply::Text("done".to_owned()), list: None, session: 0 };
+        let script = Script {
+            speaks,
+            tools,
+            page: 1,
+            reply: Reply::Text("done".to_owned()),
+            list: None,
+            session: 0,
+            then: None,
+        };
         let (cut, count, waits) = (watch::Sender::default(), watch::Sender::default(), watch::Sender::default());
         let shared = Arc::new(Shared {
             script: Mutex::new(script),
@@ -161,6 +179,11 @@ impl ToolServer {
     /// Has it tell of these tools.
     pub fn tell(&self, tools: Vec<Value>) {
         self.change(|it| it.tools = tools);
+    }
+
+    /// Has this happen once a call is heard, before it is answered.
+    pub fn then(&self, then: impl Fn() + Send + 'static) {
+        self.change(|it| it.then = Some(Then(Box::new(then))));
     }
 
     /// Has it answer calls like this.
@@ -362,7 +385,12 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
             }
             result(request, page)
         }
-        "tools/call" => called(request, &script.reply),
+        "tools/call" => {
+            if let Some(then) = &script.then {
+                then.0();
+            }
+            called(request, &script.reply)
+        }
         method => error(request, 200, -32_601, &format!("no {method}")),
     }
 }

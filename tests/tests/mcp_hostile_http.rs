@@ -13,6 +13,7 @@ use svc_core::value::Span;
 use svc_tests::client::{Client, PATIENCE, bearer, request};
 use svc_tests::oauth::HOST;
 use svc_tests::requests::payment;
+use svc_tests::site::Fault;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text};
 use svc_tests::tool_server::{Reply, Speaks, tool};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -229,6 +230,25 @@ async fn a_marked_tool_of_a_server_is_a_sink() {
     let result = desk.call("write_one", json!({})).await;
     assert!(result["isError"] == true && desk.server.calls().is_empty(), "{result}");
     assert_eq!(text(&desk.call("read_one", json!({ "id": "2" })).await), "done", "another tool is none");
+}
+
+/// What cannot be noted is not shown: where the store takes nothing any more while a tool runs, neither its result nor what it
+/// tells on the way reaches the agent, who could act on it unseen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_noted_is_not_shown() {
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "data": "planted" } });
+    let error = Reply::Error(-32_602, "planted".to_owned());
+    for reply in [Reply::Text("planted".to_owned()), Reply::Stream(vec![note], "planted".to_owned()), error] {
+        let mut desk = Desk::new(Speaks::Modern).await;
+        desk.server(json!({})).await;
+        desk.server.reply(reply.clone());
+        let fault = desk.site.fault.clone();
+        desk.server.then(move || fault.set(Fault::Unavailable));
+        let told = desk.stream(&calling("read_one", json!({}))).await;
+        assert_eq!(desk.server.calls().len(), 1, "{reply:?}");
+        assert!(!told.contains("planted") && told.contains("not_ready"), "{reply:?}: {told}");
+        desk.site.fault.set(Fault::None);
+    }
 }
 
 /// Arguments that would be longer as the gate writes them are shown by their digest.
