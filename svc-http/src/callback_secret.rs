@@ -1,5 +1,6 @@
 //! Secrets that calls to the outside are signed with: drawn or taken, and sealed before anything keeps them.
 
+use crate::secrets::hint;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use svc_core::engine::Failure;
@@ -11,8 +12,6 @@ use svc_store::{Gate, StoreError};
 
 /// Random bytes in a secret: 43 characters of base64url.
 const SECRET_BYTES: usize = 32;
-/// Characters of a secret that people may see later.
-const HINT_CHARS: usize = 4;
 
 /// A new secret, `whsec_` and 32 bytes of the operating system's entropy.
 ///
@@ -43,8 +42,7 @@ pub fn parse(text: &str) -> Result<Secret<String>, Invalid> {
 pub fn seal(gate: &Gate, slot: IntegrationSlot, secret: &Secret<String>) -> Result<NewSecret, Failure<StoreError>> {
     let text = secret.expose();
     let sealed = gate.seal(&Integration::purpose(slot), text.as_bytes())?.into();
-    let hint = text.get(text.len().saturating_sub(HINT_CHARS)..).unwrap_or_default().into();
-    Ok(NewSecret { sealed, hint })
+    Ok(NewSecret { sealed, hint: hint(text) })
 }
 
 #[cfg(test)]

@@ -35,3 +35,25 @@ pub fn draw(prefix: &str) -> Result<NewSecret, getrandom::Error> {
 pub fn sign_in_link(base_url: &str, token: &str) -> String {
     format!("{base_url}/sign-in#token={token}")
 }
+/// What people see of a secret once it is kept: its last four characters; nothing where that would be all of it.
+#[must_use]
+pub fn hint(secret: &str) -> Box<str> {
+    const SHOWN: usize = 4;
+    let shown = secret.len().checked_sub(SHOWN).filter(|hidden| *hidden > 0);
+    shown.and_then(|at| secret.get(at..)).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four characters are shown of what has more to hide, and never the whole.
+    #[test]
+    fn little_is_shown_of_a_secret() {
+        assert_eq!(&*hint("planted-secret-wxyz"), "wxyz");
+        assert_eq!(&*hint("12345"), "2345");
+        for short in ["", "xyz", "wxyz"] {
+            assert_eq!(&*hint(short), "", "{short}");
+        }
+    }
+}

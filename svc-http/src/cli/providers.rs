@@ -221,8 +221,7 @@ fn routing(gate: &Gate, workspace: WorkspaceId) -> Result<std::sync::Arc<Routing
 
 fn seal(gate: &Gate, workspace: WorkspaceId, key: &str) -> Result<NewKey, Problem> {
     let sealed = gate.seal(&UpstreamKey::purpose(workspace), key.as_bytes())?.into();
-    let hint: String = key.chars().skip(key.chars().count().saturating_sub(4)).collect();
-    Ok(NewKey { sealed, hint: hint.into() })
+    Ok(NewKey { sealed, hint: svc_http::secrets::hint(key) })
 }
 
 fn own_value<T>(read: Result<T, svc_core::value::Invalid>) -> Result<T, Problem> {

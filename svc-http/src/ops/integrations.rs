@@ -67,14 +67,9 @@ impl Place<'_> {
         let page = query.page("integrations");
         query.finish()?;
         let all = self.service.read(|scope| rules::all(scope, &self.by, self.workspace))?;
-        let after = page.after.map(|(order, _)| order);
-        let rest: Vec<_> = all.iter().filter(|it| after.is_none_or(|after| it.id.bits() < after)).collect();
-        let shown = rest.get(..page.limit).unwrap_or(&rest);
-        let last = shown.last().filter(|_| rest.len() > page.limit);
-        let next = last.map(|it| page.cursor(it.id.bits(), Integration::key(it.slot)));
         let now = self.service.gate.now();
-        let data = shown.iter().map(|it| Value::Object(wire::write(it, now, None))).collect();
-        page.list(data, next).map(Answer::json)
+        let place = |it: &std::sync::Arc<Integration>| (it.id.bits(), Integration::key(it.slot));
+        page.of_all(&all, place, |it| Value::Object(wire::write(it, now, None))).map(Answer::json)
     }
 
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {

@@ -28,13 +28,10 @@ pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, cal
     }
     service.in_force(&known).map_err(as_stopped)?;
     let docs = format!("{}/docs/errors", service.base_url);
-    let json = parse(&call.body)?;
-    let request = match mcp::read(&call.headers, json) {
-        Ok(Message::Silent) => return Ok(Answer::json(Vec::new()).with_status(StatusCode::ACCEPTED)),
-        Ok(Message::Request(request)) => request,
-        Err((id, fault)) => return faulty(&id, &fault, &call, &docs),
+    let Request { id, era, asked } = match request(&call, &docs)? {
+        Ok(request) => request,
+        Err(answer) => return Ok(answer),
     };
-    let Request { id, era, asked } = request;
     let result = match asked {
         Asked::Initialize(version) => Ok(mcp::initialized(&version, mcp::INSTRUCTIONS)),
         Asked::Discover => Ok(mcp::discovered(mcp::INSTRUCTIONS)),
@@ -53,6 +50,15 @@ pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, cal
     match result {
         Ok(result) => answered(&mcp::answered(&id, era, result)),
         Err(fault) => faulty(&id, &fault, &call, &docs),
+    }
+}
+
+/// The request in a body; within, the answer to one that holds none.
+fn request(call: &Call, docs: &str) -> Result<Result<Request, Answer>, Refusal> {
+    match mcp::read(&call.headers, parse(&call.body)?) {
+        Ok(Message::Silent) => Ok(Err(Answer::json(Vec::new()).with_status(StatusCode::ACCEPTED))),
+        Ok(Message::Request(request)) => Ok(Ok(request)),
+        Err((id, fault)) => faulty(&id, &fault, call, docs).map(Err),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use svc_core::refusal::Refusal;
 use svc_core::rules::edge::integrations::NewSecret;
 use svc_core::rules::edge::mcp_servers::{
@@ -22,12 +21,10 @@ use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::McpServersOp;
+use crate::secrets::hint;
 use crate::upstream::Endpoint;
 use crate::wire::mcp_server::{self as wire, Shown};
 use crate::wire::page::Query;
-
-/// Characters of a credential that people see later.
-const HINT_CHARS: usize = 4;
 
 /// Answers a route of this family.
 ///
@@ -81,13 +78,8 @@ impl Place<'_> {
         let page = query.page("mcp-servers");
         query.finish()?;
         let all = self.service.read(|scope| read_mcp_servers(scope, &self.by, self.workspace))?;
-        let after = page.after.map(|(order, _)| order);
-        let rest: Vec<_> = all.iter().filter(|it| after.is_none_or(|after| it.server.id.bits() < after)).collect();
-        let here = rest.get(..page.limit).unwrap_or(&rest);
-        let last = here.last().filter(|_| rest.len() > page.limit);
-        let next = last.map(|it| page.cursor(it.server.id.bits(), McpServers::key(self.workspace)));
-        let data: Vec<Value> = here.iter().map(|it| wire::write(it)).collect();
-        page.list(data, next).map(Answer::json)
+        let place = |it: &McpServerView| (it.server.id.bits(), McpServers::key(self.workspace));
+        page.of_all(&all, place, wire::write).map(Answer::json)
     }
 
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -142,7 +134,6 @@ impl Place<'_> {
     fn sealed(&self, secret: &Secret<String>) -> Result<NewSecret, Refusal> {
         let text = secret.expose();
         let sealed = self.service.gate.seal(&McpSecret::purpose(self.workspace), text.as_bytes()).map_err(refusal)?;
-        let hint = text.get(text.len().saturating_sub(HINT_CHARS)..).unwrap_or_default();
-        Ok(NewSecret { sealed: sealed.into(), hint: hint.into() })
+        Ok(NewSecret { sealed: sealed.into(), hint: hint(text) })
     }
 }

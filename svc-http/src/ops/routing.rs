@@ -27,13 +27,12 @@ use super::{Caller, GateService, refusal};
 use crate::answer::{Answer, error_body};
 use crate::dispatch::Call;
 use crate::routes::{RoutingOp, Shape};
+use crate::secrets::hint;
 use crate::upstream::{Call as Asked, Target, What};
 use crate::wire::nothing;
 use crate::wire::page::Query;
 use crate::wire::routing::{self as wire, list, model, policy, preview, upstream};
 
-/// Characters of a key that people see later.
-const HINT_CHARS: usize = 4;
 /// How long a provider is waited for that is tried out.
 const TEST_TIME: Duration = Duration::from_secs(10);
 
@@ -190,8 +189,7 @@ impl Place<'_> {
     fn sealed(&self, key: &Secret<String>) -> Result<NewKey, Refusal> {
         let text = key.expose();
         let sealed = self.service.gate.seal(&UpstreamKey::purpose(self.workspace), text.as_bytes()).map_err(refusal)?;
-        let hint = text.get(text.len().saturating_sub(HINT_CHARS)..).unwrap_or_default();
-        Ok(NewKey { sealed: sealed.into(), hint: hint.into() })
+        Ok(NewKey { sealed: sealed.into(), hint: hint(text) })
     }
 
     async fn models(&self, op: RoutingOp, call: &Call) -> Result<Answer, Refusal> {

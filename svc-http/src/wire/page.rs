@@ -136,6 +136,24 @@ impl Page {
         serde_json::to_vec(&json!({ "data": data, "nextCursor": next })).map_err(|_| Refusal::internal())
     }
 
+    /// The answer, of all there are, the newest first; `place` gives where an item stands, `write` the item.
+    ///
+    /// # Errors
+    /// None that a test does not rule out.
+    pub fn of_all<T>(
+        &self,
+        all: &[T],
+        place: impl Fn(&T) -> (u128, Key),
+        write: impl Fn(&T) -> Value,
+    ) -> Result<Vec<u8>, Refusal> {
+        let after = self.after.map(|(order, _)| order);
+        let rest: Vec<&T> = all.iter().filter(|it| after.is_none_or(|after| place(it).0 < after)).collect();
+        let shown = rest.get(..self.limit).unwrap_or(&rest);
+        let last = shown.last().filter(|_| rest.len() > self.limit).map(|it| place(it));
+        let next = last.map(|(order, key)| self.cursor(order, key));
+        self.list(shown.iter().map(|it| write(it)).collect(), next)
+    }
+
     /// The cursor of what follows the row with this order and key.
     #[must_use]
     pub fn cursor(&self, order: u128, key: Key) -> String {

@@ -13,7 +13,7 @@ mod waiting;
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, HeaderName};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use svc_core::answer::Decided;
@@ -34,7 +34,7 @@ use svc_core::value::text::SessionId;
 
 use self::run::Run;
 use self::waiting::Waiting;
-use super::{answered, faulty};
+use super::{answered, faulty, request};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::headers::single;
@@ -42,8 +42,8 @@ use crate::ops::GateService;
 use crate::ops::gate::Known;
 use crate::tool_server::{Definition, Definitions, ToolServers, Trouble, arguments_as_sent};
 use crate::upstream::Upstreams;
-use crate::wire::mcp::{self, Asked, Message, Request, ToolCall};
-use crate::wire::{action_request, parse};
+use crate::wire::action_request;
+use crate::wire::mcp::{self, Asked, Request, ToolCall};
 
 const SESSION: &str = "x-svc-client-session";
 /// Bytes of arguments that the gate is shown as they are.
@@ -88,13 +88,10 @@ pub(super) async fn answer(service: &GateService, known: Known, call: Call) -> R
 async fn told(service: &GateService, known: Known, key: &CallKey, call: Call) -> Result<Answer, Refusal> {
     let reached = service.read(|scope| reach(scope, key, call.param("server")))?;
     let docs = format!("{}/docs/errors", service.base_url);
-    let json = parse(&call.body)?;
-    let request = match mcp::read(&call.headers, json) {
-        Ok(Message::Silent) => return Ok(Answer::json(Vec::new()).with_status(StatusCode::ACCEPTED)),
-        Ok(Message::Request(request)) => request,
-        Err((id, fault)) => return faulty(&id, &fault, &call, &docs),
+    let Request { id, era, asked } = match request(&call, &docs)? {
+        Ok(request) => request,
+        Err(answer) => return Ok(answer),
     };
-    let Request { id, era, asked } = request;
     let place = Place { service, known, key: key.clone(), reached: Arc::new(reached), docs: &docs, call: &call };
     let result = match asked {
         Asked::Initialize(version) => Ok(mcp::initialized(&version, INSTRUCTIONS)),
