@@ -294,6 +294,42 @@ async fn an_approval_is_for_one_tool_of_one_server() {
     assert_eq!(text(&desk.call("read_one", json!({ "id": "1" })).await), "done");
 }
 
+/// What a person approved is used once: a receipt that somebody was shown makes no call, and a call leaves no receipt to show.
+#[tokio::test]
+async fn an_approval_is_used_by_the_call_or_by_its_receipt() {
+    for shown_first in [true, false] {
+        let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+        desk.server(json!({})).await;
+        desk.call("read_one", json!({ "id": "0" })).await;
+        desk.call("read_one", json!({ "id": "1" })).await;
+        let action = approve(&mut desk).await;
+        let key = desk.agent.key.clone();
+        let allowed = desk.client.get(&format!("/v1/actions/{action}"), &key).await.ok();
+        let shown = json!({ "receipt": allowed["receipt"], "type": "mcp.call" }).to_string();
+        let _ = desk.server.heard();
+        let called = if shown_first {
+            let verdict = desk.client.ask("POST", "/v1/verify", &[], shown.as_bytes()).await.ok();
+            assert_eq!(verdict["valid"], true, "{verdict}");
+            text(&desk.call("read_one", json!({ "id": "1" })).await)
+        } else {
+            let called = text(&desk.call("read_one", json!({ "id": "1" })).await);
+            let verdict = desk.client.ask("POST", "/v1/verify", &[], shown.as_bytes()).await.ok();
+            assert_eq!(
+                (&verdict["valid"], &verdict["reason"]),
+                (&json!(false), &json!("already_consumed")),
+                "{verdict}"
+            );
+            called
+        };
+        assert_eq!(
+            (called == "done", desk.server.calls().len()),
+            (!shown_first, usize::from(!shown_first)),
+            "{called}"
+        );
+        desk.site.audit();
+    }
+}
+
 /// An approval is good for as long as its receipt is; what comes later is asked anew.
 #[tokio::test]
 async fn a_late_approval_is_asked_anew() {

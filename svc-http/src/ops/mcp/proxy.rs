@@ -20,11 +20,12 @@ use svc_core::answer::Decided;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::mcp_tools::NoteTools;
 use svc_core::rules::edge::proxied::{Reached, reach};
+use svc_core::rules::gate::verify::Verify;
 use svc_core::rules::gateway::admit::Admission;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::refuse::RefuseStopped;
 use svc_core::state::edge::McpTools;
-use svc_core::state::gate::{Account, Code, Request as ActionRequest, Status, Verb};
+use svc_core::state::gate::{Account, ActionKind, Code, Request as ActionRequest, Status, Verb};
 use svc_core::state::people::Credential;
 use svc_core::value::canonical::canonical;
 use svc_core::value::digest::Digest;
@@ -245,7 +246,9 @@ impl Place<'_> {
             None => None,
         };
         let decided = match before {
-            Some(decided) if !is_over(&decided) => decided,
+            // What a person approved is used up by the call like by anybody else who is shown the receipt: once, wherever.
+            Some(decided) if may_run(&decided) && self.use_up(&decided).await? => return Ok(May::Go(decided)),
+            Some(decided) if !is_over(&decided) && !may_run(&decided) => decided,
             _ => service.decide(known, self.request(session, asked, sent)?).await?,
         };
         if may_run(&decided) {
@@ -259,6 +262,15 @@ impl Place<'_> {
             return Err(stopped.err().unwrap_or_else(|| Refusal::agent_stopped(known.caller.agent, None::<HoldId>)));
         }
         Ok(May::Not(refused(&decided, &self.service.base_url)?))
+    }
+
+    /// Uses up the receipt of an action, in one commit that finds it unused, unexpired and its agent not stopped since.
+    async fn use_up(&self, decided: &Decided) -> Result<bool, Refusal> {
+        let action = decided.action();
+        let (receipt, digest, body) = (action.receipt(), action.digest, Digest::of("a proxied call"));
+        let kind = Some(ActionKind::MCP_CALL.as_str().into());
+        let verify = Verify { receipt, digest, charge: None, kind, key: None, body };
+        Ok(self.service.run(verify).await?.is_valid())
     }
 
     /// What makes two calls the same one.
