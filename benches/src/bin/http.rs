@@ -1,7 +1,9 @@
 //! The gate over loopback beside a bare hyper handler: authorize and verify, over SQLite and over memory, at 1, 32 and 256
 //! connections. Each server is a process of its own; one load generator asks all of them in turn, a second each.
 //!
-//! `--seconds S` makes a slice last longer, `--rounds N` takes more of them, `--keyed` sends idempotency keys.
+//! `--seconds S` makes a slice last longer, `--rounds N` takes more of them, `--keyed` sends idempotency keys; `--connections N`
+//! takes that number of connections alone, `--store memory` or `--store sqlite` that store and `--no-verify` only authorizes, for a
+//! profiler.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -38,11 +40,21 @@ struct Options {
     slice: Duration,
     rounds: usize,
     keyed: bool,
+    connections: Option<usize>,
+    store: Option<String>,
+    verify: bool,
 }
 
 impl Options {
     fn read() -> Result<Self, Fault> {
-        let mut options = Self { slice: Duration::from_secs(1), rounds: 5, keyed: false };
+        let mut options = Self {
+            slice: Duration::from_secs(1),
+            rounds: 5,
+            keyed: false,
+            connections: None,
+            store: None,
+            verify: true,
+        };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or("a value is missing");
@@ -50,6 +62,9 @@ impl Options {
                 "--seconds" => options.slice = Duration::from_secs_f64(value()?.parse()?),
                 "--rounds" => options.rounds = value()?.parse()?,
                 "--keyed" => options.keyed = true,
+                "--no-verify" => options.verify = false,
+                "--connections" => options.connections = Some(value()?.parse()?),
+                "--store" => options.store = Some(value()?),
                 other => return Err(format!("unknown argument `{other}`").into()),
             }
         }
@@ -66,7 +81,8 @@ async fn compare(options: &Options) -> Result<(), Fault> {
     let mut bare = Process::start(Kind::Bare, directory.path(), 0)?;
     let columns = ["connections", "what", "requests/s", "of bare", "cpu us", "p50 us", "p99 us", "p99/p50"];
     let mut report = Report::new("http", &columns);
-    for connections in CONNECTIONS {
+    let chosen = CONNECTIONS.into_iter().filter(|it| options.connections.is_none_or(|only| only == *it));
+    for connections in chosen {
         let mut results: BTreeMap<&str, Vec<Measured>> = BTreeMap::new();
         let mut synced = Vec::new();
         for round in 0..=options.rounds {
@@ -76,13 +92,19 @@ async fn compare(options: &Options) -> Result<(), Fault> {
                 }
             };
             note("1 bare", slice(&mut bare, connections, &asked, options).await?);
-            for (server, authorize, verify) in [
-                (&mut memory, "2 authorize, memory", "3 verify, memory"),
-                (&mut sqlite, "4 authorize, SQLite", "5 verify, SQLite"),
+            for (store, server, authorize, verify) in [
+                ("memory", &mut memory, "2 authorize, memory", "3 verify, memory"),
+                ("sqlite", &mut sqlite, "4 authorize, SQLite", "5 verify, SQLite"),
             ] {
+                if options.store.as_deref().is_some_and(|only| only != store) {
+                    continue;
+                }
                 asked.borrow_mut().receipts = Some(Vec::new());
                 note(authorize, slice(server, connections, &asked, options).await?);
                 let receipts = asked.borrow_mut().receipts.take().unwrap_or_default();
+                if !options.verify {
+                    continue;
+                }
                 let questions = receipts.iter().map(|it| question(it)).collect::<Result<_, _>>()?;
                 let shown = Rc::new(RefCell::new(Verify { questions, keyed: options.keyed, valid: 0 }));
                 let shows = slice(server, connections, &shown, options).await?;
