@@ -46,7 +46,10 @@ pub fn roomy() -> Settings {
 impl<S: Store> Lane<S> {
     /// A workspace over an empty store, without agents.
     pub fn over(store: S) -> Self {
-        Self { world: World::over(store, roomy()), callers: Vec::new(), asked: 0, active: 1, keyed: false }
+        let mut world = World::over(store, roomy());
+        // As the one lane of a store does.
+        world.engine().place_at_once(true);
+        Self { world, callers: Vec::new(), asked: 0, active: 1, keyed: false }
     }
 
     /// Registers agents until there are so many.

@@ -103,6 +103,10 @@ macro_rules! commands {
                 match self { $(Self::$name(asked) => $rule(scope, asked).map(|it| Reply::$reply(it.into())),)* }
             }
 
+            fn close(scope: &mut Scope<'_>) -> Result<(), Halt> {
+                sequence::place_staged(scope)
+            }
+
             fn permits(reply: &Reply) -> bool {
                 match reply {
                     Reply::Action(view) => view.verb() == Verb::Allow,

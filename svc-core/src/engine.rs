@@ -57,6 +57,7 @@ pub struct Engine<S, C> {
     signer: Arc<dyn Signer>,
     rows: Rows,
     last: Timestamp,
+    places: bool,
 }
 
 impl<S, C> std::fmt::Debug for Engine<S, C> {
@@ -68,7 +69,13 @@ impl<S, C> std::fmt::Debug for Engine<S, C> {
 impl<S: Store, C: Clock> Engine<S, C> {
     /// An engine. `seed` must be fresh: each turn takes its own from it.
     pub fn new(store: S, clock: C, seed: Seed, signer: Arc<dyn Signer>) -> Self {
-        Self { store, clock, seed, signer, rows: Rows::new(ROWS_KEPT), last: Timestamp::default() }
+        Self { store, clock, seed, signer, rows: Rows::new(ROWS_KEPT), last: Timestamp::default(), places: false }
+    }
+
+    /// Whether ledger records are placed in the commits that write them, from here on, and not by [`tick`](Self::tick). Where
+    /// other engines commit to the store as well, every commit of theirs conflicts with these.
+    pub const fn place_at_once(&mut self, places: bool) {
+        self.places = places;
     }
 
     /// Runs one operation to its durable end.
@@ -153,7 +160,7 @@ impl<S: Store, C: Clock> Engine<S, C> {
     fn turn(&mut self, commands: Vec<Command>) -> Result<Finished<Command>, Failure<S::Error>> {
         self.seed = self.seed.next();
         let (now, rows) = (self.now(), std::mem::take(&mut self.rows));
-        let mut turn = Turn::new(now, self.seed.next_of(b"turn"), commands, rows);
+        let mut turn = Turn::new(now, self.seed.next_of(b"turn"), commands, rows).closing(self.places);
         let mut conflicts = 0;
         loop {
             let failure = match turn.step() {

@@ -19,7 +19,7 @@ use svc_core::turn::{Halt, Rows, Scope, read};
 use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
-use svc_core::value::link::Index;
+use svc_core::value::link::{Index, SHARDS};
 use svc_core::value::secret::Secret;
 use tokio::sync::oneshot;
 use tokio::task::coop::unconstrained;
@@ -76,7 +76,7 @@ pub(crate) struct Core {
     pub(crate) lanes: Lanes,
     pub(crate) readers: Box<dyn Readers>,
     pub(crate) clock: Arc<dyn Clock + Send + Sync>,
-    pub(crate) newest: Newest,
+    pub(crate) newest: Arc<Newest>,
     pub(crate) signer: Arc<dyn Signer>,
     feed: Arc<Feed>,
     bindings: Bindings,
@@ -134,10 +134,10 @@ impl Gate {
         let clock: Arc<dyn Clock + Send + Sync> = Arc::new(clock);
         let feed = Arc::new(Feed::new());
         let readers = Bounded::new(backend);
-        let lanes = Lanes::start(readers.backend(), &clock, &feed, &settings)?;
+        let newest = Arc::new(Newest::default());
+        let lanes = Lanes::start(readers.backend(), &clock, &feed, &newest, &settings)?;
         let readers = Box::new(readers);
         let (vault, bundle_max) = (settings.vault, settings.bundle_max.clamp(1, RECORDS_MAX));
-        let newest = Newest::default();
         let core = Arc::new(Core {
             lanes,
             readers,
@@ -151,7 +151,13 @@ impl Gate {
         });
         // A store that does not answer yet decides nothing either.
         let _ = core.look_back();
-        let timers = if settings.timers { Some(Timers::start(Arc::clone(&core))?) } else { None };
+        let timers = if settings.timers {
+            // What another kind of writer left waiting in the ledger has its place before anything newer.
+            let _ = (0..SHARDS).try_for_each(|shard| timers::place(&core, shard).map(drop));
+            Some(Timers::start(Arc::clone(&core))?)
+        } else {
+            None
+        };
         Ok(Self { shared: Arc::new(Shared { core, timers: Mutex::new(timers) }) })
     }
 

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::error::StoreError;
 use crate::feed::Feed;
+use crate::newest::Newest;
 use crate::parking::ENOUGH;
 use crate::seal::fresh_seed;
 
@@ -135,6 +136,9 @@ pub(crate) struct Lane<S> {
     pub(crate) batch_max: usize,
     pub(crate) rows: Rows,
     pub(crate) last: Timestamp,
+    pub(crate) newest: Arc<Newest>,
+    /// Whether ledger records are placed in the commits that write them: for the one lane of a store.
+    pub(crate) places: bool,
 }
 
 /// Why a batch as a whole has no answers.
@@ -177,6 +181,9 @@ impl<S: Store> Lane<S> {
             commands = match self.turn(commands) {
                 Ok(Finished { answers, rest, rows, written }) => {
                     self.rows = rows;
+                    if !written.is_empty() {
+                        self.newest.see(self.last);
+                    }
                     self.feed.tell(&written);
                     for answer in answers {
                         reply(waits, answer.map_err(Failure::Refused));
@@ -226,7 +233,7 @@ impl<S: Store> Lane<S> {
             Err(error) => return Err((commands, Stopped::All(Failure::Load(error)))),
         };
         self.last = self.clock.now().max(self.last);
-        let mut turn = Turn::new(self.last, seed, commands, std::mem::take(&mut self.rows));
+        let mut turn = Turn::new(self.last, seed, commands, std::mem::take(&mut self.rows)).closing(self.places);
         // A panic leaves the turn's commands as they were, and its rows are dropped below: nothing else is shared.
         let driven = catch_unwind(AssertUnwindSafe(|| self.drive(&mut turn)));
         let stopped = match driven {

@@ -16,6 +16,7 @@ use crate::error::StoreError;
 use crate::feed::Feed;
 use crate::gate::Settings;
 use crate::lane::{Job, Lane, Outcome, Queue, Sleeps};
+use crate::newest::Newest;
 use crate::parking;
 
 /// The lanes' queues, for whoever hands in work.
@@ -31,10 +32,12 @@ impl Lanes {
         backend: &B,
         clock: &Arc<dyn Clock + Send + Sync>,
         feed: &Arc<Feed>,
+        newest: &Arc<Newest>,
         settings: &Settings,
     ) -> Result<Self, StoreError> {
         let mut lanes = Self { queues: Vec::new(), threads: Mutex::default() };
-        for number in 0..backend.lanes().max(1) {
+        let count = backend.lanes().max(1);
+        for number in 0..count {
             let mut lane = Lane {
                 store: backend.writer().map_err(StoreError::of)?,
                 clock: Arc::clone(clock),
@@ -42,6 +45,8 @@ impl Lanes {
                 batch_max: settings.batch_max.max(1),
                 rows: Rows::new(settings.rows_kept),
                 last: Timestamp::default(),
+                newest: Arc::clone(newest),
+                places: count == 1,
             };
             let queue = Arc::new(Queue::new(settings.queue_max));
             let closing = Closing(Arc::clone(&queue));

@@ -20,14 +20,19 @@ const WORKSPACES_LOOKED_AT: usize = 64;
 pub(crate) struct Newest(AtomicI64);
 
 impl Newest {
+    /// Takes in the instant of a commit.
+    pub(crate) fn see(&self, at: Timestamp) {
+        self.0.fetch_max(at.as_millis(), Ordering::AcqRel);
+    }
+
     /// Takes in the instants of ledger records.
-    pub(crate) fn see(&self, rows: &[Found]) {
+    pub(crate) fn see_records(&self, rows: &[Found]) {
         let instants = rows.iter().filter_map(|found| match &found.row.record {
             Some(Record::Entry(entry)) => Some(entry.at.as_millis()),
             _ => None,
         });
         if let Some(newest) = instants.max() {
-            self.0.fetch_max(newest, Ordering::AcqRel);
+            self.see(Timestamp::from_millis(newest));
         }
     }
 
@@ -43,7 +48,7 @@ impl Core {
         let scan = |range: &Range| self.readers.open().and_then(|mut it| it.scan(range)).map_err(Failure::Load);
         for workspace in scan(&Range::all(Index::Workspaces, 0, WORKSPACES_LOOKED_AT))? {
             let Key::Workspace(id) = workspace.row.key else { continue };
-            self.newest.see(&scan(&Range { newest_first: true, ..Range::all(Index::LedgerOf, id.bits(), 1) })?);
+            self.newest.see_records(&scan(&Range { newest_first: true, ..Range::all(Index::LedgerOf, id.bits(), 1) })?);
         }
         Ok(())
     }

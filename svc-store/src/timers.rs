@@ -118,7 +118,7 @@ pub(crate) fn place(core: &Core, shard: u128) -> Result<bool, Failure<StoreError
             break;
         }
         placed = true;
-        core.newest.see(&waiting);
+        core.newest.see_records(&waiting);
         let done = run(core, sequences(&waiting).into_iter().map(Command::from).collect())?;
         // A record that finds no place comes up in every scan: nothing is gained by asking again at once.
         if !done || waiting.len() < PLACED_MAX {

@@ -23,9 +23,12 @@ use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::{CreateKey, NewKey};
+use svc_core::state::evidence::{Chain, Tile, TileId};
 use svc_core::state::gate::{OutcomeStatus, Request, Status, Verb};
 use svc_core::state::people::{KeyScope, Settings as WorkspaceSettings};
-use svc_core::store::{Clock as _, Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Store};
+use svc_core::store::{
+    Clock as _, Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Record, Store,
+};
 use svc_core::testing::FakeClock;
 use svc_core::testing::fault::{Fault, Faulty, Operation};
 use svc_core::testing::world::{World, key, payment, request, terms};
@@ -388,6 +391,34 @@ fn a_pass_does_what_is_due() {
     assert_eq!(action.status(), Status::Lapsed);
     clock.advance(Span::hours(1));
     assert_eq!(gate.tick().unwrap(), Some(swept));
+}
+
+/// On a store with one lane a record has its place when its answer comes, in the order of what was asked, full tiles included:
+/// nothing waits for a pass.
+#[test]
+fn a_record_has_its_place_when_the_answer_comes() {
+    let Setup { gate, agents, .. } = setup(2, manual(), |_| None);
+    let workspace = agents[0].workspace;
+    gate.place(workspace).unwrap();
+    let chain = || gate.read(|scope| Ok(scope.get::<Chain>(workspace)?.map(|it| Chain::clone(&it)))).unwrap().unwrap();
+    let before = chain().size;
+    let asked: Vec<_> = (0..300).map(|it| gate.submit(ask(agents[it % 2], request("note.write")))).collect();
+    let ids: Vec<String> = asked.into_iter().map(|it| pollster::block_on(it).unwrap().id().to_string()).collect();
+    assert!(gate.scan(&Range::all(Index::Unplaced, shard(workspace), 1)).unwrap().is_empty());
+    let range = Range { from: before.into(), ..Range::all(Index::LedgerOf, workspace.bits(), 1_000) };
+    let placed: Vec<_> = gate.scan(&range).unwrap();
+    let subjects: Vec<String> = placed
+        .iter()
+        .map(|found| match &found.row.record {
+            Some(Record::Entry(entry)) => entry.subject.to_string(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(subjects, ids);
+    assert_eq!(chain().size, before + 300);
+    let tile = TileId { workspace, level: 0, index: 0 };
+    let tile = gate.read(move |scope| Ok(scope.get::<Tile>(tile)?)).unwrap();
+    assert_eq!(tile.map(|it| it.hashes.len()), Some(256));
 }
 
 /// The gate's own thread follows up on a stopped agent without being called, and listeners hear of both commits.

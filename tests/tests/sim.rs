@@ -89,8 +89,10 @@ impl Sim {
             let odds = if place == 0 { Odds::default() } else { STORM };
             let faulty = Faulty::seeded(store.clone(), dice.bits(), odds);
             let (clock, skew) = (FakeClock::default(), Span::millis(dice.between(-SKEW_MS, SKEW_MS)));
-            let engine =
+            let mut engine =
                 Engine::new(faulty, clock.clone(), Seed::new(dice.bytes()), Arc::<DalekSigner>::clone(&signer));
+            // Some nodes place their records at once, others leave them to a sequencer.
+            engine.place_at_once(dice.between(0, 1) == 1);
             Node { engine, clock, skew }
         };
         let nodes = (0..=NODES).map(|place| node(place, &mut dice)).collect();

@@ -37,6 +37,15 @@ pub trait Decide {
 
     /// Whether this answer permits something. What a permitting decision found absent it has to write.
     fn permits(reply: &Self::Reply) -> bool;
+
+    /// What a batch as a whole adds to its commit, where the turn was told to [close](Turn::closing) it: run after the last
+    /// command, over what all of them staged.
+    ///
+    /// # Errors
+    /// As [`decide`](Self::decide). Where it refuses, the commands are committed without it.
+    fn close(_scope: &mut Scope<'_>) -> Result<(), Halt> {
+        Ok(())
+    }
 }
 
 /// What a turn needs next.
@@ -75,6 +84,9 @@ pub struct Turn<D: Decide> {
     /// Keys that the decided commands read.
     read: Vec<Key>,
     rounds: u32,
+    /// Whether the batch is closed, and whether that is done.
+    closes: bool,
+    closed: bool,
     /// What a rule did that no rule may do. Rows that are not of one moment can make it look so, and then the commit
     /// conflicts; it is a bug once the commit was applied.
     unsound: Option<&'static str>,
@@ -95,9 +107,19 @@ impl<D: Decide> Turn<D> {
             staged: BTreeMap::new(),
             read: Vec::new(),
             rounds: 0,
+            closes: false,
+            closed: false,
             unsound: None,
             commit: Commit::default(),
         }
+    }
+
+    /// The turn with [`Decide::close`] at its end. For a store that one turn at a time commits to: what closing writes, every
+    /// batch writes, so that turns beside each other would always conflict.
+    #[must_use]
+    pub const fn closing(mut self, closes: bool) -> Self {
+        self.closes = closes;
+        self
     }
 
     /// Decides as far as the rows reach and says what is needed next.
@@ -113,6 +135,10 @@ impl<D: Decide> Turn<D> {
                 break;
             }
             return Step::Load(self.look_ahead(missing));
+        }
+        let missing = self.close();
+        if !missing.is_empty() {
+            return Step::Load(missing);
         }
         self.stage_commit();
         Step::Commit(&self.commit)
@@ -132,6 +158,7 @@ impl<D: Decide> Turn<D> {
         self.staged.clear();
         self.read.clear();
         self.rounds = 0;
+        self.closed = false;
         self.unsound = None;
         self.commands.append(&mut self.rest);
     }
@@ -192,6 +219,29 @@ impl<D: Decide> Turn<D> {
             self.staged.extend(run.puts);
         }
         self.answers.push(answer);
+        Vec::new()
+    }
+
+    /// Adds what the batch as a whole needs, once. Gives what that misses.
+    fn close(&mut self) -> Vec<Key> {
+        if !self.closes || std::mem::replace(&mut self.closed, true) {
+            return Vec::new();
+        }
+        let mut scope = Scope::new(self.now, &self.seed, u32::MAX, &self.rows, &self.staged);
+        let outcome = D::close(&mut scope);
+        let run = scope.end();
+        match outcome {
+            Err(Halt::Load) if !run.missing.is_empty() => {
+                self.closed = false;
+                return run.missing;
+            }
+            Ok(()) if !run.broken => {
+                self.read.extend(run.read);
+                self.staged.extend(run.puts);
+            }
+            Ok(()) | Err(Halt::Load) => self.unsound = self.unsound.or(Some("a batch could not be closed")),
+            Err(Halt::Refuse(_)) => {}
+        }
         Vec::new()
     }
 

@@ -69,6 +69,11 @@ impl<'turn> Scope<'turn> {
         self.now
     }
 
+    /// What the commands of the turn have staged so far, in the order of keys.
+    pub fn staged(&self) -> impl Iterator<Item = &'turn Record> + use<'turn> {
+        self.staged.values().flatten()
+    }
+
     /// Asks for several rows in one round.
     ///
     /// # Errors

@@ -24,10 +24,23 @@ struct Said {
     number: u128,
 }
 
+/// Counts batches that were closed; a batch that wrote the row of this number refuses to be closed.
+const CLOSED: u128 = 900;
+const NEVER_CLOSED: u128 = 901;
+
 impl Decide for Toy {
     type Reply = Said;
     fn decide(&self, scope: &mut Scope<'_>) -> Result<Said, Halt> {
         (self.0)(scope)
+    }
+    fn close(scope: &mut Scope<'_>) -> Result<(), Halt> {
+        let wrote: Vec<Key> = scope.staged().map(Record::key).collect();
+        let epoch = scope.get::<Roster>(at(CLOSED))?.map_or(0, |it| it.epoch);
+        if wrote.contains(&Roster::key(at(NEVER_CLOSED))) {
+            return Err(Refusal::internal().into());
+        }
+        scope.put(counter(CLOSED, epoch + 1));
+        Ok(())
     }
     fn permits(reply: &Said) -> bool {
         reply.permits
@@ -216,6 +229,24 @@ fn a_conflict_is_decided_again_on_fresh_rows() {
     let run = drive(&mut store, turn(vec![add_one(1), add_one(2)], stale));
     assert_eq!(numbers(&run), [3, 2]);
     assert!(run.loads.is_empty(), "the conflict brought the fresh row: {:?}", run.loads);
+}
+
+/// A batch is closed once, in its own commit, over what its commands wrote; after a conflict again. One that refuses to be
+/// closed is committed all the same.
+#[test]
+fn a_batch_is_closed_in_its_own_commit() {
+    let mut store = MemoryStore::new();
+    let run = drive(&mut store, turn(vec![add_one(1), add_one(2)], Rows::default()).closing(true));
+    assert_eq!(count(&mut store, CLOSED), Some(1));
+    assert_eq!(run.commit.writes.len(), 3);
+    let stale = run.finished.rows;
+    let _ = drive(&mut store, turn(vec![add_one(1)], Rows::default()).closing(true));
+    let run = drive(&mut store, turn(vec![add_one(2)], stale).closing(true));
+    assert_eq!(numbers(&run), [2], "only closing met the other's commit");
+    assert_eq!(count(&mut store, CLOSED), Some(3));
+    let _ = drive(&mut store, turn(vec![add_one(1)], Rows::default()));
+    let _ = drive(&mut store, turn(vec![add_one(NEVER_CLOSED)], Rows::default()).closing(true));
+    assert_eq!((count(&mut store, CLOSED), count(&mut store, NEVER_CLOSED)), (Some(3), Some(1)));
 }
 
 /// What a refused command put is dropped; what it read is checked, for a refusal on stale rows is no answer either.

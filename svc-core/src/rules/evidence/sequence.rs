@@ -1,8 +1,11 @@
 //! Gives ledger records their places: `seq`, the hash of the record before, and their own.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::refusal::Refusal;
 use crate::state::evidence::{Chain, Entry, TILE_WIDTH, Tile, TileId, filled};
-use crate::store::{Key, Row};
+use crate::store::{Key, Record, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::id::{EvidenceId, WorkspaceId};
 
@@ -38,16 +41,45 @@ pub fn sequence(scope: &mut Scope<'_>, asked: &Sequence) -> Result<u64, Halt> {
     keys.push(Chain::key(asked.workspace));
     scope.want(&keys)?;
     let head = scope.get::<Chain>(asked.workspace)?.ok_or_else(Refusal::internal)?;
-    scope.want(&above(&head, asked.entries.len()))?;
-    let mut chain = Chain::clone(&head);
-    for id in &asked.entries {
-        let waits = |it: &std::sync::Arc<Entry>| it.place.is_none() && it.workspace == asked.workspace;
+    place(scope, &head, &asked.entries)
+}
+
+/// Places every record that the commands of a batch have written, in the order in which they wrote them: what
+/// [`Decide::close`](crate::turn::Decide::close) is for commands of a store with one writer. Nothing waits there, so nothing is
+/// read and written a second time.
+///
+/// # Errors
+/// [`Halt::Load`] alone. Records of a workspace that has no chain wait for one.
+pub fn place_staged(scope: &mut Scope<'_>) -> Result<(), Halt> {
+    let mut waiting: BTreeMap<WorkspaceId, Vec<EvidenceId>> = BTreeMap::new();
+    for record in scope.staged() {
+        if let Record::Entry(entry) = record
+            && entry.place.is_none()
+        {
+            waiting.entry(entry.workspace).or_default().push(entry.id);
+        }
+    }
+    scope.want(&waiting.keys().map(|it| Chain::key(*it)).collect::<Vec<_>>())?;
+    for (workspace, entries) in waiting {
+        if let Some(head) = scope.get::<Chain>(workspace)? {
+            place(scope, &head, &entries)?;
+        }
+    }
+    Ok(())
+}
+
+/// Places those of `entries` that wait behind `head`; how many records have places then.
+fn place(scope: &mut Scope<'_>, head: &Chain, entries: &[EvidenceId]) -> Result<u64, Halt> {
+    scope.want(&above(head, entries.len()))?;
+    let mut chain = Chain::clone(head);
+    for id in entries {
+        let waits = |it: &Arc<Entry>| it.place.is_none() && it.workspace == head.workspace;
         if let Some(entry) = scope.get::<Entry>(*id)?.filter(waits) {
             let index = chain.size / TILE_WIDTH;
             let (placed, leaves) = chain.place(Entry::clone(&entry));
             scope.put(placed);
             if let Some(leaves) = leaves {
-                let tile = TileId { workspace: asked.workspace, level: 0, index };
+                let tile = TileId { workspace: head.workspace, level: 0, index };
                 let changed = filled::<Halt>(tile, leaves, |id| Ok(scope.get::<Tile>(id)?.map(|it| Tile::clone(&it))))?;
                 for tile in changed {
                     scope.put(tile);
@@ -56,7 +88,7 @@ pub fn sequence(scope: &mut Scope<'_>, asked: &Sequence) -> Result<u64, Halt> {
         }
     }
     let size = chain.size;
-    if chain != *head {
+    if size > head.size {
         scope.put(chain);
     }
     Ok(size)
