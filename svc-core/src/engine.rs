@@ -72,8 +72,9 @@ impl<S: Store, C: Clock> Engine<S, C> {
         Self { store, clock, seed, signer, rows: Rows::new(ROWS_KEPT), last: Timestamp::default(), places: false }
     }
 
-    /// Whether ledger records are placed in the commits that write them, from here on, and not by [`tick`](Self::tick). Where
-    /// other engines commit to the store as well, every commit of theirs conflicts with these.
+    /// Whether ledger records are placed in the commits that write them, from here on, and not by [`tick`](Self::tick): by all
+    /// that commit to the store, or by none, else a record that waits comes behind one that was written later. Commits of several
+    /// that place at once conflict with each other, as all of them write the chain.
     pub const fn place_at_once(&mut self, places: bool) {
         self.places = places;
     }

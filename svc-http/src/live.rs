@@ -42,6 +42,8 @@ const PAGE: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long is waited where the store does not answer.
 const REST: Duration = Duration::from_secs(1);
+/// How long what is placed is gathered before it is read.
+const GATHER: Duration = Duration::from_millis(50);
 
 /// Everybody who watches.
 #[derive(Debug)]
@@ -88,6 +90,8 @@ pub(crate) struct Seat {
     number: u64,
     touched: Arc<Notify>,
     follower: Arc<Follower>,
+    /// How many records there were before the watcher was answered: whatever comes after is heard.
+    size: u64,
 }
 
 impl Live {
@@ -115,7 +119,7 @@ impl Live {
         *streams = streams.saturating_add(1);
         if !watched.listening {
             watched.listening = true;
-            tokio::spawn(listen(Arc::clone(self), self.gate.changes()));
+            tokio::spawn(listen(Arc::clone(self), self.gate.changes(), self.gate.growth()));
         }
         let known = watched.followers.get(&person.workspace).and_then(Weak::upgrade);
         let follower = known.unwrap_or_else(|| {
@@ -133,7 +137,7 @@ impl Live {
             watched.seats.insert((key, number), Arc::clone(&touched));
         }
         drop(watched);
-        Ok(Some(Seat { live: Arc::clone(self), person, role, number, touched, follower }))
+        Ok(Some(Seat { live: Arc::clone(self), person, role, number, touched, follower, size }))
     }
 
     /// How many records of a workspace have their places.
@@ -189,9 +193,15 @@ fn concerning(person: &Person) -> [Key; 3] {
 }
 
 /// Hears of changes for as long as anybody watches.
-async fn listen(live: Arc<Live>, mut changes: Changes) {
+async fn listen(live: Arc<Live>, mut changes: Changes, mut growth: Changes) {
     loop {
-        match timeout(PATIENCE, changes.recv()).await {
+        let heard = async {
+            tokio::select! {
+                change = changes.recv() => change,
+                grown = growth.recv() => grown,
+            }
+        };
+        match timeout(PATIENCE, heard).await {
             Ok(Ok(change)) => live.tell(&change.keys),
             Ok(Err(RecvError::Lagged(_))) => live.tell_all(),
             Ok(Err(RecvError::Closed)) => return,
@@ -218,6 +228,8 @@ async fn follow(gate: Gate, follower: Weak<Follower>, grown: Arc<Notify>) {
         }
         // Whether it was told or not: who was not told looks all the same.
         let _ = timeout(PATIENCE, grown.notified()).await;
+        // Under load every commit tells: what comes within a moment is read at once.
+        tokio::time::sleep(GATHER).await;
     }
 }
 

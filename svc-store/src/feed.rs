@@ -21,27 +21,42 @@ pub struct Change {
 pub type Changes = broadcast::Receiver<Change>;
 
 #[derive(Debug)]
-pub(crate) struct Feed(broadcast::Sender<Change>);
+pub(crate) struct Feed {
+    rows: broadcast::Sender<Change>,
+    /// Apart from the others: nearly every commit makes a ledger grow, and few listen for that.
+    ledgers: broadcast::Sender<Change>,
+}
 
 impl Feed {
     pub(crate) fn new() -> Self {
-        Self(broadcast::channel(BEHIND_MAX).0)
+        Self { rows: broadcast::channel(BEHIND_MAX).0, ledgers: broadcast::channel(BEHIND_MAX).0 }
     }
 
+    /// Rows that change, but for the heads of ledgers.
     pub(crate) fn listen(&self) -> Changes {
-        self.0.subscribe()
+        self.rows.subscribe()
+    }
+
+    /// Heads of ledgers alone.
+    pub(crate) fn listen_to_ledgers(&self) -> Changes {
+        self.ledgers.subscribe()
     }
 
     /// Tells of rows that a commit wrote.
     pub(crate) fn tell(&self, written: &[Key]) {
-        if self.0.receiver_count() == 0 {
-            return;
-        }
-        let keys: Arc<[Key]> = written.iter().filter(|key| is_told(key.table())).copied().collect();
-        if !keys.is_empty() {
-            // Whoever has stopped listening meanwhile misses nothing.
-            let _ = self.0.send(Change { keys });
-        }
+        pass_on(&self.rows, written, is_told);
+        pass_on(&self.ledgers, written, |table| table == Table::Chain);
+    }
+}
+
+fn pass_on(to: &broadcast::Sender<Change>, written: &[Key], fits: impl Fn(Table) -> bool) {
+    if to.receiver_count() == 0 {
+        return;
+    }
+    let keys: Arc<[Key]> = written.iter().filter(|key| fits(key.table())).copied().collect();
+    if !keys.is_empty() {
+        // Whoever has stopped listening meanwhile misses nothing.
+        let _ = to.send(Change { keys });
     }
 }
 
@@ -52,7 +67,6 @@ const fn is_told(table: Table) -> bool {
         Table::Account
             | Table::Agent
             | Table::Approval
-            | Table::Chain
             | Table::Credential
             | Table::Job
             | Table::Principal

@@ -350,6 +350,12 @@ impl Gate {
         self.core().feed.listen()
     }
 
+    /// Hears of ledgers that have grown, from here on: of nearly every commit.
+    #[must_use]
+    pub fn growth(&self) -> Changes {
+        self.core().feed.listen_to_ledgers()
+    }
+
     /// The present instant by the gate's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {

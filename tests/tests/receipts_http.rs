@@ -144,6 +144,14 @@ async fn reasons_come_in_their_order() {
     let site = Site::start().await;
     let agent = site.agent(&[OFFICE]);
     let mut client = site.client().await;
+    // Nodes whose clocks are behind and ahead of the one that allows, none of which has seen a newer record than its clock when it
+    // starts.
+    site.shift(Span::minutes(2));
+    let mut nodes = Vec::new();
+    for (seconds, reason) in [(-61, "not_yet_valid"), (-60, "type_mismatch"), (899, "type_mismatch"), (900, "expired")]
+    {
+        nodes.push((site.node(Span::seconds(seconds)).await, reason));
+    }
     let decision = allowed(&mut client, &agent).await;
     let receipt = text(&decision["receipt"]).to_owned();
     let (header, claims) = (part(&receipt, 0), part(&receipt, 1));
@@ -169,10 +177,8 @@ async fn reasons_come_in_their_order() {
         let verdict = no(&client.verify(&worst(sent)).await, reason);
         assert_eq!(verdict.as_object().unwrap().len(), 3, "{verdict}");
     }
-    // What follows speaks of the real one, first to nodes whose clocks are behind and ahead of the one that allowed it.
-    for (seconds, reason) in [(-61, "not_yet_valid"), (-60, "type_mismatch"), (899, "type_mismatch"), (900, "expired")]
-    {
-        let node = site.node(Span::seconds(seconds)).await;
+    // What follows speaks of the real one, first to the other nodes.
+    for (node, reason) in nodes {
         no(&node.client().await.verify(&worst(&receipt)).await, reason);
         node.stop().await;
     }

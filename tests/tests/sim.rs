@@ -84,6 +84,8 @@ impl Sim {
         let store = MemoryStore::new();
         let time = FakeClock::default();
         let signer = Arc::new(DalekSigner::new(&Secret::new([7; 32]), "https://gate.example.com"));
+        // All nodes of a store place their records at once, or all leave them to a sequencer.
+        let at_once = dice.between(0, 1) == 1;
         let node = |place: usize, dice: &mut Dice| {
             // The first node is sound until the workspace stands; odds come with the second.
             let odds = if place == 0 { Odds::default() } else { STORM };
@@ -91,8 +93,7 @@ impl Sim {
             let (clock, skew) = (FakeClock::default(), Span::millis(dice.between(-SKEW_MS, SKEW_MS)));
             let mut engine =
                 Engine::new(faulty, clock.clone(), Seed::new(dice.bytes()), Arc::<DalekSigner>::clone(&signer));
-            // Some nodes place their records at once, others leave them to a sequencer.
-            engine.place_at_once(dice.between(0, 1) == 1);
+            engine.place_at_once(at_once);
             Node { engine, clock, skew }
         };
         let nodes = (0..=NODES).map(|place| node(place, &mut dice)).collect();

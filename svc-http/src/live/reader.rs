@@ -83,13 +83,7 @@ impl Reader {
 
     /// Finds where to begin, and says so: a client that is cut before the first event comes back to the same place.
     async fn open(&mut self, heard: Option<u64>) -> bool {
-        let size = match self.seat.live.size(self.seat.person.workspace) {
-            Ok(size) => size,
-            Err(failure) => {
-                crate::ops::log(&failure);
-                return false;
-            }
-        };
+        let size = self.seat.size;
         let mut text = String::from(RETRY);
         self.next = match heard {
             None => size,
