@@ -36,7 +36,7 @@ impl Pages {
             STANDARD.encode(Sha256::digest(STYLE.as_bytes()))
         );
         Self {
-            openapi: openapi::text().into(),
+            openapi: Bytes::from_static(openapi::SERVED.as_bytes()),
             reference: page("svc reference", &reference()).into(),
             errors: page("svc errors", &errors()).into(),
             policy: HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'")),
