@@ -10,7 +10,7 @@
 mod rows;
 mod scope;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use crate::refusal::Refusal;
 use crate::store::{Commit, Key, Loaded, Record, Stamp, Write};
@@ -70,6 +70,9 @@ pub struct Finished<D: Decide> {
     pub written: Vec<Key>,
 }
 
+/// New images by key, of the commands decided so far.
+type Staged = HashMap<Key, Option<Record>, foldhash::fast::FixedState>;
+
 /// Decides a batch; see the module.
 #[derive(Debug)]
 pub struct Turn<D: Decide> {
@@ -79,8 +82,7 @@ pub struct Turn<D: Decide> {
     answers: Vec<Result<D::Reply, Refusal>>,
     rest: Vec<D>,
     rows: Rows,
-    /// New images by key, of the commands decided so far.
-    staged: BTreeMap<Key, Option<Record>>,
+    staged: Staged,
     /// Keys that the decided commands read.
     read: Vec<Key>,
     rounds: u32,
@@ -104,7 +106,7 @@ impl<D: Decide> Turn<D> {
             commands,
             rest: Vec::new(),
             rows,
-            staged: BTreeMap::new(),
+            staged: Staged::default(),
             read: Vec::new(),
             rounds: 0,
             closes: false,
@@ -167,7 +169,7 @@ impl<D: Decide> Turn<D> {
     #[must_use]
     pub fn finish(mut self, stamp: Stamp) -> Finished<D> {
         debug_assert!(self.unsound.is_none(), "{:?}; the commit checked {:?}", self.unsound, self.commit.checks);
-        let written = self.staged.keys().copied().collect();
+        let written = self.commit.writes.iter().map(|write| write.key).collect();
         self.rows.touch(&self.read);
         for (key, record) in std::mem::take(&mut self.staged) {
             if record.as_ref().is_some_and(Record::is_history) {
@@ -280,7 +282,8 @@ impl<D: Decide> Turn<D> {
         let stamp = |key: &Key| self.rows.get(key).map_or(Stamp::ABSENT, |(stamp, _)| stamp);
         let settled = |key: &Key| key.table().is_immutable() && stamp(key) != Stamp::ABSENT;
         let checks = keys.iter().filter(|key| !settled(key)).map(|key| (*key, stamp(key))).collect();
-        let writes = self.staged.iter().map(|(key, record)| self.write(*key, record.as_ref())).collect();
+        let staged = keys.iter().filter_map(|key| Some((*key, self.staged.get(key)?)));
+        let writes = staged.map(|(key, record)| self.write(key, record.as_ref())).collect();
         self.commit = Commit { checks, writes };
         self.read = keys;
     }

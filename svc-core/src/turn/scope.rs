@@ -1,8 +1,9 @@
 //! One command's view: committed rows, under what earlier commands of the turn staged, under its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Staged;
 use super::rows::Rows;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Disclosure, Entry, Fact};
@@ -33,7 +34,7 @@ pub struct Scope<'turn> {
     seed: &'turn Seed,
     command: u32,
     rows: &'turn Rows,
-    staged: &'turn BTreeMap<Key, Option<Record>>,
+    staged: &'turn Staged,
     run: Run,
     draws: u32,
     entries: u32,
@@ -43,7 +44,8 @@ pub struct Scope<'turn> {
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) puts: BTreeMap<Key, Option<Record>>,
-    pub(super) read: BTreeSet<Key>,
+    /// In the order of reading, some more than once.
+    pub(super) read: Vec<Key>,
     pub(super) missing: Vec<Key>,
     pub(super) broken: bool,
 }
@@ -54,7 +56,7 @@ impl<'turn> Scope<'turn> {
         seed: &'turn Seed,
         command: u32,
         rows: &'turn Rows,
-        staged: &'turn BTreeMap<Key, Option<Record>>,
+        staged: &'turn Staged,
     ) -> Self {
         Self { now, seed, command, rows, staged, run: Run::default(), draws: 0, entries: 0 }
     }
@@ -69,7 +71,7 @@ impl<'turn> Scope<'turn> {
         self.now
     }
 
-    /// What the commands of the turn have staged so far, in the order of keys.
+    /// What the commands of the turn have staged so far, in no order.
     pub fn staged(&self) -> impl Iterator<Item = &'turn Record> + use<'turn> {
         self.staged.values().flatten()
     }
@@ -99,7 +101,7 @@ impl<'turn> Scope<'turn> {
             return Err(Halt::Load);
         };
         let row = found.and_then(R::peel).map(Arc::clone);
-        self.run.read.insert(key);
+        self.run.read.push(key);
         Ok(row)
     }
 
@@ -107,6 +109,11 @@ impl<'turn> Scope<'turn> {
     pub fn put<R: Row>(&mut self, row: R) {
         let key = R::key(row.id());
         self.stage(key, Some(R::wrap(Arc::new(row))));
+    }
+
+    /// As [`put`](Self::put), of a row that the rule goes on to show.
+    pub fn put_shared<R: Row>(&mut self, row: &Arc<R>) {
+        self.stage(R::key(row.id()), Some(R::wrap(Arc::clone(row))));
     }
 
     /// Stages a row's end.
@@ -172,8 +179,9 @@ impl<'turn> Scope<'turn> {
             *own = record;
             return;
         }
-        let unseen = !self.run.read.contains(&key);
-        if unseen && self.find(&key).is_some_and(|row| row.is_some()) {
+        // What is put was mostly read last.
+        let is_unseen = |run: &Run| !run.read.iter().rev().any(|read| *read == key);
+        if self.find(&key).is_some_and(|row| row.is_some()) && is_unseen(&self.run) {
             self.run.broken = true;
         }
         self.run.puts.insert(key, record);
@@ -206,7 +214,7 @@ pub fn read<T, E>(
     mut load: impl FnMut(&[Key]) -> Result<Vec<crate::store::Loaded>, E>,
     rule: impl Fn(&mut Scope<'_>) -> Result<T, Halt>,
 ) -> Result<Result<T, Refusal>, E> {
-    let (seed, staged) = (Seed::new([0; 32]), BTreeMap::new());
+    let (seed, staged) = (Seed::new([0; 32]), Staged::default());
     loop {
         let mut scope = Scope::new(now, &seed, 0, rows, &staged);
         let missing = match rule(&mut scope) {

@@ -59,6 +59,8 @@ pub fn place_staged(scope: &mut Scope<'_>) -> Result<(), Halt> {
             waiting.entry(entry.workspace).or_default().push(entry.id);
         }
     }
+    // Ids of one turn are in the order of writing.
+    waiting.values_mut().for_each(|ids| ids.sort_unstable());
     scope.want(&waiting.keys().map(|it| Chain::key(*it)).collect::<Vec<_>>())?;
     for (workspace, entries) in waiting {
         if let Some(head) = scope.get::<Chain>(workspace)? {

@@ -63,8 +63,18 @@ impl Authorize {
 /// # Errors
 /// `invalid_api_key`, `agent_not_found`, and `idempotency_conflict` where the key was used for another request.
 pub fn authorize(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt> {
+    match decide(scope, asked) {
+        // What is missing is asked for together. Where nothing is, nothing is looked up twice.
+        Err(Halt::Load) => {
+            let _ = prefetch(scope, asked);
+            Err(Halt::Load)
+        }
+        decided => decided,
+    }
+}
+
+fn decide(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt> {
     let Authorize { caller, request, .. } = asked;
-    prefetch(scope, asked)?;
     let agent = caller_agent(scope, caller)?;
     let workspace = scope.get::<Workspace>(caller.workspace)?.ok_or_else(Refusal::internal)?;
     let held = held_by(scope, &workspace, agent.id)?;
@@ -128,10 +138,15 @@ fn tool_is_sink(scope: &mut Scope<'_>, asked: &Authorize) -> Result<bool, Halt> 
 /// The versions in force, in the order of their ids, and whether one of them is not to be had: it could be a deny list.
 pub(super) fn mandates(scope: &mut Scope<'_>, agent: &Agent) -> Result<(Vec<Arc<Mandate>>, bool), Halt> {
     let ids: Vec<_> = agent.mandates_in_force(scope.now()).collect();
-    scope.want(&ids.iter().map(|id| Mandate::key(*id)).collect::<Vec<_>>())?;
     let mut found = Vec::with_capacity(ids.len());
     for id in &ids {
-        found.extend(scope.get::<Mandate>(*id)?);
+        match scope.get::<Mandate>(*id) {
+            Ok(mandate) => found.extend(mandate),
+            Err(halt) => {
+                scope.want(&ids.iter().map(|id| Mandate::key(*id)).collect::<Vec<_>>())?;
+                return Err(halt);
+            }
+        }
     }
     let missing = found.len() < ids.len();
     Ok((found, missing))
@@ -172,8 +187,9 @@ fn refuse_stopped(
     let record = record(asked, agent, &mut action, "action.denied", Verb::Deny);
     action.evidence = scope.append(agent.workspace, record);
     payload(scope, asked, action.id);
-    scope.put(action.clone());
-    view(scope, Arc::new(action))
+    let action = Arc::new(action);
+    scope.put_shared(&action);
+    view(scope, action)
 }
 
 fn record(
@@ -251,8 +267,9 @@ impl Decided<'_> {
         }
         payload(scope, asked, action.id);
         scope.put(activity);
-        scope.put(action.clone());
-        view(scope, Arc::new(action))
+        let action = Arc::new(action);
+        scope.put_shared(&action);
+        view(scope, action)
     }
 
     /// The action before it has a state and a record.
