@@ -125,7 +125,6 @@ fn action(allowed: Allowed) -> Action {
         },
         salt: [0; 16],
         digest: Digest::from_bytes([0x0a; 32]),
-        created_at: allowed.at,
         epoch: 0,
         mandate: None,
         reservation: None,

@@ -503,7 +503,7 @@ async fn spend_adds_up_a_month_of_any_length() {
     let id = ActionId::parse(text(&one["id"])).unwrap();
     let row = site.gate.read(|scope| scope.get::<Action>(id)).unwrap().unwrap();
     for n in 1..=50_500_u128 {
-        site.plant(Action { id: ActionId::from_bits(ulid_bits(row.created_at, n)), ..Action::clone(&row) });
+        site.plant(Action { id: ActionId::from_bits(ulid_bits(row.created_at(), n)), ..Action::clone(&row) });
     }
     let path = format!("/api/w/{}/agents/{}", site.workspace(), agent.id);
     let item = admin.ask(&mut client, "GET", &path, None).await.ok();

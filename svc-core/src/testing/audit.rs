@@ -421,7 +421,7 @@ impl Sums {
     fn of<'a>(actions: impl Iterator<Item = &'a Action>, tally: &Tally) -> Self {
         let mut sums = Self::default();
         for action in actions {
-            let Some(held) = action.reservation.as_ref().filter(|it| it.mandate == tally.mandate) else { continue };
+            let Some((_, held)) = action.held().filter(|(mandate, _)| *mandate == tally.mandate) else { continue };
             let lives = !matches!(action.state, State::Denied { .. } | State::Expired { .. });
             if lives && held.count == Some((tally.period, tally.from)) {
                 sums.count += 1;
@@ -466,13 +466,13 @@ impl Carried {
         let (amounts, counts) = (begun(books, tally, amount), begun(books, tally, count));
         for action in books.actions_of(agent.id) {
             let is_of_it = action.mandate.is_some_and(|it| it.mandate == tally.mandate);
-            if !is_of_it || action.created_at < tally.from {
+            if !is_of_it || action.created_at() < tally.from {
                 continue;
             }
             let held = action.reservation.as_ref();
             let holds = held.and_then(|it| it.amount).map(|(_, period, from)| (period, from));
             let here = Some((tally.period, tally.from));
-            if holds != here && amounts.is_some_and(|it| action.created_at <= it) {
+            if holds != here && amounts.is_some_and(|it| action.created_at() <= it) {
                 let asked = action.payment.as_ref().map_or(0, |it| it.amount);
                 let posted = action.allowed().and_then(|it| it.outcome.as_ref()?.posted);
                 // One that was refused since counted while it waited; one that was settled since, for what it asked.
@@ -480,7 +480,7 @@ impl Carried {
                 carried.least += if lives { posted.map_or(asked, |it| it.min(asked)) } else { 0 };
                 carried.most += posted.map_or(asked, |it| it.max(asked));
             }
-            if held.and_then(|it| it.count) != here && counts.is_some_and(|it| action.created_at <= it) {
+            if held.and_then(|it| it.count) != here && counts.is_some_and(|it| action.created_at() <= it) {
                 carried.count += 1;
             }
         }
@@ -512,9 +512,10 @@ fn check_velocity(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
         for (place, action) in decided.iter().filter(|(_, action)| action.kind.is_tool() == tools) {
             let velocity = books.velocity_at(workspace, *place);
             let limit = if tools { velocity.tool_count } else { velocity.other_count };
-            let at = line.last().map_or(action.created_at, |last| action.created_at.max(*last));
+            let asked_at = action.created_at();
+            let at = line.last().map_or(asked_at, |last| asked_at.max(*last));
             // The window is counted from the node's own clock, which may be behind the newest instant.
-            let since = action.created_at.minus(velocity.window());
+            let since = asked_at.minus(velocity.window());
             let used = line.iter().filter(|it| **it > since).count();
             // A person who was asked decided over a full line.
             let unasked = action.approval.is_none();

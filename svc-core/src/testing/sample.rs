@@ -259,14 +259,14 @@ const AGENT: [&str; 2] = [
         "name":"b","tier":"standard","standing":"active","epoch":0,"mandates":[],"keys":[],"created_at":0}"#,
 ];
 const MANDATE: [&str; 2] = [
-    r#"{"id":{"mandate":"mnd_01K6FN0001000000000000000M","version":4294967295},"agent":"agt_01K6FN0001000000000000000A",
+    r#"{"id":["mnd_01K6FN0001000000000000000M",4294967295],"agent":"agt_01K6FN0001000000000000000A",
         "template":"office-supplies","terms":{"name":"Office","actions":["payment","crm.*","tool.call"],
         "limits":{"currency":"EUR","perAction":5000,"perPeriod":{"amount":9007199254740991,"period":"month"},
         "count":{"max":4294967295,"period":"hour"},"askAbove":2500,"onLimit":"ask"},
         "merchants":{"allow":["example.com","*.example.co.uk"],"deny":["bad.example.com"]},"fields":{"allow":["name"]},
         "tools":{"allow":["files/*"],"deny":["files/delete"]},"duplicates":"record","expiresAt":1790847000001},
         "created_by":{"token":{"id":"stk_01K6FN0001000000000000000S","name":"soar"}},"created_at":1790847000000}"#,
-    r#"{"id":{"mandate":"mnd_01K6FN0001000000000000000M","version":1},"agent":"agt_01K6FN0001000000000000000A",
+    r#"{"id":["mnd_01K6FN0001000000000000000M",1],"agent":"agt_01K6FN0001000000000000000A",
         "terms":{"name":"m","actions":["deploy"]},"created_at":0}"#,
 ];
 const TOKEN_NAME: [&str; 2] = [
@@ -283,7 +283,7 @@ const TEMPLATE: [&str; 2] = [
 ];
 const ACTIVITY: [&str; 2] = [
     r#"{"agent":"agt_01K6FN0001000000000000000A","tools":{"recent":[1790847000000,0,250],"sealed":7,"first":3},
-        "others":{"recent":[1790847000000],"sealed":0,"first":0},"denials":[1790847000000,1,1],"waiting":3,
+        "others":{"recent":[1790847000000]},"denials":[1790847000000,1,1],"waiting":3,
         "tallies":[{"mandate":"mnd_01K6FN0001000000000000000M","period":"month","from":1790812800000,"until":1793491200000,
         "reserved":9007199254740991,"spent":1,"excess":2,"count":3}],
         "seen":[{"source":"web","at":1790847000000}]}"#,
@@ -296,7 +296,7 @@ const BLOCK: [&str; 2] = [
 ];
 const PAYEE: [&str; 2] = [
     r#"{"id":"ffffffffffffffffffffffffffffffff","at":[1790847000000,5],"amounts":[4900,0],
-        "sealed":4294967295,"first":0,"tail":18446744073709551615,"sum":9223372036854775807}"#,
+        "sealed":4294967295,"first":4294967294,"tail":18446744073709551615,"sum":9223372036854775807}"#,
     r#"{"id":"00000000000000000000000000000000","at":[],"amounts":[],"sum":0}"#,
 ];
 const ACTION: [&str; 2] = [
@@ -307,10 +307,10 @@ const ACTION: [&str; 2] = [
         "tool":{"name":"write","server":"files","inputDigest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","inputBytes":9007199254740991},
         "payload":true,"session":"s-1","provenance":{"declared":[{"source":"user","detail":"said so"},{"source":"web"}],
         "observed":["web"],"effective":"public","verdict":"consistent"},"salt":"AAECAwQFBgcICQoLDA0ODw",
-        "digest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","createdAt":1790847000000,"epoch":4294967295,
-        "mandate":{"mandate":"mnd_01K6FN0001000000000000000M","version":2},
-        "reservation":{"mandate":"mnd_01K6FN0001000000000000000M","amount":[4900,"month",1790812800000],"count":["hour",1790845200000],"excess":true},
-        "payee":{"payee":"ffffffffffffffffffffffffffffffff","index":18446744073709551615},
+        "digest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","epoch":4294967295,
+        "mandate":["mnd_01K6FN0001000000000000000M",2],
+        "reservation":{"amount":[4900,"month",1790812800000],"count":["hour",1790845200000],"excess":true},
+        "payee":["ffffffffffffffffffffffffffffffff",18446744073709551615],
         "reasons":[{"code":"above_ask_threshold","effect":"ask","mandate":"mnd_01K6FN0001000000000000000M","field":"x","limit":1,
         "used":2,"requested":3,"currency":"EUR","window":"month","clearsAt":1790847000001}],"signals":["provenance_undeclared"],
         "hold":"hld_01K6FN0001000000000000000H","state":{"allowed":{"at":1790847000000,"by":{"person":"prp_01K6FN0001000000000000000P"},
@@ -320,9 +320,9 @@ const ACTION: [&str; 2] = [
         "approval":"apv_01K6FN0001000000000000000V","callback":{"id":"cbk_01K6FN0001000000000000000C","url":"https://agent.example.com/hook?a=b","created_at":1790847000000},
         "evidence":"evd_01K6FN0001000000000000000E","incident":{"allowed":4900,"settled":5000,"evidence":"evd_01K6FN0001000000000000000E"}}"#,
     r#"{"id":"act_01K6FN0001000000000000000B","agent":"agt_01K6FN0001000000000000000A","wid":"wsp_01K6FN0001000000000000000A",
-        "principal":"prp_01K6FN0001000000000000000P","type":"deploy","summary":"s","provenance":{"effective":"first_party","verdict":"undeclared"},
-        "salt":"AAAAAAAAAAAAAAAAAAAAAA","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","createdAt":0,"epoch":0,
-        "state":{"denied":{"at":0,"by":"policy"}},"evidence":"evd_01K6FN0001000000000000000E"}"#,
+        "principal":"prp_01K6FN0001000000000000000P","type":"deploy","summary":"s",
+        "salt":"AAAAAAAAAAAAAAAAAAAAAA","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "state":{"denied":{"at":0}},"evidence":"evd_01K6FN0001000000000000000E"}"#,
 ];
 const PAYLOAD: [&str; 2] = [
     r#"{"action":"act_01K6FN0001000000000000000A","tool_input":"{\"path\":\"/etc/hosts\",\"text\":\"\\u0000\"}","details":"{\"a\":[1,2.5,null]}"}"#,
@@ -354,7 +354,7 @@ const CLIENT_SESSION: [&str; 2] = [
 ];
 const ENTRY: [&str; 2] = [
     r#"{"id":"evd_01K6FN0001000000000000000E","w":"wsp_01K6FN0001000000000000000A","at":1790847000000,"kind":"action.allowed",
-        "actor":{"id":"agt_01K6FN0001000000000000000A","kind":"agent"},"s":"act_01K6FN0001000000000000000A","data":{"amount":4900},
+        "actor":"agt_01K6FN0001000000000000000A","s":"act_01K6FN0001000000000000000A","data":{"amount":4900},
         "p":{"n":18446744073709551615,"v":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}"#,
     r#"{"id":"evd_01K6FN0001000000000000000F","w":"wsp_01K6FN0001000000000000000A","at":0,"kind":"agent.frozen","actor":{},"s":"","data":{}}"#,
 ];

@@ -73,7 +73,9 @@ impl Hasher {
 /// 64 lower-case hex digits.
 impl fmt::Display for Digest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&hex::encode(self.0))
+        let mut text = [0; 64];
+        hex::encode_to_slice(self.0, &mut text).map_err(|_| fmt::Error)?;
+        out.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 

@@ -11,6 +11,10 @@ use super::{Invalid, Timestamp};
 const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// Characters of the ULID part.
 const CHARS: usize = 26;
+/// The longest id: a prefix of at most five characters and the ULID.
+const TEXT_MAX: usize = 5 + CHARS;
+/// Characters that 64 bits hold.
+const DIGITS_AT_ONCE: usize = 12;
 /// Low bits of an id that are random; the rest is the time in milliseconds.
 const RANDOM_BITS: u32 = 80;
 
@@ -36,16 +40,24 @@ pub fn ulid_bits(at: Timestamp, random: u128) -> u128 {
     (ms << RANDOM_BITS) | (random & ((1 << RANDOM_BITS) - 1))
 }
 
-/// Writes the 26 characters of an id's bits.
-fn write_ulid(bits: u128, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let mut text = [b'0'; CHARS];
+/// Gives `take` the text of an id, written in one piece and without an allocation: a row has a dozen of them.
+fn with_text<T>(prefix: &str, bits: u128, take: impl FnOnce(&str) -> T) -> T {
+    let mut text = [b'0'; TEXT_MAX];
+    let len = prefix.len().saturating_add(CHARS).min(TEXT_MAX);
+    let (head, _) = text.split_at_mut(len);
+    let (name, digits) = head.split_at_mut(len.saturating_sub(CHARS));
+    name.copy_from_slice(prefix.as_bytes());
     let mut rest = bits;
-    for slot in text.iter_mut().rev() {
-        let digit = usize::try_from(rest & 31).unwrap_or(0);
-        *slot = CROCKFORD.get(digit).copied().unwrap_or(b'0');
-        rest >>= 5;
+    for part in digits.rchunks_mut(DIGITS_AT_ONCE) {
+        let mut low = u64::try_from(rest & ((1 << (5 * DIGITS_AT_ONCE)) - 1)).unwrap_or(0);
+        for slot in part.iter_mut().rev() {
+            let digit = usize::try_from(low & 31).unwrap_or(0);
+            *slot = CROCKFORD.get(digit).copied().unwrap_or(b'0');
+            low >>= 5;
+        }
+        rest >>= 5 * DIGITS_AT_ONCE;
     }
-    out.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    take(std::str::from_utf8(head).unwrap_or_default())
 }
 
 /// Reads 26 characters of upper-case Crockford base32, the first at most `7`.
@@ -74,16 +86,8 @@ pub(crate) fn parse_bits(text: &str, prefix: &str) -> Result<u128, Invalid> {
         .ok_or_else(|| Invalid::new(format!("must be an id that begins with `{prefix}`")))
 }
 
-struct Ulid(u128);
-
-impl fmt::Display for Ulid {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_ulid(self.0, out)
-    }
-}
-
 pub(crate) fn format_bits(prefix: &str, bits: u128, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(out, "{prefix}{}", Ulid(bits))
+    with_text(prefix, bits, |text| out.write_str(text))
 }
 
 macro_rules! ids {
@@ -119,7 +123,9 @@ macro_rules! ids {
             fn from_str(text: &str) -> Result<Self, Invalid> { Self::parse(text) }
         }
         impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> { to.collect_str(self) }
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                with_text($prefix, self.0, |text| to.serialize_str(text))
+            }
         }
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -208,13 +214,26 @@ impl From<CallbackId> for DeliveryId {
     }
 }
 
-/// One immutable version of a mandate, counted from 1.
+/// One immutable version of a mandate, counted from 1. In storage a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(from = "(MandateId, u32)", into = "(MandateId, u32)")]
 pub struct MandateVersionId {
     /// The mandate.
     pub mandate: MandateId,
     /// Which version of it, from 1.
     pub version: u32,
+}
+
+impl From<(MandateId, u32)> for MandateVersionId {
+    fn from((mandate, version): (MandateId, u32)) -> Self {
+        Self { mandate, version }
+    }
+}
+
+impl From<MandateVersionId> for (MandateId, u32) {
+    fn from(id: MandateVersionId) -> Self {
+        (id.mandate, id.version)
+    }
 }
 
 impl RowId for MandateVersionId {

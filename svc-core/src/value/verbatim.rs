@@ -14,8 +14,10 @@ impl Verbatim {
     /// The value that `text` writes; a text that is no JSON is kept as a JSON string.
     #[must_use]
     pub fn of(text: String) -> Self {
-        let kept = RawValue::from_string(text.clone()).or_else(|_| serde_json::value::to_raw_value(&text));
-        Self(kept.unwrap_or_default())
+        Self(match serde_json::from_str::<&RawValue>(&text) {
+            Ok(json) => json.to_owned(),
+            Err(_) => serde_json::value::to_raw_value(&text).unwrap_or_default(),
+        })
     }
 }
 

@@ -74,7 +74,7 @@ fn answer<'a>(
         summary: whole.then(|| action.summary.as_str()),
         agent_id: action.agent.to_string(),
         principal_id: action.principal.to_string(),
-        created_at: action.created_at.to_string(),
+        created_at: action.created_at().to_string(),
         payment: action.payment.as_ref().map(|it| payment(it, whole)),
         data: action.data.as_ref().map(data),
         tool: action.tool.as_ref().map(tool),

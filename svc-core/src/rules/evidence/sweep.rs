@@ -37,7 +37,7 @@ pub fn sweep_closed(scope: &mut Scope<'_>, asked: &SweepClosed) -> Result<(), Ha
     let (mut closed_to, mut all) = (sweep.closed_to, Sweep::behind(sweep.closed_to) == asked.behind);
     for id in &asked.actions {
         let Some(action) = scope.get::<Action>(*id)?.filter(|it| it.workspace == asked.workspace) else { continue };
-        if action.created_at >= before || is_open(&action, scope.now()) {
+        if action.created_at() >= before || is_open(&action, scope.now()) {
             all = false;
             continue;
         }
@@ -76,7 +76,7 @@ fn is_open(action: &Action, now: Timestamp) -> bool {
             let ended = allowed.outcome.is_some() || allowed.lapsed.is_some() || allowed.revoked.is_some();
             // Without anything to post, an action lapses by the clock alone.
             let by_clock = action.reservation.is_none();
-            !(ended || by_clock && now.since(action.created_at) > OPEN_MAX)
+            !(ended || by_clock && now.since(action.created_at()) > OPEN_MAX)
         }
     }
 }
@@ -109,7 +109,7 @@ pub fn sweep_old(scope: &mut Scope<'_>, asked: &SweepOld) -> Result<(), Halt> {
     let (mut old, mut erased) = (Vec::new(), 0_u64);
     for id in &asked.actions {
         let Some(action) = scope.get::<Action>(*id)?.filter(|it| it.workspace == asked.workspace) else { continue };
-        if action.created_at >= before || is_open(&action, scope.now()) {
+        if action.created_at() >= before || is_open(&action, scope.now()) {
             all = false;
             continue;
         }

@@ -291,7 +291,6 @@ impl Decided<'_> {
             provenance: self.origin.clone(),
             salt: asked.salt,
             digest: asked.digest,
-            created_at: now,
             epoch: self.agent.epoch,
             mandate: None,
             reservation: None,

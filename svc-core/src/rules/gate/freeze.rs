@@ -208,7 +208,7 @@ pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval,
     let action = scope.get::<Action>(end.action)?.ok_or_else(Refusal::internal)?;
     let mut activity = Activity::clone(&stored);
     activity.waiting = activity.waiting.saturating_sub(1);
-    if let Some(held) = &action.reservation {
+    if let Some(held) = action.held() {
         posting::release(&mut activity, held);
     }
     if let Some(slot) = action.payee {

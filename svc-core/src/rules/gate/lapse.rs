@@ -19,7 +19,7 @@ pub fn lapse(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
     let now = scope.now();
     let Some(action) = scope.get::<Action>(id)? else { return Ok(()) };
     let open = action.allowed().filter(|it| it.outcome.is_none() && it.lapsed.is_none());
-    let (Some(_), Some(held)) = (open.filter(|it| now >= it.lapse_at()), &action.reservation) else { return Ok(()) };
+    let (Some(_), Some(held)) = (open.filter(|it| now >= it.lapse_at()), action.held()) else { return Ok(()) };
     scope.want(&[Agent::key(action.agent), Activity::key(action.agent), Workspace::key(action.workspace)])?;
     let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
@@ -30,7 +30,7 @@ pub fn lapse(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
     if let State::Allowed(allowed) = &mut lapsed.state {
         allowed.lapsed = Some(if read_as == Status::Revoked { Lapse::Revoked } else { Lapse::Lapsed });
     }
-    let spent = held.amount.map_or(0, |(amount, ..)| amount);
+    let spent = held.1.amount.map_or(0, |(amount, ..)| amount);
     let mut activity = Activity::clone(&stored);
     posting::post(&mut activity, held, spent);
     let status = lapsed.status(&agent, stopped, now);

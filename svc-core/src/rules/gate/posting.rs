@@ -4,6 +4,7 @@
 use crate::state::gate::{Action, Activity, Mandate, Request, Reservation, Tally};
 use crate::state::people::Settings;
 use crate::value::Timestamp;
+use crate::value::id::MandateId;
 
 /// Takes what the action needs of its mandate's limits: the amount and one of the count.
 pub(super) fn reserve(
@@ -14,7 +15,7 @@ pub(super) fn reserve(
     now: Timestamp,
 ) -> Option<Reservation> {
     let (limits, id, zone) = (mandate.limits(), mandate.id.mandate, &settings.timezone);
-    let mut held = Reservation { mandate: id, amount: None, count: None, excess: false };
+    let mut held = Reservation { amount: None, count: None, excess: false };
     if let (Some(per), Some(payment)) = (&limits.per_period, &request.payment) {
         let mut tally = activity.tally(id, per.period, now, zone);
         tally.reserved = tally.reserved.saturating_add(payment.amount);
@@ -40,7 +41,7 @@ pub(super) fn exceed(
     now: Timestamp,
 ) -> Option<Reservation> {
     let (per, payment) = (mandate.limits().per_period.clone()?, action.payment.as_ref()?);
-    let (id, asked_at) = (mandate.id.mandate, action.created_at);
+    let (id, asked_at) = (mandate.id.mandate, action.created_at());
     let of = |it: &&mut Tally| it.mandate == id && it.period == per.period;
     let asked_in = activity.tallies.iter_mut().find(|it| of(it) && it.from <= asked_at && asked_at < it.until);
     let from = if let Some(tally) = asked_in {
@@ -55,23 +56,24 @@ pub(super) fn exceed(
         }
         from
     };
-    Some(Reservation { mandate: id, amount: Some((payment.amount, per.period, from)), count: None, excess: true })
+    Some(Reservation { amount: Some((payment.amount, per.period, from)), count: None, excess: true })
 }
 
 /// Gives back the amount and the one of the count.
-pub(super) fn release(activity: &mut Activity, held: &Reservation) {
+pub(super) fn release(activity: &mut Activity, held: (MandateId, &Reservation)) {
     post(activity, held, 0);
+    let (mandate, held) = held;
     if let Some((period, from)) = held.count
-        && let Some(tally) = activity.reserved_in(held.mandate, period, from)
+        && let Some(tally) = activity.reserved_in(mandate, period, from)
     {
         tally.count = tally.count.saturating_sub(1);
     }
 }
 
 /// Turns the reserved amount into `spent`; the one of the count stays.
-pub(super) fn post(activity: &mut Activity, held: &Reservation, spent: i64) {
+pub(super) fn post(activity: &mut Activity, (mandate, held): (MandateId, &Reservation), spent: i64) {
     if let Some((amount, period, from)) = held.amount
-        && let Some(tally) = activity.reserved_in(held.mandate, period, from)
+        && let Some(tally) = activity.reserved_in(mandate, period, from)
     {
         if held.excess {
             tally.excess = tally.excess.saturating_sub(amount).saturating_add(spent);
@@ -83,9 +85,9 @@ pub(super) fn post(activity: &mut Activity, held: &Reservation, spent: i64) {
 }
 
 /// Corrects what was posted by the lapse to `spent`.
-pub(super) fn correct(activity: &mut Activity, held: &Reservation, posted: i64, spent: i64) {
+pub(super) fn correct(activity: &mut Activity, (mandate, held): (MandateId, &Reservation), posted: i64, spent: i64) {
     if let Some((_, period, from)) = held.amount
-        && let Some(tally) = activity.reserved_in(held.mandate, period, from)
+        && let Some(tally) = activity.reserved_in(mandate, period, from)
     {
         let sum = if held.excess { &mut tally.excess } else { &mut tally.spent };
         *sum = sum.saturating_sub(posted).saturating_add(spent);

@@ -34,31 +34,34 @@ impl ActionRecord<'_> {
     /// The record; `more` are further members, canonical.
     pub(super) fn fact(self, more: &[(&'static str, String)]) -> Fact {
         let Self { kind, actor, action, agent, verb, status } = self;
-        let mut data = Object::new()
-            .text("agentId", &action.agent.to_string())
-            .text("type", action.kind.as_str())
-            .text("decision", verb.as_str())
-            .text("status", status.as_str())
-            .text("digest", &format!("sha256:{}", action.digest))
-            .raw("codes", &words(action.reasons.iter().map(|it| it.code)))
-            .raw("signals", &words(action.signals.iter().copied()))
-            .int("epoch", agent.epoch.into());
-        if let Some(mandate) = action.mandate {
-            data = data.text("mandateId", &mandate.mandate.to_string()).int("mandateVersion", mandate.version.into());
-        }
+        // In the order of their names, which spares sorting them.
+        let mut data = Object::new().plain("agentId", action.agent);
         if let Some(payment) = &action.payment {
-            data = data.int("amount", payment.amount).text("currency", payment.currency.as_str());
-            data = data.text("domain", payment.domain.as_str());
-        }
-        if action.allowed().is_some() {
-            data = data.text("receiptId", &ReceiptId::from(action.id).to_string());
+            data = data.int("amount", payment.amount);
         }
         if let Some(approval) = action.approval {
-            data = data.text("approvalId", &approval.to_string());
+            data = data.plain("approvalId", approval);
         }
+        data = data.raw("codes", &words(action.reasons.iter().map(|it| it.code)));
+        if let Some(payment) = &action.payment {
+            data = data.text("currency", payment.currency.as_str());
+        }
+        data = data.text("decision", verb.as_str()).plain("digest", format_args!("sha256:{}", action.digest));
+        if let Some(payment) = &action.payment {
+            data = data.text("domain", payment.domain.as_str());
+        }
+        data = data.int("epoch", agent.epoch.into());
+        if let Some(mandate) = action.mandate {
+            data = data.plain("mandateId", mandate.mandate).int("mandateVersion", mandate.version.into());
+        }
+        if action.allowed().is_some() {
+            data = data.plain("receiptId", ReceiptId::from(action.id));
+        }
+        data = data.raw("signals", &words(action.signals.iter().copied())).text("status", status.as_str());
         for (name, canonical) in more {
             data = data.raw(name, canonical);
         }
+        data = data.text("type", action.kind.as_str());
         Fact { kind, actor, subject: Subject::Action(action.id), data: data.finish() }
     }
 }

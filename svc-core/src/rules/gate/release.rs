@@ -41,7 +41,7 @@ pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<Vi
     let (mut action, released) = Action::clone(&before).release(scope.now(), asked.by.principal())?;
     let outcome = action.allowed().and_then(|it| it.outcome.as_ref()).ok_or_else(Refusal::internal)?;
     let (status, posted) = (outcome.status, outcome.posted.unwrap_or(0));
-    if let Some(held) = &action.reservation {
+    if let Some(held) = action.held() {
         let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
         let mut activity = Activity::clone(&stored);
         posting::correct(&mut activity, held, posted.saturating_add(released), posted);

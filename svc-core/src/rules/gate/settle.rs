@@ -96,10 +96,10 @@ fn posted(said: &Settle, action: &Action, allowed: &Allowed) -> Option<i64> {
 /// Moves the reserved amount to what was spent, and takes what was never paid out of the payee's sum.
 fn account(scope: &mut Scope<'_>, action: &Action, before: &Action, posted: i64) -> Result<(), Halt> {
     let Some(allowed) = before.allowed() else { return Ok(()) };
-    if let Some(held) = &before.reservation {
+    if let Some(held) = before.held() {
         let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
         let mut activity = Activity::clone(&stored);
-        match (allowed.lapsed, held.amount) {
+        match (allowed.lapsed, held.1.amount) {
             (Some(_), Some((lapsed, ..))) => posting::correct(&mut activity, held, lapsed, posted),
             (Some(_), None) => {}
             (None, _) => posting::post(&mut activity, held, posted),

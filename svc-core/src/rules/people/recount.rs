@@ -92,13 +92,13 @@ impl Recount {
             }
         };
         let asked = action.payment.as_ref().map_or(0, |it| it.amount);
-        if let Some(sum) = self.amount.as_mut().filter(|it| action.created_at >= it.from) {
+        if let Some(sum) = self.amount.as_mut().filter(|it| action.created_at() >= it.from) {
             let held = action.reservation.as_ref().and_then(|it| it.amount);
             let is_here = held.is_some_and(|(_, period, from)| (period, from) == (sum.period, sum.from));
             let slot = if open && is_here { &mut sum.reserved } else { &mut sum.spent };
             *slot = slot.saturating_add(fills.unwrap_or(asked));
         }
-        if let Some(sum) = self.count.as_mut().filter(|it| action.created_at >= it.from) {
+        if let Some(sum) = self.count.as_mut().filter(|it| action.created_at() >= it.from) {
             sum.count = sum.count.saturating_add(1);
         }
     }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::value::canonical::Object;
 use crate::value::digest::Digest;
@@ -19,13 +19,12 @@ use crate::value::verbatim::Verbatim;
 use crate::value::{Id, Timestamp};
 
 /// A ledger record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Stored")]
 pub struct Entry {
     /// Its id. Ids of one commit sort in the order in which its commands wrote them.
     pub id: EvidenceId,
     /// Whose ledger it is in.
-    #[serde(rename = "w")]
     pub workspace: WorkspaceId,
     /// When, by the clock of the node that decided.
     pub at: Timestamp,
@@ -34,12 +33,10 @@ pub struct Entry {
     /// Who did it, canonical JSON.
     pub actor: Verbatim,
     /// The id of what it happened to.
-    #[serde(rename = "s")]
     pub subject: Box<str>,
     /// What is told of it, canonical JSON.
     pub data: Verbatim,
     /// Its place, once it has one.
-    #[serde(rename = "p", skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
@@ -61,13 +58,51 @@ pub struct Place {
 /// What a place takes in a record's body, with a `seq` of seven digits: every record gets one within a second.
 const PLACE_BYTES: usize = r#","p":{"n":,"v":""}"#.len() + 7 + Digest::STORED;
 
-/// A record as storage has it.
+/// A record as storage has it: without the instant that its id tells, and an agent that acted as its id alone.
+#[derive(Serialize)]
+struct Image<'a> {
+    id: EvidenceId,
+    #[serde(rename = "w")]
+    workspace: WorkspaceId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Timestamp>,
+    kind: &'a str,
+    actor: Who<'a>,
+    #[serde(rename = "s")]
+    subject: &'a str,
+    data: &'a Verbatim,
+    #[serde(rename = "p", skip_serializing_if = "Option::is_none")]
+    place: Option<&'a Place>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Who<'a> {
+    Agent(&'a str),
+    Other(&'a Verbatim),
+}
+
+/// What stands around an agent's id in a record's actor.
+const AGENT: (&str, &str) = (r#"{"id":""#, r#"","kind":"agent"}"#);
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { id, workspace, at, kind, actor, subject, data, place } = self;
+        let agent = actor.strip_prefix(AGENT.0).and_then(|rest| rest.strip_suffix(AGENT.1));
+        let agent = agent.filter(|it| it.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
+        let actor = agent.map_or(Who::Other(actor), Who::Agent);
+        let at = (*at != id.time()).then_some(*at);
+        Image { id: *id, workspace: *workspace, at, kind, actor, subject, data, place: place.as_ref() }.serialize(to)
+    }
+}
+
+/// The same as it is read.
 #[derive(Deserialize)]
 struct Stored {
     id: EvidenceId,
     #[serde(rename = "w")]
     workspace: WorkspaceId,
-    at: Timestamp,
+    at: Option<Timestamp>,
     kind: Box<str>,
     actor: Verbatim,
     #[serde(rename = "s")]
@@ -88,6 +123,9 @@ struct StoredPlace {
 impl From<Stored> for Entry {
     fn from(stored: Stored) -> Self {
         let Stored { id, workspace, at, kind, actor, subject, data, place } = stored;
+        let at = at.unwrap_or_else(|| id.time());
+        let agent = actor.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let actor = agent.map(|it| [AGENT.0, it, AGENT.1].concat().into()).unwrap_or(actor);
         let entry = Self { id, workspace, at, kind, actor, subject, data, place: None };
         match place {
             Some(StoredPlace { seq, prev }) => entry.placed(seq, prev),
@@ -125,11 +163,11 @@ impl Entry {
     pub fn hashed_text(&self, seq: u64, prev: &Digest) -> String {
         Object::new()
             .raw("actor", &self.actor)
-            .text("at", &self.at.to_string())
+            .plain("at", self.at)
             .raw("data", &self.data)
-            .text("id", &self.id.to_string())
+            .plain("id", self.id)
             .text("kind", &self.kind)
-            .text("prevHash", &prev.to_string())
+            .plain("prevHash", prev)
             .int("seq", i64::try_from(seq).unwrap_or(i64::MAX))
             .text("subject", &self.subject)
             .finish()
@@ -168,20 +206,20 @@ impl Actor {
     /// The actor as canonical JSON.
     #[must_use]
     pub fn canonical(&self) -> String {
-        let (kind, id) = match self {
-            Self::Agent(id) => ("agent", Some(id.to_string())),
-            Self::Key(id) => ("key", Some(id.to_string())),
-            Self::Person(id) => ("person", Some(id.to_string())),
+        let (kind, id): (_, Option<&dyn fmt::Display>) = match self {
+            Self::Agent(id) => return format!("{}{id}{}", AGENT.0, AGENT.1),
+            Self::Key(id) => ("key", Some(id)),
+            Self::Person(id) => ("person", Some(id)),
             Self::Policy => ("policy", None),
             Self::Timer => ("timer", None),
             Self::Stranger => ("integration", None),
-            Self::Token { id, .. } => ("token", Some(id.to_string())),
-            Self::Drill(id) => ("drill", Some(id.to_string())),
-            Self::Integration(id) => ("integration", Some(id.to_string())),
+            Self::Token { id, .. } => ("token", Some(id)),
+            Self::Drill(id) => ("drill", Some(id)),
+            Self::Integration(id) => ("integration", Some(id)),
         };
         let mut object = Object::new().text("kind", kind);
         if let Some(id) = id {
-            object = object.text("id", &id);
+            object = object.plain("id", id);
         }
         if let Self::Token { name, .. } = self {
             object = object.text("name", &format!("token:{name}"));
@@ -254,4 +292,65 @@ pub struct Fact {
     pub subject: Subject,
     /// The record's `data`, canonical JSON.
     pub data: String,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::value::id::ulid_bits;
+
+    fn entry(actor: &Actor) -> Entry {
+        let at = Timestamp::from_millis(1_790_847_000_000);
+        Entry {
+            id: EvidenceId::from_bits(ulid_bits(at, 7)),
+            workspace: WorkspaceId::from_bits(1),
+            at,
+            kind: "action.allowed".into(),
+            actor: actor.canonical().into(),
+            subject: Subject::Action(ActionId::from_bits(5)).to_string().into(),
+            data: r#"{"amount":4900}"#.into(),
+            place: None,
+        }
+    }
+
+    /// The hash is over this very text, whatever storage leaves out.
+    #[test]
+    fn the_hashed_text_is_canonical_and_whole() {
+        let placed = entry(&Actor::Agent(AgentId::from_bits(3))).placed(41, Digest::from_bytes([0xab; 32]));
+        let text = placed.hashed_text(41, &Digest::from_bytes([0xab; 32]));
+        assert_eq!(
+            text,
+            concat!(
+                r#"{"actor":{"id":"agt_00000000000000000000000003","kind":"agent"},"at":"2026-10-01T09:30:00.000Z","#,
+                r#""data":{"amount":4900},"id":"evd_01M3VCS7E00000000000000007","kind":"action.allowed","#,
+                r#""prevHash":"abababababababababababababababababababababababababababababababab","seq":41,"#,
+                r#""subject":"act_00000000000000000000000005"}"#
+            )
+        );
+        assert_eq!(placed.place.unwrap().hash, Digest::of(text));
+    }
+
+    /// An agent is stored as its id and an instant that the id tells not at all; what is read is what was written.
+    #[test]
+    fn storage_gives_back_what_it_was_given() {
+        let others = [
+            Actor::Person(PrincipalId::from_bits(4)),
+            Actor::Policy,
+            Actor::Token { id: TokenId::from_bits(5), name: Label::parse("an \"agent\"").unwrap() },
+        ];
+        for actor in others.iter().chain([&Actor::Agent(AgentId::from_bits(3))]) {
+            for late in [0, 1] {
+                let mut entry = entry(actor);
+                entry.at = Timestamp::from_millis(entry.at.as_millis() + late);
+                for entry in [entry.clone(), entry.placed(7, Digest::of("before"))] {
+                    let body = serde_json::to_string(&entry).unwrap();
+                    assert_eq!(serde_json::from_str::<Entry>(&body).unwrap(), entry, "{body}");
+                    assert_eq!(body.contains(r#""at":"#), late == 1, "{body}");
+                    let is_agent = matches!(actor, Actor::Agent(_));
+                    assert_eq!(body.contains(r#""actor":"agt_00000000000000000000000003","#), is_agent, "{body}");
+                }
+            }
+        }
+    }
 }

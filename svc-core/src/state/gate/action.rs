@@ -9,7 +9,7 @@ use super::agent::{Agent, Standing};
 use super::kind::ActionKind;
 use super::outcome::{Outcome, OutcomeStatus};
 use super::payee::PayeeSlot;
-use super::provenance::{Class, Declared, Verdict};
+use super::provenance::{Class, Declared, Verdict, effective, verdict};
 use super::reason::{Code, Reason};
 use crate::value::currency::Currency;
 use crate::value::digest::{Digest, ReplayId};
@@ -62,15 +62,15 @@ pub struct Action {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// Where it came from.
+    #[serde(default, skip_serializing_if = "Origin::is_unsaid")]
     pub provenance: Origin,
     /// What the digest is salted with, and what the commitments of its ledger records are derived from.
     #[serde(with = "super::salt::salt_serde")]
     pub salt: [u8; 16],
     /// SHA-256 over what was asked, as normalised.
     pub digest: Digest,
-    /// When it was asked.
-    pub created_at: Timestamp,
     /// The agent's epoch it was decided under.
+    #[serde(default, skip_serializing_if = "is_first")]
     pub epoch: u32,
     /// The mandate that is charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,11 +169,22 @@ pub struct Origin {
     pub verdict: Verdict,
 }
 
-/// What an action holds of a mandate's limits.
+impl Default for Origin {
+    /// Nothing was said and nothing seen.
+    fn default() -> Self {
+        Self { declared: Vec::new(), observed: Vec::new(), effective: effective(&[], &[]), verdict: verdict(&[], &[]) }
+    }
+}
+
+impl Origin {
+    fn is_unsaid(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What an action holds of its mandate's limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
-    /// Of which mandate.
-    pub mandate: MandateId,
     /// How much of its amount, in which period; absent where the mandate has no amount a period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<(i64, Period, Timestamp)>,
@@ -199,6 +210,7 @@ pub enum State {
         /// When.
         at: Timestamp,
         /// By whom.
+        #[serde(default, skip_serializing_if = "DecidedBy::is_policy")]
         by: DecidedBy,
     },
     /// Nobody decided in time.
@@ -211,7 +223,7 @@ pub enum State {
 }
 
 /// Who decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
     /// Time.
@@ -221,7 +233,19 @@ pub enum DecidedBy {
     /// A person.
     Person(PrincipalId),
     /// The rules.
+    #[default]
     Policy,
+}
+
+impl DecidedBy {
+    const fn is_policy(&self) -> bool {
+        matches!(self, Self::Policy)
+    }
+}
+
+/// An agent that was never stopped is in its first epoch.
+const fn is_first(epoch: &u32) -> bool {
+    *epoch == 0
 }
 
 /// A yes, and what became of it.
@@ -230,6 +254,7 @@ pub struct Allowed {
     /// When.
     pub at: Timestamp,
     /// By whom.
+    #[serde(default, skip_serializing_if = "DecidedBy::is_policy")]
     pub by: DecidedBy,
     /// Until when the receipt is good.
     pub receipt_expires_at: Timestamp,
@@ -396,6 +421,18 @@ impl Action {
     #[must_use]
     pub fn receipt(&self) -> ReceiptId {
         self.id.into()
+    }
+
+    /// When it was asked: its id says so.
+    #[must_use]
+    pub fn created_at(&self) -> Timestamp {
+        self.id.time()
+    }
+
+    /// What it holds, and of which mandate.
+    #[must_use]
+    pub fn held(&self) -> Option<(MandateId, &Reservation)> {
+        self.mandate.map(|it| it.mandate).zip(self.reservation.as_ref())
     }
 
     /// When a timer has to post what this action holds; `None` where it holds nothing or was posted.

@@ -16,16 +16,16 @@ pub struct Activity {
     /// The agent.
     pub agent: AgentId,
     /// Tool calls, allowed or asked.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Line::is_unused")]
     pub tools: Line,
     /// All other actions, allowed or asked.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Line::is_unused")]
     pub others: Line,
     /// The newest denials, at most [`DENIALS_KEPT`].
-    #[serde(default, with = "deltas")]
+    #[serde(default, with = "deltas", skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Timestamp>,
     /// How many approvals wait.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub waiting: u32,
     /// Sums of periods that have not ended.
     #[serde(default)]
@@ -147,16 +147,16 @@ pub struct Tally {
     /// The first instant after it.
     pub until: Timestamp,
     /// Promised to actions that are allowed or waiting.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub reserved: i64,
     /// Posted.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub spent: i64,
     /// What persons allowed beyond the limit: it neither fills nor frees it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub excess: i64,
     /// Actions, reserved and posted.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub count: u32,
 }
 
@@ -176,10 +176,10 @@ pub struct Line {
     #[serde(default, with = "deltas")]
     pub recent: Vec<Timestamp>,
     /// How many blocks were sealed, deleted ones among them.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub sealed: u32,
     /// The first block that is still there.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub first: u32,
 }
 
@@ -231,11 +231,21 @@ impl Line {
         blocks.saturating_mul(SEALED).saturating_add(self.recent.len())
     }
 
+    /// Whether nothing was ever noted.
+    fn is_unused(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Whether nothing was noted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Whether a number says nothing: storage does without.
+pub(super) fn is_none<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 /// Instants as their first one and the distances between them: a third of the bytes, and still JSON.

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::activity::deltas;
+use super::activity::{deltas, is_none};
 use super::block::{Block, BlockId, BlockOwner};
 use crate::value::currency::Currency;
 use crate::value::digest::PayeeId;
@@ -32,25 +32,38 @@ pub struct Payee {
     /// Their amounts in minor units; 0 for one that no longer counts.
     pub amounts: Vec<i64>,
     /// How many blocks of [`PAYEE_SEALED`] payments came before.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub sealed: u32,
     /// The first block that may still be stored.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub first: u32,
     /// The first payment that is still in the sum.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub tail: u64,
     /// What the payments from `tail` on add up to, in minor units.
     pub sum: i64,
 }
 
-/// Where an action's payment stands with its payee.
+/// Where an action's payment stands with its payee. In storage a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(PayeeId, u64)", into = "(PayeeId, u64)")]
 pub struct PayeeSlot {
     /// The payee's row.
     pub payee: PayeeId,
     /// The payment's number.
     pub index: u64,
+}
+
+impl From<(PayeeId, u64)> for PayeeSlot {
+    fn from((payee, index): (PayeeId, u64)) -> Self {
+        Self { payee, index }
+    }
+}
+
+impl From<PayeeSlot> for (PayeeId, u64) {
+    fn from(slot: PayeeSlot) -> Self {
+        (slot.payee, slot.index)
+    }
 }
 
 impl Linked for Payee {
