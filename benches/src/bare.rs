@@ -124,13 +124,16 @@ fn job(known: &mut HashMap<String, Rc<str>>, write: &Write, is_new: bool, stamp:
         let link = write.link.iter().find(|it| it.index == *index);
         let gone = write.unlink.iter().any(|it| it.index == *index);
         if is_new || link.is_some() || gone {
-            columns.extend([format!("{}_p", index.name()), format!("{}_o", index.name())]);
+            columns.push(format!("{}_p", index.name()));
             let order = |order| match order {
                 Order::At(order) => wide(order),
                 Order::Stamp => stamp.into(),
             };
             values.push(link.map_or(Value::Null, |it| wide(it.prefix)));
-            values.push(link.map_or(Value::Null, |it| order(it.order)));
+            if !index.is_by_key() {
+                columns.push(format!("{}_o", index.name()));
+                values.push(link.map_or(Value::Null, |it| order(it.order)));
+            }
         }
     }
     let sql = if is_new { insert(table, &columns) } else { update(table, &columns) };

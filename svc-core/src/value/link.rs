@@ -125,6 +125,13 @@ impl Index {
         Self::Wake,
     ];
 
+    /// Whether it orders rows by their own ids, so that a store need not keep the order beside the key. Said of the lists
+    /// that grow with every request.
+    #[must_use]
+    pub const fn is_by_key(self) -> bool {
+        matches!(self, Self::ActionsOf | Self::ActionsIn | Self::CallsOf | Self::CallsOpen)
+    }
+
     /// The name under which a store keeps it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -260,8 +260,11 @@ impl<'c> Writer<'c> {
             let link = image.write.link.iter().find(|link| link.index == *index);
             if all || link.is_some() || image.write.unlink.iter().any(|link| link.index == *index) {
                 statement.raw_bind_parameter(at, link.map(|link| Wide::of(link.prefix)))?;
-                statement.raw_bind_parameter(at + 1, link.map(|link| order_of(link, stamp)))?;
-                at += 2;
+                at += 1;
+                if !index.is_by_key() {
+                    statement.raw_bind_parameter(at, link.map(|link| order_of(link, stamp)))?;
+                    at += 1;
+                }
             }
         }
         statement.raw_execute()

@@ -5,7 +5,7 @@ use svc_core::store::{Found, Key, Loaded, Range, Table};
 
 use super::errors::database;
 use super::session::read_row;
-use super::statements::{Tied, Wide, listing};
+use super::statements::{Ordered, Tied, Wide, listing};
 use crate::error::StoreError;
 
 pub(super) fn list(conn: &Connection, range: &Range) -> Result<Vec<Found>, StoreError> {
@@ -31,11 +31,11 @@ fn of_table(conn: &Connection, table: Table, range: &Range, found: &mut Vec<Foun
     let mut statement =
         conn.prepare_cached(&listing(table, range.index, range.newest_first, tied)).map_err(database)?;
     statement.raw_bind_parameter(1, Wide::of(range.prefix)).map_err(database)?;
-    statement.raw_bind_parameter(2, Wide::of(range.from)).map_err(database)?;
-    statement.raw_bind_parameter(3, Wide::of(range.until)).map_err(database)?;
+    statement.raw_bind_parameter(2, Ordered::of(range.index, range.from)).map_err(database)?;
+    statement.raw_bind_parameter(3, Ordered::of(range.index, range.until)).map_err(database)?;
     statement.raw_bind_parameter(4, i64::try_from(range.limit).unwrap_or(i64::MAX)).map_err(database)?;
     if let Some((order, key)) = &range.after {
-        statement.raw_bind_parameter(5, Wide::of(*order)).map_err(database)?;
+        statement.raw_bind_parameter(5, Ordered::of(range.index, *order)).map_err(database)?;
         if tied == Tied::ByKey {
             statement.raw_bind_parameter(6, key.encode().as_ref()).map_err(database)?;
         }

@@ -75,9 +75,9 @@ CREATE INDEX "template_templates_of" ON "template" (templates_of_p, templates_of
 CREATE TABLE "activity" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "block" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "payee" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE TABLE "action" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, actions_of_p, actions_of_o, actions_in_p, actions_in_o, wake_p, wake_o);
-CREATE INDEX "action_actions_of" ON "action" (actions_of_p, actions_of_o) WHERE actions_of_p IS NOT NULL;
-CREATE INDEX "action_actions_in" ON "action" (actions_in_p, actions_in_o) WHERE actions_in_p IS NOT NULL;
+CREATE TABLE "action" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, actions_of_p, actions_in_p, wake_p, wake_o);
+CREATE INDEX "action_actions_of" ON "action" (actions_of_p, key) WHERE actions_of_p IS NOT NULL;
+CREATE INDEX "action_actions_in" ON "action" (actions_in_p, key) WHERE actions_in_p IS NOT NULL;
 CREATE INDEX "action_wake" ON "action" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "payload" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "approval" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, approvals_of_p, approvals_of_o, asked_of_p, asked_of_o, waiting_in_p, waiting_in_o, waiting_of_p, waiting_of_o, wake_p, wake_o);
@@ -90,9 +90,9 @@ CREATE TABLE "replay" (key BLOB NOT NULL PRIMARY KEY, stamp INTEGER NOT NULL, fo
 CREATE TABLE "sweep" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, wake_p, wake_o);
 CREATE INDEX "sweep_wake" ON "sweep" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "client_session" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE TABLE "call" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, calls_of_p, calls_of_o, calls_open_p, calls_open_o, wake_p, wake_o);
-CREATE INDEX "call_calls_of" ON "call" (calls_of_p, calls_of_o) WHERE calls_of_p IS NOT NULL;
-CREATE INDEX "call_calls_open" ON "call" (calls_open_p, calls_open_o) WHERE calls_open_p IS NOT NULL;
+CREATE TABLE "call" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, calls_of_p, calls_open_p, wake_p, wake_o);
+CREATE INDEX "call_calls_of" ON "call" (calls_of_p, key) WHERE calls_of_p IS NOT NULL;
+CREATE INDEX "call_calls_open" ON "call" (calls_open_p, key) WHERE calls_open_p IS NOT NULL;
 CREATE INDEX "call_wake" ON "call" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "task" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, tasks_of_p, tasks_of_o);
 CREATE INDEX "task_tasks_of" ON "task" (tasks_of_p, tasks_of_o) WHERE tasks_of_p IS NOT NULL;

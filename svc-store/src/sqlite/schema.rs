@@ -1,7 +1,8 @@
 //! Tables as they follow from the list of durable rows, and the steps from one schema to the next.
 //!
 //! A wide row lies in a rowid table, so that it is appended and only its narrow indexes are searched; a narrow one is its own
-//! index. A link is two columns of its row, `<index>_p` and `<index>_o`, and a partial index over them.
+//! index. A link is two columns of its row, `<index>_p` and `<index>_o`, and a partial index over them; where rows are ordered
+//! by their own ids, the key is the second.
 
 use std::fmt::Write as _;
 
@@ -9,6 +10,7 @@ use rusqlite::Connection;
 use svc_core::store::Table;
 
 use super::errors::database;
+use super::statements::{link_columns, order_column};
 use crate::error::StoreError;
 
 /// Marks the file as this service's: `svc1` in ASCII.
@@ -88,16 +90,15 @@ fn create(sql: &mut String, table: Table) {
         sql,
         "CREATE TABLE \"{name}\" (key BLOB NOT NULL {key}, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL"
     );
-    for index in table.indexes() {
-        let index = index.name();
-        let _ = write!(sql, ", {index}_p, {index}_o");
+    for column in table.indexes().iter().flat_map(|index| link_columns(*index)) {
+        let _ = write!(sql, ", {column}");
     }
     let _ = writeln!(sql, "){};", if is_narrow(table) { " WITHOUT ROWID" } else { "" });
     for index in table.indexes() {
-        let index = index.name();
+        let (order, index) = (order_column(*index), index.name());
         let _ = writeln!(
             sql,
-            "CREATE INDEX \"{name}_{index}\" ON \"{name}\" ({index}_p, {index}_o) WHERE {index}_p IS NOT NULL;"
+            "CREATE INDEX \"{name}_{index}\" ON \"{name}\" ({index}_p, {order}) WHERE {index}_p IS NOT NULL;"
         );
     }
 }

@@ -13,7 +13,7 @@ const KEPT_MAX: usize = 32_768;
 /// Stamps as this session has seen them.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    stamps: HashMap<Key, Stamp>,
+    stamps: HashMap<Key, Stamp, foldhash::fast::RandomState>,
     version: Option<i64>,
 }
 

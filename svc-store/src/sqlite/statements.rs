@@ -52,14 +52,14 @@ impl Statements {
         let name = table.name();
         let links = |set: usize, each: &dyn Fn(&str, usize) -> String| -> String {
             let chosen = table.indexes().iter().enumerate().filter(|(bit, _)| set & (1 << bit) != 0);
-            chosen.enumerate().map(|(place, (_, index))| each(index.name(), place)).collect()
+            let columns = chosen.flat_map(|(_, index)| link_columns(*index));
+            columns.enumerate().map(|(place, column)| each(&column, place)).collect()
         };
         let every = (1 << table.indexes().len()) - 1;
-        let columns = links(every, &|index, _| format!(", {index}_p, {index}_o"));
-        let values = links(every, &|_, place| format!(", ?{}, ?{}", 5 + 2 * place, 6 + 2 * place));
+        let columns = links(every, &|column, _| format!(", {column}"));
+        let values = links(every, &|_, place| format!(", ?{}", 5 + place));
         let update = |set: usize| {
-            let links =
-                links(set, &|index, place| format!(", {index}_p=?{}, {index}_o=?{}", 6 + 2 * place, 7 + 2 * place));
+            let links = links(set, &|column, place| format!(", {column}=?{}", 6 + place));
             format!("UPDATE \"{name}\" SET stamp=?3, format=?4, body=?5{links} WHERE key=?1 AND stamp=?2")
         };
         Self {
@@ -74,21 +74,33 @@ impl Statements {
     }
 }
 
+/// The columns that a link takes: its prefix, and its order where that is not the row's key.
+pub(super) fn link_columns(index: Index) -> impl Iterator<Item = String> {
+    let order = (!index.is_by_key()).then(|| order_column(index));
+    [format!("{}_p", index.name())].into_iter().chain(order)
+}
+
+/// The column that an index is ordered by.
+pub(super) fn order_column(index: Index) -> String {
+    if index.is_by_key() { "key".to_owned() } else { format!("{}_o", index.name()) }
+}
+
 /// The list of an index in one table, in the direction of reading; `tied` is what the keys at the order of the entry that
 /// the reader has seen last have to be.
 pub(super) fn listing(table: Table, index: Index, newest_first: bool, tied: Tied) -> String {
-    let (name, index) = (table.name(), index.name());
+    let (name, order, prefix) = (table.name(), order_column(index), index.name());
     let (direction, beyond, seen) = if newest_first { ("DESC", "<", "?5") } else { ("ASC", ">", "?5") };
     let after = match tied {
         Tied::NothingSeen => String::new(),
-        Tied::AllIn => format!(" AND {index}_o {beyond}= {seen}"),
-        Tied::NoneIn => format!(" AND {index}_o {beyond} {seen}"),
-        Tied::ByKey => format!(" AND ({index}_o {beyond} {seen} OR ({index}_o = {seen} AND key {beyond} ?6))"),
+        Tied::AllIn => format!(" AND {order} {beyond}= {seen}"),
+        Tied::NoneIn => format!(" AND {order} {beyond} {seen}"),
+        Tied::ByKey => format!(" AND ({order} {beyond} {seen} OR ({order} = {seen} AND key {beyond} ?6))"),
     };
+    let within = if index.is_by_key() { String::new() } else { format!(", key {direction}") };
     format!(
-        "SELECT {index}_o, key, stamp, format, body FROM \"{name}\" \
-         WHERE {index}_p = ?1 AND {index}_o >= ?2 AND {index}_o < ?3{after} \
-         ORDER BY {index}_o {direction}, key {direction} LIMIT ?4"
+        "SELECT {order}, key, stamp, format, body FROM \"{name}\" \
+         WHERE {prefix}_p = ?1 AND {order} >= ?2 AND {order} < ?3{after} \
+         ORDER BY {order} {direction}{within} LIMIT ?4"
     )
 }
 
@@ -133,6 +145,28 @@ impl ToSql for Wide {
             Some(small) => ToSqlOutput::Owned(Value::Integer(small)),
             None => ToSqlOutput::Borrowed(ValueRef::Blob(&self.bytes)),
         })
+    }
+}
+
+/// A number of 128 bits as the order of an index: as a column of its own, or as the key that it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ordered {
+    Own(Wide),
+    Key([u8; 16]),
+}
+
+impl Ordered {
+    pub(super) fn of(index: Index, order: u128) -> Self {
+        if index.is_by_key() { Self::Key(order.to_be_bytes()) } else { Self::Own(Wide::of(order)) }
+    }
+}
+
+impl ToSql for Ordered {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match self {
+            Self::Own(number) => number.to_sql(),
+            Self::Key(bytes) => Ok(ToSqlOutput::Borrowed(ValueRef::Blob(bytes))),
+        }
     }
 }
 
