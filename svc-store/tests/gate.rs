@@ -417,7 +417,7 @@ fn a_record_has_its_place_when_the_answer_comes() {
     assert_eq!(subjects, ids);
     assert_eq!(chain().size, before + 300);
     let tile = TileId { workspace, level: 0, index: 0 };
-    let tile = gate.read(move |scope| Ok(scope.get::<Tile>(tile)?)).unwrap();
+    let tile = gate.read(move |scope| scope.get::<Tile>(tile)).unwrap();
     assert_eq!(tile.map(|it| it.hashes.len()), Some(256));
 }
 
