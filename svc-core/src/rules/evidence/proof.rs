@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::state::evidence::merkle::{Node, Span, consistency, inclusion};
-use crate::state::evidence::{Chain, Entry, TILE_WIDTH, Tile, TileId, root_over};
+use crate::state::evidence::{Chain, Entry, Tile, TileId, root_over};
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::Digest;
@@ -80,20 +80,20 @@ pub fn continues(scope: &mut Scope<'_>, chain: &Chain, old: u64) -> Result<(Dige
 
 /// The hashes of these stretches, each tile asked for once and all in one round.
 fn hashes(scope: &mut Scope<'_>, chain: &Chain, spans: &[Span]) -> Result<Vec<Digest>, Halt> {
-    let tail = chain.size / TILE_WIDTH;
-    let in_tail = |id: &TileId| id.level == 0 && id.index == tail;
+    let last = chain.last_tile();
     let nodes = spans.iter().flat_map(|it| it.nodes());
     let mut ids: Vec<TileId> = nodes.map(|node| TileId::of(chain.workspace, node).0).collect();
     ids.sort_unstable();
     ids.dedup();
-    ids.retain(|id| !in_tail(id));
     scope.want(&ids.into_iter().map(Tile::key).collect::<Vec<_>>())?;
     let mut hash = |node: Node| {
         let (id, place) = TileId::of(chain.workspace, node);
-        let tile = if in_tail(&id) { None } else { scope.get::<Tile>(id)? };
-        let found = match &tile {
-            Some(tile) => tile.node(place),
-            None => chain.tail.get(place).filter(|it| !it.is_empty()).map(root_over),
+        let tile = scope.get::<Tile>(id)?;
+        let found = if id == last {
+            let leaves = tile.iter().flat_map(|it| &it.hashes).chain(&chain.tail).copied().collect::<Vec<_>>();
+            leaves.get(place).filter(|it| !it.is_empty()).map(root_over)
+        } else {
+            tile.and_then(|it| it.node(place))
         };
         Ok::<Digest, Halt>(found.ok_or_else(Refusal::internal)?)
     };

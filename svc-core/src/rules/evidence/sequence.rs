@@ -7,6 +7,7 @@ use crate::refusal::Refusal;
 use crate::state::evidence::{Chain, Entry, TILE_WIDTH, Tile, TileId, filled};
 use crate::store::{Key, Record, Row};
 use crate::turn::{Halt, Scope};
+use crate::value::digest::Digest;
 use crate::value::id::{EvidenceId, WorkspaceId};
 
 /// The tiles above the leaves that placing up to `more` records can change: those that a full tile of leaves adds to.
@@ -72,16 +73,18 @@ pub fn place_staged(scope: &mut Scope<'_>) -> Result<(), Halt> {
 
 /// Places those of `entries` that wait behind `head`; how many records have places then.
 fn place(scope: &mut Scope<'_>, head: &Chain, entries: &[EvidenceId]) -> Result<u64, Halt> {
-    scope.want(&above(head, entries.len()))?;
+    let mut keys = above(head, entries.len());
+    keys.extend(head.takes_tile(entries.len()).then(|| Tile::key(head.last_tile())));
+    scope.want(&keys)?;
     let mut chain = Chain::clone(head);
     for id in entries {
         let waits = |it: &Arc<Entry>| it.place.is_none() && it.workspace == head.workspace;
         if let Some(entry) = scope.get::<Entry>(*id)?.filter(waits) {
-            let index = chain.size / TILE_WIDTH;
-            let (placed, leaves) = chain.place(Entry::clone(&entry));
+            let tile = chain.last_tile();
+            let (placed, newest) = chain.place(Entry::clone(&entry));
             scope.put(placed);
-            if let Some(leaves) = leaves {
-                let tile = TileId { workspace: head.workspace, level: 0, index };
+            if let Some(newest) = newest {
+                let leaves = leaves(scope, tile, newest)?;
                 let changed = filled::<Halt>(tile, leaves, |id| Ok(scope.get::<Tile>(id)?.map(|it| Tile::clone(&it))))?;
                 for tile in changed {
                     scope.put(tile);
@@ -91,7 +94,19 @@ fn place(scope: &mut Scope<'_>, head: &Chain, entries: &[EvidenceId]) -> Result<
     }
     let size = chain.size;
     if size > head.size {
+        if let Some(newest) = chain.hand_over() {
+            let tile = chain.last_tile();
+            let leaves = leaves(scope, tile, newest)?;
+            scope.put(Tile::partial(tile, leaves));
+        }
         scope.put(chain);
     }
     Ok(size)
+}
+
+/// The leaf hashes that the row of a tile has, and then the newest.
+fn leaves(scope: &mut Scope<'_>, tile: TileId, newest: Vec<Digest>) -> Result<Vec<Digest>, Halt> {
+    let mut leaves = scope.get::<Tile>(tile)?.map(|it| it.hashes.clone()).unwrap_or_default();
+    leaves.extend(newest);
+    Ok(leaves)
 }

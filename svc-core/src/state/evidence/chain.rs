@@ -5,10 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::Entry;
 use super::merkle::{Edge, leaf_hash};
-use super::tile::{TILE_WIDTH, packed};
+use super::tile::{TILE_WIDTH, TileId, packed};
 use crate::value::digest::Digest;
 use crate::value::id::WorkspaceId;
 use crate::value::link::{Link, Linked};
+
+/// From how many leaf hashes on the chain hands them to their tile at the end of a commit. The chain is written by nearly every
+/// commit, so it is kept short; the tile is up to four times as long.
+const TAIL_FULL: usize = 64;
 
 /// How many records have their places, the hash of the last, and the right edge of the tree over them all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +26,8 @@ pub struct Chain {
     /// The tree's right edge: at most 64 hashes.
     #[serde(default)]
     pub edge: Edge,
-    /// The leaf hashes of the last tile while it is not full: fewer than [`TILE_WIDTH`].
+    /// The newest leaf hashes, which are in no tile yet. The last tile of leaves, while it is not full, is what its row holds
+    /// and then these.
     #[serde(default, with = "packed")]
     pub tail: Vec<Digest>,
 }
@@ -40,7 +45,14 @@ impl Chain {
         self.edge.root()
     }
 
-    /// Gives `entry` the next place. Where that fills a tile of leaves, its hashes come too, and the tail is empty again.
+    /// The tile of leaves that the next record belongs to.
+    #[must_use]
+    pub const fn last_tile(&self) -> TileId {
+        TileId { workspace: self.workspace, level: 0, index: self.size / TILE_WIDTH }
+    }
+
+    /// Gives `entry` the next place. Where that fills a tile of leaves, the hashes that its row lacks come too, and the tail is
+    /// empty again.
     #[must_use]
     pub fn place(&mut self, entry: Entry) -> (Entry, Option<Vec<Digest>>) {
         let placed = entry.placed(self.size, self.head);
@@ -52,6 +64,20 @@ impl Chain {
         self.size = self.size.saturating_add(1);
         let full = self.size.is_multiple_of(TILE_WIDTH).then(|| std::mem::take(&mut self.tail));
         (placed, full)
+    }
+
+    /// At the end of a commit: the hashes that go to the last tile now, if they are enough.
+    #[must_use]
+    pub fn hand_over(&mut self) -> Option<Vec<Digest>> {
+        (self.tail.len() >= TAIL_FULL).then(|| std::mem::take(&mut self.tail))
+    }
+
+    /// Whether placing `more` records takes the row of the last tile.
+    #[must_use]
+    pub fn takes_tile(&self, more: usize) -> bool {
+        let place = usize::try_from(self.size % TILE_WIDTH).unwrap_or(0);
+        let full = usize::try_from(TILE_WIDTH).unwrap_or(usize::MAX);
+        self.tail.len().saturating_add(more) >= TAIL_FULL || place.saturating_add(more) >= full
     }
 }
 

@@ -1,8 +1,8 @@
 //! The ledger's tree in stretches of 256 hashes (C2SP tlog-tiles, height 8), so that a proof of any record reads a few rows
 //! however long the ledger is.
 //!
-//! A tile of level `l` holds nodes of level `8·l` of the tree. One of level 0 is written once, when it is full: until then its
-//! hashes lie in the chain's tail. One of a higher level gains a hash whenever a tile below it is full.
+//! A tile of level `l` holds nodes of level `8·l` of the tree. One of level 0 grows by some dozens of hashes at a time, of which the
+//! newest lie in the chain's tail until then. One of a higher level gains a hash whenever a tile below it is full.
 
 use std::fmt;
 
@@ -97,6 +97,12 @@ impl Tile {
     pub fn new(id: TileId, hashes: Vec<Digest>) -> Self {
         let groups = hashes.chunks_exact(GROUP).map(root_over).collect();
         Self { id, hashes, groups }
+    }
+
+    /// A tile of leaves that is not full yet. Its groups are made when it is.
+    #[must_use]
+    pub const fn partial(id: TileId, hashes: Vec<Digest>) -> Self {
+        Self { id, hashes, groups: Vec::new() }
     }
 
     /// One more hash.
