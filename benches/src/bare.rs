@@ -67,7 +67,7 @@ impl Bare {
     /// SQLite cannot.
     pub fn create(path: &Path) -> Result<Self, Fault> {
         let conn = Connection::open(path)?;
-        conn.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32768;")?;
+        conn.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-4000;")?;
         conn.execute_batch(include_str!("../../svc-store/src/sqlite/schema.expected.sql"))?;
         conn.set_prepared_statement_cache_capacity(256);
         Ok(Self { conn })
