@@ -168,6 +168,6 @@ pub(crate) async fn dispatch<S: Service>(
         | Op::Mcp(_)
         | Op::McpServers(_)
         | Op::Drills(_)
-        | Op::Stops(_) => service.family(caller, call).await,
+        | Op::Stops(_) => Box::pin(service.family(caller, call)).await,
     }
 }

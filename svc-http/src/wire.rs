@@ -35,9 +35,22 @@ pub mod suggestion;
 pub mod token;
 pub mod verdict;
 
+use std::fmt::Display;
+
+use serde::{Serialize, Serializer};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::value::Invalid;
 use svc_core::value::json::Json;
+
+/// A value that is written as the text that it displays as, without a `String` between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told<T>(pub(crate) T);
+
+impl<T: Display> Serialize for Told<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&self.0)
+    }
+}
 
 /// Adds a member to an object.
 pub(crate) fn put(object: &mut serde_json::Value, name: &str, value: serde_json::Value) {
@@ -205,10 +218,11 @@ impl<'a> Fields<'a> {
     /// `invalid_request` with every fault.
     pub fn finish<T>(mut self, made: Option<T>) -> Result<T, Refusal> {
         let mut named = 0;
-        for (name, value) in self.object.as_object().unwrap_or_default() {
+        let members = self.object.as_object().unwrap_or_default();
+        for (name, value) in members.iter().filter(|(_, value)| value.has_unsafe_number()) {
             let path = self.at(name);
             let is_told = |it: &FieldError| it.field.as_deref().is_some_and(|field| is_within(field, &path));
-            if value.has_unsafe_number() && !self.faults.iter().any(is_told) {
+            if !self.faults.iter().any(is_told) {
                 let place = unsafe_number(value, path);
                 self.note(FieldError::invalid(place, Invalid::new("must be within 2^53 − 1 of zero")));
                 named += 1;

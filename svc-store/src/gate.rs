@@ -32,7 +32,7 @@ use crate::lane::Outcome;
 use crate::lanes::Lanes;
 use crate::newest::Newest;
 use crate::reader::{Bounded, Readers};
-use crate::seal::{MasterKey, random};
+use crate::seal::{MasterKey, fresh_salt};
 use crate::timers::{self, Timers};
 
 /// How a gate is run.
@@ -389,7 +389,7 @@ impl Gate {
     /// # Errors
     /// The operating system gives none.
     pub fn fresh_salt(&self) -> Result<[u8; 16], Failure<StoreError>> {
-        random::<16>().map(|bytes| *bytes).map_err(Failure::Load)
+        fresh_salt().map_err(Failure::Load)
     }
 
     /// Seals a secret under the master key for one `purpose`, such as a table and what the row is found by: what is sealed for

@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** neither the master key nor an opened secret is printed, logged or copied.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
@@ -25,6 +26,8 @@ pub const MASTER_KEY: &str = "master.key";
 /// How a text sealed in this way begins.
 const VERSION: &str = "x1.";
 const NONCE_BYTES: usize = 24;
+/// Bytes of as many salts as a thread takes from the operating system at a time.
+const SALTS_BYTES: usize = 16 * 32;
 
 /// The key that every other secret is sealed under: 32 bytes. Clones are one key in one place of memory.
 #[derive(Clone)]
@@ -134,6 +137,24 @@ pub(crate) fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, StoreError>
     let mut bytes = Zeroizing::new([0; N]);
     getrandom::fill(bytes.as_mut_slice()).map_err(|cause| StoreError::Entropy(Arc::new(cause)))?;
     Ok(bytes)
+}
+
+thread_local! {
+    static SALTS: RefCell<Vec<[u8; 16]>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Sixteen random bytes of the operating system, given once. A thread takes those of several salts at a time, since a system
+/// call for each costs more than using them.
+pub(crate) fn fresh_salt() -> Result<[u8; 16], StoreError> {
+    SALTS.with_borrow_mut(|salts| {
+        if let Some(salt) = salts.pop() {
+            return Ok(salt);
+        }
+        let taken = random::<SALTS_BYTES>()?;
+        let (several, _) = taken.as_chunks();
+        salts.extend_from_slice(several);
+        random().map(|salt| *salt)
+    })
 }
 
 /// A seed from the operating system.

@@ -38,18 +38,22 @@ pub fn text(value: &str) -> String {
 
 /// Builds the RFC 8785 form of an object straight from values, without a [`Json`] between.
 ///
-/// Members may be given in any order, and in theirs they cost least; each name once.
+/// Members may be given in any order; each name once. Where they come in their order, nothing is moved any more.
 #[derive(Clone, Debug, Default)]
 pub struct Object<'name> {
+    /// Each member's name, and where it stands in `text`.
     members: Vec<(&'name str, Range<usize>)>,
-    values: String,
+    /// The members as they came, each behind a comma or the opening brace.
+    text: String,
+    /// Whether one came out of order.
+    unsorted: bool,
 }
 
 impl<'name> Object<'name> {
     /// An object without members.
     #[must_use]
     pub fn new() -> Self {
-        Self { members: Vec::with_capacity(12), values: String::with_capacity(256) }
+        Self { members: Vec::with_capacity(16), text: String::with_capacity(512), unsorted: false }
     }
 
     /// With a text.
@@ -98,30 +102,36 @@ impl<'name> Object<'name> {
     /// The object's canonical text.
     #[must_use]
     pub fn finish(mut self) -> String {
+        if self.members.is_empty() {
+            return "{}".to_owned();
+        }
+        if !self.unsorted {
+            self.text.push('}');
+            return self.text;
+        }
         self.members.sort_unstable_by(|(a, _), (b, _)| by_utf16(a, b));
         debug_assert!(
             !self.members.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a == b)),
             "a name was given twice"
         );
-        let names: usize = self.members.iter().map(|(name, _)| name.len() + 4).sum();
-        let mut out = String::with_capacity(self.values.len() + names + 2);
-        out.push('{');
-        for (place, (name, range)) in self.members.iter().enumerate() {
-            if place > 0 {
-                out.push(',');
-            }
-            write_text(&mut out, name);
-            out.push(':');
-            out.push_str(self.values.get(range.clone()).unwrap_or_default());
+        let mut out = String::with_capacity(self.text.len() + 1);
+        for (place, (_, range)) in self.members.iter().enumerate() {
+            out.push(if place == 0 { '{' } else { ',' });
+            out.push_str(self.text.get(range.clone()).unwrap_or_default());
         }
         out.push('}');
         out
     }
 
     fn member(mut self, name: &'name str, write: impl FnOnce(&mut String)) -> Self {
-        let from = self.values.len();
-        write(&mut self.values);
-        self.members.push((name, from..self.values.len()));
+        let last = self.members.last().map(|(last, _)| *last);
+        self.unsorted |= last.is_some_and(|last| by_utf16(last, name) != Ordering::Less);
+        self.text.push(if last.is_none() { '{' } else { ',' });
+        let from = self.text.len();
+        write_text(&mut self.text, name);
+        self.text.push(':');
+        write(&mut self.text);
+        self.members.push((name, from..self.text.len()));
         self
     }
 }

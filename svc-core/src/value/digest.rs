@@ -1,6 +1,7 @@
 //! Digests: SHA-256 of what may not be kept, and row ids made of the first half of one.
 
 use std::fmt;
+use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -40,6 +41,15 @@ impl Digest {
     #[must_use]
     pub fn bits(&self) -> u128 {
         self.0.iter().take(16).fold(0, |bits, byte| (bits << 8) | u128::from(*byte))
+    }
+
+    /// As the interface writes it: `sha256:` and 64 lower-case hex digits.
+    #[must_use]
+    pub fn named(&self) -> String {
+        let mut text = String::with_capacity(71);
+        // Writing into a string cannot fail.
+        let _ = write!(text, "sha256:{self}");
+        text
     }
 
     /// Reads 64 hex digits.

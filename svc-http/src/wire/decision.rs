@@ -1,5 +1,7 @@
 //! The decision, as every route of the gate answers it (CONTRACT part 2, "Decision").
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -11,7 +13,9 @@ use svc_core::state::gate::{
     Payment, Reason, Status, Tool, salt_text,
 };
 use svc_core::value::Timestamp;
+use svc_core::value::id::{ActionId, AgentId, EvidenceId, HoldId, MandateId, PrincipalId};
 
+use super::Told;
 use super::verdict::Merchant;
 
 /// Who an action is shown to.
@@ -67,36 +71,36 @@ fn answer<'a>(
     let details = details.map(serde_json::from_str::<&RawValue>).transpose().map_err(|_| Refusal::internal())?;
     let whole = shown == Shown::Whole;
     Ok(DecisionAnswer {
-        id: action.id.to_string(),
+        id: Told(action.id),
         decision: view.verb().as_str(),
         status: view.status().as_str(),
         kind: action.kind.as_str(),
         summary: whole.then(|| action.summary.as_str()),
-        agent_id: action.agent.to_string(),
-        principal_id: action.principal.to_string(),
-        created_at: action.created_at().to_string(),
+        agent_id: Told(action.agent),
+        principal_id: Told(action.principal),
+        created_at: Told(action.created_at()),
         payment: action.payment.as_ref().map(|it| payment(it, whole)),
         data: action.data.as_ref().map(data),
         tool: action.tool.as_ref().map(tool),
         details,
         session: action.session.as_ref().map(|it| SessionOut { id: it.as_str() }),
-        decided_at: decided_at.map(|it| it.to_string()),
+        decided_at: decided_at.map(Told),
         decided_by: decided_by.map(decider),
         reasons: reasons.iter().map(reason).collect(),
         signals: signals(action, reasons),
-        hold: action.hold.map(|it| it.to_string()),
-        mandate_id: action.mandate.map(|it| it.mandate.to_string()),
+        hold: action.hold.map(Told),
+        mandate_id: action.mandate.map(|it| Told(it.mandate)),
         mandate_version: action.mandate.map(|it| it.version),
-        action_digest: format!("sha256:{}", action.digest),
+        action_digest: action.digest.named(),
         // Beside the digest it would let the summary and the merchant be guessed.
         digest_salt: whole.then(|| salt_text(&action.salt)),
         provenance: origin(&action.provenance),
         receipt: receipt.map(|it| it.0),
-        receipt_expires_at: receipt.map(|it| it.1.to_string()),
-        consumed_at: consumed.map(|it| it.at.to_string()),
+        receipt_expires_at: receipt.map(|it| Told(it.1)),
+        consumed_at: consumed.map(|it| Told(it.at)),
         consumed_amount: consumed.and_then(|it| it.amount),
         approval: view.approval.as_deref().map(|it| approval(it, view, url.unwrap_or_default())),
-        evidence_record: action.evidence.to_string(),
+        evidence_record: Told(action.evidence),
         outcome: allowed.and_then(|it| it.outcome.as_ref()).map(outcome),
         incident: action.incident.as_ref().map(incident),
     })
@@ -119,7 +123,7 @@ fn tool(tool: &Tool) -> ToolOut<'_> {
     ToolOut {
         name: tool.name.as_ref().map(|name| name.as_str()),
         server: tool.server.as_ref().map(|server| server.as_str()),
-        input_digest: tool.input_digest.as_ref().map(|digest| format!("sha256:{digest}")),
+        input_digest: tool.input_digest.as_ref().map(|digest| digest.named()),
         input_bytes: tool.input_bytes,
     }
 }
@@ -142,12 +146,12 @@ fn incident(incident: &Incident) -> IncidentOut {
     }
 }
 
-pub(super) fn decider(by: DecidedBy) -> String {
+pub(super) fn decider(by: DecidedBy) -> Cow<'static, str> {
     match by {
-        DecidedBy::Expiry => "expiry".to_owned(),
-        DecidedBy::Freeze => "freeze".to_owned(),
-        DecidedBy::Person(id) => id.to_string(),
-        DecidedBy::Policy => "policy".to_owned(),
+        DecidedBy::Expiry => "expiry".into(),
+        DecidedBy::Freeze => "freeze".into(),
+        DecidedBy::Person(id) => id.to_string().into(),
+        DecidedBy::Policy => "policy".into(),
     }
 }
 
@@ -234,16 +238,16 @@ pub(super) fn consent(consent: &Consent) -> ConsentOut<'_> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DecisionAnswer<'a> {
-    id: String,
+    id: Told<ActionId>,
     decision: &'static str,
     status: &'static str,
     #[serde(rename = "type")]
     kind: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<&'a str>,
-    agent_id: String,
-    principal_id: String,
-    created_at: String,
+    agent_id: Told<AgentId>,
+    principal_id: Told<PrincipalId>,
+    created_at: Told<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     payment: Option<PaymentOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -255,15 +259,15 @@ struct DecisionAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<SessionOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    decided_at: Option<String>,
+    decided_at: Option<Told<Timestamp>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    decided_by: Option<String>,
+    decided_by: Option<Cow<'static, str>>,
     reasons: Vec<ReasonOut<'a>>,
     signals: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hold: Option<String>,
+    hold: Option<Told<HoldId>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    mandate_id: Option<String>,
+    mandate_id: Option<Told<MandateId>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mandate_version: Option<u32>,
     action_digest: String,
@@ -273,14 +277,14 @@ struct DecisionAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     receipt: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    receipt_expires_at: Option<String>,
+    receipt_expires_at: Option<Told<Timestamp>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    consumed_at: Option<String>,
+    consumed_at: Option<Told<Timestamp>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     consumed_amount: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<ApprovalOut<'a>>,
-    evidence_record: String,
+    evidence_record: Told<EvidenceId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<OutcomeOut>,
     #[serde(skip_serializing_if = "Option::is_none")]

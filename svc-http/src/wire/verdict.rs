@@ -10,9 +10,10 @@ use svc_core::state::gate::verify_key::VerifyKey;
 use svc_core::value::canonical::canonical;
 use svc_core::value::digest::Digest;
 use svc_core::value::domain::Domain;
-use svc_core::value::{Amount, Currency, Invalid};
+use svc_core::value::id::{ActionId, AgentId, ReceiptId};
+use svc_core::value::{Amount, Currency, Invalid, Timestamp};
 
-use super::{Fields, integer, parse, text};
+use super::{Fields, Told, integer, parse, text};
 use crate::headers::single;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -79,18 +80,15 @@ pub fn write(verdict: &Verdict) -> Result<Vec<u8>, Refusal> {
         valid: verdict.is_valid(),
         consumed: verdict.is_valid(),
         reason: verdict.fault.map(Fault::as_str),
-        receipt_id: action.map(|it| it.receipt().to_string()),
-        action_id: action.map(|it| it.id.to_string()),
-        agent_id: action.map(|it| it.agent.to_string()),
+        receipt_id: action.map(|it| Told(it.receipt())),
+        action_id: action.map(|it| Told(it.id)),
+        agent_id: action.map(|it| Told(it.agent)),
         kind: action.map(|it| it.kind.as_str()),
         amount: payment.map(|it| it.amount),
         currency: payment.map(|it| it.currency.as_str()),
         merchant: payment.map(|it| Merchant { name: it.name.as_str(), domain: it.domain.as_str() }),
-        expires_at: allowed.map(|it| it.receipt_expires_at.to_string()),
-        consumed_at: allowed
-            .and_then(|it| it.consumed.as_ref())
-            .filter(|_| tells_consumption)
-            .map(|it| it.at.to_string()),
+        expires_at: allowed.map(|it| Told(it.receipt_expires_at)),
+        consumed_at: allowed.and_then(|it| it.consumed.as_ref()).filter(|_| tells_consumption).map(|it| Told(it.at)),
     };
     serde_json::to_vec(&answer).map_err(|_| Refusal::internal())
 }
@@ -103,11 +101,11 @@ struct VerdictAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    receipt_id: Option<String>,
+    receipt_id: Option<Told<ReceiptId>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    action_id: Option<String>,
+    action_id: Option<Told<ActionId>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    agent_id: Option<String>,
+    agent_id: Option<Told<AgentId>>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,9 +115,9 @@ struct VerdictAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     merchant: Option<Merchant<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at: Option<String>,
+    expires_at: Option<Told<Timestamp>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    consumed_at: Option<String>,
+    consumed_at: Option<Told<Timestamp>>,
 }
 
 #[derive(Serialize)]

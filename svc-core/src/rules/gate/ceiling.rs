@@ -81,7 +81,7 @@ pub(super) fn ask(
     };
     let count = i64::try_from(asking.members.len()).unwrap_or(i64::MAX);
     let data = Object::new().bool("all", asking.all).int("count", count).text("kind", approval.kind().as_str());
-    let data = data.text("selectionDigest", &format!("sha256:{digest}")).finish();
+    let data = data.text("selectionDigest", &digest.named()).finish();
     let fact = Fact { kind: "approval.asked", actor: by.actor(), subject: Subject::Approval(approval.id), data };
     scope.append_with(workspace.id, fact, &[("reason", asking.reason.as_str())]);
     scope.put(TokenUse { asked: Some(approval.id), ..used });

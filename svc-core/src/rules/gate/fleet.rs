@@ -198,7 +198,7 @@ impl Stop<'_> {
         if let Some(hold) = hold {
             data = data.text("hold", &hold.to_string());
         }
-        let data = data.text("selectionDigest", &format!("sha256:{}", self.digest)).finish();
+        let data = data.text("selectionDigest", &self.digest.named()).finish();
         let subject = Subject::Workspace(self.workspace.id);
         let fact = Fact { kind: "fleet.frozen", actor: self.actor.clone(), subject, data };
         let evidence = scope.append_with(self.workspace.id, fact, &[("reason", self.reason.as_str())]);

@@ -105,7 +105,7 @@ impl<'a> Claims<'a> {
             action: action.id,
             workspace: action.workspace,
             kind: action.kind.as_str().into(),
-            digest: format!("sha256:{}", action.digest).into(),
+            digest: action.digest.named().into(),
             issued_at_s: allowed.at.as_seconds(),
             expires_at_s: allowed.receipt_expires_at.as_seconds(),
             payment: action.payment.as_ref().map(|payment| PaymentClaims {

@@ -1,6 +1,8 @@
 //! What an agent asks, as normalised: texts are values, and everything that has to be hashed is hashed already, off the
 //! lane that decides.
 
+use std::fmt::Write as _;
+
 use sha2::{Digest as _, Sha256};
 
 use super::action::{DataShare, Payment, Tool};
@@ -37,7 +39,7 @@ pub struct Request {
     pub session: Option<SessionId>,
     /// The idempotency key.
     pub key: Option<IdempotencyKey>,
-    /// The digest of the request as sent, without the key.
+    /// The digest of the request as sent, without the key; looked at only where there is a key.
     pub body: Digest,
 }
 
@@ -158,23 +160,28 @@ impl Request {
     }
 
     fn digest_in(&self, salted: Option<(AgentId, &str)>) -> Digest {
-        let mut object = Object::new().text("type", self.kind.as_str()).text("summary", self.summary.as_str());
-        if let Some((agent, salt)) = salted {
-            object = object.text("agentId", &agent.to_string()).text("salt", salt);
-        }
-        if let Some(payment) = &self.payment {
-            object = object.raw("payment", &payment.canonical());
+        let mut object = Object::new();
+        if let Some((agent, _)) = salted {
+            object = object.plain("agentId", agent);
         }
         if let Some((_, canonical)) = &self.data {
             object = object.raw("data", canonical);
         }
-        if let Some(tool) = &self.tool {
-            object = object.text("toolDigest", &format!("sha256:{}", tool.digest));
-        }
         if let Some(details) = &self.details {
-            object = object.text("detailsDigest", &format!("sha256:{}", Digest::of(details.canonical.as_bytes())));
+            let digest = Digest::of(details.canonical.as_bytes());
+            object = object.plain("detailsDigest", format_args!("sha256:{digest}"));
         }
-        Digest::of(object.finish())
+        if let Some(payment) = &self.payment {
+            object = object.raw("payment", &payment.canonical());
+        }
+        if let Some((_, salt)) = salted {
+            object = object.text("salt", salt);
+        }
+        object = object.text("summary", self.summary.as_str());
+        if let Some(tool) = &self.tool {
+            object = object.plain("toolDigest", format_args!("sha256:{}", tool.digest));
+        }
+        Digest::of(object.text("type", self.kind.as_str()).finish())
     }
 
     /// The members of the action's ledger record that hold what a person may later want erased: each as a salted
@@ -215,7 +222,10 @@ pub fn commitment_salt(salt: &[u8; 16], member: &str) -> [u8; 16] {
 #[must_use]
 pub fn commitment(salt: &[u8; 16], member: &str, text: &str) -> String {
     let hash = Sha256::new().chain_update(commitment_salt(salt, member)).chain_update(text).finalize();
-    format!("{{\"commit\":\"{}\"}}", hex::encode(hash))
+    let mut out = String::with_capacity(77);
+    // Writing into a string cannot fail.
+    let _ = write!(out, "{{\"commit\":\"{}\"}}", Digest::from_bytes(hash.into()));
+    out
 }
 
 impl Payment {
@@ -240,7 +250,7 @@ fn tool_object(tool: &Tool) -> Object<'static> {
         object = object.text("server", server.as_str());
     }
     if let Some(digest) = &tool.input_digest {
-        object = object.text("inputDigest", &format!("sha256:{digest}"));
+        object = object.plain("inputDigest", format_args!("sha256:{digest}"));
     }
     if let Some(bytes) = tool.input_bytes {
         object = object.int("inputBytes", bytes);

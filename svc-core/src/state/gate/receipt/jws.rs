@@ -49,14 +49,28 @@ pub fn sign_compact(media_type: &str, payload: impl AsRef<[u8]>, signer: &dyn Si
     header.push_str(r#","kid":"#);
     push_text(&mut header, signer.kid());
     header.push('}');
-    let mut text = String::with_capacity(FRAME_BYTES + payload.len() * 4 / 3);
-    URL_SAFE_NO_PAD.encode_string(header, &mut text);
-    text.push('.');
-    URL_SAFE_NO_PAD.encode_string(payload, &mut text);
-    let signature = signer.sign(text.as_bytes());
-    text.push('.');
-    URL_SAFE_NO_PAD.encode_string(signature, &mut text);
-    text
+    let mut text = Vec::with_capacity(FRAME_BYTES.saturating_add(base64_len(payload)));
+    push_base64(&mut text, header.as_bytes());
+    text.push(b'.');
+    push_base64(&mut text, payload);
+    let signature = signer.sign(&text);
+    text.push(b'.');
+    push_base64(&mut text, &signature);
+    // Base64url and dots are ASCII.
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// Characters of `bytes` as base64url without padding.
+fn base64_len(bytes: &[u8]) -> usize {
+    base64::encoded_len(bytes.len(), false).unwrap_or_default()
+}
+
+/// Encodes in one go: several times as fast as writing to a `String`, which goes through a buffer of its own.
+fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    let from = out.len();
+    out.resize(from.saturating_add(base64_len(bytes)), b'A');
+    // The room is what the encoder itself asks for, so it is enough.
+    let _ = URL_SAFE_NO_PAD.encode_slice(bytes, out.get_mut(from..).unwrap_or_default());
 }
 
 /// A text that has a receipt's form. Nothing is known yet of who made it: ask [`super::PublicKeys::verify`].
@@ -239,16 +253,22 @@ fn payload(claims: &Claims<'_>) -> String {
 /// Writes a JSON string, escaping what RFC 8259 asks for and nothing else.
 fn push_text(out: &mut String, text: &str) {
     out.push('"');
-    for char in text.chars() {
-        match char {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\0'..='\x1f' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(char));
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        let (plain, tail) = rest.split_at(at);
+        out.push_str(plain);
+        let mut tail = tail.chars();
+        match tail.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some(control) => {
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
             }
-            _ => out.push(char),
+            None => {}
         }
+        rest = tail.as_str();
     }
+    out.push_str(rest);
     out.push('"');
 }
 
