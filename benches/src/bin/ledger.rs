@@ -11,7 +11,7 @@ use svc_benches::Fault;
 use svc_benches::lane::Lane;
 use svc_benches::measure::{Cost, Series, timed};
 use svc_benches::report::{Report, micros};
-use svc_core::state::evidence::{Chain, Entry, TILE_WIDTH, Tile, TileId, filled};
+use svc_core::state::evidence::{Chain, Entry, Tile, TileId, filled};
 use svc_core::store::{Clock as _, MemoryStore, Range, Record, Row as _, Store as _};
 use svc_core::testing::people::write;
 use svc_core::value::id::{EvidenceId, ulid_bits};
@@ -107,11 +107,11 @@ impl Side {
         Ok(side)
     }
 
-    /// Decides so many actions and times giving their records places.
+    /// Times deciding so many actions, which gives their records places.
     fn append(&mut self) -> Result<Cost, Fault> {
         let commands = self.lane.commands(APPENDED);
-        self.lane.decide(commands)?;
-        let (done, cost) = timed(APPENDED as u64, || self.lane.world.engine().tick());
+        let lane = &mut self.lane;
+        let (done, cost) = timed(APPENDED as u64, || lane.decide(commands));
         done?;
         Ok(cost)
     }
@@ -179,18 +179,20 @@ fn fill(store: &mut MemoryStore, lane: &Lane<MemoryStore>, records: u64) -> Resu
             data: format!(r#"{{"amount":{number},"decision":"allow","status":"allowed"}}"#).into(),
             place: None,
         };
-        let index = chain.size / TILE_WIDTH;
-        let (placed, leaves) = chain.place(entry);
+        let id = chain.last_tile();
+        let (placed, newest) = chain.place(entry);
         rows.push(Entry::wrap(Arc::new(placed)));
-        if let Some(leaves) = leaves {
-            let id = TileId { workspace, level: 0, index };
-            for tile in filled::<Fault>(id, leaves, |id| match tiles.get(&id) {
-                Some(tile) => Ok(Some(tile.clone())),
+        if let Some(newest) = newest {
+            let mut find = |id: TileId| match tiles.get(&id) {
+                Some(tile) => Ok::<_, Fault>(Some(tile.clone())),
                 None => {
                     let found = store.load(&[Tile::key(id)])?.remove(0).record;
                     Ok(found.as_ref().and_then(Tile::peel).map(|it| Tile::clone(it)))
                 }
-            })? {
+            };
+            let mut leaves = find(id)?.map(|it| it.hashes).unwrap_or_default();
+            leaves.extend(newest);
+            for tile in filled(id, leaves, find)? {
                 tiles.insert(tile.id, tile);
             }
         }

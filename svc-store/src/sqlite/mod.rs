@@ -48,7 +48,7 @@ const STATEMENTS_KEPT: usize = 256;
 /// look through the whole page cache once, so a larger cache makes small commits dearer; what 4 MiB do not hold is in the
 /// system's own cache, and reading it from there costs no more than that look.
 const SETTINGS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0; \
-     PRAGMA cache_size=-4000; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=67108864;";
+     PRAGMA cache_size=-4000; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=104857600;";
 
 /// A database in a directory. Clones share it; it closes with the last of them.
 #[derive(Clone, Debug)]
