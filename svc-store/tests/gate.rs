@@ -23,6 +23,7 @@ use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::{CreateKey, NewKey};
+use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::evidence::{Chain, Tile, TileId};
 use svc_core::state::gate::{OutcomeStatus, Request, Status, Verb};
 use svc_core::state::people::{KeyScope, Settings as WorkspaceSettings};
@@ -145,13 +146,9 @@ fn an_embedder_asks_acts_and_settles() {
     };
     let workspace = gate.execute(made).unwrap();
     let registered = gate
-        .execute(svc_core::rules::people::register_agent::RegisterAgent {
+        .execute(RegisterAgent {
             mandates: vec![svc_core::rules::people::mandates::Content::Whole(Box::new(terms(OFFICE)))],
-            ..svc_core::rules::people::register_agent::RegisterAgent::new(
-                workspace.id,
-                Label::parse("Shopper").unwrap(),
-                NewKey::of("ask_secret"),
-            )
+            ..RegisterAgent::new(workspace.id, Label::parse("Shopper").unwrap(), NewKey::of("ask_secret"))
         })
         .unwrap();
     assert!(is_refused(&gate.agent(AgentKey::parse("ask_other").unwrap()), Kind::InvalidApiKey));
@@ -370,6 +367,51 @@ fn a_store_that_is_away_refuses_and_comes_back() {
     assert!(ask().is_ok());
 }
 
+/// Another program that writes to the same file, as `svc key create` does beside a server, gets its turn while the server is
+/// busy, though both write the head of the ledger; and every record has its place.
+#[test]
+fn another_program_gets_its_turn_beside_a_busy_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Gate::open(dir.path(), "https://gate.example.com").unwrap();
+    let server = open();
+    let (name, owner) = (Label::parse("Home").unwrap(), Email::parse("owner@example.com").unwrap());
+    let made = CreateWorkspace { name, owner, settings: WorkspaceSettings::default() };
+    let workspace = server.execute(made).unwrap().id;
+    let agent = RegisterAgent::new(workspace, Label::parse("Busy").unwrap(), NewKey::of("ask_busy"));
+    let agent_id = server.execute(agent).unwrap().agent.id;
+    let agent = server.agent(AgentKey::parse("ask_busy").unwrap()).unwrap();
+    let (asked, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| {
+                while done.load(Ordering::SeqCst) == 0 {
+                    agent.authorize(request("note.write")).unwrap();
+                    asked.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        while asked.load(Ordering::SeqCst) < 64 {
+            thread::yield_now();
+        }
+        let other = open();
+        for number in 0..20 {
+            let key = NewKey::of(&format!("ask_another_{number}"));
+            let made = CreateKey::new(workspace, By::Program, KeyScope::Agent(agent_id), key);
+            // Panicking in the scope would wait for threads that are never told to end.
+            let outcome = other.execute(made);
+            if number == 19 || outcome.is_err() {
+                done.store(1, Ordering::SeqCst);
+            }
+            assert!(outcome.is_ok(), "{number}: {outcome:?}");
+        }
+    });
+    assert!(server.scan(&Range::all(Index::Unplaced, shard(workspace), 1)).unwrap().is_empty());
+    let size = server.read(|scope| Ok(scope.get::<Chain>(workspace)?.map(|it| it.size))).unwrap().unwrap();
+    let newest = Range { newest_first: true, ..Range::all(Index::LedgerOf, workspace.bits(), 1) };
+    assert_eq!(server.scan(&newest).unwrap()[0].order + 1, u128::from(size));
+    assert!(size >= 20 + 64, "{size}");
+}
+
 /// What is due is done by a pass, through the lane: ledger records get places, a reservation lapses.
 #[test]
 fn a_pass_does_what_is_due() {
@@ -457,7 +499,6 @@ fn a_key_works_as_soon_as_it_is_made() {
     assert!(is_refused(&AgentKey::parse("sk_second"), Kind::InvalidApiKey));
 }
 
-/// The handle goes anywhere.
 /// An embedder may block on the gate within a task of tokio as often as it likes, though such a task may poll only so often.
 #[test]
 fn a_task_may_block_on_the_gate_without_end() {
@@ -472,6 +513,7 @@ fn a_task_may_block_on_the_gate_without_end() {
     assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(300));
 }
 
+/// The handle goes anywhere.
 #[test]
 fn a_gate_is_send_and_sync() {
     fn anywhere<T: Clone + Send + Sync + 'static>() {}
