@@ -254,7 +254,7 @@ fn write_int(out: &mut String, value: i64) {
 }
 
 /// A string with the shortest escapes (RFC 8785, 3.2.2.2); text that needs none is copied in runs.
-fn write_text(out: &mut String, text: &str) {
+pub(crate) fn write_text(out: &mut String, text: &str) {
     out.push('"');
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {

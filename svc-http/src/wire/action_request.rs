@@ -58,11 +58,7 @@ pub fn of_json(json: &Json, in_header: Option<&HeaderValue>) -> Result<Request, 
         requirements(&mut fields, kind, tool.as_ref());
     }
     let made = kind.zip(summary).map(|(kind, summary)| {
-        // Only beside a key is the body compared with another.
-        let body = match &key {
-            Some(_) => Digest::of(canonical_without(json, "idempotencyKey")),
-            None => Digest::of([]),
-        };
+        let body = Digest::of(canonical_without(json, "idempotencyKey"));
         let account = Account::Agent;
         Request { kind, summary, payment, data, tool, details, provenance, account, session, key, body }
     });

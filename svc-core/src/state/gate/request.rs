@@ -39,7 +39,7 @@ pub struct Request {
     pub session: Option<SessionId>,
     /// The idempotency key.
     pub key: Option<IdempotencyKey>,
-    /// The digest of the request as sent, without the key; looked at only where there is a key.
+    /// The digest of the request as sent, without the key.
     pub body: Digest,
 }
 

@@ -17,6 +17,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use super::{Claims, EARLY_S, PaymentClaims, RECEIPT_BYTES_MAX, Signer};
 use crate::state::people::Purpose;
 use crate::value::Timestamp;
+use crate::value::canonical::write_text;
 use crate::value::id::{ActionId, AgentId, ReceiptId, WorkspaceId};
 
 /// The only algorithm there is (RFC 8037).
@@ -45,9 +46,9 @@ pub fn sign_compact(media_type: &str, payload: impl AsRef<[u8]>, signer: &dyn Si
     let payload = payload.as_ref();
     let mut header = String::with_capacity(FRAME_BYTES);
     header.push_str(r#"{"alg":"EdDSA","typ":"#);
-    push_text(&mut header, media_type);
+    write_text(&mut header, media_type);
     header.push_str(r#","kid":"#);
-    push_text(&mut header, signer.kid());
+    write_text(&mut header, signer.kid());
     header.push('}');
     let mut text = Vec::with_capacity(FRAME_BYTES.saturating_add(base64_len(payload)));
     push_base64(&mut text, header.as_bytes());
@@ -225,51 +226,29 @@ impl Wire {
 fn payload(claims: &Claims<'_>) -> String {
     let mut out = String::with_capacity(PAYLOAD_BYTES);
     out.push_str(r#"{"iss":"#);
-    push_text(&mut out, &claims.issuer);
+    write_text(&mut out, &claims.issuer);
     // Ids have no character that JSON would escape, and writing to a `String` cannot fail.
     let _ = write!(
         out,
         r#","sub":"{}","jti":"{}","act":"{}","wid":"{}","type":"#,
         claims.agent, claims.receipt, claims.action, claims.workspace
     );
-    push_text(&mut out, &claims.kind);
+    write_text(&mut out, &claims.kind);
     out.push_str(r#","dig":"#);
-    push_text(&mut out, &claims.digest);
+    write_text(&mut out, &claims.digest);
     let _ =
         write!(out, r#","iat":{},"nbf":{},"exp":{}"#, claims.issued_at_s, claims.not_before_s(), claims.expires_at_s);
     if let Some(payment) = &claims.payment {
         let _ = write!(out, r#","amount":{},"currency":"#, payment.amount);
-        push_text(&mut out, &payment.currency);
+        write_text(&mut out, &payment.currency);
         out.push_str(r#","merchant":{"name":"#);
-        push_text(&mut out, &payment.merchant_name);
+        write_text(&mut out, &payment.merchant_name);
         out.push_str(r#","domain":"#);
-        push_text(&mut out, &payment.domain);
+        write_text(&mut out, &payment.domain);
         out.push('}');
     }
     out.push('}');
     out
-}
-
-/// Writes a JSON string, escaping what RFC 8259 asks for and nothing else.
-fn push_text(out: &mut String, text: &str) {
-    out.push('"');
-    let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
-        let (plain, tail) = rest.split_at(at);
-        out.push_str(plain);
-        let mut tail = tail.chars();
-        match tail.next() {
-            Some('"') => out.push_str("\\\""),
-            Some('\\') => out.push_str("\\\\"),
-            Some(control) => {
-                let _ = write!(out, "\\u{:04x}", u32::from(control));
-            }
-            None => {}
-        }
-        rest = tail.as_str();
-    }
-    out.push_str(rest);
-    out.push('"');
 }
 
 fn is_digest(text: &str) -> bool {
