@@ -69,6 +69,11 @@ impl Bare {
         let conn = Connection::open(path)?;
         conn.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-4000;")?;
         conn.execute_batch(include_str!("../../svc-store/src/sqlite/schema.expected.sql"))?;
+        // The gate appends what lies all over a table and moves it later. Here every row and every list is written in place.
+        conn.execute_batch(
+            "ALTER TABLE \"action\" ADD COLUMN actions_of_p; \
+             CREATE INDEX \"action_actions_of\" ON \"action\" (actions_of_p, key) WHERE actions_of_p IS NOT NULL;",
+        )?;
         conn.set_prepared_statement_cache_capacity(256);
         Ok(Self { conn })
     }

@@ -4,14 +4,21 @@
 //! Only rows that are read and not written are looked up, and of those only the ones this session has not seen itself. If
 //! anything does not fit, the transaction is rolled back and repeated with every check made first, to say what has moved.
 
+use std::sync::Arc;
+
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{CachedStatement, Connection};
 use svc_core::store::{Commit, CommitError, Committed, Encoded, Key, Loaded, Stamp, Table, Write};
-use svc_core::value::link::{Link, Order};
+use svc_core::value::link::{Index, Link, Order};
 
 use super::errors::{at_commit, before_commit, is_taken};
-use super::seen::Seen;
-use super::session::{Role, SqliteSession, load_row, look_around, number, read_stamp, run};
-use super::statements::{BEGIN_READ, BEGIN_WRITE, COMMIT, LAST_STAMP, NEXT_STAMP, ROLLBACK, Statements, Text, Wide};
+use super::fold::Folding;
+use super::redo::{APPEND, Moved, Said, body_of, id_of};
+use super::schema::{is_deferred, is_listed_apart};
+use super::session::{Role, SqliteSession, Writing, load_row, number, read_stamp, run};
+use super::statements::{
+    BEGIN_READ, BEGIN_WRITE, COMMIT, LAST_STAMP, NEXT_STAMP, ROLLBACK, Statements, Text, Wide, own_indexes,
+};
 use crate::error::StoreError;
 
 type Failed = CommitError<StoreError>;
@@ -28,15 +35,23 @@ struct Image<'a> {
 /// A commit, taken apart.
 struct Plan<'a> {
     commit: &'a Commit,
-    /// The checks of rows that are only read.
+    /// The checks that no write carries: of rows that are only read, and of those that wait in `redo` once they are written.
     reads: Vec<(Key, Stamp)>,
     /// The writes, each with its check.
     images: Vec<Image<'a>>,
 }
 
+/// What a try that came to an end has done beside the writes.
+struct Done {
+    stamp: Stamp,
+    /// What was appended to `redo`.
+    said: Vec<(i64, Said)>,
+    folding: Folding,
+}
+
 /// What one try came to.
 enum Tried {
-    Done(Stamp),
+    Done(Done),
     /// Something has moved; which, is not known yet.
     Stale,
     Moved(Vec<Loaded>),
@@ -45,55 +60,60 @@ enum Tried {
 pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Committed, Failed> {
     let plan = plan(commit).map_err(CommitError::Rejected)?;
     let (conn, role) = session.parts().map_err(CommitError::Unavailable)?;
-    let Role::Writer { seen, given, checkpoints } = role else {
+    let Role::Writer(writing) = role else {
         return Err(CommitError::Rejected(StoreError::Malformed("this session only reads")));
     };
     if plan.images.is_empty() {
-        return observe(conn, seen, given, commit);
+        return observe(conn, writing, commit);
     }
+    let checkpoints = Arc::clone(&writing.checkpoints);
     let turn = checkpoints.turn();
-    let mut tried = attempt(conn, seen, *given, &plan, false);
+    let mut tried = attempt(conn, writing, &plan, false);
     if matches!(tried, Ok(Tried::Stale)) {
-        tried = attempt(conn, seen, *given, &plan, true);
+        tried = attempt(conn, writing, &plan, true);
     }
     drop(turn);
     match tried {
-        Ok(Tried::Done(stamp)) => {
-            plan.images.iter().for_each(|image| seen.wrote(&image.write.key, image.now(stamp)));
+        Ok(Tried::Done(done)) => {
+            plan.images.iter().for_each(|image| writing.seen.wrote(&image.write.key, image.now(done.stamp)));
+            writing.redo.appended(done.said);
+            writing.folding = done.folding;
+            writing.folding.committed(&mut writing.redo);
             checkpoints.wrote(plan.images.len());
-            Ok(Committed::Applied(stamp))
+            Ok(Committed::Applied(done.stamp))
         }
         Ok(Tried::Moved(moved)) => {
-            moved.iter().for_each(|row| seen.note(row.key, row.stamp));
+            moved.iter().for_each(|row| writing.seen.note(row.key, row.stamp));
             Ok(Committed::Conflict(moved))
         }
         Ok(Tried::Stale) => Err(CommitError::Rejected(StoreError::Malformed("a row is there that no check names"))),
         Err(failed) => {
-            seen.forget();
+            writing.forget();
             Err(failed)
         }
     }
 }
 
 /// A commit without writes: its checks have to hold at one moment, and nothing is made durable.
-fn observe(conn: &Connection, seen: &mut Seen, given: &mut u64, commit: &Commit) -> Result<Committed, Failed> {
+fn observe(conn: &Connection, writing: &mut Writing, commit: &Commit) -> Result<Committed, Failed> {
     run(conn, BEGIN_READ).map_err(before_commit)?;
-    let looked = look_around(conn, seen)
+    let looked = writing
+        .look_around(conn)
         .map_err(before_commit)
-        .and_then(|()| moved(conn, seen, commit.checks.iter(), false))
+        .and_then(|()| moved(conn, writing, commit.checks.iter(), false))
         .and_then(|moved| Ok((moved, number(conn, LAST_STAMP).map_err(before_commit)?)));
     run(conn, if looked.is_ok() { COMMIT } else { ROLLBACK }).map_err(before_commit)?;
     let (moved, last) = looked?;
     if !moved.is_empty() {
         return Ok(Committed::Conflict(moved));
     }
-    *given = (*given).max(u64::try_from(last).unwrap_or(0)).saturating_add(1);
-    Ok(Committed::Applied(Stamp(*given)))
+    writing.given = writing.given.max(u64::try_from(last).unwrap_or(0)).saturating_add(1);
+    Ok(Committed::Applied(Stamp(writing.given)))
 }
 
-fn attempt(conn: &Connection, seen: &mut Seen, given: u64, plan: &Plan<'_>, check_all: bool) -> Result<Tried, Failed> {
+fn attempt(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, check_all: bool) -> Result<Tried, Failed> {
     run(conn, BEGIN_WRITE).map_err(before_commit)?;
-    let tried = inside(conn, seen, given, plan, check_all);
+    let tried = inside(conn, writing, plan, check_all);
     if let Ok(Tried::Done(_)) = tried {
         if let Err(cause) = run(conn, COMMIT) {
             // What is still open is undone; a transaction that SQLite has ended by itself leaves nothing to undo.
@@ -111,24 +131,24 @@ fn attempt(conn: &Connection, seen: &mut Seen, given: u64, plan: &Plan<'_>, chec
 }
 
 /// Between `BEGIN IMMEDIATE` and `COMMIT`.
-fn inside(conn: &Connection, seen: &mut Seen, given: u64, plan: &Plan<'_>, check_all: bool) -> Result<Tried, Failed> {
-    look_around(conn, seen).map_err(before_commit)?;
+fn inside(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, check_all: bool) -> Result<Tried, Failed> {
+    writing.look_around(conn).map_err(before_commit)?;
     let moved = if check_all {
-        moved(conn, seen, plan.commit.checks.iter(), true)?
+        moved(conn, writing, plan.commit.checks.iter(), true)?
     } else {
-        moved(conn, seen, plan.reads.iter(), false)?
+        moved(conn, writing, plan.reads.iter(), false)?
     };
     if !moved.is_empty() {
         return Ok(if check_all { Tried::Moved(moved) } else { Tried::Stale });
     }
-    let given = i64::try_from(given).unwrap_or(i64::MAX);
+    let given = i64::try_from(writing.given).unwrap_or(i64::MAX);
     let stamp: i64 = conn
         .prepare_cached(NEXT_STAMP)
         .and_then(|mut next| next.query_row([given], |row| row.get(0)))
         .map_err(before_commit)?;
     let stamp = Stamp(u64::try_from(stamp).unwrap_or(0));
     let mut writer = Writer { conn, stamp, open: None };
-    for image in &plan.images {
+    for image in plan.images.iter().filter(|image| !image.waits()) {
         match writer.write(image) {
             Ok(1) => {}
             Ok(_) => return Ok(Tried::Stale),
@@ -136,26 +156,87 @@ fn inside(conn: &Connection, seen: &mut Seen, given: u64, plan: &Plan<'_>, check
             Err(cause) => return Err(before_commit(cause)),
         }
     }
-    Ok(Tried::Done(stamp))
+    let said = append(conn, writing, plan, stamp)?;
+    let folding = writing.folding.advance(conn, &writing.redo, said.len()).map_err(before_commit)?;
+    Ok(Tried::Done(Done { stamp, said, folding }))
+}
+
+/// Appends to `redo` what waits there for its table: images of rows, then the entries of lists that are tables of their own.
+fn append(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, stamp: Stamp) -> Result<Vec<(i64, Said)>, Failed> {
+    let waiting: Vec<_> = plan.images.iter().filter(|image| image.waits()).collect();
+    let entries = entries(plan)?;
+    if waiting.is_empty() && entries.is_empty() {
+        return Ok(Vec::new());
+    }
+    writing.redo.catch_up(conn).map_err(CommitError::Unavailable)?;
+    let mut said = Vec::with_capacity(waiting.len().saturating_add(entries.len()));
+    let mut statement = conn.prepare_cached(APPEND).map_err(before_commit)?;
+    let mut put = |id: i64, of: &str, key: &[u8], format: u16, body: ToSqlOutput<'_>| {
+        statement.execute((id, of, key, format, body)).map_err(before_commit)
+    };
+    for image in waiting {
+        let id = id_of(stamp, said.len()).map_err(CommitError::Rejected)?;
+        let key = image.write.key;
+        let body = image.body.as_ref().map_or(ValueRef::Null, |body| ValueRef::Text(&body.body));
+        let format = image.body.as_ref().map_or(0, |body| body.format);
+        put(id, key.table().name(), key.encode().as_ref(), format, ToSqlOutput::Borrowed(body))?;
+        said.push((id, Said::Row(key)));
+    }
+    for (index, moved) in entries {
+        let id = id_of(stamp, said.len()).map_err(CommitError::Rejected)?;
+        put(id, index.name(), &[], 0, ToSqlOutput::Owned(Value::Blob(body_of(&moved))))?;
+        said.push((id, Said::Entries(moved)));
+    }
+    Ok(said)
+}
+
+/// The entries that come to lists which are tables of their own, and that leave them.
+fn entries(plan: &Plan<'_>) -> Result<Vec<(Index, Vec<Moved>)>, Failed> {
+    let mut all: Vec<(Index, Vec<Moved>)> = Vec::new();
+    for image in &plan.images {
+        let left = image.write.unlink.iter().map(|link| (link, false));
+        let came = image.write.link.iter().map(|link| (link, true));
+        for (link, came) in left.chain(came).filter(|(link, _)| is_listed_apart(link.index)) {
+            let Order::At(order) = link.order else {
+                return Err(CommitError::Rejected(StoreError::Malformed("this list is ordered by ids")));
+            };
+            let moved = Moved { index: link.index, prefix: link.prefix, order, came };
+            match all.iter_mut().find(|(index, _)| *index == link.index) {
+                Some((_, of_index)) => of_index.push(moved),
+                None => all.push((link.index, vec![moved])),
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The rows of `checks` that are not as they were seen.
 fn moved<'a>(
     conn: &Connection,
-    seen: &mut Seen,
+    writing: &mut Writing,
     checks: impl Iterator<Item = &'a (Key, Stamp)>,
     trust_nothing: bool,
 ) -> Result<Vec<Loaded>, Failed> {
+    let Writing { seen, redo, .. } = writing;
     let mut moved = Vec::new();
     for (key, expected) in checks {
         if !trust_nothing && seen.agrees(key, *expected) {
+            continue;
+        }
+        if is_deferred(key.table()) {
+            let found = load_row(conn, redo, *key).map_err(CommitError::Unavailable)?;
+            if found.stamp == *expected {
+                seen.note(*key, found.stamp);
+            } else {
+                moved.push(found);
+            }
             continue;
         }
         let found = stamp_of(conn, *key).map_err(before_commit)?;
         if found == *expected {
             seen.note(*key, found);
         } else {
-            moved.push(load_row(conn, *key).map_err(CommitError::Unavailable)?);
+            moved.push(load_row(conn, redo, *key).map_err(CommitError::Unavailable)?);
         }
     }
     Ok(moved)
@@ -180,7 +261,12 @@ fn plan(commit: &Commit) -> Result<Plan<'_>, StoreError> {
     let mut writes = commit.writes.iter().peekable();
     for (key, stamp) in &commit.checks {
         match writes.next_if(|write| write.key == *key) {
-            Some(write) => images.push(Image::new(write, *stamp)?),
+            Some(write) => {
+                if is_deferred(key.table()) {
+                    reads.push((*key, *stamp));
+                }
+                images.push(Image::new(write, *stamp)?);
+            }
             None => reads.push((*key, *stamp)),
         }
     }
@@ -194,6 +280,11 @@ impl<'a> Image<'a> {
     fn new(write: &'a Write, seen: Stamp) -> Result<Self, StoreError> {
         let body = write.record.as_ref().map(svc_core::store::Record::encode).transpose()?;
         Ok(Self { write, seen, body })
+    }
+
+    /// Whether it is appended to `redo`.
+    const fn waits(&self) -> bool {
+        is_deferred(self.write.key.table())
     }
 
     /// The row's stamp once the commit has got `stamp`.
@@ -234,7 +325,7 @@ impl<'c> Writer<'c> {
             return statement.raw_execute();
         };
         let stamp = self.stamp;
-        let indexes = table.indexes();
+        let indexes = own_indexes(table);
         let mut at;
         let (statement, all) = if image.seen == Stamp::ABSENT {
             let statement = self.statement(table, Verb::Insert)?;
@@ -242,9 +333,9 @@ impl<'c> Writer<'c> {
             at = 2;
             (statement, true)
         } else {
-            let changed = indexes.iter().enumerate().fold(0, |set, (bit, index)| {
+            let changed = indexes.clone().enumerate().fold(0, |set, (bit, index)| {
                 let links = image.write.unlink.iter().chain(&image.write.link);
-                if links.into_iter().any(|link| link.index == *index) { set | (1 << bit) } else { set }
+                if links.into_iter().any(|link| link.index == index) { set | (1 << bit) } else { set }
             });
             let statement = self.statement(table, Verb::Update(changed))?;
             statement.raw_bind_parameter(1, key.as_ref())?;
@@ -257,8 +348,8 @@ impl<'c> Writer<'c> {
         statement.raw_bind_parameter(at + 2, Text(&body.body))?;
         at += 3;
         for index in indexes {
-            let link = image.write.link.iter().find(|link| link.index == *index);
-            if all || link.is_some() || image.write.unlink.iter().any(|link| link.index == *index) {
+            let link = image.write.link.iter().find(|link| link.index == index);
+            if all || link.is_some() || image.write.unlink.iter().any(|link| link.index == index) {
                 statement.raw_bind_parameter(at, link.map(|link| Wide::of(link.prefix)))?;
                 at += 1;
                 if !index.is_by_key() {

@@ -20,6 +20,12 @@ pub(super) fn database(cause: rusqlite::Error) -> StoreError {
     }
 }
 
+impl From<rusqlite::Error> for StoreError {
+    fn from(cause: rusqlite::Error) -> Self {
+        database(cause)
+    }
+}
+
 /// An error before `COMMIT`: nothing was written. Whether the commit itself is at fault decides if it is worth halving.
 pub(super) fn before_commit(cause: rusqlite::Error) -> CommitError<StoreError> {
     let own_fault = match cause.sqlite_error_code() {

@@ -2,12 +2,17 @@
 //!
 //! Write-ahead log, `synchronous=FULL`: an answer that was given survives a power cut. Readers see one snapshot each and are
 //! never in the writer's way.
+//!
+//! Most rows lie in the table of their kind. Those that decisions write all over their tables wait in `redo` first, so the
+//! newest image of an activity, a payee or an idempotency key is the one with the highest id there, if there is one.
 
 mod backup;
 mod checkpoint;
 mod commit;
 mod errors;
+mod fold;
 mod pool;
+mod redo;
 mod scan;
 mod schema;
 mod seen;
@@ -16,6 +21,8 @@ mod statements;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod waiting;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -28,7 +35,9 @@ use rusqlite::{Connection, OpenFlags};
 
 use self::checkpoint::{Checkpointer, Checkpoints, Limits};
 use self::errors::database;
+use self::fold::Folding;
 use self::pool::Pool;
+use self::redo::Redo;
 use self::schema::Marks;
 use crate::backend::Backend;
 use crate::error::StoreError;
@@ -61,6 +70,7 @@ struct Shared {
     path: PathBuf,
     pool: Arc<Pool>,
     checkpoints: Arc<Checkpoints>,
+    folding: Folding,
     /// Ends before the pool: a field is dropped in the order of declaration, and a thread holds no reader.
     _checkpointer: Checkpointer,
 }
@@ -78,7 +88,7 @@ impl SqliteStore {
         if !exists(&path)? {
             claim(directory)?;
         }
-        Self::start(path, Limits::default())
+        Self::start(path, Limits::default(), Folding::default())
     }
 
     /// Opens the database that is in `directory`, and makes none.
@@ -91,7 +101,7 @@ impl SqliteStore {
         if !exists(&path)? {
             return Err(StoreError::NoData { path: directory.to_owned() });
         }
-        Self::start(path, Limits::default())
+        Self::start(path, Limits::default(), Folding::default())
     }
 
     /// The database file.
@@ -100,7 +110,7 @@ impl SqliteStore {
         &self.shared.path
     }
 
-    fn start(path: PathBuf, limits: Limits) -> Result<Self, StoreError> {
+    fn start(path: PathBuf, limits: Limits, folding: Folding) -> Result<Self, StoreError> {
         look(&path)?;
         own_file(&path)?;
         let mut conn = connect(&path)?;
@@ -108,7 +118,7 @@ impl SqliteStore {
         let checkpoints = Arc::new(Checkpoints::new(limits));
         let checkpointer = Checkpointer::start(&path, Arc::clone(&checkpoints))?;
         let pool = Arc::new(Pool::new(&path));
-        Ok(Self { shared: Arc::new(Shared { path, pool, checkpoints, _checkpointer: checkpointer }) })
+        Ok(Self { shared: Arc::new(Shared { path, pool, checkpoints, folding, _checkpointer: checkpointer }) })
     }
 }
 
@@ -120,7 +130,9 @@ impl Backend for SqliteStore {
     }
 
     fn writer(&self) -> Result<SqliteSession, StoreError> {
-        Ok(SqliteSession::writer(connect(&self.shared.path)?, Arc::clone(&self.shared.checkpoints)))
+        let shared = &*self.shared;
+        let redo = Redo::new(shared.pool.positions());
+        Ok(SqliteSession::writer(connect(&shared.path)?, Arc::clone(&shared.checkpoints), redo, shared.folding))
     }
 
     fn reader(&self) -> Result<SqliteSession, StoreError> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::{Connection, OpenFlags};
 
 use super::errors::database;
+use super::redo::Shared;
 use super::session::SqliteSession;
 use crate::error::StoreError;
 
@@ -17,12 +18,18 @@ const CACHE: &str = "PRAGMA cache_size=-2048; PRAGMA query_only=ON;";
 #[derive(Debug)]
 pub(super) struct Pool {
     path: PathBuf,
+    positions: Arc<Shared>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Pool {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), idle: Mutex::default() }
+        Self { path: path.to_owned(), positions: Arc::default(), idle: Mutex::default() }
+    }
+
+    /// Where the rows are that wait, for all sessions.
+    pub(super) const fn positions(&self) -> &Arc<Shared> {
+        &self.positions
     }
 
     /// A reader at a snapshot that its first read fixes.

@@ -4,14 +4,20 @@ use rusqlite::Connection;
 use svc_core::store::{Found, Key, Loaded, Range, Table};
 
 use super::errors::database;
-use super::session::read_row;
+use super::redo::Redo;
+use super::schema::is_listed_apart;
+use super::session::{load_row, read_row};
 use super::statements::{Ordered, Tied, Wide, listing};
 use crate::error::StoreError;
 
-pub(super) fn list(conn: &Connection, range: &Range) -> Result<Vec<Found>, StoreError> {
+pub(super) fn list(conn: &Connection, redo: &mut Redo, range: &Range) -> Result<Vec<Found>, StoreError> {
     let mut found = Vec::new();
     for table in Table::ALL.iter().filter(|table| table.indexes().contains(&range.index)) {
-        of_table(conn, *table, range, &mut found)?;
+        if is_listed_apart(range.index) {
+            apart(conn, redo, *table, range, &mut found)?;
+        } else {
+            of_table(conn, *table, range, &mut found)?;
+        }
     }
     found.sort_by(|a, b| {
         let order = (a.order, a.row.key).cmp(&(b.order, b.row.key));
@@ -19,6 +25,29 @@ pub(super) fn list(conn: &Connection, range: &Range) -> Result<Vec<Found>, Store
     });
     found.truncate(range.limit);
     Ok(found)
+}
+
+/// A list that is a table of its own, and what of it waits.
+fn apart(
+    conn: &Connection,
+    redo: &mut Redo,
+    table: Table,
+    range: &Range,
+    found: &mut Vec<Found>,
+) -> Result<(), StoreError> {
+    let waiting = redo.listed(conn, range)?;
+    // Entries that have left are still in the table: the list is read further by as many.
+    let limit = range.limit.saturating_add(waiting.left.len());
+    of_table(conn, table, &Range { limit, ..range.clone() }, found)?;
+    found.retain(|it| !waiting.left.contains(&it.order) && !waiting.came.contains(&it.order));
+    for order in waiting.came {
+        let key = Key::decode(table, &order.to_be_bytes()).ok_or(MALFORMED)?;
+        let row = load_row(conn, redo, key)?;
+        if row.record.is_some() {
+            found.push(Found { order, row });
+        }
+    }
+    Ok(())
 }
 
 fn of_table(conn: &Connection, table: Table, range: &Range, found: &mut Vec<Found>) -> Result<(), StoreError> {
@@ -36,7 +65,7 @@ fn of_table(conn: &Connection, table: Table, range: &Range, found: &mut Vec<Foun
     statement.raw_bind_parameter(4, i64::try_from(range.limit).unwrap_or(i64::MAX)).map_err(database)?;
     if let Some((order, key)) = &range.after {
         statement.raw_bind_parameter(5, Ordered::of(range.index, *order)).map_err(database)?;
-        if tied == Tied::ByKey {
+        if tied == Tied::ByKey && !is_listed_apart(range.index) {
             statement.raw_bind_parameter(6, key.encode().as_ref()).map_err(database)?;
         }
     }

@@ -1,5 +1,6 @@
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta (name, value) VALUES ('stamp', 0);
+CREATE TABLE redo (id INTEGER PRIMARY KEY, "of" TEXT NOT NULL, key BLOB NOT NULL, format INTEGER NOT NULL, body);
 CREATE TABLE "workspace" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, workspaces_p, workspaces_o);
 CREATE INDEX "workspace_workspaces" ON "workspace" (workspaces_p, workspaces_o) WHERE workspaces_p IS NOT NULL;
 CREATE TABLE "roster" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
@@ -75,8 +76,8 @@ CREATE INDEX "template_templates_of" ON "template" (templates_of_p, templates_of
 CREATE TABLE "activity" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "block" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "payee" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE TABLE "action" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, actions_of_p, actions_in_p, wake_p, wake_o);
-CREATE INDEX "action_actions_of" ON "action" (actions_of_p, key) WHERE actions_of_p IS NOT NULL;
+CREATE TABLE "action" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, actions_in_p, wake_p, wake_o);
+CREATE TABLE "actions_of" (prefix, key BLOB, PRIMARY KEY (prefix, key)) WITHOUT ROWID;
 CREATE INDEX "action_actions_in" ON "action" (actions_in_p, key) WHERE actions_in_p IS NOT NULL;
 CREATE INDEX "action_wake" ON "action" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "payload" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);

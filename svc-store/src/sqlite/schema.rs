@@ -1,5 +1,7 @@
 //! Tables as they follow from the list of durable rows, and the steps from one schema to the next.
 //!
+//! What nearly every decision writes somewhere in the middle of its table waits in `redo` first; see [`super::redo`].
+//!
 //! A wide row lies in a rowid table, so that it is appended and only its narrow indexes are searched; a narrow one is its own
 //! index. A link is two columns of its row, `<index>_p` and `<index>_o`, and a partial index over them; where rows are ordered
 //! by their own ids, the key is the second.
@@ -8,9 +10,10 @@ use std::fmt::Write as _;
 
 use rusqlite::Connection;
 use svc_core::store::Table;
+use svc_core::value::link::Index;
 
 use super::errors::database;
-use super::statements::{link_columns, order_column};
+use super::statements::{link_columns, order_column, own_indexes};
 use crate::error::StoreError;
 
 /// Marks the file as this service's: `svc1` in ASCII.
@@ -70,11 +73,24 @@ pub(super) const fn is_narrow(table: Table) -> bool {
     matches!(table, Table::Replay)
 }
 
-/// The first schema: one table a record, and the counter of commits.
+/// Whether a table's rows wait in `redo` before they are moved to it: those that decisions write all over the table. Their
+/// tables have no indexes.
+pub(super) const fn is_deferred(table: Table) -> bool {
+    matches!(table, Table::Activity | Table::Payee | Table::Replay)
+}
+
+/// Whether an index is a table of its own, whose entries wait in `redo` before they are moved to it: a list of many lists'
+/// ends. Such an index is of one table, by key.
+pub(super) const fn is_listed_apart(index: Index) -> bool {
+    matches!(index, Index::ActionsOf)
+}
+
+/// The first schema: one table a record, the counter of commits, and what waits for its table.
 fn first() -> String {
     let mut sql = String::from(
         "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;\n\
-         INSERT INTO meta (name, value) VALUES ('stamp', 0);\n",
+         INSERT INTO meta (name, value) VALUES ('stamp', 0);\n\
+         CREATE TABLE redo (id INTEGER PRIMARY KEY, \"of\" TEXT NOT NULL, key BLOB NOT NULL, format INTEGER NOT NULL, body);\n",
     );
     for table in Table::ALL {
         create(&mut sql, *table);
@@ -90,12 +106,16 @@ fn create(sql: &mut String, table: Table) {
         sql,
         "CREATE TABLE \"{name}\" (key BLOB NOT NULL {key}, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL"
     );
-    for column in table.indexes().iter().flat_map(|index| link_columns(*index)) {
+    for column in own_indexes(table).flat_map(link_columns) {
         let _ = write!(sql, ", {column}");
     }
     let _ = writeln!(sql, "){};", if is_narrow(table) { " WITHOUT ROWID" } else { "" });
-    for index in table.indexes() {
-        let (order, index) = (order_column(*index), index.name());
+    for index in table.indexes().iter().copied().filter(|index| is_listed_apart(*index)) {
+        let index = index.name();
+        let _ = writeln!(sql, "CREATE TABLE \"{index}\" (prefix, key BLOB, PRIMARY KEY (prefix, key)) WITHOUT ROWID;");
+    }
+    for index in own_indexes(table) {
+        let (order, index) = (order_column(index), index.name());
         let _ = writeln!(
             sql,
             "CREATE INDEX \"{name}_{index}\" ON \"{name}\" ({index}_p, {order}) WHERE {index}_p IS NOT NULL;"
@@ -116,6 +136,18 @@ mod tests {
             found == expected,
             "the tables changed: add a step and raise SCHEMA, or, before a first release, update schema.expected.sql:\n{found}"
         );
+    }
+
+    /// A row that waits is found by its key alone, and a list of its own lists one table by its keys.
+    #[test]
+    fn what_waits_has_no_other_index() {
+        for table in Table::ALL.iter().filter(|table| is_deferred(**table)) {
+            assert!(table.indexes().is_empty() && !table.is_immutable(), "{table:?}");
+        }
+        for index in Index::ALL.iter().filter(|index| is_listed_apart(**index)) {
+            let tables = Table::ALL.iter().filter(|table| table.indexes().contains(index)).count();
+            assert!(index.is_by_key() && tables == 1, "{index:?}");
+        }
     }
 
     /// Every schema up to the present one has its step.

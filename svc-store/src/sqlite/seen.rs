@@ -18,12 +18,15 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What the database says of other connections' commits, asked inside the transaction at hand.
-    pub(super) fn at_version(&mut self, version: i64) {
-        if self.version != Some(version) {
+    /// What the database says of other connections' commits, asked inside the transaction at hand. Gives whether there may have
+    /// been some since the last time.
+    pub(super) fn at_version(&mut self, version: i64) -> bool {
+        let others = self.version != Some(version);
+        if others {
             self.stamps.clear();
             self.version = Some(version);
         }
+        others
     }
 
     /// Whether `key` is known to be at `stamp` still.

@@ -11,7 +11,10 @@ use svc_core::store::{Commit, CommitError, Committed, Found, Key, Loaded, Range,
 
 use super::checkpoint::Checkpoints;
 use super::errors::database;
+use super::fold::Folding;
 use super::pool::Pool;
+use super::redo::{LOAD as LOAD_WAITING, Redo, stamp_at};
+use super::schema::is_deferred;
 use super::seen::Seen;
 use super::statements::{BEGIN_READ, COMMIT, DATA_VERSION, ROLLBACK, Statements};
 use crate::error::StoreError;
@@ -25,24 +28,47 @@ pub struct SqliteSession {
 
 pub(super) enum Role {
     /// Commits, and knows which stamps it has seen.
-    Writer {
-        seen: Seen,
-        /// The highest number given to a commit that wrote nothing.
-        given: u64,
-        checkpoints: Arc<Checkpoints>,
-    },
+    Writer(Box<Writing>),
     /// Reads one snapshot, inside one transaction that ends when the session is dropped.
-    Reader { pool: Arc<Pool> },
+    Reader { pool: Arc<Pool>, redo: Redo },
+}
+
+/// What a writing session keeps beside its connection.
+pub(super) struct Writing {
+    pub(super) seen: Seen,
+    /// The highest number given to a commit that wrote nothing.
+    pub(super) given: u64,
+    pub(super) redo: Redo,
+    pub(super) folding: Folding,
+    pub(super) checkpoints: Arc<Checkpoints>,
+}
+
+impl Writing {
+    /// Inside a transaction: forgets what was seen if another connection has committed since the last time.
+    pub(super) fn look_around(&mut self, conn: &Connection) -> Result<(), rusqlite::Error> {
+        if self.seen.at_version(number(conn, DATA_VERSION)?) {
+            self.redo.look_again();
+        }
+        Ok(())
+    }
+
+    /// Trusts nothing any more that was seen.
+    pub(super) fn forget(&mut self) {
+        self.seen.forget();
+        self.redo.look_again();
+    }
 }
 
 impl SqliteSession {
-    pub(super) fn writer(conn: Connection, checkpoints: Arc<Checkpoints>) -> Self {
-        Self { conn: Some(conn), role: Role::Writer { seen: Seen::default(), given: 0, checkpoints } }
+    pub(super) fn writer(conn: Connection, checkpoints: Arc<Checkpoints>, redo: Redo, folding: Folding) -> Self {
+        let writing = Writing { seen: Seen::default(), given: 0, redo, folding, checkpoints };
+        Self { conn: Some(conn), role: Role::Writer(Box::new(writing)) }
     }
 
     pub(super) fn reader(conn: Connection, pool: Arc<Pool>) -> Result<Self, StoreError> {
         run(&conn, BEGIN_READ).map_err(database)?;
-        Ok(Self { conn: Some(conn), role: Role::Reader { pool } })
+        let redo = Redo::new(pool.positions());
+        Ok(Self { conn: Some(conn), role: Role::Reader { pool, redo } })
     }
 
     /// The connection, and what this session keeps beside it.
@@ -56,12 +82,18 @@ impl SqliteSession {
     /// Reads from one moment: a reader's snapshot, or a transaction around `read` on the writer.
     pub(super) fn at_one_moment<T>(
         &mut self,
-        read: impl FnOnce(&Connection, Option<&mut Seen>) -> Result<T, StoreError>,
+        read: impl FnOnce(&Connection, &mut Redo, Option<&mut Seen>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let (conn, role) = self.parts()?;
-        let Role::Writer { seen, .. } = role else { return read(conn, None) };
+        let writing = match role {
+            Role::Reader { redo, .. } => return read(conn, redo, None),
+            Role::Writer(writing) => writing,
+        };
         run(conn, BEGIN_READ).map_err(database)?;
-        let found = look_around(conn, seen).map_err(database).and_then(|()| read(conn, Some(seen)));
+        let found = writing
+            .look_around(conn)
+            .map_err(database)
+            .and_then(|()| read(conn, &mut writing.redo, Some(&mut writing.seen)));
         // Nothing was written: the outcome of the read is the outcome.
         let ended = run(conn, if found.is_ok() { COMMIT } else { ROLLBACK }).map_err(database);
         found.and_then(|found| ended.map(|()| found))
@@ -72,10 +104,10 @@ impl Store for SqliteSession {
     type Error = StoreError;
 
     fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, StoreError> {
-        self.at_one_moment(|conn, mut seen| {
+        self.at_one_moment(|conn, redo, mut seen| {
             keys.iter()
                 .map(|key| {
-                    let loaded = load_row(conn, *key)?;
+                    let loaded = load_row(conn, redo, *key)?;
                     if let Some(seen) = &mut seen {
                         seen.note(loaded.key, loaded.stamp);
                     }
@@ -90,15 +122,15 @@ impl Store for SqliteSession {
     }
 
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
-        self.at_one_moment(|conn, _| super::scan::list(conn, range))
+        self.at_one_moment(|conn, redo, _| super::scan::list(conn, redo, range))
     }
 
     /// A conflict keeps nothing here. What a panic in the middle of a commit left open is undone.
     fn release(&mut self) {
-        if let Ok((conn, Role::Writer { seen, .. })) = self.parts()
+        if let Ok((conn, Role::Writer(writing))) = self.parts()
             && !conn.is_autocommit()
         {
-            seen.forget();
+            writing.forget();
             // If it fails, so does the next `BEGIN`, and nothing is committed.
             let _ = run(conn, ROLLBACK);
         }
@@ -108,7 +140,7 @@ impl Store for SqliteSession {
 impl Drop for SqliteSession {
     fn drop(&mut self) {
         let Some(conn) = self.conn.take() else { return };
-        if let Role::Reader { pool } = &self.role
+        if let Role::Reader { pool, .. } = &self.role
             && run(&conn, COMMIT).is_ok()
         {
             pool.give_back(conn);
@@ -119,7 +151,7 @@ impl Drop for SqliteSession {
 impl fmt::Debug for SqliteSession {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let role = match self.role {
-            Role::Writer { .. } => "writer",
+            Role::Writer(_) => "writer",
             Role::Reader { .. } => "reader",
         };
         out.debug_tuple("SqliteSession").field(&role).finish()
@@ -136,16 +168,15 @@ pub(super) fn number(conn: &Connection, sql: &str) -> Result<i64, rusqlite::Erro
     conn.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
-/// Inside a transaction: forgets every stamp if another connection has committed since the last time.
-pub(super) fn look_around(conn: &Connection, seen: &mut Seen) -> Result<(), rusqlite::Error> {
-    seen.at_version(number(conn, DATA_VERSION)?);
-    Ok(())
-}
-
-/// One row as it is.
-pub(super) fn load_row(conn: &Connection, key: Key) -> Result<Loaded, StoreError> {
+/// One row as it is: its image that waits, or else the one in its table.
+pub(super) fn load_row(conn: &Connection, redo: &mut Redo, key: Key) -> Result<Loaded, StoreError> {
     let table = key.table();
     let Some(statements) = Statements::on(table) else { return Err(StoreError::Malformed("no such table")) };
+    if is_deferred(table)
+        && let Some(loaded) = load_waiting(conn, redo, key)?
+    {
+        return Ok(loaded);
+    }
     let mut statement = conn.prepare_cached(&statements.load).map_err(database)?;
     statement.raw_bind_parameter(1, key.encode().as_ref()).map_err(database)?;
     let mut rows = statement.raw_query();
@@ -154,6 +185,20 @@ pub(super) fn load_row(conn: &Connection, key: Key) -> Result<Loaded, StoreError
     };
     let (stamp, record) = read_row(table, row, 0)?;
     Ok(Loaded { key, stamp, record: Some(record) })
+}
+
+/// The image of a row that waits to be moved to its table, if one does.
+fn load_waiting(conn: &Connection, redo: &mut Redo, key: Key) -> Result<Option<Loaded>, StoreError> {
+    let Some(id) = redo.find(conn, &key)? else { return Ok(None) };
+    let mut statement = conn.prepare_cached(LOAD_WAITING)?;
+    let mut rows = statement.query([id])?;
+    // One that is not there any more was moved.
+    let Some(row) = rows.next()? else { return Ok(None) };
+    if row.get_ref(2)? == ValueRef::Null {
+        return Ok(Some(Loaded { key, stamp: Stamp::ABSENT, record: None }));
+    }
+    let (_, record) = read_row(key.table(), row, 0)?;
+    Ok(Some(Loaded { key, stamp: stamp_at(id), record: Some(record) }))
 }
 
 /// stamp, format and body, in the columns from `first` on.

@@ -7,6 +7,9 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use svc_core::store::Table;
 use svc_core::value::link::Index;
 
+use super::redo::ORDINAL_BITS;
+use super::schema::is_listed_apart;
+
 pub(super) const BEGIN_READ: &str = "BEGIN";
 pub(super) const BEGIN_WRITE: &str = "BEGIN IMMEDIATE";
 pub(super) const COMMIT: &str = "COMMIT";
@@ -31,6 +34,10 @@ pub(super) struct Statements {
     updates: Vec<String>,
     /// Parameters: key, stamp seen.
     pub(super) delete: String,
+    /// Makes the image at an id of `redo` the row, if it is one. Parameter: the id.
+    pub(super) fold: String,
+    /// Deletes the row, if the image at an id of `redo` says that there is none. Parameter: the id.
+    pub(super) fold_away: String,
 }
 
 static ALL: LazyLock<Vec<(Table, Statements)>> =
@@ -51,11 +58,11 @@ impl Statements {
     fn of(table: Table) -> Self {
         let name = table.name();
         let links = |set: usize, each: &dyn Fn(&str, usize) -> String| -> String {
-            let chosen = table.indexes().iter().enumerate().filter(|(bit, _)| set & (1 << bit) != 0);
-            let columns = chosen.flat_map(|(_, index)| link_columns(*index));
+            let chosen = own_indexes(table).enumerate().filter(|(bit, _)| set & (1 << bit) != 0);
+            let columns = chosen.flat_map(|(_, index)| link_columns(index));
             columns.enumerate().map(|(place, column)| each(&column, place)).collect()
         };
-        let every = (1 << table.indexes().len()) - 1;
+        let every = (1 << own_indexes(table).count()) - 1;
         let columns = links(every, &|column, _| format!(", {column}"));
         let values = links(every, &|_, place| format!(", ?{}", 5 + place));
         let update = |set: usize| {
@@ -70,6 +77,48 @@ impl Statements {
             ),
             updates: (0..=every).map(update).collect(),
             delete: format!("DELETE FROM \"{name}\" WHERE key=?1 AND stamp=?2"),
+            fold: format!(
+                "INSERT INTO \"{name}\" (key, stamp, format, body) \
+                 SELECT key, id >> {ORDINAL_BITS}, format, body FROM redo WHERE id=?1 AND body IS NOT NULL \
+                 ON CONFLICT (key) DO UPDATE SET stamp=excluded.stamp, format=excluded.format, body=excluded.body"
+            ),
+            fold_away: format!(
+                "DELETE FROM \"{name}\" WHERE key IN (SELECT key FROM redo WHERE id=?1 AND body IS NULL)"
+            ),
+        }
+    }
+}
+
+/// The indexes that are columns of their table.
+pub(super) fn own_indexes(table: Table) -> impl Iterator<Item = Index> + Clone {
+    table.indexes().iter().copied().filter(|index| !is_listed_apart(*index))
+}
+
+/// The statements on a list that is a table of its own. Parameters: prefix, key.
+#[derive(Debug)]
+pub(super) struct Lists {
+    /// Adds an entry, where it is not there yet.
+    pub(super) come: String,
+    /// Takes an entry away, where it is there.
+    pub(super) leave: String,
+}
+
+static APART: LazyLock<Vec<(Index, Lists)>> = LazyLock::new(|| {
+    let apart = Index::ALL.iter().copied().filter(|index| is_listed_apart(*index));
+    apart.map(|index| (index, Lists::of(index))).collect()
+});
+
+impl Lists {
+    /// The statements on the list of `index`; there are some for every list that is a table of its own.
+    pub(super) fn on(index: Index) -> Option<&'static Self> {
+        APART.iter().find(|(of, _)| *of == index).map(|(_, lists)| lists)
+    }
+
+    fn of(index: Index) -> Self {
+        let name = index.name();
+        Self {
+            come: format!("INSERT OR IGNORE INTO \"{name}\" (prefix, key) VALUES (?1, ?2)"),
+            leave: format!("DELETE FROM \"{name}\" WHERE prefix=?1 AND key=?2"),
         }
     }
 }
@@ -88,6 +137,9 @@ pub(super) fn order_column(index: Index) -> String {
 /// The list of an index in one table, in the direction of reading; `tied` is what the keys at the order of the entry that
 /// the reader has seen last have to be.
 pub(super) fn listing(table: Table, index: Index, newest_first: bool, tied: Tied) -> String {
+    if is_listed_apart(index) {
+        return listing_apart(table, index, newest_first, tied);
+    }
     let (name, order, prefix) = (table.name(), order_column(index), index.name());
     let (direction, beyond, seen) = if newest_first { ("DESC", "<", "?5") } else { ("ASC", ">", "?5") };
     let after = match tied {
@@ -101,6 +153,17 @@ pub(super) fn listing(table: Table, index: Index, newest_first: bool, tied: Tied
         "SELECT {order}, key, stamp, format, body FROM \"{name}\" \
          WHERE {prefix}_p = ?1 AND {order} >= ?2 AND {order} < ?3{after} \
          ORDER BY {order} {direction}{within} LIMIT ?4"
+    )
+}
+
+/// The same where the list is a table of its own, and the key its order.
+fn listing_apart(table: Table, index: Index, newest_first: bool, tied: Tied) -> String {
+    let (name, list) = (table.name(), index.name());
+    let (direction, beyond) = if newest_first { ("DESC", "<") } else { ("ASC", ">") };
+    let after = if tied == Tied::NothingSeen { String::new() } else { format!(" AND list.key {beyond} ?5") };
+    format!(
+        "SELECT list.key, list.key, it.stamp, it.format, it.body FROM \"{list}\" AS list JOIN \"{name}\" AS it ON it.key = list.key \
+         WHERE list.prefix = ?1 AND list.key >= ?2 AND list.key < ?3{after} ORDER BY list.key {direction} LIMIT ?4"
     )
 }
 
