@@ -157,7 +157,8 @@ fn inside(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, check_all: 
         }
     }
     let said = append(conn, writing, plan, stamp)?;
-    let folding = writing.folding.advance(conn, &writing.redo, said.len()).map_err(before_commit)?;
+    let folding =
+        writing.folding.advance(conn, &writing.redo, said.len(), plan.waiting_bytes()).map_err(before_commit)?;
     Ok(Tried::Done(Done { stamp, said, folding }))
 }
 
@@ -273,6 +274,14 @@ fn plan(commit: &Commit) -> Result<Plan<'_>, StoreError> {
     match writes.next() {
         None => Ok(Plan { commit, reads, images }),
         Some(_) => Err(StoreError::Malformed("checks and writes are sorted by key, and every write is checked")),
+    }
+}
+
+impl Plan<'_> {
+    /// The bytes of the bodies that wait.
+    fn waiting_bytes(&self) -> usize {
+        let bodies = self.images.iter().filter(|image| image.waits()).filter_map(|image| image.body.as_ref());
+        bodies.map(|body| body.body.len()).sum()
     }
 }
 

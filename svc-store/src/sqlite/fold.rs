@@ -16,8 +16,10 @@ use svc_core::store::Key;
 use super::redo::{Place, Positions, Redo};
 use super::statements::{Lists, Statements, Wide};
 
-/// How many images a generation holds: some megabytes, and several rows for each page when they are moved.
+/// How many images a generation holds: several rows for each page when they are moved.
 const GENERATION: usize = 16_384;
+/// How many bytes of images it holds at most, should they be large.
+const GENERATION_BYTES: usize = 16 << 20;
 /// How many steps are taken at once at least, so that most small commits stay small.
 const SLICE: usize = 64;
 /// Steps for each image that is appended. An image takes two or three, so a generation is folded before the next is full; where
@@ -32,6 +34,8 @@ pub(super) struct Folding {
     stage: Stage,
     /// Steps that are due.
     owed: usize,
+    /// Bytes that were appended to the generation that grows.
+    bytes: usize,
     /// How many images a generation holds.
     generation: usize,
     /// How many steps are taken at once at least.
@@ -77,13 +81,20 @@ impl Default for Folding {
 impl Folding {
     /// Folds generations of so many images, at least so many steps at once.
     pub(super) const fn of(generation: usize, slice: usize) -> Self {
-        Self { stage: Stage::Filling, owed: 0, generation, slice, before: 0 }
+        Self { stage: Stage::Filling, owed: 0, bytes: 0, generation, slice, before: 0 }
     }
 
-    /// Inside a transaction that appends `images`, after it has caught up: folds what is due. Gives how far folding is if the
-    /// transaction is committed.
-    pub(super) fn advance(self, conn: &Connection, redo: &Redo, images: usize) -> Result<Self, rusqlite::Error> {
+    /// Inside a transaction that appends `images` of so many `bytes`, after it has caught up: folds what is due. Gives how far
+    /// folding is if the transaction is committed.
+    pub(super) fn advance(
+        self,
+        conn: &Connection,
+        redo: &Redo,
+        images: usize,
+        bytes: usize,
+    ) -> Result<Self, rusqlite::Error> {
         let mut next = self;
+        next.bytes = next.bytes.saturating_add(bytes);
         let full = redo.shared().lock().growing() / self.generation.max(1);
         next.owed = next.owed.saturating_add(images.saturating_mul(PACE.saturating_mul(full.saturating_add(1))));
         if next.owed < next.slice {
@@ -112,7 +123,9 @@ impl Folding {
             self.before = mark;
             self.stage = Stage::Filling;
         }
-        if self.stage == Stage::Filling && positions.growing() >= self.generation {
+        let is_full = positions.growing() >= self.generation || self.bytes >= GENERATION_BYTES;
+        if self.stage == Stage::Filling && is_full {
+            self.bytes = 0;
             self.stage = Stage::Rows { mark: positions.close(), after: None };
         }
         drop(positions);

@@ -75,7 +75,7 @@ CREATE TABLE "template" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, forma
 CREATE INDEX "template_templates_of" ON "template" (templates_of_p, templates_of_o) WHERE templates_of_p IS NOT NULL;
 CREATE TABLE "activity" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "block" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE TABLE "payee" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "payee" (key BLOB NOT NULL PRIMARY KEY, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE "action" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, actions_in_p, wake_p, wake_o);
 CREATE TABLE "actions_of" (prefix, key BLOB, PRIMARY KEY (prefix, key)) WITHOUT ROWID;
 CREATE INDEX "action_actions_in" ON "action" (actions_in_p, key) WHERE actions_in_p IS NOT NULL;

@@ -70,7 +70,7 @@ pub(super) fn migrate(conn: &mut Connection) -> Result<(), StoreError> {
 
 /// Whether a table's rows are so narrow that they are kept inside their own index.
 pub(super) const fn is_narrow(table: Table) -> bool {
-    matches!(table, Table::Replay)
+    matches!(table, Table::Payee | Table::Replay)
 }
 
 /// Whether a table's rows wait in `redo` before they are moved to it: those that decisions write all over the table. Their
