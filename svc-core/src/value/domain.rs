@@ -82,6 +82,11 @@ impl Domain {
         self.name.get(usize::from(self.registrable_from)..).unwrap_or(&self.name)
     }
 
+    /// A few bits that equal names have in common.
+    pub(super) const fn mark(&self) -> u32 {
+        self.mark
+    }
+
     /// Whether this is `other` or a host below it.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {

@@ -7,6 +7,7 @@ pub mod currency;
 pub mod digest;
 pub mod domain;
 pub mod glob;
+pub mod host_filter;
 pub mod id;
 mod invalid;
 pub mod json;

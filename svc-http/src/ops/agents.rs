@@ -178,7 +178,7 @@ impl Place<'_> {
         if held.grant.is_none() {
             return Err(Refusal::not_found());
         }
-        let asked = mandate::read_change(&call.body, &held.mandate.terms, self.now)?;
+        let asked = mandate::read_change(&call.body, held.mandate.terms(), self.now)?;
         let mut change = ChangeMandate {
             workspace: self.workspace,
             by: self.by.clone(),

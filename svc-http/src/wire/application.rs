@@ -140,7 +140,7 @@ fn change(fields: &mut Fields<'_>, kind: Kind, target: Option<Target>, known: &K
 /// A change of a mandate, judged by what it says now; one that the asker may not read is noted by whoever keeps the wish.
 fn changed_mandate(fields: &mut Fields<'_>, id: MandateId, known: &Known<'_>) -> Option<Change> {
     let held = (known.mandate)(id);
-    let asked = mandate::change_within(fields, held.as_ref().map(|it| &it.mandate.terms), known.now);
+    let asked = mandate::change_within(fields, held.as_ref().map(|it| it.mandate.terms()), known.now);
     let Some(held) = held else {
         fields.note(FieldError::new("target", "names no mandate in force that you may read"));
         return None;

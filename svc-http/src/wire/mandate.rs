@@ -253,7 +253,7 @@ fn list<T>(fields: &mut Fields<'_>, name: &str, read: fn(&str) -> Result<T, Inva
 #[must_use]
 pub fn write(held: &Held, now: Timestamp) -> Value {
     let mandate = &held.mandate;
-    let mut out = members(&mandate.terms);
+    let mut out = members(mandate.terms());
     let expired = mandate.expires_at.is_some_and(|end| end <= now);
     let state = match &held.grant {
         None => "revoked",

@@ -187,7 +187,7 @@ fn a_first_start_makes_what_an_agent_needs() {
         for grant in &agent.mandates {
             let id = MandateVersionId { mandate: grant.id, version: grant.version };
             let loaded = reader.load(&[Mandate::key(id)]).unwrap();
-            names.push(Mandate::peel(loaded[0].record.as_ref().unwrap()).unwrap().terms.name.to_string());
+            names.push(Mandate::peel(loaded[0].record.as_ref().unwrap()).unwrap().name.to_string());
         }
         names.sort_unstable();
         assert_eq!(names, ["coding-agent", "saas-subscriptions"]);

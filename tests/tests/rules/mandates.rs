@@ -4,6 +4,7 @@ use svc_core::state::gate::{Code, Effect, Verb};
 use svc_core::state::people::Outside;
 use svc_core::testing::world::{payment, request, terms, tool_call};
 use svc_core::value::Span;
+use svc_core::value::id::MandateVersionId;
 
 use super::{PAY, ask, calm, codes, fast, only, with};
 
@@ -72,6 +73,48 @@ fn one_mandate_covers_the_whole_action() {
     let (verb, said) = ask(&mut world, &agent, payment(5_000, "EUR", "shop.example.com"));
     assert_eq!(verb, Verb::Deny, "the strictest refusal counts: `onLimit` denies");
     assert!(said.contains(&Code::OverLimit) && said.contains(&Code::MerchantNotAllowed), "{said:?}");
+}
+
+/// Where no candidate permits, each says everything that stands in its way, one after the other: also one whose merchants are
+/// others, and not one that does not speak of the type. Of those, one that permits is charged, and nothing is said.
+#[test]
+fn every_candidate_says_all_that_stands_in_its_way() {
+    let other = |number: usize| EXACT.replace("shop.", &format!("shop-{number}."));
+    let mandates = [
+        other(1).replace("10000", "100"),
+        EXACT.replace("10000", "100"),
+        other(2).replace("payment", "refund"),
+        other(3),
+        other(4).replace("EUR", "USD"),
+    ];
+    let mut number = 0;
+    let mandates = mandates.map(|it| {
+        number += 1;
+        it.replace("Exact", &format!("M{number}"))
+    });
+    let (mut world, agent) = calm(&mandates.each_ref().map(String::as_str));
+    let answer = world.authorize(&agent, payment(5_000, "EUR", "shop.example.com"));
+    let reasons = &answer.action().reasons;
+    assert!(reasons.is_sorted_by_key(|it| it.mandate), "in the order of the mandates' ids: {reasons:?}");
+    let mut name = |mandate| {
+        let row: std::sync::Arc<svc_core::state::gate::Mandate> = world.row(MandateVersionId { mandate, version: 1 });
+        row.name.as_str().to_owned()
+    };
+    let mut said: Vec<_> = reasons.iter().map(|it| (name(it.mandate.unwrap()), it.code)).collect();
+    said.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let expected = [
+        ("M1".to_owned(), Code::MerchantNotAllowed),
+        ("M1".to_owned(), Code::OverLimit),
+        ("M2".to_owned(), Code::OverLimit),
+        ("M4".to_owned(), Code::MerchantNotAllowed),
+        ("M5".to_owned(), Code::CurrencyNotCovered),
+        ("M5".to_owned(), Code::MerchantNotAllowed),
+    ];
+    assert_eq!(said, expected);
+    let allowed = world.authorize(&agent, payment(50, "EUR", "shop.example.com"));
+    assert_eq!((allowed.verb(), codes(&allowed)), (Verb::Allow, vec![]));
+    let charged: std::sync::Arc<svc_core::state::gate::Mandate> = world.row(allowed.action().mandate.unwrap());
+    assert_eq!(charged.name.as_str(), "M2");
 }
 
 /// Outside the merchants, fields, tools or currency of every candidate goes by the workspace's setting.

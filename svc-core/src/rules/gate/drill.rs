@@ -136,7 +136,7 @@ fn cloned(scope: &mut Scope<'_>, target: Option<&Agent>) -> Result<Vec<Meant>, H
     let mut meant = Vec::with_capacity(ids.len());
     for id in ids {
         let mandate = scope.get::<Mandate>(id)?.ok_or_else(Refusal::internal)?;
-        meant.push(Meant { terms: zeroed(mandate.terms.clone()), template: None });
+        meant.push(Meant { terms: zeroed(mandate.terms().clone()), template: None });
     }
     Ok(meant)
 }

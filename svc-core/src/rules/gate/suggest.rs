@@ -217,7 +217,7 @@ impl About {
         let allowed = cases.iter().filter(|it| it.is_about_mandates() && it.amount() <= most).count();
         Some(Made {
             kind: SuggestionKind::Allow,
-            confirm_broaden: mandates.iter().any(|it| terms.broadens(&it.terms)),
+            confirm_broaden: mandates.iter().any(|it| terms.broadens(it.terms())),
             terms,
             replaces: None,
             because: format!("persons approved `{}` {} times in 30 days", self.name(), saved.len()),
@@ -263,7 +263,7 @@ impl About {
         let covering = |it: &&Arc<Mandate>| it.actions.iter().any(|pattern| pattern.covers(&kind));
         let of = mandates.iter().find(|it| Some(it.id.mandate) == charged);
         let of = of.or_else(|| mandates.iter().find(covering))?;
-        let mut terms = of.terms.clone();
+        let mut terms = of.terms().clone();
         match self {
             Self::Payee(_, _, domain) => {
                 let lists = terms.merchants.get_or_insert_with(Merchants::default);

@@ -119,12 +119,12 @@ fn of_change(scope: &mut Scope<'_>, person: &Person, wish: &MandateChangeWish) -
         return Ok(none());
     }
     let (old, grant) = held(scope, &agent, wish.mandate)?;
-    let terms = wish.change.onto(&old.terms);
-    if terms == old.terms && wish.paused.is_none_or(|it| it == grant.paused) {
+    let terms = wish.change.onto(old.terms());
+    if terms == *old.terms() && wish.paused.is_none_or(|it| it == grant.paused) {
         return Ok(vec![FieldError::new("change", "changes nothing")]);
     }
-    let mut faults = if terms == old.terms { Vec::new() } else { terms.faults(scope.now()) };
-    faults.extend(terms.faults_after(&old.terms));
+    let mut faults = if terms == *old.terms() { Vec::new() } else { terms.faults(scope.now()) };
+    faults.extend(terms.faults_after(old.terms()));
     Ok(faults.into_iter().map(|it| it.within("change")).collect())
 }
 

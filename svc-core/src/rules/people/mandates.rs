@@ -133,7 +133,7 @@ pub(super) fn grant(
         Fact { kind: "mandate.created", actor: by.actor(), subject: Subject::Mandate(id.mandate), data: data.finish() };
     scope.append(workspace, fact);
     let expires_at = terms.expires_at;
-    let mandate = Mandate { id, agent, template, terms, created_by: by.maker(), created_at: scope.now() };
+    let mandate = Mandate::new(id, agent, template, terms, (by.maker(), scope.now()));
     scope.put(mandate.clone());
     (Grant { id: id.mandate, version: 1, paused: false, expires_at }, Arc::new(mandate))
 }
@@ -144,7 +144,7 @@ fn narrower(scope: &mut Scope<'_>, agent: &Agent, terms: &Terms, but: Option<Man
     scope.want(&others.iter().map(|it| Mandate::key(*it)).collect::<Vec<_>>())?;
     for other in others {
         let other = scope.get::<Mandate>(other)?.ok_or_else(Refusal::internal)?;
-        if terms.broadens(&other.terms) {
+        if terms.broadens(other.terms()) {
             return Err(Refusal::confirm_broaden(other.id.mandate).into());
         }
     }
@@ -193,14 +193,14 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     no_canary(&agent)?;
     let (old, held) = held(scope, &agent, asked.mandate)?;
-    let terms = asked.change.onto(&old.terms);
+    let terms = asked.change.onto(old.terms());
     let paused = asked.paused.unwrap_or(held.paused);
-    let changes = terms != old.terms;
+    let changes = terms != *old.terms();
     if !changes && paused == held.paused {
         return Ok(Some(Held { mandate: old, grant: Some(held) }));
     }
     let mut faults = if changes { terms.faults(scope.now()) } else { Vec::new() };
-    faults.extend(terms.faults_after(&old.terms));
+    faults.extend(terms.faults_after(old.terms()));
     if !faults.is_empty() {
         return Err(Refusal::invalid_mandate(faults).into());
     }
@@ -216,7 +216,7 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
         return Ok(None);
     }
     let mandate = if changes { next_version(scope, &old, terms, &asked.by)? } else { old };
-    let grant = Grant { id: asked.mandate, version: mandate.id.version, paused, expires_at: mandate.terms.expires_at };
+    let grant = Grant { id: asked.mandate, version: mandate.id.version, paused, expires_at: mandate.expires_at };
     record(scope, asked, &held, &grant);
     let mut agent = Agent::clone(&agent);
     agent.mandates.iter_mut().filter(|it| it.id == grant.id).for_each(|it| it.clone_from(&grant));
@@ -230,7 +230,7 @@ fn next_version(scope: &mut Scope<'_>, old: &Mandate, terms: Terms, by: &By) -> 
     if scope.get::<Mandate>(id)?.is_some() {
         return Err(Refusal::internal().into());
     }
-    let mandate = Mandate { id, terms, created_by: by.maker(), created_at: scope.now(), ..old.clone() };
+    let mandate = Mandate::new(id, old.agent, old.template.clone(), terms, (by.maker(), scope.now()));
     scope.put(mandate.clone());
     Ok(Arc::new(mandate))
 }

@@ -51,8 +51,8 @@ impl Sum {
 pub fn plan(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Option<Recount>, Halt> {
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     let (old, _) = held(scope, &agent, asked.mandate)?;
-    let terms = asked.change.onto(&old.terms);
-    let (amount, count) = changed(&old.terms, &terms);
+    let terms = asked.change.onto(old.terms());
+    let (amount, count) = changed(old.terms(), &terms);
     if amount.is_none() && count.is_none() {
         return Ok(None);
     }
@@ -124,7 +124,7 @@ pub(super) fn settle(
     terms: &Terms,
     counted: Option<&Recount>,
 ) -> Result<bool, Halt> {
-    let (amount, count) = changed(&old.terms, terms);
+    let (amount, count) = changed(old.terms(), terms);
     if amount.is_none() && count.is_none() {
         return Ok(true);
     }

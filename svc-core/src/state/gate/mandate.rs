@@ -8,8 +8,9 @@ use super::kind::ActionPattern;
 use crate::refusal::FieldError;
 use crate::state::people::Maker;
 use crate::value::currency::Currency;
-use crate::value::domain::DomainPattern;
+use crate::value::domain::{Domain, DomainPattern};
 use crate::value::glob::ToolGlob;
+use crate::value::host_filter::HostFilter;
 use crate::value::id::{AgentId, MandateVersionId};
 use crate::value::link::{Index, Link, Linked, Order};
 use crate::value::period::Period;
@@ -17,8 +18,22 @@ use crate::value::text::Label;
 use crate::value::{Id, SAFE_MAX, Timestamp};
 
 /// One version of a mandate.
+///
+/// An agent's mandates are in no cache that is near, and most of them have no say in an action: what tells so lies in the
+/// first bytes, and a decision follows no pointer for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
+#[repr(C)] // in this order
 pub struct Mandate {
+    /// Of the merchants that it is confined to; of all hosts where it is not.
+    #[serde(skip)]
+    allows: HostFilter,
+    /// Of the merchants that it denies.
+    #[serde(skip)]
+    denies: HostFilter,
+    /// Whether it denies tools.
+    #[serde(skip)]
+    denies_tools: bool,
     /// The mandate and which version this is.
     pub id: MandateVersionId,
     /// Whose it is.
@@ -26,13 +41,91 @@ pub struct Mandate {
     /// The template whose content was copied in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Label>,
-    /// What it says.
-    pub terms: Terms,
+    terms: Terms,
     /// Who made this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<Maker>,
     /// When this version was made.
     pub created_at: Timestamp,
+}
+
+/// A mandate as storage has it, without what follows from its terms.
+#[derive(Deserialize)]
+struct Stored {
+    id: MandateVersionId,
+    agent: AgentId,
+    #[serde(default)]
+    template: Option<Label>,
+    terms: Terms,
+    #[serde(default)]
+    created_by: Option<Maker>,
+    created_at: Timestamp,
+}
+
+impl From<Stored> for Mandate {
+    fn from(stored: Stored) -> Self {
+        let Stored { id, agent, template, terms, created_by, created_at } = stored;
+        Self::new(id, agent, template, terms, (created_by, created_at))
+    }
+}
+
+impl Mandate {
+    /// A version that says `terms`, and by whom and when it was made.
+    #[must_use]
+    pub fn new(
+        id: MandateVersionId,
+        agent: AgentId,
+        template: Option<Label>,
+        terms: Terms,
+        (created_by, created_at): (Option<Maker>, Timestamp),
+    ) -> Self {
+        Self {
+            allows: terms.merchants_allowed().map_or(HostFilter::ALL, HostFilter::of),
+            denies: HostFilter::of(terms.merchants_denied()),
+            denies_tools: !terms.tools_denied().is_empty(),
+            id,
+            agent,
+            template,
+            terms,
+            created_by,
+            created_at,
+        }
+    }
+
+    /// What it says.
+    #[must_use]
+    pub const fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Whether it is confined to merchants that `host` is certainly none of.
+    #[must_use]
+    pub fn excludes(&self, host: &Domain) -> bool {
+        !self.allows.may_cover(host)
+    }
+
+    /// The entry that speaks of `host` in the list of merchants that it is confined to: one of this host alone before any other.
+    #[must_use]
+    pub fn merchant_allowed(&self, host: &Domain) -> Option<&DomainPattern> {
+        if self.excludes(host) { None } else { covering(self.merchants_allowed()?, host) }
+    }
+
+    /// Whether its list of denied merchants speaks of `host`.
+    #[must_use]
+    pub fn denies_merchant(&self, host: &Domain) -> bool {
+        self.denies.may_cover(host) && covering(self.merchants_denied(), host).is_some()
+    }
+
+    /// Whether its list of denied tools speaks of the tool `name` of `server`.
+    #[must_use]
+    pub fn denies_tool(&self, server: Option<&str>, name: &str) -> bool {
+        self.denies_tools && self.tools_denied().iter().any(|it| it.covers(server, name))
+    }
+}
+
+fn covering<'a>(list: &'a [DomainPattern], host: &Domain) -> Option<&'a DomainPattern> {
+    let found = || list.iter().filter(|it| it.covers(host));
+    found().find(|it| it.is_exact()).or_else(|| found().next())
 }
 
 impl Deref for Mandate {
@@ -183,6 +276,18 @@ impl Terms {
         self.merchants.as_ref()?.allow.as_deref()
     }
 
+    /// The merchants that it denies.
+    #[must_use]
+    pub fn merchants_denied(&self) -> &[DomainPattern] {
+        self.merchants.as_ref().and_then(|it| it.deny.as_deref()).unwrap_or_default()
+    }
+
+    /// The tools that it denies.
+    #[must_use]
+    pub fn tools_denied(&self) -> &[ToolGlob] {
+        self.tools.as_ref().and_then(|it| it.deny.as_deref()).unwrap_or_default()
+    }
+
     /// The limits, or none at all.
     #[must_use]
     pub fn limits(&self) -> &Limits {
@@ -233,5 +338,33 @@ impl Terms {
         fault(empty(tools.and_then(|it| it.deny.as_ref()).map(Vec::len)), "tools.deny", "must not be empty");
         fault(self.expires_at.is_some_and(|end| end <= now), "expiresAt", "must be in the future");
         faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// What follows from the terms is not stored, and is there again when the mandate is read; it lies in the first bytes.
+    #[test]
+    fn what_follows_from_the_terms_is_made_anew() {
+        let stored = concat!(
+            r#"{"id":["mnd_00000000000000000000000001",1],"agent":"agt_00000000000000000000000002","terms":{"name":"M","#,
+            r#""actions":["payment"],"merchants":{"allow":["shop.example"],"deny":["bad.example"]},"#,
+            r#""tools":{"deny":["rm"]},"duplicates":"ask"},"created_at":5}"#
+        );
+        let mandate: Mandate = serde_json::from_str(stored).unwrap();
+        let again = serde_json::to_string(&mandate).unwrap();
+        assert_eq!(serde_json::from_str::<Mandate>(&again).unwrap(), mandate);
+        assert!(!again.contains("allows") && !again.contains("denies"), "{again}");
+        let host = |name| Domain::parse(name).unwrap();
+        assert!(mandate.excludes(&host("other.example")) && !mandate.excludes(&host("shop.example")));
+        assert!(mandate.merchant_allowed(&host("shop.example")).is_some());
+        assert!(mandate.merchant_allowed(&host("other.example")).is_none());
+        assert!(mandate.denies_merchant(&host("bad.example")) && !mandate.denies_merchant(&host("shop.example")));
+        assert!(mandate.denies_tool(None, "rm") && !mandate.denies_tool(None, "ls"));
+        let ends = [std::mem::offset_of!(Mandate, allows), std::mem::offset_of!(Mandate, denies)].map(|it| it + 16);
+        assert!(ends.iter().all(|end| *end <= 48), "behind the counts of an `Arc`, in its first 64 bytes: {ends:?}");
     }
 }

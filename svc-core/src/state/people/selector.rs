@@ -75,7 +75,7 @@ impl Selector {
     /// Whether an agent is meant.
     #[must_use]
     pub fn matches(&self, candidate: &Candidate<'_>) -> bool {
-        let covers = |mandate: &Mandate, kind: &ActionKind| mandate.terms.actions.iter().any(|it| it.covers(kind));
+        let covers = |mandate: &Mandate, kind: &ActionKind| mandate.actions.iter().any(|it| it.covers(kind));
         let by_template =
             |mandate: &Mandate, name: &str| mandate.template.as_ref().is_some_and(|it| it.as_str() == name);
         self.admits(candidate.agent)

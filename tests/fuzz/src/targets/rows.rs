@@ -1,6 +1,6 @@
 //! Stored rows, and mandates as people write them.
 
-use svc_core::state::gate::Terms;
+use svc_core::state::gate::{Mandate, Terms};
 use svc_core::store::{Record, Table};
 use svc_core::testing::sample;
 
@@ -50,7 +50,7 @@ pub fn mandate(data: &[u8]) {
 fn read(text: &str) -> Option<Terms> {
     let body = MANDATE.replacen("TERMS", text, 1);
     match Record::decode(Table::Mandate, 1, body.as_bytes()) {
-        Ok(Record::Mandate(row)) => Some(row.terms.clone()),
+        Ok(Record::Mandate(row)) => Some(row.terms().clone()),
         Ok(_) | Err(_) => None,
     }
 }
@@ -60,7 +60,8 @@ fn sample_of(terms: &Terms) -> String {
     let Ok(Record::Mandate(row)) = Record::decode(Table::Mandate, 1, body.as_bytes()) else {
         panic!("the bare mandate is read")
     };
-    let row = svc_core::state::gate::Mandate { terms: terms.clone(), ..(*row).clone() };
+    let row =
+        Mandate::new(row.id, row.agent, row.template.clone(), terms.clone(), (row.created_by.clone(), row.created_at));
     let body = Record::Mandate(row.into()).encode().expect("a mandate is JSON").body;
     let text = String::from_utf8(body).expect("JSON is text");
     let (_, terms) = text.split_once("\"terms\":").expect("a mandate has terms");

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::Facts;
 use crate::state::gate::{Code, Effect, Mandate, OnLimit, Payment, Reason, Tally, Tool};
-use crate::value::domain::DomainPattern;
 use crate::value::period::Period;
 
 /// The mandate that an action is charged to.
@@ -25,14 +24,12 @@ pub(super) fn deny_lists(facts: &Facts<'_>, reasons: &mut Vec<Reason>) {
 pub fn denied(mandates: &[Arc<Mandate>], payment: Option<&Payment>, tool: Option<ToolName<'_>>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for mandate in mandates {
-        let denied = mandate.merchants.as_ref().and_then(|it| it.deny.as_deref()).unwrap_or_default();
-        if let Some(payment) = payment.filter(|it| covers(denied, it).is_some()) {
+        if let Some(payment) = payment.filter(|it| mandate.denies_merchant(&it.domain)) {
             reasons.push(
                 Reason::new(Code::MerchantDenied, Effect::Deny).by(mandate.id.mandate).about(payment.domain.as_str()),
             );
         }
-        let globs = mandate.tools.as_ref().and_then(|it| it.deny.as_deref()).unwrap_or_default();
-        if let Some((server, name)) = tool.filter(|(server, name)| globs.iter().any(|it| it.covers(*server, name))) {
+        if let Some((server, name)) = tool.filter(|(server, name)| mandate.denies_tool(*server, name)) {
             reasons.push(
                 Reason::new(Code::ToolDenied, Effect::Deny).by(mandate.id.mandate).about(full_name(server, name)),
             );
@@ -41,37 +38,69 @@ pub fn denied(mandates: &[Arc<Mandate>], payment: Option<&Payment>, tool: Option
     reasons
 }
 
-/// Picks the mandate to charge: of those that permit the action the narrowest. Where none does, every refusal of every
-/// candidate is a reason, and one whose limits alone stand in the way, and may be asked about, is charged beyond them.
+/// Picks the mandate to charge: of those that permit the action the narrowest.
+///
+/// Most mandates of an agent are confined to other merchants. Where one permits, what stands in the way in others is told to
+/// nobody, so those are not looked into before it is known that none does.
 pub(super) fn choose(facts: &Facts<'_>, reasons: &mut Vec<Reason>) -> Option<Charge> {
-    let candidates =
-        facts.mandates.iter().filter(|it| it.actions.iter().any(|pattern| pattern.covers(&facts.request.kind)));
-    let (mut permitting, mut beyond, mut refusals) = (None::<&Arc<Mandate>>, None::<&Arc<Mandate>>, Vec::new());
-    let mut any = false;
-    for mandate in candidates {
-        any = true;
+    let (mut permitting, mut refusing) = (None, Vec::new());
+    for mandate in facts.mandates.iter().filter(|it| !excludes(facts, it) && speaks(facts, it)) {
         let said = refusals_of(facts, mandate);
-        let slot = if said.is_empty() {
-            &mut permitting
-        } else if said.iter().all(|it| it.effect == Effect::Ask && is_limit(it.code)) {
-            &mut beyond
+        if said.is_empty() {
+            narrowest(facts, &mut permitting, mandate);
         } else {
-            refusals.extend(said);
-            continue;
+            refusing.push((mandate, said));
+        }
+    }
+    match permitting {
+        Some(mandate) => Some(Charge { mandate: Arc::clone(mandate), beyond: false }),
+        None => beyond(facts, refusing, reasons),
+    }
+}
+
+/// Where no mandate permits: every refusal of every candidate is a reason, and one whose limits alone stand in the way, and may
+/// be asked about, is charged beyond them. `refusing` are those that have been looked into, in their order.
+fn beyond<'a>(
+    facts: &Facts<'a>,
+    refusing: Vec<(&'a Arc<Mandate>, Vec<Reason>)>,
+    reasons: &mut Vec<Reason>,
+) -> Option<Charge> {
+    let mut refusing = refusing.into_iter().peekable();
+    let (mut beyond, mut refusals, mut any) = (None, Vec::new(), false);
+    for mandate in facts.mandates {
+        let said = match refusing.next_if(|(it, _)| Arc::ptr_eq(it, mandate)) {
+            Some((_, said)) => said,
+            None if excludes(facts, mandate) && speaks(facts, mandate) => refusals_of(facts, mandate),
+            None => continue,
         };
-        if slot.is_none_or(|best| narrowness(facts, mandate) < narrowness(facts, best)) {
-            *slot = Some(mandate);
+        any = true;
+        if said.iter().all(|it| it.effect == Effect::Ask && is_limit(it.code)) {
+            narrowest(facts, &mut beyond, mandate);
         }
         refusals.extend(said);
-    }
-    if let Some(mandate) = permitting {
-        return Some(Charge { mandate: Arc::clone(mandate), beyond: false });
     }
     if !any {
         reasons.push(Reason::new(Code::OutsideMandate, facts.outside()));
     }
     reasons.append(&mut refusals);
     beyond.map(|mandate| Charge { mandate: Arc::clone(mandate), beyond: true })
+}
+
+/// Whether the mandate is confined to merchants that the one who is paid is certainly none of.
+fn excludes(facts: &Facts<'_>, mandate: &Mandate) -> bool {
+    facts.request.payment.as_ref().is_some_and(|it| mandate.excludes(&it.domain))
+}
+
+/// Whether the mandate speaks of this type of action.
+fn speaks(facts: &Facts<'_>, mandate: &Mandate) -> bool {
+    mandate.actions.iter().any(|pattern| pattern.covers(&facts.request.kind))
+}
+
+/// Keeps the narrower of two.
+fn narrowest<'a>(facts: &Facts<'_>, best: &mut Option<&'a Arc<Mandate>>, mandate: &'a Arc<Mandate>) {
+    if best.is_none_or(|best| narrowness(facts, mandate) < narrowness(facts, best)) {
+        *best = Some(mandate);
+    }
 }
 
 fn is_limit(code: Code) -> bool {
@@ -82,7 +111,9 @@ fn is_limit(code: Code) -> bool {
 fn narrowness(facts: &Facts<'_>, mandate: &Mandate) -> (u8, i64, u128) {
     let payment = facts.request.payment.as_ref();
     let reach = match (mandate.merchants_allowed(), payment) {
-        (Some(list), Some(payment)) => covers(list, payment).map_or(2, |pattern| u8::from(!pattern.is_exact())),
+        (Some(_), Some(payment)) => {
+            mandate.merchant_allowed(&payment.domain).map_or(2, |pattern| u8::from(!pattern.is_exact()))
+        }
         _ => 2,
     };
     let limits = mandate.limits();
@@ -104,8 +135,7 @@ fn refusals_of(facts: &Facts<'_>, mandate: &Mandate) -> Vec<Reason> {
     if payment.is_some_and(|it| mandate.limits().currency != Some(it.currency)) {
         said.push(Reason::new(Code::CurrencyNotCovered, outside).by(id));
     }
-    if let Some(list) = mandate.merchants_allowed()
-        && payment.is_none_or(|it| covers(list, it).is_none())
+    if mandate.merchants_allowed().is_some() && payment.is_none_or(|it| mandate.merchant_allowed(&it.domain).is_none())
     {
         let reason = Reason::new(Code::MerchantNotAllowed, outside).by(id);
         said.push(match payment {
@@ -198,11 +228,6 @@ fn amounts(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
 
 fn tally(facts: &Facts<'_>, mandate: &Mandate, period: Period) -> Tally {
     facts.activity.tally(mandate.id.mandate, period, facts.now, &facts.settings.timezone)
-}
-
-fn covers<'a>(list: &'a [DomainPattern], payment: &Payment) -> Option<&'a DomainPattern> {
-    let found = || list.iter().filter(|it| it.covers(&payment.domain));
-    found().find(|it| it.is_exact()).or_else(|| found().next())
 }
 
 fn tool<'a>(facts: &Facts<'a>) -> Option<ToolName<'a>> {
