@@ -498,6 +498,23 @@ pub fn rows_of(directory: &std::path::Path) -> Vec<(Key, Stamp, Record)> {
             rows.push((key, Stamp(u64::try_from(stamp).expect("a stamp")), record));
         }
     }
+    // What waits to be moved to its table is newer than what is there.
+    let mut waiting = file
+        .prepare("SELECT id, key, format, body FROM redo WHERE \"of\" = ?1 AND length(key) > 0 ORDER BY id")
+        .expect("a table of rows that wait");
+    for table in Table::ALL {
+        let mut found = waiting.query([table.name()]).expect("rows are read");
+        while let Some(row) = found.next().expect("a row is read") {
+            let (id, key): (i64, Vec<u8>) = (row.get(0).expect("an id"), row.get(1).expect("a key"));
+            let (format, body): (u16, Option<String>) = (row.get(2).expect("a format"), row.get(3).expect("a body"));
+            let key = Key::decode(*table, &key).expect("a key of its table");
+            rows.retain(|(other, ..)| *other != key);
+            if let Some(body) = body {
+                let record = Record::decode(*table, format, body.as_bytes()).expect("a row of its table");
+                rows.push((key, Stamp(u64::try_from(id >> 20).expect("a stamp")), record));
+            }
+        }
+    }
     rows.sort_by_key(|(key, ..)| *key);
     rows
 }
