@@ -17,7 +17,7 @@ use super::redo::{APPEND, Moved, Said, body_of, id_of};
 use super::schema::{is_deferred, is_listed_apart};
 use super::session::{Role, SqliteSession, Writing, load_row, number, read_stamp, run};
 use super::statements::{
-    BEGIN_READ, BEGIN_WRITE, COMMIT, LAST_STAMP, NEXT_STAMP, ROLLBACK, Statements, Text, Wide, own_indexes,
+    BEGIN_READ, BEGIN_WRITE, COMMIT, LAST_STAMP, ROLLBACK, SET_STAMP, Statements, Text, Wide, own_indexes,
 };
 use crate::error::StoreError;
 
@@ -141,12 +141,7 @@ fn inside(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, check_all: 
     if !moved.is_empty() {
         return Ok(if check_all { Tried::Moved(moved) } else { Tried::Stale });
     }
-    let given = i64::try_from(writing.given).unwrap_or(i64::MAX);
-    let stamp: i64 = conn
-        .prepare_cached(NEXT_STAMP)
-        .and_then(|mut next| next.query_row([given], |row| row.get(0)))
-        .map_err(before_commit)?;
-    let stamp = Stamp(u64::try_from(stamp).unwrap_or(0));
+    let stamp = next_stamp(conn, writing.given).map_err(before_commit)?;
     let mut writer = Writer { conn, stamp, open: None };
     for image in plan.images.iter().filter(|image| !image.waits()) {
         match writer.write(image) {
@@ -160,6 +155,14 @@ fn inside(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, check_all: 
     let folding =
         writing.folding.advance(conn, &writing.redo, said.len(), plan.waiting_bytes()).map_err(before_commit)?;
     Ok(Tried::Done(Done { stamp, said, folding }))
+}
+
+/// Takes the next number: greater than that of any commit, and than any that was given for a commit without writes. Two statements,
+/// since one that returns what it wrote opens a table of its own for it.
+fn next_stamp(conn: &Connection, given: u64) -> Result<Stamp, rusqlite::Error> {
+    let next = number(conn, LAST_STAMP)?.max(i64::try_from(given).unwrap_or(i64::MAX)).saturating_add(1);
+    conn.prepare_cached(SET_STAMP)?.execute([next])?;
+    Ok(Stamp(u64::try_from(next).unwrap_or(0)))
 }
 
 /// Appends to `redo` what waits there for its table: images of rows, then the entries of lists that are tables of their own.

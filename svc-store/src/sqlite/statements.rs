@@ -16,8 +16,8 @@ pub(super) const COMMIT: &str = "COMMIT";
 pub(super) const ROLLBACK: &str = "ROLLBACK";
 /// Changes when, and only when, another connection has committed.
 pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
-/// A number that was given for a commit without writes is not given again by this session.
-pub(super) const NEXT_STAMP: &str = "UPDATE meta SET value = max(value, ?1) + 1 WHERE name = 'stamp' RETURNING value";
+/// Inside a transaction that writes, so that nobody else takes the number that was read before it.
+pub(super) const SET_STAMP: &str = "UPDATE meta SET value = ?1 WHERE name = 'stamp'";
 pub(super) const LAST_STAMP: &str = "SELECT value FROM meta WHERE name = 'stamp'";
 
 /// The statements on one table.
