@@ -136,7 +136,7 @@ impl Gate {
         let readers = Bounded::new(backend);
         let newest = Arc::new(Newest::default());
         let lanes = Lanes::start(readers.backend(), &clock, &feed, &newest, &settings)?;
-        let readers = Box::new(readers.behind(lanes.syncing()));
+        let readers = Box::new(readers);
         let (vault, bundle_max) = (settings.vault, settings.bundle_max.clamp(1, RECORDS_MAX));
         let core = Arc::new(Core {
             lanes,

@@ -1,8 +1,6 @@
 //! A lane: one thread, one writing session, one cache of rows, one bounded queue.
 //!
-//! Batches need no timer: whatever was queued while the last commit was running is the next batch. While commits become
-//! durable beside it, the lane begins the next batch once as many commands wait as are being made durable: sooner, batches
-//! would be small and each of their actions dear; later, the lane would stand still.
+//! Batches need no timer: whatever was queued while the last commit was running is the next batch.
 //!
 //! **Invariant:** no answer leaves before its commit is durable, and an outcome that nobody knows is never an allow.
 
@@ -19,9 +17,10 @@ use svc_core::value::Timestamp;
 use tokio::sync::oneshot;
 
 use crate::error::StoreError;
+use crate::feed::Feed;
+use crate::newest::Newest;
 use crate::parking::ENOUGH;
 use crate::seal::fresh_seed;
-use crate::syncing::{News, Outlet, Syncing};
 
 /// What a command comes to.
 pub(crate) type Outcome = Result<Reply, Failure<StoreError>>;
@@ -55,15 +54,6 @@ struct Waiting {
     jobs: VecDeque<Job>,
     idle: bool,
     closed: bool,
-    /// Commands that are committed and being made durable.
-    unsettled: usize,
-}
-
-impl Waiting {
-    /// Whether the next batch may begin.
-    fn is_ready(&self) -> bool {
-        !self.jobs.is_empty() && (self.closed || self.jobs.len() >= self.unsettled)
-    }
 }
 
 impl Queue {
@@ -84,8 +74,7 @@ impl Queue {
             return Err(Failure::Refused(Refusal::not_ready()));
         }
         waiting.jobs.push_back(job);
-        // Before it is ready, the end of a sync wakes it.
-        Ok(match (waiting.idle && waiting.is_ready(), waiting.jobs.len() >= ENOUGH) {
+        Ok(match (waiting.idle, waiting.jobs.len() >= ENOUGH) {
             (false, _) => Sleeps::No,
             (true, false) => Sleeps::WithLittleToDo,
             (true, true) => Sleeps::WithEnoughToDo,
@@ -94,28 +83,12 @@ impl Queue {
 
     /// Wakes the lane, if it sleeps while there is work.
     pub(crate) fn wake(&self) {
-        self.wake_from(self.lock());
-    }
-
-    fn wake_from(&self, mut waiting: MutexGuard<'_, Waiting>) {
-        let wake = waiting.is_ready() && std::mem::take(&mut waiting.idle);
+        let mut waiting = self.lock();
+        let wake = !waiting.jobs.is_empty() && std::mem::take(&mut waiting.idle);
         drop(waiting);
         if wake {
             self.filled.notify_one();
         }
-    }
-
-    /// So many commands more are committed and being made durable.
-    pub(crate) fn unsettle(&self, commands: usize) {
-        let mut waiting = self.lock();
-        waiting.unsettled = waiting.unsettled.saturating_add(commands);
-    }
-
-    /// So many of them are durable, or never will be.
-    pub(crate) fn settle(&self, commands: usize) {
-        let mut waiting = self.lock();
-        waiting.unsettled = waiting.unsettled.saturating_sub(commands);
-        self.wake_from(waiting);
     }
 
     /// How many jobs wait.
@@ -132,7 +105,7 @@ impl Queue {
     /// The next batch, in order; empty when the queue is closed and done.
     fn take(&self, most: usize) -> Vec<Job> {
         let mut waiting = self.lock();
-        while !waiting.is_ready() {
+        while waiting.jobs.is_empty() {
             if waiting.closed {
                 return Vec::new();
             }
@@ -159,12 +132,11 @@ impl std::fmt::Debug for Queue {
 pub(crate) struct Lane<S> {
     pub(crate) store: S,
     pub(crate) clock: Arc<dyn Clock + Send + Sync>,
-    pub(crate) outlet: Outlet,
-    /// What makes commits durable, where they are not when the store has answered.
-    pub(crate) syncing: Option<Arc<Syncing>>,
+    pub(crate) feed: Arc<Feed>,
     pub(crate) batch_max: usize,
     pub(crate) rows: Rows,
     pub(crate) last: Timestamp,
+    pub(crate) newest: Arc<Newest>,
     /// Whether ledger records are placed in the commits that write them: for the one lane of a store.
     pub(crate) places: bool,
 }
@@ -203,17 +175,18 @@ impl<S: Store> Lane<S> {
         }
     }
 
-    /// Decides every command, in order, and passes each answer on for when its commit is durable.
+    /// Answers every command, in order, each once its commit is durable.
     fn serve(&mut self, mut commands: Vec<Command>, waits: &mut VecDeque<oneshot::Sender<Outcome>>) {
         while !commands.is_empty() {
             commands = match self.turn(commands) {
                 Ok(Finished { answers, rest, rows, written }) => {
                     self.rows = rows;
-                    let waiting = waits.drain(..answers.len().min(waits.len()));
-                    let news = News { answers: waiting.zip(answers).collect(), written, at: self.last };
-                    match &self.syncing {
-                        Some(syncing) => syncing.pass(news),
-                        None => self.outlet.tell(news),
+                    if !written.is_empty() {
+                        self.newest.see(self.last);
+                    }
+                    self.feed.tell(&written);
+                    for answer in answers {
+                        reply(waits, answer.map_err(Failure::Refused));
                     }
                     rest
                 }
@@ -253,16 +226,8 @@ impl<S: Store> Lane<S> {
         }
     }
 
-    /// Decides commands and commits the decisions; or gives the commands back, and why nothing came of them.
+    /// Decides commands and makes the decisions durable; or gives the commands back, and why nothing came of them.
     fn turn(&mut self, commands: Vec<Command>) -> Result<Finished<Command>, (Vec<Command>, Stopped)> {
-        if let Some(syncing) = &self.syncing {
-            match syncing.recover() {
-                Ok(false) => {}
-                // What was lost with the log is read again.
-                Ok(true) => self.rows.clear(),
-                Err(error) => return Err((commands, Stopped::All(Failure::Commit(CommitError::Unavailable(error))))),
-            }
-        }
         let seed = match fresh_seed() {
             Ok(seed) => seed,
             Err(error) => return Err((commands, Stopped::All(Failure::Load(error)))),
@@ -280,9 +245,6 @@ impl<S: Store> Lane<S> {
             }
         };
         self.store.release();
-        if let Some(syncing) = &self.syncing {
-            syncing.lose();
-        }
         if let Stopped::All(failure) | Stopped::Poisoned(failure) = &stopped {
             tracing::error!(error = failure as &dyn std::error::Error, "a batch was not committed");
         }
@@ -292,14 +254,14 @@ impl<S: Store> Lane<S> {
         Err((commands, stopped))
     }
 
-    /// Gives a turn what it asks for until it is committed.
+    /// Gives a turn what it asks for until its commit is durable.
     fn drive(&mut self, turn: &mut Turn<Command>) -> Result<Stamp, Stopped> {
         let mut conflicts = 0;
         loop {
             let did = match turn.step() {
                 Step::Load(keys) => Did::Loaded(self.store.load(&keys).map_err(StoreError::of)),
                 Step::Commit(commit) => {
-                    let outcome = self.commit(commit);
+                    let outcome = self.store.commit(commit).map_err(own_error);
                     let unknown = matches!(outcome, Err(CommitError::Unknown(_)));
                     Did::Committed(outcome, if unknown { fresh_key(commit) } else { None })
                 }
@@ -332,35 +294,12 @@ impl<S: Store> Lane<S> {
         }
     }
 
-    /// Commits. Readers are told before what they may see, and after it what they did, unless that is not known.
-    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<StoreError>> {
-        let syncing = self.syncing.as_ref().filter(|_| !commit.writes.is_empty());
-        if let Some(syncing) = syncing {
-            syncing.begin();
-        }
-        let outcome = self.store.commit(commit).map_err(own_error);
-        if let Some(syncing) = syncing {
-            match &outcome {
-                Ok(Committed::Applied(stamp)) => syncing.end(Some(*stamp)),
-                Ok(Committed::Conflict(_)) | Err(CommitError::Unavailable(_) | CommitError::Rejected(_)) => {
-                    syncing.end(None);
-                }
-                Err(CommitError::Unknown(_)) => {}
-            }
-        }
-        outcome
-    }
-
     /// After an outcome that is not known: the stamp of a row that only this commit can have inserted, if it is there. If it
-    /// is not, nothing is proved. That it is there does not make it durable: it is told after a sync, as any other.
+    /// is not, nothing is proved.
     fn read_back(&mut self, probe: Option<Key>) -> Option<Stamp> {
         self.store.release();
         let rows = self.store.load(&[probe?]).ok()?;
-        let stamp = rows.into_iter().find(|row| row.record.is_some()).map(|row| row.stamp)?;
-        if let Some(syncing) = &self.syncing {
-            syncing.end(Some(stamp));
-        }
-        Some(stamp)
+        rows.into_iter().find(|row| row.record.is_some()).map(|row| row.stamp)
     }
 }
 
@@ -418,37 +357,5 @@ mod tests {
         assert_eq!(push(), Some(Sleeps::WithEnoughToDo));
         queue.wake();
         assert_eq!(lane.join().ok(), Some(ENOUGH));
-    }
-
-    /// Beside a sync the lane begins once as many commands wait as are being made durable, or when the sync has ended.
-    #[test]
-    fn a_lane_begins_beside_a_sync_with_enough() {
-        let queue = Arc::new(Queue::new(1_000));
-        let push = || {
-            let (waits, _) = oneshot::channel();
-            let command = Command::Wake(svc_core::command::Wake(Key::Workspace(WorkspaceId::from_bits(1))));
-            queue.push(Job { command, waits }).ok()
-        };
-        let lane = || {
-            let taking = Arc::clone(&queue);
-            let lane = std::thread::spawn(move || taking.take(256).len());
-            while !queue.lock().idle {
-                std::thread::yield_now();
-            }
-            lane
-        };
-        queue.unsettle(2);
-        let sleeps = lane();
-        assert_eq!(push(), Some(Sleeps::No), "the sync wakes it");
-        queue.wake();
-        assert!(queue.lock().idle, "it was woken for less than is being made durable");
-        assert_eq!(push(), Some(Sleeps::WithLittleToDo));
-        queue.wake();
-        assert_eq!(sleeps.join().ok(), Some(2));
-
-        let sleeps = lane();
-        assert_eq!(push(), Some(Sleeps::No));
-        queue.settle(2);
-        assert_eq!(sleeps.join().ok(), Some(1));
     }
 }

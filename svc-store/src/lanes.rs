@@ -18,14 +18,11 @@ use crate::gate::Settings;
 use crate::lane::{Job, Lane, Outcome, Queue, Sleeps};
 use crate::newest::Newest;
 use crate::parking;
-use crate::syncing::{Outlet, Syncing};
 
 /// The lanes' queues, for whoever hands in work.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     queues: Vec<Arc<Queue>>,
-    /// Those of lanes whose commits become durable beside them.
-    syncing: Vec<Arc<Syncing>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -38,48 +35,29 @@ impl Lanes {
         newest: &Arc<Newest>,
         settings: &Settings,
     ) -> Result<Self, StoreError> {
-        let mut lanes = Self { queues: Vec::new(), syncing: Vec::new(), threads: Mutex::default() };
+        let mut lanes = Self { queues: Vec::new(), threads: Mutex::default() };
         let count = backend.lanes().max(1);
         for number in 0..count {
-            let writer = backend.lane_writer().map_err(StoreError::of)?;
-            let queue = Arc::new(Queue::new(settings.queue_max));
-            let outlet = Outlet { feed: Arc::clone(feed), newest: Arc::clone(newest) };
-            let syncing = writer
-                .durability
-                .map(|durability| Arc::new(Syncing::new(durability, Arc::clone(&queue), outlet.clone())));
             let mut lane = Lane {
-                store: writer.session,
+                store: backend.writer().map_err(StoreError::of)?,
                 clock: Arc::clone(clock),
-                outlet,
-                syncing: syncing.clone(),
+                feed: Arc::clone(feed),
                 batch_max: settings.batch_max.max(1),
                 rows: Rows::new(settings.rows_kept),
                 last: Timestamp::default(),
+                newest: Arc::clone(newest),
                 places: count == 1,
             };
-            // Made here, so that the one thread ends even where the other could not be started.
-            let closing = Closing { queue: Arc::clone(&queue), syncing: syncing.clone() };
-            if let Some(syncing) = syncing {
-                let own = Arc::clone(&syncing);
-                lanes.syncing.push(syncing);
-                lanes.spawn(format!("svc-sync-{number}"), move || own.run())?;
-            }
+            let queue = Arc::new(Queue::new(settings.queue_max));
+            let closing = Closing(Arc::clone(&queue));
+            let thread = std::thread::Builder::new()
+                .name(format!("svc-lane-{number}"))
+                .spawn(move || lane.run(&closing.0))
+                .map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
             lanes.queues.push(queue);
-            lanes.spawn(format!("svc-lane-{number}"), move || lane.run(&closing.queue))?;
+            lanes.threads.get_mut().unwrap_or_else(PoisonError::into_inner).push(thread);
         }
         Ok(lanes)
-    }
-
-    fn spawn(&mut self, name: String, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
-        let thread = std::thread::Builder::new().name(name).spawn(run);
-        let thread = thread.map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
-        self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).push(thread);
-        Ok(())
-    }
-
-    /// What readers wait for.
-    pub(crate) fn syncing(&self) -> &[Arc<Syncing>] {
-        &self.syncing
     }
 
     /// Queues a command; its outcome comes once it is durable.
@@ -173,17 +151,11 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
     }
 }
 
-/// A lane that ends, however it ends, takes no more work, and what it has committed is made durable and told.
-struct Closing {
-    queue: Arc<Queue>,
-    syncing: Option<Arc<Syncing>>,
-}
+/// A lane that ends, however it ends, takes no more work.
+struct Closing(Arc<Queue>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        self.queue.close();
-        if let Some(syncing) = &self.syncing {
-            syncing.close();
-        }
+        self.0.close();
     }
 }

@@ -49,10 +49,9 @@ mod scorecard;
 pub mod seal;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-mod syncing;
 mod timers;
 
-pub use backend::{Backend, Durability, LaneWriter};
+pub use backend::Backend;
 pub use clock::SystemClock;
 pub use error::{Cause, StoreError};
 pub use feed::{Change, Changes};

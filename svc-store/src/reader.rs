@@ -1,14 +1,11 @@
 //! Reads that decide nothing: single objects and lists, on snapshots of their own, never through a lane.
-//!
-//! **Invariant:** what was read is given out once every commit that it can come from is durable.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use svc_core::store::{Found, Key, Loaded, Range, Store};
 
 use crate::backend::Backend;
 use crate::error::StoreError;
-use crate::syncing::Syncing;
 
 /// How many readers look at once; more wait for their turn.
 const READERS_MAX: usize = 16;
@@ -30,22 +27,15 @@ pub(crate) struct Bounded<B> {
     backend: B,
     open: Mutex<usize>,
     left: Condvar,
-    syncing: Vec<Arc<Syncing>>,
 }
 
 impl<B: Backend> Bounded<B> {
     pub(crate) fn new(backend: B) -> Self {
-        Self { backend, open: Mutex::new(0), left: Condvar::new(), syncing: Vec::new() }
+        Self { backend, open: Mutex::new(0), left: Condvar::new() }
     }
 
     pub(crate) const fn backend(&self) -> &B {
         &self.backend
-    }
-
-    /// The same readers behind lanes whose commits can be seen before they are durable.
-    pub(crate) fn behind(mut self, syncing: &[Arc<Syncing>]) -> Self {
-        self.syncing = syncing.to_vec();
-        self
     }
 }
 
@@ -63,7 +53,7 @@ impl<B: Backend> Readers for Bounded<B> {
         drop(open);
         let place = Place(self);
         let session = self.backend.reader().map_err(StoreError::of)?;
-        Ok(Box::new(Open { session, place }))
+        Ok(Box::new(Open { session, _place: place }))
     }
 }
 
@@ -81,27 +71,15 @@ impl<B> Drop for Place<'_, B> {
 
 struct Open<'a, B: Backend> {
     session: B::Session,
-    place: Place<'a, B>,
-}
-
-impl<B: Backend> Open<'_, B> {
-    /// Waits until what was read is durable.
-    fn wait(&mut self) -> Result<(), StoreError> {
-        let readers = self.place.0;
-        readers.syncing.iter().try_for_each(|syncing| {
-            syncing.wait(|| readers.backend.newest_seen(&mut self.session).map_err(StoreError::of))
-        })
-    }
+    _place: Place<'a, B>,
 }
 
 impl<B: Backend> Snapshot for Open<'_, B> {
     fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, StoreError> {
-        let rows = self.session.load(keys).map_err(StoreError::of)?;
-        self.wait().map(|()| rows)
+        self.session.load(keys).map_err(StoreError::of)
     }
 
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
-        let found = self.session.scan(range).map_err(StoreError::of)?;
-        self.wait().map(|()| found)
+        self.session.scan(range).map_err(StoreError::of)
     }
 }

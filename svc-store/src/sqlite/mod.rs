@@ -1,8 +1,7 @@
 //! SQLite in a directory: one file that `sqlite3` can read, one writer, any number of readers.
 //!
-//! Write-ahead log, `synchronous=FULL`: an answer that was given survives a power cut. A lane's own connection is the one that
-//! is set to `NORMAL`: its commits are synced by svc, beside its next batch, and told after that (`durable.rs`). Readers see
-//! one snapshot each and are never in the writer's way.
+//! Write-ahead log, `synchronous=FULL`: an answer that was given survives a power cut. Readers see one snapshot each and are
+//! never in the writer's way.
 //!
 //! Most rows lie in the table of their kind. Those that decisions write all over their tables wait in `redo` first, so the
 //! newest image of an activity, a payee or an idempotency key is the one with the highest id there, if there is one.
@@ -10,7 +9,6 @@
 mod backup;
 mod checkpoint;
 mod commit;
-mod durable;
 mod errors;
 mod fold;
 mod pool;
@@ -34,16 +32,14 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use svc_core::store::Stamp;
 
 use self::checkpoint::{Checkpointer, Checkpoints, Limits};
-use self::durable::Log;
 use self::errors::database;
 use self::fold::Folding;
 use self::pool::Pool;
 use self::redo::Redo;
 use self::schema::Marks;
-use crate::backend::{Backend, LaneWriter};
+use crate::backend::Backend;
 use crate::error::StoreError;
 
 pub use self::backup::{Copied, Progress, backup};
@@ -124,13 +120,6 @@ impl SqliteStore {
         let pool = Arc::new(Pool::new(&path));
         Ok(Self { shared: Arc::new(Shared { path, pool, checkpoints, folding, _checkpointer: checkpointer }) })
     }
-
-    /// A connection as a session that commits.
-    fn session(&self, conn: Connection) -> SqliteSession {
-        let shared = &*self.shared;
-        let redo = Redo::new(shared.pool.positions());
-        SqliteSession::writer(conn, Arc::clone(&shared.checkpoints), redo, shared.folding)
-    }
 }
 
 impl Backend for SqliteStore {
@@ -141,21 +130,13 @@ impl Backend for SqliteStore {
     }
 
     fn writer(&self) -> Result<SqliteSession, StoreError> {
-        Ok(self.session(connect(&self.shared.path)?))
+        let shared = &*self.shared;
+        let redo = Redo::new(shared.pool.positions());
+        Ok(SqliteSession::writer(connect(&shared.path)?, Arc::clone(&shared.checkpoints), redo, shared.folding))
     }
 
     fn reader(&self) -> Result<SqliteSession, StoreError> {
         self.shared.pool.reader()
-    }
-
-    fn lane_writer(&self) -> Result<LaneWriter<SqliteSession>, StoreError> {
-        let conn = connect(&self.shared.path)?;
-        let log = Log::of(&conn, &self.shared.path)?;
-        Ok(LaneWriter { session: self.session(conn), durability: Some(Box::new(log)) })
-    }
-
-    fn newest_seen(&self, reader: &mut SqliteSession) -> Result<Stamp, StoreError> {
-        reader.last_stamp()
     }
 }
 

@@ -1,7 +1,6 @@
 //! One connection as a [`Store`].
 //!
-//! **Invariant:** `Applied` is answered after `COMMIT` returned under `synchronous=FULL`, and never otherwise; a lane's session
-//! answers it under `NORMAL`, and its lane tells nobody before the log is synced.
+//! **Invariant:** `Applied` is answered after `COMMIT` returned under `synchronous=FULL`, and never otherwise.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use super::pool::Pool;
 use super::redo::{LOAD as LOAD_WAITING, Redo, stamp_at};
 use super::schema::is_deferred;
 use super::seen::Seen;
-use super::statements::{BEGIN_READ, COMMIT, DATA_VERSION, LAST_STAMP, ROLLBACK, Statements};
+use super::statements::{BEGIN_READ, COMMIT, DATA_VERSION, ROLLBACK, Statements};
 use crate::error::StoreError;
 
 /// A connection: the one that writes, or one that reads a snapshot.
@@ -78,12 +77,6 @@ impl SqliteSession {
             Some(conn) => Ok((conn, &mut self.role)),
             None => Err(StoreError::Closed),
         }
-    }
-
-    /// The number of the newest commit that this sees.
-    pub(super) fn last_stamp(&mut self) -> Result<Stamp, StoreError> {
-        let last = self.at_one_moment(|conn, _, _| number(conn, LAST_STAMP).map_err(database))?;
-        Ok(Stamp(u64::try_from(last).unwrap_or(u64::MAX)))
     }
 
     /// Reads from one moment: a reader's snapshot, or a transaction around `read` on the writer.
