@@ -217,9 +217,10 @@ impl Positions {
         }
     }
 
-    /// Lets go of what was deleted before the redo row `first`, where there is very much of it.
+    /// Lets go of what was deleted before the redo row `first`, where there is very much of it: others fold, and this process
+    /// has no commit of its own to do it with.
     fn tidy(&mut self, first: i64) {
-        if self.growing() < KEPT_MAX || self.generations.len() > 1 {
+        if self.from >= first || self.generations.iter().map(Generation::len).sum::<usize>() < KEPT_MAX {
             return;
         }
         for it in &mut self.generations {
@@ -296,15 +297,18 @@ impl Redo {
         let (Some(first), Some(last)) = (said.first().map(|(id, _)| *id), said.last().map(|(id, _)| *id)) else {
             return;
         };
+        // Without sight of what there was, nothing is known of it: the next look reads it.
+        let Some(sight) = &mut self.sight else { return };
         let mut positions = self.shared.lock();
-        let was_empty = self.sight.as_ref().is_none_or(|sight| sight.last == 0);
-        if was_empty && positions.upto < first {
-            positions.restart(first);
+        if sight.last == 0 {
+            sight.first = first;
+            if positions.upto < first {
+                positions.restart(first);
+            }
         }
         positions.extend(said);
         drop(positions);
-        let first = self.sight.as_ref().map_or(first, |sight| if sight.last == 0 { first } else { sight.first });
-        self.sight = Some(Sight { first, last, own: None });
+        (sight.last, sight.own) = (last, None);
     }
 
     /// The positions that the process shares.
@@ -422,3 +426,30 @@ fn entries(of: &str, body: &[u8]) -> Result<Vec<Moved>, StoreError> {
 }
 
 const MALFORMED: StoreError = StoreError::Malformed("the table of rows that wait holds something else");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What others have folded is let go of once there is very much, also while a generation is closed and not folded here.
+    #[test]
+    fn what_others_fold_is_let_go_of() {
+        let key = |id: i64| Key::Replay(svc_core::value::digest::ReplayId::of(&[&id.to_be_bytes()]));
+        let said = |ids: std::ops::Range<i64>| ids.map(|id| (id, Said::Row(key(id)))).collect::<Vec<_>>();
+        let mut positions = Positions::default();
+        positions.extend(said(1..11));
+        let mark = positions.close();
+        positions.extend(said(11..100));
+        positions.tidy(50);
+        assert_eq!(positions.find(&key(1), i64::MAX), Some(1), "there is not much yet");
+        let end = i64::try_from(KEPT_MAX).unwrap_or(i64::MAX) + 1;
+        positions.extend(said(100..end));
+        positions.tidy(end - 5);
+        assert_eq!(
+            [1, 99, end - 6, end - 5].map(|id| positions.find(&key(id), i64::MAX).is_some()),
+            [false, false, false, true]
+        );
+        assert_eq!((positions.from, positions.growing()), (end - 5, 5));
+        assert!(positions.closed_at(mark).is_some(), "its folding goes on and finds nothing left");
+    }
+}

@@ -120,7 +120,12 @@ impl Run {
         let stale = self.dice.chance(100);
         let mut commit = Commit::default();
         for (key, (stamp, old, new)) in &writes {
-            let seen = if stale { Stamp(stamp.0 + 1) } else { *stamp };
+            // As one that never saw the row, or one that saw another.
+            let seen = match (stale, *stamp == Stamp::ABSENT || self.dice.chance(500)) {
+                (false, _) => *stamp,
+                (true, true) => Stamp(stamp.0 + 1),
+                (true, false) => Stamp::ABSENT,
+            };
             commit.checks.push((*key, seen));
             let links = |row: &Option<Record>| row.as_ref().map(Record::links).unwrap_or_default();
             let (before, after) = (links(old), links(new));
