@@ -1,6 +1,8 @@
 //! Receipts: their bytes, their faults one by one, key sets, and the check without a server.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
@@ -387,6 +389,62 @@ fn another_key_proves_nothing() {
     let compromised = PublicKeys::from_iter([compromised]);
     assert_eq!(compromised.verify(&parsed), Err(KeyFault::Unknown));
     assert_eq!(jwks_json(&compromised), r#"{"keys":[]}"#);
+}
+
+/// A signer that says of every signature by a name it is asked for whether it made it.
+struct Claiming<'a> {
+    signer: &'a DalekSigner,
+    says: bool,
+    asked: AtomicUsize,
+}
+
+impl Signer for Claiming<'_> {
+    fn issuer(&self) -> &str {
+        self.signer.issuer()
+    }
+
+    fn kid(&self) -> &str {
+        self.signer.kid()
+    }
+
+    fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.signer.sign(message)
+    }
+
+    fn made(&self, kid: &str, _: &[u8], _: &[u8; 64]) -> bool {
+        assert_eq!(kid, self.kid());
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.says
+    }
+}
+
+/// The service that signed looks whether it would sign the same again before it verifies, gives every text the answer that
+/// everybody else gives, and asks a key that is not trusted nothing.
+#[test]
+fn a_signer_knows_its_own_again() {
+    let (signer, keys) = signer();
+    let text = write(&payment(), &signer);
+    let [header, payload, _] = parts(&text);
+    let other = DalekSigner::new(&Secret::new([8; 32]), "https://gate.example");
+    let forged = signed(&other, &decoded(&header), &decoded(&payload));
+    let foreign = write(&payment(), &other);
+    for text in [&text, &forged, &foreign] {
+        let parsed = parse(text).unwrap();
+        assert_eq!(keys.verify_own(&parsed, &signer), keys.verify(&parsed));
+        assert_eq!(keys.verify_own(&parsed, &other), keys.verify(&parsed), "another's private half proves nothing");
+    }
+    let claiming = |says| Claiming { signer: &signer, says, asked: AtomicUsize::new(0) };
+    let (yes, no) = (claiming(true), claiming(false));
+    let (good, bad) = (parse(&text).unwrap(), parse(&forged).unwrap());
+    assert_eq!(keys.verify_own(&good, &no), Ok(()), "the public half has the last word");
+    assert_eq!(keys.verify_own(&bad, &no), Err(KeyFault::BadSignature));
+    assert_eq!(keys.verify_own(&bad, &yes), Ok(()), "its word is taken");
+    let mut compromised = keys.get(signer.kid()).unwrap().clone();
+    compromised.compromised_at = Some(Timestamp::from_millis(5));
+    let compromised = PublicKeys::from_iter([compromised]);
+    assert_eq!(compromised.verify_own(&good, &yes), Err(KeyFault::Unknown));
+    assert_eq!(keys.verify_own(&parse(&foreign).unwrap(), &yes), Err(KeyFault::Unknown));
+    assert_eq!((yes.asked.into_inner(), no.asked.into_inner()), (1, 2));
 }
 
 /// A stored signing key gives its public half and its standing; one whose bytes are none is refused.

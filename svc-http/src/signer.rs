@@ -3,7 +3,7 @@
 use std::fmt;
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
-use svc_core::state::gate::receipt::{Signer, WeakKey, thumbprint};
+use svc_core::state::gate::receipt::{Signer, WeakKey, is_same, thumbprint};
 use svc_core::value::secret::Secret;
 
 /// Signs receipts with aws-lc-rs, which is in the server anyway.
@@ -29,6 +29,10 @@ impl AwsSigner {
     pub fn public_bytes(&self) -> &[u8] {
         self.key.public_key().as_ref()
     }
+
+    fn try_sign(&self, message: &[u8]) -> Option<[u8; 64]> {
+        self.key.try_sign(message).ok().and_then(|it| it.as_ref().try_into().ok())
+    }
 }
 
 impl Signer for AwsSigner {
@@ -43,11 +47,15 @@ impl Signer for AwsSigner {
     /// The signature. Should the library fail, which needs it to run out of memory, the receipt carries zeroes and so
     /// verifies nowhere: an agent that cannot prove its allow is better than a server that stops.
     fn sign(&self, message: &[u8]) -> [u8; 64] {
-        let signature = self.key.try_sign(message).ok().and_then(|it| it.as_ref().try_into().ok());
-        signature.unwrap_or_else(|| {
+        self.try_sign(message).unwrap_or_else(|| {
             tracing::error!(kid = %self.kid, "a receipt could not be signed");
             [0; 64]
         })
+    }
+
+    /// Zeroes that stand for no signature are known again by nobody.
+    fn made(&self, kid: &str, message: &[u8], signature: &[u8; 64]) -> bool {
+        kid == self.kid && self.try_sign(message).is_some_and(|made| is_same(&made, signature))
     }
 }
 
@@ -85,6 +93,14 @@ mod tests {
                 let signature = aws.sign(&message);
                 assert_eq!(signature, dalek.sign(&message), "seed {seed}, {length} bytes");
                 assert!(public.signed(&message, &signature));
+                for signer in [&aws as &dyn Signer, &dalek] {
+                    assert!(signer.made(public.kid(), &message, &signature));
+                    assert!(!signer.made("another", &message, &signature));
+                    let mut altered = signature;
+                    altered[length % 64] ^= 1 << (length % 8);
+                    assert!(!signer.made(public.kid(), &message, &altered), "seed {seed}, {length} bytes");
+                    assert!(!signer.made(public.kid(), &message, &[0; 64]));
+                }
             }
         }
     }

@@ -203,6 +203,14 @@ impl Signer for KeyRing {
         self.first.sign(message)
     }
 
+    fn made(&self, kid: &str, message: &[u8], signature: &[u8; 64]) -> bool {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        let signers = held.rows.iter().zip(&held.signers).filter(|(row, _)| row.id.purpose == Purpose::Receipt);
+        let signer = signers.map(|(_, signer)| signer).find(|it| it.kid() == kid).map(Arc::clone);
+        drop(held);
+        signer.is_some_and(|it| it.made(kid, message, signature))
+    }
+
     /// Where the key whose turn it was is compromised, the newest stands in for it.
     fn of(&self, purpose: Purpose, at: Timestamp) -> Option<Arc<dyn Signer>> {
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);

@@ -164,6 +164,9 @@ fn an_embedder_asks_acts_and_settles() {
     let keys = gate.public_keys().unwrap();
     let parsed = svc_core::state::gate::receipt::parse(&receipt).unwrap();
     assert!(keys.verify(&parsed).is_ok(), "the receipt key outlives the process");
+    let made = |kid: &str| gate.signer().made(kid, parsed.signing_input().as_bytes(), parsed.signature());
+    assert!(made(parsed.kid()), "and knows again what it signed");
+    assert!(!made(""), "a key of no such name knows nothing");
     let agent = gate.agent(AgentKey::parse("ask_secret").unwrap()).unwrap();
     assert_eq!(agent.get(allowed.id()).unwrap().status(), Status::Completed);
     assert_eq!(agent.caller().agent, registered.agent.id);

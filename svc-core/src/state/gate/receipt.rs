@@ -19,7 +19,7 @@ use crate::value::Timestamp;
 use crate::value::id::{ActionId, AgentId, ReceiptId, WorkspaceId};
 
 pub use jws::{NotAReceipt, Parsed, parse, sign_compact, write};
-pub use keys::{DalekSigner, KeyFault, NotAKeySet, PublicKey, PublicKeys, WeakKey, jwks_json, thumbprint};
+pub use keys::{DalekSigner, KeyFault, NotAKeySet, PublicKey, PublicKeys, WeakKey, is_same, jwks_json, thumbprint};
 
 /// The longest text that can be a receipt, in bytes. Anything longer is malformed before a byte of it is read.
 pub const RECEIPT_BYTES_MAX: usize = 4_096;
@@ -39,6 +39,12 @@ pub trait Signer: Send + Sync {
     fn kid(&self) -> &str;
     /// The Ed25519 signature of `message`.
     fn sign(&self, message: &[u8]) -> [u8; 64];
+
+    /// Whether the key named `kid` is certainly the one that made `signature` of `message`, where the private half tells sooner
+    /// than the public one. `false` says nothing: ask [`PublicKey::signed`]. Whether the key is trusted is not asked here.
+    fn made(&self, _kid: &str, _message: &[u8], _signature: &[u8; 64]) -> bool {
+        false
+    }
 
     /// The signer whose turn it is, or was, at `at`, of a ring that keys follow each other in. A single key has none beside it.
     fn of(&self, _purpose: Purpose, _at: Timestamp) -> Option<Arc<dyn Signer>> {

@@ -11,6 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq as _;
 
 use super::{Parsed, Signer};
 use crate::state::people::SigningKey as KeyRow;
@@ -59,6 +60,18 @@ impl Signer for DalekSigner {
     fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.key.sign(message).to_bytes()
     }
+
+    fn made(&self, kid: &str, message: &[u8], signature: &[u8; 64]) -> bool {
+        kid == self.kid && is_same(&self.sign(message), signature)
+    }
+}
+
+/// Whether the signature just made of a message is the one shown with it. Signing costs a third of verifying, and of one
+/// message a key makes one signature (RFC 8032, 5.1.6). The comparison takes as long whichever bytes differ: else a stranger
+/// could find out, byte by byte, the signature of a text that was never to be signed.
+#[must_use]
+pub fn is_same(made: &[u8; 64], shown: &[u8; 64]) -> bool {
+    made.ct_eq(shown).into()
 }
 
 impl fmt::Debug for DalekSigner {
@@ -176,11 +189,28 @@ impl PublicKeys {
     /// # Errors
     /// [`KeyFault::Unknown`] where no trusted key has the name, else [`KeyFault::BadSignature`].
     pub fn verify(&self, receipt: &Parsed<'_>) -> Result<(), KeyFault> {
+        self.verify_with(receipt, |_, _, _| false)
+    }
+
+    /// As [`verify`](Self::verify), by the service that signs: what `signer` [made](Signer::made) itself it knows again sooner.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify): both give the same answer to every text.
+    pub fn verify_own(&self, receipt: &Parsed<'_>, signer: &dyn Signer) -> Result<(), KeyFault> {
+        self.verify_with(receipt, |kid, message, signature| signer.made(kid, message, signature))
+    }
+
+    fn verify_with(
+        &self,
+        receipt: &Parsed<'_>,
+        made: impl FnOnce(&str, &[u8], &[u8; 64]) -> bool,
+    ) -> Result<(), KeyFault> {
         let key = self.0.get(receipt.kid()).filter(|key| key.compromised_at.is_none()).ok_or(KeyFault::Unknown)?;
-        if !key.signed(receipt.signing_input().as_bytes(), receipt.signature()) {
-            return Err(KeyFault::BadSignature);
+        let (message, signature) = (receipt.signing_input().as_bytes(), receipt.signature());
+        if made(&key.kid, message, signature) || key.signed(message, signature) {
+            return Ok(());
         }
-        Ok(())
+        Err(KeyFault::BadSignature)
     }
 
     /// Reads a published key set (RFC 7517, 5). Keys of other kinds and uses are passed over, as that section asks.
