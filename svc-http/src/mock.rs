@@ -264,8 +264,7 @@ impl Drop for Open {
 async fn connection(stream: net::TcpStream, open: Open) {
     let state = &open.0;
     let service = service_fn(move |request| respond(Arc::clone(state), request));
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().pipeline_flush(true);
+    let builder = auto::Builder::new(TokioExecutor::new());
     // Whoever hangs up, and answers that break, end a connection; there is nobody to tell.
     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -10,15 +10,15 @@ const DONE: &[u8] = b"data: [DONE]\n\n";
 #[derive(Debug, Default)]
 struct Plain {
     heard: Vec<u8>,
-    tokens: bool,
+    events: usize,
 }
 
 impl Translate for Plain {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Reason> {
         out.extend_from_slice(bytes);
+        let from = self.heard.len().saturating_sub(5);
         self.heard.extend_from_slice(bytes);
-        // The first event says who speaks, the second has a word.
-        self.tokens = self.tokens || String::from_utf8_lossy(&self.heard).matches("data: ").count() >= 2;
+        self.events += self.heard[from..].windows(6).filter(|it| it == b"data: ").count();
         let far = self.heard.len().saturating_sub(1 << 16);
         self.heard.drain(..far);
         Ok(())
@@ -28,8 +28,9 @@ impl Translate for Plain {
         self.heard.ends_with(DONE)
     }
 
+    /// The first event says who speaks, the second has a word.
     fn has_token(&self) -> bool {
-        self.tokens
+        self.events >= 2
     }
 
     fn end(&mut self, out: &mut Vec<u8>) -> How {
