@@ -11,7 +11,7 @@ use svc_core::state::gate::Agent;
 use svc_core::state::gateway::{BillingImport, Cell, DayOfModel, Routing, Sums};
 use svc_core::state::people::{Credential, Principal, Right, Team, Workspace};
 use svc_core::store::{Range, Row as _};
-use svc_core::turn::Scope;
+use svc_core::turn::{Halt, Scope};
 use svc_core::value::Id as _;
 use svc_core::value::id::{AgentId, KeyId, PrincipalId, TeamId, UpstreamId, WorkspaceId};
 use svc_core::value::link::Index;
@@ -56,17 +56,27 @@ pub(super) async fn answer(
     }
     let zone = zone(service, &by, workspace)?;
     let asked = report::read(&call.uri, &zone, service.gate.now())?;
-    let place = Place { service, workspace, asked };
-    let shown = match op {
-        ReportsOp::Spend | ReportsOp::AdminSpend => place.spend(&zone)?,
-        ReportsOp::Yield | ReportsOp::AdminYield => report::write_yield(&asked, &zone, &place.groups()?),
+    let place = Place { gate: service.gate.clone(), workspace, asked };
+    let shown = service.aside.run(asker(&by), move || match op {
+        ReportsOp::Spend | ReportsOp::AdminSpend => place.spend(&zone),
+        ReportsOp::Yield | ReportsOp::AdminYield => Ok(report::write_yield(&asked, &zone, &place.groups()?)),
         _ => {
             let mut sums = Sums::default();
             place.each(|cell| sums.add(&cell.sums))?;
-            report::write_waste(&asked, &zone, &sums)
+            Ok(report::write_waste(&asked, &zone, &sums))
         }
-    };
-    written(&shown)
+    });
+    written(&shown.await?)
+}
+
+/// Whose turn a report takes: a person's, a token's or a key's, whichever workspace it is about.
+fn asker(by: &By) -> u128 {
+    match by {
+        By::Program => 0,
+        By::Person(person) => person.principal.bits(),
+        By::Token(token) => token.token.bits(),
+        By::Key(key) => key.key.bits(),
+    }
 }
 
 /// The workspace's zone, for whoever may read reports.
@@ -101,15 +111,19 @@ pub(super) fn each_cell(
 }
 
 /// Which days of which workspace a report is over.
-struct Place<'a> {
-    service: &'a GateService,
+struct Place {
+    gate: Gate,
     workspace: WorkspaceId,
     asked: Asked,
 }
 
-impl Place<'_> {
+impl Place {
     fn each(&self, take: impl FnMut(&Cell)) -> Result<(), Refusal> {
-        each_cell(&self.service.gate, self.workspace, self.asked.from..self.asked.to, take)
+        each_cell(&self.gate, self.workspace, self.asked.from..self.asked.to, take)
+    }
+
+    fn read<T>(&self, rule: impl Fn(&mut Scope<'_>) -> Result<T, Halt>) -> Result<T, Refusal> {
+        self.gate.read(rule).map_err(refusal)
     }
 
     fn groups(&self) -> Result<BTreeMap<Option<String>, Sums>, Refusal> {
@@ -133,9 +147,9 @@ impl Place<'_> {
             return Ok(());
         }
         let days = self.asked.from..=self.asked.to.saturating_sub(1);
-        let tallied = self.service.gate.tallied(self.workspace, days).map_err(refusal)?;
+        let tallied = self.gate.tallied(self.workspace, days).map_err(refusal)?;
         let ids: Vec<AgentId> = tallied.iter().filter_map(|it| it.1).collect();
-        let owners = self.service.read(|scope| rows_of::<Agent>(scope, &ids))?;
+        let owners = self.read(|scope| rows_of::<Agent>(scope, &ids))?;
         for (day, agent, counts) in tallied {
             let group = match self.asked.by {
                 ReportBy::Day => Some(svc_core::value::period::date_of(day)),
@@ -158,20 +172,20 @@ impl Place<'_> {
         let keys: Vec<&String> = keys.collect();
         match self.asked.by {
             ReportBy::Day | ReportBy::Model => Ok(Names::new()),
-            ReportBy::Team => self.service.read(|scope| {
+            ReportBy::Team => self.read(|scope| {
                 let rows = rows_of::<Team>(scope, &ids_of(&keys, |it| TeamId::parse(it).ok()))?;
                 Ok(rows.iter().map(|it| (it.id.to_string(), it.name.to_string())).collect())
             }),
-            ReportBy::Agent => self.service.read(|scope| {
+            ReportBy::Agent => self.read(|scope| {
                 let rows = rows_of::<Agent>(scope, &ids_of(&keys, |it| AgentId::parse(it).ok()))?;
                 Ok(rows.iter().map(|it| (it.id.to_string(), it.name.to_string())).collect())
             }),
-            ReportBy::Principal => self.service.read(|scope| {
+            ReportBy::Principal => self.read(|scope| {
                 let rows = rows_of::<Principal>(scope, &ids_of(&keys, |it| PrincipalId::parse(it).ok()))?;
                 let name = |it: &Principal| it.name.as_ref().map_or_else(|| it.email.to_string(), ToString::to_string);
                 Ok(rows.iter().map(|it| (it.id.to_string(), name(it))).collect())
             }),
-            ReportBy::TaskClass => self.service.read(|scope| {
+            ReportBy::TaskClass => self.read(|scope| {
                 let routing = scope.get::<Routing>(self.workspace)?.ok_or_else(Refusal::internal)?;
                 let named =
                     routing.classes.iter().filter_map(|it| Some((it.id.to_string(), it.name.as_ref()?.to_string())));
@@ -185,7 +199,8 @@ impl Place<'_> {
         let mut names = Names::new();
         for id in keys.iter().filter_map(|it| KeyId::parse(it).ok()).take(LABELS_MAX) {
             let all = Range::all(Index::KeysOf, self.workspace.bits(), 1);
-            let found = self.service.scan(&Range { from: id.bits(), until: id.bits().saturating_add(1), ..all })?;
+            let range = Range { from: id.bits(), until: id.bits().saturating_add(1), ..all };
+            let found = self.gate.scan(&range).map_err(refusal)?;
             if let Some(row) = found.first().and_then(|it| Credential::peel(it.row.record.as_ref()?)) {
                 let label = row.label.as_ref().map_or_else(|| row.prefix.to_string(), ToString::to_string);
                 names.insert(id.to_string(), label);
@@ -200,7 +215,7 @@ fn ids_of<I>(keys: &[&String], read: impl Fn(&str) -> Option<I>) -> Vec<I> {
 }
 
 /// The rows with these ids, those that there are.
-fn rows_of<R: svc_core::store::Row>(scope: &mut Scope<'_>, ids: &[R::Id]) -> Result<Vec<Arc<R>>, svc_core::turn::Halt> {
+fn rows_of<R: svc_core::store::Row>(scope: &mut Scope<'_>, ids: &[R::Id]) -> Result<Vec<Arc<R>>, Halt> {
     scope.want(&ids.iter().map(|it| R::key(*it)).collect::<Vec<_>>())?;
     let mut rows = Vec::with_capacity(ids.len());
     for id in ids {
@@ -229,13 +244,14 @@ async fn import(service: &GateService, by: By, workspace: WorkspaceId, call: &Ca
         report::read_bill(&call.body)?
     };
     let asked = Asked { from: bill.from, to: bill.to, by: ReportBy::Day, currency: None };
-    let metered = Place { service, workspace, asked }.metered(bill.upstream)?;
     let report::Bill { upstream, from, to, lines: billed } = bill;
+    let place = Place { gate: service.gate.clone(), workspace, asked };
+    let metered = service.aside.run(asker(&by), move || place.metered(upstream)).await?;
     let kept = service.run(ImportBill { workspace, by, upstream, from, to, billed, metered }).await?;
     written(&report::write_bill(&kept)).map(Answer::created)
 }
 
-impl Place<'_> {
+impl Place {
     /// What was metered of a provider, by day and model, under the names that the provider has for its models.
     fn metered(&self, upstream: UpstreamId) -> Result<Vec<DayOfModel>, Refusal> {
         let mut lines = Vec::new();
