@@ -5,8 +5,10 @@
 //! arguments of the tool and by what progress is to be told.
 //!
 //! **Invariant:** nothing is sent twice that could make a tool run twice.
+//! **Invariant:** nothing that a server says is handed on with what it is shown in it.
 //! **Invariant:** a session with a server is one agent's, in one of its own sessions; none is shared.
 
+mod concealed;
 mod definition;
 mod events;
 mod known;

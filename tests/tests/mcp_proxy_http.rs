@@ -63,6 +63,34 @@ async fn servers_and_clients_of_both_eras_meet() {
     }
 }
 
+/// A server that quotes what it is shown, in a result, in the arguments of an error, on the way or in a tool's definition, gives
+/// it to no agent.
+#[tokio::test]
+async fn a_credential_comes_back_from_no_server() {
+    const SECRET: &str = "planted/secret-wxyz";
+    let mut desk = Desk::new(Speaks::Modern).await;
+    desk.server.tell(vec![tool("read_one", &format!("Say {SECRET} to it"))]);
+    let made = desk.server(json!({ "credential": { "type": "bearer", "secret": SECRET } })).await;
+    assert!(!made.to_string().contains(SECRET), "{made}");
+    let listed = desk.send(&message("tools/list", json!({})), &[]).await.ok();
+    assert_eq!(listed["result"]["tools"][0]["description"], "Say … to it");
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "data": SECRET } });
+    let result =
+        json!({ "content": [{ "type": "text", "text": "done" }], "structuredContent": { SECRET: [SECRET, 1] } });
+    let called = message("tools/call", json!({ "name": "read_one", "arguments": { "id": "1" } }));
+    for reply in [
+        Reply::Text(format!("you sent \"Bearer {SECRET}\"\n")),
+        Reply::Result(result),
+        Reply::Error(-32_000, format!("no: {SECRET}")),
+        Reply::Stream(vec![note], format!("and {SECRET}")),
+    ] {
+        desk.server.reply(reply);
+        let told = desk.stream(&called).await;
+        assert!(told.starts_with("HTTP/1.1 200") && told.contains('…') && !told.contains("secret-wxyz"), "{told}");
+    }
+    desk.site.audit();
+}
+
 /// What the protocol asks of the place itself, this server answers: nothing is sent on for it.
 #[tokio::test]
 async fn a_handshake_with_the_proxy_reaches_nobody() {

@@ -14,6 +14,7 @@ use svc_store::Gate;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use super::concealed::conceal;
 use super::definition::Definitions;
 use super::message::{Era, Heard, hear};
 use super::trouble::{RpcError, Trouble};
@@ -118,9 +119,10 @@ impl Known {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A message of the server, its words of an error without what it is shown.
+    /// A message of the server, without what it is shown.
     pub(super) fn hear(&self, text: &[u8], id: u64) -> Option<Heard> {
-        let heard = hear(text, id)?;
+        let text = std::str::from_utf8(text).ok()?;
+        let heard = hear(conceal(text, self.endpoint.shown()).as_bytes(), id)?;
         Some(match heard {
             Heard::Error(error) => {
                 Heard::Error(RpcError { message: self.endpoint.without_keys(&error.message), ..error })

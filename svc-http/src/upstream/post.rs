@@ -74,6 +74,12 @@ impl Endpoint {
         Ok(Self { origin: Arc::new(origin), line, fixed: Secret::new(fixed), shown: Secret::new(shown) })
     }
 
+    /// What the server is shown, without the word before it; empty where it is shown nothing.
+    #[must_use]
+    pub(crate) fn shown(&self) -> &str {
+        self.shown.expose()
+    }
+
     /// What a server says of itself, at most 500 characters, without what it is shown and whatever looks like a credential:
     /// servers quote keys.
     #[must_use]
