@@ -68,21 +68,28 @@ async fn servers_and_clients_of_both_eras_meet() {
 #[tokio::test]
 async fn a_credential_comes_back_from_no_server() {
     const SECRET: &str = "planted/secret-wxyz";
+    let shown = json!({ "type": "header", "header": "x-token", "secret": format!("Token {SECRET}") });
+    for credential in [json!({ "type": "bearer", "secret": SECRET }), shown] {
+        comes_back_from_no_server(&credential, SECRET).await;
+    }
+}
+
+async fn comes_back_from_no_server(credential: &Value, secret: &str) {
     let mut desk = Desk::new(Speaks::Modern).await;
-    desk.server.tell(vec![tool("read_one", &format!("Say {SECRET} to it"))]);
-    let made = desk.server(json!({ "credential": { "type": "bearer", "secret": SECRET } })).await;
-    assert!(!made.to_string().contains(SECRET), "{made}");
+    desk.server.tell(vec![tool("read_one", &format!("Say {secret} to it"))]);
+    let made = desk.server(json!({ "credential": credential })).await;
+    assert!(!made.to_string().contains(secret), "{made}");
     let listed = desk.send(&message("tools/list", json!({})), &[]).await.ok();
     assert_eq!(listed["result"]["tools"][0]["description"], "Say … to it");
-    let note = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "data": SECRET } });
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "data": secret } });
     let result =
-        json!({ "content": [{ "type": "text", "text": "done" }], "structuredContent": { SECRET: [SECRET, 1] } });
+        json!({ "content": [{ "type": "text", "text": "done" }], "structuredContent": { secret: [secret, 1] } });
     let called = message("tools/call", json!({ "name": "read_one", "arguments": { "id": "1" } }));
     for reply in [
-        Reply::Text(format!("you sent \"Bearer {SECRET}\"\n")),
+        Reply::Text(format!("you sent \"Bearer {secret}\"\n")),
         Reply::Result(result),
-        Reply::Error(-32_000, format!("no: {SECRET}")),
-        Reply::Stream(vec![note], format!("and {SECRET}")),
+        Reply::Error(-32_000, format!("no: {secret}")),
+        Reply::Stream(vec![note], format!("and {secret}")),
     ] {
         desk.server.reply(reply);
         let told = desk.stream(&called).await;

@@ -22,6 +22,8 @@ use svc_core::testing::World;
 use svc_core::value::Timestamp;
 
 const AGENTS: usize = 1_000;
+/// Numbers of agents that tell from where on it is the caches that a decision waits for.
+const FEWER: [usize; 3] = [50, 200, 400];
 const ROUNDS: usize = 25;
 const SLICE: Duration = Duration::from_millis(20);
 
@@ -44,6 +46,10 @@ fn main() -> Result<(), Fault> {
             report.row([case.name.to_owned(), agents.to_string()].into_iter().chain(cells).chain([ratio]));
             report.figure(format!("{}.{agents}.ns", case.name), svc.cpu());
             report.at_most(format!("{}.{agents}.of_cedar", case.name), svc.cpu_by(kept), 0.1);
+        }
+        for agents in FEWER {
+            let growth = alternate(case, now, standings.get(..agents).unwrap_or_default());
+            report.figure(format!("{}.{agents}_agents_by_one", case.name), growth);
         }
         let growth = alternate(case, now, &standings);
         report.at_most(format!("{}.{AGENTS}_agents_by_one", case.name), growth, 1.2);

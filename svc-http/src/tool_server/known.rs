@@ -1,5 +1,6 @@
 //! What is known of MCP servers between calls: how they are reached, how they speak, which sessions run, what they last told.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,7 +123,11 @@ impl Known {
     /// A message of the server, without what it is shown.
     pub(super) fn hear(&self, text: &[u8], id: u64) -> Option<Heard> {
         let text = std::str::from_utf8(text).ok()?;
-        let heard = hear(conceal(text, self.endpoint.shown()).as_bytes(), id)?;
+        let text = self.endpoint.shown().fold(Cow::Borrowed(text), |text, shown| match conceal(&text, shown) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(concealed) => Cow::Owned(concealed),
+        });
+        let heard = hear(text.as_bytes(), id)?;
         Some(match heard {
             Heard::Error(error) => {
                 Heard::Error(RpcError { message: self.endpoint.without_keys(&error.message), ..error })

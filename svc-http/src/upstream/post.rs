@@ -24,7 +24,7 @@ pub struct Endpoint {
     line: Box<str>,
     /// The lines of the head that are the same in every call.
     fixed: Secret<Vec<u8>>,
-    /// What it is shown, without the word before it.
+    /// What it is shown, whole.
     shown: Secret<String>,
 }
 
@@ -70,21 +70,22 @@ impl Endpoint {
             }
             put(name, value.expose());
         }
-        let shown = header.and_then(|(_, value)| value.expose().rsplit(' ').next()).unwrap_or_default().to_owned();
+        let shown = header.map_or_else(String::new, |(_, value)| value.expose().clone());
         Ok(Self { origin: Arc::new(origin), line, fixed: Secret::new(fixed), shown: Secret::new(shown) })
     }
 
-    /// What the server is shown, without the word before it; empty where it is shown nothing.
-    #[must_use]
-    pub(crate) fn shown(&self) -> &str {
-        self.shown.expose()
+    /// What the server is shown, as it might quote it: the whole of it, then each of its words but the scheme before them.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &str> {
+        let whole = self.shown.expose().as_str();
+        let schemes = usize::from(whole.contains(' '));
+        std::iter::once(whole).chain(whole.split(' ').skip(schemes))
     }
 
     /// What a server says of itself, at most 500 characters, without what it is shown and whatever looks like a credential:
     /// servers quote keys.
     #[must_use]
     pub fn without_keys(&self, said: &str) -> String {
-        without_keys(said, self.shown.expose())
+        without_keys(said, self.shown.expose().rsplit(' ').next().unwrap_or_default())
     }
 }
 
