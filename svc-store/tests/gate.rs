@@ -26,7 +26,7 @@ use svc_core::rules::people::keys::{CreateKey, NewKey};
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::evidence::{Chain, Tile, TileId};
 use svc_core::state::gate::{OutcomeStatus, Request, Status, Verb};
-use svc_core::state::people::{KeyScope, Settings as WorkspaceSettings};
+use svc_core::state::people::{KeyScope, Purpose, Settings as WorkspaceSettings};
 use svc_core::store::{
     Clock as _, Commit, CommitError, Committed, Found, Key, Loaded, MemoryStore, Range, Record, Store,
 };
@@ -167,6 +167,10 @@ fn an_embedder_asks_acts_and_settles() {
     let made = |kid: &str| gate.signer().made(kid, parsed.signing_input().as_bytes(), parsed.signature());
     assert!(made(parsed.kid()), "and knows again what it signed");
     assert!(!made(""), "a key of no such name knows nothing");
+    let other = gate.signer().of(Purpose::Checkpoint, gate.now()).unwrap();
+    let signature = other.sign(b"a checkpoint");
+    assert!(other.made(other.kid(), b"a checkpoint", &signature));
+    assert!(!gate.signer().made(other.kid(), b"a checkpoint", &signature), "a key of another use signs no receipt");
     let agent = gate.agent(AgentKey::parse("ask_secret").unwrap()).unwrap();
     assert_eq!(agent.get(allowed.id()).unwrap().status(), Status::Completed);
     assert_eq!(agent.caller().agent, registered.agent.id);
