@@ -373,17 +373,26 @@ impl FaultSwitch {
 /// What a witness does with each commit.
 type Look = dyn Fn(&Commit) + Send + Sync;
 
-/// Who sees each commit to a store in memory that was taken.
+/// What a witness does before each scan.
+type Wait = dyn Fn(&Range) + Send + Sync;
+
+/// Who sees each commit to a store in memory that was taken, and each scan of it before it begins.
 #[derive(Clone, Default)]
 pub struct Witness {
     look: Option<Arc<Look>>,
+    wait: Option<Arc<Wait>>,
     commits: watch::Sender<u64>,
 }
 
 impl Witness {
     /// One that does this.
     pub fn new(look: impl Fn(&Commit) + Send + Sync + 'static) -> Self {
-        Self { look: Some(Arc::new(look)), commits: watch::Sender::default() }
+        Self { look: Some(Arc::new(look)), ..Self::default() }
+    }
+
+    /// One that does this before each scan, on the thread that scans.
+    pub fn of_scans(wait: impl Fn(&Range) + Send + Sync + 'static) -> Self {
+        Self { wait: Some(Arc::new(wait)), ..Self::default() }
     }
 
     fn see(&self, commit: &Commit) {
@@ -452,6 +461,9 @@ impl Store for Shaky {
     }
 
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Told> {
+        if let Some(wait) = &self.witness.wait {
+            wait(range);
+        }
         if self.fault.is(Fault::Load) {
             return Err(Told);
         }

@@ -1,6 +1,8 @@
 //! Reports over a real socket: sums of days by every group, their range, and bills beside them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+use std::sync::Mutex;
+
 use serde_json::{Value, json};
 use svc_core::state::gateway::{
     CallFacts, CellAt, Dialect, ModelTimeouts, Payer, Routing, TaskStatus, Upstream, Usage, WasteKind,
@@ -8,12 +10,16 @@ use svc_core::state::gateway::{
 use svc_core::state::people::{KeyScope, Role};
 use svc_core::store::{Row as _, Store as _};
 use svc_core::value::id::{CallId, KeyId, PrincipalId, TeamId, UpstreamId};
+use svc_core::value::link::Index;
 use svc_core::value::period::{Zone, date_of};
 use svc_core::value::text::{ClassId, UpstreamName, UrlText};
 use svc_core::value::{Id as _, MicroUsd};
+use svc_tests::client::PATIENCE;
 use svc_tests::people::Person;
 use svc_tests::requests::{OFFICE, payment};
-use svc_tests::site::Site;
+use svc_tests::site::{Site, Witness};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 fn path(site: &Site, rest: &str) -> String {
     format!("/api/w/{}/{rest}", site.workspace())
@@ -51,6 +57,32 @@ async fn report(site: &Site, person: &Person, rest: &str) -> Value {
 fn days(site: &Site) -> (String, String, String) {
     let today = Zone::utc().day(site.now());
     (date_of(today - 40), date_of(today), date_of(today + 1))
+}
+
+/// A report reads its cells on a thread of its own: while it does, the one thread that serves decides all the same.
+#[tokio::test]
+async fn no_decision_waits_behind_a_report() {
+    let (began, mut begun) = watch::channel(false);
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let witness = Witness::of_scans(move |range| {
+        if range.index == Index::CellsOf {
+            began.send_replace(true);
+            // Given up after a time, so that a server that waits for it is told from one that does not.
+            let _ = held.lock().unwrap().recv_timeout(PATIENCE / 4);
+        }
+    });
+    let site = Site::with(|plan| plan.witness = witness).await;
+    let (agent, analyst) = (site.agent(&[OFFICE]), site.member(Role::Analyst));
+    let (from, _, to) = days(&site);
+    let (mut reader, path) = (site.client().await, path(&site, &format!("reports/spend?from={from}&to={to}&by=model")));
+    let reading = tokio::spawn(async move { analyst.ask(&mut reader, "GET", &path, None).await.status });
+    timeout(PATIENCE, begun.wait_for(|it| *it)).await.unwrap().unwrap();
+    let mut client = site.client().await;
+    assert_eq!(client.authorize(&agent.key, &payment(100)).await.ok()["decision"], json!("allow"));
+    assert!(!reading.is_finished(), "the report is still read");
+    release.send(()).unwrap();
+    assert_eq!(reading.await.unwrap(), 200);
 }
 
 /// Spend is added up by every group, with totals, over half-open days; what lies outside them is left out.
