@@ -63,7 +63,7 @@ fn days(site: &Site) -> (String, String, String) {
 #[tokio::test]
 async fn no_decision_waits_behind_a_report() {
     let (began, mut begun) = watch::channel(false);
-    let (release, held) = std::sync::mpsc::channel::<()>();
+    let (release, held) = std::sync::mpsc::sync_channel::<()>(1);
     let held = Mutex::new(held);
     let witness = Witness::of_scans(move |range| {
         if range.index == Index::CellsOf {
