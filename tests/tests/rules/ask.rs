@@ -62,6 +62,25 @@ fn a_split_is_exact_over_many_payments() {
     assert_eq!(used, 10_000 + 1 + 200 * i64::try_from(inside).unwrap());
 }
 
+/// A block that was dead when it was full was never stored: payments within ten minutes of each other are decided without it, a
+/// day after sixteen or thirty-two others to the same payee.
+#[test]
+fn no_decision_rests_on_a_block_that_was_let_go() {
+    for before in [15, 16, 17, 32, 48] {
+        let (mut world, agent) = calm(&[PAY]);
+        for (day, payments) in [before, before, 60].into_iter().enumerate() {
+            for n in 0..payments {
+                let amount = 100 + 60 * i64::try_from(day).unwrap() + n;
+                let answer = ask(&mut world, &agent, payment(amount, "EUR", "shop.example"));
+                assert_eq!(answer, (Verb::Allow, vec![]), "payment {n} of day {day}, {before} a day before");
+            }
+            world.advance(if day < 2 { Span::hours(25) } else { Span::minutes(1) });
+        }
+        let again = payment(100 + 120, "EUR", "shop.example");
+        assert_eq!(ask(&mut world, &agent, again).1, [Code::PossibleDuplicate], "{before} a day before");
+    }
+}
+
 /// The same amount to the same payee within ten minutes asks; ten minutes later, another amount or currency does not.
 #[test]
 fn the_same_payment_again_asks() {

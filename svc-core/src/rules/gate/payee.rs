@@ -96,8 +96,10 @@ fn repeats(scope: &mut Scope<'_>, payee: &Payee, amount: i64) -> Result<bool, Ha
     if found || whole {
         return Ok(found);
     }
+    // Blocks before the tail are older than this window and may be gone, and a payment rests on no row that is not there.
+    let oldest = payee.first.max(place_of(payee.tail).0);
     let mut number = payee.sealed;
-    while let Some(before) = number.checked_sub(1) {
+    while let Some(before) = number.checked_sub(1).filter(|it| *it >= oldest) {
         let Some(block) = scope.get::<Block>(payee.block(before))? else { return Ok(false) };
         let newer = block.at.iter().zip(&block.amounts).rev().take_while(|(at, _)| **at > since);
         if newer.clone().any(|(_, it)| *it == amount) {
