@@ -253,7 +253,7 @@ impl<D: Decide> Turn<D> {
         let absent = |key: &Key| {
             let staged = self.staged.get(key).map(Option::is_none);
             let gone = staged.unwrap_or_else(|| self.rows.get(key).is_some_and(|(_, row)| row.is_none()));
-            gone && !run.puts.contains_key(key)
+            gone && !run.puts.contains_key(key) && !run.spared.contains(key)
         };
         let found = run.read.iter().any(absent);
         self.unsound = self.unsound.or_else(|| found.then_some("a permitting decision rests on an absent row"));
@@ -280,7 +280,9 @@ impl<D: Decide> Turn<D> {
         keys.sort_unstable();
         keys.dedup();
         let stamp = |key: &Key| self.rows.get(key).map_or(Stamp::ABSENT, |(stamp, _)| stamp);
-        let settled = |key: &Key| key.table().is_immutable() && stamp(key) != Stamp::ABSENT;
+        // A row that never changes needs no check once it is there, but for the write that deletes it.
+        let settled =
+            |key: &Key| key.table().is_immutable() && stamp(key) != Stamp::ABSENT && !self.staged.contains_key(key);
         let checks = keys.iter().filter(|key| !settled(key)).map(|key| (*key, stamp(key))).collect();
         let staged = keys.iter().filter_map(|key| Some((*key, self.staged.get(key)?)));
         let writes = staged.map(|(key, record)| self.write(key, record.as_ref())).collect();

@@ -47,6 +47,8 @@ pub(super) struct Run {
     /// In the order of reading, some more than once.
     pub(super) read: Vec<Key>,
     pub(super) missing: Vec<Key>,
+    /// Of what was read, that whose absence takes away from what is done.
+    pub(super) spared: Vec<Key>,
     pub(super) broken: bool,
 }
 
@@ -102,6 +104,19 @@ impl<'turn> Scope<'turn> {
         };
         let row = found.and_then(R::peel).map(Arc::clone);
         self.run.read.push(key);
+        Ok(row)
+    }
+
+    /// As [`get`](Self::get), of a row without which less is done: what permits may rest on its not being there, as nobody gains
+    /// where it comes into being meanwhile.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_if_any<R: Row>(&mut self, id: R::Id) -> Result<Option<Arc<R>>, Halt> {
+        let row = self.get::<R>(id)?;
+        if row.is_none() {
+            self.run.spared.push(R::key(id));
+        }
         Ok(row)
     }
 

@@ -413,7 +413,7 @@ fn the_rows_after_a_commit_are_as_the_store_has_them() {
 }
 
 /// Checks and writes are sorted, each key once, every write checked; a row that never changes is checked only while it
-/// is absent.
+/// is absent, and when it is deleted.
 #[test]
 fn a_commit_is_in_order_and_checks_no_immutable_row() {
     let id = ActionId::from_bits(5);
@@ -434,6 +434,15 @@ fn a_commit_is_in_order_and_checks_no_immutable_row() {
     let run = drive(&mut store, turn(vec![again], run.finished.rows));
     assert_eq!(numbers(&run), [1]);
     assert!(run.commit.checks.is_empty());
+    let stamp = run.finished.rows.get(&Payload::key(id)).map(|(stamp, _)| stamp).unwrap();
+    let away = toy(move |scope| {
+        scope.get::<Payload>(id)?;
+        scope.delete::<Payload>(id);
+        Ok(said(0))
+    });
+    let run = drive(&mut store, turn(vec![away], run.finished.rows));
+    assert_eq!(run.commit.checks, [(Payload::key(id), stamp)], "a deletion is checked");
+    assert_eq!(run.commit.writes.len(), 1);
 }
 
 /// A turn that is given up hands back every command in its order, and nothing has happened.

@@ -7,6 +7,7 @@ use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::{CreateKey, NewKey};
 use svc_core::rules::people::leave::PassAgent;
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
+use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::rules::read::check_key;
 use svc_core::state::gate::{Agent, Approval, ApprovalSubject, Via};
 use svc_core::state::people::{Credential, KeyScope, MemberState, Principal, Role, Workspace};
@@ -15,7 +16,7 @@ use svc_core::testing::world::World;
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, ApprovalId, PrincipalId};
-use svc_core::value::text::Email;
+use svc_core::value::text::{Email, Label};
 
 /// A world with its first owner and another one, both signed in.
 fn owners() -> (World, Person, Person) {
@@ -169,6 +170,23 @@ fn invite(world: &mut World, by: Person, email: &str) -> Result<MemberDone, Refu
     let (email, token) = (Email::parse(email).unwrap(), Digest::of("link"));
     let (workspace, by, role, teams) = (by.workspace, By::Person(by), Role::Owner, Vec::new());
     world.run(InviteMember { workspace, by, email, name: None, role, teams, token })
+}
+
+/// A team that was removed while an owner's invitation waited keeps nobody out.
+#[test]
+fn a_team_that_is_gone_keeps_no_owner_out() {
+    let (mut world, first, second) = owners();
+    let (workspace, by) = (first.workspace, || By::Person(first));
+    let name = Some(Label::parse("Accounts").unwrap());
+    let id = world.run(KeepTeam { workspace, by: by(), team: None, name, owner: None, members: None }).unwrap().id;
+    let (email, token) = (Email::parse("third@example.com").unwrap(), Digest::of("link"));
+    let invite = InviteMember { workspace, by: by(), email, name: None, role: Role::Owner, teams: vec![id], token };
+    let approval = asked(world.run(invite));
+    world.run(RemoveTeam { workspace, by: by(), team: id }).unwrap();
+    world.run(approve(second, approval)).unwrap();
+    let ApprovalSubject::Owner(of) = world.row::<Approval>(approval).subject.clone() else { panic!("another kind") };
+    let invited = world.row::<Principal>(of.principal);
+    assert_eq!(invited.membership().unwrap().teams, []);
 }
 
 /// Where there are two owners, one who invites another asks the second; nobody is invited before they agree.

@@ -153,7 +153,7 @@ pub(super) fn fits(scope: &mut Scope<'_>, workspace: WorkspaceId, teams: &[TeamI
     }
     let mut faults = Vec::new();
     for (at, id) in teams.iter().enumerate() {
-        match scope.get::<Team>(*id)?.filter(|it| it.workspace == workspace) {
+        match scope.get_if_any::<Team>(*id)?.filter(|it| it.workspace == workspace) {
             Some(team) if team.members.len() < TEAM_MEMBERS_MAX => {}
             Some(_) => faults.push(FieldError::new(format!("{field}.{at}"), "names a team that is full")),
             None => faults.push(FieldError::new(format!("{field}.{at}"), "names no team of this workspace")),
@@ -175,7 +175,7 @@ pub(super) fn change_teams(
     let left = member.teams.iter().filter(|it| !now.contains(it));
     let came = now.iter().filter(|it| !member.teams.contains(it));
     for (id, is_in) in left.map(|it| (*it, false)).chain(came.map(|it| (*it, true))) {
-        let Some(team) = scope.get::<Team>(id)? else { continue };
+        let Some(team) = scope.get_if_any::<Team>(id)? else { continue };
         let mut team = Team::clone(&team);
         team.members.retain(|it| *it != principal.id);
         if is_in {
