@@ -6,7 +6,7 @@ use std::sync::Arc;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::evaluate::{Facts, FullLine, PayeeFacts};
 use svc_core::state::gate::{
-    Activity, Agent, BlockOwner, DUPLICATE_WINDOW, Mandate, Nth, Origin, Payee, Request, SPLIT_WINDOW, Tally,
+    Activity, Agent, BlockOwner, DUPLICATE_WINDOW, Mandate, Nth, Origin, Payee, Request, SPLIT_WINDOW, Tally, Term,
     provenance,
 };
 use svc_core::state::people::Settings;
@@ -90,14 +90,10 @@ impl Standing {
             let (from, until) = Period::Day.bounds(now, &Settings::default().timezone);
             let id = mandate.id.mandate;
             activity.tallies.push(Tally {
-                mandate: id,
-                period: Period::Day,
-                from,
-                until,
                 reserved: 1_000,
                 spent: 20_000,
-                excess: 0,
                 count: 12,
+                ..Tally::none(id, Term { period: Period::Day, from, until })
             });
         }
         let mut payee =

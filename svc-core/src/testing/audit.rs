@@ -382,12 +382,8 @@ fn check_sums(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
         let sums = Sums::of(books.actions_of(agent.id), tally);
         let carried = Carried::of(books, agent, tally);
         let stored = (tally.reserved, tally.spent, i64::from(tally.count), tally.excess);
-        let spent = (carried.least + sums.spent)..=(carried.most + sums.spent);
-        let count = sums.count..=(sums.count + carried.count);
-        if (stored.0, stored.3) != (sums.reserved, sums.excess)
-            || !spent.contains(&stored.1)
-            || !count.contains(&stored.2)
-        {
+        let due = (sums.reserved, sums.spent + carried.spent, sums.count + carried.count, sums.excess);
+        if stored != due {
             faults.push(format!(
                 "{}: the tally of {} from {} holds {stored:?}, its actions add up to {sums:?} and {carried:?}",
                 agent.id, tally.mandate, tally.from
@@ -423,11 +419,11 @@ impl Sums {
         for action in actions {
             let Some((_, held)) = action.held().filter(|(mandate, _)| *mandate == tally.mandate) else { continue };
             let lives = !matches!(action.state, State::Denied { .. } | State::Expired { .. });
-            if lives && held.count == Some((tally.period, tally.from)) {
+            if lives && held.count == Some(tally.term()) {
                 sums.count += 1;
             }
-            let Some((amount, period, from)) = held.amount else { continue };
-            if !lives || (period, from) != (tally.period, tally.from) {
+            let Some((amount, term)) = held.amount else { continue };
+            if !lives || term != tally.term() {
                 continue;
             }
             let allowed = action.allowed();
@@ -450,11 +446,10 @@ impl Sums {
     }
 }
 
-/// What a period was begun with when its mandate first spoke of it: the actions until then, which hold nothing of it.
+/// What actions of versions before its mandate spoke of a period add up to in it: they hold nothing of it.
 #[derive(Debug, Default)]
 struct Carried {
-    least: i64,
-    most: i64,
+    spent: i64,
     count: i64,
 }
 
@@ -465,22 +460,18 @@ impl Carried {
         let count = |it: &Mandate| it.limits().count.as_ref().is_some_and(|it| it.period == tally.period);
         let (amounts, counts) = (begun(books, tally, amount), begun(books, tally, count));
         for action in books.actions_of(agent.id) {
-            let is_of_it = action.mandate.is_some_and(|it| it.mandate == tally.mandate);
-            if !is_of_it || action.created_at() < tally.from {
+            let Some(charged) = action.mandate.filter(|it| it.mandate == tally.mandate) else { continue };
+            let lives = !matches!(action.state, State::Denied { .. } | State::Expired { .. });
+            if !lives || action.is_beyond() || action.created_at() < tally.from {
                 continue;
             }
             let held = action.reservation.as_ref();
-            let holds = held.and_then(|it| it.amount).map(|(_, period, from)| (period, from));
-            let here = Some((tally.period, tally.from));
-            if holds != here && amounts.is_some_and(|it| action.created_at() <= it) {
+            let here = Some(tally.term());
+            if held.and_then(|it| it.amount).map(|(_, term)| term) != here && charged.version < amounts {
                 let asked = action.payment.as_ref().map_or(0, |it| it.amount);
-                let posted = action.allowed().and_then(|it| it.outcome.as_ref()?.posted);
-                // One that was refused since counted while it waited; one that was settled since, for what it asked.
-                let lives = !matches!(action.state, State::Denied { .. } | State::Expired { .. });
-                carried.least += if lives { posted.map_or(asked, |it| it.min(asked)) } else { 0 };
-                carried.most += posted.map_or(asked, |it| it.max(asked));
+                carried.spent += action.allowed().and_then(|it| it.outcome.as_ref()?.posted).unwrap_or(asked);
             }
-            if held.and_then(|it| it.count) != here && counts.is_some_and(|it| action.created_at() <= it) {
+            if held.and_then(|it| it.count) != here && charged.version < counts {
                 carried.count += 1;
             }
         }
@@ -488,12 +479,12 @@ impl Carried {
     }
 }
 
-/// When the mandate of a tally last began to speak of its period; `None` where it did from the start or never does.
-fn begun(books: &Books<'_>, tally: &Tally, speaks: impl Fn(&Mandate) -> bool) -> Option<Timestamp> {
+/// The version in which the mandate of a tally last began to speak of its period; 0 where it did from the start or never does.
+fn begun(books: &Books<'_>, tally: &Tally, speaks: impl Fn(&Mandate) -> bool) -> u32 {
     let mut versions: Vec<_> = books.mandates.iter().filter(|it| it.id.mandate == tally.mandate).collect();
     versions.sort_by_key(|it| it.id.version);
     let changed = versions.windows(2).filter(|pair| matches!(pair, [a, b] if !speaks(a) && speaks(b)));
-    changed.filter_map(|pair| pair.last()).map(|it| it.created_at).last()
+    changed.filter_map(|pair| pair.last()).map(|it| it.id.version).last().unwrap_or(0)
 }
 
 /// What the rules allowed without a person never found its velocity line full, in the order of the ledger.

@@ -3,8 +3,8 @@
 use svc_core::rules::gate::verify::Fault;
 use svc_core::state::gate::{Activity, Code, OutcomeStatus, Request, Status, Verb};
 use svc_core::testing::world::{World, payment, request};
-use svc_core::value::Span;
 use svc_core::value::period::{Period, Zone};
+use svc_core::value::{Span, Timestamp};
 
 use super::{ask, calm, fast, only};
 
@@ -163,6 +163,32 @@ fn a_changed_zone_waits_for_the_running_period() {
     let row: std::sync::Arc<Activity> = world.row(agent.agent);
     let zone = Zone::parse("Pacific/Auckland").unwrap();
     assert_eq!(row.tallies[0].until, Period::Day.bounds(world.now(), &zone).1);
+}
+
+/// A period that begins in a new zone may have the beginning of the one that has ended: what was reserved in that is released
+/// there, and nobody gets room in this.
+#[test]
+fn a_reservation_is_released_in_its_own_period() {
+    let mut settings = fast();
+    settings.timezone = Zone::parse("Europe/London").unwrap();
+    let (mut world, agent) = super::with(settings.clone(), &[&DAY.replace("day", "month")]);
+    let until = |world: &mut World, at: &str| {
+        let rest = Timestamp::parse(at).unwrap().since(world.now());
+        world.advance(rest);
+    };
+    // London's March ends an hour before that of UTC, and begins with it.
+    until(&mut world, "2027-03-10T12:00:00Z");
+    world.authorize(&agent, payment(1, "EUR", "a.example"));
+    settings.timezone = Zone::utc();
+    world.change_settings(settings);
+    until(&mut world, "2027-03-31T22:55:00Z");
+    let kept = world.authorize(&agent, payment(9_000, "EUR", "b.example"));
+    until(&mut world, "2027-03-31T23:05:00Z");
+    assert_eq!(ask(&mut world, &agent, payment(1_000, "EUR", "c.example")).0, Verb::Allow);
+    world.settle(&agent, kept.id(), OutcomeStatus::Cancelled, None);
+    assert_eq!(tally(&mut world, agent.agent), (1_000, 0, 0));
+    assert_eq!(ask(&mut world, &agent, payment(9_001, "EUR", "d.example")).1, [Code::OverPeriodLimit]);
+    world.audit();
 }
 
 /// A template's limits hold as the catalogue has them.

@@ -14,7 +14,7 @@ use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
 use svc_core::state::gate::{
-    Action, Agent, Code, Count, LimitsChange, OutcomeStatus, PerPeriod, Set, TermsChange, Tier, Verb,
+    Action, Activity, Agent, Code, Count, LimitsChange, OutcomeStatus, PerPeriod, Set, TermsChange, Tier, Verb,
 };
 use svc_core::state::people::{KeyScope, Plan, Plans, Role, ServiceToken, Team, TokenScope};
 use svc_core::store::{Range, Row as _, Store as _};
@@ -116,6 +116,57 @@ fn a_changed_period_begins_with_what_it_adds_up_to() {
         }
         world.audit();
     }
+}
+
+/// What becomes of an action after a period began that counted it while it was open is in that period's sum: more, less or
+/// nothing, though it holds nothing there.
+#[test]
+fn what_was_counted_while_open_is_set_right() {
+    let asks = PAY.replace("\"perAction\":10000", "\"perAction\":10000,\"askAbove\":5000");
+    let (mut world, agent) = calm(&[&asks]);
+    let owner = world.owner();
+    let more = world.authorize(&agent, payment(500, "EUR", "a.example")).id();
+    let less = world.authorize(&agent, payment(600, "EUR", "b.example")).id();
+    let none = world.authorize(&agent, payment(700, "EUR", "c.example")).id();
+    let asked = world.authorize(&agent, payment(5_001, "EUR", "d.example"));
+    assert_eq!(asked.verb(), Verb::Ask);
+    let limits = LimitsChange {
+        per_period: Set::To(PerPeriod { amount: 10_000, period: Period::Month }),
+        count: Set::To(Count { max: 100, period: Period::Month }),
+        ..LimitsChange::default()
+    };
+    let change = change(&mut world, &agent, By::Person(owner), limits);
+    counted(&mut world, change).unwrap();
+    let sums = |world: &mut World| {
+        let row = world.row::<Activity>(agent.agent);
+        (row.tallies[0].used(), row.tallies[0].count)
+    };
+    assert_eq!(sums(&mut world), (500 + 600 + 700 + 5_001, 4));
+    world.settle(&agent, less, OutcomeStatus::Completed, Some(100));
+    world.settle(&agent, none, OutcomeStatus::Cancelled, None);
+    assert_eq!(sums(&mut world), (500 + 100 + 5_001, 4), "the count stays with what was allowed");
+    world.advance(Span::hours(24 * 8));
+    assert_eq!(sums(&mut world), (500 + 100, 3), "what nobody decided counts no more");
+    world.audit();
+    world.settle(&agent, more, OutcomeStatus::Completed, Some(9_000));
+    assert_eq!(sums(&mut world), (9_000 + 100, 3), "more than was allowed fills the period");
+    world.audit();
+}
+
+/// What is settled between the counting and the change is seen by the change: it counts anew.
+#[test]
+fn a_settlement_between_makes_a_period_count_anew() {
+    let (mut world, agent) = calm(&[PAY]);
+    let owner = world.owner();
+    let open = world.authorize(&agent, payment(500, "EUR", "a.example")).id();
+    let per_period = Set::To(PerPeriod { amount: 10_000, period: Period::Month });
+    let change = change(&mut world, &agent, By::Person(owner), LimitsChange { per_period, ..LimitsChange::default() });
+    let early = world.engine().read(|scope| recount::plan(scope, &change)).unwrap();
+    world.settle(&agent, open, OutcomeStatus::Completed, Some(200));
+    assert!(world.run(ChangeMandate { counted: early, ..change.clone() }).unwrap().is_none());
+    counted(&mut world, change).unwrap();
+    assert_eq!(world.row::<Activity>(agent.agent).tallies[0].used(), 200);
+    world.audit();
 }
 
 /// Pausing, resuming and changing what is no period keep the sums as they are.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::hold::held_by;
+use super::posting::Comes;
 use super::record::ActionRecord;
 use super::{ceiling, payee, posting};
 use crate::refusal::Refusal;
@@ -211,6 +212,8 @@ pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval,
     if let Some(held) = action.held() {
         posting::release(&mut activity, held);
     }
+    let asked = action.payment.as_ref().map_or(0, |it| it.amount);
+    posting::recount(&mut activity, &action, Comes { from: asked, to: None });
     if let Some(slot) = action.payee {
         payee::void(scope, slot)?;
     }

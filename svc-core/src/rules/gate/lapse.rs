@@ -30,7 +30,7 @@ pub fn lapse(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
     if let State::Allowed(allowed) = &mut lapsed.state {
         allowed.lapsed = Some(if read_as == Status::Revoked { Lapse::Revoked } else { Lapse::Lapsed });
     }
-    let spent = held.1.amount.map_or(0, |(amount, ..)| amount);
+    let spent = held.1.amount.map_or(0, |(amount, _)| amount);
     let mut activity = Activity::clone(&stored);
     posting::post(&mut activity, held, spent);
     let status = lapsed.status(&agent, stopped, now);

@@ -1,7 +1,7 @@
 //! Reservations and what becomes of them (CONTRACT part 3, "Reservations and posting"). Sums belong to the period that an
 //! action was authorized in; of one that has ended only the ledger tells.
 
-use crate::state::gate::{Action, Activity, Mandate, Request, Reservation, Tally};
+use crate::state::gate::{Action, Activity, Mandate, Request, Reservation, Tally, Term};
 use crate::state::people::Settings;
 use crate::value::Timestamp;
 use crate::value::id::MandateId;
@@ -19,13 +19,13 @@ pub(super) fn reserve(
     if let (Some(per), Some(payment)) = (&limits.per_period, &request.payment) {
         let mut tally = activity.tally(id, per.period, now, zone);
         tally.reserved = tally.reserved.saturating_add(payment.amount);
-        held.amount = Some((payment.amount, per.period, tally.from));
+        held.amount = Some((payment.amount, tally.term()));
         activity.keep(tally, now);
     }
     if let Some(count) = &limits.count {
         let mut tally = activity.tally(id, count.period, now, zone);
         tally.count = tally.count.saturating_add(1);
-        held.count = Some((count.period, tally.from));
+        held.count = Some(tally.term());
         activity.keep(tally, now);
     }
     (held.amount.is_some() || held.count.is_some()).then_some(held)
@@ -44,27 +44,27 @@ pub(super) fn exceed(
     let (id, asked_at) = (mandate.id.mandate, action.created_at());
     let of = |it: &&mut Tally| it.mandate == id && it.period == per.period;
     let asked_in = activity.tallies.iter_mut().find(|it| of(it) && it.from <= asked_at && asked_at < it.until);
-    let from = if let Some(tally) = asked_in {
+    let term = if let Some(tally) = asked_in {
         tally.excess = tally.excess.saturating_add(payment.amount);
-        tally.from
+        tally.term()
     } else {
         let (from, until) = per.period.bounds(asked_at, &settings.timezone);
         let newer = activity.tallies.iter().any(|it| it.mandate == id && it.period == per.period && it.from > asked_at);
+        let term = Term { period: per.period, from, until };
         if !newer && now < until {
-            let (reserved, spent, excess, count) = (0, 0, payment.amount, 0);
-            activity.keep(Tally { mandate: id, period: per.period, from, until, reserved, spent, excess, count }, now);
+            activity.keep(Tally { excess: payment.amount, ..Tally::none(id, term) }, now);
         }
-        from
+        term
     };
-    Some(Reservation { amount: Some((payment.amount, per.period, from)), count: None, excess: true })
+    Some(Reservation { amount: Some((payment.amount, term)), count: None, excess: true })
 }
 
 /// Gives back the amount and the one of the count.
 pub(super) fn release(activity: &mut Activity, held: (MandateId, &Reservation)) {
     post(activity, held, 0);
     let (mandate, held) = held;
-    if let Some((period, from)) = held.count
-        && let Some(tally) = activity.reserved_in(mandate, period, from)
+    if let Some(term) = held.count
+        && let Some(tally) = activity.reserved_in(mandate, term)
     {
         tally.count = tally.count.saturating_sub(1);
     }
@@ -72,13 +72,14 @@ pub(super) fn release(activity: &mut Activity, held: (MandateId, &Reservation)) 
 
 /// Turns the reserved amount into `spent`; the one of the count stays.
 pub(super) fn post(activity: &mut Activity, (mandate, held): (MandateId, &Reservation), spent: i64) {
-    if let Some((amount, period, from)) = held.amount
-        && let Some(tally) = activity.reserved_in(mandate, period, from)
+    if let Some((amount, term)) = held.amount
+        && let Some(tally) = activity.reserved_in(mandate, term)
     {
         if held.excess {
             tally.excess = tally.excess.saturating_sub(amount).saturating_add(spent);
         } else {
-            tally.reserved = tally.reserved.saturating_sub(amount);
+            // Nobody gets room of what was never reserved.
+            tally.reserved = tally.reserved.saturating_sub(amount).max(0);
             tally.spent = tally.spent.saturating_add(spent);
         }
     }
@@ -86,10 +87,37 @@ pub(super) fn post(activity: &mut Activity, (mandate, held): (MandateId, &Reserv
 
 /// Corrects what was posted by the lapse to `spent`.
 pub(super) fn correct(activity: &mut Activity, (mandate, held): (MandateId, &Reservation), posted: i64, spent: i64) {
-    if let Some((_, period, from)) = held.amount
-        && let Some(tally) = activity.reserved_in(mandate, period, from)
+    if let Some((_, term)) = held.amount
+        && let Some(tally) = activity.reserved_in(mandate, term)
     {
         let sum = if held.excess { &mut tally.excess } else { &mut tally.spent };
-        *sum = sum.saturating_sub(posted).saturating_add(spent);
+        *sum = sum.saturating_sub(posted).max(0).saturating_add(spent);
+    }
+}
+
+/// What an action was in sums that were added up from actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Comes {
+    /// The amount that it counted with.
+    pub(super) from: i64,
+    /// The amount that it counts with from now on; none where it was no action after all.
+    pub(super) to: Option<i64>,
+}
+
+/// Sets right the sums that were added up when a later version of the mandate began to speak of their period: there the
+/// action counts without a reservation.
+pub(super) fn recount(activity: &mut Activity, action: &Action, comes: Comes) {
+    let Some(charged) = action.mandate.filter(|_| !action.is_beyond()) else { return };
+    let (asked_at, held) = (action.created_at(), action.reservation.as_ref());
+    let (amount, count) = (held.and_then(|it| it.amount).map(|it| it.1), held.and_then(|it| it.count));
+    for tally in activity.tallies.iter_mut().filter(|it| it.mandate == charged.mandate && it.from <= asked_at) {
+        let term = Some(tally.term());
+        if charged.version < tally.summed_for && amount != term {
+            let left = tally.spent.saturating_sub(comes.from).max(0);
+            tally.spent = left.saturating_add(comes.to.unwrap_or(0));
+        }
+        if charged.version < tally.counted_for && count != term && comes.to.is_none() {
+            tally.count = tally.count.saturating_sub(1);
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::posting::Comes;
 use super::record::ActionRecord;
 use super::{payee, posting};
 use crate::refusal::Refusal;
@@ -41,10 +42,17 @@ pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<Vi
     let (mut action, released) = Action::clone(&before).release(scope.now(), asked.by.principal())?;
     let outcome = action.allowed().and_then(|it| it.outcome.as_ref()).ok_or_else(Refusal::internal)?;
     let (status, posted) = (outcome.status, outcome.posted.unwrap_or(0));
-    if let Some(held) = action.held() {
+    if action.mandate.is_some() {
         let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
         let mut activity = Activity::clone(&stored);
-        posting::correct(&mut activity, held, posted.saturating_add(released), posted);
+        let charged = posted.saturating_add(released);
+        if let Some(held) = action.held() {
+            posting::correct(&mut activity, held, charged, posted);
+        }
+        posting::recount(&mut activity, &before, Comes { from: charged, to: Some(posted) });
+        if activity == *stored {
+            activity.unsummed = activity.unsummed.wrapping_add(1);
+        }
         scope.put(activity);
     }
     // What was never done and is charged no more was no payment to its payee.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::caller::Caller;
 use super::hold::held_by;
+use super::posting::Comes;
 use super::record::ActionRecord;
 use super::{freeze, payee, posting};
 use crate::refusal::Refusal;
@@ -96,13 +97,18 @@ fn posted(said: &Settle, action: &Action, allowed: &Allowed) -> Option<i64> {
 /// Moves the reserved amount to what was spent, and takes what was never paid out of the payee's sum.
 fn account(scope: &mut Scope<'_>, action: &Action, before: &Action, posted: i64) -> Result<(), Halt> {
     let Some(allowed) = before.allowed() else { return Ok(()) };
-    if let Some(held) = before.held() {
+    let asked = before.payment.as_ref().map_or(0, |it| it.amount);
+    if before.held().is_some() || (before.mandate.is_some() && posted != asked) {
         let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
         let mut activity = Activity::clone(&stored);
-        match (allowed.lapsed, held.1.amount) {
-            (Some(_), Some((lapsed, ..))) => posting::correct(&mut activity, held, lapsed, posted),
-            (Some(_), None) => {}
-            (None, _) => posting::post(&mut activity, held, posted),
+        match (before.held(), allowed.lapsed) {
+            (Some(held), None) => posting::post(&mut activity, held, posted),
+            (Some(held), Some(_)) => posting::correct(&mut activity, held, asked, posted),
+            (None, _) => {}
+        }
+        posting::recount(&mut activity, before, Comes { from: asked, to: Some(posted) });
+        if posted != asked && activity == *stored {
+            activity.unsummed = activity.unsummed.wrapping_add(1);
         }
         scope.put(activity);
     }

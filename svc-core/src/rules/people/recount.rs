@@ -1,19 +1,20 @@
 //! What a mandate's own actions add up to in a period that its limits did not speak of until now (CONTRACT part 2,
 //! "Mandate"). Actions are found by a scan, so the agent's activity guards it: it is read before the scan, and every decision
-//! that could change the sum writes it.
+//! and every settlement that could change the sum changes it. What becomes of an action that was counted is set right in
+//! [`posting`](crate::rules::gate), as it holds nothing in this sum.
 
 use super::mandates::{ChangeMandate, held};
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::own_agent;
-use crate::state::gate::{Action, Activity, Code, Mandate, State, Tally, Terms};
+use crate::state::gate::{Action, Activity, Mandate, State, Tally, Term, Terms};
 use crate::state::people::Workspace;
 use crate::store::Range;
 use crate::turn::{Halt, Scope};
+use crate::value::Id;
 use crate::value::digest::Digest;
 use crate::value::id::{AgentId, MandateId, ulid_bits};
 use crate::value::link::Index;
 use crate::value::period::Period;
-use crate::value::{Id, Timestamp};
 
 /// Actions that one scan gives.
 const SCANNED: usize = 1_000;
@@ -31,8 +32,7 @@ pub struct Recount {
 /// One period's sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Sum {
-    period: Period,
-    from: Timestamp,
+    term: Term,
     reserved: i64,
     spent: i64,
     count: u32,
@@ -40,7 +40,7 @@ struct Sum {
 
 impl Sum {
     fn of(tally: &Tally) -> Self {
-        Self { period: tally.period, from: tally.from, reserved: 0, spent: 0, count: 0 }
+        Self { term: tally.term(), reserved: 0, spent: 0, count: 0 }
     }
 }
 
@@ -73,14 +73,14 @@ impl Recount {
     /// The agent's actions that may count, the next part behind `after`.
     #[must_use]
     pub fn range(&self, after: Option<(u128, crate::store::Key)>) -> Range {
-        let from = [&self.amount, &self.count].into_iter().flatten().map(|it| it.from).min();
+        let from = [&self.amount, &self.count].into_iter().flatten().map(|it| it.term.from).min();
         let from = ulid_bits(from.unwrap_or_default(), 0);
         Range { from, after, ..Range::all(Index::ActionsOf, self.agent.bits(), SCANNED) }
     }
 
     /// Adds an action of the agent; one of another mandate, or of a period before, adds nothing.
     pub fn add(&mut self, action: &Action) {
-        if action.mandate.is_none_or(|it| it.mandate != self.mandate) || is_beyond(action, self.mandate) {
+        if action.mandate.is_none_or(|it| it.mandate != self.mandate) || action.is_beyond() {
             return;
         }
         let (fills, open) = match &action.state {
@@ -92,22 +92,16 @@ impl Recount {
             }
         };
         let asked = action.payment.as_ref().map_or(0, |it| it.amount);
-        if let Some(sum) = self.amount.as_mut().filter(|it| action.created_at() >= it.from) {
+        if let Some(sum) = self.amount.as_mut().filter(|it| action.created_at() >= it.term.from) {
             let held = action.reservation.as_ref().and_then(|it| it.amount);
-            let is_here = held.is_some_and(|(_, period, from)| (period, from) == (sum.period, sum.from));
+            let is_here = held.is_some_and(|(_, term)| term == sum.term);
             let slot = if open && is_here { &mut sum.reserved } else { &mut sum.spent };
             *slot = slot.saturating_add(fills.unwrap_or(asked));
         }
-        if let Some(sum) = self.count.as_mut().filter(|it| action.created_at() >= it.from) {
+        if let Some(sum) = self.count.as_mut().filter(|it| action.created_at() >= it.term.from) {
             sum.count = sum.count.saturating_add(1);
         }
     }
-}
-
-/// What a person allowed beyond the limits neither fills nor frees them.
-fn is_beyond(action: &Action, mandate: MandateId) -> bool {
-    let limit = |code| matches!(code, Code::OverLimit | Code::OverPeriodLimit | Code::OverCountLimit);
-    action.reasons.iter().any(|it| limit(it.code) && it.mandate == Some(mandate))
 }
 
 /// The periods that `new` speaks of and `old` does not: of amounts and of counts.
@@ -141,13 +135,13 @@ pub(super) fn settle(
     for (period, sum, is_amount) in [(amount, &counted.amount, true), (count, &counted.count, false)] {
         let Some(period) = period else { continue };
         let mut tally = activity.tally(old.id.mandate, period, now, zone);
-        let Some(sum) = sum.as_ref().filter(|it| (it.period, it.from) == (period, tally.from)) else {
-            return Ok(false);
-        };
+        let Some(sum) = sum.as_ref().filter(|it| it.term == tally.term()) else { return Ok(false) };
+        let version = old.id.version.saturating_add(1);
         if is_amount {
             (tally.reserved, tally.spent, tally.excess) = (sum.reserved, sum.spent, 0);
+            tally.summed_for = version;
         } else {
-            tally.count = sum.count;
+            (tally.count, tally.counted_for) = (sum.count, version);
         }
         activity.keep(tally, now);
     }

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::Term;
 use super::agent::{Agent, Standing};
 use super::kind::ActionKind;
 use super::outcome::{Outcome, OutcomeStatus};
@@ -19,7 +20,6 @@ use crate::value::id::{
     WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked};
-use crate::value::period::Period;
 use crate::value::text::{Label, SessionId, Source, Summary, UrlText};
 use crate::value::{Id, Span, Timestamp};
 
@@ -185,12 +185,12 @@ impl Origin {
 /// What an action holds of its mandate's limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
-    /// How much of its amount, in which period; absent where the mandate has no amount a period.
+    /// How much of its amount, in which sum; absent where the mandate has no amount a period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub amount: Option<(i64, Period, Timestamp)>,
-    /// One of its count, in which period; absent where the mandate has none.
+    pub amount: Option<(i64, Term)>,
+    /// One of its count, in which sum; absent where the mandate has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub count: Option<(Period, Timestamp)>,
+    pub count: Option<Term>,
     /// Whether a person let it pass beyond the limit: the amount is kept apart, and neither fills nor frees the limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub excess: bool,
@@ -427,6 +427,14 @@ impl Action {
     #[must_use]
     pub fn created_at(&self) -> Timestamp {
         self.id.time()
+    }
+
+    /// Whether only a person could let it pass, since it was beyond its mandate's limits: it neither fills nor frees them.
+    #[must_use]
+    pub fn is_beyond(&self) -> bool {
+        let limit = |code| matches!(code, Code::OverLimit | Code::OverPeriodLimit | Code::OverCountLimit);
+        let Some(mandate) = self.mandate.map(|it| it.mandate) else { return false };
+        self.reasons.iter().any(|it| limit(it.code) && it.mandate == Some(mandate))
     }
 
     /// What it holds, and of which mandate.

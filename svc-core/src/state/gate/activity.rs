@@ -33,6 +33,10 @@ pub struct Activity {
     /// Sources that its model traffic brought in, under any of its keys, each with when that was last seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<SeenSource>,
+    /// Counts settlements for another amount than was asked that moved no sum here: whoever adds up actions beside this row
+    /// sees that one came between.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unsummed: u32,
 }
 
 /// A source that entered an agent's context.
@@ -74,6 +78,7 @@ impl Activity {
             waiting: 0,
             tallies: Vec::new(),
             seen: Vec::new(),
+            unsummed: 0,
         }
     }
 
@@ -117,7 +122,7 @@ impl Activity {
         let running = self.tallies.iter().find(|it| it.mandate == mandate && it.period == period && now < it.until);
         running.cloned().unwrap_or_else(|| {
             let (from, until) = period.bounds(now, zone);
-            Tally { mandate, period, from, until, reserved: 0, spent: 0, excess: 0, count: 0 }
+            Tally::none(mandate, Term { period, from, until })
         })
     }
 
@@ -129,9 +134,34 @@ impl Activity {
         self.tallies.push(tally);
     }
 
-    /// The sum that a reservation was made in, if its period still runs.
-    pub fn reserved_in(&mut self, mandate: MandateId, period: Period, from: Timestamp) -> Option<&mut Tally> {
-        self.tallies.iter_mut().find(|it| it.mandate == mandate && it.period == period && it.from == from)
+    /// The sum that a reservation was made in, if it is still kept.
+    pub fn reserved_in(&mut self, mandate: MandateId, term: Term) -> Option<&mut Tally> {
+        self.tallies.iter_mut().find(|it| it.mandate == mandate && it.term() == term)
+    }
+}
+
+/// One calendar period. Both of its ends tell it from others: after a change of zone the period that begins may have the beginning
+/// of the one that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(Period, Timestamp, Span)", into = "(Period, Timestamp, Span)")]
+pub struct Term {
+    /// Which kind of period.
+    pub period: Period,
+    /// Its first instant.
+    pub from: Timestamp,
+    /// The first instant after it.
+    pub until: Timestamp,
+}
+
+impl From<(Period, Timestamp, Span)> for Term {
+    fn from((period, from, length): (Period, Timestamp, Span)) -> Self {
+        Self { period, from, until: from.plus(length) }
+    }
+}
+
+impl From<Term> for (Period, Timestamp, Span) {
+    fn from(term: Term) -> Self {
+        (term.period, term.from, term.until.since(term.from))
     }
 }
 
@@ -158,9 +188,29 @@ pub struct Tally {
     /// Actions, reserved and posted.
     #[serde(default, skip_serializing_if = "is_none")]
     pub count: u32,
+    /// The version that began to speak of this period while it ran, for whom amounts of earlier versions' actions were added
+    /// up: theirs are in `spent` without a reservation. 0 where there was none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub summed_for: u32,
+    /// The same of `count`.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub counted_for: u32,
 }
 
 impl Tally {
+    /// A sum of nothing.
+    #[must_use]
+    pub fn none(mandate: MandateId, Term { period, from, until }: Term) -> Self {
+        let (reserved, spent, excess) = (0, 0, 0);
+        Self { mandate, period, from, until, reserved, spent, excess, count: 0, summed_for: 0, counted_for: 0 }
+    }
+
+    /// The period whose sum this is.
+    #[must_use]
+    pub const fn term(&self) -> Term {
+        Term { period: self.period, from: self.from, until: self.until }
+    }
+
     /// What fills the limit: promised and posted together.
     #[must_use]
     pub const fn used(&self) -> i64 {
