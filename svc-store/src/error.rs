@@ -56,6 +56,15 @@ pub enum StoreError {
     /// The database's pages contradict each other.
     #[error("the database is damaged: stop, keep a copy of the files, and restore the last backup")]
     Corrupt(#[source] Cause),
+    /// The file is gone, or another one is in its place.
+    #[error(
+        "`{}` was moved, removed or replaced while it was in use: stop, see that the right file is there, and start again",
+        path.display()
+    )]
+    Replaced {
+        /// Where the file was.
+        path: PathBuf,
+    },
     /// Another process kept the database to itself for too long.
     #[error("another process holds the database: end it, or wait until it is done")]
     Locked(#[source] Cause),

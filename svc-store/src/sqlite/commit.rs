@@ -66,6 +66,7 @@ pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Comm
     if plan.images.is_empty() {
         return observe(conn, writing, commit);
     }
+    writing.place.check().map_err(CommitError::Unavailable)?;
     let checkpoints = Arc::clone(&writing.checkpoints);
     let turn = checkpoints.turn();
     let mut tried = attempt(conn, writing, &plan, false);

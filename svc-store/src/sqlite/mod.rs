@@ -11,6 +11,7 @@ mod checkpoint;
 mod commit;
 mod errors;
 mod fold;
+mod place;
 mod pool;
 mod redo;
 mod scan;
@@ -36,9 +37,11 @@ use rusqlite::{Connection, OpenFlags};
 use self::checkpoint::{Checkpointer, Checkpoints, Limits};
 use self::errors::database;
 use self::fold::Folding;
+use self::place::Place;
 use self::pool::Pool;
 use self::redo::Redo;
 use self::schema::Marks;
+use self::session::Writing;
 use crate::backend::Backend;
 use crate::error::StoreError;
 
@@ -117,7 +120,7 @@ impl SqliteStore {
         schema::migrate(&mut conn)?;
         let checkpoints = Arc::new(Checkpoints::new(limits));
         let checkpointer = Checkpointer::start(&path, Arc::clone(&checkpoints))?;
-        let pool = Arc::new(Pool::new(&path));
+        let pool = Arc::new(Pool::new(Place::of(&path)?, &path));
         Ok(Self { shared: Arc::new(Shared { path, pool, checkpoints, folding, _checkpointer: checkpointer }) })
     }
 }
@@ -132,7 +135,8 @@ impl Backend for SqliteStore {
     fn writer(&self) -> Result<SqliteSession, StoreError> {
         let shared = &*self.shared;
         let redo = Redo::new(shared.pool.positions());
-        Ok(SqliteSession::writer(connect(&shared.path)?, Arc::clone(&shared.checkpoints), redo, shared.folding))
+        let (checkpoints, place) = (Arc::clone(&shared.checkpoints), Arc::clone(shared.pool.place()));
+        Ok(SqliteSession::writer(connect(&shared.path)?, Writing::new(checkpoints, redo, shared.folding, place)))
     }
 
     fn reader(&self) -> Result<SqliteSession, StoreError> {

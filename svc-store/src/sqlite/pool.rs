@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::{Connection, OpenFlags};
 
 use super::errors::database;
+use super::place::Place;
 use super::redo::Shared;
 use super::session::SqliteSession;
 use crate::error::StoreError;
@@ -18,13 +19,14 @@ const CACHE: &str = "PRAGMA cache_size=-2048; PRAGMA query_only=ON;";
 #[derive(Debug)]
 pub(super) struct Pool {
     path: PathBuf,
+    place: Arc<Place>,
     positions: Arc<Shared>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Pool {
-    pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), positions: Arc::default(), idle: Mutex::default() }
+    pub(super) fn new(place: Place, path: &Path) -> Self {
+        Self { path: path.to_owned(), place: Arc::new(place), positions: Arc::default(), idle: Mutex::default() }
     }
 
     /// Where the rows are that wait, for all sessions.
@@ -32,8 +34,14 @@ impl Pool {
         &self.positions
     }
 
+    /// The file that was opened.
+    pub(super) const fn place(&self) -> &Arc<Place> {
+        &self.place
+    }
+
     /// A reader at a snapshot that its first read fixes.
     pub(super) fn reader(self: &Arc<Self>) -> Result<SqliteSession, StoreError> {
+        self.place.check()?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let conn = match idle {
             Some(conn) => conn,

@@ -12,6 +12,7 @@ use svc_core::store::{Commit, CommitError, Committed, Found, Key, Loaded, Range,
 use super::checkpoint::Checkpoints;
 use super::errors::database;
 use super::fold::Folding;
+use super::place::Place;
 use super::pool::Pool;
 use super::redo::{LOAD as LOAD_WAITING, Redo, stamp_at};
 use super::schema::is_deferred;
@@ -41,9 +42,14 @@ pub(super) struct Writing {
     pub(super) redo: Redo,
     pub(super) folding: Folding,
     pub(super) checkpoints: Arc<Checkpoints>,
+    pub(super) place: Arc<Place>,
 }
 
 impl Writing {
+    pub(super) fn new(checkpoints: Arc<Checkpoints>, redo: Redo, folding: Folding, place: Arc<Place>) -> Self {
+        Self { seen: Seen::default(), given: 0, redo, folding, checkpoints, place }
+    }
+
     /// Inside a transaction: forgets what was seen if another connection has committed since the last time.
     pub(super) fn look_around(&mut self, conn: &Connection) -> Result<(), rusqlite::Error> {
         if self.seen.at_version(number(conn, DATA_VERSION)?) {
@@ -60,8 +66,7 @@ impl Writing {
 }
 
 impl SqliteSession {
-    pub(super) fn writer(conn: Connection, checkpoints: Arc<Checkpoints>, redo: Redo, folding: Folding) -> Self {
-        let writing = Writing { seen: Seen::default(), given: 0, redo, folding, checkpoints };
+    pub(super) fn writer(conn: Connection, writing: Writing) -> Self {
         Self { conn: Some(conn), role: Role::Writer(Box::new(writing)) }
     }
 
