@@ -9,7 +9,7 @@ use std::time::Duration;
 use svc_core::command::Command;
 use svc_core::engine::{Failure, Follow, done_with, followed_by, sequences, steps_of};
 use svc_core::refusal::Kind;
-use svc_core::store::{Found, Range};
+use svc_core::store::{CommitError, Found, Range};
 use svc_core::value::Timestamp;
 use svc_core::value::link::{Index, SHARDS, instant_order};
 
@@ -142,6 +142,13 @@ fn run(core: &Core, commands: Vec<Command>) -> Result<bool, Failure<StoreError>>
             Ok(Err(Failure::Refused(refusal))) if refusal.kind() != Kind::NotReady => {
                 all = false;
                 tracing::error!(kind = refusal.type_(), "what was due could not be done");
+            }
+            // A row that cannot be read or written is its own command's trouble: nothing else waits for it.
+            Ok(Err(
+                failure @ (Failure::Commit(CommitError::Rejected(_)) | Failure::Load(StoreError::Undecodable(_))),
+            )) => {
+                all = false;
+                tracing::error!(error = &failure as &dyn std::error::Error, "what was due could not be done");
             }
             Ok(Err(failure)) => return Err(failure),
             Err(_) => return Err(Failure::Load(StoreError::Closed)),
