@@ -345,7 +345,7 @@ impl Service for GateService {
     }
 
     async fn is_ready(&self) -> bool {
-        self.gate.look_back().is_ok_and(|behind| !behind)
+        !self.gate.is_failing() && self.gate.look_back().is_ok_and(|behind| !behind)
     }
 
     async fn authorize(&self, caller: Caller, call: Call) -> Result<Answer, Refusal> {

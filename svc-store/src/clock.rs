@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::UNIX_EPOCH;
 
 use svc_core::store::Clock;
-use svc_core::value::Timestamp;
+use svc_core::value::{Span, Timestamp};
 
 /// The system's wall time in whole milliseconds. It never shows less than it has shown before: when the system's time is set
 /// back, this one stands still until the other has caught up.
@@ -25,18 +25,27 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        #[expect(clippy::disallowed_methods, reason = "this is the one reading of wall time")]
-        let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
-        let ms = since.map_or(0, |it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
+        let ms = wall_ms();
         Timestamp::from_millis(self.last_ms.fetch_max(ms, Ordering::AcqRel).max(ms))
     }
+
+    fn lag(&self) -> Span {
+        let ms = wall_ms();
+        Span::millis(self.last_ms.load(Ordering::Acquire).saturating_sub(ms).max(0))
+    }
+}
+
+fn wall_ms() -> i64 {
+    #[expect(clippy::disallowed_methods, reason = "this is the one reading of wall time")]
+    let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A clock that was ahead once does not go back.
+    /// A clock that was ahead once does not go back, and tells that it stands still.
     #[test]
     fn time_does_not_go_back() {
         let clock = SystemClock::new();
@@ -45,5 +54,7 @@ mod tests {
         let ahead = first.as_millis() + 3_600_000;
         clock.last_ms.store(ahead, Ordering::Release);
         assert_eq!(clock.now(), Timestamp::from_millis(ahead));
+        assert!(clock.lag() > Span::minutes(59), "{:?}", clock.lag());
+        assert_eq!(SystemClock::new().lag(), Span::default());
     }
 }

@@ -28,7 +28,8 @@ use crate::backend::Backend;
 use crate::bindings::Bindings;
 use crate::error::StoreError;
 use crate::feed::{Changes, Feed};
-use crate::lane::Outcome;
+use crate::health::Health;
+use crate::lane::{Outcome, Sees};
 use crate::lanes::Lanes;
 use crate::newest::Newest;
 use crate::reader::{Bounded, Readers};
@@ -77,6 +78,7 @@ pub(crate) struct Core {
     pub(crate) readers: Box<dyn Readers>,
     pub(crate) clock: Arc<dyn Clock + Send + Sync>,
     pub(crate) newest: Arc<Newest>,
+    health: Arc<Health>,
     pub(crate) signer: Arc<dyn Signer>,
     feed: Arc<Feed>,
     bindings: Bindings,
@@ -135,7 +137,9 @@ impl Gate {
         let feed = Arc::new(Feed::new());
         let readers = Bounded::new(backend);
         let newest = Arc::new(Newest::default());
-        let lanes = Lanes::start(readers.backend(), &clock, &feed, &newest, &settings)?;
+        let health = Arc::new(Health::default());
+        let sees = Sees { feed: Arc::clone(&feed), newest: Arc::clone(&newest), health: Arc::clone(&health) };
+        let lanes = Lanes::start(readers.backend(), &clock, &sees, &settings)?;
         let readers = Box::new(readers);
         let (vault, bundle_max) = (settings.vault, settings.bundle_max.clamp(1, RECORDS_MAX));
         let core = Arc::new(Core {
@@ -143,6 +147,7 @@ impl Gate {
             readers,
             clock,
             newest,
+            health,
             signer,
             feed,
             bindings: Bindings::default(),
@@ -366,7 +371,13 @@ impl Gate {
     /// decided would count towards windows and periods that are over. No row is read.
     #[must_use]
     pub fn is_behind(&self) -> bool {
-        self.core().newest.is_ahead_of(self.now())
+        self.core().newest.is_ahead_of(&*self.core().clock)
+    }
+
+    /// Whether the store has just failed to take a commit, such as on a full disk. It is tried again with whatever comes.
+    #[must_use]
+    pub fn is_failing(&self) -> bool {
+        self.core().health.is_failing(self.now())
     }
 
     /// As [`is_behind`](Self::is_behind), after a look at the newest record of each workspace.

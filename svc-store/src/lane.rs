@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::error::StoreError;
 use crate::feed::Feed;
+use crate::health::Health;
 use crate::newest::Newest;
 use crate::parking::ENOUGH;
 use crate::seal::fresh_seed;
@@ -128,15 +129,22 @@ impl std::fmt::Debug for Queue {
     }
 }
 
+/// What a lane tells of, and goes by, beside its store.
+#[derive(Clone, Debug)]
+pub(crate) struct Sees {
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) newest: Arc<Newest>,
+    pub(crate) health: Arc<Health>,
+}
+
 /// What runs on the lane's thread.
 pub(crate) struct Lane<S> {
     pub(crate) store: S,
     pub(crate) clock: Arc<dyn Clock + Send + Sync>,
-    pub(crate) feed: Arc<Feed>,
+    pub(crate) sees: Sees,
     pub(crate) batch_max: usize,
     pub(crate) rows: Rows,
     pub(crate) last: Timestamp,
-    pub(crate) newest: Arc<Newest>,
     /// Whether ledger records are placed in the commits that write them: for the one lane of a store.
     pub(crate) places: bool,
 }
@@ -182,9 +190,9 @@ impl<S: Store> Lane<S> {
                 Ok(Finished { answers, rest, rows, written }) => {
                     self.rows = rows;
                     if !written.is_empty() {
-                        self.newest.see(self.last);
+                        self.sees.newest.see(self.last);
                     }
-                    self.feed.tell(&written);
+                    self.sees.feed.tell(&written);
                     for answer in answers {
                         reply(waits, answer.map_err(Failure::Refused));
                     }
@@ -228,6 +236,10 @@ impl<S: Store> Lane<S> {
 
     /// Decides commands and makes the decisions durable; or gives the commands back, and why nothing came of them.
     fn turn(&mut self, commands: Vec<Command>) -> Result<Finished<Command>, (Vec<Command>, Stopped)> {
+        // Whatever is asked: a record of a time that is over would stand behind newer ones.
+        if self.sees.newest.is_ahead_of(&*self.clock) {
+            return Err((commands, Stopped::All(Failure::Refused(Refusal::not_ready()))));
+        }
         let seed = match fresh_seed() {
             Ok(seed) => seed,
             Err(error) => return Err((commands, Stopped::All(Failure::Load(error)))),
@@ -237,7 +249,10 @@ impl<S: Store> Lane<S> {
         // A panic leaves the turn's commands as they were, and its rows are dropped below: nothing else is shared.
         let driven = catch_unwind(AssertUnwindSafe(|| self.drive(&mut turn)));
         let stopped = match driven {
-            Ok(Ok(stamp)) => return Ok(turn.finish(stamp)),
+            Ok(Ok(stamp)) => {
+                self.sees.health.well();
+                return Ok(turn.finish(stamp));
+            }
             Ok(Err(stopped)) => stopped,
             Err(_) => {
                 tracing::error!("a rule panicked; its batch is run again, command by command");
@@ -245,6 +260,9 @@ impl<S: Store> Lane<S> {
             }
         };
         self.store.release();
+        if let Stopped::All(Failure::Load(_) | Failure::Commit(_)) = &stopped {
+            self.sees.health.failed(self.last);
+        }
         if let Stopped::All(failure) | Stopped::Poisoned(failure) = &stopped {
             tracing::error!(error = failure as &dyn std::error::Error, "a batch was not committed");
         }

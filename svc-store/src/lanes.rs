@@ -13,10 +13,8 @@ use tokio::sync::oneshot;
 
 use crate::backend::Backend;
 use crate::error::StoreError;
-use crate::feed::Feed;
 use crate::gate::Settings;
-use crate::lane::{Job, Lane, Outcome, Queue, Sleeps};
-use crate::newest::Newest;
+use crate::lane::{Job, Lane, Outcome, Queue, Sees, Sleeps};
 use crate::parking;
 
 /// The lanes' queues, for whoever hands in work.
@@ -31,8 +29,7 @@ impl Lanes {
     pub(crate) fn start<B: Backend>(
         backend: &B,
         clock: &Arc<dyn Clock + Send + Sync>,
-        feed: &Arc<Feed>,
-        newest: &Arc<Newest>,
+        sees: &Sees,
         settings: &Settings,
     ) -> Result<Self, StoreError> {
         let mut lanes = Self { queues: Vec::new(), threads: Mutex::default() };
@@ -41,11 +38,10 @@ impl Lanes {
             let mut lane = Lane {
                 store: backend.writer().map_err(StoreError::of)?,
                 clock: Arc::clone(clock),
-                feed: Arc::clone(feed),
+                sees: sees.clone(),
                 batch_max: settings.batch_max.max(1),
                 rows: Rows::new(settings.rows_kept),
                 last: Timestamp::default(),
-                newest: Arc::clone(newest),
                 places: count == 1,
             };
             let queue = Arc::new(Queue::new(settings.queue_max));

@@ -39,6 +39,7 @@ pub mod evidence;
 mod feed;
 mod fleet;
 mod gate;
+mod health;
 pub mod keys;
 mod lane;
 mod lanes;

@@ -1,9 +1,9 @@
 //! The newest instant that a node has seen in its store's ledgers: what its own clock is held against.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use svc_core::engine::Failure;
-use svc_core::store::{Found, Key, Range, Record};
+use svc_core::store::{Clock, Found, Key, Range, Record};
 use svc_core::value::link::Index;
 use svc_core::value::{Id as _, Span, Timestamp};
 
@@ -17,12 +17,16 @@ const WORKSPACES_LOOKED_AT: usize = 64;
 
 /// The newest instant seen; the start of 1970 while none was.
 #[derive(Debug, Default)]
-pub(crate) struct Newest(AtomicI64);
+pub(crate) struct Newest {
+    at_ms: AtomicI64,
+    /// Whether the log was told that the clock is behind.
+    told: AtomicBool,
+}
 
 impl Newest {
     /// Takes in the instant of a commit.
     pub(crate) fn see(&self, at: Timestamp) {
-        self.0.fetch_max(at.as_millis(), Ordering::AcqRel);
+        self.at_ms.fetch_max(at.as_millis(), Ordering::AcqRel);
     }
 
     /// Takes in the instants of ledger records.
@@ -36,9 +40,22 @@ impl Newest {
         }
     }
 
-    /// Whether `now` is further behind than nodes may differ.
-    pub(crate) fn is_ahead_of(&self, now: Timestamp) -> bool {
-        now < Timestamp::from_millis(self.0.load(Ordering::Acquire)).minus(CLOCK_SLACK)
+    /// Whether the time of `clock` is further behind than nodes may differ, also where the clock itself does not go back.
+    pub(crate) fn is_ahead_of(&self, clock: &dyn Clock) -> bool {
+        let behind = Timestamp::from_millis(self.at_ms.load(Ordering::Acquire)).since(clock.now().minus(clock.lag()));
+        let is_behind = behind > CLOCK_SLACK;
+        if self.told.swap(is_behind, Ordering::AcqRel) != is_behind {
+            let by_ms = behind.as_millis();
+            if is_behind {
+                tracing::error!(
+                    by_ms,
+                    "this clock is behind the newest record of the store: nothing is decided until it is not"
+                );
+            } else {
+                tracing::info!("this clock is not behind the store any more");
+            }
+        }
+        is_behind
     }
 }
 

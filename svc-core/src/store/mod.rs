@@ -9,8 +9,8 @@ mod codec;
 pub mod memory;
 mod record;
 
-use crate::value::Timestamp;
 use crate::value::link::{Index, Link};
+use crate::value::{Span, Timestamp};
 
 pub use codec::{Encoded, TooNew, Undecodable};
 pub use memory::MemoryStore;
@@ -148,10 +148,19 @@ pub trait Store {
 pub trait Clock {
     /// The present instant.
     fn now(&self) -> Timestamp;
+
+    /// How far what this clock goes by is behind [`now`](Self::now), where that was set back and `now` does not go back.
+    fn lag(&self) -> Span {
+        Span::default()
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     fn now(&self) -> Timestamp {
         (**self).now()
+    }
+
+    fn lag(&self) -> Span {
+        (**self).lag()
     }
 }

@@ -1,0 +1,199 @@
+//! What a gate does where it cannot trust its clock, its file or its disk: it decides nothing, and says so.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use svc_core::engine::Failure;
+use svc_core::refusal::Kind;
+use svc_core::rules::evidence::erase::Target;
+use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::authorize::Authorize;
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::create_workspace::CreateWorkspace;
+use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::mandates::Content;
+use svc_core::rules::people::register_agent::RegisterAgent;
+use svc_core::state::gate::{Details, Payload, Request};
+use svc_core::state::people::Settings as WorkspaceSettings;
+use svc_core::store::{Clock, CommitError, MemoryStore, Store};
+use svc_core::testing::fault::{Fault, Faulty, Operation};
+use svc_core::testing::world::{World, payment, request, terms};
+use svc_core::value::text::{Email, Label};
+use svc_core::value::{Span, Timestamp};
+use svc_store::{AgentHandle, AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
+
+const OFFICE: &str = r#"{"name":"Office","actions":["payment","crm.*"],"limits":{"currency":"EUR","perAction":5000}}"#;
+
+fn manual() -> Settings {
+    let mut settings = Settings::default();
+    settings.timers = false;
+    settings
+}
+
+/// A gate over SQLite with one agent.
+fn at(directory: &Path) -> (Gate, AgentHandle) {
+    let gate = Gate::open(directory, "https://gate.example.com").unwrap();
+    let workspace = gate
+        .execute(CreateWorkspace {
+            name: Label::parse("Home").unwrap(),
+            owner: Email::parse("owner@example.com").unwrap(),
+            settings: WorkspaceSettings::default(),
+        })
+        .unwrap();
+    gate.execute(RegisterAgent {
+        mandates: vec![Content::Whole(Box::new(terms(OFFICE)))],
+        ..RegisterAgent::new(workspace.id, Label::parse("Shopper").unwrap(), NewKey::of("ask_secret"))
+    })
+    .unwrap();
+    let agent = gate.agent(AgentKey::parse("ask_secret").unwrap()).unwrap();
+    (gate, agent)
+}
+
+/// A row that never changes is deleted like any other: what was erased is gone, and the gate goes on.
+#[test]
+fn what_is_erased_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (gate, agent) = at(directory.path());
+    let details = Details { canonical: r#"{"account":"4711"}"#.into(), names: vec!["account".into()] };
+    let asked = agent.authorize(Request { details: Some(details), ..request("crm.read") }).unwrap();
+    let has_payload = || gate.read(|scope| scope.get::<Payload>(asked.id())).unwrap().is_some();
+    assert!(has_payload());
+    let workspace = agent.caller().workspace;
+    assert!(gate.erase(workspace, &By::Program, Target::Action(asked.id())).unwrap() > 0);
+    assert!(!has_payload());
+    agent.authorize(payment(100, "EUR", "shop.example")).unwrap();
+}
+
+/// A clock that a test sets, and sets back.
+#[derive(Clone)]
+struct Hands {
+    now: Arc<AtomicI64>,
+    lag: Arc<AtomicI64>,
+}
+
+impl Hands {
+    fn at(now: Timestamp) -> Self {
+        Self { now: Arc::new(AtomicI64::new(now.as_millis())), lag: Arc::default() }
+    }
+}
+
+impl Clock for Hands {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.now.load(Ordering::SeqCst))
+    }
+
+    fn lag(&self) -> Span {
+        Span::millis(self.lag.load(Ordering::SeqCst))
+    }
+}
+
+/// A store in memory with an agent, and the instant at which it stands.
+fn world() -> (MemoryStore, Caller, World<MemoryStore>) {
+    let store = MemoryStore::new();
+    let mut world = World::over(store.clone(), WorkspaceSettings::default());
+    let agent = world.agent().with_mandate(terms(OFFICE)).register();
+    (store, agent, world)
+}
+
+fn is_not_ready<T: std::fmt::Debug>(answer: &Result<T, Failure<StoreError>>) -> bool {
+    matches!(answer, Err(Failure::Refused(refusal)) if refusal.kind() == Kind::NotReady)
+}
+
+/// A clock that was set back by more than nodes may differ decides nothing, although its gate's own time stands still; nor does
+/// another process whose clock is behind what was recorded, whatever it is asked.
+#[test]
+fn a_clock_that_was_set_back_decides_nothing() {
+    let (store, agent, mut world) = world();
+    let signer = Arc::clone(world.engine().signer());
+    let clock = Hands::at(world.now());
+    let gate = Gate::over(store.clone(), clock.clone(), Arc::clone(&signer), manual()).unwrap();
+    let ask =
+        |gate: &Gate, amount| gate.execute(Authorize::new(agent, payment(amount, "EUR", "shop.example"), [7; 16]));
+    ask(&gate, 100).unwrap();
+    clock.lag.store(5_000, Ordering::SeqCst);
+    ask(&gate, 101).unwrap();
+    assert!(!gate.is_behind());
+    clock.lag.store(5_001, Ordering::SeqCst);
+    assert!(is_not_ready(&ask(&gate, 102)) && gate.is_behind());
+    clock.lag.store(0, Ordering::SeqCst);
+    ask(&gate, 103).unwrap();
+
+    let hour_ago = Hands::at(clock.now().minus(Span::hours(1)));
+    let other = Gate::over(store, hour_ago.clone(), signer, manual()).unwrap();
+    assert!(is_not_ready(&ask(&other, 104)) && other.is_behind());
+    let home = CreateWorkspace {
+        name: Label::parse("Home").unwrap(),
+        owner: Email::parse("owner@example.com").unwrap(),
+        settings: WorkspaceSettings::default(),
+    };
+    assert!(is_not_ready(&other.execute(home)), "no record of a time that is over hides the newest one");
+    hour_ago.now.store(clock.now().as_millis(), Ordering::SeqCst);
+    ask(&other, 105).unwrap();
+}
+
+/// A store that takes no commit makes a gate fail, and one that does again makes it well.
+#[test]
+fn a_gate_fails_with_its_disk() {
+    struct Full(MemoryStore, Arc<AtomicBool>);
+    impl Backend for Full {
+        type Session = Faulty<MemoryStore>;
+        fn lanes(&self) -> usize {
+            1
+        }
+        fn writer(&self) -> Result<Self::Session, <Self::Session as Store>::Error> {
+            let full = Arc::clone(&self.1);
+            let fails =
+                move |it| (it == Operation::Commit && full.load(Ordering::SeqCst)).then_some(Fault::Unavailable);
+            Ok(Faulty::new(self.0.clone(), fails))
+        }
+        fn reader(&self) -> Result<Self::Session, <Self::Session as Store>::Error> {
+            Ok(Faulty::new(self.0.clone(), |_| None))
+        }
+    }
+    let (store, agent, mut world) = world();
+    let (clock, full) = (world.clock().clone(), Arc::new(AtomicBool::new(false)));
+    let backend = Full(store, Arc::clone(&full));
+    let gate = Gate::over(backend, clock.clone(), Arc::clone(world.engine().signer()), manual()).unwrap();
+    let ask = |amount| gate.execute(Authorize::new(agent, payment(amount, "EUR", "shop.example"), [7; 16]));
+    ask(100).unwrap();
+    assert!(!gate.is_failing());
+    full.store(true, Ordering::SeqCst);
+    assert!(matches!(ask(101), Err(Failure::Commit(CommitError::Unavailable(_)))));
+    assert!(gate.is_failing());
+    full.store(false, Ordering::SeqCst);
+    ask(102).unwrap();
+    assert!(!gate.is_failing());
+    full.store(true, Ordering::SeqCst);
+    assert!(ask(103).is_err() && gate.is_failing());
+    clock.advance(Span::seconds(5));
+    assert!(!gate.is_failing(), "it is worth another try");
+}
+
+/// A database that was moved away, or replaced by a copy of itself, answers nothing any more: whoever opens the path later
+/// would find nothing of it.
+#[test]
+fn a_database_that_was_replaced_answers_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (gate, agent) = at(directory.path());
+    let allowed = agent.authorize(payment(100, "EUR", "shop.example")).unwrap();
+    let (file, away) = (directory.path().join("svc.db"), directory.path().join("away.db"));
+    fs::rename(&file, &away).unwrap();
+    let replaced = |answer: Result<_, Failure<StoreError>>| match answer {
+        Err(Failure::Commit(CommitError::Unavailable(error)) | Failure::Load(error)) => {
+            assert!(matches!(error, StoreError::Replaced { .. }), "{error}");
+        }
+        other => panic!("{other:?}"),
+    };
+    replaced(agent.authorize(payment(101, "EUR", "shop.example")));
+    replaced(agent.get(allowed.id()));
+    fs::copy(&away, &file).unwrap();
+    replaced(agent.authorize(payment(102, "EUR", "shop.example")));
+    assert!(gate.is_failing());
+    fs::rename(&away, &file).unwrap();
+    agent.authorize(payment(103, "EUR", "shop.example")).unwrap();
+    let reader = SqliteStore::existing(directory.path()).unwrap();
+    assert!(reader.reader().is_ok());
+}
