@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use svc_core::value::secret::Secret;
+use url::Url;
 
 use super::{Allowed, BaseUrl, Config, DATABASE, LogFormat, LogLevel, within};
 
@@ -21,6 +22,8 @@ pub struct Key {
     pub help: &'static str,
     /// Whether its value may be shown in no message.
     pub is_secret: bool,
+    /// Whether it is a list: in the environment commas separate its values, and nothing at all is an empty one.
+    pub is_list: bool,
     /// Takes a value into the settings, or says in a clause what it must be.
     set: fn(&mut Config, &Given<'_>) -> Result<(), String>,
 }
@@ -91,13 +94,12 @@ pub const KEYS: &[Key] = &[
             },
         )
     },
-    key("trustedProxies", "[]", "networks (CIDR) of proxies whose `x-forwarded-for` is believed", |config, given| {
+    list("trustedProxies", "networks (CIDR) of proxies whose `x-forwarded-for` is believed", |config, given| {
         config.trusted_proxies = networks(given.texts)?;
         Ok(())
     }),
-    key(
+    list(
         "outbound.allow",
-        "[]",
         "hosts on private addresses that upstreams may have, by plain http too; `svc dev` allows loopback where this names nothing",
         |config, given| {
             let hosts = Allowed::parse(given.texts.iter().map(String::as_str));
@@ -149,12 +151,11 @@ pub const KEYS: &[Key] = &[
             Ok(())
         },
     ),
-    key(
+    list(
         "oauth.allowRedirects",
-        "[]",
         "redirect URIs of OAuth clients that are admitted besides https and loopback, byte for byte",
         |config, given| {
-            config.allow_redirects = given.texts.iter().map(|it| it.as_str().into()).collect();
+            config.allow_redirects = redirects(given.texts)?;
             Ok(())
         },
     ),
@@ -269,7 +270,12 @@ const fn key(
     help: &'static str,
     set: fn(&mut Config, &Given<'_>) -> Result<(), String>,
 ) -> Key {
-    Key { name, default, help, is_secret: false, set }
+    Key { name, default, help, is_secret: false, is_list: false, set }
+}
+
+/// A setting that is a list, empty where nothing is set.
+const fn list(name: &'static str, help: &'static str, set: fn(&mut Config, &Given<'_>) -> Result<(), String>) -> Key {
+    Key { is_list: true, ..key(name, "[]", help, set) }
 }
 
 impl Key {
@@ -382,6 +388,17 @@ fn networks(texts: &[String]) -> Result<Vec<IpNet>, String> {
             .map_err(|_| format!("must be a list of networks such as `10.0.0.0/8`, and `{text}` is none"))
     };
     texts.iter().map(network).collect()
+}
+
+/// Redirect URIs, which are compared byte for byte: what no client can send would be a silent nothing.
+fn redirects(texts: &[String]) -> Result<Vec<Box<str>>, String> {
+    let redirect = |text: &String| {
+        let is_uri = text.bytes().all(|it| it.is_ascii_graphic() && it != b'#') && Url::parse(text).is_ok();
+        is_uri.then(|| text.as_str().into()).ok_or_else(|| {
+            format!("must be a list of URIs without a fragment such as `cursor://oauth/callback`, and `{text}` is none")
+        })
+    };
+    texts.iter().map(redirect).collect()
 }
 
 impl FromStr for LogLevel {

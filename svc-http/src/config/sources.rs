@@ -158,10 +158,10 @@ fn foreign(name: &str) -> Foreign {
 
 /// A list in the environment is separated by commas; everything else is one text.
 fn split(key: &Key, text: &str) -> Vec<String> {
-    match key.name {
-        "outbound.allow" | "trustedProxies" if text.trim().is_empty() => Vec::new(),
-        "outbound.allow" | "trustedProxies" => text.split(',').map(|part| part.trim().to_owned()).collect(),
-        _ => vec![text.to_owned()],
+    match (key.is_list, text.trim()) {
+        (true, "") => Vec::new(),
+        (true, _) => text.split(',').map(|part| part.trim().to_owned()).collect(),
+        (false, _) => vec![text.to_owned()],
     }
 }
 

@@ -256,6 +256,37 @@ fn only_a_named_file_may_say_where_the_data_lies() {
     assert!(found.iter().all(|it| it.contains("cannot name the directory that the file lies in")), "{found:?}");
 }
 
+/// Commas separate the entries of every list in the environment, and of nothing else; nothing at all is an empty list; each
+/// entry is read as one of a file is.
+#[test]
+fn lists_of_the_environment_are_separated_by_commas() {
+    let load = |name: &str, value: &str| {
+        Config::load(Sources { environment: environment(&[(name, value)]), ..Sources::default() })
+    };
+    let lists: Vec<String> = KEYS.iter().filter(|it| it.is_list).map(Key::env).collect();
+    assert_eq!(lists, ["SVC_TRUSTED_PROXIES", "SVC_OUTBOUND_ALLOW", "SVC_OAUTH_ALLOW_REDIRECTS"]);
+    assert!(KEYS.iter().all(|it| it.is_list == (it.default == "[]")), "a list's default is an empty one");
+    for name in &lists {
+        let empty = load(name, " ").unwrap().config;
+        assert_eq!(format!("{empty:?}"), format!("{:?}", Config::default()), "{name}");
+    }
+    let several =
+        load("SVC_OAUTH_ALLOW_REDIRECTS", "cursor://x/cb, com.example.app:/cb,https://a.example/?a=1").unwrap();
+    let wanted = ["cursor://x/cb", "com.example.app:/cb", "https://a.example/?a=1"];
+    assert_eq!(several.config.allow_redirects.iter().map(|it| &**it).collect::<Vec<_>>(), wanted);
+    let file = directory("[oauth]\nallowRedirects = [\"cursor://x/cb\", \"x://y/a,b\"]\n");
+    let config = Config::load(in_directory(&file)).unwrap().config;
+    assert_eq!(config.allow_redirects, [Box::from("cursor://x/cb"), Box::from("x://y/a,b")]);
+    for (value, none) in [("cursor", "cursor"), ("a://b,", ""), ("a://b#c", "a://b#c"), ("a://b,a://b c", "a://b c")] {
+        let sources = Sources { environment: environment(&[(lists[2].as_str(), value)]), ..Sources::default() };
+        let must = "must be a list of URIs without a fragment such as `cursor://oauth/callback`";
+        let wanted = format!("`{}` in the environment is `{value}` and {must}, and `{none}` is none", lists[2]);
+        assert_eq!(faults(sources), [wanted]);
+    }
+    let file = directory("[oauth]\nallowRedirects = [\"cursor\"]\n");
+    assert_eq!(faults(in_directory(&file)).len(), 1);
+}
+
 /// Private callbacks are for a server on loopback alone.
 #[test]
 fn private_callbacks_need_loopback() {
