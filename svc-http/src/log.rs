@@ -6,6 +6,7 @@
 //! **Invariant:** no query, cookie, header or body is in a line of a request, and no path: only its route's template.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Write};
 use std::time::Duration;
 
@@ -54,17 +55,23 @@ pub fn start(config: LogConfig) {
         LogFormat::Json => true,
         LogFormat::Text => false,
     };
+    let colours = has_colours(json, io::stderr().is_terminal(), std::env::var_os("NO_COLOR").as_deref());
     // A second start, as in tests that embed the server, keeps the first.
-    let _ = Registry::default().with(layer(config.level, json, io::stderr)).try_init();
+    let _ = Registry::default().with(layer(config.level, json, colours, io::stderr)).try_init();
+}
+
+/// Whether lines are coloured: those for people on a terminal, unless `NO_COLOR` (no-color.org) says anything.
+fn has_colours(json: bool, is_terminal: bool, no_color: Option<&OsStr>) -> bool {
+    !json && is_terminal && no_color.is_none_or(OsStr::is_empty)
 }
 
 /// The layer that writes lines to what `sink` makes.
-fn layer<S, W>(level: LogLevel, json: bool, sink: S) -> Box<dyn Layer<Registry> + Send + Sync>
+fn layer<S, W>(level: LogLevel, json: bool, colours: bool, sink: S) -> Box<dyn Layer<Registry> + Send + Sync>
 where
     S: Fn() -> W + Send + Sync + 'static,
     W: Write + 'static,
 {
-    let lines = fmt::layer().with_writer(Scrubbed(sink)).with_ansi(!json && io::stderr().is_terminal());
+    let lines = fmt::layer().with_writer(Scrubbed(sink)).with_ansi(colours);
     if json {
         lines
             .json()
@@ -197,10 +204,18 @@ mod tests {
         }
         let sink = Sink::default();
         let kept = sink.clone();
-        let subscriber = Registry::default().with(layer(level, json, move || sink.clone()));
+        let subscriber = Registry::default().with(layer(level, json, false, move || sink.clone()));
         tracing::subscriber::with_default(subscriber, events);
         let bytes = kept.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
+    }
+
+    /// Colours are for people at a terminal, and for nobody where `NO_COLOR` is set to anything.
+    #[test]
+    fn no_color_is_heard() {
+        let with = |no_color: Option<&str>| has_colours(false, true, no_color.map(OsStr::new));
+        assert_eq!([with(None), with(Some("")), with(Some("1")), with(Some("0"))], [true, true, false, false]);
+        assert!(!has_colours(true, true, None) && !has_colours(false, false, None));
     }
 
     /// Every kind of credential is cut to its prefix wherever it stands; short words and ids stay.
