@@ -6,8 +6,9 @@ use svc_http::config::Loaded;
 use svc_http::upstream::Allowed;
 
 use super::listen::bind;
-use super::output::{Problem, print, print_json};
+use super::output::{Problem, print_made, writable};
 use super::store::{Missing, Use, open};
+use super::welcome::tell_unseen;
 use super::{providers, serve, setup};
 
 /// What the command line asked for.
@@ -35,24 +36,27 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
     if config.outbound.allow.is_empty() {
         config.outbound.allow = Allowed::loopback();
     }
+    writable()?;
     let bound = bind(listen)?;
     let base_url = config.base_url(bound.address);
     let gate = open(&config, &base_url, Missing::Make, Use::Server)?;
     let home = setup::ensure(&gate, &setup::default_owner()?, wish.new_keys)?;
     let models = providers::ensure(&gate, home.workspace)?;
+    tell_unseen(&home);
     let here = format!("http://{}", bound.address);
     serve::run(&config, &base_url, gate, bound, || {
         if wish.json {
-            return print_json(&home.as_json(base_url.as_str()));
+            return print_made(&format!("{}\n", home.as_json(base_url.as_str())), home.lost());
         }
         let variables =
             home.variables(&here).map(|line| format!("In another shell, for what comes next:\n\n  {line}\n\n"));
-        print(&format!(
+        let told = format!(
             "svc is ready at {here}\n\n{}\nAsk before you act:\n\n  {}\n\n{}{}\n\nThe interface is described at {here}/docs. Ctrl-C stops the server; the next start keeps all of it.\n",
             home.as_text(base_url.as_str()),
             home.request(&here),
             variables.unwrap_or_default(),
             models.told(),
-        ))
+        );
+        print_made(&told, home.lost())
     })
 }

@@ -5,20 +5,23 @@ use std::process::ExitCode;
 use svc_core::value::text::Email;
 use svc_http::config::Config;
 
-use super::output::{Problem, print, print_json};
+use super::output::{Problem, print_made, writable};
 use super::setup;
 use super::store::{Missing, Use, open};
+use super::welcome::tell_unseen;
 
 /// Makes what is missing and prints it.
 ///
 /// # Errors
 /// [`Problem`] where the data directory is not to be had.
 pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode, Problem> {
+    writable()?;
     let base_url = config.base_url(config.listen);
     let gate = open(config, &base_url, Missing::Make, Use::Command)?;
     let home = setup::ensure(&gate, owner, false)?;
+    tell_unseen(&home);
     if json {
-        print_json(&home.as_json(base_url.as_str()))?;
+        print_made(&format!("{}\n", home.as_json(base_url.as_str())), home.lost())?;
     } else {
         let data = config.data.display();
         let (done, next) = match home.keys {
@@ -28,11 +31,8 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
                 "With `svc serve` running, ask before you act:",
             ),
         };
-        print(&format!(
-            "{done}\n\n{}\n{next}\n\n  {}\n",
-            home.as_text(base_url.as_str()),
-            home.request(base_url.as_str())
-        ))?;
+        let (made, request) = (home.as_text(base_url.as_str()), home.request(base_url.as_str()));
+        print_made(&format!("{done}\n\n{made}\n{next}\n\n  {request}\n"), home.lost())?;
     }
     Ok(ExitCode::SUCCESS)
 }

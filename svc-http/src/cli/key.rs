@@ -10,17 +10,22 @@ use svc_core::rules::people::keys::CreateKey;
 use svc_core::state::gate::receipt::PublicKey;
 use svc_core::state::people::{Binding, KeyScope, Purpose};
 use svc_http::config::Config;
+use svc_store::{Gate, StoreError};
 
-use super::output::{Problem, note, print, print_json};
+use super::output::{Problem, note, print_made, visible};
 use super::secret::{self, NewSecret};
 use super::store::{Missing, Use, open};
 use super::{NewKey, Rotation, Scope, Signs, setup};
+
+/// What to do where a rotation could not be told.
+const ROTATED: &str = "The next key is in place all the same: the key set at `/.well-known/jwks.json` has it.";
 
 /// Makes the key that was asked for and prints it.
 ///
 /// # Errors
 /// [`Problem`] where there is no workspace, or it has no such agent or principal.
 pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem> {
+    visible()?;
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
     let workspace = setup::workspace(&gate)?
         .ok_or_else(|| Problem::new("there is no workspace yet", "Make one with `svc init`."))?;
@@ -35,20 +40,32 @@ pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem
         label: wish.label.clone(),
         ..CreateKey::new(workspace.id, By::Program, scope, key.stored.clone())
     });
-    let made = made.map_err(|failure| match (&failure, wish.agent) {
-        (Failure::Refused(refusal), Some(agent)) if refusal.kind() == Kind::NotFound => Problem::new(
-            format!("this workspace has no agent {agent}"),
-            "Check the id: `svc init` prints the first agent's.",
-        ),
-        _ => failure.into(),
-    })?;
+    let made = made.map_err(|failure| not_made(failure, wish))?;
+    let lost = format!("Nobody saw {}: revoke it in the console, and make another.", made.binding.key);
     if wish.json {
-        print_json(&as_json(&key, &made.binding, wish))?;
+        print_made(&format!("{}\n", as_json(&key, &made.binding, wish)), &lost)?;
     } else {
-        print(&format!("{}\n", key.text.expose()))?;
+        print_made(&format!("{}\n", key.text.expose()), &lost)?;
         note(&format!("{} is shown this once: keep it now. Only its digest is stored.\n", made.binding.key));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why a key was not made, in the words of the command line.
+fn not_made(failure: Failure<StoreError>, wish: &NewKey) -> Problem {
+    let Failure::Refused(refusal) = &failure else { return failure.into() };
+    let is_principal = refusal.errors().iter().any(|it| it.field.as_deref() == Some("principalId"));
+    match (wish.agent, wish.principal) {
+        (Some(agent), _) if refusal.kind() == Kind::NotFound => Problem::new(
+            format!("this workspace has no agent {agent}"),
+            "Check the id: `svc init` prints the first agent's.",
+        ),
+        (None, Some(principal)) if is_principal => Problem::new(
+            format!("`--principal {principal}` names no principal of this workspace"),
+            "Check the id, or leave it out: the key then counts for the workspace's owner.",
+        ),
+        _ => failure.into(),
+    }
 }
 
 /// Has another signing key follow and prints when. A running server takes it in by itself.
@@ -62,21 +79,44 @@ pub(crate) fn rotate(config: &Config, wish: &Rotation) -> Result<ExitCode, Probl
         Signs::Checkpoint => Purpose::Checkpoint,
         Signs::Scorecard => Purpose::Scorecard,
     };
-    let row = gate.rotate_key(purpose, wish.compromised)?;
+    let row = match gate.rotate_key(purpose, wish.compromised) {
+        Err(Failure::Refused(refusal)) if refusal.kind() == Kind::NotAllowed => {
+            return Err(waiting(&gate, purpose)?.unwrap_or_else(|| refusal.into()));
+        }
+        rotated => rotated?,
+    };
     let key = PublicKey::of(&row).map_err(|_| Problem::plain("the new key is not usable"))?;
     if wish.json {
-        print_json(&json!({
+        let told = json!({
             "use": purpose.as_str(),
             "kid": key.kid(),
             "generation": row.id.generation,
             "notBefore": row.not_before.to_string(),
             "compromised": wish.compromised,
-        }))?;
+        });
+        print_made(&format!("{told}\n"), ROTATED)?;
     } else {
-        print(&format!("{}\n", key.kid()))?;
-        note(&format!("It signs from {} on; the one before it stays published.\n", row.not_before));
+        print_made(&format!("{}\n", key.kid()), ROTATED)?;
+        let before = if wish.compromised {
+            "the one before it is published no longer, and all that it signed is refused"
+        } else {
+            "the one before it stays published"
+        };
+        note(&format!("It signs from {} on; {before}.\n", row.not_before));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// That a key of this use waits for its turn already, where one does.
+fn waiting(gate: &Gate, purpose: Purpose) -> Result<Option<Problem>, Problem> {
+    let now = gate.now();
+    let next = gate.signing_keys()?.into_iter().find(|it| it.id.purpose == purpose && it.not_before > now);
+    Ok(next.map(|it| {
+        Problem::new(
+            format!("a {} key waits for its turn already: it signs from {} on", purpose.as_str(), it.not_before),
+            "Wait until then; where the key in force is in other hands, `--compromised` replaces it at once.",
+        )
+    }))
 }
 
 /// As the interface answers where it issues a key.

@@ -1,10 +1,18 @@
 //! What commands say: results on standard output, refusals with advice on standard error.
 
+use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 
+use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
 use svc_http::config::ConfigError;
 use svc_http::log::scrub;
+
+/// What to do where nothing was lost.
+const AGAIN: &str = "Run the command again with its output open.";
+/// The same where it was found out in time.
+const NOTHING_MADE: &str = "Nothing was made: run the command again with its output open.";
 
 /// Why a command was not done: for each fault what is wrong, and what to do.
 #[derive(Debug)]
@@ -19,6 +27,15 @@ impl Problem {
     /// One fault that says itself what to do.
     pub(crate) fn plain(what: impl Into<String>) -> Self {
         Self(vec![(what.into(), None)])
+    }
+
+    /// Several faults, and one sentence on what to do about all of them.
+    pub(crate) fn several(what: impl Iterator<Item = String>, advice: impl Into<String>) -> Self {
+        let mut faults: Vec<_> = what.map(|it| (it, None)).collect();
+        if let Some(last) = faults.last_mut() {
+            last.1 = Some(advice.into());
+        }
+        Self(faults)
     }
 
     /// Tells it on standard error: `svc: ` and the fault, and below it what to do.
@@ -52,13 +69,17 @@ impl From<ConfigError> for Problem {
 /// # Errors
 /// [`Problem`] where it cannot be written: a key that nobody saw must not count as given.
 pub(crate) fn print(text: &str) -> Result<(), Problem> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| {
-        Problem::new(
-            format!("standard output cannot be written: {error}"),
-            "Run the command again with its output open.",
-        )
-    })
+    print_made(text, AGAIN)
+}
+
+/// The same for what was made already and does not come again: `advice` is the way out where nobody saw it.
+///
+/// # Errors
+/// As [`print`].
+pub(crate) fn print_made(text: &str, advice: &str) -> Result<(), Problem> {
+    // The library's own handle takes a descriptor that cannot be written for one that is thrown away.
+    let written = io::stdout().as_fd().try_clone_to_owned().and_then(|out| File::from(out).write_all(text.as_bytes()));
+    written.map_err(|error| unwritable(&error, advice))
 }
 
 /// Writes one JSON value on one line of standard output.
@@ -67,6 +88,40 @@ pub(crate) fn print(text: &str) -> Result<(), Problem> {
 /// As [`print`].
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Problem> {
     print(&format!("{value}\n"))
+}
+
+/// Finds out whether standard output can be written, before anything is made that is to be told there.
+///
+/// # Errors
+/// [`Problem`] where it can only be read, or where the device behind it is full.
+pub(crate) fn writable() -> Result<(), Problem> {
+    // Of no bytes: nothing is written, and what refuses all writing refuses this as well.
+    rustix::io::write(io::stdout(), &[]).map(drop).map_err(|error| unwritable(&error.into(), NOTHING_MADE))
+}
+
+/// The same before a secret is made that is told once and is good for nothing where it is not seen.
+///
+/// # Errors
+/// As [`writable`], and where standard output is closed.
+pub(crate) fn visible() -> Result<(), Problem> {
+    writable()?;
+    if is_closed() {
+        return Err(Problem::new("standard output is closed, and what is made is shown there this once", NOTHING_MADE));
+    }
+    Ok(())
+}
+
+/// Whether standard output was closed when the program began: the library has then put the null device in its place, open
+/// both ways, where a shell's `>/dev/null`, which somebody has chosen, opens it for writing alone.
+pub(crate) fn is_closed() -> bool {
+    let out = io::stdout();
+    let is_null = || Ok::<_, rustix::io::Errno>(fstat(&out)?.st_rdev == stat("/dev/null")?.st_rdev);
+    let is_both = fcntl_getfl(&out).is_ok_and(|it| it & OFlags::RWMODE == OFlags::RDWR);
+    is_both && is_null().unwrap_or(false)
+}
+
+fn unwritable(error: &io::Error, advice: &str) -> Problem {
+    Problem::new(format!("standard output cannot be written: {error}"), advice)
 }
 
 /// Tells something beside the result on standard error; nothing is lost where nobody listens.

@@ -11,7 +11,7 @@ use svc_core::value::text::Email;
 use svc_http::config::Config;
 use svc_http::secrets::sign_in_link;
 
-use super::output::{Problem, note, print, print_json};
+use super::output::{Problem, note, print, print_json, visible};
 use super::secret;
 use super::store::{Missing, Use, open};
 
@@ -20,6 +20,7 @@ use super::store::{Missing, Use, open};
 /// # Errors
 /// [`Problem`] where nobody signs in with that address.
 pub(crate) fn run(config: &Config, email: &Email, json: bool) -> Result<ExitCode, Problem> {
+    visible()?;
     let base_url = config.base_url(config.listen);
     let gate = open(config, &base_url, Missing::Refuse, Use::Command)?;
     let token = secret::new_link()?;

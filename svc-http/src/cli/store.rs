@@ -1,9 +1,12 @@
 //! Opening the store as the settings say, and telling what is in its way.
 
 use std::error::Error;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 
 use svc_core::engine::Failure;
+use svc_core::refusal::Refusal;
 use svc_core::state::gate::receipt::Signer;
 use svc_core::store::CommitError;
 use svc_core::value::secret::Secret;
@@ -38,10 +41,22 @@ impl From<StoreError> for Problem {
     }
 }
 
+/// What is refused is told with all that the refusal names; a fix that speaks of a request's members fits no shell.
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        if !refusal.errors().is_empty() {
+            let faults = refusal.errors().iter().map(|it| it.message.to_string());
+            return Self::several(faults, "Correct what was given and run the command again.");
+        }
+        let why = refusal.reason().map(|it| format!(": {it}")).unwrap_or_default();
+        Self::new(format!("{}{why}", refusal.message()), refusal.fix().unwrap_or("Try again."))
+    }
+}
+
 impl From<Failure<StoreError>> for Problem {
     fn from(failure: Failure<StoreError>) -> Self {
         match failure {
-            Failure::Refused(refusal) => Self::new(refusal.message(), refusal.fix().unwrap_or("Try again.")),
+            Failure::Refused(refusal) => refusal.into(),
             Failure::Load(error) => error.into(),
             Failure::Commit(CommitError::Unavailable(error) | CommitError::Rejected(error)) => error.into(),
             Failure::Commit(CommitError::Unknown(error)) => Self::new(
@@ -69,7 +84,10 @@ pub(crate) enum Use {
 pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpose: Use) -> Result<Gate, Problem> {
     let directory = config.database_directory();
     let store = match missing {
-        Missing::Make => SqliteStore::open(directory),
+        Missing::Make => {
+            make_place_of_key(config)?;
+            SqliteStore::open(directory)
+        }
         Missing::Refuse => SqliteStore::existing(directory),
     }?;
     let master = config.master_key.as_ref().map(|key| MasterKey::parse(key.expose())).transpose()?;
@@ -82,6 +100,21 @@ pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpos
     };
     settings.timers = purpose == Use::Server;
     Ok(Gate::over(store, SystemClock::new(), signer, settings)?)
+}
+
+/// Makes the data directory where the database lies elsewhere and the master key is to lie here: before the database, which
+/// would be there without its key.
+fn make_place_of_key(config: &Config) -> Result<(), Problem> {
+    if config.database.is_none() || config.master_key.is_some() {
+        return Ok(());
+    }
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(&config.data).map_err(|error| {
+        Problem::new(
+            format!("`{}` cannot be made for the master key: {error}", config.data.display()),
+            "Name another directory with `--data`, or give the key itself as `SVC_MASTER_KEY`.",
+        )
+    })
 }
 
 /// The server's signer; the core's where the library takes no key from the seed, which makes the same bytes.

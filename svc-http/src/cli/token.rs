@@ -11,7 +11,7 @@ use svc_http::config::Config;
 use svc_http::drawn::draw;
 use svc_http::wire::token;
 
-use super::output::{Problem, note, print, print_json};
+use super::output::{Problem, note, print_made, visible};
 use super::store::{Missing, Use, open};
 use super::{NewToken, setup};
 
@@ -20,6 +20,7 @@ use super::{NewToken, setup};
 /// # Errors
 /// [`Problem`] where there is no workspace, or a token in force has the name.
 pub(crate) fn create(config: &Config, wish: &NewToken) -> Result<ExitCode, Problem> {
+    visible()?;
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
     let workspace = setup::workspace(&gate)?
         .ok_or_else(|| Problem::new("there is no workspace yet", "Make one with `svc init`."))?;
@@ -39,12 +40,13 @@ pub(crate) fn create(config: &Config, wish: &NewToken) -> Result<ExitCode, Probl
         }
         other => other.into(),
     })?;
+    let lost = format!("Nobody saw {}: revoke it in the console, and make another.", made.token);
     if wish.json {
         let mut shown = token::write(&made, gate.now(), None);
         shown.insert("token".to_owned(), json!(text.expose()));
-        print_json(&Value::Object(shown))?;
+        print_made(&format!("{}\n", Value::Object(shown)), &lost)?;
     } else {
-        print(&format!("{}\n", text.expose()))?;
+        print_made(&format!("{}\n", text.expose()), &lost)?;
         note(&format!("{} is shown this once: keep it now. It ends at {}.\n", made.token, made.expires_at));
     }
     Ok(ExitCode::SUCCESS)

@@ -7,6 +7,8 @@ use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::secret::Secret;
 use svc_http::secrets::sign_in_link;
 
+use super::output::{is_closed, note};
+
 /// What a first start makes, as it is afterwards.
 pub(crate) struct Home {
     /// The workspace.
@@ -93,6 +95,20 @@ impl Home {
         out
     }
 
+    /// What to do where it could not be printed.
+    pub(crate) const fn lost(&self) -> &'static str {
+        if self.is_secret() {
+            "What was made stays: `svc dev --new-keys` makes other keys and another sign-in link, prints them, and revokes these."
+        } else {
+            "Run the command again with its output open."
+        }
+    }
+
+    /// Whether it holds what is shown once.
+    const fn is_secret(&self) -> bool {
+        self.keys.is_some() || self.callback_secret.is_some() || self.sign_in_token.is_some()
+    }
+
     /// A request that works when it is pasted into a shell, on one line.
     pub(crate) fn request(&self, base_url: &str) -> String {
         let key = self.keys.as_ref().map_or(KEY_VARIABLE, |keys| keys.agent.expose());
@@ -104,6 +120,17 @@ impl Home {
     pub(crate) fn variables(&self, base_url: &str) -> Option<String> {
         let key = self.keys.as_ref()?.agent.expose();
         Some(format!("export SVC_URL={} SVC_AGENT_KEY={key}", quoted(base_url.to_owned())))
+    }
+}
+
+/// Tells on standard error where secrets were made that nobody can see. It is no failure: whoever starts a service without
+/// an output may want the rest of what was made.
+pub(crate) fn tell_unseen(home: &Home) {
+    if home.is_secret() && is_closed() {
+        note(&format!(
+            "svc: standard output is closed, so nobody sees the keys that were made\n     {}\n",
+            home.lost()
+        ));
     }
 }
 

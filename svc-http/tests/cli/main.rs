@@ -17,6 +17,7 @@ mod hook_install;
 mod limits;
 mod mock_upstream;
 mod models;
+mod output;
 mod providers;
 mod receipt;
 mod server;
