@@ -163,6 +163,9 @@ enum Command {
     /// Serve
     #[command(after_long_help = settings_help())]
     Serve {
+        /// Address to listen on; port 0 takes any free one [default: 127.0.0.1:8080]
+        #[arg(long, value_name = "ADDR")]
+        listen: Option<SocketAddr>,
         #[command(flatten)]
         callbacks: Callbacks,
     },
@@ -404,8 +407,8 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),
         Command::Token(TokenCommand::Create(wish)) => token::create(&place.load(Flags::default())?.config, &wish),
         Command::SignInLink { email, json } => sign_in_link::run(&place.load(Flags::default())?.config, &email, json),
-        Command::Serve { callbacks } => {
-            let flags = Flags { listen: None, allow_private_callbacks: callbacks.allow_private };
+        Command::Serve { listen, callbacks } => {
+            let flags = Flags { listen, allow_private_callbacks: callbacks.allow_private };
             serve::serve(place.load(flags)?)
         }
     }

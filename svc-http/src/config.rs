@@ -216,6 +216,12 @@ impl Config {
                 "Leave the flag out, or set `listen` to `127.0.0.1:8080`.",
             ));
         }
+        if let Some(metrics) = self.metrics.filter(|it| clash(*it, self.listen)) {
+            faults.push(Fault::new(
+                format!("`metrics.listen` is {metrics}, and the server itself listens on {}", self.listen),
+                "Give metrics a port of their own, such as `127.0.0.1:9464`, or set `metrics.listen` to `off`.",
+            ));
+        }
     }
 }
 
@@ -333,6 +339,12 @@ impl std::fmt::Display for BaseUrl {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(&self.text)
     }
+}
+
+/// Whether no two sockets can listen on both; port 0 is always another one.
+fn clash(one: SocketAddr, other: SocketAddr) -> bool {
+    let is_covered = one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && is_covered
 }
 
 /// `path` as seen from `folder` where it is relative.

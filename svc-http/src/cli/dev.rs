@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use svc_http::config::Loaded;
 use svc_http::upstream::Allowed;
 
-use super::listen::bind;
+use super::listen::{bind, try_metrics};
 use super::output::{Problem, print_made, writable};
 use super::store::{Missing, Use, open};
 use super::welcome::tell_unseen;
@@ -38,6 +38,7 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
     }
     writable()?;
     let bound = bind(listen)?;
+    try_metrics(&config)?;
     let base_url = config.base_url(bound.address);
     let gate = open(&config, &base_url, Missing::Make, Use::Server)?;
     let home = setup::ensure(&gate, &setup::default_owner()?, wish.new_keys)?;

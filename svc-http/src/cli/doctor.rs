@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use svc_http::config::{Config, ConfigError, Loaded};
 
 use super::output::{Problem, print, print_json};
+use super::serve;
 
 /// One thing that was looked at.
 struct Check {
@@ -54,7 +55,7 @@ pub(crate) fn run(loaded: Result<Loaded, ConfigError>, json: bool) -> Result<Exi
 fn everything(loaded: &Loaded) -> Vec<Check> {
     let config = &loaded.config;
     let check = |name, finding| Check { name, finding };
-    vec![
+    let mut checks = vec![
         check("settings", settings(loaded)),
         check("data directory", disk::directory(config)),
         check("file modes", disk::modes(config, loaded.file.as_deref())),
@@ -64,7 +65,10 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
         check("clock", disk::clock(config)),
         check("listen address", net::listen(config)),
         check("base address", base(config)),
-    ]
+    ];
+    checks.extend(net::metrics(config).map(|it| check("metrics address", it)));
+    checks.extend(roots(config).map(|it| check("root certificates", it)));
+    checks
 }
 
 fn settings(loaded: &Loaded) -> Finding {
@@ -86,6 +90,19 @@ fn settings_alone(error: ConfigError) -> Vec<Check> {
     };
     let checks = Problem::from(error);
     checks.faults().iter().map(|fault| Check { name: "settings", finding: finding(fault) }).collect()
+}
+
+/// Whether further root certificates can be read, where a file of them is named.
+fn roots(config: &Config) -> Option<Finding> {
+    let file = config.outbound.ca_file.as_deref()?.display();
+    Some(serve::roots(config).map_or_else(broken, |()| Well(format!("{file} is trusted beside the system's"))))
+}
+
+/// What a start would fail with.
+fn broken(problem: Problem) -> Finding {
+    let mut faults = problem.faults().iter();
+    let (what, advice) = faults.next().cloned().unwrap_or_default();
+    Broken(what, advice.unwrap_or_default())
 }
 
 fn base(config: &Config) -> Finding {

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
+use svc_http::config::Config;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::output::Problem;
@@ -20,26 +21,39 @@ pub(crate) struct Bound {
 /// # Errors
 /// [`Problem`] where it is taken, not this machine's, or not this user's to take.
 pub(crate) fn bind(address: SocketAddr) -> Result<Bound, Problem> {
-    let listener = TcpListener::bind(address).map_err(|error| refused(address, &error))?;
-    let address = listener.local_addr().map_err(|error| refused(address, &error))?;
+    let listener = TcpListener::bind(address).map_err(|error| refused("listen", address, &error))?;
+    let address = listener.local_addr().map_err(|error| refused("listen", address, &error))?;
     Ok(Bound { listener, address })
 }
 
-fn refused(address: SocketAddr, error: &io::Error) -> Problem {
+/// Finds out in the same way whether the address of metrics can be had, and lets go of it: the server takes it.
+///
+/// # Errors
+/// As [`bind`].
+pub(crate) fn try_metrics(config: &Config) -> Result<(), Problem> {
+    let Some(address) = config.metrics else { return Ok(()) };
+    TcpListener::bind(address).map(drop).map_err(|error| refused("metrics.listen", address, &error))
+}
+
+/// What to do about an address that the setting `key` names and that cannot be had.
+pub(crate) fn refused(key: &str, address: SocketAddr, error: &io::Error) -> Problem {
     match error.kind() {
         io::ErrorKind::AddrInUse => Problem::new(
             format!("another program listens on {address}"),
-            "Stop it, or choose another address by `listen`; port 0 takes any free one.",
+            format!("Stop it, or choose another address by `{key}`; port 0 takes any free one."),
         ),
         io::ErrorKind::PermissionDenied => Problem::new(
             format!("this user may not listen on {address}"),
-            "Choose a port from 1024 on, and put a proxy before it.",
+            format!("Choose a port from 1024 on by `{key}`, and put a proxy before it."),
         ),
         io::ErrorKind::AddrNotAvailable => Problem::new(
             format!("{address} is no address of this machine"),
-            "Set `listen` to one of its own, such as `127.0.0.1:8080`.",
+            format!("Set `{key}` to one of its own, such as `127.0.0.1:{}`.", address.port()),
         ),
-        _ => Problem::new(format!("{address} cannot be listened on: {error}"), "Choose another address by `listen`."),
+        _ => Problem::new(
+            format!("{address} cannot be listened on: {error}"),
+            format!("Choose another address by `{key}`."),
+        ),
     }
 }
 

@@ -8,7 +8,7 @@ use svc_http::serve::runtime;
 use svc_http::{Server, log};
 use svc_store::Gate;
 
-use super::listen::{Bound, Stops, bind};
+use super::listen::{Bound, Stops, bind, try_metrics};
 use super::output::Problem;
 use super::setup;
 use super::store::{Missing, Use, open};
@@ -20,6 +20,7 @@ use super::store::{Missing, Use, open};
 pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
     let config = begin(loaded);
     let bound = bind(config.listen)?;
+    try_metrics(&config)?;
     let base_url = config.base_url(bound.address);
     let gate = open(&config, &base_url, Missing::Make, Use::Server)?;
     if setup::is_empty(&gate)? {
@@ -51,12 +52,7 @@ pub(crate) fn run(
     bound: Bound,
     announce: impl FnOnce() -> Result<(), Problem>,
 ) -> Result<ExitCode, Problem> {
-    Trust::with(config.outbound.ca_file.as_deref()).map_err(|error| {
-        Problem::new(
-            error.to_string(),
-            "Name a file of root certificates in PEM in `outbound.caFile`, or leave it out.",
-        )
-    })?;
+    roots(config)?;
     let runtime = runtime(None).map_err(no_runtime)?;
     runtime.block_on(async {
         let mut stops = Stops::catch().map_err(no_runtime)?;
@@ -79,6 +75,19 @@ pub(crate) fn run(
             () = stops.next() => tracing::warn!("stopped before running requests were done"),
         }
         Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Whether further root certificates can be read, where a file of them is named.
+///
+/// # Errors
+/// [`Problem`] where it holds none.
+pub(crate) fn roots(config: &Config) -> Result<(), Problem> {
+    Trust::with(config.outbound.ca_file.as_deref()).map(drop).map_err(|error| {
+        Problem::new(
+            error.to_string(),
+            "Name a file of root certificates in PEM in `outbound.caFile`, or leave it out.",
+        )
     })
 }
 

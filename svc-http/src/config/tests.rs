@@ -287,6 +287,26 @@ fn lists_of_the_environment_are_separated_by_commas() {
     assert_eq!(faults(in_directory(&file)).len(), 1);
 }
 
+/// Metrics have a port of their own: the server's is refused, also where one of the two takes every address.
+#[test]
+fn metrics_are_not_served_on_the_servers_own_address() {
+    let sources = |listen: &str, metrics: &str| Sources {
+        flags: vec![("data", "/nowhere".to_owned())],
+        environment: environment(&[("SVC_LISTEN", listen), ("SVC_METRICS_LISTEN", metrics)]),
+        ..Sources::default()
+    };
+    for (listen, metrics) in [("127.0.0.1:1", "127.0.0.1:1"), ("0.0.0.0:1", "127.0.0.1:1"), ("[::1]:1", "[::]:1")] {
+        let what = format!("`metrics.listen` is {metrics}, and the server itself listens on {listen}");
+        let advice = "Give metrics a port of their own, such as `127.0.0.1:9464`, or set `metrics.listen` to `off`.";
+        assert_eq!(faults(sources(listen, metrics)), [format!("{what} / {advice}")]);
+    }
+    for (listen, metrics) in
+        [("127.0.0.1:1", "127.0.0.1:2"), ("127.0.0.1:0", "127.0.0.1:0"), ("127.0.0.1:1", "127.0.0.2:1")]
+    {
+        assert!(Config::load(sources(listen, metrics)).is_ok(), "{listen} {metrics}");
+    }
+}
+
 /// Private callbacks are for a server on loopback alone.
 #[test]
 fn private_callbacks_need_loopback() {

@@ -126,6 +126,12 @@ fn what_stands_in_the_way_is_named_with_what_to_do() {
         refused("dev --listen 0.0.0.0:0"),
         "svc: `svc dev` listens on loopback only, and 0.0.0.0:0 is not\n     Leave the address out, or serve others with `svc serve`.\n"
     );
+    let mut command = svc(folder.path());
+    command.args(["serve", "--listen", "127.0.0.1:0"]).env("SVC_METRICS_LISTEN", address.to_string());
+    let told = format!(
+        "svc: another program listens on {address}\n     Stop it, or choose another address by `metrics.listen`; port 0 takes any free one.\n"
+    );
+    assert_eq!(Ran::from(command.output().unwrap()), Ran { code: 1, out: String::new(), err: told });
     assert!(!folder.path().join("svc-data").exists());
     fs::create_dir(folder.path().join("photos")).unwrap();
     fs::write(folder.path().join("photos/cat.png"), "").unwrap();
@@ -197,7 +203,8 @@ fn serve_serves_what_init_made() {
     let folder = tempfile::tempdir().unwrap();
     let made: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
     let mut command = svc(folder.path());
-    command.args(["serve", "--allow-private-callbacks"]).env("SVC_LISTEN", "127.0.0.1:0").env("SVC_LOG_FORMAT", "json");
+    command.args(["serve", "--allow-private-callbacks", "--listen", "127.0.0.1:0"]);
+    command.env("SVC_LISTEN", "192.0.2.1:1").env("SVC_LOG_FORMAT", "json");
     let mut serve = Server::spawn(&mut command);
     let mut line = String::new();
     serve.log.read_line(&mut line).unwrap();

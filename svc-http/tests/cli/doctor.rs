@@ -1,11 +1,12 @@
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{Ran, run};
+use crate::server::Server;
+use crate::{Ran, run, svc};
 
 fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -56,8 +57,7 @@ fn a_fresh_machine_is_told_what_to_run() {
 fn open_modes_are_found_and_the_command_to_close_them_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("d");
-    fs::create_dir(&data).unwrap();
-    fs::write(data.join("master.key"), "").unwrap();
+    assert_eq!(run(folder.path(), "init --data d").code, 0);
     fs::write(data.join("svc.toml"), "masterKey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"\n").unwrap();
     chmod(&data, 0o755);
     chmod(&data.join("master.key"), 0o644);
@@ -75,7 +75,98 @@ fn open_modes_are_found_and_the_command_to_close_them_is_given() {
     chmod(&data.join("master.key"), 0o600);
     chmod(&data.join("svc.toml"), 0o600);
     assert_eq!(of(&checks(folder.path(), "--data d").1, "file modes").0, "ok");
-    assert_eq!(fs::read_dir(&data).unwrap().count(), 2, "nothing is left behind");
+    let left = |it: std::io::Result<fs::DirEntry>| it.unwrap().file_name().to_string_lossy().starts_with(".svc-doctor");
+    assert!(!fs::read_dir(&data).unwrap().any(left), "nothing is left behind");
+}
+
+/// A directory without a database of ours is somebody else's: nobody is told to close it, or what lies in it.
+#[test]
+fn modes_of_other_directories_are_let_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    chmod(&other, 0o755);
+    let told = "there is no data of svc whose modes could be looked at|See `schema`.";
+    let modes = |arguments: &str| {
+        let (code, lines) = checks(folder.path(), arguments);
+        assert_eq!(code, 1, "{arguments}");
+        assert_eq!(of(&lines, "file modes"), ("look", told), "{arguments}");
+    };
+    modes("--data other");
+    modes("--data /etc/passwd");
+    for name in ["svc.db", "master.key"] {
+        fs::write(other.join(name), "no database and no key").unwrap();
+        chmod(&other.join(name), 0o644);
+    }
+    modes("--data other");
+    assert_eq!(run(folder.path(), "init").code, 0);
+    fs::rename(other.join("svc.db"), folder.path().join("foreign")).unwrap();
+    fs::remove_file(other.join("master.key")).unwrap();
+    fs::write(folder.path().join("my.toml"), "data = \"other\"\nstore.url = \"sqlite:svc-data/svc.db\"\n").unwrap();
+    fs::rename(folder.path().join("svc-data/master.key"), other.join("master.key")).unwrap();
+    assert_eq!(of(&checks(folder.path(), "--config my.toml").1, "file modes").0, "ok");
+    chmod(&other.join("master.key"), 0o644);
+    let wanted = "others can read what they should not|Run `chmod 600 other/master.key`.";
+    assert_eq!(of(&checks(folder.path(), "--config my.toml").1, "file modes"), ("fail", wanted));
+}
+
+/// A database elsewhere: the first start makes the place of the key beside it, and the doctor looks for room where the database
+/// lies.
+#[test]
+fn a_database_elsewhere_is_looked_at_where_it_lies() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("my.toml"), "data = \"keys\"\nstore.url = \"sqlite:db/svc.db\"\n").unwrap();
+    let (code, lines) = checks(folder.path(), "--config my.toml");
+    assert_eq!((code, of(&lines, "data directory").0), (1, "fail"));
+    let Ran { code, err, .. } = run(folder.path(), "init --config my.toml");
+    assert_eq!(code, 0, "{err}");
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("keys"), mode("keys/master.key"), mode("db"), mode("db/svc.db")), (0o700, 0o600, 0o700, 0o600));
+    let (code, lines) = checks(folder.path(), "--config my.toml --data keys");
+    assert_eq!((code, of(&lines, "file modes").0), (0, "ok"), "{lines:?}");
+    let room = of(&lines, "free disk").1;
+    assert!(room.contains(" MiB free at db|"), "{room}");
+
+    fs::write(folder.path().join("no"), "").unwrap();
+    fs::write(folder.path().join("my.toml"), "data = \"no/keys\"\nstore.url = \"sqlite:new/svc.db\"\n").unwrap();
+    let Ran { code, err, .. } = run(folder.path(), "init --config my.toml");
+    assert_eq!(code, 1);
+    assert!(err.starts_with("svc: `no/keys` cannot be made for the master key: "), "{err}");
+    assert!(!folder.path().join("new").exists(), "no database is there without its key");
+}
+
+/// What a start would refuse is found: an address of metrics that is taken, a file of root certificates that is none. Where a
+/// server of ours serves metrics, all is well.
+#[test]
+fn what_a_start_would_refuse_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap();
+    let stranger = std::thread::spawn(move || drop(other.accept()));
+    let settings = format!("data = \".\"\nlisten = \"127.0.0.1:0\"\nmetrics.listen = \"{address}\"\n");
+    fs::write(folder.path().join("my.toml"), format!("{settings}outbound.caFile = \"nope.pem\"\n")).unwrap();
+    let (_, lines) = checks(folder.path(), "--config my.toml");
+    // Where nobody has called, the stranger still waits.
+    let _ = TcpStream::connect(address);
+    stranger.join().unwrap();
+    let taken = format!(
+        "another program listens on {address}|Stop it, or choose another address by `metrics.listen`; port 0 takes any free one."
+    );
+    assert_eq!(of(&lines, "metrics address"), ("fail", taken.as_str()));
+    let (state, told) = of(&lines, "root certificates");
+    assert_eq!(state, "fail");
+    assert!(told.contains("`nope.pem` holds no root certificates") && told.contains("`outbound.caFile`"), "{told}");
+
+    // The port was free a moment ago: the server takes it.
+    let mut command = svc(folder.path());
+    command.args(["dev", "--json", "--listen", "127.0.0.1:0"]).env("SVC_METRICS_LISTEN", address.to_string());
+    let mut server = Server::spawn(&mut command);
+    server.line();
+    fs::write(folder.path().join("my.toml"), settings).unwrap();
+    let (_, lines) = checks(folder.path(), "--config my.toml");
+    let wanted = format!("a svc server serves metrics at {address}|");
+    assert_eq!(of(&lines, "metrics address"), ("ok", wanted.as_str()));
+    assert!(!lines.iter().any(|it| it.0 == "root certificates"), "none are set");
 }
 
 /// A clock that is behind what was last written is found.

@@ -7,6 +7,8 @@ use std::time::UNIX_EPOCH;
 use svc_core::value::{Span, Timestamp};
 use svc_http::clock;
 use svc_http::config::Config;
+use svc_store::seal::{MASTER_KEY, MasterKey};
+use svc_store::{StoreError, sqlite};
 
 use super::Finding::{self, Broken, Odd, Well};
 
@@ -25,6 +27,9 @@ const CLOCK_SLACK: Span = Span::seconds(5);
 pub(super) fn directory(config: &Config) -> Finding {
     let shown = config.data.display();
     match fs::metadata(&config.data) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && is_dispensable(config) => {
+            Well(format!("{shown} does not exist, and nothing would be in it: database and master key are elsewhere"))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Broken(
             format!("{shown} does not exist"),
             "Run `svc init`, or `svc dev` to try things out; either makes it.".to_owned(),
@@ -45,6 +50,11 @@ pub(super) fn directory(config: &Config) -> Finding {
     }
 }
 
+/// Whether nothing lies in the data directory: neither the database nor the key.
+const fn is_dispensable(config: &Config) -> bool {
+    config.database.is_some() && config.master_key.is_some()
+}
+
 /// Writes an empty file and takes it away again.
 fn tempfile_in(folder: &Path) -> std::io::Result<()> {
     let path = folder.join(format!(".svc-doctor-{}", std::process::id()));
@@ -52,31 +62,42 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
     fs::remove_file(&path)
 }
 
-/// Whether nobody else can read what is secret.
+/// Whether nobody else can read what is secret. A directory is judged only where a database of ours lies in it: it may be any
+/// other, and to close one that others need does harm.
 pub(super) fn modes(config: &Config, settings_file: Option<&Path>) -> Finding {
-    let Ok(folder) = fs::metadata(&config.data) else {
-        return Odd("there is no data directory to look at".to_owned(), "See above.".to_owned());
-    };
-    let mut open = Vec::new();
-    let mut look = |path: &Path, data: &Metadata, wanted: &str| {
-        if permissions(data) & 0o077 != 0 {
-            open.push(format!("chmod {wanted} {}", path.display()));
-        }
-    };
-    look(&config.data, &folder, "700");
-    let mut secret: Vec<PathBuf> = vec![config.data.join("master.key"), config.database()];
+    let folder = config.database_directory();
+    let is_ours = has_database(&folder);
+    let mut secret: Vec<(PathBuf, &str)> = Vec::new();
+    if is_ours {
+        secret.extend([(folder, "700"), (config.database(), "600")]);
+    }
+    if is_ours || matches!(MasterKey::read(&config.data), Ok(Some(_))) {
+        secret.push((config.data.join(MASTER_KEY), "600"));
+    }
     // Only a settings file with a secret in it has to be kept.
     let holds_key = |file: &&Path| fs::read_to_string(file).is_ok_and(|text| text.contains("masterKey"));
-    secret.extend(settings_file.filter(holds_key).map(Path::to_path_buf));
-    for path in &secret {
-        if let Ok(data) = fs::metadata(path) {
-            look(path, &data, "600");
-        }
+    secret.extend(settings_file.filter(holds_key).map(|it| (it.to_path_buf(), "600")));
+    if secret.is_empty() {
+        return Odd("there is no data of svc whose modes could be looked at".to_owned(), "See `schema`.".to_owned());
     }
+    let is_open = |path: &Path| fs::metadata(path).is_ok_and(|it| permissions(&it) & 0o077 != 0);
+    let open: Vec<String> = secret
+        .iter()
+        .filter(|(path, _)| is_open(path))
+        .map(|(path, wanted)| format!("chmod {wanted} {}", path.display()))
+        .collect();
     if open.is_empty() {
         Well("nobody but their user can read the data directory and the files in it that hold secrets".to_owned())
     } else {
         Broken("others can read what they should not".to_owned(), format!("Run `{}`.", open.join(" && ")))
+    }
+}
+
+/// Whether a database of this service lies there, of whatever release.
+fn has_database(folder: &Path) -> bool {
+    match sqlite::schema_of(folder) {
+        Ok(found) => found > 0,
+        Err(error) => matches!(error, StoreError::NewerSchema { .. }),
     }
 }
 
@@ -92,14 +113,17 @@ fn permissions(_data: &Metadata) -> u32 {
     0
 }
 
-/// Whether there is room to write.
+/// Whether there is room to write where the database lies.
 pub(super) fn space(config: &Config) -> Finding {
-    let place = config.data.ancestors().find(|it| it.exists()).unwrap_or_else(|| Path::new("."));
+    let folder = config.database_directory();
+    let place = folder.ancestors().find(|it| it.exists()).unwrap_or_else(|| Path::new("."));
     match free_bytes(place) {
         Err(error) => Odd(format!("the free space cannot be told: {error}"), "Look with `df`.".to_owned()),
         Ok(free) => {
-            let (shown, advice) =
-                (format!("{} MiB free", free >> 20), "Make room: without it every answer is a refusal.");
+            let (shown, advice) = (
+                format!("{} MiB free at {}", free >> 20, place.display()),
+                "Make room: without it every answer is a refusal.",
+            );
             match free {
                 ..FREE_BROKEN => Broken(shown, advice.to_owned()),
                 FREE_BROKEN..FREE_ODD => Odd(shown, advice.to_owned()),

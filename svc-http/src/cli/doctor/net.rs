@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use svc_http::config::Config;
 
 use super::Finding::{self, Broken, Well};
+use super::broken;
+use crate::cli::listen::refused;
 
 /// How long a server that listens there may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -32,12 +34,36 @@ pub(super) fn listen(config: &Config) -> Finding {
     }
 }
 
+/// Whether metrics can be served where the settings want them, or a server of ours serves them.
+pub(super) fn metrics(config: &Config) -> Option<Finding> {
+    let address = config.metrics?;
+    Some(match TcpListener::bind(address) {
+        Ok(_) => Well(format!("{address} is free")),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && serves_metrics(address).unwrap_or(false) => {
+            Well(format!("a svc server serves metrics at {address}"))
+        }
+        Err(error) => broken(refused("metrics.listen", address, &error)),
+    })
+}
+
+/// Whether what listens there has a metric of this server's.
+fn serves_metrics(address: SocketAddr) -> io::Result<bool> {
+    Ok(asked(address, "/metrics")?.contains("\n# help svc_"))
+}
+
 /// Whether what listens there answers as this server does: with the header that every answer of it carries.
 fn is_ours(address: SocketAddr) -> io::Result<bool> {
+    let answer = asked(address, "/.well-known/jwks.json")?;
+    let (head, _) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    Ok(head.lines().any(|line| line.starts_with("svc-version:")))
+}
+
+/// The beginning of what listens there answers to a request for `path`, in lower case.
+fn asked(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(stream, "GET /.well-known/jwks.json HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
     let (mut answer, mut part, until) = (Vec::new(), [0; 512], Instant::now() + PATIENCE);
     // A peer that never ends its answer, or is slow, has still sent its header.
     while answer.len() < ANSWER_MAX && Instant::now() < until {
@@ -46,7 +72,5 @@ fn is_ours(address: SocketAddr) -> io::Result<bool> {
             Ok(read) => answer.extend(part.iter().take(read)),
         }
     }
-    let answer = String::from_utf8_lossy(&answer).to_ascii_lowercase();
-    let (head, _) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    Ok(head.lines().any(|line| line.starts_with("svc-version:")))
+    Ok(String::from_utf8_lossy(&answer).to_ascii_lowercase())
 }
