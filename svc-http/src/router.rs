@@ -50,8 +50,18 @@ pub struct AmbiguousRoute {
 
 /// Longest path for which the nearest route is looked for: the search grows with the product of lengths.
 const NEAREST_PATH_MAX: usize = 200;
+/// Segments of a path that are compared; what follows them is equally far from every route.
+const NEAREST_SEGMENTS_MAX: usize = 12;
 /// Edits that a word without an underscore counts for where an id belongs.
 const NO_ID_COST: usize = 3;
+/// Edits that an id counts for that was left out.
+const ID_LEFT_OUT_COST: usize = 2;
+/// Edits that a version counts for that was left out at the front.
+const VERSION_LEFT_OUT_COST: usize = 1;
+/// The most edits that a segment too many or too few counts for.
+const SEGMENT_COST_MAX: usize = 4;
+/// Edits that another method counts for.
+const METHOD_COST: usize = 3;
 
 impl Router {
     /// A router over [`routes::all`].
@@ -107,31 +117,67 @@ impl Router {
     }
 }
 
-/// `METHOD /path` of the route that was probably meant. Where several paths are equally near, the one with the method
-/// that was used.
+/// `METHOD /path` of the route that was probably meant, whatever case it was written in. There is always one, as an answer
+/// without it would leave its reader with nothing to try; only a path too long to be compared has none.
 fn nearest(method: &Method, path: &str) -> Option<String> {
     if path.len() > NEAREST_PATH_MAX {
         return None;
     }
-    let route = routes::all().min_by_key(|it| (distance(path, it.path), it.method != *method))?;
-    // More than a third of the path changed is another path.
-    (distance(path, route.path) <= (path.len() / 3).max(2)).then(|| format!("{} {}", route.method, route.path))
+    let path = path.to_ascii_lowercase();
+    let sent: Vec<&str> = path.split('/').take(NEAREST_SEGMENTS_MAX).collect();
+    let wanted = if *method == Method::HEAD { &Method::GET } else { method };
+    let route = routes::all().min_by_key(|it| {
+        let edits = distance(&sent, it.path);
+        edits.saturating_add(if it.method == *wanted { 0 } else { METHOD_COST })
+    })?;
+    Some(format!("{} {}", route.method, route.path))
 }
 
-/// Edits between a path and a template, segment by segment; an id costs nothing, another word in its place a little.
-fn distance(path: &str, template: &str) -> usize {
-    let mut segments = path.split('/');
-    let mut total = 0_usize;
-    for wanted in template.split('/') {
-        let edits = match segments.next() {
-            Some(sent) if wanted.starts_with("{") && sent.contains('_') => 0,
-            Some(_) if wanted.starts_with("{") => NO_ID_COST,
-            Some(sent) => strsim::damerau_levenshtein(sent, wanted),
-            None => wanted.len().saturating_add(1),
-        };
-        total = total.saturating_add(edits);
+/// Edits between the segments of a path and a template, of which either may have some that the other lacks.
+fn distance(sent: &[&str], template: &str) -> usize {
+    // Each row holds the edits from the template so far to the first 0, 1, 2, … segments of the path.
+    let mut row: Vec<usize> = vec![0];
+    for segment in sent {
+        row.push(row.last().copied().unwrap_or_default().saturating_add(segment_cost(segment)));
     }
-    segments.fold(total, |sum, left_over| sum.saturating_add(left_over.len()).saturating_add(1))
+    for (place, wanted) in template.split('/').enumerate() {
+        let left_out = match wanted {
+            "v1" if place == 1 => VERSION_LEFT_OUT_COST,
+            id if id.starts_with("{") => ID_LEFT_OUT_COST,
+            word => segment_cost(word),
+        };
+        let mut before = row.iter().copied();
+        let mut diagonal = before.next().unwrap_or_default();
+        let mut last = diagonal.saturating_add(left_out);
+        let mut next = vec![last];
+        for (segment, above) in sent.iter().zip(before) {
+            let replaced = diagonal.saturating_add(edits(segment, wanted));
+            let too_many = last.saturating_add(segment_cost(segment));
+            last = replaced.min(too_many).min(above.saturating_add(left_out));
+            next.push(last);
+            diagonal = above;
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+/// Edits that a segment counts for which only one of the two has.
+fn segment_cost(segment: &str) -> usize {
+    segment.len().saturating_add(1).min(SEGMENT_COST_MAX)
+}
+
+/// Edits between a segment and the one in its place: an id costs nothing, another word where one belongs a little. Words
+/// that differ much are not compared further, as leaving one out and adding the other costs no more.
+fn edits(sent: &str, wanted: &str) -> usize {
+    const DIFFERENT: usize = 2 * SEGMENT_COST_MAX;
+    if wanted.starts_with("{") {
+        return if sent.contains('_') { 0 } else { NO_ID_COST };
+    }
+    if sent.len().abs_diff(wanted.len()) >= DIFFERENT {
+        return DIFFERENT;
+    }
+    strsim::osa_distance(sent, wanted)
 }
 
 #[cfg(test)]
@@ -184,21 +230,45 @@ mod tests {
         }
     }
 
-    /// A near miss names the route that was meant; a path that is like nothing names none.
+    fn meant(method: Method, path: &str) -> Option<String> {
+        router().find(&method, path).unwrap_err().refusal.nearest().map(str::to_owned)
+    }
+
+    /// A near miss names the route that was meant: a word misspelt, in another case, too many or left out.
     #[test]
     fn a_near_miss_names_the_route() {
-        let meant =
-            |method: Method, path: &str| router().find(&method, path).unwrap_err().refusal.nearest().map(str::to_owned);
-        assert_eq!(meant(Method::POST, "/v1/action/authorise").as_deref(), Some("POST /v1/actions/authorize"));
-        assert_eq!(
-            meant(Method::POST, "/v1/actions/act_01ARZ3NDEKTSV4RRFFQ69G5FAV/setle").as_deref(),
-            Some("POST /v1/actions/{id}/settle")
-        );
-        assert_eq!(meant(Method::POST, "/v1/verify/").as_deref(), Some("POST /v1/verify"));
-        assert_eq!(meant(Method::GET, "/doc").as_deref(), Some("GET /docs"));
-        assert_eq!(meant(Method::GET, "/"), None);
-        assert_eq!(meant(Method::GET, "/favicon.ico"), None);
+        for (method, path, route) in [
+            (Method::POST, "/v1/action/authorise", "POST /v1/actions/authorize"),
+            (Method::POST, "/v1/actions/act_01ARZ3NDEKTSV4RRFFQ69G5FAV/setle", "POST /v1/actions/{id}/settle"),
+            (Method::POST, "/v1/verify/", "POST /v1/verify"),
+            (Method::GET, "/doc", "GET /docs"),
+            (Method::POST, "/V1/VERIFY", "POST /v1/verify"),
+            (Method::POST, "/actions/authorize", "POST /v1/actions/authorize"),
+            (Method::POST, "/verify", "POST /v1/verify"),
+            (Method::POST, "/v1/authorize", "POST /v1/actions/authorize"),
+            (Method::POST, "/v1/actions", "POST /v1/actions/authorize"),
+            (Method::GET, "/v1/actions", "GET /v1/actions/{id}"),
+            (Method::GET, "/v1/action", "GET /v1/actions/{id}"),
+            (Method::HEAD, "/v1/action", "GET /v1/actions/{id}"),
+            (Method::POST, "/v1/actions/settle/", "POST /v1/actions/{id}/settle"),
+            (Method::POST, "/v1/receipts/verify", "POST /v1/verify"),
+            (Method::POST, "/oauth/authorise", "POST /oauth/authorize"),
+            (Method::GET, "/oauth/authorise", "GET /oauth/authorize"),
+        ] {
+            assert_eq!(meant(method, path).as_deref(), Some(route), "{path}");
+        }
+    }
+
+    /// Some route is named for every path, however far from all; only one that is too long to compare has none.
+    #[test]
+    fn every_path_names_a_route() {
+        let longest = format!("/{}", "a/".repeat(NEAREST_PATH_MAX / 2 - 1));
+        for path in ["", "/", "/v1/nope", "/favicon.ico", "/%00", "////", &longest] {
+            let named = meant(Method::GET, path).unwrap();
+            assert!(routes::all().any(|it| named == format!("{} {}", it.method, it.path)), "{path}: {named}");
+        }
+        assert!(meant(Method::CONNECT, "").is_some());
+        assert_eq!(meant(Method::GET, &format!("/{}", "a".repeat(NEAREST_PATH_MAX))), None);
         assert_eq!(meant(Method::GET, &format!("/{}", "a/".repeat(4_000))), None);
-        assert_eq!(meant(Method::CONNECT, ""), None);
     }
 }
