@@ -17,6 +17,8 @@ pub const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// Makes a repeated request answer as the first did.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// What stands before a key in `authorization`, in any case.
+const BEARER: &[u8] = b"bearer ";
 /// Longest request id that is taken from a client.
 const REQUEST_ID_MAX: usize = 128;
 
@@ -62,19 +64,16 @@ pub fn credential<'a>(auth: Auth, headers: &'a HeaderMap, site: &Site) -> Result
         Auth::Token(_) => (false, &["ims_"]),
     };
     let bearer = single(headers, &AUTHORIZATION)?.and_then(bearer);
-    let key = if matches!(auth, Auth::Token(_)) {
-        None
-    } else {
-        single(headers, &X_API_KEY)?.and_then(|it| it.to_str().ok())
-    };
-    // Two keys that differ are a mix-up of the client's, even where one of the headers would not be read.
+    let key =
+        if matches!(auth, Auth::Token(_)) { None } else { single(headers, &X_API_KEY)?.map(HeaderValue::as_bytes) };
+    // Two keys that differ are a mix-up of the client's, even where one of the headers would not be read, or is no text.
     if let (Some(bearer), Some(key)) = (bearer, key)
         && bearer != key
     {
         return Err(Refusal::invalid_field(X_API_KEY.as_str(), "differs from the key in `authorization`"));
     }
-    let sent = bearer.or_else(|| key.filter(|_| key_header));
-    match sent.filter(|it| prefixes.iter().any(|prefix| it.starts_with(prefix))) {
+    let sent = bearer.or_else(|| key.filter(|_| key_header)).and_then(|it| std::str::from_utf8(it).ok());
+    match sent.filter(|it| it.is_ascii() && prefixes.iter().any(|prefix| it.starts_with(prefix))) {
         Some(credential) => Ok(Some(credential)),
         None => Err(Refusal::unauthenticated()),
     }
@@ -269,10 +268,10 @@ pub fn body_is_plain(headers: &HeaderMap) -> Result<(), FieldError> {
     Ok(())
 }
 
-/// What stands behind the scheme `Bearer`, in any case.
-fn bearer(value: &HeaderValue) -> Option<&str> {
-    let (scheme, rest) = value.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| rest.trim_matches(' '))
+/// What stands behind the scheme `Bearer`, whatever bytes it is.
+fn bearer(value: &HeaderValue) -> Option<&[u8]> {
+    let (scheme, rest) = value.as_bytes().split_at_checked(BEARER.len())?;
+    scheme.eq_ignore_ascii_case(BEARER).then(|| rest.trim_ascii())
 }
 
 #[cfg(test)]
@@ -357,6 +356,29 @@ mod tests {
         assert_eq!(field(&[("authorization", "Bearer ask_1"), ("authorization", "Bearer ask_1")]), "authorization");
         assert_eq!(field(&[("x-api-key", "ask_1"), ("x-api-key", "ask_1")]), "x-api-key");
         assert_eq!(field(&[("authorization", "Bearer ask_1"), ("x-api-key", "ask_2")]), "x-api-key");
+    }
+
+    /// A key of bytes that are no text differs from one that is text, in either header; where it stands alone it is none.
+    #[test]
+    fn keys_that_are_no_text_differ_too() {
+        let site = Site::of("http://127.0.0.1");
+        let told = |authorization: Option<&[u8]>, key: &[u8]| {
+            let mut headers = HeaderMap::new();
+            if let Some(sent) = authorization {
+                headers.insert(AUTHORIZATION, HeaderValue::from_bytes(sent).unwrap());
+            }
+            headers.insert(X_API_KEY, HeaderValue::from_bytes(key).unwrap());
+            let refusal = credential(Auth::Workspace, &headers, &site).unwrap_err();
+            let field = refusal.errors().first().and_then(|it| it.field.as_deref().map(str::to_owned));
+            (refusal.kind(), field)
+        };
+        let differs = (Kind::InvalidRequest, Some("x-api-key".to_owned()));
+        for key in [&b"ask_1\xff"[..], "ask_1é".as_bytes(), b"\x80"] {
+            assert_eq!(told(Some(b"Bearer ask_1"), key), differs, "{key:?}");
+            assert_eq!(told(None, key), (Kind::Unauthenticated, None), "{key:?}");
+        }
+        assert_eq!(told(Some(b"Bearer ask_1\xff"), b"ask_1"), differs);
+        assert_eq!(told(Some(b"Bearer ask_\xff"), b"ask_\xff"), (Kind::Unauthenticated, None));
     }
 
     /// Only a body that is sent as it is is read.
