@@ -37,10 +37,13 @@ pub mod verdict;
 
 use std::fmt::Display;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Serialize, Serializer};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::value::Invalid;
 use svc_core::value::json::Json;
+
+use crate::headers::single;
 
 /// A value that is written as the text that it displays as, without a `String` between.
 #[derive(Clone, Copy, Debug)]
@@ -140,6 +143,15 @@ impl<'a> Fields<'a> {
             }
         }
         whole.then_some(out)
+    }
+
+    /// The one value of a header that counts beside the body. One that was sent more than once is noted, so that it hides
+    /// no fault of the body.
+    pub fn header<'h>(&mut self, headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
+        single(headers, name).unwrap_or_else(|refusal| {
+            self.faults.extend_from_slice(refusal.errors());
+            None
+        })
     }
 
     /// Notes a fault of `name`.

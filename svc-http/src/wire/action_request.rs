@@ -1,6 +1,6 @@
 //! The body of `POST /v1/actions/authorize` (SPEC part 2, CONTRACT part 2 "Action request, further members").
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::HeaderMap;
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::state::gate::{Account, ActionKind, DataShare, Declared, Details, Payment, Request, Tool, ToolRequest};
 use svc_core::value::canonical::{canonical, canonical_without};
@@ -11,7 +11,7 @@ use svc_core::value::text::{Detail, Email, IdempotencyKey, Label, SessionId, Sou
 use svc_core::value::{Amount, Currency, Invalid};
 
 use super::{Fields, integer, list_of, parse, text};
-use crate::headers::single;
+use crate::headers::IDEMPOTENCY_KEY;
 
 /// Entries of `provenance`.
 const PROVENANCE_MAX: usize = 50;
@@ -22,22 +22,19 @@ const DETAILS_BYTES_MAX: usize = 16 * 1024;
 /// Bytes of `tool.input`, as RFC 8785 writes them.
 const INPUT_BYTES_MAX: usize = 64 * 1024;
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-
 /// Reads an action request. The key may come in the body or in the header; where both are there, they agree.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` with every fault.
 pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, Refusal> {
-    let in_header = single(headers, &IDEMPOTENCY_KEY)?;
-    of_json(&parse(body)?, in_header)
+    of_json(&parse(body)?, Some(headers))
 }
 
-/// The same of a body that was read, with the key that came beside it.
+/// The same of a body that was read, with the headers beside it where those count.
 ///
 /// # Errors
 /// As [`read`].
-pub fn of_json(json: &Json, in_header: Option<&HeaderValue>) -> Result<Request, Refusal> {
+pub fn of_json(json: &Json, headers: Option<&HeaderMap>) -> Result<Request, Refusal> {
     let mut fields = Fields::of(json)?;
     let mut meant = None;
     let kind = fields.required("type", |it| {
@@ -53,7 +50,7 @@ pub fn of_json(json: &Json, in_header: Option<&HeaderValue>) -> Result<Request, 
     let details = fields.optional("details", details);
     let provenance = fields.each("provenance", PROVENANCE_MAX, declared).unwrap_or_default();
     let session = fields.nested("session", |it| it.required("id", |id| SessionId::parse(text(id)?)));
-    let key = key(&mut fields, in_header);
+    let key = key(&mut fields, headers);
     if let Some(kind) = &kind {
         requirements(&mut fields, kind, tool.as_ref());
     }
@@ -160,9 +157,9 @@ fn object_of(value: &Json, max: usize) -> Result<Box<str>, Invalid> {
 }
 
 /// The idempotency key of body and header.
-fn key(fields: &mut Fields<'_>, in_header: Option<&HeaderValue>) -> Option<IdempotencyKey> {
+fn key(fields: &mut Fields<'_>, headers: Option<&HeaderMap>) -> Option<IdempotencyKey> {
     let in_body = fields.optional("idempotencyKey", |it| IdempotencyKey::parse(text(it)?));
-    let in_header = in_header.and_then(|value| {
+    let in_header = headers.and_then(|it| fields.header(it, &IDEMPOTENCY_KEY)).and_then(|value| {
         // RFC 9110 lets a field hold any octets; a key is text.
         let read = std::str::from_utf8(value.as_bytes()).map_err(|_| Invalid::new("must be UTF-8"));
         match read.and_then(IdempotencyKey::parse) {
@@ -179,4 +176,27 @@ fn key(fields: &mut Fields<'_>, in_header: Option<&HeaderValue>) -> Option<Idemp
         fields.fault("idempotencyKey", Invalid::new("must be what the header `idempotency-key` says"));
     }
     in_body.or(in_header)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use http::HeaderValue;
+    use svc_core::refusal::Kind;
+
+    use super::*;
+
+    /// A header that was sent twice hides no other fault, and does not come before what is no JSON.
+    #[test]
+    fn a_header_sent_twice_is_one_fault_of_many() {
+        let mut headers = HeaderMap::new();
+        for _ in 0..2 {
+            headers.append(IDEMPOTENCY_KEY, HeaderValue::from_static("a"));
+        }
+        let refusal = read(&headers, b"{}").unwrap_err();
+        let mut fields: Vec<&str> = refusal.errors().iter().filter_map(|it| it.field.as_deref()).collect();
+        fields.sort_unstable();
+        assert_eq!(fields, ["idempotency-key", "summary", "type"]);
+        assert_eq!(read(&headers, b"{{").unwrap_err().kind(), Kind::InvalidJson);
+    }
 }

@@ -1,6 +1,6 @@
 //! The body and the answer of `POST /v1/verify`.
 
-use http::{HeaderMap, HeaderName};
+use http::HeaderMap;
 use serde::Serialize;
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::verify::{Charge, Fault, Verdict};
@@ -14,9 +14,7 @@ use svc_core::value::id::{ActionId, AgentId, ReceiptId};
 use svc_core::value::{Amount, Currency, Invalid, Timestamp};
 
 use super::{Fields, Told, integer, parse, text};
-use crate::headers::single;
-
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+use crate::headers::IDEMPOTENCY_KEY;
 
 /// What is asked of a receipt.
 #[derive(Debug)]
@@ -38,7 +36,6 @@ pub struct Asked {
 /// # Errors
 /// `invalid_json`, or `invalid_request` with every fault.
 pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Asked, Refusal> {
-    let sent_key = single(headers, &IDEMPOTENCY_KEY)?;
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     let receipt = fields.required("receipt", |it| text(it).map(str::to_owned));
@@ -47,7 +44,7 @@ pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Asked, Refusal> {
         let kind = ActionKind::parse(text(it)?).map_err(|unknown| unknown.message)?;
         Ok(kind.as_str().into())
     });
-    let key = sent_key.and_then(|value| {
+    let key = fields.header(headers, &IDEMPOTENCY_KEY).and_then(|value| {
         let sent = std::str::from_utf8(value.as_bytes()).map_err(|_| Invalid::new("must be UTF-8"));
         let made = sent.and_then(|it| VerifyKey::new(it, receipt.as_deref().unwrap_or_default()));
         made.map_err(|why| fields.note(FieldError::invalid("idempotency-key", why))).ok()
@@ -124,4 +121,27 @@ struct VerdictAnswer<'a> {
 pub(super) struct Merchant<'a> {
     pub(super) name: &'a str,
     pub(super) domain: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use http::HeaderValue;
+    use svc_core::refusal::Kind;
+
+    use super::*;
+
+    /// A header that was sent twice hides no other fault, and does not come before what is no JSON.
+    #[test]
+    fn a_header_sent_twice_is_one_fault_of_many() {
+        let mut headers = HeaderMap::new();
+        for _ in 0..2 {
+            headers.append(IDEMPOTENCY_KEY, HeaderValue::from_static("a"));
+        }
+        let refusal = read(&headers, b"{}").unwrap_err();
+        let mut fields: Vec<&str> = refusal.errors().iter().filter_map(|it| it.field.as_deref()).collect();
+        fields.sort_unstable();
+        assert_eq!(fields, ["idempotency-key", "receipt"]);
+        assert_eq!(read(&headers, b"{{").unwrap_err().kind(), Kind::InvalidJson);
+    }
 }
