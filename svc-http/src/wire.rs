@@ -40,8 +40,8 @@ use std::fmt::Display;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Serialize, Serializer};
 use svc_core::refusal::{FieldError, Refusal};
-use svc_core::value::Invalid;
 use svc_core::value::json::Json;
+use svc_core::value::{Invalid, SAFE_MAX};
 
 use crate::headers::single;
 
@@ -53,6 +53,12 @@ impl<T: Display> Serialize for Told<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&self.0)
     }
+}
+
+/// A sum of money or a count as it is told: one beyond ±(2^53 − 1) is told as that bound, because beyond it readers of
+/// JSON take an integer for its neighbour.
+pub(crate) fn bounded(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or(SAFE_MAX).clamp(-SAFE_MAX, SAFE_MAX)
 }
 
 /// Adds a member to an object.

@@ -9,9 +9,12 @@
 
 use serde_json::{Value, json};
 use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
-use svc_core::value::Span;
+use svc_core::state::people::Role;
+use svc_core::value::json::Json;
 use svc_core::value::text::Note;
+use svc_core::value::{SAFE_MAX, Span};
 use svc_tests::client::bearer;
 use svc_tests::requests::{CRM, OFFICE, WIDE, charge, payment, text, update, with};
 use svc_tests::site::{Fault, Site};
@@ -135,6 +138,29 @@ async fn a_salt_is_sixteen_random_bytes() {
         assert!(!String::from_utf8(claims).unwrap().contains(salt));
         assert!(seen.insert(salt.to_owned()));
     }
+    site.stop().await;
+}
+
+/// Sums may pass what every reader of JSON gets right; they are told as that bound, to the agent and to members.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sums_beyond_the_bound_are_told_as_the_bound() {
+    let site = Site::start().await;
+    let agent = site.agent(&[OFFICE]);
+    let mut client = site.client().await;
+    for amount in [100, SAFE_MAX] {
+        let action = client.authorize(&agent.key, &payment(100)).await.ok();
+        let done = json!({ "status": "completed", "amount": amount });
+        client.settle(&agent.key, text(&action["id"]), &done).await.ok();
+    }
+    let (workspace, reason) = (site.workspace(), Note::parse("looked into").unwrap());
+    site.gate.execute(RestartAgent { workspace, agent: agent.id, by: By::Program, reason, admin: None }).unwrap();
+    let told = client.authorize(&agent.key, &payment(1)).await;
+    assert!(!Json::parse(&told.body).unwrap().has_unsafe_number(), "{}", told.text());
+    let told = told.ok();
+    assert!(told["reasons"].as_array().unwrap().iter().any(|it| it["used"] == json!(SAFE_MAX)), "{told}");
+    let member = site.member(Role::Admin);
+    let item = member.ask(&mut client, "GET", &format!("/api/w/{workspace}/agents/{}", agent.id), None).await.ok();
+    assert_eq!(item["spend"][0]["settled"], json!(SAFE_MAX), "{item}");
     site.stop().await;
 }
 

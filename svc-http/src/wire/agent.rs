@@ -11,7 +11,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{Email, Label};
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, list_of, mandate, parse, text};
+use super::{Fields, bounded, list_of, mandate, parse, text};
 
 /// Mandates of one blueprint.
 const MANDATES_MAX: usize = 100;
@@ -217,7 +217,7 @@ pub fn write_lately(
         }
         shown
     };
-    let row = |(currency, sum): (&svc_core::value::currency::Currency, &Spent)| json!({ "currency": currency.as_str(), "reserved": sum.reserved, "settled": sum.settled });
+    let row = |(currency, sum): (&svc_core::value::currency::Currency, &Spent)| json!({ "currency": currency.as_str(), "reserved": bounded(sum.reserved), "settled": bounded(sum.settled) });
     let spend: Vec<Value> = spend.iter().map(row).collect();
     out.insert("spend".to_owned(), json!(spend));
     out.insert("velocity".to_owned(), json!({ "tool": line(&lately.tool), "other": line(&lately.other) }));

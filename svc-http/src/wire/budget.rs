@@ -9,7 +9,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Note};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
-use super::{Fields, integer, parse, text};
+use super::{Fields, bounded, integer, parse, text};
 
 /// Open reservations that a budget shows at most.
 pub const RESERVATIONS_MAX: usize = 100;
@@ -179,9 +179,9 @@ pub fn write(view: &BudgetView, open: &[std::sync::Arc<Call>]) -> Value {
         "period": budget.period.as_str(),
         "ladder": rungs.collect::<Vec<_>>(),
         "owner": budget.owner,
-        "allocationMicros": used.allocation(budget),
-        "spentMicros": used.spent,
-        "reservedMicros": used.reserved,
+        "allocationMicros": bounded(used.allocation(budget).get()),
+        "spentMicros": bounded(used.spent.get()),
+        "reservedMicros": bounded(used.reserved.get()),
         "reservations": reservations,
         "periodStart": used.start.to_string(),
         "periodEnd": used.end.map(|it| it.to_string()),

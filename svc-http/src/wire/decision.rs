@@ -15,8 +15,8 @@ use svc_core::state::gate::{
 use svc_core::value::Timestamp;
 use svc_core::value::id::{ActionId, AgentId, EvidenceId, HoldId, MandateId, PrincipalId};
 
-use super::Told;
 use super::verdict::Merchant;
+use super::{Told, bounded};
 
 /// Who an action is shown to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,9 +162,9 @@ pub(super) fn reason(reason: &Reason) -> ReasonOut<'_> {
         message: reason.message(),
         mandate_id: reason.mandate.map(|it| it.to_string()),
         field: reason.field.as_deref(),
-        limit: reason.limit,
-        used: reason.used,
-        requested: reason.requested,
+        limit: reason.limit.map(bounded),
+        used: reason.used.map(bounded),
+        requested: reason.requested.map(bounded),
         window: reason.window.as_deref(),
         clears_at: reason.clears_at.map(|it| it.to_string()),
     }

@@ -13,7 +13,7 @@ use svc_core::value::text::ModelName;
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX, Timestamp};
 
 use super::page::Query;
-use super::{Fields, integer, parse, text};
+use super::{Fields, bounded, integer, parse, text};
 
 /// Days of one report at most.
 pub const DAYS_MAX: i64 = 400;
@@ -153,7 +153,7 @@ impl SpendRow {
         let sums = &self.sums;
         // What was allowed before the days of a report may end within them.
         let payments = self.payments.iter().map(|(currency, (settled, reserved))| {
-            json!({ "currency": currency, "settled": settled, "reserved": reserved.max(&0) })
+            json!({ "currency": currency, "settled": bounded(*settled), "reserved": bounded((*reserved).max(0)) })
         });
         json!({
             "calls": sums.calls,

@@ -25,7 +25,7 @@ use crate::ops::refusal;
 use crate::ops::reports::each_cell;
 use crate::wire::mcp::Tool;
 use crate::wire::report::{self, Asked, ReportBy};
-use crate::wire::{action_request, decision, settlement};
+use crate::wire::{action_request, bounded, decision, settlement};
 
 /// How long a key may be idle.
 const IDLE: Span = Span::hours(24 * 30);
@@ -204,9 +204,9 @@ async fn spend(service: &GateService, known: &Known, window: Period) -> Result<V
             let remaining = left.get(currency).copied().unwrap_or(Some(0));
             json!({
                 "currency": currency.as_str(),
-                "settled": spent.settled,
-                "reserved": spent.reserved,
-                "remaining": remaining,
+                "settled": bounded(spent.settled),
+                "reserved": bounded(spent.reserved),
+                "remaining": remaining.map(bounded),
             })
         })
         .collect();
