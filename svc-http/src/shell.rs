@@ -358,11 +358,9 @@ impl<S: Service> Shell<S> {
         })
     }
 
-    /// Reads past a body that was refused unread, so that the connection can go on; whether it can.
+    /// Reads past a body that was refused unread, so that the connection can go on; whether it can. On HTTP/2 it could go on
+    /// as it is, but a client that is still sending when its stream is reset may lose the answer.
     async fn read_past<B: Body<Data = Bytes> + Unpin>(&self, wire: Wire, body: &mut B) -> bool {
-        if wire.http2 {
-            return true;
-        }
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         !wire.waits && length <= DRAIN_MAX && body::drain(body, self.settings.body_time).await
     }

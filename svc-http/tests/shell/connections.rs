@@ -169,3 +169,35 @@ async fn http2_by_prior_knowledge() {
     drop(requests);
     timeout(PATIENCE, driver).await.unwrap().unwrap().unwrap();
 }
+
+/// A request of HTTP/2 that is refused unread is answered once its body has come, so that a client that is still sending does
+/// not lose the answer; one whose body does not come is answered after its time.
+#[tokio::test]
+async fn http2_reads_past_a_body_before_it_refuses() {
+    for comes in [true, false] {
+        let time = if comes { PATIENCE } else { SHORT };
+        let server = Server::with(|it| it.body_time = time).await;
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+        let driver = tokio::spawn(connection);
+        let request = http::Request::post("http://gate.example/v1/actions/authorize").body(()).unwrap();
+        let (mut answer, mut body) = requests.send_request(request, false).unwrap();
+        if comes {
+            // What came later and needs no body is answered meanwhile.
+            for _ in 0..3 {
+                requests = timeout(PATIENCE, requests.ready()).await.unwrap().unwrap();
+                let other = http::Request::get("http://gate.example/healthz").body(()).unwrap();
+                let (other, _) = requests.send_request(other, true).unwrap();
+                assert_eq!(timeout(PATIENCE, other).await.unwrap().unwrap().status(), 200);
+            }
+            let waits = std::future::poll_fn(|context| {
+                std::task::Poll::Ready(std::pin::Pin::new(&mut answer).poll(context).is_pending())
+            });
+            assert!(waits.await, "it was answered before its body was read");
+            body.send_data(Bytes::from_static(b"{}"), true).unwrap();
+        }
+        assert_eq!(timeout(PATIENCE, answer).await.unwrap().unwrap().status(), 401);
+        drop((requests, body));
+        driver.abort();
+    }
+}
