@@ -20,11 +20,12 @@ use crate::trace::Trace;
 /// What stands behind the routes.
 ///
 /// The order of calls for one request: [`known`](Self::known), [`resolve`](Self::resolve) where that knew nothing, then
-/// the method of the route. A route without a credential has its method alone. A refusal that a route does not declare
-/// in `ROUTES` is a bug, which debug builds stop at.
+/// the method of the route, or [`Remembered::in_force`] where its body is refused before that. A route without a
+/// credential has its method alone. A refusal that a route does not declare in `ROUTES` is a bug, which debug builds stop
+/// at.
 pub trait Service: Send + Sync + 'static {
     /// Whom a credential names.
-    type Caller: Send;
+    type Caller: Remembered<Self> + Send + Sync;
 
     /// Whom a credential names as far as memory knows, without asking the store. `None`: ask [`resolve`](Self::resolve).
     fn known(&self, shown: &Shown<'_>) -> Option<Self::Caller>;
@@ -64,6 +65,16 @@ pub trait Service: Send + Sync + 'static {
     fn keys(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
     /// Every route of a family: see `ops/`. `caller` is there wherever the route takes a credential.
     fn family(&self, caller: Option<Self::Caller>, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+}
+
+/// A caller whom memory may tell of although the credential has ended since.
+pub trait Remembered<S: ?Sized> {
+    /// Whether the credential that named this caller is in force: asked of `service` where something is refused before the
+    /// route's own method looks. One that is not is remembered no longer.
+    ///
+    /// # Errors
+    /// One of [`Auth::kinds`], or not ready.
+    fn in_force(&self, service: &S, shown: &Shown<'_>) -> Result<(), Refusal>;
 }
 
 /// A credential as it was shown.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::header::EXPECT;
 use http::request::Parts;
-use http::{Request, Response, Version};
+use http::{HeaderMap, Request, Response, Version};
 use http_body::Body;
 use ipnet::IpNet;
 use svc_core::refusal::{FieldError, Kind, Refusal};
@@ -20,7 +20,7 @@ use crate::address::{self, RateAddress};
 use crate::answer::{Answer, Reply, Sent};
 use crate::body::{self, BodyFault, DRAIN_MAX};
 use crate::config::{BaseUrl, Config};
-use crate::dispatch::{Call, Service, Shown, dispatch};
+use crate::dispatch::{Call, Remembered, Service, Shown, dispatch};
 use crate::docs::Pages;
 use crate::headers::{self, Site};
 use crate::log::{self, RequestLine};
@@ -197,12 +197,13 @@ impl<S: Service> Shell<S> {
         let workspace = route.params().zip(&params).find(|(name, _)| *name == "wid");
         let workspace = workspace.and_then(|(_, place)| parts.uri.path().get(place.clone()));
         let caller = self.admit(route, &parts, address, workspace, reply).await?;
-        let body = self.body(route, wire, body, reply).await?;
-        headers::body_is_plain(&parts.headers).map_err(|it| Refusal::invalid_request(vec![it]))?;
-        if route.is_console() && route.is_write() && !body.is_empty() {
-            let csv = route.body_max == BodyMax::Billing;
-            headers::body_is_json(&parts.headers, csv).map_err(|it| Refusal::invalid_request(vec![it]))?;
-        }
+        let body = match self.body(route, wire, &parts.headers, body, reply).await {
+            Ok(body) => body,
+            Err(fault) => {
+                let caller = caller.as_ref();
+                return Err(self.caller_or_body(route, &parts.headers, address, caller, fault, reply));
+            }
+        };
         let call = Call {
             route,
             uri: parts.uri,
@@ -324,7 +325,47 @@ impl<S: Service> Shell<S> {
         }
     }
 
+    /// What is told where a body is refused. Memory tells who a caller is and not that their key is still in force, so that
+    /// is looked up here: a credential's refusal comes before the body's.
+    fn caller_or_body(
+        &self,
+        route: &'static Route,
+        headers: &HeaderMap,
+        address: IpAddr,
+        caller: Option<&S::Caller>,
+        fault: Refusal,
+        reply: &mut Reply,
+    ) -> Refusal {
+        let (Some(caller), Ok(Some(credential))) = (caller, headers::credential(route.auth, headers, &self.site))
+        else {
+            return fault;
+        };
+        let shown = Shown { auth: route.auth, credential, address, workspace: None };
+        match caller.in_force(&self.service, &shown) {
+            Ok(()) => fault,
+            Err(ended) => self.unadmitted(route, ended, Subject::Address(RateAddress::from(address).0), reply),
+        }
+    }
+
+    /// The whole body, sent as the route takes it.
     async fn body<B: Body<Data = Bytes> + Unpin>(
+        &self,
+        route: &Route,
+        wire: Wire,
+        headers: &HeaderMap,
+        body: &mut B,
+        reply: &mut Reply,
+    ) -> Result<Bytes, Refusal> {
+        let body = self.whole_body(route, wire, body, reply).await?;
+        headers::body_is_plain(headers).map_err(|it| Refusal::invalid_request(vec![it]))?;
+        if route.is_console() && route.is_write() && !body.is_empty() {
+            let csv = route.body_max == BodyMax::Billing;
+            headers::body_is_json(headers, csv).map_err(|it| Refusal::invalid_request(vec![it]))?;
+        }
+        Ok(body)
+    }
+
+    async fn whole_body<B: Body<Data = Bytes> + Unpin>(
         &self,
         route: &Route,
         wire: Wire,

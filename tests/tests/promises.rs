@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
-use svc_core::state::people::Role;
+use svc_core::rules::people::register_agent::RemoveAgent;
+use svc_core::state::people::{KeyScope, Role};
+use svc_core::testing::world::BASE_URL;
 use svc_core::value::json::Json;
 use svc_core::value::text::Note;
 use svc_core::value::{SAFE_MAX, Span};
@@ -137,6 +139,65 @@ async fn a_salt_is_sixteen_random_bytes() {
         let claims = URL_SAFE_NO_PAD.decode(receipt.split('.').nth(1).unwrap()).unwrap();
         assert!(!String::from_utf8(claims).unwrap().contains(salt));
         assert!(seen.insert(salt.to_owned()));
+    }
+    site.stop().await;
+}
+
+/// A body that is too large, and one that is not sent as it is, each with a header that goes with it.
+fn refused_bodies() -> [(Vec<u8>, (&'static str, &'static str)); 2] {
+    [(vec![b'x'; 1024 * 1024 + 1], ("x-body", "large")), (b"{}".to_vec(), ("content-encoding", "gzip"))]
+}
+
+/// A key that this node remembers and that was revoked since is told so before anything of its body, and uses up its
+/// address's rate and not its agent's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remembered_key_that_was_revoked_is_told_so_before_its_body() {
+    for (body, header) in refused_bodies() {
+        let site = Site::with(|plan| plan.config.limits.gate_per_minute = 6).await;
+        let agent = site.agent(&[OFFICE]);
+        let second = site.key(KeyScope::Agent(agent.id));
+        let mut client = site.client().await;
+        client.authorize(&agent.key, &payment(1)).await.ok();
+        let key = bearer(&second);
+        let headers = [("authorization", key.as_str()), header];
+        let fault = client.ask("POST", AUTHORIZE, &headers, &body).await;
+        assert!(matches!(fault.status, 400 | 413), "while it is in force, the body is at fault: {}", fault.text());
+        site.revoke(&second);
+        let got = client.ask("POST", AUTHORIZE, &headers, &body).await;
+        assert_eq!((got.status, got.kind().as_str()), (401, "invalid_api_key"), "{header:?}");
+        for _ in 0..9 {
+            client.ask("POST", AUTHORIZE, &headers, &body).await;
+        }
+        assert_eq!(client.ask("POST", AUTHORIZE, &headers, &body).await.kind(), "rate_limited", "{header:?}");
+        client.authorize(&agent.key, &payment(2)).await.ok();
+        site.stop().await;
+    }
+}
+
+/// So is one whose agent was removed, in the words of each route, and one that models are called with.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_that_ended_otherwise_are_told_so_before_their_bodies() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let host = BASE_URL.split_once("://").unwrap().1;
+    for (body, header) in refused_bodies() {
+        let gone = site.agent(&[OFFICE]);
+        let key = bearer(&gone.key);
+        let headers = [("authorization", key.as_str()), ("host", host), header];
+        client.authorize(&gone.key, &payment(1)).await.ok();
+        site.gate.execute(RemoveAgent { workspace: site.workspace(), by: By::Program, agent: gone.id }).unwrap();
+        let got = client.ask("POST", AUTHORIZE, &headers, &body).await;
+        assert_eq!((got.status, got.kind().as_str()), (403, "agent_not_found"));
+        let got = client.ask("POST", "/mcp", &headers, &body).await;
+        assert!(got.status == 403 && got.text().contains("agent_stopped"), "{}", got.text());
+    }
+    let payer = site.key(KeyScope::Inference);
+    let key = bearer(&payer);
+    let (chat, headers) = ("/v1/chat/completions", [("authorization", key.as_str()), ("content-encoding", "gzip")]);
+    assert_eq!(client.ask("POST", chat, &headers, b"{}").await.fields(), ["content-encoding"]);
+    site.revoke(&payer);
+    for _ in 0..2 {
+        assert_eq!(client.ask("POST", chat, &headers, b"{}").await.kind(), "invalid_api_key");
     }
     site.stop().await;
 }

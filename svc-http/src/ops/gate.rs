@@ -9,7 +9,8 @@ use svc_core::rules::gate::callback::RegisterCallback;
 use svc_core::rules::gate::ran::ReportRun;
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::gate::verify::{Fault, Verdict, Verify};
-use svc_core::rules::gate::{Caller, caller_agent};
+use svc_core::rules::gate::{Caller as AgentCaller, caller_agent};
+use svc_core::rules::gateway::payer;
 use svc_core::rules::read::{check_key, get_action};
 use svc_core::state::gate::receipt::{KeyFault, parse};
 use svc_core::state::gate::{OutcomeStatus, Request};
@@ -18,9 +19,11 @@ use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
 use svc_store::StoreError;
 
-use super::{GateService, log, refusal};
+use super::mcp::as_stopped;
+use super::{Caller, GateService, log, refusal};
 use crate::answer::Answer;
-use crate::dispatch::Call;
+use crate::dispatch::{Call, Remembered, Shown};
+use crate::routes::Auth;
 use crate::wire::{action_request, callback, decision, nothing, settlement, verdict};
 
 /// How long the key set may be kept by caches.
@@ -29,7 +32,7 @@ const JWKS_CACHE: &str = "max-age=300";
 /// An agent, by the key with this digest.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    pub(super) caller: Caller,
+    pub(super) caller: AgentCaller,
     pub(super) digest: Digest,
 }
 
@@ -41,12 +44,16 @@ impl GateService {
         self.gate.submit_before_park(operation).await.map_err(|failure| self.told(known, failure))
     }
 
-    /// What a known caller is told of a failure. One whose key has ended is known no longer: from now on it counts against
-    /// its address and uses up no agent's rate.
+    /// What a known caller is told of a failure.
     fn told(&self, known: &Known, failure: Failure<StoreError>) -> Refusal {
-        let told = refusal(failure);
-        if told.kind() == Kind::InvalidApiKey {
-            self.gate.forget_binding(&known.digest);
+        self.forgetting(&known.digest, refusal(failure))
+    }
+
+    /// What the key with this digest is told. One that has ended, by itself or with its agent, is known no longer: from now
+    /// on it counts against its address and uses up no agent's rate.
+    fn forgetting(&self, digest: &Digest, told: Refusal) -> Refusal {
+        if matches!(told.kind(), Kind::InvalidApiKey | Kind::AgentNotFound) {
+            self.gate.forget_binding(digest);
         }
         told
     }
@@ -164,6 +171,20 @@ impl GateService {
 
     pub(super) async fn public_keys(&self, _call: Call) -> Result<Answer, Refusal> {
         Ok(Answer::json(self.keys.jwks(&**self.gate.signer(), self.gate.now())).cached(JWKS_CACHE))
+    }
+}
+
+impl Remembered<GateService> for Caller {
+    fn in_force(&self, service: &GateService, shown: &Shown<'_>) -> Result<(), Refusal> {
+        let told = match self {
+            Self::Agent(known) => service.in_force(known),
+            Self::Payer(key) => service
+                .read(|scope| payer::in_force(scope, key).map(drop))
+                .map_err(|told| service.forgetting(&Digest::of(shown.credential), told)),
+            // Memory tells nothing of these: each was looked up for this very request.
+            Self::Key(_) | Self::Token(_) | Self::Session(_) | Self::Member(_) => Ok(()),
+        };
+        told.map_err(|it| if shown.auth == Auth::McpAgent { as_stopped(it) } else { it })
     }
 }
 
