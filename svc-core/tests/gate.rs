@@ -85,6 +85,7 @@ impl Gate {
             kind: None,
             key: None,
             body: Digest::of(""),
+            signed_by: None,
         };
         self.engine.execute(asked).unwrap()
     }

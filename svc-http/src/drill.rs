@@ -130,7 +130,8 @@ impl Running {
         let charge =
             payment.map(|it| Charge { amount: it.amount, currency: it.currency, domain: Some(it.domain.clone()) });
         let (receipt, digest, body) = (ReceiptId::from(action.id), action.digest, Digest::of("a drill"));
-        let verdict = self.submit(Verify { receipt, digest, charge, kind: None, key: None, body }).await?;
+        let verify = Verify { receipt, digest, charge, kind: None, key: None, body, signed_by: None };
+        let verdict = self.submit(verify).await?;
         Ok(verdict.fault.map_or("valid", Fault::as_str))
     }
 

@@ -444,7 +444,7 @@ pub fn show(action: &Action, percent: u8, key: Option<u8>) -> Verify {
     });
     let body = Digest::of(format!("{} {charge:?}", action.id));
     let key = key.map(|key| Digest::of(format!("verifier {key}")));
-    Verify { receipt: action.receipt(), digest: action.digest, charge, kind: None, key, body }
+    Verify { receipt: action.receipt(), digest: action.digest, charge, kind: None, key, body, signed_by: None }
 }
 
 /// The command that stops an agent.

@@ -303,7 +303,7 @@ impl<S: Store> World<S> {
         }
         let digest = Digest::parse(claims.digest.trim_start_matches("sha256:")).map_err(|_| Fault::Malformed)?;
         let body = Digest::of(format!("{receipt}{charge:?}"));
-        Ok(Verify { receipt: claims.receipt, digest, charge, kind: None, key: None, body })
+        Ok(Verify { receipt: claims.receipt, digest, charge, kind: None, key: None, body, signed_by: None })
     }
 
     /// Stops an agent.

@@ -72,7 +72,7 @@ impl GateService {
     fn look_at(&self, asked: verdict::Asked) -> Result<Verify, Fault> {
         let parsed = parse(&asked.receipt).map_err(|_| Fault::Malformed)?;
         let signer = &**self.gate.signer();
-        self.keys.receipts(signer).verify_own(&parsed, signer).map_err(|fault| match fault {
+        let signed_by = self.keys.receipts(signer).verify_own(&parsed, signer).map_err(|fault| match fault {
             KeyFault::Unknown => Fault::UnknownKey,
             KeyFault::BadSignature => Fault::BadSignature,
         })?;
@@ -88,6 +88,7 @@ impl GateService {
             kind: asked.kind,
             key: asked.key,
             body: asked.body,
+            signed_by,
         })
     }
 

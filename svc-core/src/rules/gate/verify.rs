@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::receipt::EARLY_S;
 use crate::state::gate::{Action, Agent, Allowed, Consumed, OutcomeStatus, Payment, State};
-use crate::state::people::Workspace;
+use crate::state::people::{SigningKey, SigningUse, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -38,6 +38,8 @@ pub struct Verify {
     pub key: Option<Digest>,
     /// The digest of the body as sent.
     pub body: Digest,
+    /// The stored key whose signature it was found to have: found compromised since, it vouches for nothing.
+    pub signed_by: Option<SigningUse>,
 }
 
 /// What is charged.
@@ -137,6 +139,9 @@ impl Verdict {
 /// # Errors
 /// `internal` where a row that the action names is not there.
 pub fn verify(scope: &mut Scope<'_>, asked: &Verify) -> Result<Verdict, Halt> {
+    if is_compromised(scope, asked.signed_by)? {
+        return Ok(Verdict::no(Fault::UnknownKey));
+    }
     let id = ActionId::from(asked.receipt);
     let Some(action) = scope.get::<Action>(id)? else { return Ok(Verdict::no(Fault::UnknownReceipt)) };
     let Some(allowed) = action.allowed().filter(|_| action.digest == asked.digest) else {
@@ -166,6 +171,13 @@ pub fn verify(scope: &mut Scope<'_>, asked: &Verify) -> Result<Verdict, Halt> {
     consumed.evidence = scope.append(action.workspace, consumed_fact(asked, &action));
     scope.put(consumed.clone());
     Ok(Verdict { fault: None, action: Some(Arc::new(consumed)), replayed: false })
+}
+
+/// Whether a key was found to be in other hands, also since the signature was looked at: this commit depends on its row.
+fn is_compromised(scope: &mut Scope<'_>, key: Option<SigningUse>) -> Result<bool, Halt> {
+    let Some(key) = key else { return Ok(false) };
+    let key = scope.get::<SigningKey>(key)?.ok_or_else(Refusal::internal)?;
+    Ok(key.compromised_at.is_some())
 }
 
 /// The first fault that holds of an unused receipt.

@@ -269,7 +269,7 @@ impl Place<'_> {
         let action = decided.action();
         let (receipt, digest, body) = (action.receipt(), action.digest, Digest::of("a proxied call"));
         let kind = Some(ActionKind::MCP_CALL.as_str().into());
-        let verify = Verify { receipt, digest, charge: None, kind, key: None, body };
+        let verify = Verify { receipt, digest, charge: None, kind, key: None, body, signed_by: None };
         Ok(self.service.run(verify).await?.is_valid())
     }
 

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::{Parsed, Signer};
-use crate::state::people::SigningKey as KeyRow;
+use crate::state::people::{SigningKey as KeyRow, SigningUse};
 use crate::value::Timestamp;
 use crate::value::secret::Secret;
 
@@ -43,6 +43,7 @@ impl DalekSigner {
             kid: self.kid.clone(),
             not_before: Some(not_before),
             retired_at: None,
+            row: None,
             compromised_at: None,
         }
     }
@@ -97,6 +98,8 @@ pub struct WeakKey;
 pub struct PublicKey {
     key: VerifyingKey,
     kid: String,
+    /// The stored key that this is the public half of; `None` of one that is known from elsewhere.
+    row: Option<SigningUse>,
     /// When its first receipt may be signed; it is published 24 hours before. `None` where a key set did not say.
     pub not_before: Option<Timestamp>,
     /// When it signed its last receipt. It stays in the set until that one has expired, and still verifies.
@@ -115,7 +118,8 @@ impl PublicKey {
         if key.is_weak() {
             return Err(WeakKey);
         }
-        Ok(Self { key, kid: thumbprint(bytes), not_before: None, retired_at: None, compromised_at: None })
+        let (kid, row) = (thumbprint(bytes), None);
+        Ok(Self { key, kid, row, not_before: None, retired_at: None, compromised_at: None })
     }
 
     /// The public half of a stored signing key, with its standing.
@@ -126,6 +130,7 @@ impl PublicKey {
         let bytes =
             URL_SAFE_NO_PAD.decode(row.public.as_bytes()).ok().and_then(|it| it.try_into().ok()).ok_or(WeakKey)?;
         let mut key = Self::new(&bytes)?;
+        key.row = Some(row.id);
         key.not_before = Some(row.not_before);
         key.retired_at = row.retired_at;
         key.compromised_at = row.compromised_at;
@@ -189,14 +194,15 @@ impl PublicKeys {
     /// # Errors
     /// [`KeyFault::Unknown`] where no trusted key has the name, else [`KeyFault::BadSignature`].
     pub fn verify(&self, receipt: &Parsed<'_>) -> Result<(), KeyFault> {
-        self.verify_with(receipt, |_, _, _| false)
+        self.verify_with(receipt, |_, _, _| false).map(drop)
     }
 
     /// As [`verify`](Self::verify), by the service that signs: what `signer` [made](Signer::made) itself it knows again sooner.
+    /// Gives which stored key has signed, if it is one.
     ///
     /// # Errors
     /// As [`verify`](Self::verify): both give the same answer to every text.
-    pub fn verify_own(&self, receipt: &Parsed<'_>, signer: &dyn Signer) -> Result<(), KeyFault> {
+    pub fn verify_own(&self, receipt: &Parsed<'_>, signer: &dyn Signer) -> Result<Option<SigningUse>, KeyFault> {
         self.verify_with(receipt, |kid, message, signature| signer.made(kid, message, signature))
     }
 
@@ -204,11 +210,11 @@ impl PublicKeys {
         &self,
         receipt: &Parsed<'_>,
         made: impl FnOnce(&str, &[u8], &[u8; 64]) -> bool,
-    ) -> Result<(), KeyFault> {
+    ) -> Result<Option<SigningUse>, KeyFault> {
         let key = self.0.get(receipt.kid()).filter(|key| key.compromised_at.is_none()).ok_or(KeyFault::Unknown)?;
         let (message, signature) = (receipt.signing_input().as_bytes(), receipt.signature());
         if made(&key.kid, message, signature) || key.signed(message, signature) {
-            return Ok(());
+            return Ok(key.row);
         }
         Err(KeyFault::BadSignature)
     }
