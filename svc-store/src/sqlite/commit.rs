@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{CachedStatement, Connection};
-use svc_core::store::{Commit, CommitError, Committed, Encoded, Key, Loaded, Stamp, Table, Write};
+use svc_core::store::{Commit, CommitError, Committed, Encoded, Key, Loaded, Record, Stamp, Table, Write};
 use svc_core::value::link::{Index, Link, Order};
 
 use super::errors::{at_commit, before_commit, is_taken};
@@ -17,7 +17,8 @@ use super::redo::{APPEND, Moved, Said, body_of, id_of};
 use super::schema::{is_deferred, is_listed_apart};
 use super::session::{Role, SqliteSession, Writing, load_row, number, read_stamp, run};
 use super::statements::{
-    BEGIN_READ, BEGIN_WRITE, COMMIT, LAST_STAMP, ROLLBACK, SET_STAMP, Statements, Text, Wide, own_indexes,
+    BEGIN_READ, BEGIN_WRITE, COMMIT, LAST_STAMP, LET_BE, OVERWRITE, ROLLBACK, SET_STAMP, Statements, Text, Wide,
+    own_indexes,
 };
 use crate::error::StoreError;
 
@@ -69,11 +70,12 @@ pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Comm
     writing.place.check().map_err(CommitError::Unavailable)?;
     let checkpoints = Arc::clone(&writing.checkpoints);
     let turn = checkpoints.turn();
+    let erasing = Erasing::begin(conn, commit).map_err(before_commit)?;
     let mut tried = attempt(conn, writing, &plan, false);
     if matches!(tried, Ok(Tried::Stale)) {
         tried = attempt(conn, writing, &plan, true);
     }
-    drop(turn);
+    drop((turn, erasing));
     match tried {
         Ok(Tried::Done(done)) => {
             plan.images.iter().for_each(|image| writing.seen.wrote(&image.write.key, image.now(done.stamp)));
@@ -92,6 +94,37 @@ pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Comm
             writing.forget();
             Err(failed)
         }
+    }
+}
+
+/// While it lives, SQLite overwrites what it deletes. Else it would only forget where it was, and what was erased could be read in
+/// the file and in every copy of its pages.
+struct Erasing<'a>(Option<&'a Connection>);
+
+impl<'a> Erasing<'a> {
+    /// For a commit that erases: only there, as it writes pages that would be let go as they are.
+    fn begin(conn: &'a Connection, commit: &Commit) -> Result<Self, rusqlite::Error> {
+        if !commit.writes.iter().any(erases) {
+            return Ok(Self(None));
+        }
+        number(conn, OVERWRITE)?;
+        Ok(Self(Some(conn)))
+    }
+}
+
+impl Drop for Erasing<'_> {
+    fn drop(&mut self) {
+        // If it fails, later deletions are thorough too.
+        let _ = self.0.map(|conn| number(conn, LET_BE));
+    }
+}
+
+/// Whether a write is part of an erasure: its record, or the end of a row that holds texts.
+fn erases(write: &Write) -> bool {
+    match &write.record {
+        Some(Record::Entry(entry)) => &*entry.kind == "erasure",
+        Some(_) => false,
+        None => matches!(write.key.table(), Table::Payload | Table::Disclosure),
     }
 }
 
@@ -291,7 +324,7 @@ impl Plan<'_> {
 
 impl<'a> Image<'a> {
     fn new(write: &'a Write, seen: Stamp) -> Result<Self, StoreError> {
-        let body = write.record.as_ref().map(svc_core::store::Record::encode).transpose()?;
+        let body = write.record.as_ref().map(Record::encode).transpose()?;
         Ok(Self { write, seen, body })
     }
 

@@ -14,6 +14,9 @@ pub(super) const BEGIN_READ: &str = "BEGIN";
 pub(super) const BEGIN_WRITE: &str = "BEGIN IMMEDIATE";
 pub(super) const COMMIT: &str = "COMMIT";
 pub(super) const ROLLBACK: &str = "ROLLBACK";
+/// From here on what is deleted is overwritten.
+pub(super) const OVERWRITE: &str = "PRAGMA secure_delete=ON";
+pub(super) const LET_BE: &str = "PRAGMA secure_delete=OFF";
 /// Changes when, and only when, another connection has committed.
 pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
 /// Inside a transaction that writes, so that nobody else takes the number that was read before it.

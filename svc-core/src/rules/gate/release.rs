@@ -74,7 +74,9 @@ pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<Vi
         status: seen.status(),
     };
     let texts = [("reason", asked.reason.as_str())];
-    action.evidence = scope.append_with(asked.workspace, record.fact(&more), &texts);
+    // What is personal in the action is gone, and no sweep comes by here again: the reason is not kept either.
+    let texts = if before.erased { &[][..] } else { &texts[..] };
+    action.evidence = scope.append_with(asked.workspace, record.fact(&more), texts);
     scope.put(action.clone());
     Ok(View { action: Arc::new(action), ..seen })
 }
