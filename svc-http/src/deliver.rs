@@ -14,6 +14,7 @@ mod queue;
 mod resolve;
 mod trust;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -55,7 +56,8 @@ impl Deliveries {
     #[must_use]
     pub fn start(gate: Gate, caller: Caller) -> Self {
         let (stop, stopping) = watch::channel(false);
-        let worker = Worker { gate, caller: Arc::new(caller), queue: Queue::default(), running: JoinSet::new() };
+        let (caller, queue, running) = (Arc::new(caller), Queue::default(), JoinSet::new());
+        let worker = Worker { gate, caller, queue, running, first: 0, reached: BTreeMap::new() };
         Self { stop, task: tokio::spawn(worker.run(stopping)) }
     }
 
@@ -87,6 +89,10 @@ struct Worker {
     caller: Arc<Caller>,
     queue: Queue,
     running: JoinSet<(String, DeliveryId)>,
+    /// The shard that the next look begins with: where the queue fills up, each has its turn.
+    first: u128,
+    /// How far the last look came in a shard whose end it did not reach: hosts that do not answer must not hide what is behind.
+    reached: BTreeMap<u128, (u128, Key)>,
 }
 
 impl Worker {
@@ -132,23 +138,26 @@ impl Worker {
 
     /// Looks over all shards for what is due.
     fn look(&mut self) {
-        for shard in 0..SHARDS {
+        let first = self.first;
+        self.first = (first + 1) % SHARDS;
+        for shard in (first..SHARDS).chain(0..first) {
+            // A row that cannot be read is its shard's trouble.
             if let Err(failure) = self.look_at(shard) {
                 tracing::warn!(
                     error = &failure as &dyn std::error::Error,
                     "calls that are due could not be looked for"
                 );
-                return;
             }
         }
     }
 
     fn look_at(&mut self, shard: u128) -> Result<(), svc_core::engine::Failure<svc_store::StoreError>> {
         let until = instant_order(self.gate.now()).saturating_add(1);
-        let mut range = Range { until, ..Range::all(Index::Outbox, shard, PAGE) };
+        let after = self.reached.remove(&shard);
+        let mut range = Range { until, after, ..Range::all(Index::Outbox, shard, PAGE) };
         for _ in 0..PAGES_MAX {
             if self.queue.is_full() {
-                return Ok(());
+                break;
             }
             let page = self.gate.scan(&range)?;
             for found in &page {
@@ -161,6 +170,7 @@ impl Worker {
                 _ => return Ok(()),
             }
         }
+        self.reached.extend(range.after.map(|after| (shard, after)));
         Ok(())
     }
 }

@@ -38,21 +38,36 @@ pub(crate) struct Pass {
     pub(crate) placed: bool,
 }
 
-/// Looks over all shards once, has what is due done, and waits for it.
+/// Looks over all shards once, has what is due done, and waits for it. Where a row of a shard cannot be read, the others are
+/// looked over all the same, and what was the matter is told at the end.
 pub(crate) fn pass(core: &Core) -> Result<Pass, Failure<StoreError>> {
-    let mut pass = Pass::default();
+    let (mut pass, mut unreadable) = (Pass::default(), None);
     renew(core)?;
     for shard in 0..SHARDS {
-        wake(core, shard)?;
-        pass.placed |= place(core, shard)?;
-        let first = scan(core, &Range::all(Index::Wake, shard, 1))?;
-        let due = first.first().map(|it| Timestamp::from_millis(i64::try_from(it.order).unwrap_or(i64::MAX)));
-        pass.next = match (pass.next, due) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        match one(core, shard) {
+            Ok((placed, due)) => {
+                pass.placed |= placed;
+                pass.next = match (pass.next, due) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+            }
+            Err(failure @ Failure::Load(StoreError::Undecodable(_))) => unreadable = Some(failure),
+            Err(failure) => return Err(failure),
+        }
     }
-    Ok(pass)
+    unreadable.map_or(Ok(pass), Err)
+}
+
+/// Has what is due in a shard done: whether there were records to place, and when its next timer is due. Placing does not
+/// wait for a timer's row that cannot be read.
+fn one(core: &Core, shard: u128) -> Result<(bool, Option<Timestamp>), Failure<StoreError>> {
+    let woken = wake(core, shard);
+    let placed = place(core, shard)?;
+    woken?;
+    let first = scan(core, &Range::all(Index::Wake, shard, 1))?;
+    let due = first.first().map(|it| Timestamp::from_millis(i64::try_from(it.order).unwrap_or(i64::MAX)));
+    Ok((placed, due))
 }
 
 /// Takes in the signing keys as they stand: another process may have had one follow another.

@@ -16,16 +16,21 @@ use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
-use svc_core::state::gate::{Details, Payload, Request};
+use svc_core::rules::read::get_action;
+use svc_core::state::gate::{Details, Payload, Request, Status};
 use svc_core::state::people::Settings as WorkspaceSettings;
 use svc_core::store::{Clock, CommitError, MemoryStore, Store};
 use svc_core::testing::fault::{Fault, Faulty, Operation};
 use svc_core::testing::world::{World, payment, request, terms};
+use svc_core::value::link::{SHARDS, shard};
 use svc_core::value::text::{Email, Label};
 use svc_core::value::{Span, Timestamp};
 use svc_store::{AgentHandle, AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
 
 const OFFICE: &str = r#"{"name":"Office","actions":["payment","crm.*"],"limits":{"currency":"EUR","perAction":5000}}"#;
+
+/// A text that is erased.
+const ACCOUNT: &str = "account 4711 of Jane Roe";
 
 fn manual() -> Settings {
     let mut settings = Settings::default();
@@ -57,7 +62,7 @@ fn at(directory: &Path) -> (Gate, AgentHandle) {
 fn what_is_erased_is_gone() {
     let directory = tempfile::tempdir().unwrap();
     let (gate, agent) = at(directory.path());
-    let details = Details { canonical: r#"{"account":"4711"}"#.into(), names: vec!["account".into()] };
+    let details = Details { canonical: format!(r#"{{"account":"{ACCOUNT}"}}"#).into(), names: vec!["account".into()] };
     let asked = agent.authorize(Request { details: Some(details), ..request("crm.read") }).unwrap();
     let has_payload = || gate.read(|scope| scope.get::<Payload>(asked.id())).unwrap().is_some();
     assert!(has_payload());
@@ -65,6 +70,14 @@ fn what_is_erased_is_gone() {
     assert!(gate.erase(workspace, &By::Program, Target::Action(asked.id())).unwrap() > 0);
     assert!(!has_payload());
     agent.authorize(payment(100, "EUR", "shop.example")).unwrap();
+    // Nor can it be read in the file, once the log is moved into it, or in a copy of it.
+    gate.close();
+    drop((agent, gate));
+    let holds = |name: &str| {
+        let bytes = fs::read(directory.path().join(name)).unwrap_or_default();
+        bytes.windows(ACCOUNT.len()).any(|it| it == ACCOUNT.as_bytes())
+    };
+    assert!(!holds("svc.db") && !holds("svc.db-wal"));
 }
 
 /// A clock that a test sets, and sets back.
@@ -132,6 +145,30 @@ fn a_clock_that_was_set_back_decides_nothing() {
     assert!(is_not_ready(&other.execute(home)), "no record of a time that is over hides the newest one");
     hour_ago.now.store(clock.now().as_millis(), Ordering::SeqCst);
     ask(&other, 105).unwrap();
+}
+
+/// Timers of one shard do not wait for those of another, of whose rows one cannot be read.
+#[test]
+fn a_row_that_cannot_be_read_stops_its_shard_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let mut world = World::over(store.writer().unwrap(), WorkspaceSettings::default());
+    let month = OFFICE.replace("5000}", r#"5000,"perPeriod":{"amount":9000,"period":"month"}}"#);
+    let agent = world.agent().with_mandate(terms(&month)).register();
+    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+    let gate = Gate::over(store, clock.clone(), signer, manual()).unwrap();
+    let allowed = gate.execute(Authorize::new(agent, payment(100, "EUR", "shop.example"), [7; 16])).unwrap();
+    let sql = rusqlite::Connection::open(directory.path().join("svc.db")).unwrap();
+    for other in (0..SHARDS).filter(|it| *it != shard(agent.workspace)) {
+        let (key, prefix) = ([u8::try_from(other).unwrap(); 16], i64::try_from(other).unwrap());
+        let row = "INSERT INTO action (key, stamp, format, body, wake_p, wake_o) VALUES (?1, 1, 999, '{}', ?2, 1)";
+        sql.execute(row, (key, prefix)).unwrap();
+    }
+    clock.advance(Span::hours(30));
+    let pass = gate.tick();
+    assert!(matches!(pass, Err(Failure::Load(StoreError::Undecodable(_)))), "it is told: {pass:?}");
+    let seen = gate.read(|scope| get_action(scope, &agent, allowed.id())).unwrap();
+    assert_eq!(seen.status(), Status::Lapsed);
 }
 
 /// A store that takes no commit makes a gate fail, and one that does again makes it well.
