@@ -68,16 +68,19 @@ pub(super) enum Chunk {
     Trailer(usize, bool),
 }
 
+/// Heads that only announce an answer, before it.
+const INTERIM_MAX: usize = 8;
+
 /// Reads the head of an answer; nothing where it is not whole. Gives how long it is as well. What only announces an answer
 /// (1xx) is skipped.
 pub(super) fn head(mut bytes: &[u8]) -> Result<Option<(Head, usize)>, Reason> {
     let whole = bytes.len();
-    loop {
+    for _ in 0..=INTERIM_MAX {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut response = httparse::Response::new(&mut headers);
         let length = match response.parse(bytes) {
             Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) if bytes.len() < HEAD_BYTES_MAX => return Ok(None),
+            Ok(httparse::Status::Partial) if whole < HEAD_BYTES_MAX => return Ok(None),
             Ok(httparse::Status::Partial) | Err(_) => return Err(Reason::Protocol),
         };
         let status = response.code.ok_or(Reason::Protocol)?;
@@ -90,6 +93,7 @@ pub(super) fn head(mut bytes: &[u8]) -> Result<Option<(Head, usize)>, Reason> {
         let head = read(status, response.version == Some(1), response.headers)?;
         return Ok(Some((head, whole - bytes.len())));
     }
+    Err(Reason::Protocol)
 }
 
 fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<Head, Reason> {
@@ -324,5 +328,18 @@ mod tests {
         assert!(!old.keep);
         let (head, at) = head(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 429 No\r\nretry-after: 7\r\ncontent-type: Application/JSON; charset=utf-8\r\n\r\n").unwrap().unwrap();
         assert_eq!((head.status, head.retry_after_s, head.content_type, at), (429, Some(7), Type::Json, 107));
+    }
+
+    /// What only announces an answer is announced a few times, and is part of what a head may be long.
+    #[test]
+    fn announcements_come_to_an_end() {
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+        let after = |times: usize| head(format!("{}{answer}", interim.repeat(times)).as_bytes()).map(|it| it.is_some());
+        assert!(matches!(after(INTERIM_MAX), Ok(true)));
+        assert!(matches!(after(INTERIM_MAX + 1), Err(Reason::Protocol)));
+        let hint = format!("HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n", "x".repeat(HEAD_BYTES_MAX / 4));
+        let endless = |times: usize| head(hint.repeat(times).as_bytes());
+        assert!(matches!(endless(2), Ok(None)) && matches!(endless(5), Err(Reason::Protocol)));
     }
 }

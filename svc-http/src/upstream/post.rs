@@ -157,6 +157,10 @@ impl Posted {
     /// # Errors
     /// It breaks off, or takes too long.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Failed> {
+        // What is there already is taken before a timer is looked at: a stream that never runs dry would never end.
+        if Instant::now() >= self.until {
+            return Err(Failed::sent(Reason::Total));
+        }
         let mut bytes = Vec::new();
         let until = self.until.min(Instant::now() + self.incoming.times.idle);
         let incoming = &mut self.incoming;
