@@ -259,10 +259,10 @@ async fn a_verification_is_never_a_rehearsal() {
 async fn a_node_is_ready_by_store_and_clock() {
     let site = Site::start().await;
     let agent = site.agent(&[OFFICE]);
-    site.advance(Span::seconds(1));
-    // The newest record is a second old by now.
-    let (near, far) = (site.node(Span::seconds(-6)).await, site.node(Span::seconds(-7)).await);
-    // What the first of them decides is the newest record then, so the one that is behind comes first.
+    // Each makes a workspace of its own first, which is the newest record.
+    let (near, far) = (site.node(Span::default()).await, site.node(Span::default()).await);
+    near.shift(Span::seconds(-5));
+    far.shift(Span::seconds(-6));
     for (node, status) in [(&near, 200), (&site, 200), (&far, 503)] {
         let got = node.client().await.ask("GET", "/readyz", &[], b"").await;
         assert_eq!(got.status, status);

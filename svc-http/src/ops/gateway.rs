@@ -110,7 +110,7 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
                 service.data_loss.set(key.binding.workspace, now);
                 setting = now;
             }
-            Admission::Admitted(admitted) if asked.dry => return Ok(dry(&admitted)),
+            Admission::Admitted(admitted) if asked.dry => return Ok(dry(&admitted, asked.session.is_some())),
             Admission::Admitted(admitted) => {
                 let wanted = Wanted { seat, asked, body: seen.unwrap_or(body), demand };
                 return Run::new(service, key.clone(), wanted, *admitted, call).answer().await;
@@ -145,8 +145,8 @@ fn command(
 }
 
 /// What a call would have come to: a preview, and where each budget stands.
-fn dry(admitted: &Admitted) -> Answer {
-    notes::onto(Answer::json(wire::call::dry(admitted)), admitted, false)
+fn dry(admitted: &Admitted, own_session: bool) -> Answer {
+    notes::onto(Answer::json(wire::call::dry(admitted)), admitted, own_session)
 }
 
 /// Counts a request's tokens where its provider counts, else estimates them and says so.

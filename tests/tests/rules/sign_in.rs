@@ -339,6 +339,8 @@ fn a_session_is_good_where_its_proof_counts() {
     world.change_settings(settings);
     proved(&mut world, Proof::Sso(own));
     assert_eq!(role(&mut world, "a"), Ok(Role::Owner));
+    assert_eq!(set_password(&mut world, "a", None, "new"), Err(Kind::Forbidden), "the account is good elsewhere too");
+    assert_eq!(change(&mut world, "a", FactorChange::Begin { sealed: "x".into() }), Err(Kind::Forbidden));
     proved(&mut world, Proof::Password);
     assert_eq!(role(&mut world, "a"), Err(Kind::Forbidden));
 }

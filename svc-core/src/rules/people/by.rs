@@ -95,6 +95,19 @@ impl SignedIn {
         self.row.must_enroll && self.account.second_factor.is_none()
     }
 
+    /// That it may change how the account signs in, which is good in every workspace of it.
+    ///
+    /// # Errors
+    /// `forbidden` of a session that one workspace's identity provider vouches for.
+    pub fn owns_account(&self) -> Result<(), Refusal> {
+        match self.row.proof {
+            Proof::Password | Proof::Link => Ok(()),
+            Proof::Sso(_) => {
+                Err(Refusal::forbidden("this session is good in one workspace, the account in others too"))
+            }
+        }
+    }
+
     /// When it ends if it is not used.
     #[must_use]
     pub fn expires_at(&self) -> Timestamp {

@@ -37,6 +37,7 @@ pub fn change_password(scope: &mut Scope<'_>, asked: &ChangePassword) -> Result<
     if own.must_enroll() {
         return Err(Refusal::must_enroll().into());
     }
+    own.owns_account()?;
     let mut account = Account::clone(&own.account);
     let agrees = account.password.as_ref().is_some_and(|it| asked.checked.as_ref() == Some(&it.hash));
     if needs_current(&account, &own.row) && !agrees {

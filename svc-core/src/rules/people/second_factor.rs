@@ -80,6 +80,7 @@ pub enum FactorChange {
 /// there is a factor already, or none to confirm or remove.
 pub fn change_second_factor(scope: &mut Scope<'_>, asked: &ChangeSecondFactor) -> Result<(), Halt> {
     let own = own_session(scope, asked.by)?;
+    own.owns_account()?;
     let mut account = Account::clone(&own.account);
     let kind = match &asked.change {
         FactorChange::Begin { sealed } => {
