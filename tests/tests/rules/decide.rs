@@ -6,6 +6,7 @@ use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
 use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
+use svc_core::rules::people::members::ChangeMember;
 use svc_core::state::gate::{Action, Activity, Agent, Approval, Code, DecidedBy, OutcomeStatus, Request, Status, Verb};
 use svc_core::state::people::{Account, Outside, Principal, Role, Session, Settings};
 use svc_core::testing::World;
@@ -264,7 +265,7 @@ fn two_persons_are_two_accounts_in_two_sessions() {
     }
     let admin = world.person(Role::Admin);
     world.edit::<Principal>(admin.principal, |it| {
-        it.member.as_mut().unwrap().raised = Some((owner.principal, it.created_at));
+        it.member.as_mut().unwrap().raised = vec![(owner.principal, it.created_at)];
     });
     assert_eq!(world.approve(&admin, asked).stands, Stands::Approved);
     let said = format!(r#""secondInvitedBy":"{}""#, owner.principal);
@@ -285,7 +286,7 @@ fn whom_the_first_raised_lately_is_no_second_person() {
         let (mut world, _, owner, asked) = two_persons(1);
         let admin = world.person(Role::Admin);
         world.edit::<Principal>(admin.principal, |it| {
-            it.member.as_mut().unwrap().raised = Some((owner.principal, it.created_at));
+            it.member.as_mut().unwrap().raised = vec![(owner.principal, it.created_at)];
         });
         let (first, second) = if turned { (admin, owner) } else { (owner, admin) };
         world.approve(&first, asked);
@@ -296,6 +297,26 @@ fn whom_the_first_raised_lately_is_no_second_person() {
         assert_eq!(world.approve(&third, asked).stands, Stands::Approved);
         world.audit();
     }
+}
+
+/// What makes somebody no second person is not undone by what others, or they themselves, do to their role later.
+#[test]
+fn nobody_hides_who_raised_them() {
+    let (mut world, _, owner, asked) = two_persons(1);
+    let (admin, other) = (world.person(Role::Admin), world.person(Role::Admin));
+    let change = |world: &mut World, by: Person, role| {
+        let (workspace, principal) = (world.workspace(), admin.principal);
+        world.run(ChangeMember { workspace, by: By::Person(by), principal, role: Some(role), teams: None }).unwrap();
+    };
+    change(&mut world, owner, Role::Member);
+    change(&mut world, other, Role::Admin);
+    change(&mut world, admin, Role::Member);
+    change(&mut world, other, Role::Admin);
+    let raised = world.row::<Principal>(admin.principal).membership().unwrap().raised.clone();
+    assert_eq!(raised.iter().map(|it| it.0).collect::<Vec<_>>(), [owner.principal, other.principal]);
+    world.approve(&owner, asked);
+    assert_eq!(refused(&mut world, &admin, asked, Choice::Approve).0, Kind::SecondPersonRequired);
+    world.audit();
 }
 
 /// A first yes counts no more once its giver may decide no longer.

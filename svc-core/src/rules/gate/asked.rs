@@ -325,9 +325,7 @@ pub(super) fn close(
     let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
     let first_row = scope.get::<Principal>(first.by)?;
     let (now, age) = (scope.now(), workspace.settings.second_person_age());
-    let raised = |member: Option<&Member>, by: PrincipalId| {
-        member.and_then(|it| it.raised).is_some_and(|(raiser, at)| raiser == by && now.since(at) < age)
-    };
+    let raised = |member: Option<&Member>, by: PrincipalId| member.is_some_and(|it| it.is_raised_by(by, age, now));
     let first_member = first_row.as_ref().and_then(|it| it.membership());
     Ok(raised(second.membership(), first.by) || raised(first_member, second.id))
 }

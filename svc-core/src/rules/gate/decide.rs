@@ -261,7 +261,7 @@ impl Case<'_> {
         });
         let mut more = vec![self.via()];
         if let Some(second) = second {
-            let raised = second.membership().and_then(|it| it.raised);
+            let raised = second.membership().and_then(|it| it.raised.last());
             more.push(("firstBy", approval.approvals.first().map_or_else(null, |it| quoted(it.by))));
             more.push(("secondInvitedBy", raised.map_or_else(null, |(by, _)| quoted(by))));
         }

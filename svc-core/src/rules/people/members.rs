@@ -115,13 +115,17 @@ pub(super) struct Entry<'a> {
 pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<'_>) -> Result<Arc<Principal>, Halt> {
     let account = account_for(scope, &principal.email)?;
     let before = principal.membership();
-    let member = Member {
+    let mut member = Member {
         invited_by: entry.by,
         ended_at: principal.member.as_ref().and_then(|it| it.ended_at),
         teams: before.map(|it| it.teams.clone()).unwrap_or_default(),
-        raised: entry.by.map(|it| (it, scope.now())),
+        raised: principal.member.as_ref().map(|it| it.raised.clone()).unwrap_or_default(),
         ..Member::new(entry.role, MemberState::Invited, account.id)
     };
+    // An owner comes in by the word of two.
+    for by in entry.by.into_iter().chain(person(entry.actor)) {
+        member.raise(principal.id, by, scope.now());
+    }
     let named = Principal { owner_invite: None, ..principal.clone() };
     let joined = join(scope, &account, &named, member);
     let joined = change_teams(scope, &joined, entry.teams)?;
@@ -207,6 +211,11 @@ pub fn change_member(scope: &mut Scope<'_>, asked: &ChangeMember) -> Result<Memb
     Ok(MemberDone::Done { principal, linked: false })
 }
 
+/// The person whose word it is, where it is one's.
+const fn person(actor: &Actor) -> Option<PrincipalId> {
+    if let Actor::Person(by) = actor { Some(*by) } else { None }
+}
+
 /// Gives a member another role.
 pub(super) fn set_role(
     scope: &mut Scope<'_>,
@@ -217,8 +226,10 @@ pub(super) fn set_role(
     let member = principal.membership().ok_or_else(Refusal::not_found)?;
     let active = member.state == MemberState::Active;
     owners::keep(scope, principal, active && role == Role::Owner)?;
-    let raised = if let Actor::Person(by) = actor { Some((*by, scope.now())) } else { member.raised };
-    let changed = Member { role, raised, owner_change: None, ..member.clone() };
+    let mut changed = Member { role, owner_change: None, ..member.clone() };
+    if let Some(by) = person(actor) {
+        changed.raise(principal.id, by, scope.now());
+    }
     let side = |it: Role| Object::new().text("role", it.as_str()).finish();
     let (old, new) = (side(member.role), side(role));
     let principal = Principal { member: Some(changed), ..principal.clone() };
@@ -276,13 +287,8 @@ pub(super) fn remove(scope: &mut Scope<'_>, principal: &Principal, actor: &Actor
     scope.put(account);
     let principal = change_teams(scope, principal, &[])?;
     let member = principal.membership().ok_or_else(Refusal::internal)?;
-    let ended = Member {
-        state: MemberState::Disabled,
-        ended_at: Some(scope.now()),
-        owner_change: None,
-        raised: None,
-        ..member.clone()
-    };
+    let ended =
+        Member { state: MemberState::Disabled, ended_at: Some(scope.now()), owner_change: None, ..member.clone() };
     let following = Some(scope.now());
     let principal = Principal { member: Some(ended), following, ..Principal::clone(&principal) };
     scope.put(principal.clone());

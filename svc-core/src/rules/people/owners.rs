@@ -104,7 +104,11 @@ pub fn change_asked(
     if asked.change == OwnerChange::Invite {
         return invite_asked(scope, workspace, asked, second);
     }
-    let principal = own_member(scope, workspace, asked.principal)?;
+    let mut principal = Principal::clone(&*own_member(scope, workspace, asked.principal)?);
+    // Both have made them what they are: who asked, and who agrees.
+    if let Some(member) = &mut principal.member {
+        member.raise(asked.principal, asked.by, scope.now());
+    }
     let Some(member) = principal.membership() else {
         return Err(Refusal::not_allowed("they are a member no more").into());
     };

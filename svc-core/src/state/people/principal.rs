@@ -7,7 +7,7 @@ use crate::value::digest::EmailUseId;
 use crate::value::id::{AccountId, ApprovalId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label};
-use crate::value::{Id, Timestamp};
+use crate::value::{Id, Span, Timestamp};
 
 /// A person or service that agents act for, in one workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,10 +55,13 @@ pub struct Member {
     /// The question to a second owner whether they become or cease to be an owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_change: Option<ApprovalId>,
-    /// Who last invited them, gave them a sign-in link or changed their role, and when.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raised: Option<(PrincipalId, Timestamp)>,
+    /// Who else invited them, gave them a sign-in link or changed their role, and when each did so last, the newest at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raised: Vec<(PrincipalId, Timestamp)>,
 }
+
+/// How long it is kept who raised somebody: as long as a workspace may ask for.
+const RAISED_KEPT: Span = Span::hours(24 * 90);
 
 impl Member {
     /// A membership without teams that nobody has raised.
@@ -72,8 +75,22 @@ impl Member {
             invited_by: None,
             ended_at: None,
             owner_change: None,
-            raised: None,
+            raised: Vec::new(),
         }
+    }
+
+    /// Notes that `by` has made `own`, whose membership this is, what they are. Nobody does so to themselves.
+    pub fn raise(&mut self, own: PrincipalId, by: PrincipalId, now: Timestamp) {
+        if by != own {
+            self.raised.retain(|(it, at)| *it != by && now.since(*at) < RAISED_KEPT);
+            self.raised.push((by, now));
+        }
+    }
+
+    /// Whether `by` did so less than `age` ago.
+    #[must_use]
+    pub fn is_raised_by(&self, by: PrincipalId, age: Span, now: Timestamp) -> bool {
+        self.raised.iter().any(|(raiser, at)| *raiser == by && now.since(*at) < age)
     }
 }
 
