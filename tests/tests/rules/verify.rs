@@ -2,6 +2,7 @@
 
 use svc_core::rules::gate::verify::Fault;
 use svc_core::state::gate::OutcomeStatus;
+use svc_core::state::people::{Purpose, SigningKey, SigningUse};
 use svc_core::testing::world::{World, charge, payment, request};
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
@@ -115,4 +116,25 @@ fn a_receipt_lives_as_long_as_the_settings_say() {
     let second = world.authorize(&agent, payment(101, "EUR", "shop.example"));
     world.advance(Span::seconds(59));
     assert!(world.verify(second.receipt().unwrap(), Some(charge(101, "EUR", "shop.example"))).is_valid());
+}
+
+/// A key that was found compromised after a signature was looked at vouches for nothing: the answer depends on its row.
+#[test]
+fn a_key_found_compromised_meanwhile_vouches_for_nothing() {
+    let (mut world, agent) = calm(&[PAY]);
+    let allowed = world.authorize(&agent, payment(100, "EUR", "shop.example"));
+    let id = SigningUse { purpose: Purpose::Receipt, generation: 7 };
+    let (created_at, public, sealed) = (world.now(), "".into(), "".into());
+    let mut key =
+        SigningKey { id, public, sealed, created_at, not_before: created_at, retired_at: None, compromised_at: None };
+    world.overwrite(key.clone());
+    let shown = Some(charge(100, "EUR", "shop.example"));
+    let mut question = world.question(allowed.receipt().unwrap(), shown).unwrap();
+    question.signed_by = Some(id);
+    key.compromised_at = Some(world.now());
+    world.overwrite(key.clone());
+    assert_eq!(world.run(question.clone()).unwrap().fault, Some(Fault::UnknownKey));
+    key.compromised_at = None;
+    world.overwrite(key);
+    assert_eq!(world.run(question).unwrap().fault, None, "nothing was used up");
 }
