@@ -187,6 +187,21 @@ async fn a_circuit_opens_and_is_probed() {
     assert_eq!(probes, 1, "one call probes");
 }
 
+/// A model that was not asked, as no budget had room for it, has not failed: beside it one that is limited is all that was tried.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_was_not_asked_has_not_failed() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("chat", "chat", &url).await;
+    desk.model(&id, "cheap-1--status-429--retry-after-7", 90, 1, 2).await;
+    desk.model(&id, "dear-1", 50, 100, 500).await;
+    desk.enforce().await;
+    desk.budget(2_000, json!([{ "at": 100, "step": "stop" }])).await;
+    let got = best(&mut desk, CHAT, &chat("auto")).await;
+    assert_eq!((got.status, got.kind().as_str()), (429, "rate_limited"), "{}", got.text());
+    assert_eq!(got.header("retry-after"), Some("7"));
+}
+
 /// A provider is tested by a person: whether it answers, how soon, and what is wrong where it does not, without its key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_is_tested() {

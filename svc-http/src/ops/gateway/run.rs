@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::TRAILER;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions};
-use svc_core::refusal::{AttemptedModel, Refusal};
+use svc_core::refusal::{AttemptedModel, Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admitted, Place};
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::retry::RetryCall;
@@ -84,6 +84,8 @@ enum Next {
     Go(Place),
     /// Nothing is left.
     Over,
+    /// The call may go nowhere else, such as that of an agent that was stopped meanwhile.
+    Refused(Refusal),
 }
 
 impl Run {
@@ -145,6 +147,7 @@ impl Run {
         let mut ahead = self.admitted.places.clone().into_iter();
         let Some(mut place) = ahead.next() else { return Err(Refusal::internal()) };
         loop {
+            let mut fits = true;
             let failed = match self.request(&place) {
                 Ok(_) if !self.may_try(&place, ahead.as_slice()) => Failed::new(Reason::Circuit),
                 Ok((target, sent)) => {
@@ -163,12 +166,12 @@ impl Run {
                     }
                 }
                 Err(Unsendable::Unfit(refusal)) => {
-                    unfit = Some(refusal);
+                    (unfit, fits) = (Some(refusal), false);
                     Failed::new(Reason::Address)
                 }
                 Err(Unsendable::Failed(failed)) => failed,
             };
-            let attempt = self.tried(&place, &failed, unfit.is_some());
+            let attempt = self.tried(&place, &failed, !fits);
             if failed.is_the_clients() {
                 return Err(self.rejected(guard, tried, attempt, &failed).await);
             }
@@ -181,6 +184,10 @@ impl Run {
             match self.next(&mut ahead, &mut guard, place, charged, &mut tried).await {
                 Next::Go(next) => place = next,
                 Next::Over => return Err(self.over(guard, &tried, unfit).await),
+                Next::Refused(refusal) => {
+                    let _ = self.over(guard, &tried, None).await;
+                    return Err(refusal);
+                }
             }
         }
     }
@@ -219,6 +226,10 @@ impl Run {
                 }
                 Err(failure) => {
                     let refusal = crate::ops::refusal(failure);
+                    // Another model may cost less; an agent that was stopped meanwhile gets none.
+                    if refusal.kind() != Kind::BudgetExhausted {
+                        return Next::Refused(refusal);
+                    }
                     let attempt = Attempt { error: Some(refusal.type_().into()), ..self.named(&to) };
                     if let Some(sink) = guard.sink() {
                         sink.failed.push(attempt.clone());
@@ -323,17 +334,18 @@ impl Run {
 
     /// Nobody answered.
     async fn over(&self, mut guard: Guard<Sink>, tried: &[(Attempt, Option<u64>)], unfit: Option<Refusal>) -> Refusal {
+        let sent: Vec<_> = tried.iter().filter(|(it, _)| it.status.is_some() || it.ms > 0).collect();
+        let unfit = unfit.filter(|_| sent.is_empty());
         if let Some(sink) = guard.sink() {
             sink.end = Some(if unfit.is_some() { CallEnd::Refused } else { CallEnd::Failed });
         }
         let _ = guard.finish(None, How::Done, None).await;
-        let sent = tried.iter().any(|(it, _)| it.status.is_some() || it.ms > 0);
-        if let Some(refusal) = unfit.filter(|_| !sent) {
+        if let Some(refusal) = unfit {
             return refusal;
         }
         let attempted: Vec<AttemptedModel> = tried.iter().map(|(it, _)| told(it)).collect();
-        if tried.iter().all(|(it, _)| it.status == Some(429)) {
-            let soonest = tried.iter().filter_map(|(_, it)| *it).min().unwrap_or(1);
+        if !sent.is_empty() && sent.iter().all(|(it, _)| it.status == Some(429)) {
+            let soonest = sent.iter().filter_map(|(_, it)| *it).min().unwrap_or(1);
             return Refusal::upstreams_limited(attempted, u32::try_from(soonest.max(1)).unwrap_or(u32::MAX));
         }
         Refusal::upstream_failure(attempted)
