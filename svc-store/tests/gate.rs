@@ -574,6 +574,8 @@ fn a_thread_that_tells_when_it_sleeps_wakes_the_lane_once() {
         assert_eq!(commits(), 1);
         let told = || {
             svc_store::about_to_park();
+            // The lane answers before it sleeps.
+            (0..10_000).for_each(|_| thread::yield_now());
             let answers: Vec<_> = (0..5).map(|_| submit()).collect();
             svc_store::about_to_park();
             all_answered(answers);

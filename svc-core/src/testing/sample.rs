@@ -285,8 +285,8 @@ const ACTIVITY: [&str; 2] = [
     r#"{"agent":"agt_01K6FN0001000000000000000A","tools":{"recent":[1790847000000,0,250],"sealed":7,"first":3},
         "others":{"recent":[1790847000000]},"denials":[1790847000000,1,1],"waiting":3,
         "tallies":[{"mandate":"mnd_01K6FN0001000000000000000M","period":"month","from":1790812800000,"until":1793491200000,
-        "reserved":9007199254740991,"spent":1,"excess":2,"count":3}],
-        "seen":[{"source":"web","at":1790847000000}]}"#,
+        "reserved":9007199254740991,"spent":1,"excess":2,"count":3,"summed_for":4,"counted_for":5}],
+        "seen":[{"source":"web","at":1790847000000}],"unsummed":6}"#,
     r#"{"agent":"agt_01K6FN0001000000000000000B"}"#,
 ];
 const BLOCK: [&str; 2] = [
@@ -309,7 +309,8 @@ const ACTION: [&str; 2] = [
         "observed":["web"],"effective":"public","verdict":"consistent"},"salt":"AAECAwQFBgcICQoLDA0ODw",
         "digest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","epoch":4294967295,
         "mandate":["mnd_01K6FN0001000000000000000M",2],
-        "reservation":{"amount":[4900,"month",1790812800000],"count":["hour",1790845200000],"excess":true},
+        "reservation":{"amount":[4900,["month",1790812800000,2678400000]],"count":["hour",1790845200000,3600000],
+        "excess":true},
         "payee":["ffffffffffffffffffffffffffffffff",18446744073709551615],
         "reasons":[{"code":"above_ask_threshold","effect":"ask","mandate":"mnd_01K6FN0001000000000000000M","field":"x","limit":1,
         "used":2,"requested":3,"currency":"EUR","window":"month","clearsAt":1790847000001}],"signals":["provenance_undeclared"],

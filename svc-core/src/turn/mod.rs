@@ -283,9 +283,12 @@ impl<D: Decide> Turn<D> {
         // A row that never changes needs no check once it is there, but for the write that deletes it.
         let settled =
             |key: &Key| key.table().is_immutable() && stamp(key) != Stamp::ABSENT && !self.staged.contains_key(key);
-        let checks = keys.iter().filter(|key| !settled(key)).map(|key| (*key, stamp(key))).collect();
+        let checks: Vec<_> = keys.iter().filter(|key| !settled(key)).map(|key| (*key, stamp(key))).collect();
         let staged = keys.iter().filter_map(|key| Some((*key, self.staged.get(key)?)));
-        let writes = staged.map(|(key, record)| self.write(key, record.as_ref())).collect();
+        let writes: Vec<_> = staged.map(|(key, record)| self.write(key, record.as_ref())).collect();
+        // A store may refuse a write without its check, and one in memory would not notice.
+        let is_checked = |write: &Write| checks.binary_search_by_key(&write.key, |(key, _)| *key).is_ok();
+        debug_assert!(writes.iter().all(is_checked), "a write is not checked");
         self.commit = Commit { checks, writes };
         self.read = keys;
     }
