@@ -28,6 +28,7 @@ use crate::backend::Backend;
 use crate::bindings::Bindings;
 use crate::error::StoreError;
 use crate::feed::{Changes, Feed};
+use crate::following::Following;
 use crate::health::Health;
 use crate::lane::{Outcome, Sees};
 use crate::lanes::Lanes;
@@ -332,7 +333,7 @@ impl Gate {
     /// # Errors
     /// The store does not answer or the queue is full; what is left is still due.
     pub fn tick(&self) -> Result<Option<Timestamp>, Failure<StoreError>> {
-        timers::pass(self.core()).map(|pass| pass.next)
+        timers::pass(self.core(), &mut Following::without_end()).map(|pass| pass.next)
     }
 
     /// Gives the workspace's waiting ledger records their places now, and waits for it.

@@ -38,6 +38,7 @@ mod error;
 pub mod evidence;
 mod feed;
 mod fleet;
+mod following;
 mod gate;
 mod health;
 pub mod keys;

@@ -7,13 +7,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use svc_core::command::Command;
-use svc_core::engine::{Failure, Follow, done_with, followed_by, sequences, steps_of};
+use svc_core::engine::{Failure, done_with, sequences, steps_of};
 use svc_core::refusal::Kind;
 use svc_core::store::{CommitError, Found, Range};
 use svc_core::value::Timestamp;
 use svc_core::value::link::{Index, SHARDS, instant_order};
 
 use crate::error::StoreError;
+use crate::following::{Followed, Following};
 use crate::gate::Core;
 
 /// How often is looked at least: ledger records get their places and stopped agents are followed within this.
@@ -36,18 +37,27 @@ pub(crate) struct Pass {
     pub(crate) next: Option<Timestamp>,
     /// Whether there was anything to place.
     pub(crate) placed: bool,
+    /// Whether there is more to do for a due row than one pass does.
+    pub(crate) more: bool,
 }
 
 /// Looks over all shards once, has what is due done, and waits for it. Where a row of a shard cannot be read, the others are
 /// looked over all the same, and what was the matter is told at the end.
-pub(crate) fn pass(core: &Core) -> Result<Pass, Failure<StoreError>> {
+pub(crate) fn pass(core: &Core, following: &mut Following) -> Result<Pass, Failure<StoreError>> {
+    let pass = all(core, following);
+    following.turn(pass.is_ok());
+    pass
+}
+
+fn all(core: &Core, following: &mut Following) -> Result<Pass, Failure<StoreError>> {
     let (mut pass, mut unreadable) = (Pass::default(), None);
     renew(core)?;
     for shard in 0..SHARDS {
-        match one(core, shard) {
-            Ok((placed, due)) => {
-                pass.placed |= placed;
-                pass.next = match (pass.next, due) {
+        match one(core, shard, following) {
+            Ok(found) => {
+                pass.placed |= found.placed;
+                pass.more |= found.more;
+                pass.next = match (pass.next, found.next) {
                     (Some(a), Some(b)) => Some(a.min(b)),
                     (a, b) => a.or(b),
                 };
@@ -59,15 +69,14 @@ pub(crate) fn pass(core: &Core) -> Result<Pass, Failure<StoreError>> {
     unreadable.map_or(Ok(pass), Err)
 }
 
-/// Has what is due in a shard done: whether there were records to place, and when its next timer is due. Placing does not
-/// wait for a timer's row that cannot be read.
-fn one(core: &Core, shard: u128) -> Result<(bool, Option<Timestamp>), Failure<StoreError>> {
-    let woken = wake(core, shard);
+/// Has what is due in a shard done. Placing does not wait for a timer's row that cannot be read.
+fn one(core: &Core, shard: u128, following: &mut Following) -> Result<Pass, Failure<StoreError>> {
+    let woken = wake(core, shard, following);
     let placed = place(core, shard)?;
-    woken?;
+    let more = woken?;
     let first = scan(core, &Range::all(Index::Wake, shard, 1))?;
-    let due = first.first().map(|it| Timestamp::from_millis(i64::try_from(it.order).unwrap_or(i64::MAX)));
-    Ok((placed, due))
+    let next = first.first().map(|it| Timestamp::from_millis(i64::try_from(it.order).unwrap_or(i64::MAX)));
+    Ok(Pass { next, placed, more })
 }
 
 /// Takes in the signing keys as they stand: another process may have had one follow another.
@@ -79,48 +88,36 @@ fn renew(core: &Core) -> Result<(), Failure<StoreError>> {
     Ok(())
 }
 
-fn scan(core: &Core, range: &Range) -> Result<Vec<Found>, Failure<StoreError>> {
+pub(crate) fn scan(core: &Core, range: &Range) -> Result<Vec<Found>, Failure<StoreError>> {
     core.readers.open().and_then(|mut reader| reader.scan(range)).map_err(Failure::Load)
 }
 
-/// Wakes the rows of a shard whose time has come. One that fails stays due and does not keep the others waiting.
-fn wake(core: &Core, shard: u128) -> Result<(), Failure<StoreError>> {
+/// Wakes the rows of a shard whose time has come; whether there is more to do for one of them. One that fails stays due and
+/// does not keep the others waiting.
+fn wake(core: &Core, shard: u128, following: &mut Following) -> Result<bool, Failure<StoreError>> {
+    let mut more = false;
     let until = instant_order(core.clock.now()).saturating_add(1);
     let mut range = Range { until, ..Range::all(Index::Wake, shard, DUE_MAX) };
     for _ in 0..SCANS_MAX {
         let due = scan(core, &range)?;
-        let Some(last) = due.last() else { return Ok(()) };
+        let Some(last) = due.last() else { break };
         range.after = Some((last.order, last.row.key));
         let mut commands = Vec::with_capacity(due.len());
         for found in &due {
-            let mut done = true;
-            for rest in followed_by(found) {
-                done &= follow(core, rest)?;
-            }
+            let followed = following.go_on(core, found)?;
+            more |= followed == Followed::More;
             // Steps of one hold are commits of their own: each is as large as a commit may be.
             for _ in 1..steps_of(found) {
                 run(core, vec![done_with(found)])?;
             }
             // A stop of which something is still to be done stays due.
-            if done {
+            if followed == Followed::Done {
                 commands.push(done_with(found));
             }
         }
         run(core, commands)?;
     }
-    Ok(())
-}
-
-/// Does what follows for the rows of a range, before the due row itself is done with; whether all of it was.
-fn follow(core: &Core, mut rest: Follow) -> Result<bool, Failure<StoreError>> {
-    let mut done = true;
-    loop {
-        let page = scan(core, &rest.range)?;
-        done &= run(core, rest.commands(&page, &mut |range| scan(core, range))?)?;
-        if !rest.turn_page(&page) {
-            return Ok(done);
-        }
-    }
+    Ok(more)
 }
 
 /// Gives waiting records of a shard their places, in the order of their commits. The order is the ledger's, so one step is
@@ -145,7 +142,7 @@ pub(crate) fn place(core: &Core, shard: u128) -> Result<bool, Failure<StoreError
 
 /// Has commands done and waits for them; whether all of them were. A full queue or a store that does not answer ends the
 /// pass; what a single command comes to is its own affair.
-fn run(core: &Core, commands: Vec<Command>) -> Result<bool, Failure<StoreError>> {
+pub(crate) fn run(core: &Core, commands: Vec<Command>) -> Result<bool, Failure<StoreError>> {
     let mut queued = Vec::with_capacity(commands.len());
     for command in commands {
         queued.push(core.lanes.submit(command)?);
@@ -191,7 +188,10 @@ impl Timers {
         let own = Arc::clone(&pace);
         let thread = std::thread::Builder::new()
             .name("svc-timers".to_owned())
-            .spawn(move || while own.pause(next_pause(&core)) {})
+            .spawn(move || {
+                let mut following = Following::default();
+                while own.pause(next_pause(&core, &mut following)) {}
+            })
             .map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
         Ok(Self { pace, thread: Some(thread) })
     }
@@ -222,8 +222,9 @@ impl Pace {
 }
 
 /// Makes a pass and says how long to wait for the next one.
-fn next_pause(core: &Core) -> Duration {
-    match pass(core) {
+fn next_pause(core: &Core, following: &mut Following) -> Duration {
+    match pass(core, following) {
+        Ok(pass) if pass.more => PAUSE_MIN,
         Ok(pass) => {
             let period = if pass.placed { BUSY_PERIOD } else { PERIOD };
             let until = pass.next.map(|next| next.since(core.clock.now()).as_millis());

@@ -1,0 +1,241 @@
+//! What follows for a due row that takes more than a command: the sweep of a workspace, the end of all that a stopped agent
+//! held. It is done a few pages a pass, so that nothing else that is due waits for the largest of them.
+//!
+//! **Invariant:** nothing is decided here, and nothing is lost with the process: a row stays due until all of it is done, and a
+//! pass that begins anew finds what is left.
+
+use std::collections::HashMap;
+
+use svc_core::engine::{Failure, Follow, followed_by};
+use svc_core::store::{Found, Key, Record};
+use svc_core::value::{Span, Timestamp};
+
+use crate::error::StoreError;
+use crate::gate::Core;
+use crate::timers::{run, scan};
+
+/// Pages that one pass does for one due row: of a sweep that is a thousand actions.
+const PAGES_MAX: usize = 8;
+/// How long a due row of which something could not be done rests: it is looked through from its beginning then.
+const RESTS: Span = Span::minutes(1);
+
+/// How far a due row has come.
+#[derive(Clone, Debug)]
+enum Progress {
+    /// These are left, the first of them from its page on; whether everything before them was done.
+    At { left: Vec<Follow>, done: bool },
+    /// Something could not be done: not before this.
+    Rests(Timestamp),
+}
+
+/// Whether a due row is done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Followed {
+    /// All that follows for it was done, or will be looked for anew when it is next due.
+    Done,
+    /// There is more, in the next pass.
+    More,
+    /// It stays due, and rests.
+    Rests,
+}
+
+/// Due rows that passes have begun with.
+#[derive(Debug)]
+pub(crate) struct Following {
+    /// By what they are due at and which they are: what is due anew since is begun anew.
+    rows: HashMap<(u128, Key), Progress>,
+    /// Of `rows`, those that this pass has seen.
+    seen: HashMap<(u128, Key), Progress>,
+    /// Pages that one pass does for one row.
+    pages: usize,
+}
+
+impl Default for Following {
+    fn default() -> Self {
+        Self::of(PAGES_MAX)
+    }
+}
+
+impl Following {
+    /// A pass that does everything at once.
+    pub(crate) fn without_end() -> Self {
+        Self::of(usize::MAX)
+    }
+
+    fn of(pages: usize) -> Self {
+        Self { rows: HashMap::new(), seen: HashMap::new(), pages }
+    }
+
+    /// A pass is over: rows that it has not seen, where it saw all, are due no more.
+    pub(crate) fn turn(&mut self, saw_all: bool) {
+        let seen = std::mem::take(&mut self.seen);
+        if saw_all {
+            self.rows = seen;
+        } else {
+            self.rows.extend(seen);
+        }
+    }
+
+    /// Does what follows for a due row, as far as one pass goes.
+    ///
+    /// # Errors
+    /// The store does not answer, or the queue is full: what was done is done, and the row is begun anew.
+    pub(crate) fn go_on(&mut self, core: &Core, found: &Found) -> Result<Followed, Failure<StoreError>> {
+        let row = (found.order, found.row.key);
+        let begun = self.rows.remove(&row).unwrap_or_else(|| Progress::At { left: followed_by(found), done: true });
+        let (mut left, mut done) = match begun {
+            Progress::At { left, done } => (left, done),
+            Progress::Rests(until) if core.clock.now() < until => {
+                self.seen.insert(row, begun);
+                return Ok(Followed::Rests);
+            }
+            Progress::Rests(_) => (followed_by(found), true),
+        };
+        let mut pages = 0;
+        while let Some(follow) = left.first_mut() {
+            if pages == self.pages {
+                self.seen.insert(row, Progress::At { left, done });
+                return Ok(Followed::More);
+            }
+            pages += 1;
+            let page = scan(core, &follow.range)?;
+            done &= run(core, follow.commands(&page, &mut |range| scan(core, range))?)?;
+            if !follow.turn_page(&page) {
+                left.remove(0);
+            }
+        }
+        // A sweep goes on the next day where it could not get through: what it cannot do today it cannot do in a minute.
+        if done || matches!(found.row.record, Some(Record::Sweep(_))) {
+            return Ok(Followed::Done);
+        }
+        self.seen.insert(row, Progress::Rests(core.clock.now().plus(RESTS)));
+        Ok(Followed::Rests)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use svc_core::rules::gate::Caller;
+    use svc_core::rules::gate::authorize::Authorize;
+    use svc_core::rules::gate::freeze::FreezeAgent;
+    use svc_core::rules::people::by::By;
+    use svc_core::rules::read::get_action;
+    use svc_core::state::gate::{Agent, Status, Sweep};
+    use svc_core::state::people::Settings as WorkspaceSettings;
+    use svc_core::store::{MemoryStore, Store};
+    use svc_core::testing::FakeClock;
+    use svc_core::testing::fault::{Fault, Faulty, Operation};
+    use svc_core::testing::world::{World, payment, request, terms};
+    use svc_core::value::text::Note;
+
+    use super::*;
+    use crate::backend::Backend;
+    use crate::gate::{Gate, Settings};
+    use crate::timers::pass;
+
+    const OFFICE: &str = r#"{"name":"Office","actions":["payment","crm.*"],"limits":{"currency":"EUR","perAction":5000,"perPeriod":{"amount":9000,"period":"month"}}}"#;
+
+    /// A store that rejects commits while it is told to, and counts those it was asked for.
+    #[derive(Clone, Default)]
+    struct Rejects {
+        store: MemoryStore,
+        on: Arc<AtomicBool>,
+        commits: Arc<AtomicUsize>,
+    }
+
+    impl Backend for Rejects {
+        type Session = Faulty<MemoryStore>;
+
+        fn lanes(&self) -> usize {
+            1
+        }
+
+        fn writer(&self) -> Result<Self::Session, <Self::Session as Store>::Error> {
+            let own = self.clone();
+            Ok(Faulty::new(self.store.clone(), move |operation| {
+                if operation != Operation::Commit {
+                    return None;
+                }
+                own.commits.fetch_add(1, Ordering::SeqCst);
+                own.on.load(Ordering::SeqCst).then_some(Fault::Rejected)
+            }))
+        }
+
+        fn reader(&self) -> Result<Self::Session, <Self::Session as Store>::Error> {
+            Ok(Faulty::new(self.store.clone(), |_| None))
+        }
+    }
+
+    fn site() -> (Gate, Rejects, Caller, FakeClock) {
+        let rejects = Rejects::default();
+        let mut world = World::over(rejects.store.clone(), WorkspaceSettings::default());
+        let agent = world.agent().with_mandate(terms(OFFICE)).register();
+        let mut settings = Settings::default();
+        settings.timers = false;
+        let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+        let gate = Gate::over(rejects.clone(), clock.clone(), signer, settings).unwrap();
+        (gate, rejects, agent, clock)
+    }
+
+    /// A sweep of many pages goes on from pass to pass where it was, and what is due behind it is done meanwhile.
+    #[test]
+    fn a_large_sweep_keeps_nobody_waiting() {
+        let (gate, _, agent, clock) = site();
+        let mut newest = None;
+        for _ in 0..300 {
+            clock.advance(Span::millis(1));
+            newest = Some(gate.execute(Authorize::new(agent, request("crm.update"), [7; 16])).unwrap().id());
+        }
+        clock.advance(Span::hours(24 * 17));
+        gate.tick().unwrap();
+        clock.advance(Span::seconds(1));
+        let pays = gate.execute(Authorize::new(agent, payment(100, "EUR", "a.example"), [7; 16])).unwrap();
+        clock.advance(Span::hours(25));
+        let swept_to = || gate.read(|scope| scope.get::<Sweep>(agent.workspace)).unwrap().unwrap().closed_to;
+        let mut following = Following::of(1);
+        assert!(pass(gate.core(), &mut following).unwrap().more);
+        let seen = gate.read(|scope| get_action(scope, &agent, pays.id())).unwrap();
+        assert_eq!(seen.status(), Status::Lapsed, "it is due later than the sweep");
+        let first = swept_to();
+        assert!(first.is_some() && first < newest);
+        assert!(pass(gate.core(), &mut following).unwrap().more);
+        assert!(swept_to() > first && swept_to() < newest, "the second page");
+        let mut passes = 2;
+        while pass(gate.core(), &mut following).unwrap().more {
+            passes += 1;
+            assert!(passes < 10);
+        }
+        assert_eq!(swept_to(), newest);
+        assert!(following.rows.is_empty());
+    }
+
+    /// Where something that follows a stop cannot be done, it stays due and is tried again after a rest, not at every pass.
+    #[test]
+    fn what_could_not_be_done_rests() {
+        let (gate, rejects, agent, clock) = site();
+        gate.execute(Authorize::new(agent, payment(100, "EUR", "a.example"), [7; 16])).unwrap();
+        gate.tick().unwrap();
+        let reason = Note::parse("odd").unwrap();
+        gate.execute(FreezeAgent { workspace: agent.workspace, agent: agent.agent, by: By::Program, reason }).unwrap();
+        let follows = || gate.read(|scope| scope.get::<Agent>(agent.agent)).unwrap().unwrap().following.is_some();
+        let mut following = Following::default();
+        let tried = |following: &mut Following| {
+            let before = rejects.commits.load(Ordering::SeqCst);
+            assert!(!pass(gate.core(), following).unwrap().more);
+            rejects.commits.load(Ordering::SeqCst) > before
+        };
+        rejects.on.store(true, Ordering::SeqCst);
+        assert!(tried(&mut following) && follows());
+        rejects.on.store(false, Ordering::SeqCst);
+        // The freeze's own record waits for its place at each pass.
+        tried(&mut following);
+        assert!(!tried(&mut following) && follows());
+        clock.advance(RESTS);
+        assert!(tried(&mut following));
+        assert!(!follows());
+    }
+}
