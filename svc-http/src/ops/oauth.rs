@@ -152,7 +152,8 @@ async fn token(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let pair = Pair::draw()?;
     let grant = match form.need("grant_type")? {
         "authorization_code" => {
-            let challenge = oauth::challenge_of(form.need("code_verifier")?)?.into();
+            // What cannot be a verifier is a wrong one: no challenge follows from it, and the attempt uses the code up.
+            let challenge = oauth::challenge_of(form.need("code_verifier")?).unwrap_or_default().into();
             let (code, redirect) = (Digest::of(form.need("code")?), form.need("redirect_uri")?.into());
             service.run(ExchangeCode { client, code, redirect, challenge, new: pair.kept() }).await?
         }

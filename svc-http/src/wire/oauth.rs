@@ -169,16 +169,13 @@ pub fn is_server_name(name: &str) -> bool {
     (1..=40).contains(&name.len()) && name.bytes().all(plain)
 }
 
-/// The S256 challenge that follows from a verifier (RFC 7636 part 4.2).
-///
-/// # Errors
-/// `invalid_request` where it is none.
-pub fn challenge_of(verifier: &str) -> Result<String, Refusal> {
+/// The S256 challenge that follows from a verifier (RFC 7636 part 4.2); none where it is not 43 to 128 unreserved characters.
+pub fn challenge_of(verifier: &str) -> Option<String> {
     let plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'.' | b'_' | b'~');
     if !(43..=128).contains(&verifier.len()) || !verifier.bytes().all(plain) {
-        return Err(malformed("code_verifier must be 43 to 128 unreserved characters"));
+        return None;
     }
-    Ok(URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes())))
+    Some(URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes())))
 }
 
 /// That a challenge is one of S256, and none that its verifier could be read from.
