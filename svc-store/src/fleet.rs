@@ -5,10 +5,13 @@
 
 use svc_core::engine::Failure;
 use svc_core::engine::select::{Look, Selected, select};
-use svc_core::refusal::Refusal;
-use svc_core::rules::gate::fleet::{Fleet, FreezeFleet};
-use svc_core::rules::people::by::By;
-use svc_core::state::people::Selector;
+use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::gate::asked::Question;
+use svc_core::rules::gate::decide::{Choice, DecideApproval};
+use svc_core::rules::gate::fleet::{Everyone, Fleet, FreezeFleet};
+use svc_core::rules::people::by::{By, entitled};
+use svc_core::state::gate::{Approval, ApprovalSubject};
+use svc_core::state::people::{Right, Selector};
 use svc_core::store::{Found, Key, Loaded, Range};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::WorkspaceId;
@@ -88,5 +91,44 @@ impl Gate {
             }
         }
         Err(Failure::Refused(Refusal::not_ready()))
+    }
+
+    /// Decides an approval, and waits for it. A yes to a freeze of every agent looks through all of them first: run it where
+    /// it may take its time.
+    ///
+    /// # Errors
+    /// Those of [`decide_approval`](svc_core::rules::gate::decide::decide_approval); `not_ready` where the agents change
+    /// faster than they can be looked through.
+    pub fn decide(&self, decide: &DecideApproval) -> Result<Question, Failure<StoreError>> {
+        let workspace = decide.by.workspace;
+        let everyone = || self.select(workspace, &Selector::everyone()).map(Everyone::from);
+        let mut looks = 0;
+        loop {
+            let looked = self.means_everyone(decide)?.then(everyone).transpose()?;
+            let all = looked.is_some();
+            match self.execute(DecideApproval { everyone: looked, ..decide.clone() }) {
+                Err(Failure::Refused(it)) if all && it.kind() == Kind::NotReady && looks < LOOKS_MAX => looks += 1,
+                decided => return decided,
+            }
+        }
+    }
+
+    /// Whether this is a yes to a freeze of every agent that still waits, by one who may say so: others are refused without
+    /// a look at any agent.
+    fn means_everyone(&self, decide: &DecideApproval) -> Result<bool, Failure<StoreError>> {
+        let workspace = decide.by.workspace;
+        let waits = |it: &Approval| it.workspace == workspace && it.is_waiting();
+        let of_all = |it: &Approval| matches!(&it.subject, ApprovalSubject::Freeze(of) if of.all);
+        if decide.choice == Choice::Deny {
+            return Ok(false);
+        }
+        let looked = self.read(|scope| {
+            entitled(scope, &By::Person(decide.by), workspace, Right::FreezeFleet)?;
+            Ok(scope.get::<Approval>(decide.approval)?.is_some_and(|it| waits(&it) && of_all(&it)))
+        });
+        match looked {
+            Err(Failure::Refused(_)) => Ok(false),
+            looked => looked,
+        }
     }
 }

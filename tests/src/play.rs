@@ -388,7 +388,8 @@ impl Cast {
                 let approval = self.action(*action)?.approval?;
                 let by = *self.people.get(person % self.people.len().max(1))?;
                 let choice = if *yes { Choice::Approve } else { Choice::Deny };
-                DecideApproval { by, approval, choice, note: None, digest: None, via: Via::Console }.into()
+                DecideApproval { by, approval, choice, note: None, digest: None, via: Via::Console, everyone: None }
+                    .into()
             }
             Move::Callback { action } => {
                 let action = self.action(*action)?;

@@ -141,6 +141,39 @@ async fn a_person_freezes_lifts_and_restarts() {
     site.stop().await;
 }
 
+/// A token asks for every agent past its ceiling, another agent comes, and a person says yes: that one is stopped too, and
+/// what it was allowed before stays void after the lift.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_agrees_to_stop_every_agent() {
+    let site = Site::start().await;
+    site.change_settings(svc_core::state::people::Settings { freeze_ceiling_per_hour: 1, ..Default::default() });
+    let agents = [site.agent(&[WIDE]), site.agent(&[WIDE])];
+    let (admin, token) = (site.member(Role::Admin), site.token(&[TokenScope::AgentsFreeze]));
+    let mut client = site.client().await;
+    let path = |rest: &str| format!("/api/w/{}/{rest}", site.workspace());
+    let body = json!({ "selector": { "all": true }, "reason": "a leak", "confirmCount": 2 });
+    let asked = machine(&mut client, &token, "/v1/admin/freeze", &body).await;
+    assert_eq!((asked.status, &asked.json()["pending"]), (202, &json!(true)), "{}", asked.text());
+    let approval = asked.json()["approval"]["id"].as_str().unwrap().to_owned();
+    let later = site.agent(&[WIDE]);
+    let allowed = client.post("/v1/actions/authorize", &later.key, &payment(100)).await.ok();
+    let yes = path(&format!("approvals/{approval}/approve"));
+    let approved = admin.ask(&mut client, "POST", &yes, Some(&json!({}))).await.ok();
+    assert_eq!(approved["state"], "approved");
+    let holds = admin.ask(&mut client, "GET", &path("holds"), None).await.ok();
+    assert_eq!((&holds["data"][0]["scope"], &holds["data"][0]["agents"]), (&json!("all"), &json!(3)), "{holds}");
+    let lift = path(&format!("holds/{}/lift", holds["data"][0]["id"].as_str().unwrap()));
+    admin.ask(&mut client, "POST", &lift, Some(&json!({ "reason": "over", "restart": true }))).await.ok();
+    site.advance(svc_core::value::Span::seconds(1));
+    let read = format!("/v1/actions/{}", allowed["id"].as_str().unwrap());
+    let void = client.get(&read, &later.key).await.ok();
+    assert_eq!((&void["status"], &void["receipt"]), (&json!("revoked"), &Value::Null), "{void}");
+    let denied = client.post("/v1/actions/authorize", &agents[0].key, &payment(100)).await.ok();
+    assert_eq!(denied["decision"], "allow", "restarted: {denied}");
+    site.audit();
+    site.stop().await;
+}
+
 /// How many agents a fleet has.
 const FLEET: u128 = 10_000;
 

@@ -1,18 +1,20 @@
 //! What waits for a person, and their word on it.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use svc_core::refusal::Refusal;
-use svc_core::rules::gate::asked::{Stands, get_approval, questions};
+use svc_core::rules::gate::asked::{Question, Stands, get_approval, questions};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::suggest::{SUGGEST_FROM, suggestions};
 use svc_core::rules::people::by::By;
-use svc_core::state::gate::{Standing, Via};
+use svc_core::state::gate::{Approval, ApprovalSubject, Standing, Via};
 use svc_core::store::{Found, Key, Range, Record};
 use svc_core::value::Id as _;
 use svc_core::value::id::{ApprovalId, WorkspaceId};
 use svc_core::value::link::Index;
 
-use super::{Caller, GateService};
+use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::ApprovalsOp;
@@ -76,9 +78,22 @@ async fn decide(service: &GateService, caller: &Caller, call: &Call, choice: Cho
         note: word.note,
         digest: word.digest,
         via: Via::Console,
+        everyone: None,
     };
-    let decided = service.run(decide).await?;
+    let decided = decided(service, decide).await?;
     Ok(Answer::json(approval::write(&decided, &service.base_url)?))
+}
+
+/// Takes a person's word. A yes to a freeze looks through all agents, which does not happen on a thread that serves others.
+async fn decided(service: &GateService, decide: DecideApproval) -> Result<Question, Refusal> {
+    let freezes = |it: &Arc<Approval>| matches!(it.subject, ApprovalSubject::Freeze(_));
+    let asked = service.read(|scope| scope.get::<Approval>(decide.approval))?;
+    if !asked.as_ref().is_some_and(freezes) {
+        return service.run(decide).await;
+    }
+    let gate = service.gate.clone();
+    let decided = tokio::task::spawn_blocking(move || gate.decide(&decide)).await;
+    decided.map_err(|_| Refusal::internal())?.map_err(refusal)
 }
 
 fn id(call: &Call) -> Result<ApprovalId, Refusal> {

@@ -80,7 +80,7 @@ fn full(world: &mut World) -> BudgetId {
 }
 
 fn decide(world: &mut World, by: &Person, approval: ApprovalId, choice: Choice) -> Result<Question, Refusal> {
-    world.run(DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console })
+    world.run(DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console, everyone: None })
 }
 
 fn kinds(world: &mut World) -> Vec<String> {

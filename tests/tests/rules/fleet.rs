@@ -7,6 +7,7 @@ use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::fleet::{Fleet, FreezeFleet, Halted};
 use svc_core::rules::gate::freeze::{FreezeAgent, Stopped};
+use svc_core::rules::gate::lift::LiftHold;
 use svc_core::rules::people::by::{By, Person, TokenCaller};
 use svc_core::state::gate::{Agent, Approval, ApprovalSubject, FrozenBy, Via};
 use svc_core::state::people::{Role, Selector, ServiceToken, TokenScope, TokenUse, Workspace};
@@ -92,7 +93,7 @@ fn asked(fleet: Fleet) -> ApprovalId {
 }
 
 pub(super) fn decision(by: &Person, approval: ApprovalId, choice: Choice) -> DecideApproval {
-    DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console }
+    DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console, everyone: None }
 }
 
 fn standing(world: &mut World, agents: &[Caller]) -> Vec<bool> {
@@ -229,9 +230,42 @@ fn every_agent_past_the_ceiling_waits_for_a_person() {
     assert!(world.row::<Workspace>(world.workspace()).holds.is_empty());
     let approval = world.row::<Approval>(id);
     assert!(matches!(&approval.subject, ApprovalSubject::Freeze(it) if it.all && it.members.count == 60));
-    world.run(decision(&owner, id, Choice::Approve)).unwrap();
+    approve_everyone(&mut world, &owner, id).unwrap();
     assert!(world.row::<Workspace>(world.workspace()).all_held().is_some());
     assert_eq!(standing(&mut world, &agents), [false; 60]);
+}
+
+/// A person's yes to a freeze of every agent, with the agents as they are looked through now.
+fn approve_everyone(world: &mut World, owner: &Person, id: ApprovalId) -> Result<(), Refusal> {
+    let everyone = Some(look(world, &Selector::everyone()).into());
+    world.run(DecideApproval { everyone, ..decision(owner, id, Choice::Approve) }).map(drop)
+}
+
+/// A freeze of every agent that a person agrees to freezes also who came since it was asked: what such an agent was allowed is
+/// not good again when the hold is lifted. A yes without a look at who is there now, or after an outdated one, freezes nobody.
+#[test]
+fn every_agent_means_also_those_who_came_before_the_yes() {
+    let (mut world, agents) = fleet(51);
+    let (owner, by) = (world.owner(), token(&mut world, 7));
+    let id = freeze(&mut world, &by, &Selector::everyone()).map(asked).unwrap();
+    let outdated = look(&mut world, &Selector::everyone()).into();
+    let late = world.agent().with_mandate(terms(PAY)).register();
+    let allowed = world.authorize(&late, payment(100, "EUR", "a.example"));
+    assert!(world.read(&late, allowed.id()).receipt().is_some());
+    for everyone in [None, Some(outdated)] {
+        let yes = DecideApproval { everyone, ..decision(&owner, id, Choice::Approve) };
+        assert_eq!(world.run(yes).unwrap_err().kind(), Kind::NotReady);
+    }
+    assert_eq!(standing(&mut world, &agents), [true; 51]);
+    approve_everyone(&mut world, &owner, id).unwrap();
+    assert_eq!(standing(&mut world, &[late.clone()]), [false]);
+    let hold = world.row::<Workspace>(world.workspace()).all_held().unwrap().id;
+    let (workspace, by) = (world.workspace(), By::Person(owner));
+    world.run(LiftHold { workspace, hold, by, reason: note("over"), restart: true }).unwrap();
+    world.advance(Span::seconds(1));
+    assert_eq!(standing(&mut world, &[late.clone()]), [true]);
+    assert_eq!(world.read(&late, allowed.id()).receipt(), None);
+    world.audit();
 }
 
 /// Nobody decides in time: the question expires, and nobody is frozen.

@@ -36,7 +36,15 @@ fn asked(done: Result<MemberDone, Refusal>) -> ApprovalId {
 }
 
 fn approve(by: Person, approval: ApprovalId) -> DecideApproval {
-    DecideApproval { by, approval, choice: Choice::Approve, note: None, digest: None, via: Via::Console }
+    DecideApproval {
+        by,
+        approval,
+        choice: Choice::Approve,
+        note: None,
+        digest: None,
+        via: Via::Console,
+        everyone: None,
+    }
 }
 
 /// Two owners who remove each other at once: the second agreement finds that who asked for it is an owner no more.

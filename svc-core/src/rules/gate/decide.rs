@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::asked::{Question, close, own_approval, question, readable, standing_consents};
 use super::decide_other::decide_other;
 use super::evaluate::{denied, tool_name};
+use super::fleet::Everyone;
 use super::freeze::{End, end_waiting};
 use super::hold::held_by;
 use super::record::ActionRecord;
@@ -41,6 +42,9 @@ pub struct DecideApproval {
     pub digest: Option<Digest>,
     /// From where.
     pub via: Via,
+    /// Every agent of the workspace as it was looked through a moment ago: what a yes to a freeze of all of them needs, and
+    /// nothing else reads.
+    pub everyone: Option<Everyone>,
 }
 
 /// Yes or no.

@@ -65,7 +65,7 @@ fn act(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Re
     match &approval.subject {
         ApprovalSubject::Freeze(of) => {
             let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
-            freeze_asked(scope, &workspace, of, by).map(drop)
+            freeze_asked(scope, &workspace, of, asked.everyone.as_ref(), by).map(drop)
         }
         ApprovalSubject::HoldLift(of) => lift_asked(scope, approval.workspace, of, by).map(drop),
         ApprovalSubject::Owner(of) => change_asked(scope, approval.workspace, of, by),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::ceiling::{self, Asking};
 use super::freeze::{frozen_by, touch};
+use crate::engine::select::Selected;
 use crate::refusal::Refusal;
 use crate::rules::connect::end::end_all;
 use crate::rules::people::by::{By, entitled};
@@ -51,6 +52,25 @@ pub struct FreezeFleet {
     pub confirm: Option<i64>,
     /// Which selection the caller saw.
     pub seen: Option<Digest>,
+}
+
+/// Every agent of a workspace, as a look through all of them found it.
+#[derive(Clone, Debug)]
+pub struct Everyone {
+    /// The guard row's epoch before the scan.
+    pub epoch: u64,
+    /// The agents, sorted, each once.
+    pub agents: Arc<[AgentId]>,
+    /// How many of them were frozen.
+    pub frozen: u32,
+    /// What names the selection.
+    pub digest: Digest,
+}
+
+impl From<Selected> for Everyone {
+    fn from(looked: Selected) -> Self {
+        Self { epoch: looked.epoch, agents: looked.agents.into(), frozen: looked.frozen, digest: looked.digest }
+    }
 }
 
 /// What comes of stopping many agents.
@@ -117,24 +137,37 @@ pub fn freeze_fleet(scope: &mut Scope<'_>, asked: &FreezeFleet) -> Result<Fleet,
     stop.write(scope).map(Fleet::Frozen)
 }
 
-/// Freezes the members of a freeze that a person has agreed to, as they were counted when it was asked.
+/// Freezes what a person has agreed to: the members as they were counted when it was asked or, where every agent is meant,
+/// also those that came since. Were those left to the hold alone, its lift would make good again what they held before it.
 ///
 /// # Errors
-/// `not_ready` where too many holds stand, `internal` where a row that the question names is not there.
+/// `not_ready` where too many holds stand, or where every agent is meant and `everyone` is not as the agents are now;
+/// `internal` where a row that the question names is not there.
 pub fn freeze_asked(
     scope: &mut Scope<'_>,
     workspace: &Workspace,
     asked: &AskedFreeze,
+    everyone: Option<&Everyone>,
     by: PrincipalId,
 ) -> Result<Halted, Halt> {
-    let whole = usize::try_from(asked.members.count).unwrap_or(usize::MAX) <= FREEZE_MAX;
-    let agents = if whole { listed(scope, &asked.members, 0, u32::MAX)? } else { Vec::new() };
+    let mut kept = Vec::new();
+    let (agents, list, digest, frozen) = if asked.all {
+        let roster = scope.get::<Roster>(workspace.id)?.ok_or_else(Refusal::internal)?;
+        let now = everyone.filter(|it| it.epoch == roster.epoch).ok_or_else(Refusal::not_ready)?;
+        let (members, parts) = Members::of(scope.fresh(), &now.agents);
+        (&*now.agents, List::New(members, parts), now.digest, Some(now.frozen))
+    } else {
+        if usize::try_from(asked.members.count).unwrap_or(usize::MAX) <= FREEZE_MAX {
+            kept = listed(scope, &asked.members, 0, u32::MAX)?;
+        }
+        (kept.as_slice(), List::Kept(asked.members.clone()), asked.digest, None)
+    };
     let stop = Stop {
         workspace,
-        agents: &agents,
-        list: List::Kept(asked.members.clone()),
-        digest: asked.digest,
-        frozen: None,
+        agents,
+        list,
+        digest,
+        frozen,
         all: asked.all,
         by: FrozenBy::Person(by),
         actor: Actor::Person(by),

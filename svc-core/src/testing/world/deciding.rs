@@ -71,7 +71,7 @@ impl<S: Store> World<S> {
     /// Where nobody was asked about the action.
     pub fn decision(&mut self, by: &Person, action: ActionId, choice: Choice) -> DecideApproval {
         let approval = self.row::<Action>(action).approval.expect("a person was asked");
-        DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console }
+        DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console, everyone: None }
     }
 
     /// A person's yes to an action.
