@@ -250,8 +250,12 @@ impl<S: Store> Lane<S> {
         let driven = catch_unwind(AssertUnwindSafe(|| self.drive(&mut turn)));
         let stopped = match driven {
             Ok(Ok(stamp)) => {
-                self.sees.health.well();
-                return Ok(turn.finish(stamp));
+                let finished = turn.finish(stamp);
+                // A commit without writes comes through on a full disk too.
+                if !finished.written.is_empty() {
+                    self.sees.health.well();
+                }
+                return Ok(finished);
             }
             Ok(Err(stopped)) => stopped,
             Err(_) => {

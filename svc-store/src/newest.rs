@@ -40,16 +40,21 @@ impl Newest {
         }
     }
 
-    /// Whether the time of `clock` is further behind than nodes may differ, also where the clock itself does not go back.
+    /// Whether the time of `clock` is further behind than nodes may differ, also where the clock itself does not go back: behind
+    /// the newest record, or behind what it has told before. What was decided at a time that was told in error would stand in
+    /// the ledger, and then nothing could be decided until that time had come.
     pub(crate) fn is_ahead_of(&self, clock: &dyn Clock) -> bool {
-        let behind = Timestamp::from_millis(self.at_ms.load(Ordering::Acquire)).since(clock.now().minus(clock.lag()));
+        let lag = clock.lag();
+        let recorded = Timestamp::from_millis(self.at_ms.load(Ordering::Acquire)).since(clock.now().minus(lag));
+        let behind = recorded.max(lag);
         let is_behind = behind > CLOCK_SLACK;
         if self.told.swap(is_behind, Ordering::AcqRel) != is_behind {
             let by_ms = behind.as_millis();
             if is_behind {
                 tracing::error!(
                     by_ms,
-                    "this clock is behind the newest record of the store: nothing is decided until it is not"
+                    "this clock is behind the newest record of the store, or behind what it told before: nothing is decided until it \
+                     is not. Where it was wrong then and nothing was decided meanwhile, a restart is enough"
                 );
             } else {
                 tracing::info!("this clock is not behind the store any more");

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 use svc_core::engine::Failure;
 use svc_core::refusal::Kind;
@@ -17,13 +18,14 @@ use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::read::get_action;
-use svc_core::state::gate::{Details, Payload, Request, Status};
+use svc_core::state::gate::{Action, Code, Details, Effect, OutcomeStatus, Payload, Reason, Request, Status};
 use svc_core::state::people::Settings as WorkspaceSettings;
-use svc_core::store::{Clock, CommitError, MemoryStore, Store};
+use svc_core::store::{Clock, CommitError, MemoryStore, Row as _, Store};
 use svc_core::testing::fault::{Fault, Faulty, Operation};
-use svc_core::testing::world::{World, payment, request, terms};
+use svc_core::testing::people;
+use svc_core::testing::world::{World, key, payment, request, terms};
 use svc_core::value::link::{SHARDS, shard};
-use svc_core::value::text::{Email, Label};
+use svc_core::value::text::{Email, Label, Summary};
 use svc_core::value::{Span, Timestamp};
 use svc_store::{AgentHandle, AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
 
@@ -31,6 +33,8 @@ const OFFICE: &str = r#"{"name":"Office","actions":["payment","crm.*"],"limits":
 
 /// A text that is erased.
 const ACCOUNT: &str = "account 4711 of Jane Roe";
+/// Another.
+const OTHER_ACCOUNT: &str = "account 4712 of John Doe";
 
 fn manual() -> Settings {
     let mut settings = Settings::default();
@@ -78,6 +82,53 @@ fn what_is_erased_is_gone() {
         bytes.windows(ACCOUNT.len()).any(|it| it == ACCOUNT.as_bytes())
     };
     assert!(!holds("svc.db") && !holds("svc.db-wal"));
+}
+
+/// A text that is erased has left nothing behind where its row was written anew before, nor have the pages of a long one.
+#[test]
+fn what_was_rewritten_and_erased_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (gate, agent) = at(directory.path());
+    let workspace = agent.caller().workspace;
+    let mut asked = Vec::new();
+    let behind = format!("{}{OTHER_ACCOUNT}", "\u{1f4b6}".repeat(470));
+    for text in [ACCOUNT, &behind] {
+        let asking = Request::new(request("crm.update").kind, Summary::parse(text).unwrap());
+        asked.push(agent.authorize(asking).unwrap().id());
+    }
+    for amount in 0..40 {
+        agent.authorize(payment(200 + amount, "EUR", "shop.example")).unwrap();
+    }
+    agent.settle(asked[0], OutcomeStatus::Completed, None).unwrap();
+    gate.close();
+    drop((agent, gate));
+    // So many reasons have it to pages of its own, which it leaves when more come. How much of a row stays in the table itself
+    // changes with its length: sooner or later the text is in such a page.
+    let mut session = SqliteStore::open(directory.path()).unwrap().writer().unwrap();
+    for _ in 0..16 {
+        let row = session.load(&[Action::key(asked[1])]).unwrap().remove(0).record.unwrap();
+        let mut long = Action::clone(Action::peel(&row).unwrap());
+        long.reasons.extend(vec![Reason::new(Code::SplitPayments, Effect::Ask); 11]);
+        people::write(&mut session, vec![Action::wrap(long.into())]);
+    }
+    drop(session);
+    let gate = Gate::open(directory.path(), "https://gate.example.com").unwrap();
+    for id in asked {
+        assert!(gate.erase(workspace, &By::Program, Target::Action(id)).unwrap() > 0);
+    }
+    // The log goes a moment later, while the gate goes on.
+    let log = directory.path().join("svc.db-wal");
+    let began = Instant::now();
+    while fs::metadata(&log).is_ok_and(|it| it.len() > 0) {
+        assert!(began.elapsed() < Duration::from_secs(30), "the log was not cut off");
+        std::thread::yield_now();
+    }
+    gate.close();
+    drop(gate);
+    let bytes = fs::read(directory.path().join("svc.db")).unwrap();
+    for text in [ACCOUNT, OTHER_ACCOUNT] {
+        assert!(!bytes.windows(text.len()).any(|it| it == text.as_bytes()), "{text}");
+    }
 }
 
 /// A clock that a test sets, and sets back.
@@ -147,6 +198,22 @@ fn a_clock_that_was_set_back_decides_nothing() {
     ask(&other, 105).unwrap();
 }
 
+/// A clock that leapt ahead and was set back before anything was decided writes no record of that other time.
+#[test]
+fn a_clock_that_leapt_ahead_and_back_decides_nothing() {
+    let (store, agent, mut world) = world();
+    let signer = Arc::clone(world.engine().signer());
+    let clock = Hands::at(world.now());
+    let gate = Gate::over(store.clone(), clock.clone(), Arc::clone(&signer), manual()).unwrap();
+    let day = Span::hours(24).as_millis();
+    clock.now.fetch_add(day, Ordering::SeqCst);
+    clock.lag.store(day, Ordering::SeqCst);
+    let ask = |gate: &Gate| gate.execute(Authorize::new(agent, payment(100, "EUR", "shop.example"), [7; 16]));
+    assert!(is_not_ready(&ask(&gate)) && gate.is_behind());
+    let restarted = Gate::over(store, Hands::at(world.now()), signer, manual()).unwrap();
+    ask(&restarted).unwrap();
+}
+
 /// Timers of one shard do not wait for those of another, of whose rows one cannot be read.
 #[test]
 fn a_row_that_cannot_be_read_stops_its_shard_alone() {
@@ -195,11 +262,17 @@ fn a_gate_fails_with_its_disk() {
     let backend = Full(store, Arc::clone(&full));
     let gate = Gate::over(backend, clock.clone(), Arc::clone(world.engine().signer()), manual()).unwrap();
     let ask = |amount| gate.execute(Authorize::new(agent, payment(amount, "EUR", "shop.example"), [7; 16]));
-    ask(100).unwrap();
+    let keyed = |amount| {
+        let request = payment(amount, "EUR", "shop.example").keyed(key("again"));
+        gate.execute(Authorize::new(agent, request, [7; 16]))
+    };
+    let kept = keyed(104).unwrap().id();
     assert!(!gate.is_failing());
     full.store(true, Ordering::SeqCst);
     assert!(matches!(ask(101), Err(Failure::Commit(CommitError::Unavailable(_)))));
     assert!(gate.is_failing());
+    assert_eq!(keyed(104).unwrap().id(), kept, "what needs no room is answered");
+    assert!(gate.is_failing(), "which says nothing of the disk");
     full.store(false, Ordering::SeqCst);
     ask(102).unwrap();
     assert!(!gate.is_failing());
@@ -216,6 +289,8 @@ fn a_database_that_was_replaced_answers_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (gate, agent) = at(directory.path());
     let allowed = agent.authorize(payment(100, "EUR", "shop.example")).unwrap();
+    let keyed = || payment(104, "EUR", "shop.example").keyed(key("again"));
+    agent.authorize(keyed()).unwrap();
     let (file, away) = (directory.path().join("svc.db"), directory.path().join("away.db"));
     fs::rename(&file, &away).unwrap();
     let replaced = |answer: Result<_, Failure<StoreError>>| match answer {
@@ -225,6 +300,8 @@ fn a_database_that_was_replaced_answers_nothing() {
         other => panic!("{other:?}"),
     };
     replaced(agent.authorize(payment(101, "EUR", "shop.example")));
+    // What writes nothing is no exception.
+    replaced(agent.authorize(keyed()));
     replaced(agent.get(allowed.id()));
     fs::copy(&away, &file).unwrap();
     replaced(agent.authorize(payment(102, "EUR", "shop.example")));

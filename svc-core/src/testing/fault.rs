@@ -31,8 +31,10 @@ impl Fault {
 /// An operation that can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A commit.
+    /// A commit that writes.
     Commit,
+    /// A commit without writes, which takes no room.
+    Observe,
     /// A load.
     Load,
     /// A scan.
@@ -108,7 +110,7 @@ impl Odds {
     fn draw(&self, operation: Operation, dice: &mut Dice) -> Option<Fault> {
         let odds: &[(u32, Fault)] = match operation {
             Operation::Load | Operation::Scan => &[(self.lost, Fault::Lost)],
-            Operation::Commit => &[
+            Operation::Commit | Operation::Observe => &[
                 (self.unavailable, Fault::Unavailable),
                 (self.rejected, Fault::Rejected),
                 (self.unknown_applied, Fault::UnknownApplied),
@@ -132,7 +134,8 @@ impl<S: Store> Store for Faulty<S> {
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<Self::Error>> {
         let made = FaultError::Made;
-        match (self.plan)(Operation::Commit) {
+        let operation = if commit.writes.is_empty() { Operation::Observe } else { Operation::Commit };
+        match (self.plan)(operation) {
             Some(fault @ Fault::Unavailable) => Err(CommitError::Unavailable(made(fault))),
             Some(fault @ Fault::Rejected) => Err(CommitError::Rejected(made(fault))),
             Some(fault @ Fault::UnknownLost) => Err(CommitError::Unknown(made(fault))),

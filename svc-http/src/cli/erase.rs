@@ -43,7 +43,7 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
             "But the ledger is not what its checkpoint says: take a bundle and see `svc evidence verify`"
         };
         note(&format!(
-            "{erased} rows of {named} lost their personal texts. {of_ledger}; backups made before keep the texts, and the log of a running server may until it is stopped.\n"
+            "{erased} rows of {named} lost their personal texts. {of_ledger}; backups made before keep the texts, and the log of a running server does for a moment.\n"
         ));
     }
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })

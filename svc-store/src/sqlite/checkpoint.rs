@@ -4,6 +4,8 @@
 //! So past a size the writer is asked to wait before its next commit, and one more passive checkpoint, with little left to
 //! do, empties the log: the writer's next commit begins it again at its start. A reader that keeps an old snapshot holds the
 //! log back until it is done, and nobody waits for it.
+//!
+//! After an erasure the log is cut off as soon as nobody reads from it: what was erased stands in it until then.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -42,7 +44,12 @@ const ROUNDS_MAX: usize = 4;
 /// How long the writer waits at most, should the checkpoint take longer than it should.
 const WAIT_MAX: Duration = Duration::from_millis(500);
 
+/// How soon is tried again to cut the log off while somebody reads from it.
+const AGAIN: Duration = Duration::from_secs(1);
+
 const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
+/// With its first column 1 where somebody still reads from the log.
+const TRUNCATE: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// What the writer and the thread tell each other.
 #[derive(Debug, Default)]
@@ -62,6 +69,8 @@ pub(super) struct Checkpoints {
 struct State {
     due: bool,
     stop: bool,
+    /// The log holds what was erased.
+    erased: bool,
 }
 
 impl Checkpoints {
@@ -86,6 +95,14 @@ impl Checkpoints {
         }
     }
 
+    /// The writer, after a commit that erased.
+    pub(super) fn erased(&self) {
+        let mut state = self.lock();
+        (state.due, state.erased) = (true, true);
+        drop(state);
+        self.due.notify_one();
+    }
+
     fn is_held(&self) -> bool {
         self.held.load(Ordering::Acquire) || self.rows.load(Ordering::Acquire) >= self.limits.rows_ahead_max
     }
@@ -98,7 +115,12 @@ impl Checkpoints {
     /// Waits until pages are to be moved; false when it is over.
     fn next(&self) -> bool {
         let idle = |state: &mut State| !state.due && !state.stop;
-        let mut state = self.due.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
+        let state = self.lock();
+        let mut state = if state.erased {
+            self.due.wait_timeout_while(state, AGAIN, idle).unwrap_or_else(PoisonError::into_inner).0
+        } else {
+            self.due.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner)
+        };
         state.due = false;
         !state.stop
     }
@@ -132,6 +154,8 @@ pub(super) struct Checkpointer {
 impl Checkpointer {
     pub(super) fn start(database: &Path, shared: Arc<Checkpoints>) -> Result<Self, StoreError> {
         let conn = super::connect(database)?;
+        // Commits wait for what this connection does: it does not wait for readers.
+        conn.busy_timeout(Duration::ZERO).map_err(super::errors::database)?;
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("svc-checkpoint".to_owned())
@@ -153,21 +177,37 @@ impl Drop for Checkpointer {
 
 fn run(conn: &Connection, shared: &Checkpoints) {
     while shared.next() {
-        shared.begin();
-        if let Err(error) = shorten(conn, shared) {
-            // The log grows meanwhile; the next commits bring the next try.
-            tracing::warn!(error = &error as &dyn std::error::Error, "the database's log could not be shortened");
-        }
+        step(conn, shared);
+    }
+    // A command erases and ends: it waits a moment for those who read.
+    if shared.lock().erased && conn.busy_timeout(AGAIN).is_ok() {
+        step(conn, shared);
     }
 }
 
-fn shorten(conn: &Connection, shared: &Checkpoints) -> Result<(), StoreError> {
+fn step(conn: &Connection, shared: &Checkpoints) {
+    shared.begin();
+    let erased = std::mem::take(&mut shared.lock().erased);
+    let done = shorten(conn, shared).and_then(|rest| if erased { cut(conn, shared, rest) } else { Ok(true) });
+    if erased && !matches!(done, Ok(true)) {
+        shared.lock().erased = true;
+    }
+    if let Err(error) = done {
+        // The log grows meanwhile; the next commits bring the next try.
+        tracing::warn!(error = &error as &dyn std::error::Error, "the database's log could not be shortened");
+    }
+}
+
+/// Moves pages, and empties the log where it is long; how many pages are left to move.
+fn shorten(conn: &Connection, shared: &Checkpoints) -> Result<i64, StoreError> {
+    let mut rest = 0;
     for _ in 0..ROUNDS_MAX {
         let (log, moved) = passive(conn)?;
+        rest = log.saturating_sub(moved);
         if log < shared.limits.log_pages_max {
-            return Ok(());
+            return Ok(rest);
         }
-        if log.saturating_sub(moved) < REST_PAGES_MAX {
+        if rest < REST_PAGES_MAX {
             break;
         }
     }
@@ -176,7 +216,18 @@ fn shorten(conn: &Connection, shared: &Checkpoints) -> Result<(), StoreError> {
     let done = passive(conn);
     drop(turn);
     shared.hold(false);
-    done.map(drop)
+    done.map(|_| rest)
+}
+
+/// Cuts the log off, whose last `rest` pages are left to move; whether it could be done.
+fn cut(conn: &Connection, shared: &Checkpoints, rest: i64) -> Result<bool, StoreError> {
+    if rest >= REST_PAGES_MAX {
+        return Ok(false);
+    }
+    let turn = shared.writing.lock().unwrap_or_else(PoisonError::into_inner);
+    let busy: Result<i64, _> = conn.query_row(TRUNCATE, [], |row| row.get(0));
+    drop(turn);
+    Ok(busy.map_err(database)? == 0)
 }
 
 /// Pages in the log, and how many of them have been moved.

@@ -17,8 +17,8 @@ use super::redo::{APPEND, Moved, Said, body_of, id_of};
 use super::schema::{is_deferred, is_listed_apart};
 use super::session::{Role, SqliteSession, Writing, load_row, number, read_stamp, run};
 use super::statements::{
-    BEGIN_READ, BEGIN_WRITE, COMMIT, LAST_STAMP, LET_BE, OVERWRITE, ROLLBACK, SET_STAMP, Statements, Text, Wide,
-    own_indexes,
+    BEGIN_READ, BEGIN_WRITE, COMMIT, LAST_STAMP, OVERWRITE_CELLS, OVERWRITE_PAGES, ROLLBACK, SET_STAMP, Statements,
+    Text, Wide, own_indexes,
 };
 use crate::error::StoreError;
 
@@ -64,18 +64,20 @@ pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Comm
     let Role::Writer(writing) = role else {
         return Err(CommitError::Rejected(StoreError::Malformed("this session only reads")));
     };
+    writing.place.check().map_err(CommitError::Unavailable)?;
     if plan.images.is_empty() {
         return observe(conn, writing, commit);
     }
-    writing.place.check().map_err(CommitError::Unavailable)?;
     let checkpoints = Arc::clone(&writing.checkpoints);
     let turn = checkpoints.turn();
-    let erasing = Erasing::begin(conn, commit).map_err(before_commit)?;
+    let erases = plan.images.iter().any(erases);
+    let overwriting =
+        Overwriting::begin(conn, erases || plan.images.iter().any(leaves_pages)).map_err(before_commit)?;
     let mut tried = attempt(conn, writing, &plan, false);
     if matches!(tried, Ok(Tried::Stale)) {
         tried = attempt(conn, writing, &plan, true);
     }
-    drop((turn, erasing));
+    drop((turn, overwriting));
     match tried {
         Ok(Tried::Done(done)) => {
             plan.images.iter().for_each(|image| writing.seen.wrote(&image.write.key, image.now(done.stamp)));
@@ -83,6 +85,9 @@ pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Comm
             writing.folding = done.folding;
             writing.folding.committed(&mut writing.redo);
             checkpoints.wrote(plan.images.len());
+            if erases {
+                checkpoints.erased();
+            }
             Ok(Committed::Applied(done.stamp))
         }
         Ok(Tried::Moved(moved)) => {
@@ -97,35 +102,54 @@ pub(super) fn apply(session: &mut SqliteSession, commit: &Commit) -> Result<Comm
     }
 }
 
-/// While it lives, SQLite overwrites what it deletes. Else it would only forget where it was, and what was erased could be read in
-/// the file and in every copy of its pages.
-struct Erasing<'a>(Option<&'a Connection>);
+/// While it lives, SQLite overwrites also whole pages that it lets go. Cells that it lets go within a page it overwrites always:
+/// it has that page at hand. Else it would only forget where they were, and what was erased could be read in the file and in
+/// every copy of its pages.
+struct Overwriting<'a>(Option<&'a Connection>);
 
-impl<'a> Erasing<'a> {
-    /// For a commit that erases: only there, as it writes pages that would be let go as they are.
-    fn begin(conn: &'a Connection, commit: &Commit) -> Result<Self, rusqlite::Error> {
-        if !commit.writes.iter().any(erases) {
+impl<'a> Overwriting<'a> {
+    /// For a commit that lets go of pages with texts: only there, as it writes pages that would be left as they are.
+    fn begin(conn: &'a Connection, lets_pages_go: bool) -> Result<Self, rusqlite::Error> {
+        if !lets_pages_go {
             return Ok(Self(None));
         }
-        number(conn, OVERWRITE)?;
+        number(conn, OVERWRITE_PAGES)?;
         Ok(Self(Some(conn)))
     }
 }
 
-impl Drop for Erasing<'_> {
+impl Drop for Overwriting<'_> {
     fn drop(&mut self) {
-        // If it fails, later deletions are thorough too.
-        let _ = self.0.map(|conn| number(conn, LET_BE));
+        // If it fails, later commits are as thorough.
+        let _ = self.0.map(|conn| number(conn, OVERWRITE_CELLS));
     }
 }
 
 /// Whether a write is part of an erasure: its record, or the end of a row that holds texts.
-fn erases(write: &Write) -> bool {
-    match &write.record {
+fn erases(image: &Image<'_>) -> bool {
+    match &image.write.record {
         Some(Record::Entry(entry)) => &*entry.kind == "erasure",
         Some(_) => false,
-        None => matches!(write.key.table(), Table::Payload | Table::Disclosure),
+        None => has_texts(image.write.key.table()),
     }
+}
+
+/// Whether a row with texts is so long that it has pages of its own, which it leaves when it is written again.
+fn leaves_pages(image: &Image<'_>) -> bool {
+    let is_long = image.body.as_ref().is_some_and(|it| it.body.len() > LONG_BYTES);
+    is_long && image.seen != Stamp::ABSENT && has_texts(image.write.key.table())
+}
+
+/// Bytes of a body that has its row to a page's end: SQLite keeps less than a page of 4,096 bytes of a row in the table itself.
+const LONG_BYTES: usize = 3_000;
+
+/// Whether rows of a table hold texts that may be erased.
+const fn has_texts(table: Table) -> bool {
+    use Table::{Account, Action, Agent, Application, Approval, Disclosure, EmailUse, Hold, Payload, Principal};
+    matches!(
+        table,
+        Account | Action | Agent | Application | Approval | Disclosure | EmailUse | Hold | Payload | Principal
+    )
 }
 
 /// A commit without writes: its checks have to hold at one moment, and nothing is made durable.

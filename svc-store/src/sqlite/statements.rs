@@ -14,9 +14,10 @@ pub(super) const BEGIN_READ: &str = "BEGIN";
 pub(super) const BEGIN_WRITE: &str = "BEGIN IMMEDIATE";
 pub(super) const COMMIT: &str = "COMMIT";
 pub(super) const ROLLBACK: &str = "ROLLBACK";
-/// From here on what is deleted is overwritten.
-pub(super) const OVERWRITE: &str = "PRAGMA secure_delete=ON";
-pub(super) const LET_BE: &str = "PRAGMA secure_delete=OFF";
+/// From here on what is let go is overwritten, whole pages too.
+pub(super) const OVERWRITE_PAGES: &str = "PRAGMA secure_delete=ON";
+/// From here on it is overwritten where that takes no page to be written that would not be. So every connection begins.
+pub(super) const OVERWRITE_CELLS: &str = "PRAGMA secure_delete=FAST";
 /// Changes when, and only when, another connection has committed.
 pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
 /// Inside a transaction that writes, so that nobody else takes the number that was read before it.
