@@ -83,7 +83,7 @@ pub fn form(data: &[u8]) {
     if let Ok(challenge) = oauth::check_challenge(&form) {
         assert_eq!(challenge.len(), 43);
     }
-    if let Some(challenge) = form.get("code_verifier").and_then(|it| oauth::challenge_of(it).ok()) {
+    if let Some(challenge) = form.get("code_verifier").and_then(oauth::challenge_of) {
         assert_eq!(challenge.len(), 43);
     }
 }
