@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 use svc_core::rules::people::links::MakeLink;
-use svc_core::state::people::{LINK_LIFE, Role, Settings};
+use svc_core::state::people::{LINK_LIFE, Proof, Role, Session, Settings};
+use svc_core::store::{Row as _, Store as _};
+use svc_core::testing::people;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
@@ -233,6 +235,17 @@ async fn sessions_are_listed_and_ended() {
     ask(&mut client, Some(&first), "POST", "/api/me/password", Some(&change(Some(PASSWORD)))).await.ok();
     assert_eq!(ask(&mut client, Some(&third), "GET", "/api/me", None).await.status, 401);
     assert_eq!(ask(&mut client, Some(&first), "GET", "/api/me", None).await.status, 200);
+
+    // A session that one workspace's single sign-on vouches for learns nothing of the account's password.
+    let id = Session::id_of(&Digest::of(&first));
+    let mut store = site.memory();
+    let found = store.load(&[Session::key(id)]).unwrap().remove(0).record.unwrap();
+    let by_sso = Session { proof: Proof::Sso(site.workspace()), ..Session::clone(Session::peel(&found).unwrap()) };
+    people::write(&mut store, vec![Session::wrap(by_sso.into())]);
+    for current in ["another horse battery", "wrong"] {
+        let got = ask(&mut client, Some(&first), "POST", "/api/me/password", Some(&change(Some(current)))).await;
+        assert_eq!((got.status, got.kind().as_str()), (403, "forbidden"), "{current}");
+    }
     site.stop().await;
 }
 

@@ -36,6 +36,10 @@ pub(super) async fn answer(service: &GateService, op: MeOp, caller: &Caller, cal
     if own.must_enroll() && !is_setting_up {
         return Err(Refusal::must_enroll());
     }
+    // Before anything is compared: the account's password and second factor are no workspace's to try out.
+    if matches!(op, MeOp::Password | MeOp::AddFactor | MeOp::ConfirmFactor | MeOp::RemoveFactor) {
+        own.owns_account()?;
+    }
     match op {
         MeOp::Get => read(service, own),
         MeOp::Password => set_password(service, own, call).await,
