@@ -174,8 +174,7 @@ mod tests {
         let rejects = Rejects::default();
         let mut world = World::over(rejects.store.clone(), WorkspaceSettings::default());
         let agent = world.agent().with_mandate(terms(OFFICE)).register();
-        let mut settings = Settings::default();
-        settings.timers = false;
+        let settings = Settings { timers: false, ..Settings::default() };
         let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
         let gate = Gate::over(rejects.clone(), clock.clone(), signer, settings).unwrap();
         (gate, rejects, agent, clock)

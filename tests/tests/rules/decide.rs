@@ -11,10 +11,10 @@ use svc_core::state::gate::{Action, Activity, Agent, Approval, Code, DecidedBy, 
 use svc_core::state::people::{Account, Outside, Principal, Role, Session, Settings};
 use svc_core::testing::World;
 use svc_core::testing::world::{charge, payment, request, terms, tool_call};
-use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
 use svc_core::value::text::{Note, SessionId};
+use svc_core::value::{Id, Span};
 
 use super::{PAY, calm, codes, fast, with};
 
@@ -265,7 +265,8 @@ fn two_persons_are_two_accounts_in_two_sessions() {
     }
     let admin = world.person(Role::Admin);
     world.edit::<Principal>(admin.principal, |it| {
-        it.member.as_mut().unwrap().raised = vec![(owner.principal, it.created_at)];
+        let others = (Id::from_bits(7), it.created_at);
+        it.member.as_mut().unwrap().raised = vec![(owner.principal, it.created_at), others];
     });
     assert_eq!(world.approve(&admin, asked).stands, Stands::Approved);
     let said = format!(r#""secondInvitedBy":"{}""#, owner.principal);

@@ -258,12 +258,12 @@ fn every_agent_means_also_those_who_came_before_the_yes() {
     }
     assert_eq!(standing(&mut world, &agents), [true; 51]);
     approve_everyone(&mut world, &owner, id).unwrap();
-    assert_eq!(standing(&mut world, &[late.clone()]), [false]);
+    assert_eq!(standing(&mut world, &[late]), [false]);
     let hold = world.row::<Workspace>(world.workspace()).all_held().unwrap().id;
     let (workspace, by) = (world.workspace(), By::Person(owner));
     world.run(LiftHold { workspace, hold, by, reason: note("over"), restart: true }).unwrap();
     world.advance(Span::seconds(1));
-    assert_eq!(standing(&mut world, &[late.clone()]), [true]);
+    assert_eq!(standing(&mut world, &[late]), [true]);
     assert_eq!(world.read(&late, allowed.id()).receipt(), None);
     world.audit();
 }

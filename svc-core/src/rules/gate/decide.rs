@@ -265,8 +265,11 @@ impl Case<'_> {
         });
         let mut more = vec![self.via()];
         if let Some(second) = second {
-            let raised = second.membership().and_then(|it| it.raised.last());
-            more.push(("firstBy", approval.approvals.first().map_or_else(null, |it| quoted(it.by))));
+            let first = approval.approvals.first().map(|it| it.by);
+            // Others who raised them since hide no first person who did.
+            let raised = second.membership().map(|it| it.raised.as_slice()).unwrap_or_default();
+            let raised = raised.iter().find(|(by, _)| Some(*by) == first).or_else(|| raised.last());
+            more.push(("firstBy", first.map_or_else(null, quoted)));
             more.push(("secondInvitedBy", raised.map_or_else(null, |(by, _)| quoted(by))));
         }
         let record = ActionRecord {

@@ -138,7 +138,8 @@ pub(super) fn settle(
         let Some(sum) = sum.as_ref().filter(|it| it.term == tally.term()) else { return Ok(false) };
         let version = old.id.version.saturating_add(1);
         if is_amount {
-            (tally.reserved, tally.spent, tally.excess) = (sum.reserved, sum.spent, 0);
+            // What was let pass beyond the limit stands in no action's sum, so what is kept of it stays.
+            (tally.reserved, tally.spent) = (sum.reserved, sum.spent);
             tally.summed_for = version;
         } else {
             (tally.count, tally.counted_for) = (sum.count, version);
