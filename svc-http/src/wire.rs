@@ -35,6 +35,9 @@ pub mod suggestion;
 pub mod token;
 pub mod verdict;
 
+#[cfg(test)]
+mod testing;
+
 use std::fmt::Display;
 
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -125,23 +125,12 @@ pub(super) struct Merchant<'a> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
-    use http::HeaderValue;
-    use svc_core::refusal::Kind;
-
     use super::*;
+    use crate::wire::testing::sent_twice_is_one_fault;
 
     /// A header that was sent twice hides no other fault, and does not come before what is no JSON.
     #[test]
     fn a_header_sent_twice_is_one_fault_of_many() {
-        let mut headers = HeaderMap::new();
-        for _ in 0..2 {
-            headers.append(IDEMPOTENCY_KEY, HeaderValue::from_static("a"));
-        }
-        let refusal = read(&headers, b"{}").unwrap_err();
-        let mut fields: Vec<&str> = refusal.errors().iter().filter_map(|it| it.field.as_deref()).collect();
-        fields.sort_unstable();
-        assert_eq!(fields, ["idempotency-key", "receipt"]);
-        assert_eq!(read(&headers, b"{{").unwrap_err().kind(), Kind::InvalidJson);
+        sent_twice_is_one_fault(read, &["idempotency-key", "receipt"]);
     }
 }
