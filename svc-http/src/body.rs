@@ -23,7 +23,7 @@ pub(crate) enum BodyFault {
     Broken,
 }
 
-/// Bytes read past, beyond the limit, to keep a connection that another request may follow on.
+/// Bytes read past, beyond the limit, to keep a connection of HTTP/1 that another request may follow on.
 pub(crate) const DRAIN_MAX: usize = 4 * 1024 * 1024;
 
 /// The whole body, of at most `max` bytes, within `time`. Nothing is copied where it arrives in one piece.
@@ -49,9 +49,9 @@ pub(crate) async fn read<B: Body<Data = Bytes> + Unpin>(
     }
 }
 
-/// Reads past a body that nobody wants; whether its end was reached within `time` and [`DRAIN_MAX`].
-pub(crate) async fn drain<B: Body<Data = Bytes> + Unpin>(body: &mut B, time: Duration) -> bool {
-    body.is_end_stream() || tokio::time::timeout(time, drain_within(body)).await.unwrap_or(false)
+/// Reads past a body that nobody wants; whether its end was reached within `time` and `max` bytes.
+pub(crate) async fn drain<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize, time: Duration) -> bool {
+    body.is_end_stream() || tokio::time::timeout(time, drain_within(body, max)).await.unwrap_or(false)
 }
 
 async fn read_within<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize) -> Result<Bytes, BodyFault> {
@@ -61,7 +61,7 @@ async fn read_within<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize) ->
         // The announced length is looked at with every piece: it is known before the first and never trusted alone.
         let length = if whole.is_empty() { first.len() } else { whole.len() };
         if usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > max.saturating_sub(length) {
-            return Err(BodyFault::TooLarge { ended: drain_within(body).await });
+            return Err(BodyFault::TooLarge { ended: drain_within(body, DRAIN_MAX).await });
         }
         let piece = match body.frame().await {
             None => break,
@@ -69,7 +69,7 @@ async fn read_within<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize) ->
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
         };
         if piece.len() > max.saturating_sub(length) {
-            return Err(BodyFault::TooLarge { ended: drain_within(body).await });
+            return Err(BodyFault::TooLarge { ended: drain_within(body, DRAIN_MAX).await });
         }
         if length == 0 {
             first = piece;
@@ -83,8 +83,8 @@ async fn read_within<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize) ->
     Ok(if whole.is_empty() { first } else { whole.freeze() })
 }
 
-async fn drain_within<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> bool {
-    let mut left = DRAIN_MAX;
+async fn drain_within<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize) -> bool {
+    let mut left = max;
     loop {
         if usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > left {
             return false;
@@ -166,7 +166,8 @@ mod tests {
     fn a_body_that_does_not_end_is_given_up() {
         assert_eq!(run(read(&mut pieces(&[1], false), 10, SHORT)), Err(BodyFault::TooSlow));
         assert_eq!(run(read(&mut pieces(&[11], false), 10, SHORT)), Err(BodyFault::TooSlow));
-        assert!(!run(drain(&mut pieces(&[1], false), SHORT)));
-        assert!(run(drain(&mut pieces(&[1], true), TIME)));
+        assert!(!run(drain(&mut pieces(&[1], false), 1, SHORT)));
+        assert!(run(drain(&mut pieces(&[1], true), 1, TIME)));
+        assert!(!run(drain(&mut pieces(&[1, 1], true), 1, TIME)));
     }
 }

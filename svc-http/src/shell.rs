@@ -29,6 +29,11 @@ use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
 use crate::routes::{BodyMax, Limit, NOWHERE, Route, Shape};
 use crate::trace::Trace;
 
+/// Bytes of a refused body on HTTP/2 that are read past: its first window.
+const STREAM_DRAIN_MAX: usize = 64 * 1024;
+/// How long they are waited for.
+const STREAM_DRAIN_TIME: Duration = Duration::from_secs(1);
+
 /// What a server is told about itself.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -399,11 +404,17 @@ impl<S: Service> Shell<S> {
         })
     }
 
-    /// Reads past a body that was refused unread, so that the connection can go on; whether it can. On HTTP/2 it could go on
-    /// as it is, but a client that is still sending when its stream is reset may lose the answer.
+    /// Reads past a body that was refused unread, so that the connection can go on; whether it can. On HTTP/2 it can go on
+    /// as it is, but a client that is still sending when its stream is reset may lose the answer: what is on its way already is
+    /// waited for, and no more, as a refusal is to cost little.
     async fn read_past<B: Body<Data = Bytes> + Unpin>(&self, wire: Wire, body: &mut B) -> bool {
+        let (max, time) = if wire.http2 {
+            (STREAM_DRAIN_MAX, STREAM_DRAIN_TIME.min(self.settings.body_time))
+        } else {
+            (DRAIN_MAX, self.settings.body_time)
+        };
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        !wire.waits && length <= DRAIN_MAX && body::drain(body, self.settings.body_time).await
+        !wire.waits && length <= max && body::drain(body, max, time).await
     }
 }
 

@@ -106,13 +106,17 @@ pub(crate) fn writable() -> Result<(), Problem> {
 pub(crate) fn visible() -> Result<(), Problem> {
     writable()?;
     if is_closed() {
-        return Err(Problem::new("standard output is closed, and what is made is shown there this once", NOTHING_MADE));
+        return Err(Problem::new(
+            "standard output is closed or thrown away, and what is made is shown there this once",
+            NOTHING_MADE,
+        ));
     }
     Ok(())
 }
 
 /// Whether standard output was closed when the program began: the library has then put the null device in its place, open
-/// both ways, where a shell's `>/dev/null`, which somebody has chosen, opens it for writing alone.
+/// both ways, where a shell's `>/dev/null`, which somebody has chosen, opens it for writing alone. Programs that run others
+/// with their output thrown away open it both ways too, and cannot be told apart: nobody sees a secret there either.
 pub(crate) fn is_closed() -> bool {
     let out = io::stdout();
     let is_null = || Ok::<_, rustix::io::Errno>(fstat(&out)?.st_rdev == stat("/dev/null")?.st_rdev);

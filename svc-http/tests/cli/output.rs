@@ -36,7 +36,7 @@ fn no_secret_is_made_that_nobody_can_see() {
     let before = keys(folder.path(), &home);
     let token = "token create --name soar --scopes agents:read";
     for (redirect, why) in [
-        (">&-", "is closed, and what is made is shown there this once"),
+        (">&-", "is closed or thrown away, and what is made is shown there this once"),
         (">/dev/full", "cannot be written: No space left on device (os error 28)"),
         ("1</dev/null", "cannot be written: Bad file descriptor (os error 9)"),
     ] {
