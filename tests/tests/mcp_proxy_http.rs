@@ -526,6 +526,11 @@ async fn a_server_is_looked_at_before_it_is_kept() {
         format!("{} {}", desk.api("GET", "mcp-servers", None).await.text(), desk.api("GET", &path, None).await.text());
     let ledger: Vec<String> = desk.site.ledger().iter().map(|it| format!("{it:?}")).collect();
     assert!(!all.contains("planted") && !ledger.join(" ").contains("planted"));
+    // What is stored goes to no other host than it was given for.
+    let heard = desk.server.heard().len();
+    let got = desk.api("PATCH", &path, Some(&json!({ "url": "https://evil.example/mcp" }))).await;
+    assert_eq!((got.status, got.fields()), (400, vec!["credential".to_owned()]));
+    assert_eq!(desk.server.heard().len(), heard);
     let changed = desk.api("PATCH", &path, Some(&json!({ "credential": null, "name": "sales" }))).await.ok();
     assert_eq!((&changed["credential"], &changed["name"]), (&json!({ "type": "none" }), &json!("sales")));
     assert_eq!(desk.server.heard().last().unwrap().header("x-token"), None);

@@ -152,6 +152,20 @@ async fn faults_of_a_provider_are_named() {
     assert_eq!((got.kind().as_str(), got.fields()), ("invalid_upstream", vec!["name".to_owned()]));
     let got = desk.patch(&format!("upstreams/{id}"), json!({ "name": "two" })).await;
     assert_eq!((got.kind().as_str(), got.fields()), ("invalid_upstream", vec!["name".to_owned()]));
+    // A stored key goes to no other host than it was given for.
+    for (url, status) in [
+        ("https://models.example.com/v2", 200),
+        ("https://models.example.com:8443/v2", 400),
+        ("https://models.example.com.evil.example/v2", 400),
+    ] {
+        let got = desk.patch(&format!("upstreams/{id}"), json!({ "baseUrl": url })).await;
+        assert_eq!(got.status, status, "{url}: {}", got.text());
+        if status == 400 {
+            assert_eq!((got.kind().as_str(), got.fields()), ("invalid_upstream", vec!["apiKey".to_owned()]));
+        }
+    }
+    let moved = json!({ "baseUrl": "https://other.example/v1", "apiKey": "sk-another-key" });
+    desk.patch(&format!("upstreams/{id}"), moved).await.ok();
     desk.model(&id, "m", json!({})).await;
     let got = desk.ask("DELETE", &format!("upstreams/{id}"), None).await;
     assert_eq!((got.status, got.kind().as_str()), (409, "not_allowed"));

@@ -108,6 +108,18 @@ pub struct Email {
     folded: Arc<str>,
 }
 
+impl UrlText {
+    /// Scheme, host and port, as they are written: what is before the path.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        let text = self.as_str();
+        let scheme = text.find("://").map_or(0, |at| at.saturating_add(3));
+        let rest = text.get(scheme..).unwrap_or_default();
+        let host = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+        text.get(..scheme.saturating_add(host)).unwrap_or(text)
+    }
+}
+
 impl Email {
     /// Reads an address. Whether mail reaches it, only mail can tell.
     ///

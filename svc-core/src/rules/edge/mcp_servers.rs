@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::integrations::NewSecret;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::gateway::routing::as_json;
+use crate::rules::gateway::upstreams::SENT_AGAIN;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::settings::differing;
 use crate::state::edge::{
@@ -140,7 +141,13 @@ fn change(
     set: &[Set],
 ) -> Result<McpServer, Halt> {
     let before = all.by_id(id).cloned().ok_or_else(Refusal::not_found)?;
-    let faults = check(all, set, Some(id));
+    let mut faults = check(all, set, Some(id));
+    let address = set.iter().rev().find_map(|it| if let Set::Url(url) = it { Some(url) } else { None });
+    let shows = set.iter().any(|it| matches!(it, Set::Credential(_)));
+    let moves = address.is_some_and(|it| it.origin() != before.url.origin());
+    if moves && before.credential != McpCredential::None && !shows {
+        faults.push(FieldError::new("credential", SENT_AGAIN));
+    }
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }

@@ -96,10 +96,15 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: UpstreamId, set: &[Set]) -> Re
     let before = work.routing.upstream(id).cloned().ok_or_else(Refusal::not_found)?;
     work.scope.get::<UpstreamKey>(id)?;
     let name = set.iter().rev().find_map(|it| if let Set::Name(name) = it { Some(name) } else { None });
-    if let Some(fault) = taken(work, name, Some(id)) {
-        return Err(Refusal::invalid_upstream(vec![fault]).into());
-    }
     let mut after = before.clone();
+    let address = set.iter().rev().find_map(|it| if let Set::BaseUrl(url) = it { Some(url) } else { None });
+    let shows_key = set.iter().any(|it| matches!(it, Set::Key(_)));
+    let moves = address.is_some_and(|it| it.origin() != before.base_url.origin()) && !shows_key;
+    let faults: Vec<FieldError> =
+        taken(work, name, Some(id)).into_iter().chain(moves.then(|| FieldError::new("apiKey", SENT_AGAIN))).collect();
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_upstream(faults).into());
+    }
     apply(work, &mut after, set);
     if before.headers != after.headers && told(&before) == told(&after) {
         // The values of headers are not told, that they changed is.
@@ -131,6 +136,9 @@ pub(super) fn remove(work: &mut Work<'_, '_>, id: UpstreamId) -> Result<(), Halt
     work.scope.delete::<UpstreamKey>(id);
     Ok(())
 }
+
+/// A stored secret goes where whoever stored it sent it, and to nobody else's host.
+pub(crate) const SENT_AGAIN: &str = "must be sent again with another host: what is stored was given for the one before";
 
 fn taken(work: &Work<'_, '_>, name: Option<&UpstreamName>, own: Option<UpstreamId>) -> Option<FieldError> {
     let is_taken = |name: &UpstreamName| work.routing.upstreams.iter().any(|it| it.name == *name && Some(it.id) != own);
