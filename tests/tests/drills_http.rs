@@ -24,6 +24,9 @@ async fn a_machine_runs_a_drill() {
     let wrong = json!({ "agentIds": ["agt_x"], "reason": 1 }).to_string();
     let refused = client.ask("POST", "/v1/admin/drills", &headers, wrong.as_bytes()).await;
     assert_eq!(refused.refusal().0, 400, "{}", refused.text());
+    let nobody = json!({ "agentIds": [agent.id, "agt_00000000000000000000000000"] }).to_string();
+    let refused = client.ask("POST", "/v1/admin/drills", &headers, nobody.as_bytes()).await;
+    assert_eq!((refused.refusal().0, refused.fields()), (400, vec!["agentIds.1".to_owned()]), "{}", refused.text());
     let body = json!({ "agentIds": [agent.id.to_string()], "reason": "quarterly" }).to_string();
     let got = client.ask("POST", "/v1/admin/drills", &headers, body.as_bytes()).await;
     assert_eq!(got.status, 202);

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::caller::Caller;
-use super::freeze::{freeze, own_agent, recorded, touch};
-use crate::refusal::Refusal;
+use super::freeze::{found_agent, freeze, recorded, touch};
+use crate::refusal::{FieldError, Refusal};
 use crate::rules::gateway::payer::CallKey;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::keys::NewKey;
@@ -60,14 +60,22 @@ pub struct Started {
 /// Makes the canary. The token's next drill has to wait from now on.
 ///
 /// # Errors
-/// Those of [`entitled`]; `drill_cooldown`; `not_found` where a target is no agent of the workspace.
+/// Those of [`entitled`]; `drill_cooldown`; `invalid_request` where a target is no agent of the workspace.
 pub fn start_drill(scope: &mut Scope<'_>, asked: &StartDrill) -> Result<Started, Halt> {
     scope.want(&[Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
     entitled(scope, &asked.by, asked.workspace, Right::FreezeFleet)?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
     let mut targets = Vec::with_capacity(asked.targets.len());
-    for id in &asked.targets {
-        targets.push(own_agent(scope, asked.workspace, *id)?);
+    scope.want(&asked.targets.iter().map(|id| Agent::key(*id)).collect::<Vec<_>>())?;
+    let mut faults = Vec::new();
+    for (at, id) in asked.targets.iter().enumerate() {
+        match found_agent(scope, asked.workspace, *id)? {
+            Some(agent) => targets.push(agent),
+            None => faults.push(FieldError::new(format!("agentIds.{at}"), "names no agent of this workspace")),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_request(faults).into());
     }
     cool_down(scope, asked)?;
     let meant = cloned(scope, targets.first().map(|it| &**it))?;

@@ -93,9 +93,17 @@ pub(super) fn frozen_by(by: &By) -> FrozenBy {
 /// # Errors
 /// `not_found`.
 pub fn own_agent(scope: &mut Scope<'_>, workspace: WorkspaceId, id: AgentId) -> Result<Arc<Agent>, Halt> {
+    found_agent(scope, workspace, id)?.ok_or_else(|| Refusal::not_found().into())
+}
+
+/// The same, or none where it is no agent of this workspace or was removed.
+pub(super) fn found_agent(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    id: AgentId,
+) -> Result<Option<Arc<Agent>>, Halt> {
     let found = scope.get::<Agent>(id)?.filter(|it| it.workspace == workspace);
-    let found = found.filter(|it| !matches!(it.standing, Standing::Removed { .. }));
-    found.ok_or_else(|| Refusal::not_found().into())
+    Ok(found.filter(|it| !matches!(it.standing, Standing::Removed { .. })))
 }
 
 /// Stops an active agent, records it, and tells whoever selects agents that their standing has changed. One that is stopped
