@@ -453,6 +453,8 @@ impl Bundle {
         Ok(Step::Receipts(0))
     }
 
+    /// The receipts of what was allowed, but for those that could be used yet: whoever reads the ledger could use them up, or show
+    /// them instead of the agent.
     fn receipts(&mut self, out: &mut String, from: usize) -> Result<Step, Failed> {
         let page: Vec<ActionId> = self.held.iter().skip(from).take(PAGE).filter_map(|it| it.receipt).collect();
         let keys: Vec<Key> = page.iter().map(|id| Action::key(*id)).collect();
@@ -460,8 +462,13 @@ impl Bundle {
             scope.want(&keys)?;
             page.iter().map(|id| scope.get::<Action>(*id)).collect::<Result<Vec<_>, _>>()
         })?;
+        let now = self.gate.now();
         for action in rows.into_iter().flatten() {
             let Some(allowed) = action.allowed().filter(|_| !action.erased) else { continue };
+            let is_over = allowed.consumed.is_some() || allowed.revoked.is_some() || allowed.receipt_expires_at <= now;
+            if !is_over {
+                continue;
+            }
             let signer = self.gate.signer();
             let receipt = write(&Claims::of(&action, allowed, signer.issuer()), &**signer);
             self.push(out, &receipt_text(&ReceiptId::from(action.id).to_string(), &receipt));

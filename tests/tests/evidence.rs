@@ -10,17 +10,19 @@ use svc_core::rules::people::applications::{CreateApplication, DenyApplication};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::members::RemoveMember;
 use svc_core::state::evidence::Entry;
-use svc_core::state::evidence::bundle::Verdict;
+use svc_core::state::evidence::bundle::{Verdict, seal_text};
 use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::gate::Tier;
-use svc_core::state::gate::receipt::PublicKey;
-use svc_core::state::people::{Application, Change, Principal, Purpose, Role, Roster};
+use svc_core::state::gate::receipt::{DalekSigner, PublicKey};
+use svc_core::state::people::{Application, Change, Principal, Purpose, Role, Roster, SigningKey, SigningUse};
 use svc_core::store::Record;
 use svc_core::testing::world::{payment, request};
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
+use svc_core::value::secret::Secret;
 use svc_core::value::text::Note;
 use svc_store::evidence::Wanted;
+use svc_store::seal::MasterKey;
 use svc_tests::evidence::{Ledger, check};
 
 fn lived() -> Ledger {
@@ -156,7 +158,7 @@ fn a_key_follows_another_and_both_verify() {
     ledger.world.advance(Span::seconds(1));
     let key = |note: &str| {
         let rows = ledger.gate.signing_keys().unwrap();
-        let own = |row: &&svc_core::state::people::SigningKey| {
+        let own = |row: &&SigningKey| {
             let key = PublicKey::of(row).unwrap();
             row.id.purpose == Purpose::Checkpoint && Checkpoint::open(note, [&key]).is_ok()
         };
@@ -188,6 +190,26 @@ fn a_compromised_key_is_refused_at_once() {
     assert_ne!(receipts(&before), receipts(&after), "the key that stands in signs what the other had");
     let keys = parsed(&after)["keys"].clone();
     assert!(keys[0]["compromisedAt"].is_string(), "{keys}");
+}
+
+/// Who has a checkpoint key that was found to be in other hands seals no bundle with it, however well it fits otherwise.
+#[test]
+fn a_compromised_key_seals_no_bundle() {
+    let ledger = lived();
+    ledger.gate.rotate_key(Purpose::Checkpoint, true).unwrap();
+    let id = SigningUse { purpose: Purpose::Checkpoint, generation: 0 };
+    let row = ledger.gate.read(|scope| scope.get::<SigningKey>(id)).unwrap().unwrap();
+    let master = MasterKey::new(Secret::new([8; 32]));
+    let seed = master.open("signing_key/checkpoint/0", &row.sealed).unwrap();
+    let signer = DalekSigner::new(&Secret::new(seed.expose().as_slice().try_into().unwrap()), "");
+    let bundle = String::from_utf8(ledger.bundle(&ledger.all())).unwrap();
+    assert_eq!(check(bundle.as_bytes()).verdict, Verdict::Whole);
+    let before = &bundle[..bundle.rfind(r#","seal":"#).unwrap()];
+    let forged = format!("{before}{}", seal_text(&Digest::of(before), &signer));
+    assert_eq!(forged.len(), bundle.len());
+    let report = check(forged.as_bytes());
+    assert_eq!(report.verdict, Verdict::Tampered, "{report:?}");
+    assert!(format!("{:?}", report.fault).contains("the seal does not fit"), "{report:?}");
 }
 
 /// An erasure takes the texts and the salts, and leaves the tree whole: what was proved before is proved after, and what was

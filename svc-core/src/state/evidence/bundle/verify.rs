@@ -247,11 +247,16 @@ impl Checked {
         self.keys.iter().filter(move |it| it.purpose == purpose).map(|it| &it.key)
     }
 
+    /// The keys here of a purpose that are in nobody else's hands.
+    fn sound_keys_of(&self, purpose: Purpose) -> impl Iterator<Item = &PublicKey> {
+        self.keys_of(purpose).filter(|it| it.compromised_at.is_none())
+    }
+
     /// The checkpoint that a note carries: its own ledger's, by a key that was not compromised.
     fn note(&self, json: &Json, name: &str) -> Result<Checkpoint, Fault> {
         let note = json.as_str().ok_or_else(|| malformed(name))?;
-        let sound = self.keys_of(Purpose::Checkpoint).filter(|it| it.compromised_at.is_none());
-        let checkpoint = Checkpoint::open(note, sound).map_err(|fault| tampered(format!("`{name}`: {fault}")))?;
+        let checkpoint = Checkpoint::open(note, self.sound_keys_of(Purpose::Checkpoint))
+            .map_err(|fault| tampered(format!("`{name}`: {fault}")))?;
         if *checkpoint.origin == *self.origin {
             Ok(checkpoint)
         } else {
@@ -429,7 +434,7 @@ impl Checked {
         if again.finish() != raw {
             return Err(malformed("seal"));
         }
-        let key = self.keys_of(Purpose::Checkpoint).find(|it| it.kid() == kid);
+        let key = self.sound_keys_of(Purpose::Checkpoint).find(|it| it.kid() == kid);
         let signed = key.is_some_and(|it| it.signed(sealed_text(digest).as_bytes(), &bytes));
         if said == digest.to_string() && signed {
             Ok(())
