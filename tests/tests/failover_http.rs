@@ -160,6 +160,48 @@ async fn each_attempt_is_reserved() {
     assert_eq!((&at["reservedMicros"], &at["spentMicros"]), (&json!(0), &json!(0)), "{at}");
 }
 
+/// A try that was sent and never answered is charged its estimate also where nobody takes over: as no model is left, or as none
+/// that is left fits the budget. Each try is kept once, and charged once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_never_answered_is_charged_though_nobody_takes_over() {
+    // What is left beside the first, and how the call ends.
+    let cases = [("", 502, 1), ("dear-1", 502, 2), ("dear-1 cheap-1", 200, 2)];
+    for (left, status, attempts) in cases {
+        let mut desk = Desk::bare(|_| {}).await;
+        let url = desk.mock.chat_url();
+        let id = desk.upstream("chat", "chat", &url).await;
+        desk.model(&id, "silent-1--drop", 90, 1, 2).await;
+        for name in left.split_whitespace() {
+            let (quality, input, output) = if name == "dear-1" { (50, 100, 500) } else { (20, 1, 2) };
+            desk.model(&id, name, quality, input, output).await;
+        }
+        desk.enforce().await;
+        let budget = desk.budget(2_000, json!([{ "at": 100, "step": "stop" }])).await;
+        for path in [CHAT, MESSAGES] {
+            let before = desk.budget_at(&budget).await["spentMicros"].as_u64().unwrap();
+            let got = best(&mut desk, path, &chat("auto")).await;
+            assert_eq!(got.status, status, "{left}: {}", got.text());
+            let id = desk.read("calls?limit=1").await["data"][0]["id"].as_str().unwrap().to_owned();
+            desk.site.shift(Span::millis(1));
+            let call = desk.call(&id).await;
+            let tried: Vec<_> = call["attempts"].as_array().unwrap().iter().map(|it| it["error"].clone()).collect();
+            assert_eq!(tried.len(), attempts, "{left}: {call}");
+            assert_eq!(tried.get(1), left.contains("dear").then_some(&json!("budget_exhausted")), "{call}");
+            let (usage, cost) = (&call["usage"], call["costMicros"].as_u64().unwrap());
+            assert_eq!(usage["estimated"], json!(true), "{left}: {call}");
+            assert_eq!(cost, usage["input"].as_u64().unwrap() + usage["output"].as_u64().unwrap() * 2, "{call}");
+            assert!(cost > 0, "{call}");
+            let at = desk.budget_at(&budget).await;
+            assert_eq!((&at["reservedMicros"], &at["spentMicros"]), (&json!(0), &json!(before + cost)), "{left}: {at}");
+        }
+        let (tasks, spend) = (desk.read("tasks").await, desk.read("reports/spend").await);
+        let sum: u64 = tasks["data"].as_array().unwrap().iter().map(|it| it["spentMicros"].as_u64().unwrap()).sum();
+        let at = desk.budget_at(&budget).await;
+        assert_eq!((&at["spentMicros"], &spend["totals"]["costMicros"]), (&json!(sum), &json!(sum)), "{left}: {spend}");
+        desk.site.audit();
+    }
+}
+
 /// A provider that keeps failing is ranked last until its time is up, and its health says so; then one call tries it again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_circuit_opens_and_is_probed() {

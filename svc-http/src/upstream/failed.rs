@@ -132,6 +132,12 @@ impl Failed {
         matches!(self.status, Some(400 | 413 | 422))
     }
 
+    /// Whether the call may have cost something all the same: it was sent, and its provider has not said no.
+    #[must_use]
+    pub fn may_have_used(&self) -> bool {
+        self.was_sent && self.status.is_none_or(|it| it < 300)
+    }
+
     /// One clause for `attemptedModels` and for logs.
     #[must_use]
     pub fn error(&self) -> String {

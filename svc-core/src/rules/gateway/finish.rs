@@ -25,7 +25,9 @@ pub struct FinishCall {
     /// Where it went last, and what came of that; `None` where nothing was sent.
     pub served: Option<Served>,
     /// Tries that failed and were not told of yet, in order.
-    pub failed: Vec<Attempt>,
+    pub failed: Vec<Tried>,
+    /// How many tries the call's row had when the first of those failed.
+    pub told: usize,
     /// Until the first token, in milliseconds.
     pub first_token_ms: Option<u64>,
     /// From the request to the end of the answer, in milliseconds.
@@ -34,7 +36,17 @@ pub struct FinishCall {
     pub overhead_ms: u64,
 }
 
-/// What came of the try that ended a call.
+/// A try that failed.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// What is kept of it; what it is charged is worked out where it is kept.
+    pub attempt: Attempt,
+    /// What came of it, where it was sent and its provider has not said no: then it may have used something, and is charged
+    /// what a call without its final usage is.
+    pub used: Option<Served>,
+}
+
+/// What came of a try that ended a call, or that was sent and failed.
 #[derive(Clone, Debug)]
 pub struct Served {
     /// What the request is.
@@ -53,7 +65,8 @@ pub struct Served {
     pub service_tier: Option<Box<str>>,
 }
 
-/// Posts a call's end. One that has lapsed meanwhile is corrected to what it really came to.
+/// Posts a call's end: what its last try used, what tries that failed and were not told of yet may have used, and what those
+/// before were charged. One that has lapsed meanwhile is corrected to what it really came to.
 ///
 /// # Errors
 /// `not_found` where there is no such call. A call that was ended before is left as it is.
@@ -66,16 +79,9 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
     };
     let task_key = Task::key_of(call.workspace, &call.task);
     scope.want(&[Task::key(task_key)])?;
-    let (usage, cost, unpriced) = match &asked.served {
-        Some(served) => {
-            let model = served.routing.models.get(served.place.model).ok_or_else(Refusal::internal)?;
-            let metered = served.usage.map(|usage| (usage, false));
-            let (usage, guessed) = metered.unwrap_or_else(|| (estimate(model, &served.demand, &served.received), true));
-            let (cost, unpriced) = cost_of(model.prices.as_ref(), &usage, &served.demand, Some(served));
-            (usage, if guessed { within(cost, &call) } else { cost }, unpriced)
-        }
-        None => (Usage::default(), MicroUsd::ZERO, false),
-    };
+    let missed = missed(&call, &asked.failed, asked.told)?;
+    let last = asked.served.as_ref().map(|it| charge_of(it, &call)).transpose()?.unwrap_or_default();
+    let new = missed.iter().fold(last, |sum, it| sum.plus(Charge::of(it)));
     let ended = CallState::Ended {
         end: asked.end,
         first_token_ms: asked.first_token_ms,
@@ -83,20 +89,21 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
         overhead_ms: asked.overhead_ms,
     };
     let mut next = Call::clone(&call);
-    next.attempts.extend(asked.failed.iter().cloned());
-    next.unpriced = asked.served.is_some() && (call.unpriced || unpriced);
+    next.unpriced = new.unpriced || call.attempts.iter().any(|it| it.unpriced);
+    next.attempts.extend(missed);
     next.state = ended;
     if let Some(charged) = charged {
         // What the lapse has charged is in the sums already; only what it missed is posted.
-        next.usage = usage;
-        next.cost = cost;
-        let more = cost.less(charged);
+        let whole = call.attempts.iter().fold(new, |sum, it| sum.plus(Charge::of(it)));
+        next.usage = whole.usage;
+        next.cost = whole.cost;
+        let more = whole.cost.less(charged);
         budgeting::post(scope, &call, more)?;
         add_to_task(scope, &next, more, asked.end)?;
     } else {
-        next.usage = call.usage.plus(usage);
-        next.cost = call.cost.plus(cost);
-        budgeting::settle(scope, &call, cost)?;
+        next.usage = call.usage.plus(new.usage);
+        next.cost = call.cost.plus(new.cost);
+        budgeting::settle(scope, &call, new.cost)?;
         add_to_task(scope, &next, next.cost, asked.end)?;
     }
     super::rollup::add(scope, &next, asked.served.as_ref().map(|it| &*it.demand))?;
@@ -135,13 +142,56 @@ pub fn lapse_call(scope: &mut Scope<'_>, id: CallId) -> Result<(), Halt> {
     Ok(())
 }
 
+/// What a try is charged.
+#[derive(Clone, Copy, Default)]
+struct Charge {
+    usage: Usage,
+    cost: MicroUsd,
+    unpriced: bool,
+}
+
+impl Charge {
+    /// Of a try that a row has.
+    const fn of(attempt: &Attempt) -> Self {
+        Self { usage: attempt.usage, cost: attempt.cost, unpriced: attempt.unpriced }
+    }
+
+    /// Both together.
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            usage: self.usage.plus(other.usage),
+            cost: self.cost.plus(other.cost),
+            unpriced: self.unpriced || other.unpriced,
+        }
+    }
+}
+
+/// What a try that was sent is charged: what its provider says that it used, else an estimate, at most what the call holds.
+fn charge_of(served: &Served, call: &Call) -> Result<Charge, Refusal> {
+    let model = served.routing.models.get(served.place.model).ok_or_else(Refusal::internal)?;
+    let usage = served.usage.unwrap_or_else(|| estimate(model, &served.demand, &served.received));
+    let (cost, unpriced) = cost_of(model.prices.as_ref(), &usage, &served.demand, Some(served));
+    let cost = if served.usage.is_some() { cost } else { within(cost, call) };
+    Ok(Charge { usage, cost, unpriced: unpriced || served.place.worst.is_none() })
+}
+
+/// The tries that a call's row has not yet, each with what it is charged. `told` is how many it had when the first of them
+/// failed: where it has more, a commit whose answer nobody heard has put them there, and nothing is charged twice.
+///
+/// # Errors
+/// `internal` where one went to no model of its routing.
+pub(super) fn missed(call: &Call, failed: &[Tried], told: usize) -> Result<Vec<Attempt>, Refusal> {
+    let there = call.attempts.len().saturating_sub(told);
+    let missed = failed.iter().skip(there).map(|tried| {
+        let charge = tried.used.as_ref().map(|it| charge_of(it, call)).transpose()?.unwrap_or_default();
+        let Charge { usage, cost, unpriced } = charge;
+        Ok(Attempt { cost, usage, unpriced, ..tried.attempt.clone() })
+    });
+    missed.collect()
+}
+
 /// What a call's usage comes to, and whether something of it has no price: then that part is left out and marked.
-pub(super) fn cost_of(
-    prices: Option<&Prices>,
-    usage: &Usage,
-    demand: &Demand,
-    served: Option<&Served>,
-) -> (MicroUsd, bool) {
+fn cost_of(prices: Option<&Prices>, usage: &Usage, demand: &Demand, served: Option<&Served>) -> (MicroUsd, bool) {
     let Some(prices) = prices else { return (MicroUsd::ZERO, true) };
     let fees = Fees {
         images: demand.images,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::admit::{Place, running, target};
 use super::budgeting;
+use super::finish::{Tried, missed};
 use super::payer::{CallKey, stopped};
 use crate::refusal::{BudgetDetail, Refusal};
-use crate::state::gateway::{Attempt, Call, Demand, Received, Routing, estimate, strictest};
+use crate::state::gateway::{Call, Demand, Routing, strictest};
 use crate::state::people::Workspace;
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -23,14 +24,12 @@ pub struct RetryCall {
     pub call: CallId,
     /// What the request is.
     pub demand: Arc<Demand>,
-    /// What became of the try before.
-    pub failed: Attempt,
-    /// What came of it, where it was sent and may have used something.
-    pub received: Option<Received>,
+    /// Tries that failed and were not told of yet, in order.
+    pub failed: Vec<Tried>,
+    /// How many tries the call's row had when the first of those failed.
+    pub told: usize,
     /// By what the call was routed.
     pub routing: Arc<Routing>,
-    /// Where the failed try went.
-    pub from: Place,
     /// Where the next goes.
     pub to: Place,
     /// How long it may take, in milliseconds, where its provider has no time of its own.
@@ -53,14 +52,10 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>,
         return Err(refusal.into());
     }
     let call = scope.get::<Call>(asked.call)?.filter(|it| it.is_running()).ok_or_else(Refusal::not_found)?;
-    let (Some(from), Some(to)) = (asked.routing.models.get(asked.from.model), asked.routing.models.get(asked.to.model))
-    else {
-        return Err(Refusal::internal().into());
-    };
+    let to = asked.routing.models.get(asked.to.model).ok_or_else(Refusal::internal)?;
     let upstream = asked.routing.upstreams.get(asked.to.upstream).ok_or_else(Refusal::internal)?;
-    let usage = asked.received.as_ref().map(|it| estimate(from, &asked.demand, it));
-    let used = usage.map(|it| super::finish::cost_of(from.prices.as_ref(), &it, &asked.demand, None).0);
-    let cost = used.unwrap_or_default().min(call.reserved);
+    let missed = missed(&call, &asked.failed, asked.told)?;
+    let cost = missed.iter().fold(MicroUsd::ZERO, |sum, it| sum.plus(it.cost));
     let worst = asked.to.worst;
     let reserved = worst.unwrap_or_default();
     let admissions = budgeting::ask_again(scope, &call, cost, reserved)?;
@@ -71,11 +66,12 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>,
     }
     budgeting::again(scope, &call, cost, reserved)?;
     let mut next = Call::clone(&call);
-    next.attempts.push(Attempt { cost, ..asked.failed.clone() });
     next.cost = next.cost.plus(cost);
-    next.usage = usage.map_or(next.usage, |it| next.usage.plus(it));
+    next.usage = missed.iter().fold(next.usage, |sum, it| sum.plus(it.usage));
+    next.attempts.extend(missed);
     next.target = Some(target(upstream, to));
-    next.unpriced |= worst.is_none();
+    // A try that used nothing leaves nothing without a price.
+    next.unpriced = worst.is_none() || next.attempts.iter().any(|it| it.unpriced);
     next.reserved = reserved;
     next.state = running(scope.now(), upstream, to, &asked.demand, (asked.total_ms, asked.pace));
     scope.put(next.clone());

@@ -128,6 +128,12 @@ pub struct Attempt {
     /// What it is charged: a try that was sent and timed out may have used something.
     #[serde(default)]
     pub cost: MicroUsd,
+    /// What it may have used, an estimate.
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Usage,
+    /// Whether something that it may have used has no price.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub unpriced: bool,
 }
 
 /// Whether a call runs, or how it ended.

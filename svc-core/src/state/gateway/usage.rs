@@ -23,6 +23,12 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Whether nothing was used: what a row leaves out.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// All that went in: what a price's tier goes by.
     #[must_use]
     pub const fn all_input(&self) -> u64 {

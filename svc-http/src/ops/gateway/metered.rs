@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use svc_core::dialect::{Answer as Read, Stream};
 use svc_core::rules::gateway::admit::Place;
-use svc_core::rules::gateway::finish::{FinishCall, Served};
-use svc_core::state::gateway::{Attempt, CallEnd, Demand, Received, Routing, Usage, tokens_of};
+use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
+use svc_core::state::gateway::{CallEnd, Demand, Received, Routing, Usage, tokens_of};
 use svc_core::value::id::CallId;
 use svc_store::Gate;
 
@@ -97,7 +97,9 @@ pub(super) struct Sink {
     /// Where the try that runs went; `None` while nothing was sent.
     pub(super) place: Option<Place>,
     /// Tries that failed and that the call's row has not yet.
-    pub(super) failed: Vec<Attempt>,
+    pub(super) failed: Vec<Tried>,
+    /// How many tries it had when the first of those failed.
+    pub(super) told: usize,
     /// How it ended, where no answer was heard.
     pub(super) end: Option<CallEnd>,
     /// What the gate itself took until the request was sent, in milliseconds.
@@ -131,20 +133,22 @@ impl Finish for Sink {
             (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
         };
         let served = self.place.map(|place| self.served(place, heard, end));
-        let Self { gate, call, failed, overhead_ms, before_ms, before, metrics, telemetry, trace, seat, .. } = self;
+        let Self { gate, call, failed, told, overhead_ms, before_ms, before, metrics, telemetry, trace, seat, .. } =
+            self;
         let finished = FinishCall {
             call,
             end,
             served,
             failed,
+            told,
             first_token_ms: ended.first_ms.map(|it| it.saturating_add(before_ms)),
             duration_ms: ended.ms.saturating_add(before_ms),
             overhead_ms,
         };
         let ending = Instant::now();
-        let told = gate.submit(finished).await;
+        let kept = gate.submit(finished).await;
         drop(seat);
-        match told {
+        match kept {
             Ok(call) => {
                 telemetry.called(&call, &trace);
                 metrics.called(&call, before.saturating_add(ending.elapsed()));
@@ -171,13 +175,12 @@ impl Sink {
         }
     }
 
-    fn served(&self, place: Place, heard: Option<Heard>, end: CallEnd) -> Served {
-        let elapsed_ms = u64::try_from(self.sent.elapsed().as_millis()).unwrap_or(u64::MAX);
+    /// A try at `place` that was sent `elapsed_ms` ago and of which nothing was heard: what it may have used goes by how fast
+    /// its model was measured to be.
+    pub(super) fn unheard(&self, place: Place, elapsed_ms: u64) -> Served {
         let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));
-        // Of an answer that came to its end all tokens are here; of another it is not known what was made beside those.
-        let unfinished = model.filter(|_| end != CallEnd::Done);
-        let tokens_per_second = unfinished.map_or(0, |(upstream, model)| self.health.pace(upstream.id, &model.name));
-        let mut served = Served {
+        let tokens_per_second = model.map_or(0, |(upstream, model)| self.health.pace(upstream.id, &model.name));
+        Served {
             demand: Arc::clone(&self.demand),
             routing: Arc::clone(&self.routing),
             place,
@@ -185,7 +188,16 @@ impl Sink {
             received: Received { elapsed_ms, tokens_per_second, ..Received::default() },
             tools: BTreeMap::new(),
             service_tier: self.demand.service_tier.clone().filter(|it| &**it != "auto"),
-        };
+        }
+    }
+
+    fn served(&self, place: Place, heard: Option<Heard>, end: CallEnd) -> Served {
+        let elapsed_ms = u64::try_from(self.sent.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut served = self.unheard(place, elapsed_ms);
+        if end == CallEnd::Done {
+            // Of an answer that came to its end all tokens are here; of another it is not known what was made beside those.
+            served.received.tokens_per_second = 0;
+        }
         match heard {
             Some(Heard::Whole { usage, input, text_bytes, tools, service_tier }) => {
                 served.usage = usage;
@@ -204,6 +216,7 @@ impl Sink {
             }
             None => {}
         }
+        let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));
         if let (Some((upstream, model)), Some(usage)) = (model, served.usage.filter(|it| !it.estimated))
             && end == CallEnd::Done
         {

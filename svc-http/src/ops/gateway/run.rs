@@ -9,9 +9,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions};
 use svc_core::refusal::{AttemptedModel, Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admitted, Place};
+use svc_core::rules::gateway::finish::Tried;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::retry::RetryCall;
-use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Capability, Demand, Dialect, Received};
+use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Capability, Demand, Dialect, Usage};
 use svc_store::Gate;
 
 use super::asked::Asked;
@@ -130,6 +131,7 @@ impl Run {
             routing: Arc::clone(&self.admitted.routing),
             place: None,
             failed: Vec::new(),
+            told: 0,
             end: None,
             overhead_ms: before_ms,
             before_ms,
@@ -175,13 +177,13 @@ impl Run {
             if failed.is_the_clients() {
                 return Err(self.rejected(guard, tried, attempt, &failed).await);
             }
-            let charged = self.may_have_used(&place, &failed);
             if let Some(sink) = guard.sink() {
                 sink.place = None;
-                sink.failed.push(attempt.clone());
+                let used = failed.may_have_used().then(|| sink.unheard(place, failed.ms));
+                sink.failed.push(Tried { attempt: attempt.clone(), used });
             }
             tried.push((attempt, failed.retry_after_s));
-            match self.next(&mut ahead, &mut guard, place, charged, &mut tried).await {
+            match self.next(&mut ahead, &mut guard, &mut tried).await {
                 Next::Go(next) => place = next,
                 Next::Over => return Err(self.over(guard, &tried, unfit).await),
                 Next::Refused(refusal) => {
@@ -197,31 +199,27 @@ impl Run {
         &mut self,
         ahead: &mut std::vec::IntoIter<Place>,
         guard: &mut Guard<Sink>,
-        from: Place,
-        mut charged: Option<Received>,
         tried: &mut Vec<(Attempt, Option<u64>)>,
     ) -> Next {
         for to in ahead.by_ref() {
-            let Some((failed, _)) = tried.last() else { return Next::Over };
+            let Some(sink) = guard.sink() else { return Next::Over };
             let command = RetryCall {
                 caller: self.caller.clone(),
                 call: self.admitted.call.id,
                 demand: Arc::clone(&self.demand),
-                failed: failed.clone(),
-                received: charged.take(),
+                failed: sink.failed.clone(),
+                told: sink.told,
                 routing: Arc::clone(&self.admitted.routing),
-                from,
                 to,
                 pace: self.pace(&to),
                 total_ms: u64::try_from(self.upstreams.times().total.as_millis()).unwrap_or(u64::MAX),
             };
             match self.gate.submit(command).await {
                 Ok(call) => {
+                    // The call's row has them now.
+                    sink.failed.clear();
+                    sink.told = call.attempts.len();
                     self.admitted.call = call;
-                    if let Some(sink) = guard.sink() {
-                        // The call's row has it now.
-                        sink.failed.clear();
-                    }
                     return Next::Go(to);
                 }
                 Err(failure) => {
@@ -231,9 +229,7 @@ impl Run {
                         return Next::Refused(refusal);
                     }
                     let attempt = Attempt { error: Some(refusal.type_().into()), ..self.named(&to) };
-                    if let Some(sink) = guard.sink() {
-                        sink.failed.push(attempt.clone());
-                    }
+                    sink.failed.push(Tried { attempt: attempt.clone(), used: None });
                     tried.push((attempt, None));
                 }
             }
@@ -325,7 +321,7 @@ impl Run {
         if let Some(sink) = guard.sink() {
             sink.place = None;
             sink.end = Some(CallEnd::Refused);
-            sink.failed.push(attempt.clone());
+            sink.failed.push(Tried { attempt: attempt.clone(), used: None });
         }
         let _ = guard.finish(None, How::Done, None).await;
         let attempted = tried.iter().map(|(it, _)| it).chain([&attempt]).map(told).collect();
@@ -361,13 +357,6 @@ impl Run {
             || ahead.iter().filter_map(named).all(|(upstream, model)| self.health.is_open(upstream, model, now))
     }
 
-    /// What a try without an answer may have used: something where it was sent and its provider has not said no.
-    fn may_have_used(&self, place: &Place, failed: &Failed) -> Option<Received> {
-        let may = failed.was_sent && failed.status.is_none_or(|it| it < 300);
-        let (elapsed_ms, tokens_per_second) = (failed.ms, self.pace(place));
-        may.then(|| Received { elapsed_ms, tokens_per_second, ..Received::default() })
-    }
-
     /// The tokens that a place's model makes in a second.
     fn pace(&self, place: &Place) -> u64 {
         self.admitted.at(place).map_or(0, |(upstream, model)| self.health.pace(upstream.id, &model.name))
@@ -393,7 +382,8 @@ impl Run {
             },
             |(upstream, model)| (upstream.name.clone(), model.name.clone()),
         );
-        Attempt { provider, model, status: None, ms: 0, error: None, cost: svc_core::value::MicroUsd::ZERO }
+        let (cost, usage) = (svc_core::value::MicroUsd::ZERO, Usage::default());
+        Attempt { provider, model, status: None, ms: 0, error: None, cost, usage, unpriced: false }
     }
 
     fn created_s(&self) -> u64 {
