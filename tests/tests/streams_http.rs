@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
-use svc_core::state::gateway::BudgetUse;
+use svc_core::state::gateway::{BudgetUse, Call};
 use svc_core::store::{Commit, Row as _, Store as _};
 use svc_core::testing::Dice;
 use svc_core::value::Span;
@@ -21,6 +21,7 @@ use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
 use svc_tests::site::{Fault, Site, Witness};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 const STOP: [(&str, u64); 1] = [("stop", 100)];
@@ -46,6 +47,13 @@ async fn hear(socket: &mut TcpStream, least: usize) -> (Vec<u8>, bool) {
         }
     }
     (heard, false)
+}
+
+/// Whether the server has no place for one connection more.
+async fn turned_away(site: &Site) -> bool {
+    let mut socket = TcpStream::connect(site.address).await.unwrap();
+    socket.write_all(&request("GET", "/healthz", &[("connection", "close")], b"")).await.unwrap();
+    hear(&mut socket, 12).await.0.starts_with(b"HTTP/1.1 503")
 }
 
 /// The most that was ever spent and reserved together, as each commit left it.
@@ -278,6 +286,42 @@ async fn whoever_hangs_up_pays() {
     assert_eq!(desk.mock.counts().hung_up, 1, "the provider was heard to its end");
     let sum = cost + whole["costMicros"].as_u64().unwrap();
     assert_eq!(desk.budget_at(&budget).await["spentMicros"], json!(sum));
+}
+
+/// A client that goes away while its call is being admitted leaves nothing: the call is sent nowhere, and what it held is given
+/// back without a charge.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_leaves_before_it_is_admitted_pays_nothing() {
+    for body in [streamed("chat/large-1"), chat("chat/large-1")] {
+        let (admitting, mut admits) = watch::channel(false);
+        let (release, held) = std::sync::mpsc::sync_channel::<()>(1);
+        let held = std::sync::Mutex::new(held);
+        let witness = Witness::new(move |commit| {
+            let mut calls = commit.writes.iter().filter_map(|it| it.record.as_ref()).filter_map(Call::peel);
+            if calls.any(|it| it.is_running()) {
+                admitting.send_replace(true);
+                let _ = held.lock().unwrap().recv_timeout(PATIENCE);
+            }
+        });
+        let desk = Desk::with(|plan| (plan.witness, plan.config.limits.connections) = (witness, 2));
+        let mut desk = desk.await;
+        let budget = desk.budget(1_000_000, ladder(&STOP)).await;
+        let socket = desk.begin(CHAT, &[], &body).await;
+        timeout(PATIENCE, admits.wait_for(|it| *it)).await.unwrap().unwrap();
+        drop(socket);
+        // The server has room for another once it has seen that the client is gone.
+        while turned_away(&desk.site).await {}
+        release.send(()).unwrap();
+        desk.site.until(|| used(&desk.site, &budget).open == 0).await;
+        let call = desk.read("calls?limit=1").await["data"][0].clone();
+        assert_eq!((&call["end"], &call["costMicros"]), (&json!("hung_up"), &json!(0)), "{call}");
+        let at = desk.budget_at(&budget).await;
+        assert_eq!((&at["reservedMicros"], &at["spentMicros"]), (&json!(0), &json!(0)), "{at}");
+        assert_eq!(desk.mock.counts().requests, 0, "nothing was sent");
+        desk.site.advance(Span::minutes(17));
+        assert!(desk.site.ledger().iter().all(|it| &*it.kind != "budget.lapsed"));
+        desk.site.audit();
+    }
 }
 
 /// What a provider has sent is passed on although nothing more ever comes, and a further request on a kept connection is

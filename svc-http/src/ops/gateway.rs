@@ -25,6 +25,7 @@ use svc_core::value::id::CallId;
 use svc_core::value::link::Index;
 
 use self::asked::Asked;
+use self::metered::Ready;
 use self::run::{Run, Wanted};
 pub(crate) use self::running::RunningCalls;
 pub(super) use self::running::Seat;
@@ -92,30 +93,34 @@ fn list(service: &GateService, caller: &Caller, call: &Call, index: Index) -> Re
 async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
     let (asked, body) = asked::read(dialect, &call.headers, &call.body)?;
     // Before it is admitted, so that a freeze that comes right after finds it.
-    let seat = service.running.enter(key.binding.workspace, key.agent());
+    let mut seat = service.running.enter(key.binding.workspace, key.agent());
     let mut setting = service.data_loss.of(key.binding.workspace);
     loop {
         // Each look is at what came: under another setting what was taken out counts again.
         let (seen, findings) = scan::look(setting, &body).await?;
         let demand = Arc::new(seen.as_ref().unwrap_or(&body).demand());
         let command = command(service, key, &asked, &demand, findings, setting);
-        let admission = if asked.dry {
-            service.read(|scope| admit_call(scope, &command))?
+        let now = if asked.dry {
+            match service.read(|scope| admit_call(scope, &command))? {
+                Admission::Refused(refusal) => return Err(refusal),
+                Admission::Rescan(now) => now,
+                Admission::Admitted(admitted) => return Ok(dry(&admitted, asked.session.is_some())),
+            }
         } else {
-            service.run(command.clone()).await?
+            match metered::admit(service, command, seat, call).await? {
+                Ready::Refused(refusal) => return Err(refusal),
+                Ready::Rescan(now, kept) => {
+                    seat = kept;
+                    now
+                }
+                Ready::Admitted(admitted, guard) => {
+                    let wanted = Wanted { asked, body: seen.unwrap_or(body), demand };
+                    return Run::new(service, key.clone(), wanted, *admitted, call).answer(*guard).await;
+                }
+            }
         };
-        match admission {
-            Admission::Refused(refusal) => return Err(refusal),
-            Admission::Rescan(now) => {
-                service.data_loss.set(key.binding.workspace, now);
-                setting = now;
-            }
-            Admission::Admitted(admitted) if asked.dry => return Ok(dry(&admitted, asked.session.is_some())),
-            Admission::Admitted(admitted) => {
-                let wanted = Wanted { seat, asked, body: seen.unwrap_or(body), demand };
-                return Run::new(service, key.clone(), wanted, *admitted, call).answer().await;
-            }
-        }
+        service.data_loss.set(key.binding.workspace, now);
+        setting = now;
     }
 }
 

@@ -1,22 +1,26 @@
-//! What is heard of an answer, and what is kept of the call once it has ended.
+//! What is heard of an answer, and what is kept of the call once it has ended: from its admission on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use svc_core::dialect::{Answer as Read, Stream};
-use svc_core::rules::gateway::admit::Place;
+use svc_core::refusal::Refusal;
+use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
 use svc_core::state::gateway::{CallEnd, Demand, Received, Routing, Usage, tokens_of};
+use svc_core::state::people::DataLoss;
 use svc_core::value::id::CallId;
 use svc_store::Gate;
 
 use super::running::Seat;
+use crate::dispatch::Call;
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::ops::GateService;
 use crate::telemetry::Telemetry;
 use crate::trace::Trace;
-use crate::upstream::{Ended, Finish, How, Reason, Translate};
+use crate::upstream::{Ended, Finish, Guard, How, Reason, Translate};
 
 /// What was heard of an answer.
 #[derive(Debug)]
@@ -120,6 +124,63 @@ pub(super) struct Sink {
     pub(super) trace: Trace,
     /// The call's place among those that run.
     pub(super) seat: Seat,
+}
+
+/// What becomes of a call that is to be made.
+#[derive(Debug)]
+pub(super) enum Ready {
+    /// It may be made; the guard tells what came of it.
+    Admitted(Box<Admitted>, Box<Guard<Sink>>),
+    /// It may not.
+    Refused(Refusal),
+    /// It is to be looked through under this setting first; its place among those that run is kept.
+    Rescan(DataLoss, Seat),
+}
+
+/// Admits a call and holds on to whoever keeps what came of it, both or neither: a client that goes away while it is being
+/// admitted leaves a call that was sent nowhere, whose reservation is given back at once.
+///
+/// # Errors
+/// What admission leaves no record of, or that it could not be decided.
+pub(super) async fn admit(
+    service: &GateService,
+    command: AdmitCall,
+    seat: Seat,
+    call: &Call,
+) -> Result<Ready, Refusal> {
+    let (gate, upstreams, demand) = (service.gate.clone(), service.upstreams.clone(), Arc::clone(&command.demand));
+    let (health, metrics) = (Arc::clone(&service.health), Arc::clone(&service.metrics));
+    let (telemetry, trace, came) = (Arc::clone(&service.telemetry), call.trace, call.came);
+    let admitting = async move {
+        let admitted = match gate.submit_before_park(command).await.map_err(crate::ops::refusal)? {
+            Admission::Refused(refusal) => return Ok(Ready::Refused(refusal)),
+            Admission::Rescan(setting) => return Ok(Ready::Rescan(setting, seat)),
+            Admission::Admitted(admitted) => admitted,
+        };
+        let before = came.elapsed();
+        let before_ms = u64::try_from(before.as_millis()).unwrap_or(u64::MAX);
+        let sink = Sink {
+            gate,
+            call: admitted.call.id,
+            demand,
+            routing: Arc::clone(&admitted.routing),
+            place: None,
+            failed: Vec::new(),
+            told: 0,
+            end: None,
+            overhead_ms: before_ms,
+            before_ms,
+            before,
+            sent: Instant::now(),
+            health,
+            metrics,
+            telemetry,
+            trace,
+            seat,
+        };
+        Ok(Ready::Admitted(admitted, Box::new(Guard::new(&upstreams, sink))))
+    };
+    service.upstreams.outlive(admitting).await
 }
 
 impl Finish for Sink {

@@ -17,15 +17,11 @@ use svc_store::Gate;
 
 use super::asked::Asked;
 use super::metered::{Heard, Sink};
-use super::running::Seat;
 use super::{Targets, notes};
 use crate::answer::{self, Answer};
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
-use crate::metrics::Metrics;
 use crate::ops::GateService;
-use crate::telemetry::Telemetry;
-use crate::trace::Trace;
 use crate::upstream::{self, Failed, Guard, How, Reason, Relay, Reply, Target, Upstreams, What};
 
 /// Headers of the messages API that go on to a provider of the same shape.
@@ -44,17 +40,11 @@ pub(super) struct Run {
     admitted: Admitted,
     query: Option<Box<str>>,
     passed_on: Vec<(HeaderName, HeaderValue)>,
-    metrics: Arc<Metrics>,
-    telemetry: Arc<Telemetry>,
-    trace: Trace,
-    seat: Option<Seat>,
     came: Instant,
 }
 
 /// What a client wants, as it was read.
 pub(super) struct Wanted {
-    /// The call's place among those that run.
-    pub(super) seat: Seat,
     /// What its headers ask.
     pub(super) asked: Asked,
     /// The request.
@@ -91,7 +81,7 @@ enum Next {
 
 impl Run {
     pub(super) fn new(service: &GateService, caller: CallKey, wanted: Wanted, admitted: Admitted, call: &Call) -> Self {
-        let Wanted { seat, asked, body, demand } = wanted;
+        let Wanted { asked, body, demand } = wanted;
         let query = call.uri.query().filter(|it| it.len() <= 256).map(Into::into);
         Self {
             gate: service.gate.clone(),
@@ -105,45 +95,21 @@ impl Run {
             admitted,
             query,
             passed_on: passed_on(&call.headers),
-            metrics: Arc::clone(&service.metrics),
-            telemetry: Arc::clone(&service.telemetry),
-            trace: call.trace,
-            seat: Some(seat),
             came: call.came,
         }
     }
 
-    /// Carries it. A whole answer is read to its end even if the client goes away; a stream ends with its client.
-    pub(super) async fn answer(self) -> Result<Answer, Refusal> {
+    /// Carries it; `guard` tells what came of it. A whole answer is read to its end even if the client goes away; a stream ends
+    /// with its client.
+    pub(super) async fn answer(self, guard: Guard<Sink>) -> Result<Answer, Refusal> {
         if self.demand.stream {
-            return self.carry().await;
+            return self.carry(guard).await;
         }
         let upstreams = self.upstreams.clone();
-        upstreams.outlive(self.carry()).await
+        upstreams.outlive(self.carry(guard)).await
     }
 
-    async fn carry(mut self) -> Result<Answer, Refusal> {
-        let before_ms = millis(self.came);
-        let sink = Sink {
-            gate: self.gate.clone(),
-            call: self.admitted.call.id,
-            demand: Arc::clone(&self.demand),
-            routing: Arc::clone(&self.admitted.routing),
-            place: None,
-            failed: Vec::new(),
-            told: 0,
-            end: None,
-            overhead_ms: before_ms,
-            before_ms,
-            before: self.came.elapsed(),
-            sent: Instant::now(),
-            health: Arc::clone(&self.health),
-            metrics: Arc::clone(&self.metrics),
-            telemetry: Arc::clone(&self.telemetry),
-            trace: self.trace,
-            seat: self.seat.take().ok_or_else(Refusal::internal)?,
-        };
-        let mut guard = Guard::new(&self.upstreams, sink);
+    async fn carry(mut self, mut guard: Guard<Sink>) -> Result<Answer, Refusal> {
         let mut tried: Vec<(Attempt, Option<u64>)> = Vec::new();
         let mut unfit: Option<Refusal> = None;
         let mut ahead = self.admitted.places.clone().into_iter();
@@ -448,8 +414,4 @@ fn outcome(failed: &Failed) -> Outcome {
         Some(400 | 413 | 422) => Outcome::Neither,
         _ => Outcome::Failed,
     }
-}
-
-fn millis(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
