@@ -41,7 +41,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 pub use self::address::Allowed;
 use self::address::{Base, Origin};
-use self::connection::Connection;
+use self::connection::{Broken, Connection};
 pub use self::failed::{Failed, Reason};
 pub use self::framing::Type;
 use self::framing::{Framing, HEAD_BYTES_MAX, Head};
@@ -183,31 +183,35 @@ impl Upstreams {
         let _ = self.0.outliving.subscribe().wait_for(|it| *it == 0).await;
     }
 
-    /// Makes one call. Dropped, it ends the call.
+    /// Makes one call. Where a kept connection was closed before a byte of the answer, most likely while the request was on
+    /// its way, it was not looked at: it is sent once more, on a new connection, and the call's times hold for both together.
+    /// Dropped, it ends the call.
     ///
     /// # Errors
     /// [`Failed`]: no answer, none in time, or one that is none.
     pub async fn send(&self, target: &Target, call: &Call<'_>) -> Result<Reply, Failed> {
         let started = Instant::now();
-        let attempt = Attempt { started, sent: AtomicBool::new(false), stale: AtomicBool::new(false) };
+        let attempt = Attempt { started, sent: AtomicBool::new(false) };
         let total = started + target.times.total;
         let (until, late) = if call.stream {
             (total.min(started + target.times.first_token), Reason::FirstToken)
         } else {
             (total, Reason::Total)
         };
-        let replied = timeout_at(until, self.attempt(target, call, &attempt)).await;
+        let replied = timeout_at(until, self.attempts(target, call, &attempt)).await;
         replied.unwrap_or_else(|_| Err(Failed::new(late))).map_err(|failed| attempt.failed(failed))
     }
 
-    async fn attempt(&self, target: &Target, call: &Call<'_>, attempt: &Attempt) -> Result<Reply, Failed> {
-        let mut connection = self.connect(&target.origin).await.map_err(Failed::new)?;
+    async fn attempts(&self, target: &Target, call: &Call<'_>, attempt: &Attempt) -> Result<Reply, Failed> {
         let request = target.request(call).ok_or(Failed::new(Reason::Address))?;
-        let was_used = connection.was_used;
-        let head = connection.exchange(request.expose(), &call.body, &attempt.sent).await.map_err(|broken| {
-            attempt.stale.store(was_used && !broken.was_answered && broken.reason == Reason::Closed, Ordering::Relaxed);
-            Failed::new(broken.reason)
-        })?;
+        let mut connection = self.connect(&target.origin).await.map_err(Failed::new)?;
+        let mut exchanged = connection.exchange(request.expose(), &call.body, &attempt.sent).await;
+        if connection.was_used && exchanged.as_ref().is_err_and(Broken::is_unheard) {
+            attempt.sent.store(false, Ordering::Relaxed);
+            connection = self.dial(&target.origin).await.map_err(Failed::new)?;
+            exchanged = connection.exchange(request.expose(), &call.body, &attempt.sent).await;
+        }
+        let head = exchanged.map_err(|broken| Failed::new(broken.reason))?;
         let mut incoming = Incoming::new(connection, &head, self, &target.origin, target.times, attempt.started);
         match head.status {
             200..=299 => {}
@@ -251,6 +255,11 @@ impl Upstreams {
         if let Some(waiting) = self.0.pool.take(origin) {
             return Ok(waiting);
         }
+        self.dial(origin).await
+    }
+
+    /// A new connection.
+    async fn dial(&self, origin: &Origin) -> Result<Connection, Reason> {
         let allowed = self.0.allowed.has(&origin.host);
         let guard = Outbound { allow_private_loopback: allowed, own_host: self.0.own_host.clone() };
         let may = |ip| guard.is_allowed(ip);
@@ -270,17 +279,11 @@ impl Upstreams {
 struct Attempt {
     started: Instant,
     sent: AtomicBool,
-    stale: AtomicBool,
 }
 
 impl Attempt {
     fn failed(&self, failed: Failed) -> Failed {
-        Failed {
-            was_sent: self.sent.load(Ordering::Relaxed),
-            was_stale: self.stale.load(Ordering::Relaxed),
-            ms: millis(self.started),
-            ..failed
-        }
+        Failed { was_sent: self.sent.load(Ordering::Relaxed), ms: millis(self.started), ..failed }
     }
 }
 

@@ -46,6 +46,13 @@ pub(super) struct Broken {
     pub(super) was_answered: bool,
 }
 
+impl Broken {
+    /// Whether the connection was closed before a byte of the answer.
+    pub(super) fn is_unheard(&self) -> bool {
+        !self.was_answered && self.reason == Reason::Closed
+    }
+}
+
 impl Connection {
     pub(super) const fn new(io: Io, place: OwnedSemaphorePermit) -> Self {
         Self { io, rest: Vec::new(), was_used: false, _place: place }

@@ -20,9 +20,6 @@ pub struct Failed {
     pub said: Option<Box<str>>,
     /// Whether any of the request may have reached it: where not, nothing can have been charged.
     pub was_sent: bool,
-    /// Whether a connection that had been kept was closed before a byte of the answer: most likely while the request was on
-    /// its way, so that it was not looked at.
-    pub was_stale: bool,
     /// From the call to this, in milliseconds.
     pub ms: u64,
 }
@@ -117,7 +114,7 @@ impl Failed {
     /// Nothing was sent and nothing answered.
     #[must_use]
     pub const fn new(reason: Reason) -> Self {
-        Self { reason, status: None, retry_after_s: None, said: None, was_sent: false, was_stale: false, ms: 0 }
+        Self { reason, status: None, retry_after_s: None, said: None, was_sent: false, ms: 0 }
     }
 
     /// The request was sent, or part of it.

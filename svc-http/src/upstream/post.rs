@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use http::HeaderName;
 use svc_core::value::Invalid;
@@ -103,7 +103,7 @@ impl Upstreams {
         times: Times,
     ) -> Result<Posted, Failed> {
         let started = Instant::now();
-        let attempt = Attempt { started, sent: AtomicBool::new(false), stale: AtomicBool::new(false) };
+        let attempt = Attempt { started, sent: AtomicBool::new(false) };
         let until = started + times.total;
         let headed =
             timeout_at(until.min(started + times.first_token), self.posted(to, headers, body, times, &attempt));
@@ -130,12 +130,8 @@ impl Upstreams {
         let mut connection = self.connect(&to.origin).await.map_err(Failed::new)?;
         let more: Vec<(&str, &[u8])> = headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
         let request = framing::request(&to.line, &to.fixed, &more, body.len());
-        let was_used = connection.was_used;
-        let head = connection.exchange(request.expose(), body, &attempt.sent).await.map_err(|broken| {
-            let stale = was_used && !broken.was_answered && broken.reason == Reason::Closed;
-            attempt.stale.store(stale, Ordering::Relaxed);
-            Failed::new(broken.reason)
-        })?;
+        let exchanged = connection.exchange(request.expose(), body, &attempt.sent).await;
+        let head = exchanged.map_err(|broken| Failed::new(broken.reason))?;
         let incoming = Incoming::new(connection, &head, self, &to.origin, times, attempt.started);
         Ok((head, incoming))
     }

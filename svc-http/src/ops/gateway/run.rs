@@ -222,12 +222,7 @@ impl Run {
         let (query, headers) = if same { (self.query.as_deref(), &self.passed_on[..]) } else { (None, &[][..]) };
         let call =
             upstream::Call { what: What::Answer, body: Bytes::from(sent), stream: self.demand.stream, query, headers };
-        let mut reply = self.upstreams.send(target, &call).await;
-        if reply.as_ref().is_err_and(|failed| failed.was_stale) {
-            // A kept connection was closed under the request: it was not looked at.
-            reply = self.upstreams.send(target, &call).await;
-        }
-        match reply? {
+        match self.upstreams.send(target, &call).await? {
             Reply::Whole(whole) => {
                 let read = Read::read(target.dialect(), &whole.body);
                 let failed = |said: Option<Box<str>>| Failed {

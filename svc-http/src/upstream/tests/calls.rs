@@ -105,7 +105,6 @@ async fn faults_are_told_apart() {
         let failed = usual().send(&target, &call(model, stream)).await.unwrap_err();
         assert_eq!((failed.reason, failed.status, failed.was_sent), (reason, status, true), "{model} {stream}");
         assert_eq!(failed.retry_after_s, (status == Some(429)).then_some(7), "{model}");
-        assert!(!failed.was_stale, "{model}");
     }
     assert_eq!(mock.until(|it| it.open == 0).await.running, 0);
     let failed = upstreams.send(&target, &call("m--status-400", false)).await.unwrap_err();
@@ -193,7 +192,8 @@ async fn a_quoted_key_goes_no_further() {
     assert!(!format!("{failed:?} {failed} {target:?}").contains("hunter2"));
 }
 
-/// A connection that the provider closed while it waited is not used; one that it closes on a request is told to be stale.
+/// A connection that the provider closed while it waited is not used; what was sent on one that it closes on a request is sent
+/// once more on a new one.
 #[tokio::test]
 async fn a_kept_connection_may_be_gone() {
     let (listener, url) = by_hand().await;
@@ -209,6 +209,9 @@ async fn a_kept_connection_may_be_gone() {
         let (mut second, _) = listener.accept().await.unwrap();
         hear(&mut second).await;
         second.write_all(&[answer, &b"and more"[..]].concat()).await.unwrap();
+        let (mut fresh, _) = listener.accept().await.unwrap();
+        hear(&mut fresh).await;
+        drop(fresh);
         let (mut third, _) = listener.accept().await.unwrap();
         hear(&mut third).await;
         third
@@ -219,12 +222,44 @@ async fn a_kept_connection_may_be_gone() {
     });
     whole(&upstreams, &target, &call("m", false)).await;
     assert_eq!(upstreams.0.pool.waiting(), 1);
-    let stale = upstreams.send(&target, &call("m", false)).await.unwrap_err();
-    assert_eq!((stale.reason, stale.was_sent, stale.was_stale), (Reason::Closed, true, true));
     whole(&upstreams, &target, &call("m", false)).await;
+    let closed = upstreams.send(&target, &call("m", false)).await.unwrap_err();
+    assert_eq!((closed.reason, closed.was_sent), (Reason::Closed, true), "a new connection is no reason to ask again");
     let long = upstreams.send(&target, &call("m", false)).await.unwrap_err();
     assert_eq!(long.reason, Reason::TooLarge, "and its length is all that was waited for");
     provider.await.unwrap();
+}
+
+/// A request that is sent once more has no more time for it: what passed before is not given again, and the call says how long
+/// it took in all.
+#[tokio::test]
+async fn what_is_sent_once_more_has_the_same_time() {
+    for stream in [false, true] {
+        let (listener, url) = by_hand().await;
+        let upstreams = usual();
+        let times = Times { first_token: secs(40), ..upstreams.times() };
+        let target = target_at(&upstreams, &url, Dialect::Chat, times);
+        let provider = tokio::spawn(async move {
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+            let (mut first, _) = listener.accept().await.unwrap();
+            hear(&mut first).await;
+            first.write_all(answer).await.unwrap();
+            hear(&mut first).await;
+            tokio::time::pause();
+            tokio::time::advance(secs(30)).await;
+            drop(first);
+            let (mut second, _) = listener.accept().await.unwrap();
+            hear(&mut second).await;
+            // Nothing comes any more until the other side gives up.
+            assert_eq!(second.read_u8().await.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
+        });
+        whole(&upstreams, &target, &call("m", false)).await;
+        let late = upstreams.send(&target, &call("m", stream)).await.unwrap_err();
+        assert!(late.reason.is_timeout() && late.was_sent, "{late:?}");
+        assert!((40_000..50_000).contains(&late.ms), "{late:?}");
+        provider.await.unwrap();
+        tokio::time::resume();
+    }
 }
 
 /// Connections that nobody uses are closed after a while.
