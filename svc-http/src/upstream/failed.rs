@@ -151,18 +151,20 @@ impl fmt::Display for Failed {
     }
 }
 
-/// What the body of an error says, with `secret` and whatever looks like a credential cut out: providers quote keys.
-pub(super) fn said(body: &[u8], secret: &str) -> Option<Box<str>> {
+/// What the body of an error says, with `secrets` and whatever looks like a credential cut out: providers quote keys.
+pub(super) fn said<'a>(body: &[u8], secrets: impl IntoIterator<Item = &'a str>) -> Option<Box<str>> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     let error = body.get("error").unwrap_or(&body);
     let text = error.as_str().or_else(|| error.get("message")?.as_str())?;
-    let text = without_keys(text, secret);
+    let text = without_keys(text, secrets);
     (!text.is_empty()).then(|| text.into())
 }
 
-/// A text without `secret` and whatever looks like a credential, without control characters, at most 500 characters of it.
-pub(super) fn without_keys(text: &str, secret: &str) -> String {
-    let text = if secret.is_empty() { text.to_owned() } else { text.replace(secret, "…") };
+/// A text without `secrets` and whatever looks like a credential, without control characters, at most 500 characters of it.
+/// Where one secret holds another, the longer one comes first.
+pub(super) fn without_keys<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>) -> String {
+    let secrets = secrets.into_iter().filter(|it| !it.is_empty());
+    let text = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "…"));
     let words = text.split(' ').map(|word| if is_key(word) { "…" } else { word });
     let text: String = words.collect::<Vec<_>>().join(" ").chars().filter(|it| !it.is_control()).collect();
     scrub(&text).chars().take(SAID_CHARS_MAX).collect()
@@ -180,7 +182,7 @@ mod tests {
 
     fn told(text: &str) -> Option<String> {
         let body = serde_json::json!({ "error": { "message": text } }).to_string();
-        said(body.as_bytes(), "hunter2hunter2").map(Into::into)
+        said(body.as_bytes(), ["hunter2hunter2"]).map(Into::into)
     }
 
     /// What a provider says of an error is passed on without the key that it quotes, whole or in part.
@@ -192,6 +194,6 @@ mod tests {
         assert_eq!(told("two\nlines").as_deref(), Some("twolines"));
         assert_eq!(told(&"a".repeat(600)).map(|it| it.len()), Some(500));
         assert_eq!(told(""), None);
-        assert_eq!(said(b"<html>", ""), None);
+        assert_eq!(said(b"<html>", [""]), None);
     }
 }

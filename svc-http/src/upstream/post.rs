@@ -85,7 +85,7 @@ impl Endpoint {
     /// servers quote keys.
     #[must_use]
     pub fn without_keys(&self, said: &str) -> String {
-        without_keys(said, self.shown.expose().rsplit(' ').next().unwrap_or_default())
+        without_keys(said, self.shown.expose().rsplit(' ').next())
     }
 }
 

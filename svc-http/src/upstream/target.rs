@@ -36,6 +36,15 @@ const OWN_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
+/// Headers of the messages and chat APIs that say which version of them is spoken.
+const PUBLIC_HEADERS: &[&str] = &["anthropic-version", "anthropic-beta", "openai-beta"];
+/// What is in the name of a header that carries a credential.
+const CREDENTIAL_NAMES: &[&str] = &["auth", "key", "token", "secret", "cookie", "credential", "password", "signature"];
+/// Bytes of the shortest word of such a header that is taken for a secret.
+const CREDENTIAL_MIN: usize = 4;
+/// The same of any other header.
+const SECRET_MIN: usize = 8;
+
 /// Whether svc sets this header itself: no upstream's configuration may.
 #[must_use]
 pub fn is_own_header(name: &HeaderName) -> bool {
@@ -49,7 +58,8 @@ pub struct Target {
     pub(super) times: Times,
     path: Box<str>,
     dialect: Dialect,
-    key: Secret<String>,
+    /// What it is shown and nobody else may hear: its key, and what its own headers carry. The longest first.
+    secrets: Vec<Secret<String>>,
     /// The lines of the head that are the same in every call.
     fixed: Secret<Vec<u8>>,
     names_version: bool,
@@ -137,8 +147,12 @@ impl Target {
             }
             line(name, &[before, key.expose()]);
         }
+        let mut secrets: Vec<Secret<String>> =
+            headers.iter().flat_map(|(name, value)| secrets_of(name, value)).collect();
+        secrets.push(key);
+        secrets.sort_by_key(|it| std::cmp::Reverse(it.expose().len()));
         let fixed = Secret::new(fixed);
-        Ok(Self { origin: Arc::new(origin), times, path, dialect, key, fixed, names_version })
+        Ok(Self { origin: Arc::new(origin), times, path, dialect, secrets, fixed, names_version })
     }
 
     /// The API that it speaks.
@@ -183,10 +197,23 @@ impl Target {
         Some(framing::request(&line, &self.fixed, &more, call.body.len()))
     }
 
-    /// What the body of an error says, without the key.
+    /// What the body of an error says, without the key, wherever that is configured.
     pub(super) fn said(&self, body: &[u8]) -> Option<Box<str>> {
-        failed::said(body, self.key.expose())
+        failed::said(body, self.secrets.iter().map(|it| it.expose().as_str()))
     }
+}
+
+/// What a header of an upstream's own may hold that is secret, as a provider might quote it: the whole value, and each of its
+/// words but the scheme before them. Any header may carry a key; where its name does not say so, short words are left out, as
+/// no key is that short and cutting them out of what a provider says would garble it.
+fn secrets_of(name: &str, value: &str) -> impl Iterator<Item = Secret<String>> {
+    let name = name.to_ascii_lowercase();
+    let is_public = PUBLIC_HEADERS.contains(&name.as_str());
+    let is_credential = CREDENTIAL_NAMES.iter().any(|it| name.contains(it));
+    let least = if is_credential { CREDENTIAL_MIN } else { SECRET_MIN };
+    let words = value.split([' ', ',', ';', '=']).skip(usize::from(value.contains(' ')));
+    let found = std::iter::once(value).chain(words).filter(|it| !is_public && it.len() >= least);
+    found.map(|it| Secret::new(it.to_owned())).collect::<Vec<_>>().into_iter()
 }
 
 /// Whether a text can be the value of a header.

@@ -192,6 +192,43 @@ async fn a_quoted_key_goes_no_further() {
     assert!(!format!("{failed:?} {failed} {target:?}").contains("hunter2"));
 }
 
+/// The same of a key that is configured as a header of the upstream's own, whatever that header is called and however the
+/// provider quotes it; what is no secret is told as it is.
+#[tokio::test]
+async fn a_quoted_header_goes_no_further() {
+    let said = "no such key: Bearer hunter2-hunter2, hunter2-hunter2, or c00k; team-a at 2023-06-01, planted9";
+    for (name, value, told) in [
+        ("authorization", "Bearer hunter2-hunter2", "no such key: …, …, or c00k; team-a at 2023-06-01, planted9"),
+        ("Api-Key", "hunter2-hunter2", "no such key: Bearer …, …, or c00k; team-a at 2023-06-01, planted9"),
+        (
+            "cookie",
+            "sid=c00k",
+            "no such key: Bearer hunter2-hunter2, hunter2-hunter2, or …; team-a at 2023-06-01, planted9",
+        ),
+        ("x-own", "planted9", "no such key: Bearer hunter2-hunter2, hunter2-hunter2, or c00k; team-a at 2023-06-01, …"),
+        ("x-team", "team-a", said),
+        ("anthropic-version", "2023-06-01", said),
+    ] {
+        let (listener, url) = by_hand().await;
+        let provider = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            hear(&mut socket).await;
+            let body = json!({ "error": { "message": said } }).to_string();
+            let head =
+                "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ";
+            socket.write_all(format!("{head}{}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
+        });
+        let upstreams = usual();
+        let headers = BTreeMap::from([(name.into(), value.into())]);
+        let key = Secret::new(String::new());
+        let target = Target::new(&upstreams, &url, Dialect::Chat, key, &headers, upstreams.times()).unwrap();
+        let failed = upstreams.send(&target, &call("m", false)).await.unwrap_err();
+        assert_eq!((failed.status, failed.said.as_deref()), (Some(401), Some(told)), "{name}");
+        assert!(told == said || !format!("{failed:?} {target:?}").contains(value), "{name}");
+        provider.await.unwrap();
+    }
+}
+
 /// A connection that the provider closed while it waited is not used; what was sent on one that it closes on a request is sent
 /// once more on a new one.
 #[tokio::test]
