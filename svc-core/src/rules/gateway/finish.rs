@@ -92,6 +92,7 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
     next.unpriced = new.unpriced || call.attempts.iter().any(|it| it.unpriced);
     next.attempts.extend(missed);
     next.state = ended;
+    let demand = asked.served.as_ref().map(|it| &*it.demand);
     if let Some(charged) = charged {
         // What the lapse has charged is in the sums already; only what it missed is posted.
         let whole = call.attempts.iter().fold(new, |sum, it| sum.plus(Charge::of(it)));
@@ -100,13 +101,14 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
         let more = whole.cost.less(charged);
         budgeting::post(scope, &call, more)?;
         add_to_task(scope, &next, more, asked.end)?;
+        super::rollup::correct(scope, &call, &next, more, demand)?;
     } else {
         next.usage = call.usage.plus(new.usage);
         next.cost = call.cost.plus(new.cost);
         budgeting::settle(scope, &call, new.cost)?;
         add_to_task(scope, &next, next.cost, asked.end)?;
+        super::rollup::add(scope, &next, demand)?;
     }
-    super::rollup::add(scope, &next, asked.served.as_ref().map(|it| &*it.demand))?;
     scope.put(next.clone());
     Ok(Arc::new(next))
 }

@@ -22,27 +22,59 @@ pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>) -
     if matches!(call.state, CallState::Ended { end: CallEnd::Refused, .. }) && call.cost == MicroUsd::ZERO {
         return Ok(());
     }
+    let mut cell = cell_of(scope, call)?;
+    let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
+    let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
+    let first = task.as_ref().is_none_or(|it| it.calls <= 1);
+    cell.add_call(&facts(call, repeated, first));
+    scope.put(cell);
+    Ok(())
+}
+
+/// Corrects the sums of a day in which a call was counted as `lapsed`, and which ended after all: it stays one call. `more` is
+/// what it is charged beyond what its lapse was; what that was charged too much stays in the sums, as it does in budgets.
+///
+/// # Errors
+/// As [`add`].
+pub(super) fn correct(
+    scope: &mut Scope<'_>,
+    lapsed: &Call,
+    call: &Call,
+    more: MicroUsd,
+    demand: Option<&Demand>,
+) -> Result<(), Halt> {
+    let mut cell = cell_of(scope, lapsed)?;
+    let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
+    let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
+    let first = task.as_ref().is_none_or(|it| it.calls <= 1);
+    let charged = Call { cost: lapsed.cost.plus(more), ..call.clone() };
+    cell.correct_call(&facts(lapsed, false, first), &facts(&charged, repeated, first));
+    scope.put(cell);
+    Ok(())
+}
+
+/// The sums of the day, key, model and class of a call.
+fn cell_of(scope: &mut Scope<'_>, call: &Call) -> Result<Cell, Halt> {
     let workspace = scope.get::<Workspace>(call.workspace)?.ok_or_else(Refusal::internal)?;
     let model = call.target.as_ref().map(|it| format!("{}/{}", it.provider, it.model));
     let at = CellAt {
         upstream: call.target.as_ref().map(|it| it.upstream),
         ..CellAt::new(call.workspace, call.started_at, &workspace.settings.timezone, &call.payer, model.as_deref())
     };
-    let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
     let known = scope.get::<Cell>(at.id())?;
-    let mut cell = known.map_or_else(|| at.empty(), |it| Cell::clone(&it));
-    let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
-    let first = task.as_ref().is_none_or(|it| it.calls <= 1);
-    cell.add_call(&CallFacts {
+    Ok(known.map_or_else(|| at.empty(), |it| Cell::clone(&it)))
+}
+
+/// What a call that has ended adds to its day. `first` is whether it is the first of its task.
+fn facts(call: &Call, repeated: bool, first: bool) -> CallFacts {
+    CallFacts {
         call: call.id,
         usage: call.usage,
         cost: call.cost,
         unpriced: call.unpriced,
         opens_task: first,
         waste: waste(call, repeated, first),
-    });
-    scope.put(cell);
-    Ok(())
+    }
 }
 
 /// How a call wasted money, and what of its cost could have been saved.

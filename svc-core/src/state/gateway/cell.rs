@@ -240,6 +240,29 @@ impl Cell {
         self.last = Some(facts.call);
     }
 
+    /// Corrects a call that was added before: what it added then is taken back, and it still is one call. Whether it opened its
+    /// task stays as it was added.
+    pub fn correct_call(&mut self, before: &CallFacts, facts: &CallFacts) {
+        let sums = &mut self.sums;
+        sums.calls = sums.calls.saturating_sub(1);
+        sums.usage = sums.usage.less(before.usage);
+        sums.cost = sums.cost.less(before.cost);
+        if before.usage.estimated {
+            sums.estimated = sums.estimated.less(before.cost);
+        }
+        sums.unpriced = sums.unpriced.saturating_sub(before.unpriced.into());
+        for (kind, savable) in &before.waste {
+            if let Some(wasted) = sums.waste.get_mut(kind.place()) {
+                wasted.count = wasted.count.saturating_sub(1);
+                wasted.cost = wasted.cost.less(before.cost);
+                wasted.savable = wasted.savable.less(*savable);
+            }
+        }
+        let last = self.last;
+        self.add_call(&CallFacts { opens_task: false, ..facts.clone() });
+        self.last = last;
+    }
+
     /// Adds a task's outcome, in the place of the one that was reported before. `spent` is what the task's calls came to.
     pub fn add_outcome(&mut self, before: Option<TaskStatus>, status: TaskStatus, spent: MicroUsd) {
         let last = self.last;
@@ -384,6 +407,26 @@ mod tests {
         both.add(sums);
         both.add(sums);
         assert_eq!((both.calls, both.cost.get(), both.waste[0].count), (6, 314, 2));
+    }
+
+    /// A call that is corrected is one call all the same: what it was taken for is gone from every sum.
+    #[test]
+    fn a_corrected_call_is_one_call() {
+        let mut cell = cell();
+        let estimated = Usage { estimated: true, input: 3, ..Usage::default() };
+        let waste = vec![(WasteKind::Retry, MicroUsd::new(5)), (WasteKind::Oversized, MicroUsd::new(2))];
+        let before = CallFacts { usage: estimated, unpriced: true, opens_task: true, waste, ..facts(1, 7) };
+        cell.add_call(&before);
+        cell.add_call(&facts(2, 100));
+        let after = CallFacts { waste: vec![(WasteKind::Retry, MicroUsd::new(5))], ..facts(1, 9) };
+        cell.correct_call(&before, &after);
+        let sums = &cell.sums;
+        assert_eq!((sums.calls, sums.tasks, sums.unpriced, cell.last), (2, 1, 0, Some(CallId::from_bits(2))));
+        assert_eq!((sums.cost.get(), sums.estimated.get()), (109, 0));
+        assert_eq!((sums.usage.input, sums.usage.output), (20, 10));
+        let (oversized, retry) = (sums.waste[2], sums.waste[3]);
+        assert_eq!((oversized.count, oversized.cost.get(), oversized.savable.get()), (0, 0, 0));
+        assert_eq!((retry.count, retry.cost.get(), retry.savable.get()), (1, 9, 5));
     }
 
     /// The same call made again is known among the latest, and no more once many others came between.

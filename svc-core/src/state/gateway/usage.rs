@@ -57,4 +57,18 @@ impl Usage {
             estimated: self.estimated || other.estimated,
         }
     }
+
+    /// This without the other, kind by kind and none below zero; a sum of which an estimate is taken stays one.
+    #[must_use]
+    pub const fn less(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(other.input),
+            cached_input: self.cached_input.saturating_sub(other.cached_input),
+            cache_write: self.cache_write.saturating_sub(other.cache_write),
+            cache_write_long: self.cache_write_long.saturating_sub(other.cache_write_long),
+            output: self.output.saturating_sub(other.output),
+            reasoning: self.reasoning.saturating_sub(other.reasoning),
+            estimated: self.estimated,
+        }
+    }
 }

@@ -1,0 +1,237 @@
+//! Model calls by their commands: what they come to, and where that is counted.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted};
+use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
+use svc_core::rules::gateway::models::{self, NewModel};
+use svc_core::rules::gateway::payer::CallKey;
+use svc_core::rules::gateway::retry::RetryCall;
+use svc_core::rules::gateway::routing::{Edit, EditRouting};
+use svc_core::rules::gateway::upstreams::{self, NewKey};
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey};
+use svc_core::state::gateway::{
+    Attempt, CacheWrites, Call, CallEnd, Cell, Demand, Dialect, OutputBound, Prices, Received, Sums, Task, TokenPrices,
+    Usage,
+};
+use svc_core::state::people::{DataLoss, KeyScope, Plans};
+use svc_core::store::Row as _;
+use svc_core::testing::world::World;
+use svc_core::value::digest::Digest;
+use svc_core::value::text::{ModelName, TaskId, UpstreamName, UrlText};
+use svc_core::value::{MicroUsd, Span};
+
+/// How long a call may take.
+const TOTAL_MS: u64 = 900_000;
+
+/// A workspace with the provider `one`, of which each token costs a micro, and a key for its models.
+struct Office {
+    world: World,
+    key: CallKey,
+}
+
+/// A price of so many micros a token.
+const fn micros(each: u64) -> MicroUsd {
+    MicroUsd::new(each * 1_000_000)
+}
+
+fn plain_prices() -> Prices {
+    let tokens = TokenPrices { input: micros(1), output: micros(1), ..TokenPrices::default() };
+    Prices { tokens, ..Prices::default() }
+}
+
+impl Office {
+    /// One with these models.
+    fn new(models: &[(&str, Prices)]) -> Self {
+        let mut world = World::new();
+        let workspace = world.workspace();
+        let mut edit = |edit| world.run(EditRouting { by: By::Program, workspace, edit }).unwrap();
+        let set = vec![
+            upstreams::Set::Name(UpstreamName::parse("one").unwrap()),
+            upstreams::Set::Kind(Dialect::Chat),
+            upstreams::Set::BaseUrl(UrlText::parse("https://models.example.com/v1").unwrap()),
+            upstreams::Set::Key(NewKey { sealed: "sealed".into(), hint: "wxyz".into() }),
+        ];
+        let upstream = edit(Edit::CreateUpstream(set)).upstream.unwrap();
+        for (name, prices) in models {
+            let set = vec![models::Set::Prices(Some(Box::new(prices.clone())))];
+            let name = ModelName::parse(name).unwrap();
+            edit(Edit::CreateModel(NewModel { upstream, name, known: Vec::new(), set }));
+        }
+        let key = CreateKey::new(workspace, By::Program, KeyScope::Inference, NewGatewayKey::of("ask_calls"));
+        let made = world.run(key).unwrap();
+        Self { world, key: CallKey { row: made.id, binding: Arc::new(made.binding.clone()) } }
+    }
+
+    /// Admits a call of a task, which may take so many bytes in.
+    fn admit(&mut self, task: &str, demand: &Demand) -> Admitted {
+        let command = AdmitCall {
+            caller: self.key.clone(),
+            demand: Arc::new(demand.clone()),
+            class: None,
+            task: Some(TaskId::parse(task).unwrap()),
+            objective: None,
+            oversight: false,
+            session: None,
+            health: Arc::default(),
+            findings: BTreeMap::new(),
+            scanned_under: DataLoss::Off,
+            plans: Plans::default(),
+            total_ms: TOTAL_MS,
+            dry: false,
+        };
+        match self.world.run(command).unwrap() {
+            Admission::Admitted(admitted) => *admitted,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// Ends a call.
+    fn finish(&mut self, admitted: &Admitted, end: CallEnd, served: Option<Served>, failed: Vec<Tried>) -> Arc<Call> {
+        let times = (Some(1), 2, 0);
+        self.world
+            .run(FinishCall {
+                call: admitted.call.id,
+                end,
+                served,
+                failed,
+                told: admitted.call.attempts.len(),
+                first_token_ms: times.0,
+                duration_ms: times.1,
+                overhead_ms: times.2,
+            })
+            .unwrap()
+    }
+
+    /// The sums of all days, keys and models.
+    fn sums(&mut self) -> Sums {
+        let mut sums = Sums::default();
+        for (.., record) in self.world.rows() {
+            Cell::peel(&record).into_iter().for_each(|it| sums.add(&it.sums));
+        }
+        sums
+    }
+
+    fn task(&mut self, id: &str) -> Arc<Task> {
+        let workspace = self.world.workspace();
+        self.world.row(Task::key_of(workspace, &TaskId::parse(id).unwrap()))
+    }
+}
+
+/// A question of forty bytes.
+fn demand(model: &str) -> Demand {
+    Demand {
+        dialect: Dialect::Chat,
+        model: model.into(),
+        stream: false,
+        text_bytes: 40,
+        images: 0,
+        pages: 0,
+        audio_seconds: 0,
+        output: OutputBound { tokens: Some(100_000) },
+        answers: 1,
+        cache: CacheWrites::default(),
+        spoken: false,
+        server_tools: BTreeMap::new(),
+        service_tier: None,
+        needs: BTreeSet::new(),
+        tool_results: Vec::new(),
+        digest: Digest::of(model),
+    }
+}
+
+fn used(input: u64) -> Usage {
+    Usage { input, ..Usage::default() }
+}
+
+/// What came of a call at the first of its places; nothing was heard where no usage is given.
+fn served(admitted: &Admitted, demand: &Demand, usage: Option<Usage>) -> Served {
+    Served {
+        demand: Arc::new(demand.clone()),
+        routing: Arc::clone(&admitted.routing),
+        place: admitted.places[0],
+        usage,
+        received: Received::default(),
+        tools: BTreeMap::new(),
+        service_tier: None,
+    }
+}
+
+/// A try at the first of a call's places that was sent and never answered.
+fn lost(admitted: &Admitted, demand: &Demand) -> Tried {
+    let target = admitted.call.target.clone().unwrap();
+    let (provider, model) = (target.provider, target.model);
+    let error = Some("lost".into());
+    let (cost, usage) = (MicroUsd::ZERO, Usage::default());
+    let attempt = Attempt { provider, model, status: None, ms: 1, error, cost, usage, unpriced: false };
+    Tried { attempt, used: Some(served(admitted, demand, None)) }
+}
+
+/// A call that was taken for lost and ends after all is one call in every sum: what it was taken for is gone from them, but for
+/// what it was charged, which budgets keep too.
+#[test]
+fn a_late_end_is_counted_once() {
+    for (input, whole) in [(300_000, 300_000), (7, 0)] {
+        let mut office = Office::new(&[("a", plain_prices())]);
+        let demand = demand("a");
+        let admitted = office.admit("tsk_late", &demand);
+        office.world.advance(Span::minutes(17));
+        let lapsed: Arc<Call> = office.world.row(admitted.call.id);
+        let before = office.sums();
+        assert_eq!((before.calls, before.tasks, before.cost, before.estimated), (1, 1, lapsed.cost, lapsed.cost));
+        assert!(lapsed.usage.estimated && lapsed.cost > MicroUsd::new(7), "{lapsed:?}");
+        let answer = served(&admitted, &demand, Some(used(input)));
+        let call = office.finish(&admitted, CallEnd::Done, Some(answer.clone()), Vec::new());
+        assert_eq!((call.cost.get(), call.usage), (input, used(input)));
+        let charged = lapsed.cost.max(MicroUsd::new(whole));
+        let sums = office.sums();
+        assert_eq!((sums.calls, sums.tasks, sums.cost, sums.estimated), (1, 1, charged, MicroUsd::ZERO), "{sums:?}");
+        assert_eq!((sums.usage.input, sums.usage.output), (input, 0), "{sums:?}");
+        assert_eq!(office.task("tsk_late").spent, charged);
+        office.finish(&admitted, CallEnd::Done, Some(answer), Vec::new());
+        assert_eq!(office.sums(), sums, "and told again it changes nothing");
+    }
+}
+
+/// What a try before was charged stays charged where the one after it lapses and ends after all; a try that is told twice, as
+/// nobody heard that it was kept, is charged once.
+#[test]
+fn what_was_charged_before_stays() {
+    for lapses in [false, true] {
+        let mut office = Office::new(&[("a", plain_prices())]);
+        let demand = demand("a");
+        let mut admitted = office.admit("tsk_again", &demand);
+        let tried = lost(&admitted, &demand);
+        let to = admitted.places[0];
+        let retry = RetryCall {
+            caller: office.key.clone(),
+            call: admitted.call.id,
+            demand: Arc::new(demand.clone()),
+            failed: vec![tried.clone()],
+            told: 0,
+            routing: Arc::clone(&admitted.routing),
+            to,
+            pace: 0,
+            total_ms: TOTAL_MS,
+        };
+        let call = office.world.run(retry).unwrap();
+        // A quarter of forty bytes.
+        assert_eq!((call.cost.get(), call.usage.input, call.attempts.len()), (10, 10, 1));
+        if lapses {
+            office.world.advance(Span::minutes(17));
+            admitted.call = office.world.row(call.id);
+            assert!(!admitted.call.is_running());
+        } else {
+            // Whoever ends it has not heard that the try is kept.
+            assert_eq!(admitted.call.attempts.len(), 0);
+        }
+        let told = if lapses { Vec::new() } else { vec![tried] };
+        let answer = served(&admitted, &demand, Some(used(300_000)));
+        let ended = office.finish(&admitted, CallEnd::Done, Some(answer), told);
+        assert_eq!((ended.cost.get(), ended.usage.input, ended.attempts.len()), (300_010, 300_010, 1), "{ended:?}");
+        assert_eq!((office.task("tsk_again").spent.get(), office.sums().cost.get()), (300_010, 300_010));
+    }
+}
