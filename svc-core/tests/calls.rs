@@ -106,6 +106,13 @@ impl Office {
             .unwrap()
     }
 
+    /// Makes a call of a task that used so many tokens of input.
+    fn call(&mut self, task: &str, model: &str, input: u64) -> Arc<Call> {
+        let demand = demand(model);
+        let admitted = self.admit(task, &demand);
+        self.finish(&admitted, CallEnd::Done, Some(served(&admitted, &demand, Some(used(input)))), Vec::new())
+    }
+
     /// The sums of all days, keys and models.
     fn sums(&mut self) -> Sums {
         let mut sums = Sums::default();
@@ -234,4 +241,28 @@ fn what_was_charged_before_stays() {
         assert_eq!((ended.cost.get(), ended.usage.input, ended.attempts.len()), (300_010, 300_010, 1), "{ended:?}");
         assert_eq!((office.task("tsk_again").spent.get(), office.sums().cost.get()), (300_010, 300_010));
     }
+}
+
+/// A task is counted once, with the first of its calls that is: whichever of those that ran at once ends first, and though the
+/// first of all was refused and counts nowhere.
+#[test]
+fn a_task_is_counted_once() {
+    let mut office = Office::new(&[("a", plain_prices())]);
+    let demand = demand("a");
+    let both = [(); 2].map(|()| office.admit("tsk_both", &demand));
+    assert_eq!(office.sums().tasks, 0);
+    for (number, admitted) in both.iter().rev().enumerate() {
+        let answer = served(admitted, &demand, Some(used(7)));
+        office.finish(admitted, CallEnd::Done, Some(answer), Vec::new());
+        let sums = office.sums();
+        assert_eq!((sums.tasks, sums.calls), (1, number as u64 + 1), "the first that ends counts it");
+    }
+    let refused = office.admit("tsk_refused", &demand);
+    office.finish(&refused, CallEnd::Refused, None, Vec::new());
+    assert_eq!((office.sums().tasks, office.sums().calls), (1, 2), "what was refused counts nowhere");
+    for tasks in [2, 2] {
+        office.call("tsk_refused", "a", 7);
+        assert_eq!(office.sums().tasks, tasks);
+    }
+    assert_eq!((office.task("tsk_refused").calls, office.sums().calls), (3, 4));
 }

@@ -399,6 +399,7 @@ fn open_task(scope: &mut Scope<'_>, call: &Call, known: Option<Arc<Task>>) {
             team: call.payer.team,
             upstream: None,
             calls: 1,
+            uncounted: true,
             spent: MicroUsd::ZERO,
             model: None,
             outcome: None,

@@ -25,9 +25,13 @@ pub(super) fn add(scope: &mut Scope<'_>, call: &Call, demand: Option<&Demand>) -
     let mut cell = cell_of(scope, call)?;
     let task = scope.get::<Task>(Task::key_of(call.workspace, &call.task))?;
     let repeated = demand.is_some_and(|it| cell.repeats(&it.digest));
-    let first = task.as_ref().is_none_or(|it| it.calls <= 1);
+    // Not by how many calls the task has: others of them may run, and one that was refused counts nowhere.
+    let first = task.as_ref().is_none_or(|it| it.uncounted);
     cell.add_call(&facts(call, repeated, first));
     scope.put(cell);
+    if let Some(task) = task.filter(|it| it.uncounted) {
+        scope.put(Task { uncounted: false, ..Task::clone(&task) });
+    }
     Ok(())
 }
 

@@ -35,6 +35,10 @@ pub struct Task {
     pub upstream: Option<UpstreamId>,
     /// How many calls it had.
     pub calls: u64,
+    /// Whether it is in no day's sums as yet: the first of its calls that is counted counts it, whichever ends first. In rows
+    /// of an older release no task is marked so, and each counts as counted.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub uncounted: bool,
     /// What they came to.
     pub spent: MicroUsd,
     /// The model of its last answered call, as `provider/model`: what an outcome is credited to.
