@@ -7,6 +7,7 @@ use std::sync::Arc;
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted};
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
 use svc_core::rules::gateway::models::{self, NewModel};
+use svc_core::rules::gateway::outcome::ReportOutcome;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::retry::RetryCall;
 use svc_core::rules::gateway::routing::{Edit, EditRouting};
@@ -14,8 +15,8 @@ use svc_core::rules::gateway::upstreams::{self, NewKey};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey};
 use svc_core::state::gateway::{
-    Attempt, CacheWrites, Call, CallEnd, Cell, Demand, Dialect, OutputBound, Prices, Received, Sums, Task, TokenPrices,
-    Usage,
+    Attempt, CacheWrites, Call, CallEnd, Cell, Demand, Dialect, OutputBound, Prices, Received, Sums, Task, TaskStatus,
+    TokenPrices, Usage, Yield, Yields,
 };
 use svc_core::state::people::{DataLoss, KeyScope, Plans};
 use svc_core::store::Row as _;
@@ -115,11 +116,22 @@ impl Office {
 
     /// The sums of all days, keys and models.
     fn sums(&mut self) -> Sums {
+        self.sums_of(|_| true)
+    }
+
+    /// The sums of the cells that are wanted.
+    fn sums_of(&mut self, wanted: impl Fn(&Cell) -> bool) -> Sums {
+        let rows = self.world.rows();
         let mut sums = Sums::default();
-        for (.., record) in self.world.rows() {
-            Cell::peel(&record).into_iter().for_each(|it| sums.add(&it.sums));
-        }
+        let cells = rows.iter().filter_map(|(.., record)| Cell::peel(record));
+        cells.filter(|it| wanted(it)).for_each(|it| sums.add(&it.sums));
         sums
+    }
+
+    /// Reports what came of a task.
+    fn report(&mut self, task: &str, status: TaskStatus) {
+        let (caller, task) = (self.key.clone(), TaskId::parse(task).unwrap());
+        self.world.run(ReportOutcome { caller, task, status }).unwrap();
     }
 
     fn task(&mut self, id: &str) -> Arc<Task> {
@@ -265,4 +277,39 @@ fn a_task_is_counted_once() {
         assert_eq!(office.sums().tasks, tasks);
     }
     assert_eq!((office.task("tsk_refused").calls, office.sums().calls), (3, 4));
+}
+
+/// A later report takes the earlier one back from the model where that was counted, though the task went to another meanwhile
+/// and has cost more: in reports, and in what models have yielded.
+#[test]
+fn a_later_report_takes_the_earlier_one_back() {
+    let mut office = Office::new(&[("a", plain_prices()), ("b", plain_prices())]);
+    let workspace = office.world.workspace();
+    let told = |office: &mut Office, model: &str| {
+        let sums = office.sums_of(|it| it.model.as_deref() == Some(model));
+        let row = office.world.row::<Yields>(workspace);
+        let last = row.lines.iter().find(|it| *it.model == *model).and_then(|it| it.days.last()).map_or(0, |it| it.0);
+        let yielded = row.of(None, model, last);
+        assert_eq!(yielded.reported, sums.reported(), "{model}");
+        let abandoned = sums.waste[1];
+        (sums.outcomes, (abandoned.count, abandoned.cost.get()), yielded.accepted)
+    };
+    office.call("tsk_moved", "a", 7);
+    office.report("tsk_moved", TaskStatus::Abandoned);
+    assert_eq!(told(&mut office, "one/a"), ([0, 0, 0, 1], (1, 7), 0));
+    office.world.advance(Span::hours(30));
+    office.call("tsk_moved", "b", 100);
+    office.report("tsk_moved", TaskStatus::Accepted);
+    assert_eq!(told(&mut office, "one/a"), ([0; 4], (0, 0), 0), "it is taken back whole");
+    assert_eq!(
+        told(&mut office, "one/b"),
+        ([1, 0, 0, 0], (0, 0), 1),
+        "and the model of the last answer has the new one"
+    );
+    office.report("tsk_moved", TaskStatus::Abandoned);
+    assert_eq!(told(&mut office, "one/b"), ([0, 0, 0, 1], (1, 107), 0));
+    office.report("tsk_moved", TaskStatus::Rejected);
+    assert_eq!((told(&mut office, "one/b").0, office.sums().reported()), ([0, 1, 0, 0], 1));
+    let none = Yield { reported: 0, accepted: 0 };
+    assert_eq!(office.world.row::<Yields>(workspace).of(None, "one/a", i64::MAX), none);
 }

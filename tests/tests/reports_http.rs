@@ -45,7 +45,7 @@ fn cell(site: &Site, days_ago: i64, model: &str, key: u128, cost: u64) {
         opens_task: true,
         waste: vec![(WasteKind::Repeat, MicroUsd::new(cost))],
     });
-    cell.add_outcome(None, if key == 2 { TaskStatus::Abandoned } else { TaskStatus::Accepted }, MicroUsd::new(cost));
+    cell.add_outcome(if key == 2 { TaskStatus::Abandoned } else { TaskStatus::Accepted }, MicroUsd::new(cost));
     site.plant(cell);
 }
 

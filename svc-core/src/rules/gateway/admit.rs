@@ -403,6 +403,7 @@ fn open_task(scope: &mut Scope<'_>, call: &Call, known: Option<Arc<Task>>) {
             spent: MicroUsd::ZERO,
             model: None,
             outcome: None,
+            credit: None,
             created_at: call.started_at,
         },
     };

@@ -39,8 +39,7 @@ pub fn report_outcome(scope: &mut Scope<'_>, asked: &ReportOutcome) -> Result<Ar
         return Err(Refusal::forbidden("this task is another principal's").into());
     }
     let outcome = TaskOutcome { status: asked.status, at: scope.now(), by_integration: false };
-    let next = Task { outcome: Some(outcome), ..Task::clone(&task) };
-    super::rollup::report(scope, &task, &next)?;
+    let next = super::rollup::report(scope, &task, outcome)?;
     let mut data = Object::new().text("taskId", asked.task.as_str()).text("status", asked.status.as_str());
     data = data.int("spentMicros", i64::try_from(task.spent.get()).unwrap_or(i64::MAX));
     if let Some(before) = task.outcome {

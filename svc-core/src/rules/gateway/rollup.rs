@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::refusal::Refusal;
 use crate::state::gateway::route;
 use crate::state::gateway::{
-    Call, CallEnd, CallFacts, CallState, Cell, CellAt, Demand, Payer, Task, TokenPrices, WasteKind, Yields,
+    Call, CallEnd, CallFacts, CallState, Cell, CellAt, Credit, Demand, Payer, Task, TaskOutcome, TokenPrices,
+    WasteKind, Yields,
 };
 use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
@@ -115,14 +116,49 @@ fn cached_saving(prices: &TokenPrices, input: u64) -> MicroUsd {
     MicroUsd::new(u64::try_from(micros).unwrap_or(u64::MAX))
 }
 
-/// Adds a task's outcome to the day it was reported on and to what its model has yielded of late.
+/// Adds a task's outcome to the sums of the day the task was opened on and to what its model has yielded of late, and takes
+/// the one before back from where that was counted: the task may have gone to another model meanwhile. The task with it.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where the workspace is not there.
-pub(super) fn report(scope: &mut Scope<'_>, before: &Task, task: &Task) -> Result<(), Halt> {
-    let Some(outcome) = task.outcome else { return Ok(()) };
+pub(super) fn report(scope: &mut Scope<'_>, task: &Task, outcome: TaskOutcome) -> Result<Task, Halt> {
     let workspace = scope.get::<Workspace>(task.workspace)?.ok_or_else(Refusal::internal)?;
     let zone = &workspace.settings.timezone;
+    let credit = |at: Timestamp| Credit {
+        model: task.model.clone(),
+        upstream: task.upstream,
+        spent: task.spent,
+        // The day the task was opened on: the sums of a day then say what became of that day's tasks.
+        day: zone.day(task.created_at),
+        reported_on: zone.day(at),
+    };
+    let before = task.outcome.map(|it| (it.status, task.credit.clone().unwrap_or_else(|| credit(it.at))));
+    let next = (outcome.status, credit(outcome.at));
+    let yields = scope.get::<Yields>(task.workspace)?;
+    let mut yields = yields.map_or_else(|| Yields::new(task.workspace), |it| Yields::clone(&it));
+    if let Some((status, credit)) = &before {
+        let mut cell = credited(scope, task, credit)?;
+        cell.take_outcome(*status, credit.spent);
+        scope.put(cell);
+        if let Some(model) = credit.model.as_deref() {
+            yields.take(task.class.as_ref(), model, credit.reported_on, *status);
+        }
+    }
+    let (status, credit) = next;
+    let mut cell = credited(scope, task, &credit)?;
+    cell.add_outcome(status, credit.spent);
+    scope.put(cell);
+    if let Some(model) = credit.model.as_deref() {
+        yields.add(task.class.as_ref(), model, credit.reported_on, status);
+    }
+    if before.is_some() || credit.model.is_some() {
+        scope.put(yields);
+    }
+    Ok(Task { outcome: Some(outcome), credit: Some(credit), ..task.clone() })
+}
+
+/// The sums in which an outcome of a task is counted.
+fn credited(scope: &mut Scope<'_>, task: &Task, credit: &Credit) -> Result<Cell, Halt> {
     let payer = Payer {
         key: task.opened_by,
         agent: task.agent,
@@ -130,23 +166,10 @@ pub(super) fn report(scope: &mut Scope<'_>, before: &Task, task: &Task) -> Resul
         team: task.team,
         class: task.class.clone(),
     };
-    // The day the task was opened on: the sums of a day then say what became of that day's tasks.
-    let at = CellAt {
-        upstream: task.upstream,
-        ..CellAt::new(task.workspace, task.created_at, zone, &payer, task.model.as_deref())
-    };
+    let (workspace, day, upstream) = (task.workspace, credit.day, credit.upstream);
+    let at = CellAt { workspace, day, payer: &payer, model: credit.model.as_deref(), upstream };
     let known = scope.get::<Cell>(at.id())?;
-    let mut cell = known.map_or_else(|| at.empty(), |it| Cell::clone(&it));
-    cell.add_outcome(before.outcome.map(|it| it.status), outcome.status, task.spent);
-    scope.put(cell);
-    let Some(model) = task.model.as_deref() else { return Ok(()) };
-    let yields = scope.get::<Yields>(task.workspace)?;
-    let mut yields = yields.map_or_else(|| Yields::new(task.workspace), |it| Yields::clone(&it));
-    let day = |at: Timestamp| zone.day(at);
-    let earlier = before.outcome.map(|it| (it.status, day(it.at)));
-    yields.add(task.class.as_ref(), model, day(outcome.at), outcome.status, earlier);
-    scope.put(yields);
-    Ok(())
+    Ok(known.map_or_else(|| at.empty(), |it| Cell::clone(&it)))
 }
 
 /// What models have yielded of late, as choosing among them reads it.

@@ -263,27 +263,39 @@ impl Cell {
         self.last = last;
     }
 
-    /// Adds a task's outcome, in the place of the one that was reported before. `spent` is what the task's calls came to.
-    pub fn add_outcome(&mut self, before: Option<TaskStatus>, status: TaskStatus, spent: MicroUsd) {
-        let last = self.last;
-        let mut count = |of: TaskStatus, adds: bool| {
-            let place = TaskStatus::ALL.iter().position(|it| *it == of).unwrap_or(0);
-            let step = |it: u64| if adds { it.saturating_add(1) } else { it.saturating_sub(1) };
-            if let Some(slot) = self.sums.outcomes.get_mut(place) {
-                *slot = step(*slot);
-            }
-            let wasted = self.sums.waste.get_mut(WasteKind::Abandoned.place());
-            if let Some(wasted) = wasted.filter(|_| of == TaskStatus::Abandoned) {
-                wasted.count = step(wasted.count);
-                wasted.cost = if adds { wasted.cost.plus(spent) } else { wasted.cost.less(spent) };
-                wasted.savable = wasted.cost;
-                wasted.example = wasted.example.or(last);
-            }
-        };
-        if let Some(before) = before {
-            count(before, false);
+    /// Adds a task's outcome. `spent` is what the task's calls have come to.
+    pub fn add_outcome(&mut self, status: TaskStatus, spent: MicroUsd) {
+        self.count_outcome(status, |it| it.saturating_add(1));
+        if let Some((wasted, last)) = self.abandoned(status) {
+            wasted.count = wasted.count.saturating_add(1);
+            wasted.cost = wasted.cost.plus(spent);
+            wasted.savable = wasted.cost;
+            wasted.example = wasted.example.or(last);
         }
-        count(status, true);
+    }
+
+    /// Takes an outcome back that was added here with as much spent: another one is reported in its place.
+    pub fn take_outcome(&mut self, status: TaskStatus, spent: MicroUsd) {
+        self.count_outcome(status, |it| it.saturating_sub(1));
+        if let Some((wasted, _)) = self.abandoned(status) {
+            wasted.count = wasted.count.saturating_sub(1);
+            wasted.cost = wasted.cost.less(spent);
+            wasted.savable = wasted.cost;
+        }
+    }
+
+    fn count_outcome(&mut self, status: TaskStatus, step: impl Fn(u64) -> u64) {
+        let place = TaskStatus::ALL.iter().position(|it| *it == status);
+        if let Some(slot) = place.and_then(|it| self.sums.outcomes.get_mut(it)) {
+            *slot = step(*slot);
+        }
+    }
+
+    /// Where the waste of abandoned tasks is added up, where this outcome is of it; and the latest call, for an example.
+    fn abandoned(&mut self, status: TaskStatus) -> Option<(&mut Wasted, Option<CallId>)> {
+        let last = self.last;
+        let wasted = self.sums.waste.get_mut(WasteKind::Abandoned.place());
+        wasted.filter(|_| status == TaskStatus::Abandoned).map(|it| (it, last))
     }
 }
 
@@ -448,14 +460,15 @@ mod tests {
         let mut cell = cell();
         cell.add_call(&facts(1, 101));
         let spent = MicroUsd::new(60);
-        cell.add_outcome(None, TaskStatus::Abandoned, spent);
+        cell.add_outcome(TaskStatus::Abandoned, spent);
         let abandoned = cell.sums.waste[1];
         assert_eq!((abandoned.count, abandoned.cost, abandoned.savable), (1, spent, spent));
         assert_eq!((cell.sums.reported(), cell.sums.cost_per_accepted()), (1, None));
-        cell.add_outcome(Some(TaskStatus::Abandoned), TaskStatus::Accepted, spent);
+        cell.take_outcome(TaskStatus::Abandoned, spent);
+        cell.add_outcome(TaskStatus::Accepted, spent);
         assert_eq!((cell.sums.reported(), cell.sums.outcome(TaskStatus::Accepted)), (1, 1));
         assert_eq!((cell.sums.waste[1].count, cell.sums.waste[1].cost), (0, MicroUsd::ZERO));
-        cell.add_outcome(None, TaskStatus::Accepted, spent);
+        cell.add_outcome(TaskStatus::Accepted, spent);
         assert_eq!(cell.sums.cost_per_accepted(), Some(MicroUsd::new(51)));
     }
 }

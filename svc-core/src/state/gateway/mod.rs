@@ -35,6 +35,6 @@ pub use price::{
     tokens_of, worst_case,
 };
 pub use routing::{Constraints, Mode, Objective, Profile, Routing, TaskClass, ToolRule};
-pub use task::{Task, TaskOutcome, TaskStatus};
+pub use task::{Credit, Task, TaskOutcome, TaskStatus};
 pub use usage::Usage;
 pub use yields::{YIELD_DAYS, YIELD_LINES_MAX, Yield, YieldLine, Yields};

@@ -47,6 +47,10 @@ pub struct Task {
     /// What came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<TaskOutcome>,
+    /// Where that is counted, so that a later report takes it back from there. In rows of an older release it is absent, and
+    /// the outcome is taken for counted at the task's model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credit: Option<Credit>,
     /// When its first call came.
     pub created_at: Timestamp,
 }
@@ -61,6 +65,23 @@ pub struct TaskOutcome {
     /// Whether an integration reported it: such a report never replaces another's.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub by_integration: bool,
+}
+
+/// Where an outcome is counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Credit {
+    /// The model, as `provider/model`; absent where no call was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Box<str>>,
+    /// The provider of that model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<UpstreamId>,
+    /// What the task had come to.
+    pub spent: MicroUsd,
+    /// The day whose sums have it, in the workspace's zone, counted from 1970-01-01.
+    pub day: i64,
+    /// The day it was reported on, counted alike.
+    pub reported_on: i64,
 }
 
 /// How a task ended.

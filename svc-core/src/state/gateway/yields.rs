@@ -57,15 +57,17 @@ impl Yields {
         Self { workspace, lines: Vec::new() }
     }
 
-    /// Adds an outcome that was reported on `day`, in the place of one that was reported before on a day of its own.
-    pub fn add(
-        &mut self,
-        class: Option<&ClassId>,
-        model: &str,
-        day: i64,
-        status: TaskStatus,
-        before: Option<(TaskStatus, i64)>,
-    ) {
+    /// Takes back an outcome of this model that was reported on `day`: another one is reported in its place.
+    pub fn take(&mut self, class: Option<&ClassId>, model: &str, day: i64, status: TaskStatus) {
+        let line = self.lines.iter_mut().find(|it| it.class.as_ref() == class && *it.model == *model);
+        if let Some(it) = line.and_then(|it| it.days.iter_mut().find(|it| it.0 == day)) {
+            *it = (day, it.1.saturating_sub(1), it.2.saturating_sub(accepted(status)));
+        }
+        self.tidy(day);
+    }
+
+    /// Adds an outcome that was reported on `day`.
+    pub fn add(&mut self, class: Option<&ClassId>, model: &str, day: i64, status: TaskStatus) {
         let at = match self.lines.iter().position(|it| it.class.as_ref() == class && *it.model == *model) {
             Some(at) => at,
             None => {
@@ -74,11 +76,6 @@ impl Yields {
             }
         };
         if let Some(line) = self.lines.get_mut(at) {
-            if let Some((status, on)) = before
-                && let Some(it) = line.days.iter_mut().find(|it| it.0 == on)
-            {
-                *it = (on, it.1.saturating_sub(1), it.2.saturating_sub(accepted(status)));
-            }
             let place = line.days.partition_point(|it| it.0 < day);
             if line.days.get(place).is_none_or(|it| it.0 != day) {
                 line.days.insert(place, (day, 0, 0));
@@ -87,10 +84,7 @@ impl Yields {
                 *it = (day, it.1.saturating_add(1), it.2.saturating_add(accepted(status)));
             }
         }
-        for line in &mut self.lines {
-            line.days.retain(|it| it.0 > day.saturating_sub(YIELD_DAYS) && it.1 > 0);
-        }
-        self.lines.retain(|it| !it.days.is_empty());
+        self.tidy(day);
         if self.lines.len() > YIELD_LINES_MAX {
             let newest = |it: &YieldLine| it.days.last().map_or(i64::MIN, |it| it.0);
             let oldest = self.lines.iter().enumerate().min_by_key(|(_, it)| newest(it)).map(|(place, _)| place);
@@ -98,6 +92,14 @@ impl Yields {
                 self.lines.remove(place);
             }
         }
+    }
+
+    /// Lets go of what counts no more on `day`.
+    fn tidy(&mut self, day: i64) {
+        for line in &mut self.lines {
+            line.days.retain(|it| it.0 > day.saturating_sub(YIELD_DAYS) && it.1 > 0);
+        }
+        self.lines.retain(|it| !it.days.is_empty());
     }
 
     /// What a model has yielded at a class in the thirty days up to and with `today`.
@@ -138,16 +140,17 @@ mod tests {
         let mut yields = Yields::new(WorkspaceId::from_bits(1));
         let class = ClassId::parse("support.reply").ok();
         let class = class.as_ref();
-        yields.add(class, "one/large", 100, TaskStatus::Accepted, None);
-        yields.add(class, "one/large", 101, TaskStatus::Partial, None);
-        yields.add(class, "one/small", 101, TaskStatus::Rejected, None);
+        yields.add(class, "one/large", 100, TaskStatus::Accepted);
+        yields.add(class, "one/large", 101, TaskStatus::Partial);
+        yields.add(class, "one/small", 101, TaskStatus::Rejected);
         assert_eq!(yields.of(class, "one/large", 101), Yield { reported: 2, accepted: 1 });
         assert_eq!(yields.of(class, "one/small", 101), Yield { reported: 1, accepted: 0 });
         assert_eq!(yields.of(None, "one/large", 101), Yield::default());
         assert_eq!(yields.of(class, "one/large", 130), Yield { reported: 1, accepted: 0 }, "day 100 is over");
-        yields.add(class, "one/large", 102, TaskStatus::Accepted, Some((TaskStatus::Partial, 101)));
+        yields.take(class, "one/large", 101, TaskStatus::Partial);
+        yields.add(class, "one/large", 102, TaskStatus::Accepted);
         assert_eq!(yields.of(class, "one/large", 102), Yield { reported: 2, accepted: 2 });
-        yields.add(class, "one/large", 200, TaskStatus::Accepted, None);
+        yields.add(class, "one/large", 200, TaskStatus::Accepted);
         assert_eq!(yields.lines.len(), 1, "what counts no more is let go of");
     }
 
@@ -156,7 +159,7 @@ mod tests {
     fn the_row_is_bounded() {
         let mut yields = Yields::new(WorkspaceId::from_bits(1));
         for number in 0..=YIELD_LINES_MAX {
-            yields.add(None, &format!("one/{number}"), 100 + i64::from(number > 0), TaskStatus::Accepted, None);
+            yields.add(None, &format!("one/{number}"), 100 + i64::from(number > 0), TaskStatus::Accepted);
         }
         assert_eq!(yields.lines.len(), YIELD_LINES_MAX);
         assert_eq!(yields.of(None, "one/0", 101), Yield::default(), "the oldest goes");
