@@ -313,3 +313,64 @@ fn a_later_report_takes_the_earlier_one_back() {
     let none = Yield { reported: 0, accepted: 0 };
     assert_eq!(office.world.row::<Yields>(workspace).of(None, "one/a", i64::MAX), none);
 }
+
+/// Prices with a fee of a request, of an image and of one tool of the provider's, and none of another tool.
+fn priced_in_part() -> Prices {
+    let tools = [("web_search".into(), MicroUsd::new(1_000))].into();
+    Prices { per_request: Some(MicroUsd::new(500)), per_image: Some(MicroUsd::new(50)), tools, ..plain_prices() }
+}
+
+/// What of a call has a price is charged though something else of it has none, which is marked: tokens, the fees of the request
+/// and of what went in, and the uses of tools that have a price.
+#[test]
+fn what_has_a_price_is_charged() {
+    let mut office = Office::new(&[("a", priced_in_part())]);
+    let plain = Demand { images: 2, ..demand("a") };
+    let tools = ["web_search", "code"].map(|it| (it.into(), Some(9)));
+    let odd = Demand { server_tools: tools.into(), ..plain.clone() };
+    // What the provider tells of, whose service tier is none that has a price, and what that comes to beside two images.
+    let cases = [
+        (&plain, vec![], None, 500, false),
+        (&plain, vec![("web_search", 2)], None, 500 + 2_000, false),
+        (&plain, vec![("web_search", 2), ("code", 3)], None, 500 + 2_000, true),
+        (&odd, vec![("web_search", 2), ("code", 0)], None, 500 + 2_000, true),
+        (&plain, vec![("web_search", 1)], Some("flex"), 500 + 1_000, true),
+    ];
+    for (number, (demand, tools, tier, fees, unpriced)) in cases.into_iter().enumerate() {
+        let admitted = office.admit(&format!("tsk_{number}"), demand);
+        let tools = tools.into_iter().map(|(name, uses)| (name.into(), uses)).collect();
+        let answer = served(&admitted, demand, Some(used(7)));
+        let answer = Served { tools, service_tier: tier.map(Into::into), ..answer };
+        let call = office.finish(&admitted, CallEnd::Done, Some(answer), Vec::new());
+        assert_eq!((call.cost.get(), call.unpriced), (7 + 2 * 50 + fees, unpriced), "{number}");
+    }
+    assert_eq!(office.sums().unpriced, 3);
+}
+
+/// A try that nobody answered, one that failed and one that is taken for lost are charged the fee of the request and of what
+/// went in beside the estimate of their tokens, also where something of them has no price.
+#[test]
+fn what_is_lost_is_charged_its_fees() {
+    let mut office = Office::new(&[("a", priced_in_part())]);
+    let plain = Demand { images: 2, ..demand("a") };
+    let odd = Demand { server_tools: [("code".into(), None)].into(), ..plain.clone() };
+    for (demand, unpriced) in [(&plain, false), (&odd, true)] {
+        let ends = [CallEnd::Cut, CallEnd::Failed, CallEnd::Lapsed];
+        for end in ends {
+            let admitted = office.admit("tsk_lost", demand);
+            assert_eq!(admitted.call.reserved > MicroUsd::ZERO, !unpriced);
+            let call = match end {
+                CallEnd::Cut => office.finish(&admitted, end, Some(served(&admitted, demand, None)), Vec::new()),
+                CallEnd::Failed => office.finish(&admitted, end, None, vec![lost(&admitted, demand)]),
+                _ => {
+                    office.world.advance(Span::minutes(17));
+                    office.world.row(admitted.call.id)
+                }
+            };
+            let tokens = call.usage.input + call.usage.output;
+            assert!(tokens >= 10 && call.usage.estimated, "{call:?}");
+            assert_eq!((call.cost.get(), call.unpriced), (tokens + 2 * 50 + 500, unpriced), "{end:?}");
+        }
+    }
+    assert_eq!((office.sums().calls, office.sums().unpriced), (6, 3));
+}

@@ -9,8 +9,8 @@ use super::{budgeting, observe};
 use crate::refusal::{Refusal, RelaxationText};
 use crate::state::gateway::route::{self, Ask, Candidate, Choice, Health, NotServed};
 use crate::state::gateway::{
-    Admission as OnBudget, Call, CallState, Demand, Mode, Model, Objective, Profile, Received, Routing, Step, Target,
-    Task, TaskClass, Upstream, estimate, strictest,
+    Admission as OnBudget, Call, CallState, Demand, Fees, Mode, Model, Objective, Profile, Received, Routing, Step,
+    Target, Task, TaskClass, Upstream, estimate, strictest,
 };
 use crate::state::people::{DataLoss, KeyScope, Plans, Workspace};
 use crate::store::Row;
@@ -371,6 +371,7 @@ pub(super) fn running(
         lapses_at: now.plus(Span::millis(i64::try_from(total).unwrap_or(i64::MAX / 4))).plus(LAPSE_GRACE),
         estimate: estimate(model, demand, &lost),
         prices: model.prices.clone().map(Box::new),
+        fees: Box::new(Fees::sent(demand)),
     }
 }
 

@@ -119,17 +119,20 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
 /// [`Halt::Load`] alone.
 pub fn lapse_call(scope: &mut Scope<'_>, id: CallId) -> Result<(), Halt> {
     let Some(call) = scope.get::<Call>(id)? else { return Ok(()) };
-    let CallState::Running { lapses_at, estimate, prices } = &call.state else { return Ok(()) };
+    let CallState::Running { lapses_at, estimate, prices, fees } = &call.state else { return Ok(()) };
     if scope.now() < *lapses_at {
         return Ok(());
     }
     scope.want(&[Task::key(Task::key_of(call.workspace, &call.task))])?;
-    let cost = prices.as_ref().and_then(|it| it.cost(estimate, &Fees::default()).ok()).unwrap_or_default();
-    let cost = within(cost, &call);
+    let (cost, unpriced) = known_cost(prices.as_deref(), estimate, fees);
+    // Nothing was reserved for a call of which something has no price, so nothing bounds what the rest of it comes to.
+    let is_bound = !call.unpriced || call.reserved > MicroUsd::ZERO;
+    let cost = if is_bound { within(cost, &call) } else { cost };
     let duration = lapses_at.since(call.started_at).as_millis();
     let mut next = Call::clone(&call);
     next.usage = call.usage.plus(*estimate);
     next.cost = call.cost.plus(cost);
+    next.unpriced |= unpriced;
     next.state = CallState::Ended {
         end: CallEnd::Lapsed,
         first_token_ms: None,
@@ -169,11 +172,15 @@ impl Charge {
 }
 
 /// What a try that was sent is charged: what its provider says that it used, else an estimate, at most what the call holds.
+/// Where something of it has no price nothing was reserved; what has one is charged all the same.
 fn charge_of(served: &Served, call: &Call) -> Result<Charge, Refusal> {
     let model = served.routing.models.get(served.place.model).ok_or_else(Refusal::internal)?;
     let usage = served.usage.unwrap_or_else(|| estimate(model, &served.demand, &served.received));
-    let (cost, unpriced) = cost_of(model.prices.as_ref(), &usage, &served.demand, Some(served));
-    let cost = if served.usage.is_some() { cost } else { within(cost, call) };
+    let (tools, service_tier) = (served.tools.clone(), served.service_tier.clone());
+    let fees = Fees { tools, service_tier, ..Fees::sent(&served.demand) };
+    let (cost, unpriced) = known_cost(model.prices.as_ref(), &usage, &fees);
+    let is_bound = served.usage.is_none() && served.place.worst.is_some();
+    let cost = if is_bound { within(cost, call) } else { cost };
     Ok(Charge { usage, cost, unpriced: unpriced || served.place.worst.is_none() })
 }
 
@@ -192,22 +199,11 @@ pub(super) fn missed(call: &Call, failed: &[Tried], told: usize) -> Result<Vec<A
     missed.collect()
 }
 
-/// What a call's usage comes to, and whether something of it has no price: then that part is left out and marked.
-fn cost_of(prices: Option<&Prices>, usage: &Usage, demand: &Demand, served: Option<&Served>) -> (MicroUsd, bool) {
+/// What of a call's use has a price, and whether something of it has none: that is told, never taken for free.
+fn known_cost(prices: Option<&Prices>, usage: &Usage, fees: &Fees) -> (MicroUsd, bool) {
     let Some(prices) = prices else { return (MicroUsd::ZERO, true) };
-    let fees = Fees {
-        images: demand.images,
-        audio_seconds: demand.audio_seconds,
-        spoken: demand.spoken,
-        requests: u32::from(served.is_some()),
-        tools: served.map(|it| it.tools.clone()).unwrap_or_default(),
-        service_tier: served.and_then(|it| it.service_tier.clone()),
-    };
-    match prices.cost(usage, &fees) {
-        Ok(cost) => (cost, false),
-        // What has a price is charged; what has none is told, never taken for free.
-        Err(_) => (prices.cost(usage, &Fees::default()).unwrap_or_default(), true),
-    }
+    let (cost, missing) = prices.known_cost(usage, fees);
+    (cost, missing.is_some())
 }
 
 fn add_to_task(scope: &mut Scope<'_>, call: &Call, cost: MicroUsd, end: CallEnd) -> Result<(), Halt> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::price::{Prices, TokenPrices};
+use super::price::{Fees, Prices, TokenPrices};
 use super::routing::{Mode, Objective};
 use super::usage::Usage;
 use crate::value::id::{AgentId, BudgetId, CallId, KeyId, PrincipalId, TeamId, UpstreamId, WorkspaceId};
@@ -148,6 +148,9 @@ pub enum CallState {
         estimate: Usage,
         /// The prices that it was admitted at; `None` where the model has none.
         prices: Option<Box<Prices>>,
+        /// What it is charged then beside its tokens; nothing in rows of an older release.
+        #[serde(default)]
+        fees: Box<Fees>,
     },
     /// It ended.
     Ended {

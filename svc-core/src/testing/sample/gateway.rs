@@ -40,7 +40,8 @@ pub(super) const CALL: [&str; 2] = [
         "started_at":1790847000000,"state":{"ended":{"end":"hung_up","first_token_ms":1,"duration_ms":2,"overhead_ms":3}}}"#,
     r#"{"id":"cal_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000A","payer":{"key":"key_01K6FN0001000000000000000A",
         "principal":"prp_01K6FN0001000000000000000P"},"task":"tsk_two","session":"s-2","requested":"m","target":null,"mode":"shadow",
-        "objective":"balanced","reserved":0,"cost":0,"started_at":0,"state":{"running":{"lapses_at":1790847000000,"estimate":{},"prices":null}}}"#,
+        "objective":"balanced","reserved":0,"cost":0,"started_at":0,"state":{"running":{"lapses_at":1790847000000,"estimate":{},"prices":null,
+        "fees":{"images":1,"audio_seconds":2,"spoken":true,"requests":3,"tools":{"web_search":4},"service_tier":"flex"}}}}"#,
 ];
 
 pub(super) const TASK: [&str; 2] = [

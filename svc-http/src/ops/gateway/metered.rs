@@ -8,7 +8,7 @@ use svc_core::dialect::{Answer as Read, Stream};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
-use svc_core::state::gateway::{CallEnd, Demand, Received, Routing, Usage, tokens_of};
+use svc_core::state::gateway::{CallEnd, Demand, Fees, Received, Routing, Usage, tokens_of};
 use svc_core::state::people::DataLoss;
 use svc_core::value::id::CallId;
 use svc_store::Gate;
@@ -248,7 +248,7 @@ impl Sink {
             usage: None,
             received: Received { elapsed_ms, tokens_per_second, ..Received::default() },
             tools: BTreeMap::new(),
-            service_tier: self.demand.service_tier.clone().filter(|it| &**it != "auto"),
+            service_tier: Fees::sent(&self.demand).service_tier,
         }
     }
 

@@ -84,12 +84,9 @@ pub const fn tokens_of(bytes: u64) -> u64 {
 /// says, once where it does not.
 fn fees(demand: &Demand) -> Fees {
     Fees {
-        images: demand.images,
-        audio_seconds: demand.audio_seconds,
-        spoken: demand.spoken,
-        requests: 1,
         tools: demand.server_tools.iter().map(|(name, most)| (name.clone(), u64::from(most.unwrap_or(1)))).collect(),
         service_tier: None,
+        ..Fees::sent(demand)
     }
 }
 

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::{PriceTier, Prices, TokenPrices, is_default_service};
-use crate::state::gateway::Usage;
+use crate::state::gateway::{Demand, Usage};
 use crate::value::MicroUsd;
 
 /// So many tokens a price is for.
 const PER: u128 = 1_000_000;
 
 /// What a call is charged for beside its tokens, and which prices hold for them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Fees {
     /// Images that went in.
     pub images: u32,
@@ -19,12 +22,30 @@ pub struct Fees {
     pub audio_seconds: u32,
     /// Whether the answer was spoken.
     pub spoken: bool,
-    /// Attempts that a provider answered.
+    /// Attempts that were sent and that their provider has not refused.
     pub requests: u32,
     /// Uses of each tool that the provider ran itself, by the name under which it is priced.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<Box<str>, u64>,
     /// The tier of service that answered; none, `default` and `standard` stand for the plain prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub service_tier: Option<Box<str>>,
+}
+
+impl Fees {
+    /// What one attempt of a request brings as soon as it is sent: what goes in, the fee of the request, and the tier of service
+    /// that it asks for, where it does not leave that to the provider. Which tools the provider used is not known then.
+    #[must_use]
+    pub fn sent(demand: &Demand) -> Self {
+        Self {
+            images: demand.images,
+            audio_seconds: demand.audio_seconds,
+            spoken: demand.spoken,
+            requests: 1,
+            tools: BTreeMap::new(),
+            service_tier: demand.service_tier.clone().filter(|it| &**it != "auto"),
+        }
+    }
 }
 
 /// Why there is no price for a call: it is refused or marked, never free.
@@ -62,33 +83,58 @@ impl Prices {
     /// # Errors
     /// [`Unpriced`] for a tool that was used, a tier of service or a modality without a price.
     pub fn cost(&self, usage: &Usage, fees: &Fees) -> Result<MicroUsd, Unpriced> {
-        let (tokens, tiers) = self.service(fees.service_tier.as_deref())?;
+        let (cost, missing) = self.known_cost(usage, fees);
+        missing.map_or(Ok(cost), Err)
+    }
+
+    /// The same of all that has a price, and the first thing that has none, if any: that is told and never taken for free.
+    /// Tokens of a tier of service without a price count at the plain prices, speech without one as its text.
+    #[must_use]
+    pub fn known_cost(&self, usage: &Usage, fees: &Fees) -> (MicroUsd, Option<Unpriced>) {
+        let mut missing = None;
+        let (tokens, tiers) = self.service(fees.service_tier.as_deref()).unwrap_or_else(|why| {
+            missing = Some(why);
+            (&self.tokens, &self.tiers)
+        });
         let prices = at(tokens, tiers, usage.all_input());
+        let output = self.output(prices, fees.spoken).unwrap_or_else(|why| {
+            missing.get_or_insert(why);
+            prices.output
+        });
         let lines = [
             (usage.input, prices.input),
             (usage.cached_input, prices.cached_input()),
             (usage.cache_write, prices.cache_write()),
             (usage.cache_write_long, prices.cache_write_long()),
-            (usage.output, self.output(prices, fees.spoken)?),
+            (usage.output, output),
             (usage.reasoning, prices.reasoning()),
         ];
         let mut sum = Sum::of_tokens(&lines.map(|(tokens, price)| (u128::from(tokens), price)));
-        self.charge(fees, &mut sum)?;
-        Ok(sum.micros())
+        let charged = self.charge(fees, &mut sum);
+        (sum.micros(), missing.or_else(|| charged.err()))
     }
 
-    /// Adds the fees.
+    /// Adds the fees, every one that has a price.
+    ///
+    /// # Errors
+    /// The first thing without one.
     pub(super) fn charge(&self, fees: &Fees, sum: &mut Sum) -> Result<(), Unpriced> {
+        let mut missing = None;
         sum.add(u64::from(fees.images), self.per_image.unwrap_or_default());
         sum.add(u64::from(fees.requests), self.per_request.unwrap_or_default());
         if fees.audio_seconds > 0 {
-            sum.add(u64::from(fees.audio_seconds), self.per_audio_second.ok_or(Unpriced::AudioInput)?);
+            match self.per_audio_second {
+                Some(price) => sum.add(u64::from(fees.audio_seconds), price),
+                None => missing = Some(Unpriced::AudioInput),
+            }
         }
         for (name, uses) in fees.tools.iter().filter(|(_, uses)| **uses > 0) {
-            let price = self.tools.get(name).ok_or_else(|| Unpriced::ServerTool(name.clone()))?;
-            sum.add(*uses, *price);
+            match self.tools.get(name) {
+                Some(price) => sum.add(*uses, *price),
+                None => missing = missing.or_else(|| Some(Unpriced::ServerTool(name.clone()))),
+            }
         }
-        Ok(())
+        missing.map_or(Ok(()), Err)
     }
 
     /// The prices of a tier of service, and those by length.
