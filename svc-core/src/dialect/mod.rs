@@ -26,4 +26,4 @@ pub use error::ProviderError;
 pub use finish::Finish;
 pub use request::{Body, Target};
 pub use sse::{Broken, EVENT_MAX};
-pub use stream::{Ending, Received, Stream, StreamOptions};
+pub use stream::{CALLS_MAX, Ending, HELD_MAX, NAME_MAX, Received, SERVER_TOOLS_MAX, Stream, StreamOptions};

@@ -15,6 +15,9 @@ pub enum Broken {
     /// What it sent is no event of its shape.
     #[error("it sent what is no event of a stream of answers")]
     NotEvents,
+    /// It sent more out of its turn, or more kinds of things, than is kept of a stream.
+    #[error("it sent more than can be kept until its turn comes")]
+    TooMuch,
 }
 
 /// What came in and was not yet taken as events.

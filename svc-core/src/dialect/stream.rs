@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use super::doc::{Form, Tape};
 use super::error::{ProviderError, write_event};
 use super::request::{Splice, spliced};
-use super::sse::{Broken, Event, Events};
+use super::sse::{Broken, EVENT_MAX, Event, Events};
 use crate::state::gateway::Dialect;
 
 use self::chat::ToChat;
@@ -21,6 +21,16 @@ pub use self::meter::Received;
 
 /// The type of the error event that svc writes where a provider's stream breaks.
 const BROKEN: &str = "upstream_failure";
+
+/// Bytes of a translated stream that wait for their turn at most: as many as one event may have, many times what a model answers.
+pub const HELD_MAX: usize = EVENT_MAX;
+/// Tool calls of one translated stream: more than any provider makes at once.
+pub const CALLS_MAX: usize = 256;
+/// Kinds of tools that a provider ran itself in one stream.
+pub const SERVER_TOOLS_MAX: usize = 64;
+/// Bytes of the longest name that is kept of a stream: of a tool of the provider's, and of the answer and its model, which are
+/// left out where they are longer, as each chunk that is written repeats them.
+pub const NAME_MAX: usize = 1_024;
 
 /// How a stream is to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -208,14 +218,14 @@ impl Pass {
             write_event(out, self.client, error.kind.as_deref().unwrap_or(BROKEN), &error.message);
             return Ok(Some(Ending::Failed(error)));
         }
-        let last = meter.event(root);
+        let last = meter.event(root)?;
         match writer {
             Writer::Same => match self.stripped(event, tape, text) {
                 None => out.extend_from_slice(event.raw),
                 Some(other) => out.extend_from_slice(other.as_bytes()),
             },
-            Writer::Chat(writer) => writer.event(root, meter, out),
-            Writer::Messages(writer) => writer.event(root, out),
+            Writer::Chat(writer) => writer.event(root, meter, out)?,
+            Writer::Messages(writer) => writer.event(root, out)?,
         }
         Ok(last.then_some(Ending::Clean))
     }

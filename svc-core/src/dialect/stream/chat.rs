@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::super::doc::Value;
 use super::super::finish::Finish;
+use super::super::sse::Broken;
 use super::super::usage;
 use super::super::write::{Out, quoted};
-use super::StreamOptions;
 use super::meter::Meter;
+use super::{CALLS_MAX, HELD_MAX, NAME_MAX, StreamOptions};
 
 /// Writes chunks of a chat completion.
 #[derive(Debug)]
@@ -36,7 +37,10 @@ impl ToChat {
     }
 
     /// Takes one event.
-    pub(super) fn event(&mut self, root: Value<'_>, meter: &Meter, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// [`Broken::TooMuch`] where it begins more calls, or holds more of their arguments back, than are kept.
+    pub(super) fn event(&mut self, root: Value<'_>, meter: &Meter, out: &mut Vec<u8>) -> Result<(), Broken> {
         let kind = root.text_of("type").unwrap_or_default();
         let index = root.get("index").and_then(|it| it.integer()).unwrap_or(0);
         match &*kind {
@@ -55,14 +59,17 @@ impl ToChat {
             "message_stop" => self.finish(meter, out),
             _ => {}
         }
+        let held = self.tools.values().map(|it| it.input.len()).sum::<usize>();
+        if self.tools.len() <= CALLS_MAX && held <= HELD_MAX { Ok(()) } else { Err(Broken::TooMuch) }
     }
 
     fn start(&mut self, message: Option<Value<'_>>, out: &mut Vec<u8>) {
         if self.head.is_some() {
             return;
         }
-        let id = message.and_then(|it| it.get("id")).filter(|it| it.is_text()).map_or("\"chatcmpl-0\"", |it| it.raw());
-        let model = message.and_then(|it| it.get("model")).filter(|it| it.is_text()).map_or("\"\"", |it| it.raw());
+        let named = |name| message.and_then(|it| it.get(name)).filter(|it| it.is_text() && it.raw().len() <= NAME_MAX);
+        let id = named("id").map_or("\"chatcmpl-0\"", |it| it.raw());
+        let model = named("model").map_or("\"\"", |it| it.raw());
         let created = self.options.created_s;
         self.head =
             Some(format!("\"id\":{id},\"object\":\"chat.completion.chunk\",\"created\":{created},\"model\":{model}"));
@@ -155,6 +162,7 @@ impl ToChat {
     fn arguments(&mut self, index: i64, json: &str, out: &mut Vec<u8>) {
         let Some(tool) = self.tools.get_mut(&index) else { return };
         tool.begun = true;
+        tool.input = String::new();
         let number = tool.index;
         self.chunk(out, |out| {
             out.name("tool_calls").list(|out| {

@@ -3,12 +3,16 @@
 //! The messages shape knows one block at a time, with its kind told when it begins; the chat shape sends pieces of text,
 //! thinking and any number of tool calls in any order. So a call's block stays open until its arguments are whole, and
 //! what comes for others in between waits for its turn.
+//!
+//! **Invariant:** no more waits than [`HELD_MAX`] bytes and [`CALLS_MAX`] calls, whatever a provider sends.
 
 use super::super::doc::Value;
 use super::super::finish::Finish;
+use super::super::sse::Broken;
 use super::super::usage;
 use super::super::write::{Out, quoted};
 use super::meter::Meter;
+use super::{CALLS_MAX, HELD_MAX, NAME_MAX};
 use crate::state::gateway::Usage;
 
 /// Writes events of a message.
@@ -23,8 +27,15 @@ pub(super) struct ToMessages {
     tools: Vec<Tool>,
     /// Text and thinking that came while a call was open.
     late: Vec<(Open, String)>,
+    /// Bytes that wait: of those, of arguments, and of what calls are named.
+    held: usize,
+    /// Whether more came than may wait; it was left out.
+    full: bool,
     refused: bool,
 }
+
+/// What a piece of text that waits is taken for beside its bytes.
+const PIECE_BYTES: usize = 64;
 
 /// What the open block is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,10 +91,14 @@ impl Braces {
 
 impl ToMessages {
     /// Takes one chunk.
-    pub(super) fn event(&mut self, root: Value<'_>, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// [`Broken::TooMuch`] where more waits for its turn than is kept.
+    pub(super) fn event(&mut self, root: Value<'_>, out: &mut Vec<u8>) -> Result<(), Broken> {
         for (slot, name) in [(&mut self.id, "id"), (&mut self.model, "model")] {
             if slot.is_none() {
                 let text = root.get(name).filter(|it| it.is_text() && !it.is_empty_text());
+                let text = text.filter(|it| it.raw().len() <= NAME_MAX);
                 *slot = text.map(|it| it.raw().to_owned());
             }
         }
@@ -94,6 +109,16 @@ impl ToMessages {
                 self.delta(delta, out);
             }
         }
+        if self.full { Err(Broken::TooMuch) } else { Ok(()) }
+    }
+
+    /// Whether so many bytes more may wait; from the first that may not on none do.
+    fn hold(&mut self, bytes: usize) -> bool {
+        self.full |= self.held.saturating_add(bytes) > HELD_MAX;
+        if !self.full {
+            self.held = self.held.saturating_add(bytes);
+        }
+        !self.full
     }
 
     fn start(&mut self, out: &mut Vec<u8>) {
@@ -157,6 +182,9 @@ impl ToMessages {
             return;
         }
         if self.tool_is_open() {
+            if !self.hold(text.len().saturating_add(PIECE_BYTES)) {
+                return;
+            }
             match self.late.last_mut() {
                 Some((last, waiting)) if *last == kind => waiting.push_str(text),
                 Some(_) | None => self.late.push((kind, text.to_owned())),
@@ -217,21 +245,26 @@ impl ToMessages {
 
     /// A piece of the call of this number.
     fn called(&mut self, number: i64, id: &str, function: Value<'_>, out: &mut Vec<u8>) {
-        let at = self.tools.iter().position(|it| it.number == number).unwrap_or_else(|| {
+        let known = self.tools.iter().position(|it| it.number == number);
+        self.full |= known.is_none() && self.tools.len() >= CALLS_MAX;
+        let name = function.text_of("name").unwrap_or_default();
+        let piece = function.get("arguments").and_then(|it| it.text()).unwrap_or_default();
+        let tool = known.and_then(|at| self.tools.get(at));
+        let id = Some(id).filter(|_| tool.is_none_or(|it| it.id.is_empty())).unwrap_or_default();
+        let is_named = tool.is_some_and(|it| it.begun || !it.name.is_empty());
+        let name = if is_named { "" } else { &name };
+        if !self.hold(id.len().saturating_add(name.len()).saturating_add(piece.len())) {
+            return;
+        }
+        let at = known.unwrap_or_else(|| {
             self.tools.push(Tool { number, ..Tool::default() });
             self.tools.len() - 1
         });
         let Some(tool) = self.tools.get_mut(at) else { return };
-        if tool.id.is_empty() {
-            id.clone_into(&mut tool.id);
-        }
-        if !tool.begun && tool.name.is_empty() {
-            tool.name.push_str(&function.text_of("name").unwrap_or_default());
-        }
-        if let Some(piece) = function.get("arguments").and_then(|it| it.text()) {
-            tool.shape.take(&piece);
-            tool.waiting.push_str(&piece);
-        }
+        tool.id.push_str(id);
+        tool.name.push_str(name);
+        tool.shape.take(&piece);
+        tool.waiting.push_str(&piece);
         self.turn(out);
     }
 
@@ -248,10 +281,18 @@ impl ToMessages {
             self.begin_tool(next, out);
         }
         if !self.late.is_empty() {
-            for (kind, text) in std::mem::take(&mut self.late) {
-                self.write_piece(kind, &text, out);
-            }
+            self.write_late(out);
         }
+    }
+
+    /// Writes the text and thinking that wait.
+    fn write_late(&mut self, out: &mut Vec<u8>) {
+        for (kind, text) in std::mem::take(&mut self.late) {
+            self.write_piece(kind, &text, out);
+        }
+        // What waits now is what calls are named, and arguments of those that have not begun.
+        let of = |it: &Tool| it.id.len().saturating_add(it.name.len()).saturating_add(it.waiting.len());
+        self.held = self.tools.iter().map(of).sum();
     }
 
     fn begin_tool(&mut self, at: usize, out: &mut Vec<u8>) {
@@ -275,6 +316,7 @@ impl ToMessages {
         if waiting.is_empty() {
             return;
         }
+        self.held = self.held.saturating_sub(waiting.len());
         let index = self.blocks.saturating_sub(1);
         event(out, "content_block_delta", |out| {
             out.name("index").number(index);
@@ -313,9 +355,7 @@ impl ToMessages {
                 self.begin_tool(at, out);
             }
         }
-        for (kind, text) in std::mem::take(&mut self.late) {
-            self.write_piece(kind, &text, out);
-        }
+        self.write_late(out);
         self.close(out);
         let finish = match meter.finish().unwrap_or(Finish::Stop) {
             _ if self.refused => Finish::Refusal,

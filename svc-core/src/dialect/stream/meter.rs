@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::super::answer::{is_free, server_tool_uses, server_tools_of_chat, service_tier};
 use super::super::doc::{Value, length};
 use super::super::finish::Finish;
+use super::super::sse::Broken;
 use super::super::usage::{self, Told};
+use super::{NAME_MAX, SERVER_TOOLS_MAX};
 use crate::state::gateway::{Dialect, Usage};
 
 /// Bytes of text that a token has at the least, where tokens are guessed from texts.
@@ -55,14 +57,20 @@ impl Meter {
     }
 
     /// Takes one event of the provider's. Whether it is its last.
-    pub(super) fn event(&mut self, root: Value<'_>) -> bool {
-        match self.upstream {
+    ///
+    /// # Errors
+    /// [`Broken::TooMuch`] where it names more tools of its own, or a longer one, than are counted.
+    pub(super) fn event(&mut self, root: Value<'_>) -> Result<bool, Broken> {
+        let last = match self.upstream {
             Dialect::Chat => {
                 self.chat(root);
                 false
             }
             Dialect::Messages => self.messages(root),
-        }
+        };
+        let named = &self.received.server_tools;
+        let fits = named.len() <= SERVER_TOOLS_MAX && named.keys().all(|it| it.len() <= NAME_MAX);
+        if fits { Ok(last) } else { Err(Broken::TooMuch) }
     }
 
     /// Whether it told why it stopped.
@@ -110,13 +118,14 @@ impl Meter {
 
     fn model(&mut self, model: Option<Value<'_>>) {
         if self.received.model.is_none() {
-            self.received.model = model.and_then(|it| it.text()).filter(|it| !it.is_empty()).map(Into::into);
+            let told = model.and_then(|it| it.text()).filter(|it| (1..=NAME_MAX).contains(&it.len()));
+            self.received.model = told.map(Into::into);
         }
     }
 
     fn tier(&mut self, object: Value<'_>) {
         if self.received.service_tier.is_none() {
-            self.received.service_tier = service_tier(object);
+            self.received.service_tier = service_tier(object).filter(|it| it.len() <= NAME_MAX);
         }
     }
 
