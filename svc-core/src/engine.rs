@@ -406,7 +406,7 @@ fn after_leave(found: &Found, left: PrincipalId) -> Option<Command> {
     match &found.row.record {
         Some(Record::Connection(it)) => Some(EndLeft { connection: it.id, left }.into()),
         Some(Record::Agent(agent)) => Some(PassAgent { agent: agent.id, left }.into()),
-        Some(Record::Credential(key)) if key.binding.principal == left && key.revoked_at.is_none() => {
+        Some(Record::Credential(key)) if key.ends_with(left) && key.revoked_at.is_none() => {
             Some(EndKey { credential: key.id, left }.into())
         }
         _ => None,

@@ -135,7 +135,7 @@ impl Place<'_> {
     async fn issue(&self, make: impl FnOnce(NewKey) -> CreateKey) -> Result<Answer, Refusal> {
         let text = draw("ask_").map_err(refusal)?;
         let row = self.service.run(make(NewKey::of(text.expose()))).await?;
-        let view = KeyView { row, state: "active" };
+        let view = KeyView::of_new(row);
         written(&json!({ "key": text.expose(), "binding": key::write(&view, None) }))
     }
 

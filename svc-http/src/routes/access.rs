@@ -82,7 +82,7 @@ pub(super) const ROUTES: &[Route] = &[
         request: Some("NewAgentKey"),
         content: Content::Json("IssuedKey"),
         success: &[201],
-        summary: "Make one more key for an agent, shown this once",
+        summary: "Make one more key for an agent, shown this once; it ends with its maker's membership",
         ..OWN_KEY
     },
     Route {

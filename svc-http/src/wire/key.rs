@@ -85,7 +85,7 @@ pub fn write(view: &KeyView, used_at: Option<Timestamp>) -> Value {
         "prefix": row.prefix,
         "label": row.label,
         "scope": row.binding.scope.as_str(),
-        "principalId": row.binding.principal,
+        "principalId": view.principal,
         "teamId": row.binding.team,
         "taskClassId": row.binding.task_class,
         "policyProfileId": row.binding.profile,

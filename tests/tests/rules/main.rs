@@ -18,6 +18,7 @@ mod fleet;
 mod holds;
 mod integrations;
 mod kinds;
+mod leave;
 mod ledger;
 mod limits;
 mod mandates;

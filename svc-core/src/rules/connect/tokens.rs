@@ -135,7 +135,7 @@ pub(super) fn renew(
     let via = Through { connection: connection.id, person: connection.person, since: connection.created_at };
     let mut agent = agent.clone();
     agent.keys.retain(|it| it.via.as_ref().is_none_or(|it| it.connection != connection.id));
-    agent.keys.push(AgentKey { id: key, credential: access, via: Some(via), expires_at });
+    agent.keys.push(AgentKey { id: key, credential: access, via: Some(via), made_by: None, expires_at });
     Ok((Connection { access, refresh: new.refresh, refreshed_at: now, ..connection }, agent))
 }
 

@@ -48,13 +48,15 @@ pub fn caller_agent(scope: &mut Scope<'_>, caller: &Caller) -> Result<Arc<Agent>
     Ok(agent)
 }
 
-/// Whether `key` is in force as one of `agent`'s. An access token ends with the membership of whoever connected it.
+/// Whether `key` is in force as one of `agent`'s. An access token ends with the membership of whoever connected it, and any
+/// other key with that of whoever made it: who left knows its text. Whoever the agent is now entrusted to makes it a new one.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
 pub fn holds(scope: &mut Scope<'_>, agent: &Agent, key: KeyId) -> Result<bool, Halt> {
     let Some(held) = agent.held_key(key, scope.now()) else { return Ok(false) };
-    let Some(via) = &held.via else { return Ok(true) };
-    let person = scope.get::<Principal>(via.person)?;
-    Ok(person.is_some_and(|it| !it.has_ended_since(via.since)))
+    let through = held.via.as_ref().map(|it| (it.person, it.since));
+    let Some((person, since)) = through.or(held.made_by) else { return Ok(true) };
+    let person = scope.get::<Principal>(person)?;
+    Ok(person.is_some_and(|it| !it.has_ended_since(since)))
 }

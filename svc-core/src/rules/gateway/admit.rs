@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::payer::{CallKey, stopped};
+use super::payer::{CallKey, principal_of, stopped};
 use super::refuse::with_record;
 use super::{budgeting, observe};
 use crate::refusal::{Refusal, RelaxationText};
@@ -12,10 +12,10 @@ use crate::state::gateway::{
     Admission as OnBudget, Call, CallState, Demand, Fees, Mode, Model, Objective, Profile, Received, Routing, Step,
     Target, Task, TaskClass, Upstream, estimate, strictest,
 };
-use crate::state::people::{DataLoss, KeyScope, Plans, Workspace};
+use crate::state::people::{DataLoss, Plans, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::id::{CallId, SessionId as OwnSession};
+use crate::value::id::{CallId, PrincipalId, SessionId as OwnSession};
 use crate::value::nearest::nearest;
 use crate::value::text::{ClassId, SessionId, TaskId};
 use crate::value::{Id, MicroUsd, Span, Timestamp};
@@ -134,7 +134,8 @@ pub fn admit_call(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<Admission,
     if mode == Mode::Enforce && class.is_none() {
         return Err(Refusal::unclassified_request().into());
     }
-    let task = own_task(scope, asked)?;
+    let principal = principal_of(scope, &asked.caller)?;
+    let task = own_task(scope, asked, principal)?;
     let setting = workspace.settings.data_loss;
     if asked.scanned_under != setting {
         return Ok(Admission::Rescan(setting));
@@ -142,7 +143,7 @@ pub fn admit_call(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<Admission,
     if setting == DataLoss::Block && !asked.findings.is_empty() {
         return refuse(scope, asked, Refusal::sensitive_data_blocked(counted(&asked.findings)));
     }
-    let policy = Policy { workspace: &workspace, routing: &routing, class, profile, mode };
+    let policy = Policy { workspace: &workspace, routing: &routing, principal, class, profile, mode };
     policy.admit(scope, asked, task)
 }
 
@@ -181,12 +182,10 @@ fn class_of<'a>(asked: &AdmitCall, routing: &'a Routing) -> Result<Option<&'a Ta
 }
 
 /// The task that the call names, where it is there already.
-fn own_task(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<Option<Arc<Task>>, Halt> {
+fn own_task(scope: &mut Scope<'_>, asked: &AdmitCall, principal: PrincipalId) -> Result<Option<Arc<Task>>, Halt> {
     let Some(id) = &asked.task else { return Ok(None) };
-    let binding = &asked.caller.binding;
-    let found = scope.get::<Task>(Task::key_of(binding.workspace, id))?;
-    let foreign = found.as_ref().is_some_and(|it| it.principal != binding.principal);
-    if foreign && binding.scope != KeyScope::Admin {
+    let found = scope.get::<Task>(Task::key_of(asked.caller.binding.workspace, id))?;
+    if found.as_ref().is_some_and(|it| !asked.caller.carries_on(principal, it)) {
         return Err(Refusal::forbidden("this task is another principal's").into());
     }
     Ok(found)
@@ -202,6 +201,7 @@ fn counted(findings: &BTreeMap<Box<str>, u32>) -> String {
 struct Policy<'a> {
     workspace: &'a Arc<Workspace>,
     routing: &'a Arc<Routing>,
+    principal: PrincipalId,
     class: Option<&'a TaskClass>,
     profile: Option<&'a Profile>,
     mode: Mode,
@@ -209,7 +209,7 @@ struct Policy<'a> {
 
 impl Policy<'_> {
     fn admit(&self, scope: &mut Scope<'_>, asked: &AdmitCall, task: Option<Arc<Task>>) -> Result<Admission, Halt> {
-        let payer = asked.caller.payer(self.class.map(|it| it.id.clone()));
+        let payer = asked.caller.payer(self.principal, self.class.map(|it| it.id.clone()));
         let mut budgets = budgeting::covering(scope, self.workspace, &payer)?;
         let yields = super::rollup::yields(scope, self.workspace)?;
         let choice = route::choose(&Ask {
@@ -235,7 +235,7 @@ impl Policy<'_> {
         if let Some(refusal) = budgeting::refusal(scope, &mut budgets, &asking, &admissions)? {
             return refuse(scope, asked, refusal);
         }
-        let advisory = super::seats::count(scope, asked, self.workspace)?;
+        let advisory = super::seats::count(scope, asked, self.workspace, self.principal)?;
         let advisory = match advisory {
             Ok(advisory) => advisory,
             Err(refusal) => return refuse(scope, asked, refusal),

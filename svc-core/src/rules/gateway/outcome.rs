@@ -1,10 +1,9 @@
 //! What came of a task is reported.
 
-use super::payer::{CallKey, in_force};
+use super::payer::{CallKey, in_force, principal_of};
 use crate::refusal::Refusal;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gateway::{Task, TaskOutcome, TaskStatus};
-use crate::state::people::KeyScope;
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -25,8 +24,8 @@ pub struct ReportOutcome {
 /// Records an outcome; a later report replaces it, and both stay in the ledger.
 ///
 /// # Errors
-/// `invalid_api_key`; `unknown_task` where there is none; `forbidden` where it is another principal's and the key is not an
-/// admin's.
+/// `invalid_api_key`; `unknown_task` where there is none; `forbidden` where it is another principal's, neither begun by
+/// the key's own agent, and the key is not an admin's.
 pub fn report_outcome(scope: &mut Scope<'_>, asked: &ReportOutcome) -> Result<Arc<Task>, Halt> {
     let binding = &asked.caller.binding;
     let key = Task::key_of(binding.workspace, &asked.task);
@@ -35,7 +34,8 @@ pub fn report_outcome(scope: &mut Scope<'_>, asked: &ReportOutcome) -> Result<Ar
     scope.want(&keys)?;
     in_force(scope, &asked.caller)?;
     let task = scope.get::<Task>(key)?.ok_or_else(Refusal::unknown_task)?;
-    if task.principal != binding.principal && binding.scope != KeyScope::Admin {
+    let principal = principal_of(scope, &asked.caller)?;
+    if !asked.caller.carries_on(principal, &task) {
         return Err(Refusal::forbidden("this task is another principal's").into());
     }
     let outcome = TaskOutcome { status: asked.status, at: scope.now(), by_integration: false };

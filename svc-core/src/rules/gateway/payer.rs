@@ -8,12 +8,12 @@ use crate::rules::gate::holds;
 use crate::rules::people::keys;
 use crate::state::evidence::Actor;
 use crate::state::gate::{Agent, Standing};
-use crate::state::gateway::Payer;
+use crate::state::gateway::{Payer, Task};
 use crate::state::people::{Binding, Credential, KeyScope, Workspace};
 use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::digest::CredentialId;
-use crate::value::id::AgentId;
+use crate::value::id::{AgentId, PrincipalId};
 use crate::value::text::ClassId;
 
 /// A workspace key as it was shown: what it stands for never changes; whether it is in force is looked up in each commit.
@@ -41,11 +41,19 @@ impl CallKey {
         self.agent().map_or(Actor::Key(self.binding.key), Actor::Agent)
     }
 
-    /// Who pays for work of this class.
+    /// Who pays for work of this class, where `principal` is whose work it is ([`principal_of`]).
     #[must_use]
-    pub fn payer(&self, class: Option<ClassId>) -> Payer {
-        let Binding { principal, team, .. } = *self.binding;
+    pub fn payer(&self, principal: PrincipalId, class: Option<ClassId>) -> Payer {
+        let team = self.binding.team;
         Payer { key: self.binding.counts_as(), agent: self.agent(), principal, team, class }
+    }
+
+    /// Whether `task` may be carried on by whoever has this key, where `principal` is whose work it does: a principal's own
+    /// task, one that its own agent began before it passed on to somebody else, and any with an admin key.
+    #[must_use]
+    pub fn carries_on(&self, principal: PrincipalId, task: &Task) -> bool {
+        let began = self.agent().is_some_and(|it| task.agent == Some(it));
+        task.principal == principal || began || self.binding.scope == KeyScope::Admin
     }
 
     /// The rows that say whether it is in force.
@@ -72,6 +80,16 @@ pub fn in_force(scope: &mut Scope<'_>, caller: &CallKey) -> Result<Option<Arc<Ag
     } else {
         Err(Refusal::invalid_api_key().into())
     }
+}
+
+/// Whose work a key does: an agent's is whoever the agent acts for at present, which the binding of a key that was made
+/// before the agent passed on does not tell; any other key's is as it was bound.
+///
+/// # Errors
+/// `invalid_api_key` where the agent is not there.
+pub fn principal_of(scope: &mut Scope<'_>, caller: &CallKey) -> Result<PrincipalId, Halt> {
+    let Some(id) = caller.agent() else { return Ok(caller.binding.principal) };
+    Ok(scope.get::<Agent>(id)?.ok_or_else(Refusal::invalid_api_key)?.principal)
 }
 
 /// What is told where the key's agent is stopped, or every agent is and the key is bound to none.

@@ -5,12 +5,14 @@ use crate::refusal::Refusal;
 use crate::state::gateway::{Month, MonthId, PlanLimit, grace_advisory, until_next_month};
 use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
+use crate::value::id::PrincipalId;
 
-/// Counts a call in its month; what is told of it while the days of grace run, or the refusal.
+/// Counts a call for `principal` in its month; what is told of it while the days of grace run, or the refusal.
 pub(super) fn count(
     scope: &mut Scope<'_>,
     asked: &AdmitCall,
     workspace: &Workspace,
+    principal: PrincipalId,
 ) -> Result<Result<Option<String>, Refusal>, Halt> {
     let allowance = asked.plans.of(workspace.plan);
     if !Month::is_kept(allowance) {
@@ -19,7 +21,7 @@ pub(super) fn count(
     let (now, zone) = (scope.now(), &workspace.settings.timezone);
     let id = MonthId::at(workspace.id, now, zone);
     let mut month = scope.get::<Month>(id)?.map_or_else(|| Month::new(id), |it| Month::clone(&it));
-    let counted = month.count(asked.caller.binding.principal, now, allowance);
+    let counted = month.count(principal, now, allowance);
     scope.put(month);
     Ok(match counted {
         Ok(ends) => Ok(ends.map(grace_advisory)),

@@ -140,6 +140,7 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
             id: credential.binding.key,
             credential: id,
             via: None,
+            made_by: asked.by.principal().map(|it| (it, scope.now())),
             expires_at: asked.expires_at,
         });
         scope.put(agent);
@@ -308,7 +309,7 @@ pub fn own_key(
     Ok(credential)
 }
 
-fn drop_from(scope: &mut Scope<'_>, agent: AgentId, key: KeyId) -> Result<(), Halt> {
+pub(super) fn drop_from(scope: &mut Scope<'_>, agent: AgentId, key: KeyId) -> Result<(), Halt> {
     if let Some(agent) = scope.get::<Agent>(agent)? {
         let mut agent = Agent::clone(&agent);
         agent.keys.retain(|it| it.id != key);

@@ -1,6 +1,8 @@
-//! What follows somebody's leaving: keys that count for them end, and agents that act for them pass to their sponsors. An
-//! agent without a sponsor who is a member waits for an owner, who names one.
+//! What follows somebody's leaving: keys that count for them end, as do keys of agents that they made, and agents that act for
+//! them pass to their sponsors. An agent without a sponsor who is a member waits for an owner, who names one. Whoever an agent
+//! passes to makes it a new key where the one it came with was made by who left.
 
+use super::keys;
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::touch;
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -57,7 +59,7 @@ pub(super) fn heir(
     Ok(is_member.then_some(sponsor))
 }
 
-/// Ends a key that counts for somebody who left.
+/// Ends a key that counts for somebody who left, or that they made for an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct EndKey {
     /// The key's row.
@@ -66,16 +68,19 @@ pub struct EndKey {
     pub left: PrincipalId,
 }
 
-/// Ends a key that became void when its principal left, so that its own row says so.
+/// Ends a key that became void when its principal left, so that its own row says so. The key of an agent ends with whoever
+/// made it, whomever the agent acts for: they know its text.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
 pub fn end_key(scope: &mut Scope<'_>, asked: &EndKey) -> Result<(), Halt> {
-    let found = scope.get::<Credential>(asked.credential)?.filter(|it| it.binding.principal == asked.left);
-    let found = found.filter(|it| !matches!(it.binding.scope, KeyScope::Agent(_)) && it.revoked_at.is_none());
-    let Some(credential) = found else { return Ok(()) };
+    let found = scope.get::<Credential>(asked.credential)?.filter(|it| it.ends_with(asked.left));
+    let Some(credential) = found.filter(|it| it.revoked_at.is_none()) else { return Ok(()) };
     let left = scope.get::<Principal>(asked.left)?.ok_or_else(Refusal::internal)?;
     if left.has_ended_since(credential.created_at) {
+        if let KeyScope::Agent(agent) = credential.binding.scope {
+            keys::drop_from(scope, agent, credential.binding.key)?;
+        }
         let data = Object::new().text("prefix", &credential.prefix).finish();
         let subject = Subject::Key(credential.binding.key);
         scope.append(left.workspace, Fact { kind: "key.revoked", actor: Actor::Policy, subject, data });

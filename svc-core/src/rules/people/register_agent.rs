@@ -133,6 +133,7 @@ pub(in crate::rules) fn made(
         task_class_open: false,
         connection: None,
     };
+    let made_by = asked.by.principal().map(|it| (it, scope.now()));
     let mut agent = Agent {
         id,
         workspace: asked.workspace,
@@ -145,7 +146,7 @@ pub(in crate::rules) fn made(
         epoch: 0,
         stops: Vec::new(),
         mandates: Vec::new(),
-        keys: vec![AgentKey { id: binding.key, credential, via: None, expires_at: None }],
+        keys: vec![AgentKey { id: binding.key, credential, via: None, made_by, expires_at: None }],
         created_by: asked.by.maker(),
         created_at: scope.now(),
         following: None,

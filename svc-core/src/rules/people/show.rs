@@ -15,7 +15,7 @@ use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::currency::Currency;
 use crate::value::digest::CredentialId;
-use crate::value::id::{AgentId, MandateId, MandateVersionId, WorkspaceId};
+use crate::value::id::{AgentId, MandateId, MandateVersionId, PrincipalId, WorkspaceId};
 use crate::value::text::Email;
 
 /// An agent with what its record shows of other rows.
@@ -175,8 +175,19 @@ const fn version(grant: &Grant) -> MandateVersionId {
 pub struct KeyView {
     /// Its row.
     pub row: Arc<Credential>,
+    /// Whose work it does: of an agent's key whoever the agent acts for at present, which may be another than the key was
+    /// made for.
+    pub principal: PrincipalId,
     /// `active`, `revoked` or `expired`.
     pub state: &'static str,
+}
+
+impl KeyView {
+    /// A key that was made just now.
+    #[must_use]
+    pub fn of_new(row: Arc<Credential>) -> Self {
+        Self { principal: row.binding.principal, row, state: "active" }
+    }
 }
 
 /// Those of the keys that `by` may read, in the order asked for; with `agent` that agent's alone, else all others too.
@@ -202,6 +213,7 @@ pub fn keys(
     };
     debug_assert!(own != Reach::No, "nobody comes here without the right");
     scope.want(&ids.iter().map(|it| Credential::key(*it)).collect::<Vec<_>>())?;
+    want_agents(scope, ids)?;
     let mut found = Vec::with_capacity(ids.len());
     for id in ids {
         let row = scope.get::<Credential>(*id)?.filter(|it| it.binding.workspace == workspace);
@@ -212,6 +224,17 @@ pub fn keys(
         });
     }
     Ok(found)
+}
+
+/// Asks for the agents whose keys these are in one round.
+fn want_agents(scope: &mut Scope<'_>, ids: &[CredentialId]) -> Result<(), Halt> {
+    let mut agents = Vec::new();
+    for id in ids {
+        if let Some(KeyScope::Agent(agent)) = scope.get::<Credential>(*id)?.map(|it| it.binding.scope) {
+            agents.push(Agent::key(agent));
+        }
+    }
+    scope.want(&agents)
 }
 
 /// Where a key stands.
@@ -225,5 +248,7 @@ pub fn key(scope: &mut Scope<'_>, row: Arc<Credential>) -> Result<KeyView, Halt>
         () if row.is_live(scope.now()) => "active",
         () => "expired",
     };
-    Ok(KeyView { row, state })
+    let agent = if let KeyScope::Agent(id) = row.binding.scope { scope.get::<Agent>(id)? } else { None };
+    let principal = agent.map_or(row.binding.principal, |it| it.principal);
+    Ok(KeyView { row, principal, state })
 }

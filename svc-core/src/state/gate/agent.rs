@@ -121,8 +121,8 @@ impl Agent {
         self.standing == Standing::Active
     }
 
-    /// `key`, where it is in force at `now` as far as this row tells: one that came through a connection ends with the
-    /// membership of whoever connected it, too.
+    /// `key`, where it is in force at `now` as far as this row tells: one that a person made or came by through a connection
+    /// ends with that person's membership, too.
     #[must_use]
     pub fn held_key(&self, key: KeyId, now: Timestamp) -> Option<&AgentKey> {
         self.keys.iter().find(|it| it.id == key && it.expires_at.is_none_or(|end| now < end))
@@ -293,6 +293,9 @@ pub struct AgentKey {
     pub via: Option<Through>,
     /// Its credential's row.
     pub credential: CredentialId,
+    /// Who made it and when, where a person did: their leaving ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<(PrincipalId, Timestamp)>,
     /// When it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,

@@ -50,6 +50,16 @@ impl Credential {
         CredentialId::of(&[digest.as_bytes()])
     }
 
+    /// Whether it ends with `person`'s membership: the key of an agent does where they made it, any other where its traffic
+    /// counts for them.
+    #[must_use]
+    pub fn ends_with(&self, person: PrincipalId) -> bool {
+        match self.binding.scope {
+            KeyScope::Agent(_) => self.created_by == Some(Maker::Person(person)),
+            KeyScope::Admin | KeyScope::Inference => self.binding.principal == person,
+        }
+    }
+
     /// Whether the key is in force at `now`, as far as this row tells.
     #[must_use]
     pub fn is_live(&self, now: Timestamp) -> bool {

@@ -222,6 +222,7 @@ async fn waste(service: &GateService, known: &Known, window: Period) -> Result<V
 /// A key that is in force, and when it was used last as far as rows tell.
 struct Looked {
     row: Arc<Credential>,
+    principal: PrincipalId,
     used_at: Timestamp,
 }
 
@@ -241,16 +242,27 @@ fn keys_of(gate: &Gate, principal: PrincipalId, workspace: &Workspace) -> Result
     for _ in 0..PAGES_MAX {
         let found = gate.scan(&range).map_err(refusal)?;
         let rows = found.iter().filter_map(|it| Credential::peel(it.row.record.as_ref()?));
-        for row in rows.filter(|it| it.binding.principal == principal) {
+        // Of whom an agent's key is, its agent tells.
+        for row in rows.filter(|it| matches!(it.binding.scope, KeyScope::Agent(_)) || it.binding.principal == principal)
+        {
             let agent = if let KeyScope::Agent(id) = row.binding.scope { Some(id) } else { None };
             let read = gate.read(|scope| {
-                let asked = agent.map(|it| show::asked_at(scope, it)).transpose()?.flatten();
-                Ok((show::key(scope, row.clone())?, asked))
+                let view = show::key(scope, row.clone())?;
+                let own = agent.filter(|_| view.principal == principal);
+                let asked = own.map(|it| show::asked_at(scope, it)).transpose()?.flatten();
+                Ok((view, asked))
             });
             let (view, asked) = read.map_err(refusal)?;
+            if view.principal != principal {
+                continue;
+            }
             let used = if called.contains(&row.binding.key) { Some(gate.now()) } else { asked };
             if view.state == "active" {
-                looked.push(Looked { row: view.row, used_at: used.unwrap_or(row.created_at).max(row.created_at) });
+                looked.push(Looked {
+                    row: view.row,
+                    principal,
+                    used_at: used.unwrap_or(row.created_at).max(row.created_at),
+                });
             }
         }
         match found.last() {
@@ -269,13 +281,13 @@ async fn unwatched(service: &GateService, known: &Known) -> Result<Value, Refusa
     let now = service.gate.now();
     let told: Vec<Value> = looked
         .iter()
-        .filter_map(|Looked { row, used_at }| {
+        .filter_map(|Looked { row, principal, used_at }| {
             let binding = &row.binding;
             let of_agent = if let KeyScope::Agent(id) = binding.scope { Some(id) } else { None };
             let payer = Payer {
                 key: binding.key,
                 agent: of_agent,
-                principal: binding.principal,
+                principal: *principal,
                 team: binding.team,
                 class: binding.task_class.clone(),
             };
