@@ -444,3 +444,25 @@ async fn lists_come_in_parts() {
     assert_eq!((got.status, got.fields()), (400, vec!["cursor".to_owned()]));
     desk.site.stop().await;
 }
+
+/// A member reads models, in the list and each alone, and neither changes them nor reads how calls are routed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_reads_models_and_no_more_of_routing() {
+    let mut desk = Desk::new().await;
+    let one = desk.upstream("one").await;
+    let made = desk.model(&one, "small", json!({})).await;
+    for role in [Role::Member, Role::Analyst, Role::Admin] {
+        desk.owner = desk.site.member(role);
+        assert_eq!(desk.get("models").await["data"], json!([made]), "{}", role.as_str());
+        assert_eq!(desk.get("models/one/small").await, made, "{}", role.as_str());
+    }
+    desk.owner = desk.site.member(Role::Auditor);
+    assert_eq!(desk.ask("GET", "models", None).await.status, 403);
+    desk.owner = desk.site.member(Role::Member);
+    for path in ["upstreams", "task-classes", "policy-profiles", "routing"] {
+        assert_eq!(desk.ask("GET", path, None).await.status, 403, "{path}");
+    }
+    assert_eq!(desk.patch("models/one/small", json!({ "enabled": false })).await.status, 403);
+    assert_eq!(desk.ask("DELETE", "models/one/small", None).await.status, 403);
+    desk.site.stop().await;
+}

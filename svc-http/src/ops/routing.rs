@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::models::Place as ModelPlace;
-use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, read_routing, routing_of};
+use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, read_models, read_routing, routing_of};
 use svc_core::rules::gateway::show::yields_of;
 use svc_core::rules::gateway::upstreams::{NewKey, Set};
 use svc_core::rules::people::by::By;
@@ -50,7 +50,7 @@ pub(super) async fn answer(
     let place = Place { service, by, workspace };
     match op {
         RoutingOp::Upstreams | RoutingOp::AdminUpstreams => {
-            place.list(call, "upstreams", |it| it.upstreams.iter().map(|it| place.shown(it)).collect())
+            place.list(call, "upstreams", Place::read, |it| it.upstreams.iter().map(|it| place.shown(it)).collect())
         }
         RoutingOp::CreateUpstream => place.create_upstream(call).await,
         RoutingOp::Upstream => {
@@ -90,6 +90,11 @@ impl Place<'_> {
         self.service.read(|scope| read_routing(scope, &self.by, self.workspace))
     }
 
+    /// The same, where no more than its models is shown.
+    fn read_models(&self) -> Result<Arc<Routing>, Refusal> {
+        self.service.read(|scope| read_models(scope, &self.by, self.workspace))
+    }
+
     /// The same, for whoever calls models.
     fn routing(&self) -> Result<Arc<Routing>, Refusal> {
         self.service.read(|scope| routing_of(scope, self.workspace))
@@ -104,11 +109,17 @@ impl Place<'_> {
     }
 
     /// A part of a list, the newest first. The rows have no keys of their own: a cursor counts from the oldest.
-    fn list(&self, call: &Call, name: &str, all: impl Fn(&Routing) -> Vec<Value>) -> Result<Answer, Refusal> {
+    fn list(
+        &self,
+        call: &Call,
+        name: &str,
+        read: impl Fn(&Self) -> Result<Arc<Routing>, Refusal>,
+        all: impl Fn(&Routing) -> Vec<Value>,
+    ) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
         let page = query.page(name);
         query.finish()?;
-        let all = all(&*self.read()?);
+        let all = all(&*read(self)?);
         let left = page.after.map_or(all.len(), |(order, _)| usize::try_from(order).unwrap_or_default());
         let data: Vec<Value> = all.into_iter().take(left).rev().take(page.limit).collect();
         let rest = left.saturating_sub(data.len());
@@ -202,7 +213,7 @@ impl Place<'_> {
             written(&model::write(found, upstream))
         };
         match op {
-            RoutingOp::Models => self.list(call, "models", |routing| {
+            RoutingOp::Models => self.list(call, "models", Self::read_models, |routing| {
                 let all = routing.models.iter();
                 all.filter_map(|it| Some(model::write(it, routing.upstream(it.upstream)?))).collect()
             }),
@@ -220,7 +231,7 @@ impl Place<'_> {
                 shown(&routing, &at)
             }
             RoutingOp::RemoveModel => self.remove(Edit::RemoveModel(of()?)).await,
-            _ => shown(&*self.read()?, &of()?),
+            _ => shown(&*self.read_models()?, &of()?),
         }
     }
 
@@ -235,7 +246,7 @@ impl Place<'_> {
         };
         match op {
             RoutingOp::Classes => {
-                self.list(call, "task-classes", |it| it.classes.iter().map(policy::write_class).collect())
+                self.list(call, "task-classes", Self::read, |it| it.classes.iter().map(policy::write_class).collect())
             }
             RoutingOp::CreateClass => {
                 let (id, set) = policy::read_new_class(&call.body)?;
@@ -259,9 +270,9 @@ impl Place<'_> {
             written(&policy::write_profile(found))
         };
         match op {
-            RoutingOp::Profiles => {
-                self.list(call, "policy-profiles", |it| it.profiles.iter().map(policy::write_profile).collect())
-            }
+            RoutingOp::Profiles => self.list(call, "policy-profiles", Self::read, |it| {
+                it.profiles.iter().map(policy::write_profile).collect()
+            }),
             RoutingOp::CreateProfile => {
                 let edited = self.edit(Edit::CreateProfile(policy::read_profile(&call.body, true)?)).await?;
                 let id = edited.profile.ok_or_else(Refusal::internal)?;

@@ -73,6 +73,7 @@ const MODEL: Route = Route { content: Content::Json("Model"), ..UPSTREAM };
 const CLASS: Route = Route { content: Content::Json("TaskClass"), ..UPSTREAM };
 const PROFILE: Route = Route { content: Content::Json("PolicyProfile"), ..UPSTREAM };
 const READ: Auth = Auth::Member(Right::ReadReports);
+const READ_MODELS: Auth = Auth::Member(Right::ReadModels);
 
 /// The rows.
 pub(super) const ROUTES: &[Route] = &[
@@ -143,7 +144,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::Routing(RoutingOp::Models),
         path: "/api/w/{wid}/models",
-        auth: READ,
+        auth: READ_MODELS,
         content: Content::Json("Models"),
         query: PAGE,
         summary: "Models",
@@ -161,7 +162,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::Routing(RoutingOp::Model),
         path: "/api/w/{wid}/models/{provider}/{model}",
-        auth: READ,
+        auth: READ_MODELS,
         summary: "A model, by its provider's name and its own id",
         ..MODEL
     },

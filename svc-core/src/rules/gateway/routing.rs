@@ -136,6 +136,15 @@ pub fn read_routing(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> R
     routing_of(scope, workspace)
 }
 
+/// The same as `by` may read it who wants no more of it than its models.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_found`.
+pub fn read_models(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<Arc<Routing>, Halt> {
+    entitled(scope, by, workspace, Right::ReadModels)?;
+    routing_of(scope, workspace)
+}
+
 /// What a workspace routes by, for whoever calls models in it.
 ///
 /// # Errors

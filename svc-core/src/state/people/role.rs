@@ -51,8 +51,8 @@ impl Role {
             | (Self::Owner, _)
             | (Self::Auditor, Right::ReadEvidence | Right::ReadAgents | Right::ReadApprovals | Right::ReadActions)
             | (Self::Auditor, Right::ReadHolds | Right::ReadMembers)
-            | (Self::Analyst, Right::ReadReports | Right::ReadActions)
-            | (Self::Member, Right::ReadTemplates) => Reach::All,
+            | (Self::Analyst, Right::ReadReports | Right::ReadModels | Right::ReadActions)
+            | (Self::Member, Right::ReadTemplates | Right::ReadModels) => Reach::All,
             (Self::Admin, Right::ManageTokens | Right::ManageOwners) => Reach::No,
             (Self::Admin, _) => Reach::All,
             (Self::Member, Right::ReadAgents | Right::RunAgents | Right::AgentKeys) => Reach::Own,
@@ -112,8 +112,10 @@ pub enum Right {
     ReadEvidence,
     /// Erasing personal data.
     Erase,
-    /// Reading reports, budgets, models and routing.
+    /// Reading reports, budgets and routing.
     ReadReports,
+    /// Reading models, which a member sees without the routing among them.
+    ReadModels,
     /// Changing providers, models, classes, profiles and routing.
     ManageRouting,
     /// Making, changing and removing budgets.
@@ -153,6 +155,7 @@ impl Right {
         Self::ReadEvidence,
         Self::Erase,
         Self::ReadReports,
+        Self::ReadModels,
         Self::ManageRouting,
         Self::ManageBudgets,
         Self::RaiseBudgets,
@@ -206,12 +209,12 @@ mod tests {
         assert_eq!(reaching(Role::Owner, Reach::Own), "");
         assert_eq!(reaching(Role::Admin, Reach::No), "ManageTokens ManageOwners");
         assert_eq!(reaching(Role::Admin, Reach::Own), "");
-        assert_eq!(reaching(Role::Member, Reach::All), "Everyone ReadTemplates");
+        assert_eq!(reaching(Role::Member, Reach::All), "Everyone ReadTemplates ReadModels");
         assert_eq!(
             reaching(Role::Member, Reach::Own),
             "ReadAgents RunAgents AgentKeys ReadApprovals DecideApprovals ReadActions RaiseBudgets"
         );
-        assert_eq!(reaching(Role::Analyst, Reach::All), "Everyone ReadActions ReadReports");
+        assert_eq!(reaching(Role::Analyst, Reach::All), "Everyone ReadActions ReadReports ReadModels");
         assert_eq!(reaching(Role::Analyst, Reach::Own), "RaiseBudgets");
         assert_eq!(
             reaching(Role::Auditor, Reach::All),
