@@ -14,7 +14,7 @@ use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::routing::{Edit, EditRouting};
 use svc_core::rules::gateway::upstreams::{self, NewKey as UpstreamSecret};
 use svc_core::rules::people::by::{By, Person};
-use svc_core::rules::people::keys::{CreateKey, NewKey};
+use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
 use svc_core::rules::people::members::RemoveMember;
 use svc_core::rules::people::show;
 use svc_core::state::gate::Agent;
@@ -24,7 +24,7 @@ use svc_core::testing::world::World;
 use svc_core::value::Span;
 use svc_core::value::digest::CredentialId;
 use svc_core::value::id::PrincipalId;
-use svc_core::value::text::{ModelName, TaskId, UpstreamName, UrlText};
+use svc_core::value::text::{ClassId, ModelName, TaskId, UpstreamName, UrlText};
 
 use super::PAY;
 use svc_core::testing::world::payment;
@@ -142,4 +142,32 @@ fn an_agent_that_passed_on_pays_as_who_it_passed_to() {
     let row = world.row::<Agent>(other.agent).keys.first().unwrap().credential;
     let foreign = call_key(&mut world, row);
     assert_eq!(call(&mut world, &foreign, &later).unwrap_err().kind(), Kind::Forbidden, "another principal's task");
+}
+
+/// A class is free to be removed once the key that was bound to it has ended with whoever left, and where such a key ended
+/// without letting go of it, revoking the key once more frees it.
+#[test]
+fn a_key_that_ended_keeps_no_class() {
+    let mut world = World::new();
+    let (owner, leaver) = (world.owner(), world.person(Role::Member));
+    let (workspace, by) = (world.workspace(), || By::Person(owner));
+    let classes = ["a", "b"].map(|it| ClassId::parse(it).unwrap());
+    for class in &classes {
+        world.run(EditRouting { by: by(), workspace, edit: Edit::CreateClass(class.clone(), Vec::new()) }).unwrap();
+    }
+    let bound = |principal: PrincipalId, class: &ClassId| {
+        let make = CreateKey::new(workspace, by(), KeyScope::Inference, NewKey::of(&format!("ask_{class}")));
+        CreateKey { principal: Some(principal), task_class: Some(class.clone()), ..make }
+    };
+    world.run(bound(leaver.principal, &classes[0])).unwrap();
+    let stuck = world.run(bound(owner.principal, &classes[1])).unwrap();
+    remove(&mut world, &owner, leaver.principal);
+    world.advance(Span::seconds(1));
+    let now = world.now();
+    world.edit::<Credential>(stuck.id, |it| it.revoked_at = Some(now));
+    let gone = |class: &ClassId| EditRouting { by: by(), workspace, edit: Edit::RemoveClass(class.clone()) };
+    world.run(gone(&classes[0])).unwrap();
+    assert_eq!(world.run(gone(&classes[1])).map(drop).unwrap_err().kind(), Kind::NotAllowed);
+    world.run(RevokeKey { workspace, by: by(), credential: stuck.id }).unwrap();
+    world.run(gone(&classes[1])).unwrap();
 }

@@ -275,7 +275,7 @@ pub(in crate::rules) fn bind(scope: &mut Scope<'_>, workspace: WorkspaceId, key:
     Ok(())
 }
 
-/// Forgets what a key was bound to that has ended.
+/// Forgets what a key was bound to that has ended, where anything is kept of it.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
@@ -285,8 +285,11 @@ pub(in crate::rules) fn unbind(
     key: crate::value::id::KeyId,
 ) -> Result<(), Halt> {
     let mut bound = bound(scope, workspace)?;
+    let before = bound.keys.len();
     bound.keys.retain(|it| it.key != key);
-    scope.put(bound);
+    if bound.keys.len() < before {
+        scope.put(bound);
+    }
     Ok(())
 }
 

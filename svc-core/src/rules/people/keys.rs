@@ -259,7 +259,7 @@ pub struct RevokeKey {
     pub credential: CredentialId,
 }
 
-/// Ends a key; ending an ended one changes nothing.
+/// Ends a key; ending an ended one changes nothing, but what it still keeps from being removed is let go of.
 ///
 /// # Errors
 /// Those of [`entitled`], `not_found` where the workspace has no such key.
@@ -267,6 +267,7 @@ pub fn revoke_key(scope: &mut Scope<'_>, asked: &RevokeKey) -> Result<KeyId, Hal
     let found = own_key(scope, &asked.by, asked.workspace, asked.credential);
     let credential = found?;
     let key = credential.binding.key;
+    free(scope, &credential)?;
     if credential.revoked_at.is_some() {
         return Ok(key);
     }
@@ -276,11 +277,14 @@ pub fn revoke_key(scope: &mut Scope<'_>, asked: &RevokeKey) -> Result<KeyId, Hal
     let data = Object::new().text("prefix", &credential.prefix).finish();
     let fact = Fact { kind: "key.revoked", actor: asked.by.actor(), subject: Subject::Key(key), data };
     scope.append(asked.workspace, fact);
-    if credential.binding.task_class.is_some() || credential.binding.profile.is_some() {
-        routing::unbind(scope, asked.workspace, key)?;
-    }
     scope.put(Credential { revoked_at: Some(scope.now()), ..Credential::clone(&credential) });
     Ok(key)
+}
+
+/// Lets go of the class and the profile that a key was bound to, which nothing else keeps from being removed once it has ended.
+pub(super) fn free(scope: &mut Scope<'_>, credential: &Credential) -> Result<(), Halt> {
+    let Binding { key, workspace, task_class, profile, .. } = &credential.binding;
+    if task_class.is_some() || profile.is_some() { routing::unbind(scope, *workspace, *key) } else { Ok(()) }
 }
 
 /// A key of the workspace that `by` may read and end: an agent's by the right to that agent's keys, any other by the right to

@@ -81,6 +81,7 @@ pub fn end_key(scope: &mut Scope<'_>, asked: &EndKey) -> Result<(), Halt> {
         if let KeyScope::Agent(agent) = credential.binding.scope {
             keys::drop_from(scope, agent, credential.binding.key)?;
         }
+        keys::free(scope, &credential)?;
         let data = Object::new().text("prefix", &credential.prefix).finish();
         let subject = Subject::Key(credential.binding.key);
         scope.append(left.workspace, Fact { kind: "key.revoked", actor: Actor::Policy, subject, data });
