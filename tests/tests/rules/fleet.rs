@@ -10,7 +10,7 @@ use svc_core::rules::gate::freeze::{FreezeAgent, Stopped};
 use svc_core::rules::gate::lift::LiftHold;
 use svc_core::rules::people::by::{By, Person, TokenCaller};
 use svc_core::state::gate::{Agent, Approval, ApprovalSubject, FrozenBy, Via};
-use svc_core::state::people::{Role, Selector, ServiceToken, TokenScope, TokenUse, Workspace};
+use svc_core::state::people::{FREEZES_ASKED_MAX, Role, Selector, ServiceToken, TokenScope, TokenUse, Workspace};
 use svc_core::store::Row;
 use svc_core::testing::people;
 use svc_core::testing::world::{World, payment, terms};
@@ -194,6 +194,43 @@ fn a_token_asks_past_its_ceiling() {
     assert_eq!(halted(&mut world, &by, &of(&agents)).frozen, 2);
     let used: std::sync::Arc<TokenUse> = world.row(TokenId::from_bits(7));
     assert_eq!(used.frozen_lately(world.now()), 2);
+    world.audit();
+}
+
+/// Freezes that alternate are asked once each, and a token has so many questions waiting and no more; what was decided or has
+/// expired makes room.
+#[test]
+fn a_token_asks_so_much_and_no_more() {
+    let (mut world, agents) = fleet(FREEZES_ASKED_MAX + 2);
+    let mut settings = world.row::<Workspace>(world.workspace()).settings.clone();
+    settings.freeze_ceiling_per_hour = 1;
+    world.change_settings(settings);
+    let (owner, by) = (world.owner(), token(&mut world, 7));
+    let one = |agent: usize| FreezeAgent {
+        workspace: agents[agent].workspace,
+        agent: agents[agent].agent,
+        by: by.clone(),
+        reason: note("odd"),
+    };
+    let question = |world: &mut World, agent: usize| match world.run(one(agent)) {
+        Ok(Stopped::Asked(approval)) => Ok(approval.id),
+        Ok(other) => panic!("{other:?}"),
+        Err(refusal) => Err(refusal),
+    };
+    assert!(matches!(world.run(one(0)).unwrap(), Stopped::Agent(_)));
+    let made: Vec<_> = (1..=FREEZES_ASKED_MAX).map(|it| question(&mut world, it).unwrap()).collect();
+    for (agent, asked) in made.iter().enumerate() {
+        assert_eq!(question(&mut world, agent + 1).unwrap(), *asked, "asked once");
+    }
+    let last = FREEZES_ASKED_MAX + 1;
+    world.advance(Span::minutes(1));
+    let refused = question(&mut world, last).unwrap_err();
+    assert_eq!((refused.kind(), refused.retry_after_s()), (Kind::RateLimited, Some(59 * 60)));
+    world.run(decision(&owner, made[3], Choice::Deny)).unwrap();
+    let next = question(&mut world, last).unwrap();
+    assert_eq!(question(&mut world, last).unwrap(), next);
+    assert_eq!(question(&mut world, 4).unwrap_err().kind(), Kind::RateLimited, "what was denied is a new question");
+    assert_eq!(world.row::<TokenUse>(TokenId::from_bits(7)).waiting.len(), FREEZES_ASKED_MAX);
     world.audit();
 }
 

@@ -7,7 +7,8 @@ use crate::refusal::Refusal;
 use crate::rules::people::by::By;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedFreeze, Requester};
-use crate::state::people::{Members, TokenUse, Workspace, selection_digest};
+use crate::state::people::{CEILING_WINDOW, FREEZES_ASKED_MAX, Members, TokenUse, Workspace, selection_digest};
+use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::AgentId;
@@ -40,7 +41,11 @@ pub(super) struct Asking<'a> {
     pub(super) reason: &'a Note,
 }
 
-/// Asks a person. While the same freeze by the same token waits already, that question is the answer.
+/// Asks a person. While the same freeze by the same token waits already, that question is the answer. So many different ones
+/// wait at most ([`FREEZES_ASKED_MAX`]): a token that somebody stole does not bury persons in questions.
+///
+/// # Errors
+/// `rate_limited` where that many wait, until the first of them expires or the token's ceiling has room again.
 pub(super) fn ask(
     scope: &mut Scope<'_>,
     by: &By,
@@ -52,12 +57,18 @@ pub(super) fn ask(
     let known = scope.get::<TokenUse>(token.token)?;
     let used = known.map_or_else(|| TokenUse::none(token.token, workspace.id), |it| TokenUse::clone(&it));
     let digest = selection_digest(asking.members);
-    if let Some(id) = used.asked
-        && let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting() && now < it.expires_at)
-        && let ApprovalSubject::Freeze(asked) = &waiting.subject
-        && (asked.digest, asked.all) == (digest, asking.all)
-    {
-        return Ok(waiting);
+    let waiting = waiting(scope, &used)?;
+    let is_same = |it: &AskedFreeze| (it.digest, it.all) == (digest, asking.all);
+    let same = |it: &&Arc<Approval>| matches!(&it.subject, ApprovalSubject::Freeze(asked) if is_same(asked));
+    if let Some(same) = waiting.iter().find(same) {
+        return Ok(Arc::clone(same));
+    }
+    if waiting.len() >= FREEZES_ASKED_MAX {
+        let expires = waiting.iter().map(|it| it.expires_at);
+        let room = used.freezes.first().map(|(at, _)| at.plus(CEILING_WINDOW)).filter(|it| now < *it);
+        let left = expires.chain(room).min().map_or(0, |it| it.since(now).as_millis());
+        let seconds = left.saturating_add(999).div_euclid(1_000).max(1);
+        return Err(Refusal::rate_limited(u32::try_from(seconds).unwrap_or(u32::MAX)).into());
     }
     let (members, parts) = Members::of(scope.fresh(), asking.members);
     for part in parts {
@@ -84,7 +95,19 @@ pub(super) fn ask(
     let data = data.text("selectionDigest", &digest.named()).finish();
     let fact = Fact { kind: "approval.asked", actor: by.actor(), subject: Subject::Approval(approval.id), data };
     scope.append_with(workspace.id, fact, &[("reason", asking.reason.as_str())]);
-    scope.put(TokenUse { asked: Some(approval.id), ..used });
+    let waiting = waiting.iter().map(|it| it.id).chain([approval.id]).collect();
+    scope.put(TokenUse { waiting, ..used });
     scope.put(approval.clone());
     Ok(Arc::new(approval))
+}
+
+/// What a token asked that still waits, the oldest first.
+fn waiting(scope: &mut Scope<'_>, used: &TokenUse) -> Result<Vec<Arc<Approval>>, Halt> {
+    let now = scope.now();
+    scope.want(&used.waiting.iter().map(|it| Approval::key(*it)).collect::<Vec<_>>())?;
+    let mut found = Vec::with_capacity(used.waiting.len());
+    for id in &used.waiting {
+        found.extend(scope.get::<Approval>(*id)?.filter(|it| it.is_waiting() && now < it.expires_at));
+    }
+    Ok(found)
 }

@@ -34,7 +34,7 @@ pub use selector::{Candidate, Selector};
 pub use sign_in::{LINK_LIFE, PENDING_LIFE, PENDING_TRIES, PendingSignIn, SignInLink};
 pub use signing::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
 pub use team::{MEMBER_TEAMS_MAX, TEAM_MEMBERS_MAX, Team};
-pub use token::{CEILING_WINDOW, ServiceToken, TOKEN_DAYS_MAX, TokenName, TokenScope, TokenUse};
+pub use token::{CEILING_WINDOW, FREEZES_ASKED_MAX, ServiceToken, TOKEN_DAYS_MAX, TokenName, TokenScope, TokenUse};
 pub use workspace::{
     DataLoss, OnMismatch, OnUndeclared, Outside, Provenance, Roster, Settings, SignIn, Velocity, Workspace,
 };

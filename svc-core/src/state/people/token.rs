@@ -141,6 +141,9 @@ impl TokenScope {
 /// How far back a token's freezes count against its ceiling.
 pub const CEILING_WINDOW: Span = Span::minutes(60);
 
+/// How many of a token's freezes past its ceiling may wait for a person at once.
+pub const FREEZES_ASKED_MAX: usize = 20;
+
 /// What a service token has done of late. It is made with the token, and read only where the token acts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUse {
@@ -151,9 +154,10 @@ pub struct TokenUse {
     /// When it froze how many agents that were active until then, within the last hour, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub freezes: Vec<(Timestamp, u32)>,
-    /// What a person was last asked because of its ceiling.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<ApprovalId>,
+    /// What persons were asked because of its ceiling and waited when it last asked, the oldest first, at most
+    /// [`FREEZES_ASKED_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<ApprovalId>,
     /// When it started its last drill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drilled_at: Option<Timestamp>,
@@ -163,7 +167,7 @@ impl TokenUse {
     /// A token that has done nothing yet.
     #[must_use]
     pub const fn none(token: TokenId, workspace: WorkspaceId) -> Self {
-        Self { token, workspace, freezes: Vec::new(), asked: None, drilled_at: None }
+        Self { token, workspace, freezes: Vec::new(), waiting: Vec::new(), drilled_at: None }
     }
 
     /// How many agents it has frozen in the sixty minutes that end at `now`.
