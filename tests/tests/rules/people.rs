@@ -452,3 +452,39 @@ fn roles_are_checked_in_the_commit() {
         world.audit();
     }
 }
+
+/// A mandate that lets its agent go anywhere is confirmed where it is resumed beside a narrower one that was granted while it
+/// was paused; what is resumed beside none, and what is changed otherwise, is not.
+#[test]
+fn a_mandate_that_is_resumed_is_confirmed_beside_a_narrower_one() {
+    let wide = r#"{"name":"Wide","actions":["payment"],"limits":{"currency":"EUR","perAction":10000}}"#;
+    let narrow = r#"{"name":"Shop","actions":["payment"],"limits":{"currency":"EUR","perAction":10000},"merchants":{"allow":["shop.example"]}}"#;
+    let mut world = World::new();
+    let agent = world.agent().with_mandate(terms(wide)).register();
+    let mandate = mandate_of(&mut world, &agent);
+    let turn = |world: &mut World, paused: bool, confirm_broaden: bool| {
+        world.run(ChangeMandate {
+            workspace: agent.workspace,
+            by: By::Program,
+            agent: agent.agent,
+            mandate,
+            change: TermsChange::default(),
+            paused: Some(paused),
+            confirm_broaden,
+            counted: None,
+        })
+    };
+    for paused in [true, false, true] {
+        turn(&mut world, paused, false).unwrap();
+    }
+    let content = Content::Whole(Box::new(terms(narrow)));
+    let narrower = world.run(GrantMandate::new(agent.workspace, agent.agent, content)).unwrap().id.mandate;
+    let refused = turn(&mut world, false, false).unwrap_err();
+    assert_eq!((refused.kind(), refused.reason()), (Kind::ConfirmBroaden, Some(narrower.to_string().as_str())));
+    assert!(world.row::<Agent>(agent.agent).mandates.iter().any(|it| it.id == mandate && it.paused));
+    turn(&mut world, false, true).unwrap();
+    for paused in [true, false] {
+        turn(&mut world, paused, true).unwrap();
+    }
+    world.audit();
+}

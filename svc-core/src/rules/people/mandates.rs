@@ -208,7 +208,9 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
         if terms.merchants_allowed().is_none() && old.merchants_allowed().is_some() {
             return Err(Refusal::confirm_broaden(asked.mandate).into());
         }
-        if changes {
+        // One that is resumed stands beside what was granted while it was paused.
+        let resumes = held.paused && !paused;
+        if changes || resumes {
             narrower(scope, &agent, &terms, Some(asked.mandate))?;
         }
     }

@@ -83,7 +83,9 @@ pub struct Registered {
     pub binding: Binding,
 }
 
-/// Makes an agent, its mandates and its first key.
+/// Makes an agent, its mandates and its first key. Its mandates are not compared with each other: a new one is confirmed
+/// beside one that is active already (`confirm_broaden`, an answer of the routes of mandates alone), and of a blueprint whoever
+/// wrote it sees them all.
 ///
 /// # Errors
 /// Those of [`entitled`]; `not_found` where there is no such workspace; `invalid_request` where it has no such principal; for
