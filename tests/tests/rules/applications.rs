@@ -12,8 +12,8 @@ use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::NewKey;
 use svc_core::state::gate::{Agent, LimitsChange, Mandate, PerPeriod, Set, TermsChange, Tier};
 use svc_core::state::people::{
-    AgentWish, Application, ApplicationState, Change, MandateChangeWish, MandateWish, Plans, Principal, Role, RoleWish,
-    Wish,
+    APPLICATIONS_WAITING_MAX, AgentWish, Application, ApplicationState, Change, MandateChangeWish, MandateWish, Plans,
+    Principal, Role, RoleWish, Wish,
 };
 use svc_core::store::Record;
 use svc_core::testing::world::{World, terms};
@@ -327,4 +327,33 @@ fn a_change_of_a_mandate_can_be_asked_for() {
     let (_, hidden) = change_of(&mut office, TermsChange { name, ..TermsChange::default() });
     assert_eq!(fields(&office.ask(other, hidden).unwrap_err()), ["target"]);
     office.world.audit().assert_clean("after a mandate changed");
+}
+
+/// One person has so many applications waiting and no more; one that was taken back or decided makes room, and so does time.
+#[test]
+fn one_person_has_so_many_applications_waiting() {
+    let mut office = office();
+    let mut made: Vec<_> = (0..APPLICATIONS_WAITING_MAX).map(|_| office.tier()).collect();
+    let agent = office.agent.agent;
+    let change = || Change::Tier { agent, tier: Tier::Trusted };
+    let (member, admin) = (office.member, office.admin);
+    for room in 0..2 {
+        let refused = office.ask(member, change()).unwrap_err();
+        assert_eq!((refused.kind(), refused.errors().len()), (Kind::InvalidApplication, 1));
+        let first = made.remove(0);
+        if room == 0 {
+            office.world.run(WithdrawApplication { by: member, application: first }).unwrap();
+        } else {
+            office.deny(admin, first).unwrap();
+        }
+        made.push(office.tier());
+    }
+    assert_eq!(office.ask(member, change()).unwrap_err().kind(), Kind::InvalidApplication);
+    office.ask(admin, change()).unwrap();
+    let now = office.world.now();
+    office.world.edit::<Application>(made[7], |it| it.expires_at = now);
+    office.tier();
+    let applications = office.world.row::<Principal>(member.principal).applications.clone();
+    assert_eq!((applications.len(), applications.contains(&made[7])), (APPLICATIONS_WAITING_MAX, false));
+    office.world.audit();
 }

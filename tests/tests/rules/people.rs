@@ -7,14 +7,15 @@ use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::by::{By, TokenCaller, check_token};
-use svc_core::rules::people::keys::{CreateKey, NewKey};
+use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
 use svc_core::rules::people::mandates::{ChangeMandate, Content, GrantMandate, Held, RevokeMandate};
 use svc_core::rules::people::recount;
 use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
 use svc_core::state::gate::{
-    Action, Activity, Agent, Code, Count, LimitsChange, OutcomeStatus, PerPeriod, Set, TermsChange, Tier, Verb,
+    AGENT_KEYS_MAX, Action, Activity, Agent, Code, Count, LimitsChange, OutcomeStatus, PerPeriod, Set, TermsChange,
+    Tier, Verb,
 };
 use svc_core::state::people::{KeyScope, Plan, Plans, Role, ServiceToken, Team, TokenScope};
 use svc_core::store::{Range, Row as _, Store as _};
@@ -486,5 +487,29 @@ fn a_mandate_that_is_resumed_is_confirmed_beside_a_narrower_one() {
     for paused in [true, false] {
         turn(&mut world, paused, true).unwrap();
     }
+    world.audit();
+}
+
+/// An agent has so many keys and no more: one that was revoked makes room, and so does one whose time is up.
+#[test]
+fn an_agent_has_so_many_keys() {
+    let mut world = World::new();
+    let member = world.person(Role::Member);
+    let agent = world.agent().register();
+    world.edit::<Agent>(agent.agent, |it| it.principal = member.principal);
+    let expires_at = Some(world.now().plus(Span::hours(1)));
+    let make = |n: u32| CreateKey::new(agent.workspace, By::Person(member), KeyScope::Agent(agent.agent), new_key(n));
+    world.run(CreateKey { expires_at, ..make(0) }).unwrap();
+    let max = u32::try_from(AGENT_KEYS_MAX).unwrap();
+    let made: Vec<_> = (1..max - 1).map(|n| world.run(make(n)).unwrap()).collect();
+    let refused = world.run(make(max)).unwrap_err();
+    assert_eq!((refused.kind(), refused.errors().len()), (Kind::InvalidRequest, 1));
+    let (workspace, credential) = (agent.workspace, made[0].id);
+    world.run(RevokeKey { workspace, by: By::Person(member), credential }).unwrap();
+    world.run(make(max)).unwrap();
+    assert_eq!(world.run(make(max + 1)).unwrap_err().kind(), Kind::InvalidRequest);
+    world.advance(Span::hours(1));
+    world.run(make(max + 1)).unwrap();
+    assert_eq!(world.row::<Agent>(agent.agent).keys.len(), AGENT_KEYS_MAX);
     world.audit();
 }

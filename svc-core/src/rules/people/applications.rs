@@ -18,9 +18,10 @@ use crate::rules::gateway::budgets::{RaiseBudget, raise_budget, raise_faults};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Agent, Approval};
 use crate::state::people::{
-    APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish,
-    Plans, RaiseWish, Reach, Right, RoleWish, Wish, Workspace,
+    APPLICATION_LIFE, APPLICATIONS_WAITING_MAX, AgentWish, Application, ApplicationState, Change, Decision,
+    MandateChangeWish, MandateWish, Plans, Principal, RaiseWish, Reach, Right, RoleWish, Wish, Workspace,
 };
+use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::{AgentId, ApplicationId, PrincipalId, WorkspaceId};
@@ -40,7 +41,8 @@ pub struct CreateApplication {
 /// Keeps an application until somebody decides.
 ///
 /// # Errors
-/// Those of [`entitled`]; `invalid_application` naming every fault that the change itself would be refused for.
+/// Those of [`entitled`]; `invalid_application` naming every fault that the change itself would be refused for, or where
+/// [`APPLICATIONS_WAITING_MAX`] of theirs wait already.
 pub fn create_application(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Arc<Application>, Halt> {
     let by = By::Person(asked.by);
     let workspace = asked.by.workspace;
@@ -48,6 +50,12 @@ pub fn create_application(scope: &mut Scope<'_>, asked: &CreateApplication) -> R
     let faults = faults(scope, asked)?;
     if !faults.is_empty() {
         return Err(Refusal::invalid_application(faults).into());
+    }
+    let person = scope.get::<Principal>(asked.by.principal)?.ok_or_else(Refusal::internal)?;
+    let mut applications = still_waiting(scope, &person)?;
+    if applications.len() >= APPLICATIONS_WAITING_MAX {
+        let full = format!("{APPLICATIONS_WAITING_MAX} applications of yours wait already: take one back");
+        return Err(Refusal::invalid_application(vec![FieldError::whole(full)]).into());
     }
     let now = scope.now();
     let application = Application {
@@ -62,7 +70,21 @@ pub fn create_application(scope: &mut Scope<'_>, asked: &CreateApplication) -> R
     };
     record(scope, &application, "application.created", by.actor(), Some(("reason", &application.reason)));
     scope.put(application.clone());
+    applications.push(application.id);
+    scope.put(Principal { applications, ..Principal::clone(&person) });
     Ok(Arc::new(application))
+}
+
+/// The applications of somebody that still wait, the oldest first.
+fn still_waiting(scope: &mut Scope<'_>, person: &Principal) -> Result<Vec<ApplicationId>, Halt> {
+    let now = scope.now();
+    scope.want(&person.applications.iter().map(|it| Application::key(*it)).collect::<Vec<_>>())?;
+    let mut found = Vec::with_capacity(person.applications.len().saturating_add(1));
+    for id in &person.applications {
+        let known = scope.get::<Application>(*id)?;
+        found.extend(known.filter(|it| it.stands(now) == ApplicationState::Waiting).map(|it| it.id));
+    }
+    Ok(found)
 }
 
 /// What is wrong with a change that is asked for.

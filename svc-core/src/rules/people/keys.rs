@@ -8,7 +8,7 @@ use crate::refusal::{FieldError, Refusal};
 use crate::rules::gate::freeze::own_agent;
 use crate::rules::gateway::routing;
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gate::{Agent, AgentKey};
+use crate::state::gate::{AGENT_KEYS_MAX, Agent, AgentKey};
 use crate::state::gateway::BoundKey;
 use crate::state::people::{Binding, Credential, KeyScope, Principal, Right, Team, Workspace};
 use crate::store::Row;
@@ -90,13 +90,18 @@ impl CreateKey {
 ///
 /// # Errors
 /// Those of [`entitled`], `not_found` where the workspace has no such agent, `invalid_request` where it has no such principal
-/// or team.
+/// or team, or the agent has [`AGENT_KEYS_MAX`] keys in force.
 pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Credential>, Halt> {
     let agent = match asked.scope {
         KeyScope::Agent(agent) => {
             let reach = entitled(scope, &asked.by, asked.workspace, Right::AgentKeys)?;
             let agent = own_agent(scope, asked.workspace, agent)?;
             reaches(&asked.by, reach, &agent)?;
+            let agent = Agent::clone(&agent).without_ended_keys(scope.now());
+            if agent.keys.iter().filter(|it| it.via.is_none()).count() >= AGENT_KEYS_MAX {
+                let full = format!("an agent has at most {AGENT_KEYS_MAX} keys: revoke one that is not used");
+                return Err(Refusal::invalid_request(vec![FieldError::whole(full)]).into());
+            }
             Some(agent)
         }
         KeyScope::Admin | KeyScope::Inference => {
@@ -134,8 +139,7 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
         BoundKey { key: binding.key, class: asked.task_class.clone(), profile: asked.profile, until: asked.expires_at };
     routing::bind(scope, workspace.id, bound)?;
     let credential = keep(scope, asked, binding, id, made_under);
-    if let Some(agent) = agent {
-        let mut agent = Agent::clone(&agent);
+    if let Some(mut agent) = agent {
         agent.keys.push(AgentKey {
             id: credential.binding.key,
             credential: id,

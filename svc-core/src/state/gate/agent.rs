@@ -42,7 +42,7 @@ pub struct Agent {
     pub stops: Vec<Timestamp>,
     /// Mandates that are not revoked, in the versions in force.
     pub mandates: Vec<Grant>,
-    /// Keys that are not revoked.
+    /// Keys that are not revoked, at most [`AGENT_KEYS_MAX`] beside those of its connections.
     pub keys: Vec<AgentKey>,
     /// Who made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,6 +128,13 @@ impl Agent {
         self.keys.iter().find(|it| it.id == key && it.expires_at.is_none_or(|end| now < end))
     }
 
+    /// The same without keys whose time is up at `now`, which no rule asks for again. A connection renews its own.
+    #[must_use]
+    pub fn without_ended_keys(mut self, now: Timestamp) -> Self {
+        self.keys.retain(|it| it.via.is_some() || it.expires_at.is_none_or(|end| now < end));
+        self
+    }
+
     /// The connections that act as it.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
         self.keys.iter().filter_map(|it| it.via.as_ref().map(|via| via.connection))
@@ -142,6 +149,8 @@ impl Agent {
     }
 }
 
+/// How many keys of an agent may be in force at once, those of its connections aside.
+pub const AGENT_KEYS_MAX: usize = 100;
 /// How many stops of an agent are remembered by their instant.
 const STOPS_KEPT: usize = 64;
 

@@ -27,7 +27,7 @@ pub use action::{
     Reservation, State, Status, Tool, Verb,
 };
 pub use activity::{Activity, DENIALS_KEPT, Line, Nth, SEEN_NOTED, SeenSource, Tally, Term};
-pub use agent::{Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Through, Tier};
+pub use agent::{AGENT_KEYS_MAX, Agent, AgentKey, Frozen, FrozenBy, Grant, Standing, Through, Tier};
 pub use approval::{
     Approval, ApprovalKind, ApprovalState, ApprovalSubject, AskedAction, AskedBudget, AskedFreeze, AskedLift,
     AskedOwner, Consent, OwnerChange, Requester, Via,

@@ -27,7 +27,7 @@ pub use credential::{Binding, Credential, KeyScope, Prefix};
 pub use hold::{Hold, HoldScope, HoldTask, HoldWork, Lifted, STEP_PARTS, StandingHold};
 pub use maker::Maker;
 pub use plan::{Allowance, Plan, Plans};
-pub use principal::{EmailUse, Member, MemberState, Principal};
+pub use principal::{APPLICATIONS_WAITING_MAX, EmailUse, Member, MemberState, Principal};
 pub use role::{Reach, Right, Role};
 pub use selection::{MEMBERS_OF_PART, MemberPart, Members, MembersId, selection_digest};
 pub use selector::{Candidate, Selector};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::role::{Reach, Right, Role};
 use crate::value::digest::EmailUseId;
-use crate::value::id::{AccountId, ApprovalId, PrincipalId, TeamId, WorkspaceId};
+use crate::value::id::{AccountId, ApplicationId, ApprovalId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label};
 use crate::value::{Id, Span, Timestamp};
@@ -32,7 +32,13 @@ pub struct Principal {
     /// The question to a second owner whether it is invited as an owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_invite: Option<ApprovalId>,
+    /// The applications it made that waited when it last made one, the oldest first, at most [`APPLICATIONS_WAITING_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationId>,
 }
+
+/// How many applications of one person may wait at once.
+pub const APPLICATIONS_WAITING_MAX: usize = 50;
 
 /// A principal's sign-in to its workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +116,17 @@ impl Principal {
     /// A principal without a sign-in.
     #[must_use]
     pub const fn new(id: PrincipalId, workspace: WorkspaceId, email: Email, created_at: Timestamp) -> Self {
-        Self { id, workspace, email, name: None, member: None, created_at, following: None, owner_invite: None }
+        Self {
+            id,
+            workspace,
+            email,
+            name: None,
+            member: None,
+            created_at,
+            following: None,
+            owner_invite: None,
+            applications: Vec::new(),
+        }
     }
 
     /// The same without name and address. What acted for it and what it did still names its id.
