@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use svc_core::refusal::Kind;
+use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
 use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::gate::fleet::FREEZE_MAX;
 use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::gate::restart::RestartAgent;
-use svc_core::rules::people::by::By;
+use svc_core::rules::people::by::{By, Person};
 use svc_core::state::gate::{Agent, Code, OutcomeStatus, Status, Verb};
 use svc_core::state::people::{Hold, HoldScope, Role, Roster, Selector, Workspace};
 use svc_core::store::Row;
@@ -103,6 +104,35 @@ fn two_owners_lift_a_hold() {
     assert!(world.row::<Agent>(agents[0].agent).is_active());
     world.advance(Span::hours(25));
     world.audit();
+}
+
+/// An admin's question is no owner's word: two different owners agree to it, one of them alone lifts nothing, and the yes of who
+/// is an owner no more does not count.
+#[test]
+fn an_admins_question_takes_two_owners() {
+    let (mut world, _) = fleet(1);
+    let (first, second, third) = (world.owner(), world.person(Role::Owner), world.person(Role::Owner));
+    let admin = world.person(Role::Admin);
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let question = asked(world.run(lift(&world, hold, By::Person(admin), false)).unwrap());
+    let read = |world: &mut World, by: &Person| {
+        let by = By::Person(*by);
+        world.engine().read(|scope| get_approval(scope, &by, first.workspace, question)).unwrap()
+    };
+    assert_eq!((read(&mut world, &first).needed, read(&mut world, &first).may_not), (2, None));
+    let one = world.run(decision(&first, question, Choice::Approve)).unwrap();
+    assert_eq!((one.stands, one.needed, one.may_not), (Stands::Waiting, 2, Some(MayNot::SecondPerson)));
+    assert!(world.row::<Hold>(hold).lifted.is_none());
+    let again = world.run(decision(&first, question, Choice::Approve)).unwrap_err();
+    assert_eq!(again.kind(), Kind::SecondOwnerRequired);
+    let again = world.run(lift(&world, hold, By::Person(first), false)).unwrap_err();
+    assert_eq!(again.kind(), Kind::SecondOwnerRequired);
+    let workspace = world.workspace();
+    world.edit::<Workspace>(workspace, |it| it.owners.retain(|it| *it != first.principal));
+    let other = world.run(decision(&third, question, Choice::Approve)).unwrap();
+    assert_eq!((other.stands, other.approval.approvals.len()), (Stands::Waiting, 1), "the first is an owner no more");
+    world.run(decision(&second, question, Choice::Approve)).unwrap();
+    assert!(world.row::<Workspace>(workspace).holds.is_empty());
 }
 
 /// A question that no second owner answered in a day can be asked again.

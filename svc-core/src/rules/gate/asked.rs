@@ -267,7 +267,11 @@ fn may_not(
             Ok(near.then_some(MayNot::SecondPerson))
         }
         ApprovalSubject::Freeze(_) => Ok((role.reach(Right::FreezeFleet) != Reach::All).then_some(MayNot::Role)),
-        ApprovalSubject::HoldLift(asked) => Ok(second_owner(role, person.principal, asked.by)),
+        ApprovalSubject::HoldLift(asked) => {
+            let again = approval.approvals.iter().any(|it| it.by == person.principal || it.account == person.account);
+            let second = second_owner(role, person.principal, asked.by);
+            Ok(second.or(again.then_some(MayNot::SecondPerson)))
+        }
         ApprovalSubject::Owner(asked) => Ok(second_owner(role, person.principal, asked.by)),
         ApprovalSubject::Budget(asked) => Ok((!raises(scope, person, asked.budget)?).then_some(MayNot::Role)),
     }

@@ -10,17 +10,17 @@ use crate::rules::gateway::raising::raise_asked;
 use crate::rules::people::by::member;
 use crate::rules::people::owners::change_asked;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Approval, ApprovalState, ApprovalSubject};
+use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, Consent};
 use crate::state::people::{Role, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
-use crate::value::id::PrincipalId;
+use crate::value::id::{PrincipalId, WorkspaceId};
 
 /// Decides an approval of another kind than an action's.
 ///
 /// # Errors
 /// `forbidden`, `not_allowed` with the outcome where it no longer waits, `selection_changed` where another digest was seen,
-/// `second_owner_required` where the first owner agrees with themselves.
+/// `second_owner_required` where the first owner agrees with themselves, or twice.
 pub(super) fn decide_other(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Result<(), Halt> {
     let now = scope.now();
     if let Some(outcome) = outcome(approval, now >= approval.expires_at) {
@@ -50,13 +50,53 @@ pub(super) fn decide_other(scope: &mut Scope<'_>, asked: &DecideApproval, approv
             Ok(())
         }
         Choice::Approve => {
-            let mut agreed = approval.clone();
-            agreed.approvals.push(consent(scope, asked)?);
+            let agreed = agreed(scope, asked, approval)?;
+            if agreed.approvals.len() < usize::from(agreed.needed) {
+                record(scope, asked, approval, "approval.consented");
+                scope.put(agreed);
+                return Ok(());
+            }
             record(scope, asked, approval, "approval.approved");
             scope.put(agreed.ended(ApprovalState::Approved { at: now }));
             act(scope, asked, approval)
         }
     }
+}
+
+/// The approval with this person's yes beside those that count still.
+///
+/// # Errors
+/// `second_owner_required` where their yes is among them already.
+fn agreed(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Result<Approval, Halt> {
+    let consent = consent(scope, asked)?;
+    let mut agreed = approval.clone();
+    if let ApprovalSubject::HoldLift(of) = &approval.subject {
+        agreed.needed = owners_needed(scope, approval.workspace, of.by)?;
+        agreed.approvals = owners_consents(scope, approval)?;
+    }
+    let is_theirs =
+        |it: &Consent| it.by == consent.by || it.account == consent.account || it.session == consent.session;
+    if agreed.approvals.iter().any(is_theirs) {
+        return Err(Refusal::second_owner_required(approval.workspace, approval.id).into());
+    }
+    agreed.approvals.push(consent);
+    Ok(agreed)
+}
+
+/// How many owners have to agree that a hold over every agent is lifted which `first` asked to lift. An owner's asking is the
+/// first of two; anybody else's is none, so that an owner with an admin of their making lifts no hold alone.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where the workspace is not there.
+pub(super) fn owners_needed(scope: &mut Scope<'_>, workspace: WorkspaceId, first: PrincipalId) -> Result<u8, Halt> {
+    let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
+    Ok(if workspace.owners.len() > 1 && !workspace.owners.contains(&first) { 2 } else { 1 })
+}
+
+/// The consents of those who are owners still.
+fn owners_consents(scope: &mut Scope<'_>, approval: &Approval) -> Result<Vec<Consent>, Halt> {
+    let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
+    Ok(approval.approvals.iter().filter(|it| workspace.owners.contains(&it.by)).cloned().collect())
 }
 
 /// Does what was agreed to.

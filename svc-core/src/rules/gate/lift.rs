@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::decide_other::owners_needed;
 use super::fleet::{FREEZE_MAX, Own, listed};
 use super::freeze::touch;
 use super::restart::restart;
@@ -45,11 +46,12 @@ pub struct LiftHold {
 pub enum Lift {
     /// It is lifted.
     Lifted(Arc<Hold>),
-    /// A second owner is asked.
+    /// A second owner is asked, or two are.
     Asked(Arc<Approval>),
 }
 
-/// Lifts a hold, or asks a second owner where there is one.
+/// Lifts a hold, or asks a second owner where there is one. Where there are two and the one who asks is none of them, two owners
+/// have to agree.
 ///
 /// # Errors
 /// `not_found`, `not_allowed` where it is lifted, ends by itself or is still being written, `second_owner_required` where the
@@ -96,7 +98,7 @@ fn ask_second(
         && let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting() && now < it.expires_at)
         && let ApprovalSubject::HoldLift(first) = &waiting.subject
     {
-        if first.by == person {
+        if first.by == person || waiting.approvals.iter().any(|it| it.by == person) {
             return Err(Refusal::second_owner_required(asked.workspace, id).into());
         }
         return Ok(waiting);
@@ -112,7 +114,7 @@ fn ask_second(
         }),
         created_at: now,
         expires_at: now.plus(SECOND_OWNER),
-        needed: 1,
+        needed: owners_needed(scope, asked.workspace, person)?,
         approvals: Vec::new(),
         state: ApprovalState::Waiting,
     };
@@ -126,7 +128,7 @@ fn ask_second(
     Ok(Arc::new(approval))
 }
 
-/// Lifts a hold that a second owner has agreed to lift, where it still stands and the first still may.
+/// Lifts a hold that as many owners have agreed to lift as it takes, where it still stands and the first still may.
 ///
 /// # Errors
 /// `not_allowed` where the hold is lifted already, or who asked may lift none any more.

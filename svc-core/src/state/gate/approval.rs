@@ -96,7 +96,7 @@ pub struct AskedLift {
     pub restart: bool,
     /// Why.
     pub reason: Note,
-    /// The first owner.
+    /// The first owner, or the admin who asks two of them.
     pub by: PrincipalId,
 }
 
