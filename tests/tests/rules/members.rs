@@ -1,6 +1,7 @@
 //! Members: who may make whom what, and that a workspace always has an owner.
 
 use svc_core::refusal::{Kind, Refusal};
+use svc_core::rules::evidence::erase::{Erase, Target};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::by::{By, Person};
@@ -9,7 +10,7 @@ use svc_core::rules::people::leave::PassAgent;
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::rules::read::check_key;
-use svc_core::state::gate::{Agent, Approval, ApprovalSubject, Via};
+use svc_core::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, Via};
 use svc_core::state::people::{Credential, KeyScope, MemberState, Principal, Role, Workspace};
 use svc_core::testing::people;
 use svc_core::testing::world::World;
@@ -216,4 +217,37 @@ fn an_owner_is_invited_with_a_second_owners_word() {
     let again = invite(&mut world, first, "third@example.com").unwrap();
     assert!(matches!(again, MemberDone::Done { linked: true, .. }), "a link is handed out without another word");
     world.audit().assert_clean("after an owner was invited");
+}
+
+/// Whoever is erased before a second owner agreed is not invited any more: the question ends with the erasure, and one that was
+/// left over by an older release is refused.
+#[test]
+fn an_erased_person_is_not_invited() {
+    let (mut world, first, second) = owners();
+    let approval = asked(invite(&mut world, first, "third@example.com"));
+    let ApprovalSubject::Owner(of) = world.row::<Approval>(approval).subject.clone() else { panic!("another kind") };
+    let workspace = world.workspace();
+    let erase = Erase {
+        workspace,
+        by: By::Program,
+        target: Target::Principal(of.principal),
+        disclosures: Vec::new(),
+        approvals: Vec::new(),
+        applications: Vec::new(),
+        agents: Vec::new(),
+        holds: Vec::new(),
+    };
+    world.run(erase).unwrap();
+    let late = world.run(approve(second, approval)).unwrap_err();
+    assert_eq!((late.kind(), late.reason()), (Kind::NotAllowed, Some("denied")));
+    world.edit::<Approval>(approval, |it| it.state = ApprovalState::Waiting);
+    let left_over = world.run(approve(second, approval)).unwrap_err();
+    assert_eq!(left_over.kind(), Kind::NotAllowed);
+    let erased = world.row::<Principal>(of.principal);
+    assert_eq!((erased.owner_invite, erased.membership().is_none()), (None, true));
+    assert_ne!(
+        asked(invite(&mut world, first, "third@example.com")),
+        approval,
+        "the address is free for a new question"
+    );
 }

@@ -3,6 +3,7 @@
 
 use crate::refusal::Refusal;
 use crate::rules::people::by::{self, By};
+use crate::rules::people::owners;
 use crate::state::evidence::{Disclosure, Fact, Subject};
 use crate::state::gate::{Action, Agent, Approval, Payload};
 use crate::state::people::{Account, Application, EmailUse, Hold, Principal, Right};
@@ -56,7 +57,7 @@ pub fn erase(scope: &mut Scope<'_>, asked: &Erase) -> Result<u64, Halt> {
         }
         Target::Principal(id) => {
             erased = erased.saturating_add(erase_notes(scope, asked, id)?);
-            erased = erased.saturating_add(erase_person(scope, asked.workspace, id)?);
+            erased = erased.saturating_add(erase_person(scope, asked, id)?);
             Subject::Principal(id)
         }
     };
@@ -137,14 +138,16 @@ fn erase_notes(scope: &mut Scope<'_>, asked: &Erase, person: PrincipalId) -> Res
 }
 
 /// Takes name and address out of a person's own row, and ends the account of one who is nobody anywhere any more. Who is a
-/// member keeps both: they sign in by them.
-fn erase_person(scope: &mut Scope<'_>, workspace: WorkspaceId, id: PrincipalId) -> Result<u64, Halt> {
+/// member keeps both: they sign in by them. A question whether they come in as an owner ends, for nobody could be reached.
+fn erase_person(scope: &mut Scope<'_>, asked: &Erase, id: PrincipalId) -> Result<u64, Halt> {
+    let workspace = asked.workspace;
     let person = scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace).ok_or_else(Refusal::not_found)?;
     if person.membership().is_some() {
         return Ok(0);
     }
-    let bare = Principal::clone(&person).forget();
-    if bare == *person {
+    let person = owners::end_invite(scope, &person, &asked.by.actor())?;
+    let bare = person.clone().forget();
+    if bare == person {
         return Ok(0);
     }
     let used = EmailUse::of_principal(workspace, &person.email);

@@ -137,6 +137,9 @@ fn invite_asked(
     if principal.membership().is_some() {
         return Err(Refusal::not_allowed("they have become a member since").into());
     }
+    if principal.is_forgotten() {
+        return Err(Refusal::not_allowed("what was known of them was erased").into());
+    }
     // A team that was removed meanwhile, or is full, keeps nobody out of the workspace.
     let mut teams = Vec::with_capacity(asked.teams.len());
     for team in &asked.teams {
@@ -148,6 +151,28 @@ fn invite_asked(
     }
     let actor = Actor::Person(second);
     enter(scope, &principal, &Entry { role: Role::Owner, teams: &teams, by: Some(asked.by), actor: &actor }).map(drop)
+}
+
+/// Ends the question whether somebody who is no member is invited as an owner, if one waits, and gives their row as it stands
+/// then. It reads as denied by nobody's word.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(in crate::rules) fn end_invite(
+    scope: &mut Scope<'_>,
+    principal: &Principal,
+    actor: &Actor,
+) -> Result<Principal, Halt> {
+    let Some(id) = principal.owner_invite else { return Ok(principal.clone()) };
+    if let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting()) {
+        let data = Object::new().text("kind", waiting.kind().as_str()).finish();
+        let subject = Subject::Approval(id);
+        scope.append(principal.workspace, Fact { kind: "approval.denied", actor: actor.clone(), subject, data });
+        scope.put(Approval::clone(&waiting).ended(ApprovalState::Denied { at: scope.now(), by: None, note: None }));
+    }
+    let principal = Principal { owner_invite: None, ..principal.clone() };
+    scope.put(principal.clone());
+    Ok(principal)
 }
 
 /// Keeps the workspace's list of owners: somebody stands in it from now on, or no more. The row is read and written by every

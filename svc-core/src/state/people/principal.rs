@@ -132,9 +132,19 @@ impl Principal {
     /// The same without name and address. What acted for it and what it did still names its id.
     #[must_use]
     pub fn forget(mut self) -> Self {
-        self.email = Email::parse(&format!("{}@erased.invalid", self.id)).unwrap_or(self.email);
+        self.email = Email::parse(&self.nowhere()).unwrap_or(self.email);
         self.name = None;
         self
+    }
+
+    /// Whether it has no address any more.
+    #[must_use]
+    pub fn is_forgotten(&self) -> bool {
+        self.email.as_str() == self.nowhere()
+    }
+
+    fn nowhere(&self) -> String {
+        format!("{}@erased.invalid", self.id)
     }
 
     /// Its membership, unless that was ended.
