@@ -287,6 +287,11 @@ async fn rules_are_suggested_and_never_applied() {
     assert!(text(&tighten["replaces"]).starts_with("mnd_"));
     let again = asked.client.ask("GET", "/v1/admin/suggested-rules", &headers, b"").await.ok();
     assert_eq!(again["data"][0]["id"], got["data"][0]["id"], "the same rule has the same id");
+    let first = asked.client.ask("GET", "/v1/admin/suggested-rules?limit=1", &headers, b"").await.ok();
+    assert_eq!(first["data"], json!([got["data"][0]]), "no more than were asked for");
+    let path = format!("/v1/admin/suggested-rules?limit=1&cursor={}", text(&first["nextCursor"]));
+    let second = asked.client.ask("GET", &path, &headers, b"").await.ok();
+    assert_eq!((&second["data"], &second["nextCursor"]), (&json!([got["data"][1]]), &Value::Null));
     asked.site.shift(Span::minutes(11));
     let next = asked.client.authorize(&asked.agent.key, &payment_to(21_500, "books.example.com")).await.ok();
     assert_eq!(text(&next["status"]), "pending", "nothing is applied by itself");

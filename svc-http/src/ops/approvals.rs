@@ -28,6 +28,9 @@ const LOOKED_AT_MAX: usize = 2_000;
 /// Agents that one request for suggestions looks at.
 const AGENTS_MAX: usize = 50;
 
+/// In the place of a suggestion's id in a cursor: the agent has no more.
+const DONE: u128 = u128::MAX;
+
 /// Answers a route of this family.
 ///
 /// # Errors
@@ -139,16 +142,18 @@ fn list(
     Ok(Answer::json(page.list(data, next)?))
 }
 
-/// What is suggested, agent by agent: a page ends with an agent, so one may hold a few items more than were asked for.
+/// What is suggested, agent by agent. A cursor names an agent and the last suggestion of it that was given, or [`DONE`] where
+/// that agent has no more; where that suggestion is none any more, the agent's are given from their first on.
 fn suggested(service: &GateService, by: &By, workspace: WorkspaceId, page: &Page) -> Result<Answer, Refusal> {
-    let range = Range { after: page.after, ..Range::all(Index::AgentsOf, workspace.bits(), AGENTS_MAX + 1) };
-    let agents = service.scan(&range)?;
+    let resumed = page.after.and_then(|(given, key)| if let Key::Agent(id) = key { Some((given, id)) } else { None });
+    let from = resumed.map_or(0, |(given, id)| if given == DONE { id.bits().saturating_add(1) } else { id.bits() });
+    let agents = service.scan(&Range { from, ..Range::all(Index::AgentsOf, workspace.bits(), AGENTS_MAX + 1) })?;
     let (mut data, mut after) = (Vec::<Value>::new(), None);
     for found in agents.iter().take(AGENTS_MAX) {
         if data.len() >= page.limit {
             break;
         }
-        after = Some((found.order, found.row.key));
+        after = Some(found.row.key);
         let Some(Record::Agent(agent)) = &found.row.record else { continue };
         if matches!(agent.standing, Standing::Removed { .. }) {
             continue;
@@ -156,10 +161,19 @@ fn suggested(service: &GateService, by: &By, workspace: WorkspaceId, page: &Page
         let asked = Range { newest_first: true, ..Range::all(Index::AskedOf, agent.id.bits(), SUGGEST_FROM) };
         let asked = ids(&service.scan(&asked)?);
         let made = service.read(|scope| suggestions(scope, by, workspace, agent.id, &asked))?;
-        data.extend(made.iter().map(suggestion::item));
+        let given = resumed.filter(|(_, id)| *id == agent.id).map(|(given, _)| given);
+        let given = given.and_then(|given| made.iter().position(|it| it.id.bits() == given));
+        let mut rest = made.iter().skip(given.map_or(0, |it| it.saturating_add(1))).peekable();
+        while let Some(next) = rest.next() {
+            data.push(suggestion::item(next));
+            if data.len() == page.limit && rest.peek().is_some() {
+                let cursor = page.cursor(next.id.bits(), found.row.key);
+                return Ok(Answer::json(page.list(data, Some(cursor))?));
+            }
+        }
     }
-    let more = agents.last().is_some_and(|it| Some((it.order, it.row.key)) != after);
-    let next = after.filter(|_| more).map(|(order, key)| page.cursor(order, key));
+    let more = agents.last().is_some_and(|it| Some(it.row.key) != after);
+    let next = after.filter(|_| more).map(|key| page.cursor(DONE, key));
     Ok(Answer::json(page.list(data, next)?))
 }
 
