@@ -466,3 +466,30 @@ async fn a_member_reads_models_and_no_more_of_routing() {
     assert_eq!(desk.ask("DELETE", "models/one/small", None).await.status, 403);
     desk.site.stop().await;
 }
+
+/// What is removed between two parts of a list has no item shown twice and none left out: neither an older one nor the very one
+/// that the first part ended with.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_goes_on_where_it_was() {
+    let mut desk = Desk::new().await;
+    let one = desk.upstream("one").await;
+    for number in 0..6 {
+        desk.post("task-classes", json!({ "id": format!("c{number}") })).await.made();
+        desk.model(&one, &format!("m{number}"), json!({})).await;
+    }
+    let of = |part: &Value| -> Vec<String> {
+        part["data"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect()
+    };
+    for (list, item, names) in [("task-classes", "task-classes/c", "c"), ("models", "models/one/m", "m")] {
+        let first = desk.get(&format!("{list}?limit=2")).await;
+        assert_eq!(of(&first), [format!("{names}5"), format!("{names}4")]);
+        assert_eq!(desk.ask("DELETE", &format!("{item}0"), None).await.status, 204);
+        let path = |part: &Value| format!("{list}?limit=2&cursor={}", part["nextCursor"].as_str().unwrap());
+        let second = desk.get(&path(&first)).await;
+        assert_eq!(of(&second), [format!("{names}3"), format!("{names}2")], "after an older one was removed");
+        assert_eq!(desk.ask("DELETE", &format!("{item}2"), None).await.status, 204);
+        let last = desk.get(&path(&second)).await;
+        assert_eq!((of(&last), &last["nextCursor"]), (vec![format!("{names}1")], &Value::Null));
+    }
+    desk.site.stop().await;
+}

@@ -15,9 +15,10 @@ use svc_core::rules::gateway::show::yields_of;
 use svc_core::rules::gateway::upstreams::{NewKey, Set};
 use svc_core::rules::people::by::By;
 use svc_core::state::gateway::route::{Ask, choose};
-use svc_core::state::gateway::{Routing, TaskClass, Upstream, UpstreamKey};
+use svc_core::state::gateway::{Model, Profile, Routing, TaskClass, Upstream, UpstreamKey};
 use svc_core::state::people::{Binding, Credential};
 use svc_core::store::Row as _;
+use svc_core::value::digest::Digest;
 use svc_core::value::id::{ProfileId, UpstreamId, WorkspaceId};
 use svc_core::value::secret::Secret;
 use svc_core::value::text::ClassId;
@@ -50,7 +51,8 @@ pub(super) async fn answer(
     let place = Place { service, by, workspace };
     match op {
         RoutingOp::Upstreams | RoutingOp::AdminUpstreams => {
-            place.list(call, "upstreams", Place::read, |it| it.upstreams.iter().map(|it| place.shown(it)).collect())
+            let named = |it: &Upstream| (it.id.to_string(), place.shown(it));
+            place.list(call, "upstreams", Place::read, |it| it.upstreams.iter().map(named).collect())
         }
         RoutingOp::CreateUpstream => place.create_upstream(call).await,
         RoutingOp::Upstream => {
@@ -108,23 +110,25 @@ impl Place<'_> {
         self.edit(edit).await.map(|_| Answer::empty())
     }
 
-    /// A part of a list, the newest first. The rows have no keys of their own: a cursor counts from the oldest.
+    /// A part of a list, the newest first, of items each with its name. They have no rows of their own: a cursor says which
+    /// item was the last and how many are older ([`place`]), so that one that is removed meanwhile has none shown twice.
     fn list(
         &self,
         call: &Call,
         name: &str,
         read: impl Fn(&Self) -> Result<Arc<Routing>, Refusal>,
-        all: impl Fn(&Routing) -> Vec<Value>,
+        all: impl Fn(&Routing) -> Vec<(String, Value)>,
     ) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
         let page = query.page(name);
         query.finish()?;
         let all = all(&*read(self)?);
-        let left = page.after.map_or(all.len(), |(order, _)| usize::try_from(order).unwrap_or_default());
-        let data: Vec<Value> = all.into_iter().take(left).rev().take(page.limit).collect();
-        let rest = left.saturating_sub(data.len());
-        let next = (rest > 0 && !data.is_empty()).then(|| page.cursor(rest as u128, Routing::key(self.workspace)));
-        page.list(data, next).map(Answer::json)
+        let left = page.after.map_or(all.len(), |(order, _)| older(&all, order));
+        let shown: Vec<&(String, Value)> = all.iter().take(left).rev().take(page.limit).collect();
+        let rest = left.saturating_sub(shown.len());
+        let last = shown.last().filter(|_| rest > 0);
+        let next = last.map(|(name, _)| page.cursor(place(name, rest), Routing::key(self.workspace)));
+        page.list(shown.into_iter().map(|(_, it)| it.clone()).collect(), next).map(Answer::json)
     }
 
     fn shown(&self, it: &Upstream) -> Value {
@@ -215,7 +219,8 @@ impl Place<'_> {
         match op {
             RoutingOp::Models => self.list(call, "models", Self::read_models, |routing| {
                 let all = routing.models.iter();
-                all.filter_map(|it| Some(model::write(it, routing.upstream(it.upstream)?))).collect()
+                let name = |it: &Model| format!("{} {}", it.upstream, it.name);
+                all.filter_map(|it| Some((name(it), model::write(it, routing.upstream(it.upstream)?)))).collect()
             }),
             RoutingOp::CreateModel => {
                 let new = model::read_new(&call.body)?;
@@ -246,7 +251,8 @@ impl Place<'_> {
         };
         match op {
             RoutingOp::Classes => {
-                self.list(call, "task-classes", Self::read, |it| it.classes.iter().map(policy::write_class).collect())
+                let named = |it: &TaskClass| (it.id.to_string(), policy::write_class(it));
+                self.list(call, "task-classes", Self::read, |it| it.classes.iter().map(named).collect())
             }
             RoutingOp::CreateClass => {
                 let (id, set) = policy::read_new_class(&call.body)?;
@@ -270,9 +276,10 @@ impl Place<'_> {
             written(&policy::write_profile(found))
         };
         match op {
-            RoutingOp::Profiles => self.list(call, "policy-profiles", Self::read, |it| {
-                it.profiles.iter().map(policy::write_profile).collect()
-            }),
+            RoutingOp::Profiles => {
+                let named = |it: &Profile| (it.id.to_string(), policy::write_profile(it));
+                self.list(call, "policy-profiles", Self::read, |it| it.profiles.iter().map(named).collect())
+            }
             RoutingOp::CreateProfile => {
                 let edited = self.edit(Edit::CreateProfile(policy::read_profile(&call.body, true)?)).await?;
                 let id = edited.profile.ok_or_else(Refusal::internal)?;
@@ -352,6 +359,21 @@ fn class_of<'a>(
 }
 
 /// A part of a path as it was meant.
+/// Where a list of a workspace's routing is to go on behind the item with this name, which so many older ones follow.
+fn place(name: &str, older: usize) -> u128 {
+    (u128::from(mark(name)) << 64) | older as u128
+}
+
+/// How many items are older than the one that a [`place`] names: where it was removed meanwhile, as many as there were then.
+fn older(all: &[(String, Value)], place: u128) -> usize {
+    let known = all.iter().position(|(name, _)| u128::from(mark(name)) == place >> 64);
+    known.unwrap_or_else(|| usize::try_from(place & u128::from(u64::MAX)).unwrap_or(usize::MAX).min(all.len()))
+}
+
+fn mark(name: &str) -> u64 {
+    Digest::of(name).as_bytes().first_chunk().map_or(0, |it| u64::from_be_bytes(*it))
+}
+
 fn decoded(part: &str) -> Result<Box<str>, Refusal> {
     let text: Cow<'_, str> = percent_decode_str(part).decode_utf8().map_err(|_| Refusal::not_found())?;
     Ok(text.into())
