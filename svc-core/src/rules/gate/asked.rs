@@ -270,7 +270,7 @@ fn may_not(
         ApprovalSubject::HoldLift(asked) => {
             let again = approval.approvals.iter().any(|it| it.by == person.principal || it.account == person.account);
             let second = second_owner(role, person.principal, asked.by);
-            Ok(second.or(again.then_some(MayNot::SecondPerson)))
+            Ok(second.or_else(|| again.then_some(MayNot::SecondPerson)))
         }
         ApprovalSubject::Owner(asked) => Ok(second_owner(role, person.principal, asked.by)),
         ApprovalSubject::Budget(asked) => Ok((!raises(scope, person, asked.budget)?).then_some(MayNot::Role)),
