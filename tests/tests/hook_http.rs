@@ -247,6 +247,42 @@ async fn a_yes_at_the_link_lets_the_same_call_carry_on_once() {
     desk.site.audit();
 }
 
+/// A yes is good as long as its receipt: once that is used up or expired, or the agent was stopped, the call is a new
+/// question, however long the action itself reads as allowed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_yes_that_is_over_lets_nothing_carry_on() {
+    let mut desk = Desk::new().await;
+    let ask = async |desk: &mut Desk, id: &str| {
+        let told = desk.hook(&call(id, "Bash", None)).await.word();
+        (told, desk.newest().await)
+    };
+    let verify = async |desk: &mut Desk, action: &Value| {
+        let read = desk.client.read_action(&desk.agent.key, text(&action["id"])).await.ok();
+        desk.client.verify(&json!({ "receipt": read["receipt"] })).await.ok()
+    };
+    let (_, late) = ask(&mut desk, "t1").await;
+    desk.decide(&late, "approve").await;
+    desk.site.shift(Span::minutes(16));
+    let (word, anew) = ask(&mut desk, "t2").await;
+    assert!(word == "ask" && anew["id"] != late["id"], "the receipt of the yes has expired: {word}");
+    desk.decide(&anew, "approve").await;
+    assert_eq!(verify(&mut desk, &anew).await["valid"], true);
+    let (word, third) = ask(&mut desk, "t3").await;
+    assert!(word == "ask" && third["id"] != anew["id"], "somebody else has used it up: {word}");
+    desk.decide(&third, "approve").await;
+    let (word, _) = ask(&mut desk, "t3").await;
+    assert_eq!(word, "allow");
+    assert_eq!(verify(&mut desk, &third).await["reason"], "already_consumed", "the call has used it up");
+    let (_, last) = ask(&mut desk, "t4").await;
+    desk.decide(&last, "approve").await;
+    assert_eq!(verify(&mut desk, &last).await["valid"], true);
+    let path = format!("agents/{}/freeze", desk.agent.id);
+    desk.api("POST", &path, &json!({ "reason": "drifting" })).await;
+    let (word, _) = ask(&mut desk, "t5").await;
+    assert_eq!(word, "deny", "its agent was stopped");
+    desk.site.audit();
+}
+
 /// A no at the link is told once, with its reason, when the call is made again; after that the call is a new question.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_no_at_the_link_is_told_once() {

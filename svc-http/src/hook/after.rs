@@ -36,8 +36,8 @@ pub(crate) fn tell(event: &Event, place: &Place, failed: bool, deadline: Deadlin
             let action = Action::of(event, &transcript::told(event, deadline))?;
             let decision = authorize(event, place, &action, deadline)?;
             match decision.verdict {
-                Verdict::Allow => settle(decision.id, place, failed, deadline),
-                Verdict::Past => Ok(()),
+                // What was used up by this very call is over for others; what came of it is told all the same.
+                Verdict::Allow | Verdict::Past => settle(decision.id, place, failed, deadline),
                 Verdict::Ask { .. } | Verdict::Deny { .. } => report(decision.id, event, place, failed, deadline),
             }
         }

@@ -65,9 +65,11 @@ impl Memory {
         read(&self.folder.as_ref()?.join(&self.same)).map(|it| it.action)
     }
 
-    /// Takes it out of the memory: `true` for one of many who do so at once.
-    pub(crate) fn take_waiting(&self) -> bool {
-        self.folder.as_ref().is_some_and(|it| fs::remove_file(it.join(&self.same)).is_ok())
+    /// Takes this action out of what waits, and none that came in its place meanwhile: `true` for one of many who do so
+    /// at once.
+    pub(crate) fn take_waiting(&self, action: ActionId) -> bool {
+        let is_it = self.waiting() == Some(action);
+        is_it && self.folder.as_ref().is_some_and(|it| fs::remove_file(it.join(&self.same)).is_ok())
     }
 
     /// Remembers that the call was asked about; `waits` where a person decides. A memory that cannot be written forgets,
@@ -215,7 +217,8 @@ mod tests {
         memory("a").note(one, false, true);
         assert_eq!(memory("b").waiting(), Some(one));
         assert_eq!(Memory::of(Some(folder.path()), &event(Some("b")), "sha256:01").waiting(), None);
-        assert_eq!((memory("b").take_waiting(), memory("c").take_waiting()), (true, false));
+        assert!(!memory("b").take_waiting(ActionId::from_bits(2)), "another one is not taken");
+        assert_eq!((memory("b").take_waiting(one), memory("c").take_waiting(one)), (true, false));
         memory("a").note(one, false, true);
         let asked = memory("a").take().unwrap();
         memory("a").forget_waiting(&asked);
@@ -237,6 +240,6 @@ mod tests {
         assert_eq!(memory.take(), None);
         let none = Memory::of(None, &event(Some("a")), "sha256:00");
         none.note(id, true, true);
-        assert_eq!((none.take(), none.waiting(), none.take_waiting()), (None, None, false));
+        assert_eq!((none.take(), none.waiting(), none.take_waiting(id)), (None, None, false));
     }
 }

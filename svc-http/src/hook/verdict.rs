@@ -1,5 +1,5 @@
 //! What the gate's answer means for a call. An agent acts on `allow` with the status `allowed` alone (CONTRACT part 2,
-//! "Decision"), and only where the answer is about the very call that was asked about.
+//! "Decision") and a receipt that is still good, and only where the answer is about the very call that was asked about.
 
 use svc_core::value::id::ActionId;
 use svc_core::value::json::Json;
@@ -19,6 +19,8 @@ pub(crate) struct Decision {
     pub(crate) id: ActionId,
     /// What to do now.
     pub(crate) verdict: Verdict,
+    /// The receipt of an allow that a person gave: the call carries on only once it was used up, by this call alone.
+    pub(crate) approved: Option<String>,
 }
 
 /// What to do.
@@ -40,7 +42,8 @@ pub(crate) enum Verdict {
         /// Why, for people.
         why: String,
     },
-    /// It was allowed once, and that is over: settled, or never settled in time.
+    /// It was allowed once, and that is over: its receipt is used up or expired, it is settled, or was never settled in
+    /// time.
     Past,
 }
 
@@ -61,9 +64,12 @@ impl Decision {
             return Err(Refused::new("the gate's answer is about another call"));
         }
         let (decision, status) = (text("decision")?, text("status")?);
+        let receipt = answer.get("receipt").and_then(Json::as_str);
+        let is_used_up = answer.get("consumedAt").is_some_and(|it| !it.is_null());
         let verdict = match (decision, status) {
-            ("allow", "allowed") => Verdict::Allow,
-            ("allow", "lapsed" | "completed" | "failed" | "cancelled") => Verdict::Past,
+            ("allow", "allowed") if receipt.is_some() && !is_used_up => Verdict::Allow,
+            // It stays `allowed` long after its receipt is good for nothing, and past a stop of its agent.
+            ("allow", "allowed" | "lapsed" | "completed" | "failed" | "cancelled") => Verdict::Past,
             ("approval_required", "pending") => {
                 let link = inner("approval", "url").ok_or_else(no_decision)?;
                 let is_link = link.starts_with("https://") || link.starts_with("http://");
@@ -83,7 +89,9 @@ impl Decision {
                 )));
             }
         };
-        Ok(Self { id, verdict })
+        let was_asked = answer.get("approval").is_some_and(|it| !it.is_null());
+        let approved = receipt.filter(|_| was_asked && verdict == Verdict::Allow).map(str::to_owned);
+        Ok(Self { id, verdict, approved })
     }
 }
 
@@ -113,6 +121,7 @@ mod tests {
         let mut answer = json!({
             "id": ActionId::from_bits(7).to_string(), "decision": "allow", "status": "allowed", "type": "tool.call",
             "tool": { "name": "Bash", "inputDigest": "sha256:00" }, "session": { "id": "s" }, "reasons": [],
+            "receipt": "a.b.c",
         });
         change(answer.as_object_mut().unwrap());
         let answer = Json::parse(answer.to_string().as_bytes()).unwrap();
@@ -137,6 +146,14 @@ mod tests {
         }
         assert_eq!(with("deny", "denied"), Ok(Verdict::Deny { why: "no reason was given".to_owned() }));
         assert_eq!(with("allow", "completed"), Ok(Verdict::Past));
+    }
+
+    /// An allow whose receipt is used up or expired is over, though its status is `allowed` still.
+    #[test]
+    fn an_allow_without_a_good_receipt_is_over() {
+        assert_eq!(read(|it| drop(it.remove("receipt"))), Ok(Verdict::Past));
+        let used_up = read(|it| drop(it.insert("consumedAt".to_owned(), json!("2026-10-01T09:30:00.000Z"))));
+        assert_eq!(used_up, Ok(Verdict::Past));
     }
 
     /// An answer about another tool, input, session or kind of action is none.

@@ -142,6 +142,7 @@ fn decision(change: &[(&str, Value)]) -> String {
     let mut decision = json!({
         "id": "act_01ARZ3NDEKTSV4RRFFQ69G5FAV", "decision": "allow", "status": "allowed", "type": "tool.call",
         "tool": { "name": "Bash", "inputDigest": format!("sha256:{digest}") }, "session": { "id": "s-1" }, "reasons": [],
+        "receipt": "a.b.c",
     });
     for (name, value) in change {
         decision[name] = value.clone();
@@ -213,6 +214,10 @@ fn an_answer_that_is_no_decision_is_a_refusal() {
         (decision(&[("decision", json!("permit"))]), "no decision"),
         (decision(&[("status", json!("pending"))]), "no decision"),
         (decision(&[("status", json!("completed"))]), "made before"),
+        (decision(&[("receipt", json!(null))]), "made before"),
+        (decision(&[("consumedAt", json!("2026-10-01T09:30:00.000Z"))]), "made before"),
+        // A person has allowed it, and nobody says that the receipt of it was good.
+        (decision(&[("approval", json!({ "url": "https://gate.example.com/a/1" }))]), "made before"),
         (decision(&[("decision", json!("approval_required")), ("status", json!("pending"))]), "no decision"),
         (decision(&[("tool", json!({ "name": "Read" }))]), "another call"),
         (decision(&[("session", json!({ "id": "s-2" }))]), "another call"),
