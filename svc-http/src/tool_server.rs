@@ -125,8 +125,9 @@ impl ToolServers {
         let mut definitions = Definitions::default();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MAX {
-            let params = cursor.map(|it| serde_json::json!({ "cursor": it })).unwrap_or_default();
-            let sent = Sent { method: "tools/list", params: &params.to_string(), name: None, more: &[] };
+            let params =
+                cursor.map_or_else(|| serde_json::json!({}), |it| serde_json::json!({ "cursor": it })).to_string();
+            let sent = Sent::new("tools/list", &params);
             let answered = self.ask(known, OWN, &sent, SHORT).await?;
             let page = whole(answered).await?;
             cursor = definitions.take(page.get())?;
@@ -146,7 +147,8 @@ impl ToolServers {
         let params = message::call_params(call);
         let headers = call.tool.headers(call.arguments);
         let more: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, value.as_str())).collect();
-        let sent = Sent { method: "tools/call", params: &params, name: Some(&call.tool.name), more: &more };
+        let (name, progress) = (Some(&*call.tool.name), call.progress);
+        let sent = Sent { method: "tools/call", params: &params, progress, name, more: &more };
         let total = self.upstreams.times().total;
         let times = Times { first_token: total, idle: total, total };
         let session = format!("{}/{}", call.agent, call.session);
@@ -206,7 +208,7 @@ impl ToolServers {
 
     /// Whether the server speaks without handshake.
     async fn discover(&self, known: &Arc<Known>) -> Result<bool, Trouble> {
-        let sent = Sent { method: "server/discover", params: "{}", name: None, more: &[] };
+        let sent = Sent::new("server/discover", "{}");
         let answered = match self.exchange(known, &Era::Modern, &sent, SHORT).await {
             Ok(answered) => whole(answered).await,
             Err(trouble) => Err(trouble),
@@ -223,14 +225,14 @@ impl ToolServers {
     async fn initialize(&self, known: &Arc<Known>) -> Result<Era, Trouble> {
         let first = Era::Legacy { version: None, session: None };
         let params = message::initialize_params();
-        let sent = Sent { method: "initialize", params: &params, name: None, more: &[] };
+        let sent = Sent::new("initialize", &params);
         let id = known.next_id();
         let posted = self.post(known, &first, &sent, Some(id), SHORT).await?;
         let session = posted.session.clone();
         let result = whole(Events::first(known, posted, id).await?).await?;
         let version = message::initialized(result.get())?;
         let era = Era::Legacy { version: Some(version), session };
-        let noted = Sent { method: "notifications/initialized", params: "{}", name: None, more: &[] };
+        let noted = Sent::new("notifications/initialized", "{}");
         self.post(known, &era, &noted, None, SHORT).await?;
         Ok(era)
     }

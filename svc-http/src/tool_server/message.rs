@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use svc_core::value::canonical::canonical;
+use svc_core::value::json::Json;
 
 use super::Calling;
 use super::trouble::{RpcError, Trouble};
@@ -41,12 +42,21 @@ impl Era {
 pub(super) struct Sent<'a> {
     /// The method.
     pub(super) method: &'static str,
-    /// Its parameters: a JSON object.
+    /// Its parameters: a JSON object without `_meta`.
     pub(super) params: &'a str,
+    /// By what its progress is to be told.
+    pub(super) progress: Option<&'a Json>,
     /// What `mcp-name` says.
     pub(super) name: Option<&'a str>,
     /// Further headers.
     pub(super) more: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> Sent<'a> {
+    /// A message with these parameters and nothing beside.
+    pub(super) const fn new(method: &'static str, params: &'a str) -> Self {
+        Self { method, params, progress: None, name: None, more: &[] }
+    }
 }
 
 /// A message of a server that matters.
@@ -67,23 +77,22 @@ fn client() -> Value {
 /// The body of a message; one without id is a notification.
 pub(super) fn body(era: &Era, sent: &Sent<'_>, id: Option<u64>) -> String {
     let id = id.map(|it| format!("\"id\":{it},")).unwrap_or_default();
-    let params = match era {
-        Era::Legacy { .. } => sent.params.to_owned(),
-        Era::Modern => with_meta(sent.params),
-    };
+    let mut meta = Vec::new();
+    if let Era::Modern = era {
+        let own = [(META_VERSION, json!(MODERN)), (META_CAPABILITIES, json!({})), (META_CLIENT, client())];
+        meta.extend(own.iter().map(|(name, value)| format!("\"{name}\":{value}")));
+    }
+    meta.extend(sent.progress.map(|it| format!("\"progressToken\":{}", canonical(it))));
+    let params = with_meta(sent.params, &meta.join(","));
     format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":\"{}\",\"params\":{params}}}", sent.method)
 }
 
-/// The same parameters with what a request without handshake says of itself.
-fn with_meta(params: &str) -> String {
-    let mut params: serde_json::Map<String, Value> = serde_json::from_str(params).unwrap_or_default();
-    let meta = params.entry("_meta").or_insert_with(|| json!({}));
-    if let Some(meta) = meta.as_object_mut() {
-        meta.insert(META_VERSION.to_owned(), json!(MODERN));
-        meta.insert(META_CAPABILITIES.to_owned(), json!({}));
-        meta.insert(META_CLIENT.to_owned(), client());
-    }
-    Value::Object(params).to_string()
+/// The same parameters with these members of `_meta` before them. They are not read: numbers in them go on as they were
+/// sent.
+fn with_meta(params: &str, members: &str) -> String {
+    let Some(rest) = params.strip_prefix(OBJECT).filter(|_| !members.is_empty()) else { return params.to_owned() };
+    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+    format!("{{\"_meta\":{{{members}}}{comma}{rest}")
 }
 
 /// The headers of a message, beside those of every call.
@@ -117,9 +126,7 @@ pub(super) fn header_text(text: &str) -> Cow<'_, str> {
 /// The parameters of a call.
 pub(super) fn call_params(call: &Calling<'_>) -> String {
     let name = json!(&*call.tool.name);
-    let arguments = call.sent.get();
-    let progress = call.progress.map(|it| format!("\"_meta\":{{\"progressToken\":{}}},", canonical(it)));
-    format!("{{{}\"arguments\":{arguments},\"name\":{name}}}", progress.unwrap_or_default())
+    format!("{{\"arguments\":{},\"name\":{name}}}", call.sent.get())
 }
 
 #[derive(Deserialize)]
@@ -238,7 +245,7 @@ mod tests {
     /// A request of the stateless era says what it is in its headers and its parameters; one before does neither.
     #[test]
     fn each_era_is_spoken_as_it_is() {
-        let sent = Sent { method: "tools/list", params: r#"{"cursor":"a"}"#, name: None, more: &[] };
+        let sent = Sent::new("tools/list", r#"{"cursor":"a"}"#);
         let modern: Value = serde_json::from_str(&body(&Era::Modern, &sent, Some(1))).unwrap();
         assert_eq!(modern["params"]["cursor"], "a");
         assert_eq!(modern["params"]["_meta"][META_VERSION], MODERN);
@@ -254,6 +261,24 @@ mod tests {
             "a notification has no id"
         );
         assert_eq!(headers(&era, &sent, None), [("mcp-protocol-version", LEGACY[0]), ("mcp-session-id", "s")]);
+    }
+
+    /// What a tool is given goes on to the byte in both eras, with what is said of the request itself before it.
+    #[test]
+    fn arguments_go_on_to_the_byte() {
+        let params = r#"{"arguments":{"n":12345678901234567890123, "f":1.10},"name":"a"}"#;
+        let token = Json::parse(b"\"p\"").unwrap();
+        let sent = Sent { method: "tools/call", params, progress: Some(&token), name: Some("a"), more: &[] };
+        for era in [Era::Modern, Era::Legacy { version: Some(LEGACY[0]), session: None }] {
+            let text = body(&era, &sent, Some(1));
+            assert!(text.ends_with(&format!(",{}}}", params.strip_prefix('{').unwrap())), "{text}");
+            let read: Value = serde_json::from_str(&text).unwrap();
+            let meta = &read["params"]["_meta"];
+            assert_eq!((&meta["progressToken"], meta[META_VERSION].is_string()), (&json!("p"), era == Era::Modern));
+        }
+        let plain = Sent { progress: None, params: "{}", ..sent };
+        let read: Value = serde_json::from_str(&body(&Era::Modern, &plain, Some(1))).unwrap();
+        assert_eq!(read["params"].as_object().unwrap().keys().collect::<Vec<_>>(), ["_meta"]);
     }
 
     /// What no header can hold goes in base64, and what looks like that too.
