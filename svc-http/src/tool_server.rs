@@ -32,6 +32,7 @@ pub(crate) use self::events::Events;
 use self::known::{Known, KnownServers};
 use self::message::{Era, Sent};
 pub(crate) use self::message::{Heard, arguments_as_sent};
+use self::trouble::RpcError;
 pub(crate) use self::trouble::Trouble;
 use crate::upstream::{Failed, Reason, Times, Type, Upstreams};
 
@@ -164,27 +165,28 @@ impl ToolServers {
         self.known.forget(server);
     }
 
-    /// Asks in the era that the server speaks, and in a session where it wants one. A session that the server has ended is
-    /// begun anew, once: what was asked in it was not looked at.
+    /// Asks in the era that the server speaks, and in a session where it wants one. A session that the server does not
+    /// know is begun anew, once: what was asked in it was not looked at. Where it may only be that, or nobody can tell,
+    /// the session is begun anew as well, and what could have run is not asked again.
     async fn ask(&self, known: &Arc<Known>, session: &str, sent: &Sent<'_>, times: Times) -> Result<Answered, Trouble> {
         let mut again = true;
         loop {
             let era = self.era(known, session).await.map_err(|why| Trouble::Unmet(Box::new(why)))?;
             let asked = self.exchange(known, &era, sent, times).await;
-            let ended = match (&asked, &era) {
-                (Err(Trouble::NoSession), Era::Legacy { session: Some(_), .. }) => true,
-                // Another release may run there by now, which speaks otherwise.
-                (Err(it), _) if it.is_of_another_era() => {
-                    known.forget_era();
-                    sent.method != "tools/call"
-                }
-                _ => false,
-            };
-            if !(ended && again) {
+            let Err(trouble) = &asked else { return asked };
+            // Another release may run there by now, which speaks otherwise.
+            if trouble.is_of_another_era() {
+                known.forget_era();
+            }
+            let is_unknown = *trouble == Trouble::NoSession && era.has_session();
+            let ended = is_unknown || trouble.is_of_another_era() || (era.has_session() && trouble.is_unread());
+            if ended {
+                known.end_session(session, &era);
+            }
+            if !(ended && again && (is_unknown || sent.method != "tools/call")) {
                 return asked;
             }
             again = false;
-            known.end_session(session);
         }
     }
 
@@ -262,20 +264,28 @@ impl ToolServers {
         let headers = message::headers(era, sent, name.as_deref());
         let posted = self.upstreams.post(known.endpoint(), &headers, body.as_bytes(), times).await;
         let posted = posted.map_err(Trouble::Failed)?;
-        match posted.status {
-            200..=299 => Ok(posted),
-            401 | 403 => Err(Trouble::Credential),
-            404 if era.has_session() => Err(Trouble::NoSession),
-            status => {
-                if posted.kind == Type::Json
-                    && let Ok(text) = posted.read(MESSAGE_BYTES_MAX).await
-                    && let Some(Heard::Error(error)) = known.hear(&text, id.unwrap_or_default())
-                {
-                    return Err(Trouble::Rpc(error));
-                }
-                Err(Trouble::Status(status))
-            }
+        let status = posted.status;
+        // Who has forgotten a session says so in different ways: by 404, as the protocol has it; by 400 and an error
+        // that answers no request (servers after the example of the TypeScript SDK); by 401 and a text (older ones of
+        // the Rust SDK).
+        let may_tell = posted.kind == Type::Json || (status == 401 && era.has_session());
+        let text = match status {
+            200..=299 => return Ok(posted),
+            403 => return Err(Trouble::Credential),
+            404 if era.has_session() => return Err(Trouble::NoSession),
+            _ if may_tell => posted.read(MESSAGE_BYTES_MAX).await.unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        if status == 401 {
+            let is_of_session = era.has_session() && message::speaks_of_session(&text);
+            return Err(if is_of_session { Trouble::NoSession } else { Trouble::Credential });
         }
+        let Some(Heard::Error(error)) = known.hear(&text, id.unwrap_or_default()) else {
+            return Err(Trouble::Status(status));
+        };
+        let trouble = Trouble::Rpc(RpcError { status, ..error });
+        let is_of_session = era.has_session() && trouble.is_unread() && message::speaks_of_session(&text);
+        Err(if is_of_session { Trouble::NoSession } else { trouble })
     }
 }
 

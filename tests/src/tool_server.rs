@@ -102,6 +102,8 @@ struct Script {
     reply: Reply,
     list: Option<Reply>,
     session: u32,
+    /// How a session is refused that it does not know: status, type and body.
+    unknown: Option<(u16, &'static str, &'static str)>,
     then: Option<Then>,
 }
 
@@ -141,6 +143,7 @@ impl ToolServer {
             reply: Reply::Text("done".to_owned()),
             list: None,
             session: 0,
+            unknown: None,
             then: None,
         };
         let (cut, count, waits) = (watch::Sender::default(), watch::Sender::default(), watch::Sender::default());
@@ -174,6 +177,11 @@ impl ToolServer {
     /// Has it forget its sessions.
     pub fn forget_sessions(&self) {
         self.change(|it| it.session += 1);
+    }
+
+    /// Has it forget its sessions, and say so like this: status, type and body.
+    pub fn forget_sessions_as(&self, status: u16, kind: &'static str, body: &'static str) {
+        self.change(|it| (it.session, it.unknown) = (it.session + 1, Some((status, kind, body))));
     }
 
     /// Has it tell of these tools.
@@ -369,7 +377,12 @@ fn answer(request: &Heard, shared: &Shared) -> Answer {
         }
         (Speaks::Legacy { sessions: true }, _) => match request.header("mcp-session-id") {
             None => return error(request, 400, -32_600, "no session"),
-            Some(known) if known != session => return error(request, 404, -32_001, "no such session"),
+            Some(known) if known != session => {
+                let Some((status, kind, body)) = script.unknown else {
+                    return error(request, 404, -32_001, "no such session");
+                };
+                return http(status, "", kind, body);
+            }
             Some(_) => {}
         },
         (Speaks::Legacy { sessions: false }, _) => {}

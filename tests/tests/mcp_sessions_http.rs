@@ -10,7 +10,7 @@
 
 use serde_json::json;
 use svc_core::value::Span;
-use svc_tests::tool_desk::{ToolDesk as Desk, calling};
+use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
 use svc_tests::tool_server::Speaks;
 
 /// A call that names no session is compared with all that the agent has seen, also once such calls have brought
@@ -37,4 +37,44 @@ async fn a_call_without_a_session_is_compared_with_all_that_was_seen() {
     desk.send(&calling("write_one", json!({})), &[("x-svc-client-session", "s2")]).await.ok();
     let provenance = desk.actions().await[0]["provenance"].clone();
     assert_eq!(provenance["observed"], json!(["mcp"]), "a session of its own has its own set: {provenance}");
+}
+
+/// A server that has forgotten a session says so in its own way: the session is begun anew, and the call is made in it,
+/// once. What does not say that it is the session is no reason to make a call twice, yet the next one finds a new
+/// session.
+#[tokio::test]
+async fn a_forgotten_session_is_begun_anew_however_it_is_said() {
+    const NO_SESSION: &str =
+        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
+    const NO_NAME: &str =
+        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Session not found"},"id":""}"#;
+    const NO_REASON: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request"},"id":null}"#;
+    let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+    desk.server(json!({})).await;
+    assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+    let anew = ["tools/call", "initialize", "notifications/initialized", "tools/call"];
+    for (status, kind, body, is_told) in [
+        (400, "application/json", NO_SESSION, true),
+        (400, "application/json", NO_NAME, true),
+        (401, "text/plain", "Unauthorized: Session not found", true),
+        (400, "application/json", NO_REASON, false),
+    ] {
+        let _ = desk.server.heard();
+        desk.server.forget_sessions_as(status, kind, body);
+        desk.site.shift(Span::millis(1));
+        let told = text(&desk.call("read_one", json!({})).await);
+        let first = desk.server.heard();
+        assert_eq!(told == "done", is_told, "{body}: {told}");
+        assert_eq!(desk.actions().await[0]["status"], if is_told { "completed" } else { "failed" }, "{body}");
+        let methods: Vec<_> = first.iter().map(|it| it.method()).collect();
+        assert_eq!(methods, anew[..if is_told { 4 } else { 1 }], "{body}");
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done", "{body}");
+    }
+    // The list is asked for in a session of its own, and again where that is gone.
+    desk.server.forget_sessions_as(400, "application/json", NO_REASON);
+    desk.site.shift(Span::minutes(2));
+    assert_eq!(desk.listed().await, ["read_one", "write_one"]);
+    desk.server.forget_sessions_as(401, "text/plain", "the token has expired");
+    let told = text(&desk.call("read_one", json!({})).await);
+    assert!(told.contains("credential"), "{told}");
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use svc_core::rules::edge::proxied::Reached;
 use svc_core::state::edge::{McpCredential, McpSecret};
@@ -25,6 +26,8 @@ use crate::upstream::{Endpoint, Upstreams};
 const SERVERS_MAX: usize = 1_000;
 /// Sessions with one server that are remembered: the one unused for longest is let go when there are more.
 const SESSIONS_MAX: usize = 1_000;
+/// For how long a session that nobody uses is believed to last: not every server says that it has forgotten one.
+const SESSION_LIFE: Duration = Duration::from_secs(3_600);
 
 /// Calls of one server that are under way at once, so that one that does not answer takes no others' connections.
 const CALLS_MAX: usize = 256;
@@ -171,13 +174,7 @@ impl Known {
 
     /// How the server is spoken to in this session, where that is known.
     pub(super) fn era(&self, session: &str) -> Option<Era> {
-        let mut spoken = held(&self.spoken);
-        if spoken.is_modern == Some(true) {
-            return Some(Era::Modern);
-        }
-        let (era, used) = spoken.sessions.get_mut(session)?;
-        *used = Instant::now();
-        Some(era.clone())
+        held(&self.spoken).era(session, Instant::now())
     }
 
     /// Whether the server speaks without handshake, where that is known.
@@ -203,7 +200,41 @@ impl Known {
         spoken.sessions.insert(session.into(), (era, Instant::now()));
     }
 
-    pub(super) fn end_session(&self, session: &str) {
-        held(&self.spoken).sessions.remove(session);
+    /// Ends this session, and none that was begun in its place meanwhile.
+    pub(super) fn end_session(&self, session: &str, ended: &Era) {
+        let mut spoken = held(&self.spoken);
+        if spoken.sessions.get(session).is_some_and(|(era, _)| era == ended) {
+            spoken.sessions.remove(session);
+        }
+    }
+}
+
+impl Spoken {
+    fn era(&mut self, session: &str, now: Instant) -> Option<Era> {
+        if self.is_modern == Some(true) {
+            return Some(Era::Modern);
+        }
+        self.sessions.retain(|_, (_, used)| now.saturating_duration_since(*used) < SESSION_LIFE);
+        let (era, used) = self.sessions.get_mut(session)?;
+        *used = now;
+        Some(era.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A session that is used goes on; one that nobody uses for long is begun anew.
+    #[test]
+    fn an_idle_session_is_begun_anew() {
+        let (mut spoken, start) = (Spoken::default(), Instant::now());
+        let era = Era::Legacy { version: None, session: Some("s".into()) };
+        spoken.sessions.insert("a".into(), (era.clone(), start));
+        let nearly = SESSION_LIFE - Duration::from_secs(1);
+        assert_eq!(spoken.era("a", start + nearly), Some(era.clone()));
+        assert_eq!(spoken.era("a", start + nearly + nearly), Some(era));
+        assert_eq!(spoken.era("a", start + nearly + nearly + SESSION_LIFE), None);
+        assert!(spoken.sessions.is_empty());
     }
 }

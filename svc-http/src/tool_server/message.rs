@@ -206,11 +206,16 @@ pub(super) fn hear(text: &[u8], id: u64) -> Option<Heard> {
     let is_ours = envelope.id.is_some_and(|it| it.get() == id.to_string());
     if let Some(error) = envelope.error {
         // What cannot be read has no id.
-        let has_none = envelope.id.is_none_or(|it| it.get() == "null");
-        return (is_ours || has_none).then(|| Heard::Error(RpcError::of(error.get())));
+        let has_none = envelope.id.is_none_or(|it| matches!(it.get(), "null" | "\"\""));
+        return (is_ours || has_none).then(|| Heard::Error(RpcError::of(error.get(), is_ours)));
     }
     let result = envelope.result.filter(|it| is_ours && it.get().starts_with(OBJECT))?;
     Some(Heard::Result(result.to_owned()))
+}
+
+/// Whether the answer to a request that was not taken says that this is because of its session.
+pub(super) fn speaks_of_session(text: &[u8]) -> bool {
+    String::from_utf8_lossy(text).to_ascii_lowercase().contains("session")
 }
 
 #[cfg(test)]
@@ -233,6 +238,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":7,"result":[]}"#, "nothing"),
             (r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"a\nb"}}"#, "error -1 a\nb"),
             (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-2}}"#, "error -2 no message"),
+            (r#"{"jsonrpc":"2.0","id":"","error":{"code":-3}}"#, "error -3 no message"),
             (r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}"#, "nothing"),
             (r#"{"method":"notifications/progress"}"#, r#"note {"method":"notifications/progress"}"#),
             ("[]", "nothing"),

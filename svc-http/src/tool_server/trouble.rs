@@ -41,15 +41,20 @@ pub(crate) struct RpcError {
     pub(crate) message: String,
     /// What is told beside.
     pub(crate) data: Value,
+    /// The status of the answer that it came in.
+    pub(super) status: u16,
+    /// Whether it names the request that it answers: one that was not read has no name.
+    pub(super) names_request: bool,
 }
 
 impl RpcError {
-    /// Reads the `error` of a message.
-    pub(super) fn of(text: &str) -> Self {
+    /// Reads the `error` of a message that came in a good answer.
+    pub(super) fn of(text: &str, names_request: bool) -> Self {
         let error: Value = serde_json::from_str(text).unwrap_or_default();
         let message = error.get("message").and_then(Value::as_str).unwrap_or("no message");
         let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
-        Self { code, message: message.to_owned(), data: error.get("data").cloned().unwrap_or_default() }
+        let data = error.get("data").cloned().unwrap_or_default();
+        Self { code, message: message.to_owned(), data, status: 200, names_request }
     }
 
     /// Whether the server speaks an era before; nothing where it speaks another one altogether.
@@ -82,6 +87,11 @@ impl Trouble {
             Self::Rpc(error) => MODERN_CODES.contains(&error.code) || matches!(error.code, -32_601 | -32_600),
             _ => false,
         }
+    }
+
+    /// Whether the server refused the request before it read whose and which it was.
+    pub(super) const fn is_unread(&self) -> bool {
+        matches!(self, Self::Rpc(error) if error.status == 400 && !error.names_request)
     }
 
     /// One clause for people, without secrets and without a word of the server's own: those may hold anything.
