@@ -36,6 +36,8 @@ pub enum Reply {
     Result(Value),
     /// With this JSON-RPC error.
     Error(i64, String),
+    /// With this status and this JSON-RPC error.
+    Broken(u16, i64, &'static str),
     /// With a stream: these messages, then this text.
     Stream(Vec<Value>, String),
     /// With a stream whose first messages come and nothing more.
@@ -419,6 +421,7 @@ fn called(request: &Heard, reply: &Reply) -> Answer {
         Reply::Text(text) => result(request, text_result(text)),
         Reply::Result(value) => result(request, value.clone()),
         Reply::Error(code, message) => error(request, 200, *code, message),
+        Reply::Broken(status, code, message) => error(request, *status, *code, message),
         Reply::Stream(messages, text) => {
             let last = rpc(request, "result", text_result(text));
             http(200, "", "text/event-stream", &format!("{}data: {last}\n\n", events(messages)))

@@ -116,12 +116,22 @@ async fn a_servers_words_are_told_once_they_are_noted() {
 async fn what_may_have_run_is_not_called_undone() {
     let mut desk = Desk::new(Speaks::Modern).await;
     desk.server(json!({})).await;
-    for (status, is_open) in [(500, true), (502, true), (504, true), (403, false), (409, false), (429, false)] {
-        desk.server.reply(Reply::Status(status));
+    for (reply, is_open) in [
+        (Reply::Status(500), true),
+        (Reply::Status(502), true),
+        (Reply::Status(504), true),
+        (Reply::Status(403), false),
+        (Reply::Status(409), false),
+        (Reply::Status(429), false),
+        (Reply::Broken(500, -32_000, "it broke down"), true),
+        (Reply::Broken(200, -32_603, "it broke down"), true),
+        (Reply::Broken(429, -32_000, "later"), false),
+    ] {
+        desk.server.reply(reply.clone());
         desk.site.shift(Span::millis(1));
         let told = text(&desk.call("read_one", json!({})).await);
-        assert_eq!(told.contains("may have run"), is_open, "{status}: {told}");
-        assert_eq!(desk.actions().await[0]["status"], if is_open { "allowed" } else { "failed" }, "{status}");
+        assert_eq!(told.contains("may have run"), is_open, "{reply:?}: {told}");
+        assert_eq!(desk.actions().await[0]["status"], if is_open { "allowed" } else { "failed" }, "{reply:?}");
     }
 }
 

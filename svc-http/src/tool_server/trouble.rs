@@ -6,6 +6,8 @@ use crate::upstream::Failed;
 
 /// A version that the server does not speak (MCP 2026-07-28).
 const UNSUPPORTED_VERSION: i64 = -32_022;
+/// Something broke in the server (JSON-RPC 2.0): before it did, the tool may have run.
+const INTERNAL_ERROR: i64 = -32_603;
 /// What a server has to do with the headers of a request (MCP 2026-07-28).
 const MODERN_CODES: std::ops::RangeInclusive<i64> = -32_022..=-32_020;
 
@@ -76,7 +78,8 @@ impl Trouble {
             Self::NotMcp(_) => true,
             // Whoever breaks down, or gives up waiting for whoever stands behind, may have begun.
             Self::Status(status) => *status >= 500,
-            Self::Rpc(_) | Self::Credential | Self::NoSession | Self::Unusable | Self::Busy | Self::Unmet(_) => false,
+            Self::Rpc(error) => error.status >= 500 || error.code == INTERNAL_ERROR,
+            Self::Credential | Self::NoSession | Self::Unusable | Self::Busy | Self::Unmet(_) => false,
         }
     }
 

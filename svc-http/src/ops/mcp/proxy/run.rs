@@ -171,11 +171,11 @@ impl Run {
     fn troubled(&self, trouble: &Trouble) -> String {
         let name = &self.reached.server.name;
         let (kind, said) = match trouble {
-            Trouble::Rpc(_) => (Kind::ToolServerRejected, format!("the MCP server `{name}` refused the call")),
             _ if trouble.may_have_run() => (
                 Kind::ToolServerFailure,
                 format!("the MCP server `{name}` gave no result, though the tool may have run"),
             ),
+            Trouble::Rpc(_) => (Kind::ToolServerRejected, format!("the MCP server `{name}` refused the call")),
             _ => (Kind::ToolServerFailure, format!("the MCP server `{name}` gave no result, and the tool has not run")),
         };
         let refusal = Refusal::tool_server(kind, format!("{said}: {}", trouble.said()));
