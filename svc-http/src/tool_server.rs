@@ -174,8 +174,9 @@ impl ToolServers {
             let era = self.era(known, session).await.map_err(|why| Trouble::Unmet(Box::new(why)))?;
             let asked = self.exchange(known, &era, sent, times).await;
             let Err(trouble) = &asked else { return asked };
-            // Another release may run there by now, which speaks otherwise.
-            if trouble.is_of_another_era() {
+            // Another release may run there by now, which speaks otherwise. Where there are sessions, what becomes of
+            // one says nothing of the others: only a handshake does.
+            if trouble.is_of_another_era() && era == Era::Modern {
                 known.forget_era();
             }
             let is_unknown = *trouble == Trouble::NoSession && era.has_session();
@@ -195,14 +196,21 @@ impl ToolServers {
         if let Some(era) = known.era(session) {
             return Ok(era);
         }
-        let speaks_legacy = match known.is_modern() {
-            Some(is_modern) => !is_modern,
-            None => !self.discover(known).await?,
-        };
-        if !speaks_legacy {
+        if known.is_modern() == Some(false) {
+            match self.begin(known, session).await {
+                // It took such a handshake before: how it speaks by now is asked anew.
+                Err(trouble) if trouble.is_of_another_era() => known.forget_era(),
+                begun => return begun,
+            }
+        }
+        if self.discover(known).await? {
             known.speaks_modern();
             return Ok(Era::Modern);
         }
+        self.begin(known, session).await
+    }
+
+    async fn begin(&self, known: &Arc<Known>, session: &str) -> Result<Era, Trouble> {
         let era = self.initialize(known).await?;
         known.begin_session(session, era.clone());
         Ok(era)

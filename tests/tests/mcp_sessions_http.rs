@@ -11,7 +11,7 @@
 use serde_json::json;
 use svc_core::value::Span;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
-use svc_tests::tool_server::Speaks;
+use svc_tests::tool_server::{Reply, Speaks};
 
 /// A call that names no session is compared with all that the agent has seen, also once such calls have brought
 /// something in themselves: what was read in a session by name is not forgotten by naming none.
@@ -77,4 +77,30 @@ async fn a_forgotten_session_is_begun_anew_however_it_is_said() {
     desk.server.forget_sessions_as(401, "text/plain", "the token has expired");
     let told = text(&desk.call("read_one", json!({})).await);
     assert!(told.contains("credential"), "{told}");
+}
+
+/// What becomes of one agent's call ends no other's session with the server.
+#[tokio::test]
+async fn a_failed_call_ends_nobody_elses_session() {
+    let mut desk = Desk::new(Speaks::Legacy { sessions: true }).await;
+    desk.server(json!({})).await;
+    let other = desk.site.agent(&[r#"{"name":"Tools","actions":["mcp.call"]}"#]);
+    for key in [desk.agent.key.clone(), other.key.clone()] {
+        let got = desk.send_as(&key, &calling("read_one", json!({})), &[]).await.ok();
+        assert_eq!(text(&got["result"]), "done");
+    }
+    let said = |code| Reply::Error(code, "no".to_owned());
+    for reply in
+        [Reply::Status(404), Reply::Status(400), Reply::Status(405), said(-32_601), said(-32_600), said(-32_022)]
+    {
+        desk.server.reply(reply.clone());
+        assert_eq!(desk.call("read_one", json!({})).await["isError"], true, "{reply:?}");
+        desk.server.reply(Reply::Text("done".to_owned()));
+        let _ = desk.server.heard();
+        let got = desk.send_as(&other.key, &calling("read_one", json!({})), &[]).await.ok();
+        assert_eq!(text(&got["result"]), "done");
+        let methods: Vec<_> = desk.server.heard().iter().map(|it| it.method().to_owned()).collect();
+        assert_eq!(methods, ["tools/call"], "{reply:?}: the other agent's session goes on");
+        assert_eq!(text(&desk.call("read_one", json!({})).await), "done", "{reply:?}");
+    }
 }

@@ -182,12 +182,15 @@ impl Known {
         held(&self.spoken).is_modern
     }
 
+    /// Whoever speaks without handshake has no sessions any more.
     pub(super) fn speaks_modern(&self) {
-        held(&self.spoken).is_modern = Some(true);
+        *held(&self.spoken) = Spoken { is_modern: Some(true), sessions: HashMap::new() };
     }
 
+    /// Forgets how the server speaks, not the sessions with it: they go on until it says that one has ended, or that it
+    /// speaks without.
     pub(super) fn forget_era(&self) {
-        *held(&self.spoken) = Spoken::default();
+        held(&self.spoken).is_modern = None;
     }
 
     pub(super) fn begin_session(&self, session: &str, era: Era) {
