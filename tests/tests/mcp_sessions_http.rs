@@ -8,8 +8,11 @@
     reason = "a test may panic"
 )]
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_core::value::Span;
+use svc_tests::client::bearer;
+use svc_tests::oauth::HOST;
+use svc_tests::site::Fault;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
 use svc_tests::tool_server::{Reply, Speaks};
 
@@ -103,4 +106,48 @@ async fn a_failed_call_ends_nobody_elses_session() {
         assert_eq!(methods, ["tools/call"], "{reply:?}: the other agent's session goes on");
         assert_eq!(text(&desk.call("read_one", json!({})).await), "done", "{reply:?}");
     }
+}
+
+/// One call a day is allowed; more are asked about.
+const ASKING: &str =
+    r#"{"name":"Ask","actions":["mcp.call"],"limits":{"count":{"max":1,"period":"day"},"onLimit":"ask"}}"#;
+
+/// Calls `read_one` with these arguments to the byte; the text of the result.
+async fn call_with(desk: &mut Desk, arguments: &str) -> String {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"read_one","arguments":{arguments}}}}}"#
+    );
+    let credential = bearer(&desk.agent.key);
+    let headers = [("host", HOST), ("authorization", &*credential), ("accept", "application/json, text/event-stream")];
+    let got: Value = desk.client.ask("POST", "/mcp/proxy/crm", &headers, body.as_bytes()).await.ok();
+    text(&got["result"])
+}
+
+async fn approve(desk: &mut Desk) {
+    let waiting = desk.api("GET", "approvals?state=waiting", None).await.ok()["data"].as_array().unwrap().clone();
+    assert_eq!(waiting.len(), 1, "{waiting:?}");
+    let path = format!("approvals/{}/approve", waiting[0]["id"].as_str().unwrap());
+    desk.api("POST", &path, Some(&json!({}))).await.ok();
+}
+
+/// What a person approved is found by the same call in whatever order and spacing its arguments are written, and is not
+/// lost where something goes wrong before the call is made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approved_call_is_found_again() {
+    let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+    desk.server(json!({})).await;
+    assert_eq!(call_with(&mut desk, "{}").await, "done");
+    let asked = call_with(&mut desk, r#"{"id":"1","page":2}"#).await;
+    assert!(asked.contains("approval_required"), "{asked}");
+    assert_eq!(call_with(&mut desk, r#"{ "page": 2, "id": "1" }"#).await, asked, "one question");
+    approve(&mut desk).await;
+    desk.site.fault.set(Fault::Unavailable);
+    let calling = calling("read_one", json!({ "id": "1", "page": 2 }));
+    assert!(desk.send(&calling, &[]).await.status >= 500, "the receipt cannot be used up now");
+    desk.site.fault.set(Fault::None);
+    let _ = desk.server.heard();
+    assert_eq!(call_with(&mut desk, r#"{"page":2,"id":"1"}"#).await, "done");
+    assert_eq!(desk.server.calls().len(), 1);
+    assert!(call_with(&mut desk, r#"{"id":"1","page":2}"#).await.contains("approval_required"), "once");
+    desk.site.audit();
 }

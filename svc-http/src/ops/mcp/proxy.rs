@@ -11,6 +11,7 @@ mod relay;
 mod run;
 mod waiting;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
@@ -27,6 +28,7 @@ use svc_core::rules::gateway::refuse::RefuseStopped;
 use svc_core::state::edge::McpTools;
 use svc_core::state::gate::{Account, ActionKind, Code, Request as ActionRequest, Status, Verb};
 use svc_core::state::people::Credential;
+use svc_core::value::Timestamp;
 use svc_core::value::canonical::canonical;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::HoldId;
@@ -150,6 +152,16 @@ impl Open {
     }
 }
 
+/// What became of what the same call waited for.
+enum Before {
+    /// A person approved it, and this call has used that up.
+    Approved(Decided),
+    /// It waits still, or was denied, which is told once.
+    Not(Decided),
+    /// Nothing is left to do about it, or there is none.
+    Nothing,
+}
+
 struct Place<'a> {
     service: &'a GateService,
     known: Known,
@@ -241,27 +253,61 @@ impl Place<'_> {
         let Self { service, known, .. } = self;
         let same = self.same(session, asked, sent);
         let now = service.gate.now();
-        let before = match service.proxied.waiting.take(&same, now) {
-            Some(action) => Some(service.action(known, action)?),
-            None => None,
+        let decided = match self.before(&same, now).await? {
+            Before::Approved(decided) => return Ok(May::Go(decided)),
+            Before::Not(decided) => decided,
+            Before::Nothing => {
+                let decided = service.decide(known, self.request(session, asked, sent)?).await?;
+                if may_run(&decided) {
+                    return Ok(May::Go(decided));
+                }
+                if decided.verb() == Verb::Ask {
+                    service.proxied.waiting.put(same, decided.id(), now);
+                }
+                decided
+            }
         };
-        let decided = match before {
-            // What a person approved is used up by the call like by anybody else who is shown the receipt: once, wherever.
-            Some(decided) if may_run(&decided) && self.use_up(&decided).await? => return Ok(May::Go(decided)),
-            Some(decided) if !is_over(&decided) && !may_run(&decided) => decided,
-            _ => service.decide(known, self.request(session, asked, sent)?).await?,
-        };
-        if may_run(&decided) {
-            return Ok(May::Go(decided));
-        }
-        if decided.verb() == Verb::Ask {
-            service.proxied.waiting.put(same, decided.id(), now);
-        }
         if was_stopped(&decided) {
             let stopped = service.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()).map(drop));
             return Err(stopped.err().unwrap_or_else(|| Refusal::agent_stopped(known.caller.agent, None::<HoldId>)));
         }
         Ok(May::Not(refused(&decided, &self.service.base_url)?))
+    }
+
+    /// What became of the actions that the same call waits for. Each is remembered until it is known to be over:
+    /// whatever goes wrong on the way here, what a person has approved is found the next time.
+    async fn before(&self, same: &Digest, now: Timestamp) -> Result<Before, Refusal> {
+        let Self { service, known, .. } = self;
+        let waiting = &service.proxied.waiting;
+        let mut told = None;
+        for action in waiting.of(same, now) {
+            let decided = match service.action(known, action) {
+                Ok(decided) => decided,
+                Err(refusal) if refusal.kind() == Kind::NotFound => {
+                    waiting.forget(same, action);
+                    continue;
+                }
+                Err(refusal) => return Err(refusal),
+            };
+            if may_run(&decided) {
+                // What a person approved is used up by the call like by anybody else who is shown the receipt: once,
+                // wherever.
+                let is_ours = self.use_up(&decided).await?;
+                waiting.forget(same, action);
+                if is_ours {
+                    return Ok(Before::Approved(decided));
+                }
+            } else if is_over(&decided) {
+                waiting.forget(same, action);
+            } else if told.is_none() {
+                told = Some(decided);
+            }
+        }
+        let Some(decided) = told else { return Ok(Before::Nothing) };
+        if decided.verb() != Verb::Ask {
+            waiting.forget(same, decided.id());
+        }
+        Ok(Before::Not(decided))
     }
 
     /// Uses up the receipt of an action, in one commit that finds it unused, unexpired and its agent not stopped since.
@@ -273,10 +319,15 @@ impl Place<'_> {
         Ok(self.service.run(verify).await?.is_valid())
     }
 
-    /// What makes two calls the same one.
+    /// What makes two calls the same one. Arguments are the same however they are written, where every reader reads
+    /// their numbers alike.
     fn same(&self, session: &SessionId, asked: &ToolCall, sent: &RawValue) -> Digest {
         let (agent, server) = (self.known.caller.agent.to_string(), self.reached.server.id.to_string());
-        let parts = [&*agent, session.as_str(), &*server, &*asked.name, sent.get()];
+        let written = match asked.arguments.has_unsafe_number() {
+            true => Cow::Borrowed(sent.get()),
+            false => Cow::Owned(canonical(&asked.arguments)),
+        };
+        let parts = [&*agent, session.as_str(), &*server, &*asked.name, &*written];
         Digest::of(parts.map(|it| format!("{}:{it}", it.len())).concat())
     }
 
