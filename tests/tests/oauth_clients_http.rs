@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use svc_core::rules::people::by::Person as Signed;
+use svc_core::rules::people::by::{By, Person as Signed};
 use svc_core::rules::people::links::MakeLink;
+use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::connect::{ClientTally, UNUSED_CLIENTS_MAX};
 use svc_core::state::people::{Role, Session, Settings};
 use svc_core::testing::world::BASE_URL;
@@ -65,6 +66,27 @@ async fn page(client: &mut Client, person: Option<&Person>, id: &str, redirect: 
 fn leads_nowhere(got: &Got, what: &str) {
     assert_eq!((got.status, got.header("location")), (400, None), "{what}: {}", got.text());
     assert!(got.text().contains("This did not work"), "{what}: {}", got.text());
+}
+
+/// Agents that were removed take no place on the page: one that runs is found behind however many of them, and where
+/// not all are shown the page says so.
+#[tokio::test]
+async fn removed_agents_hide_none_that_runs() {
+    let site = Site::start().await;
+    let (mut client, owner) = (site.client().await, site.member(Role::Owner));
+    let id = public(&mut client).await;
+    let mut agents: Vec<_> = (0..252).map(|_| site.agent(&[]).id).collect();
+    // Of one instant the larger id is the newer.
+    agents.sort_unstable();
+    let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
+    assert_eq!(shown.matches("name=\"agentId\"").count(), 100);
+    assert!(shown.contains(&agents[251].to_string()) && shown.contains("Not all of your agents"), "{shown}");
+    for agent in &agents[1..] {
+        site.gate.execute(RemoveAgent { workspace: site.workspace(), agent: *agent, by: By::Program }).unwrap();
+    }
+    let shown = page(&mut client, Some(&owner), &id, REDIRECT).await.text();
+    assert_eq!(shown.matches("name=\"agentId\"").count(), 1);
+    assert!(shown.contains(&agents[0].to_string()) && !shown.contains("Not all of your agents"), "{shown}");
 }
 
 /// A client whose id is the address of its description goes the whole way without registering. The description is read

@@ -1,17 +1,20 @@
 //! A person is asked whether a client may act as one of their agents, and answers.
 
+use std::sync::Arc;
+
 use http::header::{LOCATION, SET_COOKIE};
 use http::{HeaderValue, StatusCode};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::connect::consent::{AskConsent, DecideConsent, connectable};
 use svc_core::rules::people::by::{InWorkspace, SignedIn, person_in, signed_in};
 use svc_core::state::connect::{OAuthClient, Redirect, STATE_MAX, Wish};
+use svc_core::state::gate::Agent;
 use svc_core::state::people::Role;
-use svc_core::store::{Key, Range};
+use svc_core::store::{Found, Key, Range};
 use svc_core::turn::Halt;
 use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{AgentId, ClientId};
+use svc_core::value::id::{AgentId, ClientId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_core::value::text::Label;
 
@@ -25,6 +28,10 @@ use crate::wire::oauth::{Form, check_challenge, redirect_with};
 
 /// Agents that a page shows of one workspace.
 const AGENTS_MAX: usize = 100;
+/// Agents of a workspace that are read at once on the way to them, and in all: stopped and removed ones are passed
+/// over.
+const READ_AT_ONCE: usize = 250;
+const READ_MAX: usize = 10_000;
 
 /// A client, however it is known.
 #[derive(Clone, Debug)]
@@ -105,43 +112,65 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish) -> Result<An
     if person.must_enroll() {
         return Err(Refusal::must_enroll());
     }
-    let agents = agents(service, person)?;
+    let (agents, is_cut) = agents(service, person)?;
     let token = draw("")?;
     let asked = AskConsent { session: person.row.id, wish: wish.clone(), token: token.digest };
     service.run(asked).await?;
-    Ok(page::consent(&wish, person.account.email.as_str(), token.text.expose(), &agents))
+    Ok(page::consent(&wish, person.account.email.as_str(), token.text.expose(), &agents, is_cut))
 }
 
-/// The agents that a person may connect, of every workspace they are in, newest first.
-fn agents(service: &GateService, person: &SignedIn) -> Result<Vec<Choice>, Refusal> {
-    let mut choices = Vec::new();
+/// The agents that a person may connect, of every workspace they are in, newest first, and whether there may be more.
+fn agents(service: &GateService, person: &SignedIn) -> Result<(Vec<Choice>, bool), Refusal> {
+    let (mut choices, mut is_cut) = (Vec::new(), false);
     for place in service.workspaces(person.account.id, false)? {
         let InWorkspace { workspace, principal, role } = &place;
         let (index, prefix) = match role {
             Role::Owner | Role::Admin => (Index::AgentsOf, workspace.id.bits()),
             Role::Member | Role::Analyst | Role::Auditor => (Index::AgentsFor, principal.id.bits()),
         };
-        let range = Range { newest_first: true, ..Range::all(index, prefix, AGENTS_MAX) };
-        let found = service.scan(&range)?;
-        let ids: Vec<AgentId> =
-            found.iter().filter_map(|it| if let Key::Agent(id) = it.row.key { Some(id) } else { None }).collect();
-        let of_place = service.read(|scope| {
-            let Some((in_place, role)) = unless_refused(person_in(scope, person, workspace.id))? else {
-                return Ok(Vec::new());
-            };
-            let mut good = Vec::with_capacity(ids.len());
-            for id in &ids {
-                good.extend(unless_refused(connectable(scope, &in_place, role, *id))?);
+        let mut range = Range { newest_first: true, ..Range::all(index, prefix, READ_AT_ONCE) };
+        let (mut good, mut read) = (Vec::new(), 0);
+        loop {
+            let found = service.scan(&range)?;
+            read += found.len();
+            range.after = found.last().map(|it| (it.order, it.row.key));
+            good.extend(connectable_of(service, person, workspace.id, &found)?);
+            let is_last = found.len() < READ_AT_ONCE;
+            if is_last || good.len() > AGENTS_MAX || read >= READ_MAX {
+                is_cut |= !is_last || good.len() > AGENTS_MAX;
+                break;
             }
-            Ok(good)
-        })?;
-        choices.extend(of_place.iter().map(|it| Choice {
+        }
+        choices.extend(good.iter().take(AGENTS_MAX).map(|it| Choice {
             id: it.id.to_string(),
             name: it.name.as_str().to_owned(),
             workspace: workspace.name.as_str().to_owned(),
         }));
     }
-    Ok(choices)
+    Ok((choices, is_cut))
+}
+
+/// Those of the agents found that a person may connect.
+fn connectable_of(
+    service: &GateService,
+    person: &SignedIn,
+    workspace: WorkspaceId,
+    found: &[Found],
+) -> Result<Vec<Arc<Agent>>, Refusal> {
+    let keys: Vec<Key> = found.iter().map(|it| it.row.key).collect();
+    service.read(|scope| {
+        scope.want(&keys)?;
+        let Some((in_place, role)) = unless_refused(person_in(scope, person, workspace))? else {
+            return Ok(Vec::new());
+        };
+        let mut good = Vec::new();
+        for it in found {
+            if let Key::Agent(id) = it.row.key {
+                good.extend(unless_refused(connectable(scope, &in_place, role, id))?);
+            }
+        }
+        Ok(good)
+    })
 }
 
 fn unless_refused<T>(result: Result<T, Halt>) -> Result<Option<T>, Halt> {

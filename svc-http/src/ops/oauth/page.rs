@@ -25,8 +25,8 @@ pub(super) struct Choice {
     pub(super) workspace: String,
 }
 
-/// The question to a person: may this client act as one of these agents?
-pub(super) fn consent(wish: &Wish, email: &str, token: &str, agents: &[Choice]) -> Answer {
+/// The question to a person: may this client act as one of these agents? `is_cut` where there may be more of them.
+pub(super) fn consent(wish: &Wish, email: &str, token: &str, agents: &[Choice], is_cut: bool) -> Answer {
     // What a stranger wrote stands by itself: signs of direction in it do not turn what is around it.
     let name = format!("<bdi>{}</bdi>", escape(wish.name.as_str()));
     let host = escape(wish.redirect.host());
@@ -38,6 +38,9 @@ pub(super) fn consent(wish: &Wish, email: &str, token: &str, agents: &[Choice]) 
         "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. You go back to <strong>{host}</strong>; it calls itself by that name, and nobody has checked it.{known}</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time under connections.</p>\n<form method=\"post\" action=\"/oauth/authorize\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n",
         escape(token)
     );
+    if is_cut {
+        main.push_str("<p>Not all of your agents are shown: only the newest that are running. To act as another one, give the application that agent's key instead.</p>\n");
+    }
     if agents.is_empty() {
         main.push_str("<p>There is no agent that you may connect. Make one first, or ask an admin.</p>\n");
     } else {
