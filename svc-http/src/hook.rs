@@ -20,6 +20,7 @@ pub(crate) mod settings;
 mod transcript;
 mod verdict;
 
+use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::value::RawValue;
 use svc_core::value::json::Json;
 use svc_http::log::scrub;
 
@@ -42,6 +44,8 @@ const INPUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const TIMEOUT_MS: u64 = 5_000;
 /// The shortest and the longest that may be said; clients are told to wait longer than the longest.
 const TIMEOUT_MS_RANGE: std::ops::RangeInclusive<u64> = 50..=50_000;
+/// Objects within one another whose members are read where the whole cannot be: what is said, and what the tool gave.
+const LENIENT_LEVELS: u8 = 2;
 /// The environment's name for it.
 const TIMEOUT_NAME: &str = "SVC_HOOK_TIMEOUT_MS";
 /// What every client takes for no.
@@ -96,7 +100,7 @@ pub(crate) fn run(client: Option<Client>, config: Option<PathBuf>) -> ExitCode {
     let done = span().and_then(|span| {
         let deadline = Deadline::from_now(span);
         guarded(deadline, move || {
-            let event = Event::read(&stdin()?, client)?;
+            let event = event(&stdin()?, client)?;
             knows.store(event.moment != Moment::Before, Ordering::Release);
             let place = Place::find(config.as_deref(), &event.projects)?;
             match event.moment {
@@ -150,14 +154,36 @@ fn span() -> Result<Duration, Refused> {
         .ok_or_else(|| Refused(format!("`{TIMEOUT_NAME}` must be milliseconds from {least} to {most}")))
 }
 
-fn stdin() -> Result<Json, Refused> {
+fn stdin() -> Result<Vec<u8>, Refused> {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| Refused(format!("standard input cannot be read: {error}")))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(Refused(format!("the client says more than {INPUT_BYTES_MAX} bytes of one call")));
     }
-    Json::parse(&bytes).map_err(|_| Refused::new("what the client says on standard input is not JSON"))
+    Ok(bytes)
+}
+
+/// What the client says. Before a tool runs it has to be JSON to the letter. After it, what the tool gave may be
+/// anything, such as a text that was cut within a character or lists that are nested without end: then what can be read
+/// is.
+fn event(said: &[u8], client: Option<Client>) -> Result<Event, Refused> {
+    if let Ok(json) = Json::parse(said) {
+        return Event::read(&json, client);
+    }
+    let read = leniently(&String::from_utf8_lossy(said), LENIENT_LEVELS).and_then(|it| Event::read(&it, client).ok());
+    read.filter(|it| it.moment != Moment::Before)
+        .ok_or_else(|| Refused::new("what the client says on standard input is not JSON"))
+}
+
+/// A value as far as it can be read, without the members that cannot be, of so many levels of objects.
+fn leniently(text: &str, levels: u8) -> Option<Json> {
+    if let Ok(json) = Json::parse(text.as_bytes()) {
+        return Some(json);
+    }
+    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).ok().filter(|_| levels > 0)?;
+    let read = members.into_iter().filter_map(|(name, value)| Some((name, leniently(value.get(), levels - 1)?)));
+    Some(Json::Object(read.collect()))
 }
 
 /// Tells it on standard error, one line without any secret; where nobody listens the exit code still tells.
@@ -195,6 +221,30 @@ mod tests {
             Ok("late".to_owned())
         });
         assert_eq!(stalled, Err(Refused::new("there was no answer within 20 ms")));
+    }
+
+    /// What a tool gave is read as far as it can be, and nothing else is: a call that is yet to come is said to the
+    /// letter.
+    #[test]
+    fn what_a_tool_gave_may_be_anything() {
+        let said = |event: &str, response: &str| {
+            format!(
+                r#"{{"session_id":"s","hook_event_name":"{event}","tool_name":"T","tool_input":{{"a":1}},"tool_response":{response}}}"#
+            )
+        };
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        for (response, failed) in [
+            (r#""cut \ud83d""#.to_owned(), false),
+            (deep.clone(), false),
+            (format!(r#"{{"isError":true,"content":{deep}}}"#), true),
+        ] {
+            let read = event(said("PostToolUse", &response).as_bytes(), None).map(|it| (it.moment, it.input));
+            let input = Json::Object(vec![("a".to_owned(), Json::Number(svc_core::value::json::Number::Int(1)))]);
+            assert_eq!(read, Ok((Moment::After { failed }, input)), "{response}");
+            assert!(event(said("PreToolUse", &response).as_bytes(), None).is_err(), "{response}");
+        }
+        let cut = said("PostToolUse", "1");
+        assert!(event(cut.get(..cut.len() - 1).unwrap_or_default().as_bytes(), None).is_err());
     }
 
     /// What others wrote moves no cursor and is not endless.
