@@ -74,8 +74,18 @@ impl Place {
 
     /// Whether the user has said that calls of this tool need not be asked.
     pub(crate) fn is_unasked(&self, server: Option<&str>, tool: &str) -> bool {
-        self.unasked.iter().any(|it| it.covers(None, tool) || server.is_some_and(|at| it.covers(Some(at), tool)))
+        covered(&self.unasked, server, tool)
     }
+}
+
+/// Whether a tool is meant by a pattern: one of an MCP server by `server/tool` or by its whole name `mcp__server__tool`
+/// alone, so that no server's tool passes for one of the client's own by its name.
+fn covered(globs: &[ToolGlob], server: Option<&str>, tool: &str) -> bool {
+    let whole = server.map(|it| format!("mcp__{it}__{tool}"));
+    globs.iter().any(|it| match &whole {
+        Some(whole) => it.covers(server, tool) || it.covers(None, whole),
+        None => it.covers(None, tool),
+    })
 }
 
 impl Own {
@@ -202,4 +212,21 @@ fn holds(project: &Path, file: &Path) -> Option<PathBuf> {
     let home = home().and_then(|it| fs::canonicalize(it).ok());
     let is_above_home = home.is_some_and(|it| it.starts_with(&project));
     (file.starts_with(&project) && !is_above_home).then_some(project)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pattern without a server is about the client's own tools, and about those of a server by their whole names.
+    #[test]
+    fn a_tool_of_a_server_is_meant_by_its_server_too() {
+        let covers = |glob: &str, server: Option<&str>, tool: &str| {
+            ToolGlob::parse(glob).is_ok_and(|it| covered(&[it], server, tool))
+        };
+        assert!(covers("Read", None, "Read") && covers("mcp__docs__*", None, "mcp__docs__search"));
+        assert!(!covers("Read", Some("evil"), "Read") && !covers("R*", Some("evil"), "Read"));
+        assert!(covers("docs/*", Some("docs"), "search") && covers("mcp__docs__*", Some("docs"), "search"));
+        assert!(!covers("docs/*", Some("evil"), "search") && !covers("mcp__docs__*", Some("evil"), "search"));
+    }
 }
