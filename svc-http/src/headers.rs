@@ -83,6 +83,7 @@ pub fn credential<'a>(auth: Auth, headers: &'a HeaderMap, site: &Site) -> Result
 #[derive(Clone, Debug)]
 pub struct Site {
     origin: String,
+    path: String,
     host: String,
     port: String,
     is_loopback: bool,
@@ -114,11 +115,19 @@ impl Site {
         let is_loopback = LOOPBACK_HOSTS.contains(&host) || host.starts_with("127.");
         Self {
             origin: format!("{}://{authority}", scheme.to_ascii_lowercase()),
+            path: rest.split_once('/').map_or_else(String::new, |(_, path)| format!("/{}", path.trim_end_matches('/'))),
             host: host.to_owned(),
             port,
             is_loopback,
             is_https,
         }
+    }
+
+    /// What stands before the path of every route where others reach this deployment: empty, or such as `/svc` where a
+    /// proxy puts it there and takes it away again.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
     }
 
     /// The name of the session's cookie as this deployment sets it.

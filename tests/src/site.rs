@@ -120,7 +120,8 @@ impl Site {
         settings.timers = false;
         settings.bundle_max = plan.bundle_max.unwrap_or(settings.bundle_max);
         settings.vault = Some(MasterKey::new(Secret::new([8; 32])));
-        let base_url = BaseUrl::parse(BASE_URL).expect("a base address");
+        let base_url = plan.config.base_url.clone();
+        let base_url = base_url.unwrap_or_else(|| BaseUrl::parse(BASE_URL).expect("a base address"));
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let (gate, server, memory);
         if let Some(directory) = &plan.directory {

@@ -15,6 +15,7 @@ use svc_core::value::digest::Digest;
 use svc_core::value::id::{AccountId, PrincipalId};
 use svc_core::value::text::Email;
 use svc_core::value::{Id as _, Span};
+use svc_http::config::BaseUrl;
 use svc_http::totp::code_at;
 use svc_tests::client::{Client, Got};
 use svc_tests::oauth::{
@@ -66,6 +67,36 @@ async fn page(client: &mut Client, person: Option<&Person>, id: &str, redirect: 
 fn leads_nowhere(got: &Got, what: &str) {
     assert_eq!((got.status, got.header("location")), (400, None), "{what}: {}", got.text());
     assert!(got.text().contains("This did not work"), "{what}: {}", got.text());
+}
+
+/// Where a proxy puts a path before every route, the pages lead to where a browser finds them: the forms, and on from
+/// signing in.
+#[tokio::test]
+async fn pages_lead_to_where_a_browser_finds_them() {
+    let base = format!("{BASE_URL}/svc");
+    let site = Site::with(|plan| plan.config.base_url = Some(BaseUrl::parse(&base).unwrap())).await;
+    let (mut client, owner) = (site.client().await, site.member(Role::Owner));
+    let password = json!({ "password": "correct horse battery" });
+    owner.ask(&mut client, "POST", "/api/me/password", Some(&password)).await.ok();
+    let id = public(&mut client).await;
+    let mut wish = wish(&id, "");
+    wish.retain(|(name, _)| !matches!(*name, "resource" | "code_challenge"));
+    let (challenge, resource) = (challenge(VERIFIER), format!("{base}/mcp"));
+    wish.extend([("code_challenge", &*challenge), ("resource", &*resource)]);
+    let page = open(&mut client, None, &wish).await;
+    let (cookie, page) = (page.header("set-cookie").unwrap().split(';').next().unwrap().to_owned(), page.text());
+    assert!(page.contains("action=\"/svc/sign-in\""), "{page}");
+    let (request, next) = (hidden(&page, "request"), hidden(&page, "next"));
+    let said = [("request", &*request), ("next", &*next), ("email", &*owner.email), ("password", "wrong")];
+    let own = [("cookie", &*cookie), ("origin", BASE_URL)];
+    let again = post(&mut client, "/sign-in", &said, &own).await;
+    assert!(again.text().contains("action=\"/svc/sign-in\""), "{}", again.text());
+    let said =
+        [("request", &*request), ("next", &*next), ("email", &*owner.email), ("password", "correct horse battery")];
+    let got = post(&mut client, "/sign-in", &said, &own).await;
+    assert_eq!((got.status, got.header("location")), (303, Some(&*format!("/svc{next}"))), "{}", got.text());
+    let page = open(&mut client, Some(&owner), &wish).await.text();
+    assert!(page.contains("action=\"/svc/oauth/authorize\""), "{page}");
 }
 
 /// Agents that were removed take no place on the page: one that runs is found behind however many of them, and where

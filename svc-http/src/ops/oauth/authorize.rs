@@ -60,7 +60,7 @@ pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Re
         None => {
             let token = draw("")?;
             let next = call.uri.path_and_query().map(|it| it.as_str()).unwrap_or_default();
-            let answer = page::sign_in(token.text.expose(), next, None);
+            let answer = page::sign_in(service.site.path(), token.text.expose(), next, None);
             with_form_cookie(service, answer, token.text.expose())
         }
     }
@@ -116,7 +116,8 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish) -> Result<An
     let token = draw("")?;
     let asked = AskConsent { session: person.row.id, wish: wish.clone(), token: token.digest };
     service.run(asked).await?;
-    Ok(page::consent(&wish, person.account.email.as_str(), token.text.expose(), &agents, is_cut))
+    let (base, email) = (service.site.path(), person.account.email.as_str());
+    Ok(page::consent(base, &wish, email, token.text.expose(), &agents, is_cut))
 }
 
 /// The agents that a person may connect, of every workspace they are in, newest first, and whether there may be more.

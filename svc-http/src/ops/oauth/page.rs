@@ -1,7 +1,9 @@
 //! The pages that a person sees on the way: signing in, consent, and what went wrong.
 //!
-//! **Invariant:** no script; a page's policy lets its form go to this server and to where the client is sent back alone.
-//! The page itself names `same-origin` as its referrer policy, or browsers would send its form with the origin `null`.
+//! **Invariant:** no script; a page's policy lets its form go to this server and to where the client is sent back
+//! alone. `base` is the path before every route, as a browser that sends a form sees it
+//! ([`Site::path`](crate::headers::Site::path)). The page itself names `same-origin` as its referrer policy, or
+//! browsers would send its form with the origin `null`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -26,7 +28,7 @@ pub(super) struct Choice {
 }
 
 /// The question to a person: may this client act as one of these agents? `is_cut` where there may be more of them.
-pub(super) fn consent(wish: &Wish, email: &str, token: &str, agents: &[Choice], is_cut: bool) -> Answer {
+pub(super) fn consent(base: &str, wish: &Wish, email: &str, token: &str, agents: &[Choice], is_cut: bool) -> Answer {
     // What a stranger wrote stands by itself: signs of direction in it do not turn what is around it.
     let name = format!("<bdi>{}</bdi>", escape(wish.name.as_str()));
     let host = escape(wish.redirect.host());
@@ -35,7 +37,8 @@ pub(super) fn consent(wish: &Wish, email: &str, token: &str, agents: &[Choice], 
         None => String::new(),
     };
     let mut main = format!(
-        "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. You go back to <strong>{host}</strong>; it calls itself by that name, and nobody has checked it.{known}</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time under connections.</p>\n<form method=\"post\" action=\"/oauth/authorize\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n",
+        "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. You go back to <strong>{host}</strong>; it calls itself by that name, and nobody has checked it.{known}</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time under connections.</p>\n<form method=\"post\" action=\"{}/oauth/authorize\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n",
+        escape(base),
         escape(token)
     );
     if is_cut {
@@ -63,24 +66,25 @@ pub(super) fn consent(wish: &Wish, email: &str, token: &str, agents: &[Choice], 
 }
 
 /// Signing in, on the way to the question. `said` is what went wrong the last time.
-pub(super) fn sign_in(token: &str, next: &str, said: Option<&str>) -> Answer {
+pub(super) fn sign_in(base: &str, token: &str, next: &str, said: Option<&str>) -> Answer {
     let fields = "<label>E-mail <input type=\"email\" name=\"email\" autocomplete=\"username\" required></label>\n<label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required></label>\n";
-    sign_in_page(token, next, said, fields)
+    sign_in_page(base, token, next, said, fields)
 }
 
 /// The second factor.
-pub(super) fn second_factor(token: &str, next: &str, pending: &str, said: Option<&str>) -> Answer {
+pub(super) fn second_factor(base: &str, token: &str, next: &str, pending: &str, said: Option<&str>) -> Answer {
     let fields = format!(
         "<input type=\"hidden\" name=\"pending\" value=\"{}\">\n<label>Code <input type=\"text\" name=\"code\" inputmode=\"numeric\" autocomplete=\"one-time-code\" required></label>\n",
         escape(pending)
     );
-    sign_in_page(token, next, said, &fields)
+    sign_in_page(base, token, next, said, &fields)
 }
 
-fn sign_in_page(token: &str, next: &str, said: Option<&str>, fields: &str) -> Answer {
+fn sign_in_page(base: &str, token: &str, next: &str, said: Option<&str>, fields: &str) -> Answer {
     let said = said.map(|it| format!("<p role=\"alert\">{}</p>\n", escape(it))).unwrap_or_default();
     let main = format!(
-        "<h1>Sign in</h1>\n{said}<form method=\"post\" action=\"/sign-in\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n<input type=\"hidden\" name=\"next\" value=\"{}\">\n{fields}<button>Sign in</button>\n</form>\n",
+        "<h1>Sign in</h1>\n{said}<form method=\"post\" action=\"{}/sign-in\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n<input type=\"hidden\" name=\"next\" value=\"{}\">\n{fields}<button>Sign in</button>\n</form>\n",
+        escape(base),
         escape(token),
         escape(next)
     );

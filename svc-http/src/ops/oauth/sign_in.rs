@@ -22,7 +22,7 @@ use crate::wire::sign_in::Factor;
 
 /// How long the page can be answered, in seconds.
 pub(super) const FORM_SECONDS: i64 = 600;
-/// Where signing in may lead.
+/// Where signing in may lead, as this server's routes have it: the path before them is put there on the way out.
 const NEXT: &str = "/oauth/authorize?";
 const WRONG: &str = "That did not match. Try again.";
 
@@ -54,10 +54,10 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
             }
         }
     };
-    let shown = again.text.expose();
+    let (base, shown) = (service.site.path(), again.text.expose());
     let retry = |said| match pending {
-        Some(pending) => page::second_factor(shown, next, pending, said),
-        None => page::sign_in(shown, next, said),
+        Some(pending) => page::second_factor(base, shown, next, pending, said),
+        None => page::sign_in(base, shown, next, said),
     };
     match begun {
         Err(refusal) if refusal.kind() == Kind::Unauthenticated => with_form_cookie(service, retry(Some(WRONG)), shown),
@@ -65,13 +65,13 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
         Ok(Begun { step: SignInStep::Wrong, .. }) => with_form_cookie(service, retry(Some(WRONG)), shown),
         Ok(Begun { step: SignInStep::Totp, waiting, .. }) => {
             let waiting = waiting.as_ref().map(|it| it.text.expose().as_str()).unwrap_or_default();
-            with_form_cookie(service, page::second_factor(shown, next, waiting, None), shown)
+            with_form_cookie(service, page::second_factor(base, shown, next, waiting, None), shown)
         }
         Ok(Begun { step: SignInStep::Sso(_), .. }) => Err(Refusal::forbidden(
             "this account signs in by its workspace's single sign-on: do so in the console first",
         )),
         Ok(Begun { step: SignInStep::Started(_), cookie, .. }) => {
-            let to = HeaderValue::from_str(next).map_err(|_| Refusal::internal())?;
+            let to = HeaderValue::from_str(&format!("{base}{next}")).map_err(|_| Refusal::internal())?;
             let answer = Answer::html("").with_status(StatusCode::SEE_OTHER).with_header(LOCATION, to);
             let answer = service.with_cookie(answer, cookie.text.expose(), SESSION_LIFE.as_millis() / 1_000)?;
             with_form_cookie(service, answer, "")
