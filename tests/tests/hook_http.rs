@@ -214,6 +214,29 @@ async fn each_decision_becomes_the_clients_answer() {
     desk.site.audit();
 }
 
+/// What runs instead of what was allowed, by the same id of the client's, is not what was allowed: it is reported, and
+/// what was allowed has not run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_ran_instead_is_not_what_was_allowed() {
+    let mut desk = Desk::new().await;
+    for (id, tool, other, reported) in [("t1", "Read", "Bash", true), ("t2", "Read", "Read", false)] {
+        assert_eq!(desk.hook(&call(id, tool, None)).await.word(), "allow");
+        let asked = desk.newest().await;
+        let mut ran = after(id, other);
+        ran["tool_input"] = json!({ "command": "make install" });
+        let told = desk.hook(&ran).await;
+        assert_eq!((told.code, told.err.contains("was not allowed")), (0, reported), "{told:?}");
+        let asked = desk.client.read_action(&desk.agent.key, text(&asked["id"])).await.ok();
+        assert_eq!(text(&asked["status"]), "cancelled");
+        let instead = desk.newest().await;
+        assert_ne!(instead["id"], asked["id"]);
+        assert_eq!(text(&instead["tool"]["name"]), other);
+        let signals = instead["signals"].as_array().unwrap().contains(&json!("unapproved_run"));
+        assert_eq!((signals, text(&instead["status"]) == "completed"), (reported, !reported), "{instead}");
+    }
+    desk.site.audit();
+}
+
 /// Codex cannot ask: it gets a refusal with the link. Once a person has said yes there, the very same call carries on, once,
 /// and is settled; while it waits, nobody is asked a second time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -38,6 +38,23 @@ impl Action {
     /// # Errors
     /// [`Refused`] where it cannot be written, which is a fault of svc.
     pub(crate) fn of(event: &Event, told: &[Told]) -> Result<Self, Refused> {
+        Self::by_key(event, told, |_| event.call.as_deref().map(key))
+    }
+
+    /// The question about a call that ran instead of what was asked about by the client's id of it: its key is another.
+    ///
+    /// # Errors
+    /// See [`of`](Self::of).
+    pub(crate) fn instead(event: &Event, told: &[Told]) -> Result<Self, Refused> {
+        let call = event.call.as_deref().unwrap_or_default();
+        Self::by_key(event, told, |input| Some(key(&format!("{}\n{}\n{input}", call, event.tool))))
+    }
+
+    fn by_key(
+        event: &Event,
+        told: &[Told],
+        idempotency_key: impl FnOnce(&str) -> Option<String>,
+    ) -> Result<Self, Refused> {
         let whole = canonical(&event.input);
         let input_digest = format!("sha256:{}", Digest::of(&whole));
         let mut short = event.input.clone();
@@ -55,7 +72,7 @@ impl Action {
             },
             session: Session { id: &event.session },
             provenance: told.iter().map(|it| Source { source: &it.source, detail: plain(&it.detail, 400) }).collect(),
-            idempotency_key: event.call.as_deref().map(key),
+            idempotency_key: idempotency_key(&input_digest),
         };
         let body = serde_json::to_string(&body).map_err(|_| Refused::new("the question cannot be written"))?;
         Ok(Self { body, input_digest })

@@ -13,7 +13,9 @@ use super::place::Place;
 use super::verdict::Verdict;
 use super::{Deadline, Refused, complain, transcript};
 
-/// Tells the gate what came of a call. One that the gate was not asked about is asked about now, so that it knows of it.
+/// Tells the gate what came of a call. One that the gate was not asked about is asked about now, so that it knows of
+/// it; so is one that is not what was asked about by the client's id of it, such as a call whose input somebody changed
+/// after the answer.
 ///
 /// # Errors
 /// [`Refused`] where the gate could not be told.
@@ -24,30 +26,44 @@ pub(crate) fn tell(event: &Event, place: &Place, failed: bool, deadline: Deadlin
     let action = Action::of(event, &[])?;
     let memory = Memory::of(place.state.as_deref(), event, &action.input_digest);
     let told = match memory.take() {
-        Some(asked) => {
+        Some(asked) if memory.is_about(&asked) => {
             let told = match asked.allowed {
-                true => settle(asked.action, place, failed, deadline),
+                true => settle(asked.action, place, outcome(failed), deadline),
                 false => report(asked.action, event, place, failed, deadline),
             };
             memory.forget_waiting(&asked);
             told
         }
-        None => {
-            let action = Action::of(event, &transcript::told(event, deadline))?;
-            let decision = authorize(event, place, &action, deadline)?;
-            match decision.verdict {
-                // What was used up by this very call is over for others; what came of it is told all the same.
-                Verdict::Allow | Verdict::Past => settle(decision.id, place, failed, deadline),
-                Verdict::Ask { .. } | Verdict::Deny { .. } => report(decision.id, event, place, failed, deadline),
-            }
+        // By the same id something else was asked about: that has not run, and what has is one that nobody asked about.
+        Some(asked) => {
+            let other = match asked.allowed {
+                true => settle(asked.action, place, "cancelled", deadline),
+                false => Ok(()),
+            };
+            unasked(&Action::instead(event, &transcript::told(event, deadline))?, event, place, failed, deadline)
+                .and(other)
         }
+        None => unasked(&Action::of(event, &transcript::told(event, deadline))?, event, place, failed, deadline),
     };
     memory.tidy();
     told
 }
 
-fn settle(id: ActionId, place: &Place, failed: bool, deadline: Deadline) -> Result<(), Refused> {
-    let status = if failed { "failed" } else { "completed" };
+/// Asks about what has run, so that the gate knows of it, and tells what came of it.
+fn unasked(action: &Action, event: &Event, place: &Place, failed: bool, deadline: Deadline) -> Result<(), Refused> {
+    let decision = authorize(event, place, action, deadline)?;
+    match decision.verdict {
+        // What was used up by this very call is over for others; what came of it is told all the same.
+        Verdict::Allow | Verdict::Past => settle(decision.id, place, outcome(failed), deadline),
+        Verdict::Ask { .. } | Verdict::Deny { .. } => report(decision.id, event, place, failed, deadline),
+    }
+}
+
+const fn outcome(failed: bool) -> &'static str {
+    if failed { "failed" } else { "completed" }
+}
+
+fn settle(id: ActionId, place: &Place, status: &str, deadline: Deadline) -> Result<(), Refused> {
     let body = json!({ "status": status }).to_string();
     let reply = post(place, &format!("/v1/actions/{id}/settle"), &body, deadline)?;
     match reply.error() {
@@ -62,7 +78,7 @@ fn report(id: ActionId, event: &Event, place: &Place, failed: bool, deadline: De
     let answer = reply.good()?;
     let is = |name: &str, word: &str| answer.get(name).and_then(Json::as_str) == Some(word);
     match is("decision", "allow") && is("status", "allowed") {
-        true => settle(id, place, failed, deadline),
+        true => settle(id, place, outcome(failed), deadline),
         false => {
             complain(&format!("svc notes that `{}` ran although {id} was not allowed by the gate", event.tool));
             Ok(())

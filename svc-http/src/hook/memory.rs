@@ -40,7 +40,7 @@ pub(crate) struct Asked {
     pub(crate) action: ActionId,
     /// Whether it was allowed.
     pub(crate) allowed: bool,
-    /// What waits for a person because of it.
+    /// What it was: where it stands that a person is asked about it.
     same: String,
 }
 
@@ -115,6 +115,11 @@ impl Memory {
             fs::remove_file(&path).ok()?;
             Some(asked)
         })
+    }
+
+    /// Whether what was asked about is this very call: the same tool with the same input.
+    pub(crate) fn is_about(&self, asked: &Asked) -> bool {
+        asked.same == self.same
     }
 
     /// Forgets that a person was asked because of the call: it is over.
