@@ -83,9 +83,13 @@ impl Definitions {
         if page.next_cursor.as_ref().is_some_and(|it| it.len() > CURSOR_BYTES_MAX) {
             return Err(Trouble::NotMcp("its list of tools cannot be read on"));
         }
+        let mut left_out = 0_usize;
         for tool in page.tools {
             let read = serde_json::from_str(tool.get()).ok();
-            let Some(definition) = read.and_then(Definition::of) else { continue };
+            let Some(definition) = read.and_then(Definition::of) else {
+                left_out += 1;
+                continue;
+            };
             let bytes = self.bytes.saturating_add(definition.text.len());
             if self.tools.len() >= MCP_TOOLS_MAX || bytes > MCP_DEFINITIONS_BYTES_MAX {
                 tracing::warn!("an MCP server tells of more tools than are looked at; the rest is left out");
@@ -94,6 +98,9 @@ impl Definitions {
             self.bytes = bytes;
             // Of two with one name neither could be told from the other: the first stands.
             self.tools.entry(definition.name.clone()).or_insert_with(|| Arc::new(definition));
+        }
+        if left_out > 0 {
+            tracing::warn!(left_out, "an MCP server tells of tools without a sound name or schema; they are left out");
         }
         Ok(page.next_cursor)
     }
@@ -105,7 +112,10 @@ impl Definition {
         let members = value.as_object_mut()?;
         LEFT_OUT.iter().for_each(|it| drop(members.remove(*it)));
         let name: Box<str> = members.get("name")?.as_str()?.into();
-        let sound = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_graphic());
+        // As the protocol has names (MCP, "Tools"). A slash above all would make a name more parts than a mandate's
+        // `server/*` has, so that no list of what is denied meant it.
+        let is_of_name = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'.' | b'-');
+        let sound = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_of_name);
         let schema = members.get("inputSchema").filter(|it| it.is_object())?;
         if !sound {
             return None;
@@ -179,6 +189,15 @@ mod tests {
         );
         assert_eq!(next.as_deref(), Some("n"));
         assert_eq!(Definitions::default().take("{}"), Err(Trouble::NotMcp("its list of tools cannot be read")));
+    }
+
+    /// A tool whose name no glob of a mandate could mean as its writer thinks is left out.
+    #[test]
+    fn a_name_is_one_part() {
+        let names = ["read_one-2.b", "admin/drop", "a:b", "a*", "é", ""];
+        let tools: Vec<Value> = names.iter().map(|it| serde_json::json!({ "name": it, "inputSchema": {} })).collect();
+        let (all, _) = taken(&serde_json::json!({ "tools": tools }).to_string());
+        assert_eq!(all.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["read_one-2.b"]);
     }
 
     /// A tool that cannot be read is left out alone; a list beyond all measure is none, in one page or in many.
