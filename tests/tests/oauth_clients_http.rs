@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 use svc_core::rules::people::by::{By, Person as Signed};
 use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::register_agent::RemoveAgent;
-use svc_core::state::connect::{ClientTally, UNUSED_CLIENTS_MAX};
+use svc_core::state::connect::{CONNECTIONS_MAX, ClientTally, Connection, UNUSED_CLIENTS_MAX};
 use svc_core::state::people::{Role, Session, Settings};
+use svc_core::store::Record;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AccountId, PrincipalId};
 use svc_core::value::text::Email;
-use svc_core::value::{Id as _, Span};
+use svc_core::value::{Id as _, Span, Timestamp};
 use svc_http::config::BaseUrl;
 use svc_http::totp::code_at;
 use svc_tests::client::{Client, Got};
@@ -97,6 +98,48 @@ async fn pages_lead_to_where_a_browser_finds_them() {
     assert_eq!((got.status, got.header("location")), (303, Some(&*format!("/svc{next}"))), "{}", got.text());
     let page = open(&mut client, Some(&owner), &wish).await.text();
     assert!(page.contains("action=\"/svc/oauth/authorize\""), "{page}");
+}
+
+/// Connections that nobody uses keep no new one out: at the bound the one unused for longest ends, and none that is in
+/// use.
+#[tokio::test]
+async fn an_unused_connection_makes_room() {
+    let site = Site::start().await;
+    let (mut client, owner, agent) = (site.client().await, site.member(Role::Owner), site.agent(&[OFFICE]));
+    let (id, agent) = (public(&mut client).await, agent.id.to_string());
+    let mut pairs = Vec::new();
+    for _ in 0..CONNECTIONS_MAX {
+        pairs.push(connect(&mut client, &owner, &id, &agent).await);
+    }
+    let no_room = code(&mut client, &owner, &id, &agent).await;
+    assert_eq!(flat(&exchange(&mut client, &id, &no_room, &[]).await), refused(400, "invalid_grant"), "all are in use");
+    let rows = site.memory().dump();
+    for (place, hours) in [(3, 25), (7, 30), (9, 24)] {
+        let digest = Digest::of(&pairs[place].refresh);
+        let found = rows.iter().find_map(|(_, _, it)| match it {
+            Record::Connection(it) if it.refresh == digest => Some(Connection::clone(it)),
+            _ => None,
+        });
+        let refreshed_at = Timestamp::from_millis(site.now().as_millis() - Span::hours(hours).as_millis());
+        site.plant(Connection { refreshed_at, ..found.unwrap() });
+    }
+    for oldest in [7, 3] {
+        connect(&mut client, &owner, &id, &agent).await;
+        let got = client.authorize(&pairs[oldest].access, &payment(100)).await;
+        assert_eq!(got.refusal().1, "invalid_api_key", "{oldest}");
+    }
+    let no_room = code(&mut client, &owner, &id, &agent).await;
+    assert_eq!(
+        flat(&exchange(&mut client, &id, &no_room, &[]).await),
+        refused(400, "invalid_grant"),
+        "not for so long"
+    );
+    assert_eq!(client.authorize(&pairs[9].access, &payment(100)).await.status, 200);
+    let path = format!("/api/w/{}/connections", site.workspace());
+    let all = owner.ask(&mut client, "GET", &path, None).await.ok()["data"].as_array().unwrap().clone();
+    let ended: Vec<_> = all.iter().filter(|it| it["state"] == "ended").map(|it| it["endedBy"].clone()).collect();
+    assert_eq!(ended, ["unused", "unused"]);
+    site.audit();
 }
 
 /// Agents that were removed take no place on the page: one that runs is found behind however many of them, and where

@@ -218,7 +218,7 @@ fn connection() -> Value {
             "createdAt": time(),
             "lastUsedAt": time(),
             "state": { "type": "string", "enum": ["active", "ended"] },
-            "endedBy": { "type": "string", "enum": ["revoked", "reuse", "code_reuse", "frozen", "removed", "left"] },
+            "endedBy": { "type": "string", "enum": ["revoked", "reuse", "code_reuse", "frozen", "removed", "left", "unused"] },
             "endedAt": time(),
             "note": { "type": "string" },
         },

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::tokens::forget_access;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled, reaches};
-use crate::state::connect::{Connection, Ended, EndedBy};
+use crate::state::connect::{Connection, Ended, EndedBy, UNUSED_AFTER};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::Agent;
 use crate::state::people::{Principal, Right};
+use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::{ConnectionId, PrincipalId, WorkspaceId};
@@ -83,6 +84,25 @@ pub(crate) fn end_all(scope: &mut Scope<'_>, agent: &Agent, by: EndedBy, actor: 
         end_row(scope, &connection, by, actor.clone())?;
     }
     Ok(())
+}
+
+/// Ends the one of an agent's connections whose tokens were not renewed for longest, where that is over
+/// [`UNUSED_AFTER`], so that logins that clients have forgotten keep no new one out. Gives the agent as it is then;
+/// nothing where all are in use.
+pub(super) fn end_unused(scope: &mut Scope<'_>, agent: &Agent) -> Result<Option<Arc<Agent>>, Halt> {
+    let ids: Vec<ConnectionId> = agent.connections().collect();
+    scope.want(&ids.iter().map(|it| Connection::key(*it)).collect::<Vec<_>>())?;
+    let mut unused: Option<Arc<Connection>> = None;
+    for id in ids {
+        let connection = scope.get::<Connection>(id)?.ok_or_else(Refusal::internal)?;
+        if unused.as_ref().is_none_or(|it| connection.refreshed_at < it.refreshed_at) {
+            unused = Some(connection);
+        }
+    }
+    let now = scope.now();
+    let Some(unused) = unused.filter(|it| now.since(it.refreshed_at) > UNUSED_AFTER) else { return Ok(None) };
+    end(scope, &unused, EndedBy::Unused, Actor::Policy)?;
+    scope.get::<Agent>(agent.id)
 }
 
 /// Ends a connection and takes its access token from the agent.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::authenticate::{ClientShown, authenticate};
+use super::end::end_unused;
 use super::tokens::{Grant, NewTokens, invalid_grant, renew, reused, willing};
 use crate::state::connect::{AuthCode, CONNECTIONS_MAX, CodeState, Connection, EndedBy};
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -66,9 +67,10 @@ pub fn exchange_code(scope: &mut Scope<'_>, asked: &ExchangeCode) -> Result<Gran
     let Some(agent) = agent.filter(|it| it.epoch == code.epoch) else {
         return Ok(spoil(scope, &code, "the agent is stopped, or whoever connected it has left"));
     };
-    if agent.connections().count() >= CONNECTIONS_MAX {
+    let room = if agent.connections().count() < CONNECTIONS_MAX { Some(agent) } else { end_unused(scope, &agent)? };
+    let Some(agent) = room else {
         return Ok(spoil(scope, &code, "the agent has as many connections as it may have; end one first"));
-    }
+    };
     let now = scope.now();
     let connection = Connection {
         id: scope.fresh(),

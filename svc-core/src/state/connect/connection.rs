@@ -16,6 +16,9 @@ pub const ACCESS_LIFE: Span = Span::seconds(3_600);
 pub const TOKENS_KEPT: Span = Span::hours(30 * 24);
 /// Connections of one agent at a time.
 pub const CONNECTIONS_MAX: usize = 64;
+/// How long a connection's tokens must not have been renewed for it to make room for another, where there is none left:
+/// its client may have forgotten it, and nobody tells that.
+pub const UNUSED_AFTER: Span = Span::hours(24);
 
 /// A connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +97,8 @@ pub enum EndedBy {
     Removed,
     /// Whoever connected it left the workspace.
     Left,
+    /// Nobody had used it for long, and another was made where its agent had as many as it may have.
+    Unused,
 }
 
 impl EndedBy {
@@ -107,6 +112,7 @@ impl EndedBy {
             Self::Frozen => "frozen",
             Self::Removed => "removed",
             Self::Left => "left",
+            Self::Unused => "unused",
         }
     }
 }
