@@ -202,7 +202,8 @@ impl Upstreams {
         replied.unwrap_or_else(|_| Err(Failed::new(late))).map_err(|failed| attempt.failed(failed))
     }
 
-    async fn attempts(&self, target: &Target, call: &Call<'_>, attempt: &Attempt) -> Result<Reply, Failed> {
+    /// Sends a request until the head of an answer is there: once more where a kept connection was closed before.
+    async fn headed(&self, target: &Target, call: &Call<'_>, attempt: &Attempt) -> Result<(Connection, Head), Failed> {
         let request = target.request(call).ok_or(Failed::new(Reason::Address))?;
         let mut connection = self.connect(&target.origin).await.map_err(Failed::new)?;
         let mut exchanged = connection.exchange(request.expose(), &call.body, &attempt.sent).await;
@@ -211,7 +212,11 @@ impl Upstreams {
             connection = self.dial(&target.origin).await.map_err(Failed::new)?;
             exchanged = connection.exchange(request.expose(), &call.body, &attempt.sent).await;
         }
-        let head = exchanged.map_err(|broken| Failed::new(broken.reason))?;
+        exchanged.map(|head| (connection, head)).map_err(|broken| Failed::new(broken.reason))
+    }
+
+    async fn attempts(&self, target: &Target, call: &Call<'_>, attempt: &Attempt) -> Result<Reply, Failed> {
+        let (connection, head) = self.headed(target, call, attempt).await?;
         let mut incoming = Incoming::new(connection, &head, self, &target.origin, target.times, attempt.started);
         match head.status {
             200..=299 => {}
