@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use super::by::{By, entitled};
 use super::recount::Recount;
+use super::settings::differing;
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::own_agent;
+use crate::rules::gateway::routing::as_json;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::{Agent, Grant, Mandate, Standing, Template, Terms, TermsChange, WorkspaceTemplate};
 use crate::state::people::{Allowance, Plans, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::canonical::Object;
+use crate::value::canonical::{Object, canonical};
 use crate::value::id::{AgentId, MandateId, MandateVersionId, WorkspaceId};
 use crate::value::text::Label;
 
@@ -126,6 +128,8 @@ pub(super) fn grant(
     let Meant { terms, template } = meant;
     let id = MandateVersionId { mandate: scope.fresh(), version: 1 };
     let mut data = Object::new().text("agentId", &agent.to_string()).int("mandateVersion", 1);
+    // Terms are always to be written as JSON; were they not, the mandate would still be what it is.
+    data = data.raw("new", &as_json(&terms).map_or_else(|_| "null".to_owned(), |it| canonical(&it)));
     if let Some(template) = &template {
         data = data.text("template", template.as_str());
     }
@@ -217,9 +221,10 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
     if !super::recount::settle(scope, &old, &terms, asked.counted.as_ref())? {
         return Ok(None);
     }
+    let told = changes.then(|| Ok::<_, Halt>(differing(&as_json(old.terms())?, &as_json(&terms)?))).transpose()?;
     let mandate = if changes { next_version(scope, &old, terms, &asked.by)? } else { old };
     let grant = Grant { id: asked.mandate, version: mandate.id.version, paused, expires_at: mandate.expires_at };
-    record(scope, asked, &held, &grant);
+    record(scope, asked, &held, &grant, told);
     let mut agent = Agent::clone(&agent);
     agent.mandates.iter_mut().filter(|it| it.id == grant.id).for_each(|it| it.clone_from(&grant));
     scope.put(agent);
@@ -237,9 +242,19 @@ fn next_version(scope: &mut Scope<'_>, old: &Mandate, terms: Terms, by: &By) -> 
     Ok(Arc::new(mandate))
 }
 
-fn record(scope: &mut Scope<'_>, asked: &ChangeMandate, before: &Grant, after: &Grant) {
+/// Records a change, with the members of the terms that it changed as they were and as they are.
+fn record(
+    scope: &mut Scope<'_>,
+    asked: &ChangeMandate,
+    before: &Grant,
+    after: &Grant,
+    changed: Option<(String, String)>,
+) {
     let mut data = Object::new().text("agentId", &asked.agent.to_string());
     data = data.int("mandateVersion", after.version.into());
+    if let Some((old, new)) = changed {
+        data = data.raw("new", &new).raw("old", &old);
+    }
     if before.paused != after.paused {
         data = data.text("state", if after.paused { "paused" } else { "active" });
     }
