@@ -44,9 +44,9 @@ use svc_core::state::gate::receipt::PublicKeys;
 use svc_core::state::people::{Binding, Credential, KeyScope, Plans, Reach, Right, Role, Session};
 use svc_core::store::{CommitError, Range};
 use svc_core::turn::{Halt, Scope};
-use svc_core::value::Id;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::WorkspaceId;
+use svc_core::value::{Id, Timestamp};
 use svc_store::{Gate, StoreError};
 
 use self::aside::Aside;
@@ -100,7 +100,11 @@ pub struct GateService {
     pub(crate) proxied: Arc<mcp::Proxied>,
     /// What reads very many rows.
     aside: Aside,
-    seen: Seen,
+    /// The same for whoever looks at an agent or stops it: neither reports nor what agents ask for hold them up.
+    agents_aside: Aside,
+    /// Places for evidence bundles.
+    bundles: evidence::Bundles,
+    seen: Seen<Timestamp>,
     site: Site,
     passwords: Passwords,
     wrong: WrongSignIns,
@@ -214,6 +218,8 @@ impl GateService {
             telemetry: Arc::default(),
             proxied: mcp::Proxied::new(upstreams.clone()),
             aside: Aside::default(),
+            agents_aside: Aside::default(),
+            bundles: evidence::Bundles::default(),
             seen: Seen::new(),
             site: Site::of(base_url),
             passwords: Passwords::default(),

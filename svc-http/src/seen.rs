@@ -1,10 +1,8 @@
-//! When keys and tokens were last shown to this server: in memory alone, since a write for every request would be a price
-//! that nobody wants to pay for a hint.
+//! When keys and tokens were last shown to this server, or last found good: in memory alone, since a write for every request would
+//! be a price that nobody wants to pay for a hint.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-
-use svc_core::value::Timestamp;
 
 /// Parts, so that workers seldom wait for each other.
 const SHARDS: usize = 16;
@@ -13,16 +11,16 @@ const SHARD_MAX: usize = 4_096;
 
 /// When each credential was last shown, by the bits of its id.
 #[derive(Debug)]
-pub(crate) struct Seen(Vec<Mutex<HashMap<u128, Timestamp>>>);
+pub(crate) struct Seen<T>(Vec<Mutex<HashMap<u128, T>>>);
 
-impl Seen {
+impl<T: Copy> Seen<T> {
     /// Nothing shown yet.
     pub(crate) fn new() -> Self {
         Self((0..SHARDS).map(|_| Mutex::default()).collect())
     }
 
     /// Notes that a credential was shown.
-    pub(crate) fn note(&self, credential: u128, now: Timestamp) {
+    pub(crate) fn note(&self, credential: u128, now: T) {
         let Some(shard) = self.shard(credential) else { return };
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         if shard.len() >= SHARD_MAX && !shard.contains_key(&credential) {
@@ -32,11 +30,11 @@ impl Seen {
     }
 
     /// When a credential was last shown, as far as this server remembers.
-    pub(crate) fn of(&self, credential: u128) -> Option<Timestamp> {
+    pub(crate) fn of(&self, credential: u128) -> Option<T> {
         self.shard(credential)?.lock().unwrap_or_else(PoisonError::into_inner).get(&credential).copied()
     }
 
-    fn shard(&self, credential: u128) -> Option<&Mutex<HashMap<u128, Timestamp>>> {
+    fn shard(&self, credential: u128) -> Option<&Mutex<HashMap<u128, T>>> {
         self.0.get(usize::try_from(credential % (SHARDS as u128)).unwrap_or(0))
     }
 }

@@ -15,6 +15,7 @@ use http::{HeaderMap, Request, Response, Version};
 use http_body::Body;
 use ipnet::IpNet;
 use svc_core::refusal::{FieldError, Kind, Refusal};
+use svc_core::value::digest::Digest;
 
 use crate::address::{self, RateAddress};
 use crate::answer::{Answer, Reply, Sent};
@@ -27,8 +28,11 @@ use crate::log::{self, RequestLine};
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
 use crate::routes::{BodyMax, Limit, NOWHERE, Route, Shape};
+use crate::seen::Seen;
 use crate::trace::Trace;
 
+/// How long a credential that was good counts as one that may be again.
+const GOOD_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of a refused body on HTTP/2 that are read past: its first window.
 const STREAM_DRAIN_MAX: usize = 64 * 1024;
 /// How long they are waited for.
@@ -108,6 +112,8 @@ pub struct Shell<S> {
     site: Site,
     router: Router,
     limiter: RateLimiter,
+    /// Credentials that were good lately.
+    good: Seen<Instant>,
     pages: Pages,
     /// `{base_url}/docs/errors`
     docs: String,
@@ -123,6 +129,7 @@ impl<S: Service> Shell<S> {
             service,
             router: Router::new()?,
             limiter: RateLimiter::new(settings.rates),
+            good: Seen::new(),
             pages: Pages::new(),
             docs: format!("{}/docs/errors", settings.base_url),
             site: Site::of(&settings.base_url),
@@ -277,7 +284,8 @@ impl<S: Service> Shell<S> {
     }
 
     /// Credential, then rate. Whatever fails before a caller is known counts against the address, and an address that
-    /// has used up its rate so cannot make the store look for more keys.
+    /// has used up its rate so cannot make the store look for more keys: only for those that were good lately, or whoever shares
+    /// an address with a guesser could stop no agent.
     async fn admit(
         &self,
         route: &'static Route,
@@ -293,15 +301,20 @@ impl<S: Service> Shell<S> {
             Ok(Some(credential)) => match self.service.known(&shown(credential)) {
                 Some(caller) => Some(caller),
                 None => {
+                    let bits = Digest::of(credential).bits();
+                    let was_good = self.good.of(bits).is_some_and(|at| reply.started.duration_since(at) < GOOD_KEPT);
                     reply.standing = self.limiter.look(route.limit, by_address, reply.started);
-                    if reply.standing.is_some_and(|it| it.remaining == 0) {
+                    if !was_good && reply.standing.is_some_and(|it| it.remaining == 0) {
                         return Err(self
                             .count(route.limit, by_address, reply)
                             .err()
                             .unwrap_or_else(|| Refusal::rate_limited(1)));
                     }
                     match self.service.resolve(&shown(credential)).await {
-                        Ok(caller) => Some(caller),
+                        Ok(caller) => {
+                            self.good.note(bits, reply.started);
+                            Some(caller)
+                        }
                         Err(refusal) => return Err(self.unadmitted(route, refusal, by_address, reply)),
                     }
                 }

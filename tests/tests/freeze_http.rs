@@ -141,6 +141,42 @@ async fn a_person_freezes_lifts_and_restarts() {
     site.stop().await;
 }
 
+/// Whoever shares an address with one who guesses tokens can stop agents all the same, by a token that was good before; one that
+/// was never seen waits with the guesser.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guesser_keeps_nobody_from_stopping_agents() {
+    let site = Site::start().await;
+    let agent = site.agent(&[WIDE]);
+    let (token, unseen) = (site.token(&[TokenScope::AgentsFreeze]), site.token(&[TokenScope::AgentsFreeze]));
+    let mut client = site.client().await;
+    let counts = json!({ "selector": { "all": true }, "dryRun": true });
+    machine(&mut client, &token, "/v1/admin/freeze", &counts).await.ok();
+    for guess in 0.. {
+        assert!(guess < 10_000);
+        let guessed = format!("ims_{guess:032x}{:011x}", 0);
+        let got = machine(&mut client, &guessed, "/v1/admin/freeze", &counts).await;
+        if got.status == 429 {
+            break;
+        }
+        assert_eq!(got.status, 401, "{}", got.text());
+    }
+    let path = format!("/v1/admin/agents/{}/freeze", agent.id);
+    let frozen = machine(&mut client, &token, &path, &json!({ "reason": "odd" })).await.ok();
+    assert_eq!(frozen["standing"], "frozen");
+    // The place comes back ten times a second: what was never seen finds none as long as somebody guesses.
+    let mut refused = false;
+    for guess in 0..1_000 {
+        let guessed = format!("ims_{guess:032x}{:011x}", 1);
+        machine(&mut client, &guessed, "/v1/admin/freeze", &counts).await;
+        refused |= machine(&mut client, &unseen, "/v1/admin/freeze", &counts).await.status == 429;
+        if refused {
+            break;
+        }
+    }
+    assert!(refused);
+    site.stop().await;
+}
+
 /// A token asks for every agent past its ceiling, another agent comes, and a person says yes: that one is stopped too, and
 /// what it was allowed before stays void after the lift.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

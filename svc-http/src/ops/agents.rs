@@ -23,6 +23,7 @@ use svc_core::value::{Id as _, Timestamp};
 
 use svc_store::Gate;
 
+use super::aside::Aside;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -223,26 +224,26 @@ impl Place<'_> {
 pub(super) async fn whole(service: &GateService, agent: &Arc<Agent>) -> Result<Answer, Refusal> {
     let view = service.read(|scope| show::view(scope, Arc::clone(agent)))?;
     let lately = service.read(|scope| show::lately(scope, agent))?;
-    // People do not wait for what the agent itself asks for.
-    let spend = spent_since(service, !agent.id.bits(), agent.id, lately.month).await?;
+    let (asker, places) = (agent.id.bits(), &service.agents_aside);
+    let spend = spent_since(service, (places, asker), agent.id, lately.month).await?;
     let mut shown = wire::write(&view, service.gate.now());
     wire::write_lately(&mut shown, &lately, &spend);
     written(shown)
 }
 
-/// What the payments that an agent asked for since then add up to, by currency, not on a thread that serves others; `asker` is whose
-/// turn it takes.
+/// What the payments that an agent asked for since then add up to, by currency, not on a thread that serves others; by these places and
+/// in this asker's turn.
 ///
 /// # Errors
 /// Those of scanning.
 pub(super) async fn spent_since(
     service: &GateService,
-    asker: u128,
+    (places, asker): (&Aside, u128),
     agent: AgentId,
     since: Timestamp,
 ) -> Result<BTreeMap<Currency, Spent>, Refusal> {
     let gate = service.gate.clone();
-    service.aside.run(asker, move || spend(&gate, agent, since)).await
+    places.run(asker, move || spend(&gate, agent, since)).await
 }
 
 /// The same, here and now. Every one of them is read, a page at a time.

@@ -1,8 +1,11 @@
 //! The ledger: its records, evidence bundles, proofs and scorecards.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -24,6 +27,12 @@ use crate::wire::page::Query;
 
 /// Pieces of a bundle that wait for a client that reads slowly.
 const PIECES_AHEAD: usize = 2;
+/// How long a client may read nothing at all of a bundle.
+const STALL_MAX: Duration = Duration::from_secs(60);
+/// Bundles of one workspace that are written at once.
+const OF_ONE_MAX: usize = 4;
+/// Bundles that are written at once; each keeps up to 100,000 records' places in memory.
+const BUNDLES_MAX: usize = 32;
 
 /// Answers a route of this family.
 ///
@@ -64,23 +73,60 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Se
 
 async fn bundle(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let wanted = evidence::wanted(&call.uri, workspace, service.gate.now())?;
+    let place = service.bundles.take(workspace.bits()).ok_or_else(Refusal::not_ready)?;
     let gate = service.gate.clone();
     let bundle = aside(move || gate.bundle(&wanted).map_err(refusal)).await?;
     let (send, pieces) = mpsc::channel(PIECES_AHEAD);
-    tokio::task::spawn_blocking(move || write(bundle, &send));
+    tokio::spawn(async move {
+        write(bundle, &send).await;
+        drop(place);
+    });
     Ok(Answer::stream("application/json", Pieces(pieces).boxed_unsync()))
 }
 
-/// Writes a bundle as fast as it is read. One that is cut has no seal, so nobody takes it for whole.
-fn write(bundle: Bundle, to: &mpsc::Sender<Bytes>) {
-    for piece in bundle {
+/// Writes a bundle as fast as it is read. Each piece is read on a thread that may wait; nobody's reading is waited for on one, as
+/// there are not many of them and all tenants share them. One that is cut has no seal, so nobody takes it for whole.
+async fn write(mut bundle: Bundle, to: &mpsc::Sender<Bytes>) {
+    loop {
+        let Ok(Ok(room)) = tokio::time::timeout(STALL_MAX, to.reserve()).await else { return };
+        let read = tokio::task::spawn_blocking(move || (bundle.next(), bundle)).await;
+        let Ok((piece, rest)) = read else { return };
+        bundle = rest;
         match piece {
-            Ok(piece) => {
-                if to.blocking_send(piece.into()).is_err() {
-                    return;
-                }
-            }
-            Err(failure) => return log(&failure),
+            Some(Ok(piece)) => room.send(piece.into()),
+            Some(Err(failure)) => return log(&failure),
+            None => return,
+        }
+    }
+}
+
+/// Bundles that are being written.
+#[derive(Debug, Default)]
+pub(super) struct Bundles(Arc<Mutex<HashMap<u128, usize>>>);
+
+impl Bundles {
+    /// A place for one more of a workspace, while it has one left and the server has.
+    fn take(&self, workspace: u128) -> Option<Place> {
+        let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (own, all) = (of.get(&workspace).copied().unwrap_or(0), of.values().sum::<usize>());
+        if own >= OF_ONE_MAX || all >= BUNDLES_MAX {
+            return None;
+        }
+        of.insert(workspace, own.saturating_add(1));
+        Some(Place(Arc::clone(&self.0), workspace))
+    }
+}
+
+/// A bundle's place, given back when it is dropped.
+#[derive(Debug)]
+struct Place(Arc<Mutex<HashMap<u128, usize>>>, u128);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match of.get_mut(&self.1) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(of.remove(&self.1)),
         }
     }
 }
@@ -109,4 +155,24 @@ async fn scorecard(service: &GateService, workspace: WorkspaceId, call: &Call) -
     let gate = service.gate.clone();
     let card = aside(move || gate.scorecard(&asked).map_err(refusal)).await?;
     Ok(Answer::json(evidence::write_card(&card)?))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// A workspace has a few bundles at once and leaves places to others, and all have no more than there are.
+    #[test]
+    fn bundles_have_places() {
+        let bundles = Bundles::default();
+        let mut held: Vec<_> = (0..OF_ONE_MAX).map(|_| bundles.take(1).unwrap()).collect();
+        assert!(bundles.take(1).is_none());
+        held.extend((OF_ONE_MAX..BUNDLES_MAX).map(|it| bundles.take(2 + it as u128).unwrap()));
+        assert!(bundles.take(1_000).is_none());
+        held.remove(0);
+        drop(bundles.take(1).unwrap());
+        held.clear();
+        assert!(bundles.0.lock().unwrap().is_empty());
+    }
 }

@@ -193,7 +193,7 @@ async fn spend(service: &GateService, known: &Known, window: Period) -> Result<V
     let (agent, workspace) = own(service, known)?;
     let (_, sums) = sums(service, &agent, &workspace, window).await?;
     let (since, _) = window.bounds(service.gate.now(), &workspace.settings.timezone);
-    let mut paid = spent_since(service, agent.id.bits(), agent.id, since).await?;
+    let mut paid = spent_since(service, (&service.aside, agent.id.bits()), agent.id, since).await?;
     let left = service.read(|scope| show::left(scope, &agent))?;
     for currency in left.keys() {
         paid.entry(*currency).or_default();
