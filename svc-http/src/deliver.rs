@@ -32,7 +32,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 pub use self::call::Caller;
 use self::call::Post;
-use self::queue::Queue;
+use self::queue::{Queue, Whose};
 pub use self::resolve::{Resolve, Resolving, SystemResolver};
 pub use self::trust::{Trust, TrustError};
 use crate::wire::delivery;
@@ -88,7 +88,7 @@ struct Worker {
     gate: Gate,
     caller: Arc<Caller>,
     queue: Queue,
-    running: JoinSet<(String, DeliveryId)>,
+    running: JoinSet<(Whose, DeliveryId)>,
     /// The shard that the next look begins with: where the queue fills up, each has its turn.
     first: u128,
     /// How far the last look came in a shard whose end it did not reach: hosts that do not answer must not hide what is behind.
@@ -101,13 +101,13 @@ impl Worker {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !*stopping.borrow_and_update() {
-            while let Some((host, job)) = self.queue.next() {
-                self.running.spawn(attempt(self.gate.clone(), Arc::clone(&self.caller), host, job));
+            while let Some((whose, job)) = self.queue.next() {
+                self.running.spawn(attempt(self.gate.clone(), Arc::clone(&self.caller), whose, job));
             }
             tokio::select! {
                 _ = stopping.changed() => {}
                 Some(done) = self.running.join_next() => match done {
-                    Ok((host, job)) => self.queue.done(&host, job),
+                    Ok((whose, job)) => self.queue.done(&whose, job),
                     // One that panicked has told so, and its lease ends by itself; nobody knows whose place it had.
                     Err(_) => self.queue.forget_running(),
                 },
@@ -129,7 +129,7 @@ impl Worker {
             return;
         }
         match self.gate.read(|scope| find(scope, *id)) {
-            Ok(Some(job)) if job.due().is_some_and(|due| due <= self.gate.now()) => self.queue.put(job.host(), job.id),
+            Ok(Some(job)) if job.due().is_some_and(|due| due <= self.gate.now()) => self.queue.put(whose(&job), job.id),
             Ok(_) => {}
             // What is due is looked for again before long.
             Err(failure) => tracing::debug!(%failure, "a call could not be read"),
@@ -162,7 +162,7 @@ impl Worker {
             let page = self.gate.scan(&range)?;
             for found in &page {
                 if let Some(Record::Job(job)) = &found.row.record {
-                    self.queue.put(job.host(), job.id);
+                    self.queue.put(whose(job), job.id);
                 }
             }
             match page.last() {
@@ -175,8 +175,12 @@ impl Worker {
     }
 }
 
+fn whose(job: &Job) -> Whose {
+    Whose { workspace: job.workspace, host: job.host() }
+}
+
 /// Claims a call, makes it, and tells what came of it.
-async fn attempt(gate: Gate, caller: Arc<Caller>, host: String, job: DeliveryId) -> (String, DeliveryId) {
+async fn attempt(gate: Gate, caller: Arc<Caller>, whose: Whose, job: DeliveryId) -> (Whose, DeliveryId) {
     match gate.submit(ClaimDelivery { job }).await {
         Ok(Some(claimed)) => {
             let began = Instant::now();
@@ -188,7 +192,7 @@ async fn attempt(gate: Gate, caller: Arc<Caller>, host: String, job: DeliveryId)
             };
             tracing::info!(
                 delivery = %job,
-                host,
+                host = %whose.host,
                 status,
                 error = error.map(Trouble::as_str),
                 ms,
@@ -205,7 +209,7 @@ async fn attempt(gate: Gate, caller: Arc<Caller>, host: String, job: DeliveryId)
             tracing::warn!(error = &failure as &dyn std::error::Error, "a call could not be claimed");
         }
     }
-    (host, job)
+    (whose, job)
 }
 
 /// Makes one call and gives the status of its answer.
