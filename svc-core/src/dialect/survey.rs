@@ -64,7 +64,8 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         images: sums.images,
         pages: sums.pages,
         audio_seconds: sums.audio_seconds,
-        output: OutputBound { tokens: positive("max_completion_tokens").or_else(|| positive("max_tokens")) },
+        // Servers that know one of them alone heed that one, so the larger holds.
+        output: OutputBound { tokens: positive("max_completion_tokens").max(positive("max_tokens")) },
         answers: u32::try_from(answers).unwrap_or(1),
         needs: needs(root, stream, &sums),
         cache: sums.cache,
@@ -115,7 +116,7 @@ impl Sums {
         }
         match &*part.text_of("type").unwrap_or_default() {
             "image" | "image_url" | "input_image" => self.images = self.images.saturating_add(1),
-            "document" | "file" => self.document(part),
+            "document" | "file" | "input_file" => self.document(part),
             "input_audio" => {
                 let data = part.get("input_audio").and_then(|it| it.get("data"));
                 let chars = data.map_or(0, |it| length(it.raw()));
@@ -131,7 +132,14 @@ impl Sums {
                 self.add(part.get("name").map_or(0, |it| it.text_len()));
                 self.add(part.get("input").map_or(0, |it| length(it.raw())));
             }
-            _ => self.any(part),
+            kind => {
+                // What names a file or an address in a way that is not known here may be anything: it is taken for the largest
+                // document, or whoever hangs up on it would pay for its address alone.
+                if !OF_NO_FILE.contains(&kind) && !kind.ends_with("_result") && names_a_file(part) {
+                    self.pages = self.pages.saturating_add(PAGES_MAX);
+                }
+                self.any(part);
+            }
         }
     }
 
@@ -147,8 +155,11 @@ impl Sums {
         if let Some(content) = source.filter(|it| it.has("type", "content")).and_then(|it| it.get("content")) {
             return self.content(content);
         }
-        let data = source.and_then(|it| it.get("data"));
-        let data = data.or_else(|| part.get("file").and_then(|it| it.get("file_data")));
+        // Only what the provider reads the data of is as long as that: beside an address or an id it may be anything.
+        let held = |of: Value<'_>| of.given("file_id").is_none() && of.given("file_url").is_none();
+        let data = source.filter(|it| it.has("type", "base64")).and_then(|it| it.get("data"));
+        let file = part.get("file").unwrap_or(part);
+        let data = data.or_else(|| Some(file).filter(|it| held(*it)).and_then(|it| it.get("file_data")));
         let most = data.map_or(u64::MAX, |it| length(it.raw()) / PAGE_CHARS + 1);
         let pages = u32::try_from(most).unwrap_or(u32::MAX).min(PAGES_MAX);
         self.pages = self.pages.saturating_add(pages);
@@ -196,6 +207,17 @@ impl Sums {
             Form::Null | Form::Bool(_) => {}
         }
     }
+}
+
+/// Parts that name files which do not go into the model's context.
+const OF_NO_FILE: &[&str] = &["container_upload"];
+
+/// Whether a part, or an object that it holds, names a file or where one lies.
+fn names_a_file(part: Value<'_>) -> bool {
+    let names = |of: Value<'_>| {
+        ["url", "uri", "file_id", "file_url", "file_uri", "file_data"].iter().any(|it| of.given(it).is_some())
+    };
+    names(part) || part.members().any(|(_, inner)| inner.form() == Form::Object && names(inner))
 }
 
 /// The name under which a tool that the provider runs is priced; none for tools that the client runs.

@@ -223,6 +223,32 @@ fn a_demand_tells_what_deciding_takes() {
     assert_eq!(bytes("\"abcd\"") - bytes("\"\""), 4);
 }
 
+/// What names a file or an address counts as the most that it may be, whatever else its part holds or is called, and of two
+/// bounds of the output the larger holds.
+#[test]
+fn what_may_be_large_counts_as_large() {
+    let pages = |part: &str| {
+        let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{part}]}}]}}"#);
+        read(CHAT, &body).demand().pages
+    };
+    for (part, most) in [
+        (r#"{"type":"video_url","video_url":{"url":"https://x.example/v"}}"#, 600),
+        (r#"{"type":"input_file","file_url":"https://x.example/f"}"#, 600),
+        (r#"{"type":"input_file","file_data":"AAAA"}"#, 1),
+        (r#"{"type":"file","file":{"file_id":"file-1","file_data":"x"}}"#, 600),
+        (r#"{"type":"document","source":{"type":"url","url":"https://x.example/d","data":"x"}}"#, 600),
+        (r#"{"type":"document","source":{"type":"base64","data":"AAAA"}}"#, 1),
+        (r#"{"type":"container_upload","file_id":"file-1"}"#, 0),
+        (r#"{"type":"web_fetch_tool_result","content":{"type":"web_fetch_result","url":"https://x.example"}}"#, 0),
+        (r#"{"type":"text","text":"see https://x.example"}"#, 0),
+    ] {
+        assert_eq!(pages(part), most, "{part}");
+    }
+    let body =
+        r#"{"model":"m","max_tokens":8192,"max_completion_tokens":1,"messages":[{"role":"user","content":"x"}]}"#;
+    assert_eq!(read(CHAT, body).demand().output.tokens, Some(8_192));
+}
+
 /// Everything that a chat request can say and the messages shape has a place for.
 #[test]
 fn a_chat_request_reads_as_messages() {
