@@ -64,8 +64,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         images: sums.images,
         pages: sums.pages,
         audio_seconds: sums.audio_seconds,
-        // Servers that know one of them alone heed that one, so the larger holds.
-        output: OutputBound { tokens: positive("max_completion_tokens").max(positive("max_tokens")) },
+        output: OutputBound { tokens: positive("max_completion_tokens").or_else(|| positive("max_tokens")) },
         answers: u32::try_from(answers).unwrap_or(1),
         needs: needs(root, stream, &sums),
         cache: sums.cache,

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::rules::gate::fleet::Everyone;
 use crate::state::gate::{Agent, Mandate, Standing};
 use crate::state::people::{Candidate, Principal, Roster, Selector, selection_digest};
 use crate::store::{Found, Key, Loaded, Range, Record, Row, Store};
@@ -69,6 +70,12 @@ impl Selected {
     #[must_use]
     pub fn count(&self) -> u32 {
         u32::try_from(self.agents.len()).unwrap_or(u32::MAX)
+    }
+}
+
+impl From<Selected> for Everyone {
+    fn from(looked: Selected) -> Self {
+        Self { epoch: looked.epoch, agents: looked.agents.into(), frozen: looked.frozen, digest: looked.digest }
     }
 }
 

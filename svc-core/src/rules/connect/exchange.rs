@@ -36,15 +36,11 @@ pub struct ExchangeCode {
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
 pub fn exchange_code(scope: &mut Scope<'_>, asked: &ExchangeCode) -> Result<Grant, Halt> {
-    let known = authenticate(scope, &asked.client)?;
-    let found = scope.get::<AuthCode>(AuthCode::id_of(&asked.code))?.filter(|it| it.digest == asked.code);
-    if let Err(refusal) = known {
-        // Who has the code and cannot show themselves to be its client is a wrong client like any other.
-        if let Some(open) = found.filter(|it| matches!(it.state, CodeState::Open)) {
-            spoil(scope, &open, UNKNOWN);
-        }
+    // This uses no code up: clients find out by trying which way of showing themselves is taken.
+    if let Err(refusal) = authenticate(scope, &asked.client)? {
         return Ok(Grant::Refused(refusal));
     }
+    let found = scope.get::<AuthCode>(AuthCode::id_of(&asked.code))?.filter(|it| it.digest == asked.code);
     let Some(code) = found else { return Ok(invalid_grant(UNKNOWN)) };
     let wish = &code.wish;
     let verified = wish.challenge == asked.challenge;

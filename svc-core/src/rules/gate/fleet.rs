@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::ceiling::{self, Asking};
 use super::freeze::{frozen_by, touch};
-use crate::engine::select::Selected;
 use crate::refusal::Refusal;
 use crate::rules::connect::end::end_all;
 use crate::rules::people::by::{By, entitled};
@@ -65,12 +64,6 @@ pub struct Everyone {
     pub frozen: u32,
     /// What names the selection.
     pub digest: Digest,
-}
-
-impl From<Selected> for Everyone {
-    fn from(looked: Selected) -> Self {
-        Self { epoch: looked.epoch, agents: looked.agents.into(), frozen: looked.frozen, digest: looked.digest }
-    }
 }
 
 /// What comes of stopping many agents.

@@ -58,7 +58,7 @@ pub struct Demand {
 /// How much output a request admits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputBound {
-    /// `max_completion_tokens` or `max_tokens`, the larger of both; without either the model's own limit holds.
+    /// `max_completion_tokens`, else `max_tokens`; without either the model's own limit holds.
     pub tokens: Option<u64>,
 }
 
