@@ -15,7 +15,9 @@ use svc_core::rules::gateway::routing::{Edit, EditRouting};
 use svc_core::rules::gateway::upstreams::{self, NewKey as UpstreamSecret};
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
+use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::members::RemoveMember;
+use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::show;
 use svc_core::state::gate::Agent;
 use svc_core::state::gateway::{Call, Dialect, Task, TaskStatus};
@@ -24,15 +26,15 @@ use svc_core::testing::world::World;
 use svc_core::value::Span;
 use svc_core::value::digest::CredentialId;
 use svc_core::value::id::PrincipalId;
-use svc_core::value::text::{ClassId, ModelName, TaskId, UpstreamName, UrlText};
+use svc_core::value::text::{ClassId, Label, ModelName, TaskId, UpstreamName, UrlText};
 
 use super::PAY;
-use svc_core::testing::world::payment;
+use svc_core::testing::world::{payment, terms};
 
 /// An agent that acts for a member and is sponsored by another, with both of them and the owner.
 fn entrusted(world: &mut World) -> (Caller, Person, Person, Person) {
     let (owner, leaver, sponsor) = (world.owner(), world.person(Role::Member), world.person(Role::Member));
-    let caller = world.agent().with_mandate(svc_core::testing::world::terms(PAY)).register();
+    let caller = world.agent().with_mandate(terms(PAY)).register();
     entrust(world, &caller, leaver.principal, sponsor.principal);
     (caller, owner, leaver, sponsor)
 }
@@ -71,6 +73,26 @@ fn a_key_of_an_agent_ends_with_who_made_it() {
         assert!(world.try_authorize(key, payment(100, "EUR", "shop.example")).is_ok());
     }
     world.audit().assert_clean("after a key of an agent ended");
+}
+
+/// The key that an agent came with stays with it, whoever registered the agent leaves.
+#[test]
+fn an_agent_stays_with_the_key_it_came_with() {
+    let mut world = World::new();
+    let (owner, admin) = (world.owner(), world.person(Role::Admin));
+    let made = world.run(RegisterAgent {
+        by: By::Person(admin),
+        mandates: vec![Content::Whole(Box::new(terms(PAY)))],
+        ..RegisterAgent::new(admin.workspace, Label::parse("Buyer").unwrap(), NewKey::of("ask_first"))
+    });
+    let made = made.unwrap();
+    let caller = Caller { workspace: admin.workspace, agent: made.agent.id, key: made.agent.keys[0].id };
+    assert!(world.try_authorize(&caller, payment(100, "EUR", "shop.example")).is_ok());
+    remove(&mut world, &owner, admin.principal);
+    world.advance(Span::seconds(1));
+    assert!(world.try_authorize(&caller, payment(100, "EUR", "shop.example")).is_ok());
+    let row = world.row::<Agent>(caller.agent).keys[0].credential;
+    assert!(world.row::<Credential>(row).revoked_at.is_none());
 }
 
 fn serve_a_model(world: &mut World) {

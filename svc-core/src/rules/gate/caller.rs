@@ -48,8 +48,8 @@ pub fn caller_agent(scope: &mut Scope<'_>, caller: &Caller) -> Result<Arc<Agent>
     Ok(agent)
 }
 
-/// Whether `key` is in force as one of `agent`'s. An access token ends with the membership of whoever connected it, and any
-/// other key with that of whoever made it: who left knows its text. Whoever the agent is now entrusted to makes it a new one.
+/// Whether `key` is in force as one of `agent`'s. An access token ends with the membership of whoever connected it, and a
+/// further key with that of whoever made it: who left knows its text. The one that an agent came with stays as the agent does.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.

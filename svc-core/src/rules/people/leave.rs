@@ -1,6 +1,7 @@
-//! What follows somebody's leaving: keys that count for them end, as do keys of agents that they made, and agents that act for
-//! them pass to their sponsors. An agent without a sponsor who is a member waits for an owner, who names one. Whoever an agent
-//! passes to makes it a new key where the one it came with was made by who left.
+//! What follows somebody's leaving: keys that count for them end, as do further keys that they made for agents, whose text they
+//! know. Agents stay, with the keys that they came with, and pass to their sponsors; one without a sponsor who is a member waits
+//! for an owner, who names one. Where an agent came with a key that who left may have noted, whoever it passes to makes it a new
+//! one and revokes that.
 
 use super::keys;
 use crate::refusal::Refusal;
@@ -59,7 +60,7 @@ pub(super) fn heir(
     Ok(is_member.then_some(sponsor))
 }
 
-/// Ends a key that counts for somebody who left, or that they made for an agent.
+/// Ends a key that counts for somebody who left, or that they made for an agent beside the one it came with.
 #[derive(Clone, Copy, Debug)]
 pub struct EndKey {
     /// The key's row.
@@ -68,8 +69,8 @@ pub struct EndKey {
     pub left: PrincipalId,
 }
 
-/// Ends a key that became void when its principal left, so that its own row says so. The key of an agent ends with whoever
-/// made it, whomever the agent acts for: they know its text.
+/// Ends a key that became void when its principal left, so that its own row says so. A further key of an agent ends with
+/// whoever made it, whomever the agent acts for: they know its text.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
@@ -77,6 +78,13 @@ pub fn end_key(scope: &mut Scope<'_>, asked: &EndKey) -> Result<(), Halt> {
     let found = scope.get::<Credential>(asked.credential)?.filter(|it| it.ends_with(asked.left));
     let Some(credential) = found.filter(|it| it.revoked_at.is_none()) else { return Ok(()) };
     let left = scope.get::<Principal>(asked.left)?.ok_or_else(Refusal::internal)?;
+    if let KeyScope::Agent(agent) = credential.binding.scope {
+        // The one that the agent came with is nobody's but its own.
+        let keys = scope.get::<Agent>(agent)?.map(|it| it.keys.clone()).unwrap_or_default();
+        if keys.iter().any(|it| it.id == credential.binding.key && it.made_by.is_none()) {
+            return Ok(());
+        }
+    }
     if left.has_ended_since(credential.created_at) {
         if let KeyScope::Agent(agent) = credential.binding.scope {
             keys::drop_from(scope, agent, credential.binding.key)?;

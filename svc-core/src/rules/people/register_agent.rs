@@ -135,7 +135,8 @@ pub(in crate::rules) fn made(
         task_class_open: false,
         connection: None,
     };
-    let made_by = asked.by.principal().map(|it| (it, scope.now()));
+    // The key that an agent comes with is its own and stays as the agent does, whoever registered it leaves.
+    let made_by = None;
     let mut agent = Agent {
         id,
         workspace: asked.workspace,

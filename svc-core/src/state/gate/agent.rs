@@ -302,7 +302,7 @@ pub struct AgentKey {
     pub via: Option<Through>,
     /// Its credential's row.
     pub credential: CredentialId,
-    /// Who made it and when, where a person did: their leaving ends it.
+    /// Who made it and when, where a person did after the agent was registered: their leaving ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<(PrincipalId, Timestamp)>,
     /// When it ends by itself.
