@@ -315,7 +315,10 @@ impl<S: Service> Shell<S> {
                             self.good.note(bits, reply.started);
                             Some(caller)
                         }
-                        Err(refusal) => return Err(self.unadmitted(route, refusal, by_address, reply)),
+                        Err(refusal) => {
+                            self.good.forget(bits);
+                            return Err(self.unadmitted(route, refusal, by_address, reply));
+                        }
                     }
                 }
             },
