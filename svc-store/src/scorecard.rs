@@ -3,11 +3,12 @@
 use svc_core::engine::Failure;
 use svc_core::rules::evidence::proof;
 use svc_core::rules::evidence::tally::KeepTally;
-use svc_core::state::evidence::{Chain, Counted, Counter, Counts, TALLIED, Tally, TallyId, day_begins, day_of};
+use svc_core::state::evidence::{Chain, Counted, Counter, Counts, TALLIED, Tally, TallyId};
 use svc_core::state::gate::receipt::sign_compact;
-use svc_core::state::people::Purpose;
+use svc_core::state::people::{Purpose, Workspace};
 use svc_core::value::canonical::Object;
 use svc_core::value::id::{AgentId, WorkspaceId};
+use svc_core::value::period::Zone;
 use svc_core::value::{Span, Timestamp};
 
 use crate::error::StoreError;
@@ -28,14 +29,14 @@ pub struct Card {
     pub workspace: WorkspaceId,
     /// Of one agent; else of all together.
     pub agent: Option<AgentId>,
-    /// From the UTC day of this instant on; 30 days back where it is not said.
+    /// From the day of this instant on, in the workspace's zone; 30 days back where it is not said.
     pub from: Option<Timestamp>,
-    /// Up to the end of the UTC day before this instant falls in, or of that day where it is later than its beginning.
+    /// Up to the end of the day before this instant falls in, or of that day where it is later than its beginning.
     pub to: Option<Timestamp>,
 }
 
 impl Gate {
-    /// The scorecard, a JWS by the key whose turn it is. It covers whole UTC days and every record up to the checkpoint that it
+    /// The scorecard, a JWS by the key whose turn it is. It covers whole days of the workspace's zone and every record up to the checkpoint that it
     /// names. Each full stretch of the ledger is counted once and its tally kept.
     ///
     /// # Errors
@@ -44,15 +45,15 @@ impl Gate {
         let missing = Failure::Load(StoreError::Malformed("this gate has no scorecard key"));
         self.place(asked.workspace)?;
         let chain = self.read(|scope| proof::chain(scope, asked.workspace))?;
-        let now = self.now();
-        let last =
-            asked.to.map_or_else(|| day_of(now), |to| day_of(Timestamp::from_millis(to.as_millis().saturating_sub(1))));
-        let first = asked.from.map_or_else(|| last.saturating_sub(DEFAULT_DAYS - 1), day_of);
-        let counts = self.counted(&chain, asked.agent, first..=last)?;
+        let (now, zone) = (self.now(), self.zone(asked.workspace)?);
+        let before = |to: Timestamp| Timestamp::from_millis(to.as_millis().saturating_sub(1));
+        let last = zone.day(asked.to.map_or(now, before));
+        let first = asked.from.map_or_else(|| last.saturating_sub(DEFAULT_DAYS - 1), |from| zone.day(from));
+        let counts = self.counted(&chain, &zone, asked.agent, first..=last)?;
         let checkpoint = Object::new().raw("size", &chain.size.to_string()).text("root", &chain.root().to_string());
         let window = Object::new()
-            .text("from", &day_begins(first).to_string())
-            .text("to", &day_begins(last.saturating_add(1)).to_string());
+            .text("from", &zone.start(first).to_string())
+            .text("to", &zone.start(last.saturating_add(1)).to_string());
         let mut claims = Object::new()
             .text("iss", self.signer().issuer())
             .int("iat", now.as_seconds())
@@ -71,7 +72,8 @@ impl Gate {
         Ok(sign_compact(TYPE, claims.finish(), &*signer))
     }
 
-    /// What the ledger's records of these UTC days come to, by day and agent, from the same tallies as a scorecard.
+    /// What the ledger's records of these days of the workspace's zone come to, by day and agent, from the same tallies as a
+    /// scorecard.
     ///
     /// # Errors
     /// `not_found` where there is no such workspace; the store does not answer.
@@ -82,22 +84,29 @@ impl Gate {
     ) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {
         self.place(workspace)?;
         let chain = self.read(|scope| proof::chain(scope, workspace))?;
+        let zone = self.zone(workspace)?;
         let mut found = Vec::new();
-        self.each_tally(&chain, &days, |tally| {
+        self.each_tally(&chain, &zone, &days, |tally| {
             found.extend(tally.into_iter().filter(|(day, _, _)| days.contains(day)));
         })?;
         Ok(found)
+    }
+
+    fn zone(&self, workspace: WorkspaceId) -> Result<Zone, Failed> {
+        let row = self.read(|scope| scope.get::<Workspace>(workspace))?;
+        Ok(row.map(|it| it.settings.timezone.clone()).unwrap_or_default())
     }
 
     /// What the records of these days come to.
     fn counted(
         &self,
         chain: &Chain,
+        zone: &Zone,
         agent: Option<AgentId>,
         days: std::ops::RangeInclusive<i64>,
     ) -> Result<Counts, Failed> {
         let mut sum = Counts::default();
-        self.each_tally(chain, &days, |tally| {
+        self.each_tally(chain, zone, &days, |tally| {
             let of_agent = |it: &Option<AgentId>| agent.is_none() || agent == *it;
             for (_, _, counts) in tally.iter().filter(|(day, it, _)| days.contains(day) && of_agent(it)) {
                 sum.add(counts);
@@ -110,26 +119,27 @@ impl Gate {
     fn each_tally(
         &self,
         chain: &Chain,
+        zone: &Zone,
         days: &std::ops::RangeInclusive<i64>,
         mut take: impl FnMut(Vec<(i64, Option<AgentId>, Counts)>),
     ) -> Result<(), Failed> {
-        let begin = self.first_at(chain, day_begins(*days.start()))?;
-        let end = self.first_at(chain, day_begins(days.end().saturating_add(1)))?;
+        let begin = self.first_at(chain, zone.start(*days.start()))?;
+        let end = self.first_at(chain, zone.start(days.end().saturating_add(1)))?;
         let mut number = begin / TALLIED;
         while number.saturating_mul(TALLIED) < end {
-            take(self.tally(chain, number)?);
+            take(self.tally(chain, zone, number)?);
             number = number.saturating_add(1);
         }
         Ok(())
     }
 
-    fn tally(&self, chain: &Chain, number: u64) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {
+    fn tally(&self, chain: &Chain, zone: &Zone, number: u64) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {
         let (from, to) = (number.saturating_mul(TALLIED), number.saturating_add(1).saturating_mul(TALLIED));
         let id = TallyId { workspace: chain.workspace, number: u32::try_from(number).unwrap_or(u32::MAX) };
-        if let Some(kept) = self.read(|scope| scope.get::<Tally>(id))? {
+        if let Some(kept) = self.read(|scope| scope.get::<Tally>(id))?.filter(|it| it.zone == *zone) {
             return Ok(kept.counts.clone());
         }
-        let (mut counter, mut next, end) = (Counter::default(), from, to.min(chain.size));
+        let (mut counter, mut next, end) = (Counter::by_days_of(zone.clone()), from, to.min(chain.size));
         while next < end {
             let page = self.page(chain.workspace, next, end, PAGE)?;
             page.iter().for_each(|entry| counter.take(entry));
@@ -138,7 +148,7 @@ impl Gate {
         }
         let counts = counter.finish();
         if to <= chain.size {
-            self.execute(KeepTally(Tally { id, counts: counts.clone() }))?;
+            self.execute(KeepTally(Tally { id, zone: zone.clone(), counts: counts.clone() }))?;
         }
         Ok(counts)
     }

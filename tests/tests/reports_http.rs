@@ -143,10 +143,38 @@ async fn spend_shows_payments_of_agents() {
         client.settle(&agent.key, action["id"].as_str().unwrap(), &body).await.ok();
     }
     site.ledger();
+    let left = json!([{ "currency": "EUR", "settled": 900, "reserved": 300 }]);
     for by in ["agent", "principal", "day"] {
         let told = report(&site, &analyst, &format!("spend?by={by}")).await;
-        let left = json!([{ "currency": "EUR", "settled": 900, "reserved": 300 }]);
         assert_eq!((&told["rows"][0]["payments"], &told["totals"]["payments"]), (&left, &left), "{by}");
+    }
+    // What pays has no team, model, class or key of its own: it stands in the group without one.
+    cell(&site, 0, "one/large", 1, 100);
+    for by in ["team", "model", "taskClass", "key"] {
+        let told = report(&site, &analyst, &format!("spend?by={by}")).await;
+        let rows = told["rows"].as_array().unwrap();
+        let paid: Vec<_> = rows.iter().filter(|it| it["payments"] == left).map(|it| &it["key"]).collect();
+        assert_eq!((paid, &told["totals"]["payments"]), (vec![&Value::Null], &left), "{by}");
+    }
+    site.stop().await;
+}
+
+/// A payment belongs to the day that its workspace's clocks show, as a call does.
+#[tokio::test]
+async fn payments_belong_to_the_days_of_the_workspace() {
+    let site = Site::start().await;
+    let (agent, owner) = (site.agent(&[OFFICE]), site.member(Role::Owner));
+    let mut client = site.client().await;
+    client.authorize(&agent.key, &payment(1_000)).await.ok();
+    let paid = site.now();
+    for zone in ["Etc/GMT+12", "UTC", "Pacific/Kiritimati"] {
+        owner.ask(&mut client, "PUT", &path(&site, "settings"), Some(&json!({ "timezone": zone }))).await.ok();
+        site.ledger();
+        let today = Zone::parse(zone).unwrap().day(paid);
+        let (from, to) = (date_of(today), date_of(today + 1));
+        let told = report(&site, &owner, &format!("spend?from={from}&to={to}")).await;
+        assert_eq!(told["rows"][0]["key"], json!(from), "{zone}: {told}");
+        assert_eq!(told["rows"][0]["payments"][0]["reserved"], 1_000, "{zone}");
     }
     site.stop().await;
 }

@@ -75,6 +75,12 @@ impl Zone {
         Self { name: "UTC".into(), rules: None }
     }
 
+    /// Whether it is UTC.
+    #[must_use]
+    pub const fn is_utc(&self) -> bool {
+        self.rules.is_none()
+    }
+
     /// The name, in the database's own case.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -140,12 +140,9 @@ impl Place {
         Ok(report::write_spend(&self.asked, zone, &rows, &names))
     }
 
-    /// Adds what agents paid, from the ledger's tallies of UTC days: payments belong to days, agents and whom they act for, and
-    /// to no team, model, class or key.
+    /// Adds what agents paid, from the ledger's tallies: payments belong to days, agents and whom they act for. They belong to
+    /// no team, model, class or key and stand in the group of what has none, so that the groups add up to the totals.
     fn payments(&self, rows: &mut BTreeMap<Option<String>, SpendRow>) -> Result<(), Refusal> {
-        if !matches!(self.asked.by, ReportBy::Day | ReportBy::Agent | ReportBy::Principal) {
-            return Ok(());
-        }
         let days = self.asked.from..=self.asked.to.saturating_sub(1);
         let tallied = self.gate.tallied(self.workspace, days).map_err(refusal)?;
         let ids: Vec<AgentId> = tallied.iter().filter_map(|it| it.1).collect();
@@ -154,7 +151,10 @@ impl Place {
             let group = match self.asked.by {
                 ReportBy::Day => Some(svc_core::value::period::date_of(day)),
                 ReportBy::Agent => agent.map(|it| it.to_string()),
-                _ => agent.and_then(|it| owners.iter().find(|row| row.id == it)).map(|it| it.principal.to_string()),
+                ReportBy::Team | ReportBy::Model | ReportBy::TaskClass | ReportBy::Key => None,
+                ReportBy::Principal => {
+                    agent.and_then(|it| owners.iter().find(|row| row.id == it)).map(|it| it.principal.to_string())
+                }
             };
             let wanted = |code: &str| self.asked.currency.is_none_or(|it| it.as_str() == code);
             let ended = counts.ended().map(|(currency, ended)| (currency, 0, ended.saturating_neg()));

@@ -6,15 +6,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::entry::Entry;
+use crate::value::Id as _;
 use crate::value::id::{AgentId, WorkspaceId};
 use crate::value::json::Json;
 use crate::value::link::{Link, Linked, RowId};
-use crate::value::{Id as _, Timestamp};
+use crate::value::period::Zone;
 
 /// Records of one tally.
 pub const TALLIED: u64 = 4_096;
-/// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
 
 /// The n-th stretch of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -36,11 +35,14 @@ impl RowId for TallyId {
     }
 }
 
-/// What the records of a stretch come to, by UTC day and agent.
+/// What the records of a stretch come to, by day and agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Which stretch.
     pub id: TallyId,
+    /// Whose days: the workspace's zone when it was counted. Under another zone the stretch is counted again.
+    #[serde(default, skip_serializing_if = "Zone::is_utc")]
+    pub zone: Zone,
     /// Days since 1970, agents, and what there was of each; records that name no agent count under none.
     pub counts: Vec<(i64, Option<AgentId>, Counts)>,
 }
@@ -199,34 +201,31 @@ impl Counts {
     }
 }
 
-/// The UTC day of an instant, in days since 1970.
-#[must_use]
-pub const fn day_of(at: Timestamp) -> i64 {
-    at.as_millis().div_euclid(DAY_MS)
+/// Counts records by the days of a zone.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    zone: Zone,
+    counts: BTreeMap<(i64, Option<AgentId>), Counts>,
 }
-
-/// When a day begins.
-#[must_use]
-pub const fn day_begins(day: i64) -> Timestamp {
-    Timestamp::from_millis(day.saturating_mul(DAY_MS))
-}
-
-/// Counts records.
-#[derive(Clone, Debug, Default)]
-pub struct Counter(BTreeMap<(i64, Option<AgentId>), Counts>);
 
 impl Counter {
+    /// Nothing counted yet.
+    #[must_use]
+    pub const fn by_days_of(zone: Zone) -> Self {
+        Self { zone, counts: BTreeMap::new() }
+    }
+
     /// Takes a record.
     pub fn take(&mut self, entry: &Entry) {
         // What stands in a record was written as JSON; what could not be read would count for nothing.
         let data = Json::parse(entry.data.as_bytes()).unwrap_or(Json::Null);
         let agent = data.get("agentId").and_then(Json::as_str).and_then(|it| AgentId::parse(it).ok());
-        self.0.entry((day_of(entry.at), agent)).or_default().take(&entry.kind, &data);
+        self.counts.entry((self.zone.day(entry.at), agent)).or_default().take(&entry.kind, &data);
     }
 
     /// What was counted.
     #[must_use]
     pub fn finish(self) -> Vec<(i64, Option<AgentId>, Counts)> {
-        self.0.into_iter().map(|((day, agent), counts)| (day, agent, counts)).collect()
+        self.counts.into_iter().map(|((day, agent), counts)| (day, agent, counts)).collect()
     }
 }
