@@ -20,9 +20,13 @@ async fn each_step_makes_itself_felt() {
         { "at": 30, "step": "approval" }, { "at": 80, "step": "stop" }]);
     let budget = desk.budget(10_000, ladder).await;
     let quality = [("x-svc-objective", "quality")];
-    let mut told = Vec::new();
+    let key = desk.key.clone();
+    let (mut told, mut previewed) = (Vec::new(), Vec::new());
     let mut last = Value::Null;
     for _ in 0..10 {
+        let preview = json!({ "objective": "quality" });
+        let preview = desk.client.post("/v1/route/preview", &key, &preview).await.ok();
+        previewed.push(preview["model"].as_str().unwrap().to_owned());
         let got = desk.chat_with(&quality, &chat("auto")).await;
         let scope = got.header("x-svc-budget-scope").unwrap_or_default().to_owned();
         assert_eq!(scope, format!("workspace:{}", desk.site.workspace()));
@@ -39,6 +43,7 @@ async fn each_step_makes_itself_felt() {
     assert_eq!(at(0), (200, OBSERVE, "large-1", false), "{told:?}");
     assert_eq!(at(1), (200, "nudge", "large-1", true), "{told:?}");
     assert_eq!(at(2), (200, "downgrade", "small-1", true), "{told:?}");
+    assert!(told.iter().zip(&previewed).all(|(it, model)| it.0 != 200 || it.2 == *model), "{told:?} as {previewed:?}");
     let (status, step, ..) = at(told.len() - 1);
     assert_eq!((status, step), (402, OBSERVE), "{told:?}");
     let error = &last["error"];
@@ -182,4 +187,20 @@ async fn in_shadow_a_budget_only_tells() {
     }
     let at = desk.budget_at(&budget).await;
     assert!(at["spentMicros"].as_u64().unwrap() > 1 && at["reservedMicros"] == json!(0), "{at}");
+}
+
+/// What shadow says that policy would have chosen is what it would choose: the cheapest, once a budget prefers that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shadow_names_what_a_budget_would_prefer() {
+    let mut desk = Desk::new().await;
+    desk.budget(10_000, json!([{ "at": 0, "step": "observe" }, { "at": 1, "step": "downgrade" }])).await;
+    desk.mock.turn("input-100--output-46").unwrap();
+    let quality = [("x-svc-objective", "quality")];
+    let mut would = Vec::new();
+    for _ in 0..2 {
+        let got = desk.chat_with(&quality, &chat("chat/large-1")).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        would.push(got.header("x-svc-would-route-to").unwrap().to_owned());
+    }
+    assert_eq!(would, ["chat/large-1", "chat/small-1"]);
 }

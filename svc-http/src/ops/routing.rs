@@ -11,15 +11,16 @@ use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::models::Place as ModelPlace;
 use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, read_models, read_routing, routing_of};
-use svc_core::rules::gateway::show::yields_of;
+use svc_core::rules::gateway::show::{prefers_cheaper, yields_of};
 use svc_core::rules::gateway::upstreams::{NewKey, Set};
 use svc_core::rules::people::by::By;
 use svc_core::state::gateway::route::{Ask, choose};
-use svc_core::state::gateway::{Model, Profile, Routing, TaskClass, Upstream, UpstreamKey};
+use svc_core::state::gateway::{Model, Payer, Profile, Routing, TaskClass, Upstream, UpstreamKey};
 use svc_core::state::people::{Binding, Credential};
 use svc_core::store::Row as _;
+use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{ProfileId, UpstreamId, WorkspaceId};
+use svc_core::value::id::{KeyId, PrincipalId, ProfileId, UpstreamId, WorkspaceId};
 use svc_core::value::secret::Secret;
 use svc_core::value::text::ClassId;
 use tokio::time::timeout;
@@ -304,6 +305,8 @@ impl Place<'_> {
         let class = class_of(&routing, asked.class.as_deref(), binding.as_ref())?;
         let health = self.service.health.snapshot(self.service.gate.now());
         let yields = self.service.read(|scope| yields_of(scope, self.workspace))?;
+        let payer = self.payer(binding.as_ref(), class);
+        let downgrade = self.service.read(|scope| prefers_cheaper(scope, self.workspace, &payer))?;
         let ask = Ask {
             routing: &routing,
             demand: &asked.demand,
@@ -314,7 +317,7 @@ impl Place<'_> {
             mode: routing.mode_for(profile),
             objective: asked.objective,
             oversight: asked.oversight,
-            downgrade: false,
+            downgrade,
             health: &health,
             yields: &yields,
         };
@@ -341,6 +344,20 @@ impl Place<'_> {
             }),
             By::Program | By::Person(_) | By::Token(_) => Ok((self.read()?, None)),
         }
+    }
+
+    /// Who would pay for a call that is asked about. A person asks without a key: of budgets, their own cover it, the class's,
+    /// and the workspace's.
+    fn payer(&self, binding: Option<&Binding>, class: Option<&TaskClass>) -> Payer {
+        let class = class.map(|it| it.id.clone());
+        if let Some(it) = binding {
+            return Payer { key: it.counts_as(), agent: None, principal: it.principal, team: it.team, class };
+        }
+        let principal = match &self.by {
+            By::Person(it) => it.principal,
+            By::Program | By::Key(_) | By::Token(_) => PrincipalId::from_bits(0),
+        };
+        Payer { key: KeyId::from_bits(0), agent: None, principal, team: None, class }
     }
 }
 

@@ -222,7 +222,7 @@ impl Policy<'_> {
             mode: self.mode,
             objective: asked.objective,
             oversight: asked.oversight,
-            downgrade: self.mode == Mode::Enforce && budgeting::prefers_cheaper(&budgets),
+            downgrade: budgeting::prefers_cheaper(&budgets),
             health: &asked.health,
             yields: &yields,
         })

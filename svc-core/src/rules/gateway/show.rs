@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::budgeting;
 use super::payer::{CallKey, in_force};
 use crate::refusal::Refusal;
-use crate::state::gateway::Call;
 use crate::state::gateway::route::Yields;
+use crate::state::gateway::{Call, Payer};
 use crate::state::people::{KeyScope, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::id::{CallId, WorkspaceId};
@@ -29,4 +30,13 @@ pub fn call_of(scope: &mut Scope<'_>, caller: &CallKey, id: CallId) -> Result<Ar
 pub fn yields_of(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<Yields, Halt> {
     let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::not_found)?;
     super::rollup::yields(scope, &workspace)
+}
+
+/// Whether a budget that covers this payer has reached the step at which cheaper models are preferred.
+///
+/// # Errors
+/// `not_found` where there is no such workspace.
+pub fn prefers_cheaper(scope: &mut Scope<'_>, workspace: WorkspaceId, payer: &Payer) -> Result<bool, Halt> {
+    let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::not_found)?;
+    Ok(budgeting::prefers_cheaper(&budgeting::covering(scope, &workspace, payer)?))
 }
