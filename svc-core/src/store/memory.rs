@@ -64,6 +64,10 @@ impl MemoryStore {
 }
 
 impl Inner {
+    fn stamp(&self, key: &Key) -> Stamp {
+        self.rows.get(key).map_or(Stamp::ABSENT, |(stamp, _)| *stamp)
+    }
+
     fn loaded(&self, key: Key) -> Loaded {
         match self.rows.get(&key) {
             Some((stamp, record)) => Loaded { key, stamp: *stamp, record: Some(record.clone()) },
@@ -89,15 +93,15 @@ impl Store for MemoryStore {
 
     fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<Never>> {
         let mut inner = self.lock();
-        let present = commit.checks.iter().map(|(key, stamp)| (inner.loaded(*key), *stamp));
-        let moved: Vec<Loaded> = present.filter(|(row, stamp)| row.stamp != *stamp).map(|(row, _)| row).collect();
+        let moved = commit.checks.iter().filter(|(key, stamp)| inner.stamp(key) != *stamp);
+        let moved: Vec<Loaded> = moved.map(|(key, _)| inner.loaded(*key)).collect();
         if !moved.is_empty() {
             return Ok(Committed::Conflict(moved));
         }
         inner.last += 1;
         let stamp = Stamp(inner.last);
         for write in &commit.writes {
-            let before = inner.loaded(write.key).stamp;
+            let before = if write.unlink.is_empty() { Stamp::ABSENT } else { inner.stamp(&write.key) };
             for link in &write.unlink {
                 if let Some(list) = inner.links.get_mut(&(link.index, link.prefix)) {
                     list.remove(&(Inner::place(*link, before), Some(write.key)));

@@ -250,12 +250,7 @@ impl<D: Decide> Turn<D> {
     /// Whether a permitting decision rests on a row that is not there and that it does not write. A locking read of an
     /// absent row protects nothing on some databases, so what was absent could be written by another node meanwhile.
     fn found_absent(&mut self, run: &scope::Run) -> bool {
-        let absent = |key: &Key| {
-            let staged = self.staged.get(key).map(Option::is_none);
-            let gone = staged.unwrap_or_else(|| self.rows.get(key).is_some_and(|(_, row)| row.is_none()));
-            gone && !run.puts.contains_key(key) && !run.spared.contains(key)
-        };
-        let found = run.read.iter().any(absent);
+        let found = run.absent.iter().any(|key| !run.puts.contains_key(key) && !run.spared.contains(key));
         self.unsound = self.unsound.or_else(|| found.then_some("a permitting decision rests on an absent row"));
         found
     }

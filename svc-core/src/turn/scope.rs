@@ -47,6 +47,8 @@ pub(super) struct Run {
     /// In the order of reading, some more than once.
     pub(super) read: Vec<Key>,
     pub(super) missing: Vec<Key>,
+    /// Of what was read, what was not there then.
+    pub(super) absent: Vec<Key>,
     /// Of what was read, that whose absence takes away from what is done.
     pub(super) spared: Vec<Key>,
     pub(super) broken: bool,
@@ -104,6 +106,9 @@ impl<'turn> Scope<'turn> {
         };
         let row = found.and_then(R::peel).map(Arc::clone);
         self.run.read.push(key);
+        if row.is_none() {
+            self.run.absent.push(key);
+        }
         Ok(row)
     }
 
