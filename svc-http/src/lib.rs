@@ -25,6 +25,7 @@ pub mod metrics;
 pub mod mock;
 pub mod openapi;
 pub mod ops;
+mod pages;
 pub mod passwords;
 mod pieces;
 pub mod rate_limit;

@@ -1,7 +1,10 @@
 //! Signing in over a real socket: proofs used once, cookies, sessions, and nothing that tells who exists.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use svc_core::rules::people::links::MakeLink;
 use svc_core::state::people::{LINK_LIFE, Proof, Role, Session, Settings};
 use svc_core::store::{Row as _, Store as _};
@@ -50,6 +53,7 @@ async fn a_link_signs_in_once_and_the_session_ends_with_sign_out() {
     let site = Site::start().await;
     let mut client = site.client().await;
     link(&site, "sil_one");
+    ask(&mut client, None, "GET", "/sign-in", None).await;
     let got = post(&mut client, "/api/sign-in/link", json!({ "token": "sil_one" })).await;
     let cookie = got.header("set-cookie").unwrap();
     assert!(cookie.starts_with("__Host-sid=") && cookie.contains("; Path=/; "), "{cookie}");
@@ -272,5 +276,26 @@ async fn a_post_from_elsewhere_is_refused() {
     let got = client.ask("GET", "/api/me", &[("host", host), ("authorization", "Bearer ims_x")], b"").await;
     assert_eq!((got.status, got.kind()), (401, "unauthenticated".to_owned()));
     assert_eq!(post(&mut client, "/api/sign-in/link", json!({ "token": "sil_one" })).await.status, 200, "it is unused");
+    site.stop().await;
+}
+
+/// A link leads to a page whose policy lets its own script and style run and nothing else, here or in a frame.
+#[tokio::test]
+async fn a_link_leads_to_a_page() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let got = ask(&mut client, None, "GET", "/sign-in", None).await;
+    assert_eq!((got.status, got.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    let (text, policy) = (got.text(), got.header("content-security-policy").unwrap());
+    for (kind, tag) in [("script", "script"), ("style", "style")] {
+        let (_, rest) = text.split_once(&format!("<{tag}>")).unwrap();
+        let (own, rest) = rest.split_once(&format!("</{tag}>")).unwrap();
+        assert!(!rest.contains(&format!("<{tag}")), "one {tag}");
+        let hash = STANDARD.encode(Sha256::digest(own.as_bytes()));
+        assert!(policy.contains(&format!("{kind}-src 'sha256-{hash}';")), "{policy}");
+    }
+    assert!(policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"), "{policy}");
+    assert!(!text.contains("onclick") && !text.contains("style="), "nothing that the policy would stop");
+    assert_eq!(got.header("cache-control"), Some("no-store"));
     site.stop().await;
 }

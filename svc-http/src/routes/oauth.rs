@@ -26,6 +26,8 @@ pub enum OAuthOp {
     Authorize,
     /// The person's answer.
     Decide,
+    /// Where a sign-in link leads.
+    SignInPage,
     /// Signs in, on the way to being asked.
     SignIn,
     /// Gives tokens.
@@ -113,6 +115,13 @@ pub(super) const ROUTES: &[Route] = &[
         success: &[303],
         refusals: &[Kind::Csrf, Kind::NotAllowed, Kind::NotFound],
         summary: "The person's answer, from that page alone",
+        ..FLAT
+    },
+    Route {
+        op: Op::OAuth(OAuthOp::SignInPage),
+        path: "/sign-in",
+        content: Content::Html,
+        summary: "Sign in by a link, or by e-mail and password",
         ..FLAT
     },
     Route {

@@ -5,19 +5,13 @@
 //! ([`Site::path`](crate::headers::Site::path)). The page itself names `same-origin` as its referrer policy, or
 //! browsers would send its form with the origin `null`.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
-use http::{HeaderName, HeaderValue, StatusCode};
-use sha2::{Digest as _, Sha256};
+use http::StatusCode;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::state::connect::{Redirect, Wish};
 
 use crate::answer::Answer;
 use crate::docs::escape;
-
-const STYLE: &str = ":root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}body{max-width:32rem;margin:0 auto;padding:2rem 1rem}fieldset{border:1px solid #8886;border-radius:.4rem;margin:1rem 0}label{display:block;padding:.4rem 0}input[type=email],input[type=password],input[type=text]{display:block;width:100%;box-sizing:border-box;font:inherit;padding:.5rem}button{font:inherit;padding:.6rem 1.2rem;margin-right:.6rem}code{font:.95em ui-monospace,monospace;overflow-wrap:anywhere}small{display:block;opacity:.8}";
-const FRAME_OPTIONS: HeaderName = HeaderName::from_static("x-frame-options");
+use crate::pages::Page;
 
 /// An agent that may be chosen.
 #[derive(Debug)]
@@ -67,7 +61,7 @@ pub(super) fn consent(base: &str, wish: &Wish, email: &str, token: &str, agents:
 
 /// Signing in, on the way to the question. `said` is what went wrong the last time.
 pub(super) fn sign_in(base: &str, token: &str, next: &str, said: Option<&str>) -> Answer {
-    let fields = "<label>E-mail <input type=\"email\" name=\"email\" autocomplete=\"username\" required></label>\n<label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required></label>\n";
+    let fields = "<label>E-mail <input type=\"email\" name=\"email\" autocomplete=\"username\" required></label>\n<label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required></label>\n<p><small>No password yet? Open your sign-in link in this browser first, then come back and load this page again.</small></p>\n";
     sign_in_page(base, token, next, said, fields)
 }
 
@@ -128,17 +122,5 @@ fn form_action(redirect: &Redirect) -> String {
 }
 
 fn page(status: StatusCode, title: &str, main: &str, form_action: &str) -> Answer {
-    let html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"same-origin\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{main}</main>\n</body>\n</html>\n"
-    );
-    let policy = format!(
-        "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action {form_action}; frame-ancestors 'none'",
-        STANDARD.encode(Sha256::digest(STYLE.as_bytes()))
-    );
-    let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
-    Answer::html(html)
-        .with_status(status)
-        .with_header(CONTENT_SECURITY_POLICY, policy)
-        .with_header(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
-        .with_header(FRAME_OPTIONS, HeaderValue::from_static("DENY"))
+    Page { status, title, main, form_action, script: None }.answer()
 }

@@ -1,0 +1,67 @@
+//! The frame of the pages that people see, and the page that a sign-in link leads to.
+//!
+//! **Invariant:** a page runs no script and takes no style but its own, named by hash in its policy; no page may be framed.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
+use http::{HeaderName, HeaderValue, StatusCode};
+use sha2::{Digest as _, Sha256};
+
+use crate::answer::Answer;
+
+const STYLE: &str = ":root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}body{max-width:32rem;margin:0 auto;padding:2rem 1rem}fieldset{border:1px solid #8886;border-radius:.4rem;margin:1rem 0}label{display:block;padding:.4rem 0}input[type=email],input[type=password],input[type=text]{display:block;width:100%;box-sizing:border-box;font:inherit;padding:.5rem}button{font:inherit;padding:.6rem 1.2rem;margin-right:.6rem}code{font:.95em ui-monospace,monospace;overflow-wrap:anywhere}small{display:block;opacity:.8}[hidden]{display:none!important}";
+const FRAME_OPTIONS: HeaderName = HeaderName::from_static("x-frame-options");
+
+/// A page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page<'a> {
+    /// Its status.
+    pub(crate) status: StatusCode,
+    /// What the browser calls it.
+    pub(crate) title: &'a str,
+    /// Its content, as HTML.
+    pub(crate) main: &'a str,
+    /// Where its forms may lead, as a content policy names it.
+    pub(crate) form_action: &'a str,
+    /// Its script, which may speak to this server alone.
+    pub(crate) script: Option<&'a str>,
+}
+
+impl Page<'_> {
+    /// The page under its policy.
+    pub(crate) fn answer(self) -> Answer {
+        let Self { status, title, main, form_action, script } = self;
+        let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
+        let (code, policy) = script.map_or_else(Default::default, |text| {
+            let policy = format!("script-src {}; connect-src 'self'; ", hash(text));
+            (format!("<script>{text}</script>\n"), policy)
+        });
+        let html = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"same-origin\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{main}</main>\n{code}</body>\n</html>\n"
+        );
+        let policy = format!(
+            "default-src 'none'; style-src {}; {policy}base-uri 'none'; form-action {form_action}; frame-ancestors 'none'",
+            hash(STYLE)
+        );
+        let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+        Answer::html(html)
+            .with_status(status)
+            .with_header(CONTENT_SECURITY_POLICY, policy)
+            .with_header(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
+            .with_header(FRAME_OPTIONS, HeaderValue::from_static("DENY"))
+    }
+}
+
+/// Where a sign-in link leads. The token stands in the link's fragment, so that a script has to show it; opening the page uses
+/// nothing up.
+pub(crate) fn sign_in() -> Answer {
+    Page {
+        status: StatusCode::OK,
+        title: "Sign in",
+        main: include_str!("pages/sign_in.html"),
+        form_action: "'self'",
+        script: Some(include_str!("pages/sign_in.js")),
+    }
+    .answer()
+}
