@@ -28,6 +28,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Either;
 use hyper::service::service_fn;
@@ -40,7 +41,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use crate::answer::{Sent, error_body};
+use crate::answer::{self, Sent, error_body};
 use crate::dispatch::Service;
 use crate::entropy;
 use crate::routes::Shape;
@@ -210,10 +211,13 @@ async fn turn_away(mut stream: TcpStream, docs: String, place: OwnedSemaphorePer
     push_hex(&mut id, &entropy::bytes::<16>());
     let id = String::from_utf8_lossy(&id).into_owned();
     let body = error_body(&refusal, Shape::Plain, &id, &docs);
+    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    let version = answer::VERSION;
     let mut text = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\nretry-after: {}\r\nx-request-id: {id}\r\nsvc-version: 2026-10-01\r\ntraceparent: {}\r\n\r\n",
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\nretry-after: {}\r\nx-request-id: {id}\r\nsvc-version: {}\r\ntraceparent: {}\r\n\r\n",
         body.len(),
         refusal.retry_after_s().unwrap_or(1),
+        version.to_str().unwrap_or_default(),
         Trace::of(&http::HeaderMap::new()).header().to_str().unwrap_or_default(),
     )
     .into_bytes();

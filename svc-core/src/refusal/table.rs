@@ -1,8 +1,8 @@
 //! The table of refusals: one row a kind. HTTP answers, JSON-RPC errors and the page of errors all read these rows.
 //!
 //! A *type* is what callers branch on; a *kind* is finer where one type comes with two statuses or two pieces of advice.
-//! Messages and advice stand in lower and sentence case as STYLE has them; nothing else in the project writes a status
-//! or a type down.
+//! A message is in lower case without a full stop, advice is one sentence. Nothing else that answers writes a status or a type
+//! down.
 
 /// Declares every kind of refusal with its status, type, default message and advice.
 macro_rules! refusals {

@@ -341,7 +341,7 @@ fn the_base_address_follows_from_the_port() {
     }
 }
 
-/// The table in the documentation is the one the program has. Set `UPDATE=1` to write it.
+/// The table in the documentation is the one the program has. `UPDATE_EXPECTED=1` writes it.
 #[test]
 fn the_documentation_has_the_table_of_settings() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/configuration.md");
@@ -349,7 +349,7 @@ fn the_documentation_has_the_table_of_settings() {
     let (head, rest) = page.split_once("<!-- settings -->\n").unwrap();
     let (_, tail) = rest.split_once("<!-- /settings -->").unwrap();
     let wanted = format!("{head}<!-- settings -->\n{}<!-- /settings -->{tail}", markdown_table());
-    if std::env::var_os("UPDATE").is_some() {
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
         std::fs::write(path, &wanted).unwrap();
     }
     assert_eq!(page, wanted);

@@ -318,7 +318,7 @@ async fn what_came_is_remembered() {
     assert_eq!(ask(&mock, CHAT, "", &json!({ "model": "m", "messages": [] }).to_string()).await.status, 400);
 }
 
-/// The page has the table of knobs. `UPDATE=1` writes it.
+/// The page has the table of knobs. `UPDATE_EXPECTED=1` writes it.
 #[test]
 fn the_documentation_has_the_table_of_knobs() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/mock-upstream.md");
@@ -326,7 +326,7 @@ fn the_documentation_has_the_table_of_knobs() {
     let (head, rest) = page.split_once("<!-- knobs -->\n").unwrap();
     let (_, tail) = rest.split_once("<!-- /knobs -->").unwrap();
     let wanted = format!("{head}<!-- knobs -->\n{}<!-- /knobs -->{tail}", markdown_table());
-    if std::env::var_os("UPDATE").is_some() {
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
         std::fs::write(path, &wanted).unwrap();
     }
     assert_eq!(page, wanted);
