@@ -243,11 +243,20 @@ impl ToMessages {
         }
     }
 
+    /// The call that a piece belongs to. Some providers give all calls the same number: there another id beside a name begins
+    /// another call, and what has neither goes on with the last.
+    fn place_of(&self, number: i64, id: &str, name: &str) -> Option<usize> {
+        let last = self.tools.iter().rposition(|it| it.number == number)?;
+        let same = self.tools.iter().rposition(|it| it.number == number && it.id == id && !id.is_empty());
+        let other = !id.is_empty() && !name.is_empty() && self.tools.get(last).is_some_and(|it| !it.id.is_empty());
+        if other { same } else { same.or(Some(last)) }
+    }
+
     /// A piece of the call of this number.
     fn called(&mut self, number: i64, id: &str, function: Value<'_>, out: &mut Vec<u8>) {
-        let known = self.tools.iter().position(|it| it.number == number);
-        self.full |= known.is_none() && self.tools.len() >= CALLS_MAX;
         let name = function.text_of("name").unwrap_or_default();
+        let known = self.place_of(number, id, &name);
+        self.full |= known.is_none() && self.tools.len() >= CALLS_MAX;
         let piece = function.get("arguments").and_then(|it| it.text()).unwrap_or_default();
         let tool = known.and_then(|at| self.tools.get(at));
         let id = Some(id).filter(|_| tool.is_none_or(|it| it.id.is_empty())).unwrap_or_default();

@@ -407,6 +407,33 @@ fn tool_calls_in_any_order_read_as_blocks() {
     }
 }
 
+/// Calls that all have the number 0 are told apart by their ids, as some providers send them: whole or in pieces.
+#[test]
+fn calls_that_share_a_number_are_told_apart() {
+    let call = |id: &str, name: &str, arguments: &str| {
+        let delta = format!(
+            r#"{{"tool_calls":[{{"index":0,{id}"type":"function","function":{{{name}"arguments":{arguments}}}}}]}}"#
+        );
+        chat_chunk(&delta, "null")
+    };
+    let stream = [
+        call("\"id\":\"c0\",", "\"name\":\"a\",", r#""{\"x\":1}""#),
+        call("\"id\":\"c1\",", "\"name\":\"b\",", r#""{\"y\"""#),
+        call("", "", r#"":2}""#),
+        call("\"id\":\"c2\",", "\"name\":\"a\",", r#""{""#),
+        // Another id without a name is no other call: some providers give each piece one.
+        call("\"id\":\"other\",", "", r#""}""#),
+        chat_chunk("{}", "\"tool_calls\""),
+        DONE.to_owned(),
+    ]
+    .concat();
+    let (out, ending, _) = run(CHAT, MESSAGES, false, stream.as_bytes(), 13);
+    assert_eq!(ending, Ending::Clean);
+    let heard = hear(MESSAGES, &out);
+    let calls: Vec<_> = heard.calls.iter().map(|(id, name, arguments)| (&**id, &**name, &**arguments)).collect();
+    assert_eq!(calls, [("c0", "a", r#"{"x":1}"#), ("c1", "b", r#"{"y":2}"#), ("c2", "a", "{}")]);
+}
+
 /// A refusal, a bound, more than one answer, a usage alone.
 #[test]
 fn odd_chat_streams_read_as_messages() {
@@ -438,7 +465,16 @@ enum Step {
     Call(usize),
 }
 
-fn steps() -> impl Strategy<Value = (Vec<Step>, Vec<String>)> {
+/// How a provider tells its calls apart.
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    /// Each has a number.
+    Numbered,
+    /// All have the same number, and each piece an id.
+    ByIds,
+}
+
+fn steps() -> impl Strategy<Value = (Vec<Step>, Vec<String>, Told)> {
     let step = prop_oneof![
         "[a-z\"\\\\é\n{}]{0,6}".prop_map(Step::Text),
         "[a-z\"{}]{0,4}".prop_map(Step::Thinking),
@@ -448,11 +484,12 @@ fn steps() -> impl Strategy<Value = (Vec<Step>, Vec<String>)> {
     let arguments = prop::collection::vec(value, 3).prop_map(|it| {
         it.into_iter().map(|it| format!("{{\"k\":{{\"v\":{}}}}}", serde_json::to_string(&it).unwrap())).collect()
     });
-    (prop::collection::vec(step, 0..24), arguments)
+    let told = prop_oneof![Just(Told::Numbered), Just(Told::ByIds)];
+    (prop::collection::vec(step, 0..24), arguments, told)
 }
 
 /// The stream that these steps make; a call's arguments come in pieces of four characters.
-fn written(steps: &[Step], arguments: &[String]) -> String {
+fn written(steps: &[Step], arguments: &[String], told: Told) -> String {
     let quoted = |it: &str| serde_json::to_string(it).unwrap();
     let mut pieces: Vec<Vec<String>> = arguments
         .iter()
@@ -467,7 +504,11 @@ fn written(steps: &[Step], arguments: &[String]) -> String {
             numbers.push(call);
             numbers.len() - 1
         });
-        let head = if known.is_none() { format!("\"id\":\"c{call}\",\"type\":\"function\",") } else { String::new() };
+        let (index, identified) = match told {
+            Told::Numbered => (index, known.is_none()),
+            Told::ByIds => (0, true),
+        };
+        let head = if identified { format!("\"id\":\"c{call}\",\"type\":\"function\",") } else { String::new() };
         let name = if known.is_none() { format!("\"name\":\"f{call}\",") } else { String::new() };
         let text = quoted(&next);
         *out += &chat_chunk(
@@ -500,13 +541,14 @@ proptest! {
     /// Whatever a chat stream brings, in whatever order and cut wherever: the grammar of the messages shape holds, the
     /// same comes out for every cut, and nothing of texts and calls is lost, there or on the way back.
     #[test]
-    fn streams_keep_texts_and_calls_through_both_shapes((steps, arguments) in steps(), piece in 1_usize..400) {
-        let sent = written(&steps, &arguments);
+    fn streams_keep_texts_and_calls_through_both_shapes((steps, arguments, told) in steps(), piece in 1_usize..400) {
+        let sent = written(&steps, &arguments, told);
         let (there, ending, stream) = run(CHAT, MESSAGES, false, sent.as_bytes(), piece);
         prop_assert_eq!(ending, Ending::Clean);
         prop_assert_eq!(&run(CHAT, MESSAGES, false, sent.as_bytes(), usize::MAX).0, &there);
         prop_assert_eq!(&run(CHAT, CHAT, false, sent.as_bytes(), piece).0, &sent);
-        let mut first = hear(CHAT, &sent);
+        // What was sent as numbers tell it: a client goes by these alone.
+        let mut first = hear(CHAT, &written(&steps, &arguments, Told::Numbered));
         let mut second = hear(MESSAGES, &there);
         let (back, ending, again) = run(MESSAGES, CHAT, false, there.as_bytes(), piece);
         prop_assert_eq!(ending, Ending::Clean);
