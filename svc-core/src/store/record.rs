@@ -208,7 +208,7 @@ records! {
     McpTools(McpServerId) by server, "mcp_tools" [];
     /// Which keys are bound to classes and profiles.
     BoundKeys(WorkspaceId) by workspace, "bound_keys" [];
-    /// A day of model traffic of one key, model and class, added up.
+    /// A day of model traffic of one key, principal, model and class, added up.
     Cell(CellId) by id, "cell" [CellsOf];
     /// What models have yielded of late.
     Yields(WorkspaceId) by workspace, "yields" [];

@@ -181,7 +181,7 @@ digest_ids! {
     ContextKey "context";
     /// The refusals of one type that a credential has met.
     RefusalKey "refusal";
-    /// A day's model traffic of one key, model and class.
+    /// A day's model traffic of one key, principal, model and class.
     CellId "cell";
     /// The one row that counts unused OAuth clients.
     ClientTallyId "oauth clients";

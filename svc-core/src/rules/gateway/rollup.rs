@@ -58,7 +58,7 @@ pub(super) fn correct(
     Ok(())
 }
 
-/// The sums of the day, key, model and class of a call.
+/// The sums of the day, key, principal, model and class of a call.
 fn cell_of(scope: &mut Scope<'_>, call: &Call) -> Result<Cell, Halt> {
     let workspace = scope.get::<Workspace>(call.workspace)?.ok_or_else(Refusal::internal)?;
     let model = call.target.as_ref().map(|it| format!("{}/{}", it.provider, it.model));

@@ -1,7 +1,8 @@
 //! A day of model traffic, added up: what reports read, so that no report looks at single calls.
 //!
-//! One row holds what one key spent with one model on one class of tasks in one day of the workspace's zone. Calls are added
-//! in the commit that ends them, tasks and their outcomes in the commit that reports them.
+//! One row holds what one key spent for one principal with one model on one class of tasks in one day of the workspace's zone:
+//! an agent that passes on to somebody else keeps its keys. Calls are added in the commit that ends them, tasks and their
+//! outcomes in the commit that reports them.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,10 +19,10 @@ use crate::value::{Id, MicroUsd, Timestamp};
 /// How many calls a cell knows again.
 pub const RECENT_MAX: usize = 32;
 
-/// One day of one key, model and class.
+/// One day of one key, principal, model and class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Its id: workspace, day, key, model and class as one digest.
+    /// Its id: workspace, day, key, model, class and principal as one digest.
     pub id: CellId,
     /// The workspace.
     pub workspace: WorkspaceId,
@@ -180,6 +181,7 @@ impl<'a> CellAt<'a> {
             &self.payer.key.bits().to_be_bytes(),
             self.model.unwrap_or_default().as_bytes(),
             class.as_bytes(),
+            &self.payer.principal.bits().to_be_bytes(),
         ])
     }
 
@@ -205,7 +207,7 @@ impl<'a> CellAt<'a> {
 }
 
 impl Cell {
-    /// Whether a call with this digest is among the latest of its day, key, model and class; from here on it is.
+    /// Whether a call with this digest is among the latest of its day, key, principal, model and class; from here on it is.
     pub fn repeats(&mut self, digest: &Digest) -> bool {
         let mark = digest.as_bytes().first_chunk().map_or(0, |it| u64::from_be_bytes(*it));
         let known = self.recent.iter().position(|it| *it == mark);
@@ -378,13 +380,14 @@ mod tests {
         CellAt::new(WorkspaceId::from_bits(1), at, &Zone::utc(), &payer, Some("one/large-1")).empty()
     }
 
-    /// Every day, key, model and class has a cell of its own.
+    /// Every day, key, principal, model and class has a cell of its own.
     #[test]
     fn each_place_has_its_own_cell() {
         let (workspace, zone, payer) = (WorkspaceId::from_bits(1), Zone::utc(), payer());
         let at = Timestamp::from_millis(1_790_847_000_000);
         let own = CellAt::new(workspace, at, &zone, &payer, Some("one/large-1"));
         let other_key = Payer { key: KeyId::from_bits(9), ..payer.clone() };
+        let other_principal = Payer { principal: PrincipalId::from_bits(9), ..payer.clone() };
         let other_class = Payer { class: None, ..payer.clone() };
         let ids = [
             own.id(),
@@ -392,6 +395,7 @@ mod tests {
             CellAt { model: Some("one/large"), ..own }.id(),
             CellAt { model: None, ..own }.id(),
             CellAt { payer: &other_key, ..own }.id(),
+            CellAt { payer: &other_principal, ..own }.id(),
             CellAt { payer: &other_class, ..own }.id(),
             CellAt { workspace: WorkspaceId::from_bits(2), ..own }.id(),
         ];
