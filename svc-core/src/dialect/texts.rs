@@ -7,27 +7,52 @@ use super::write::quoted;
 /// Numbers of so many characters are looked at as texts: a card's number need not stand in quotes.
 const NUMBER_MIN: usize = 8;
 
-/// Words that the shapes are made of, ids, and what providers sealed: no text of anybody, and nothing that could change.
-const STRUCTURE: &[&str] = &[
-    "type",
-    "role",
-    "model",
-    "id",
-    "tool_use_id",
-    "tool_call_id",
-    "call_id",
-    "file_id",
-    "media_type",
-    "format",
-    "detail",
-    "signature",
-    "encrypted_content",
-    "encrypted_index",
-    "encrypted_stdout",
-    "file_data",
-    "service_tier",
-    "reasoning_effort",
+/// What a request of either shape has at its top that is not text, or has a shape of its own. Any other member, and what the
+/// client labels a request with, is the caller's own.
+const TOP: &[&str] = &[
+    "audio",
+    "betas",
     "cache_control",
+    "container",
+    "context_management",
+    "frequency_penalty",
+    "function_call",
+    "functions",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "mcp_servers",
+    "messages",
+    "modalities",
+    "n",
+    "output_config",
+    "output_format",
+    "parallel_tool_calls",
+    "prediction",
+    "presence_penalty",
+    "prompt_cache_key",
+    "reasoning_effort",
+    "response_format",
+    "safety_identifier",
+    "seed",
+    "service_tier",
+    "stop",
+    "stop_sequences",
+    "store",
+    "stream",
+    "stream_options",
+    "system",
+    "temperature",
+    "thinking",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_logprobs",
+    "top_p",
+    "user",
+    "verbosity",
+    "web_search_options",
 ];
 
 /// Members whose values are free: whatever is in them is the caller's own.
@@ -36,7 +61,14 @@ const FREE: &[&str] = &["input", "arguments", "parameters", "input_schema", "sch
 /// What `look` puts in the place of texts, in the order of the text.
 pub(super) fn replacements(root: Value<'_>, look: &mut dyn FnMut(&str) -> Option<String>) -> Vec<Splice> {
     let mut walk = Walk { look, splices: Vec::new(), names: 0 };
-    walk.shaped(root);
+    for (name, value) in root.members() {
+        match &*name.text().unwrap_or_default() {
+            // Which model answers is the gate's own business, and it is looked up.
+            "model" => {}
+            own if TOP.contains(&own) => walk.shaped(value),
+            _ => walk.free_member(name, value),
+        }
+    }
     walk.splices
 }
 
@@ -70,19 +102,34 @@ impl Walk<'_> {
     }
 
     fn member(&mut self, object: Value<'_>, name: &str, value: Value<'_>) {
-        if STRUCTURE.contains(&name) && (value.is_text() || name == "cache_control") {
+        if value.is_text() && is_own(object, name, value) {
             return;
         }
-        if name == "data" && value.is_text() && is_media(object) {
-            return;
-        }
-        if name == "url" && value.text().is_some_and(|it| it.starts_with("data:")) {
-            return;
+        if ["file", "image_url", "input_audio"].contains(&name) && object.has("type", name) {
+            return self.media(name, value);
         }
         if name == "arguments" && value.is_text() {
             return self.json_text(value);
         }
         if FREE.contains(&name) { self.free(value) } else { self.shaped(value) }
+    }
+
+    /// The object in which a part of the chat shape holds its bytes, or the id of what was sent before.
+    fn media(&mut self, kind: &str, holder: Value<'_>) {
+        for (name, value) in holder.members() {
+            let own = match (kind, &*name.text().unwrap_or_default()) {
+                ("file", "file_id") | ("input_audio", "data") => value.is_text(),
+                ("file", "file_data") => is_bytes(value) || !has_scheme(value),
+                ("image_url", "url") => is_bytes(value),
+                _ => false,
+            };
+            if !own {
+                self.member(holder, &name.text().unwrap_or_default(), value);
+            }
+        }
+        if holder.form() != Form::Object {
+            self.shaped(holder);
+        }
     }
 
     /// A text that holds JSON, as arguments in the chat shape do; any other text as itself.
@@ -108,24 +155,52 @@ impl Walk<'_> {
             }
             Form::List => value.items().for_each(|it| self.free(it)),
             Form::Object => {
-                for (name, inner) in value.members() {
-                    if let Some(other) = name.text().and_then(|it| (self.look)(&it)) {
-                        self.names += 1;
-                        self.splices.push(Splice::over(name, quoted(&format!("{other} {}", self.names))));
-                    }
-                    self.free(inner);
-                }
+                value.members().for_each(|(name, inner)| self.free_member(name, inner));
             }
             Form::Null | Form::Bool(_) | Form::Number => {}
         }
     }
+
+    fn free_member(&mut self, name: Value<'_>, value: Value<'_>) {
+        if let Some(other) = name.text().and_then(|it| (self.look)(&it)) {
+            self.names += 1;
+            self.splices.push(Splice::over(name, quoted(&format!("{other} {}", self.names))));
+        }
+        self.free(value);
+    }
 }
 
-/// Whether `data` in this object is bytes of an image, a document or a sound, or what a provider sealed.
-fn is_media(object: Value<'_>) -> bool {
-    object.has("type", "base64")
-        || object.has("type", "redacted_thinking")
-        || (object.get("type").is_none() && object.get("format").is_some())
+/// Whether a member is an id, bytes, or what a provider sealed, where a shape puts it: no text of anybody, and nothing that could
+/// be another. Under such a name anywhere else stands what the caller likes.
+fn is_own(object: Value<'_>, name: &str, value: Value<'_>) -> bool {
+    let kind = object.text_of("type").unwrap_or_default();
+    let is_function =
+        || ["function", "custom"].iter().any(|it| object.get(it).is_some_and(|it| it.form() == Form::Object));
+    match name {
+        "id" => kind.ends_with("tool_use") || kind.starts_with("reasoning.") || is_function(),
+        "tool_use_id" => kind.ends_with("tool_result"),
+        "tool_call_id" => object.has("role", "tool"),
+        "file_id" => {
+            matches!(&*kind, "file" | "input_file" | "input_image" | "container_upload") || kind.ends_with("_output")
+        }
+        "file_data" => kind == "input_file" && (is_bytes(value) || !has_scheme(value)),
+        "signature" => kind == "thinking" || kind.starts_with("reasoning."),
+        "encrypted_content" | "encrypted_index" | "encrypted_stdout" => !kind.is_empty(),
+        "data" => matches!(&*kind, "base64" | "redacted_thinking" | "reasoning.encrypted"),
+        _ => false,
+    }
+}
+
+/// Whether a text is an address that holds bytes.
+fn is_bytes(value: Value<'_>) -> bool {
+    let text = value.text().unwrap_or_default();
+    let head = text.strip_prefix("data:").and_then(|it| it.split_once(',')).map(|(head, _)| head);
+    head.is_some_and(|it| it.ends_with(";base64"))
+}
+
+/// Whether a text begins as an address does, which bytes in base64 cannot.
+fn has_scheme(value: Value<'_>) -> bool {
+    value.text().is_none_or(|it| it.contains(':'))
 }
 
 #[cfg(test)]
@@ -156,7 +231,8 @@ mod tests {
             {"role":"assistant","content":null,"reasoning_content":"t-reason","tool_calls":[{"id":"c1","type":"function","function":{"name":"t-name",
             "arguments":"{\"t-key\":[\"t-arg\",{\"x\":411111111111111}],\"s\":1}"}},{"id":"c2","type":"function","function":{"name":"t-name2","arguments":"t-broken {"}}]},
             {"role":"tool","tool_call_id":"c1","content":"t-result"},{"role":"tool","tool_call_id":"c2","content":[{"type":"text","text":"t-listed"}]}],
-            "tools":[{"type":"function","function":{"name":"t-tool","description":"t-desc","parameters":{"type":"object","properties":{"id":{"description":"t-prop"}}}}}]}"#,
+            "tools":[{"type":"function","function":{"name":"t-tool","description":"t-desc","parameters":{"type":"object","properties":{"id":{"description":"t-prop"}}}}}],
+            "metadata":{"t-label":"t-value","id":"t-id"},"extra":{"t-extra":{"model":"t-model","n":4111111111111111}},"seed":4222222222222222}"#,
         );
         for text in [
             "t-user",
@@ -176,10 +252,21 @@ mod tests {
             "t-tool",
             "t-desc",
             "t-prop",
+            "t-label",
+            "t-value",
+            "t-id",
+            "t-extra",
+            "t-model",
+            "4111111111111111",
         ] {
             assert!(chat.iter().any(|it| it == text), "{text} is not looked at");
         }
-        assert!(!chat.iter().any(|it| it.contains("AAAA") || it == "c1" || it == "user"), "{chat:?}");
+        assert!(
+            !chat
+                .iter()
+                .any(|it| it.contains("AAAA") || it == "c1" || it == "m" || it.starts_with('4') && it.contains('2')),
+            "{chat:?}"
+        );
 
         let messages = seen(
             Dialect::Messages,
@@ -194,6 +281,54 @@ mod tests {
             assert!(messages.iter().any(|it| it == text), "{text} is not looked at");
         }
         assert!(!messages.iter().any(|it| it.contains("AAAA") || it == "c1"), "{messages:?}");
+    }
+
+    /// A name that a shape gives an id, bytes or a word is a name like any other wherever the shape does not put it: what stands
+    /// there is looked at in both shapes alike.
+    #[test]
+    fn what_stands_under_a_name_of_the_shape_is_looked_at_elsewhere() {
+        for dialect in [Dialect::Chat, Dialect::Messages] {
+            for (part, texts) in [
+                (
+                    r#"{"type":"new","id":"t-1","format":"t-2","detail":"t-3","role":"t-4","model":"t-5","signature":"t-6"}"#,
+                    6,
+                ),
+                (
+                    r#"{"type":"text","text":"t-1","tool_use_id":"t-2","tool_call_id":"t-3","file_id":"t-4","data":"t-5"}"#,
+                    5,
+                ),
+                (r#"{"type":"image_url","image_url":{"url":"data:text/plain,t-1","detail":"t-2","id":"t-3"}}"#, 3),
+                (r#"{"type":"image_url","image_url":"data:text/plain,t-1"}"#, 1),
+                (r#"{"type":"file","file":{"file_data":"https://x.example/t-1","file_id":"AAAA"}}"#, 1),
+                (r#"{"type":"text","text":"t-1","url":"data:text/plain;base64,t-2"}"#, 2),
+                (r#"{"type":"text","text":"t-1","cache_control":{"type":"ephemeral","note":"t-2"}}"#, 2),
+                (r#"{"type":"base64","format":"t-1","media_type":"t-2","data":"AAAA"}"#, 2),
+            ] {
+                let body =
+                    format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{part}]}}]}}"#);
+                let seen = seen(dialect, &body);
+                for text in 1..=texts {
+                    let text = format!("t-{text}");
+                    assert!(seen.iter().any(|it| it.ends_with(&text)), "{dialect:?} {part}: {text} is not looked at");
+                }
+                assert!(!seen.iter().any(|it| it == "AAAA"), "{dialect:?} {part}");
+            }
+        }
+    }
+
+    /// What the shapes are made of is nothing that looking finds, so it is looked at and goes out as it was.
+    #[test]
+    fn words_of_the_shapes_are_no_findings() {
+        let agent = r#"{"model":"claude-x","max_tokens":9,"service_tier":"standard_only","betas":["context-management-2025-06-27","interleaved-thinking-2025-05-14"],
+            "context_management":{"edits":[{"type":"clear_tool_uses_20250919"},{"type":"clear_thinking_20251015"}]},"tools":[{"type":"web_search_20250305","name":"web_search"},
+            {"type":"text_editor_20250728","name":"str_replace_based_edit_tool"},{"type":"code_execution_20250825","name":"code_execution"}],
+            "messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"},"cache_control":{"type":"ephemeral","ttl":"1h"}}]},
+            {"role":"assistant","content":[{"type":"tool_use","id":"toolu_01A09q90qw90lq917835lq9","name":"f","input":{}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_01A09q90qw90lq917835lq9","content":"ok"}]}]}"#;
+        for text in seen(Dialect::Messages, agent) {
+            assert!(crate::dlp::scan(&text).is_empty(), "{text}");
+            assert!(!text.starts_with("toolu_"), "{text}");
+        }
     }
 
     /// What is answered stands in the text's place, also within arguments, and all else stays as it was.
