@@ -306,6 +306,21 @@ fn wishes_are_carried_over() {
     assert_eq!(new.get("output_config"), Some(&json(r#"{"effort":"high"}"#)));
     let small = to(r#""reasoning_effort":"high","max_tokens":500"#, "claude-sonnet-4-5");
     assert_eq!(small.get("thinking"), None);
+    // A provider refuses thinking beside a call that has to be made, and beside another chance than its own.
+    for other in [
+        r#""tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"required""#,
+        r#""tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"function","function":{"name":"f"}}"#,
+        r#""temperature":0.2"#,
+        r#""temperature":0"#,
+        r#""top_p":0.5"#,
+    ] {
+        for model in ["claude-sonnet-4-5", "claude-opus-4-7"] {
+            let sent = to(&format!(r#""reasoning_effort":"high",{other}"#), model);
+            assert_eq!(sent.get("thinking"), None, "{other}");
+        }
+    }
+    let usual = r#""reasoning_effort":"high","temperature":1.0,"top_p":0.97,"tool_choice":"auto""#;
+    assert!(to(usual, "claude-opus-4-7").get("thinking").is_some());
     let form =
         to(r#""response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}"#, "m");
     assert_eq!(
@@ -327,6 +342,37 @@ fn wishes_are_carried_over() {
         back.get("response_format").and_then(|it| it.get("json_schema")).and_then(|it| it.get("schema")),
         Some(&json(r#"{"a":1}"#))
     );
+}
+
+/// A schema is to be kept to strictly only where a provider takes it so: every object in it has all of its members and no other.
+#[test]
+fn a_schema_is_strict_where_it_is_closed() {
+    for (schema, strict) in [
+        (
+            r#"{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}"#,
+            true,
+        ),
+        (r#"{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}"#, false),
+        (
+            r#"{"type":"object","properties":{"a":{"type":"string"},"b":{}},"required":["a"],"additionalProperties":false}"#,
+            false,
+        ),
+        (
+            r#"{"type":"object","properties":{"a":{"type":"array","items":{"type":"object","properties":{"c":{}}}}},"required":["a"],"additionalProperties":false}"#,
+            false,
+        ),
+        (
+            r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"],"additionalProperties":false,"$defs":{"d":{"type":"object"}}}"##,
+            false,
+        ),
+    ] {
+        let body = format!(
+            r#"{{"model":"x","max_tokens":9,"messages":[{{"role":"user","content":"hi"}}],"output_config":{{"format":{{"type":"json_schema","schema":{schema}}}}}}}"#
+        );
+        let sent = sent(MESSAGES, &body, target(CHAT, "m"));
+        let form = sent.get("response_format").and_then(|it| it.get("json_schema")).unwrap();
+        assert_eq!(form.get("strict").is_some(), strict, "{schema}");
+    }
 }
 
 /// What the other shape has no place for is a fault with its path, never left out silently.

@@ -108,10 +108,27 @@ fn format(out: &mut Out, format: Option<Value<'_>>, faults: &mut Faults) {
         out.name("type").text("json_schema");
         out.name("json_schema").object(|out| {
             out.name("name").text("answer");
-            out.name("strict").bool(true);
+            if is_closed(schema) {
+                out.name("strict").bool(true);
+            }
             out.name("schema").raw(schema.raw());
         });
     });
+}
+
+/// Whether every object that a schema describes has all of its members and no other: providers refuse any other schema that is
+/// to be kept to strictly.
+fn is_closed(schema: Value<'_>) -> bool {
+    let own = match schema.given("properties").filter(|it| it.form() == Form::Object) {
+        Some(properties) => {
+            let required = schema.get("required");
+            let has = |name: Value<'_>| required.is_some_and(|it| it.items().any(|it| it.text() == name.text()));
+            schema.get("additionalProperties").and_then(|it| it.bool()) == Some(false)
+                && properties.members().all(|(name, _)| has(name))
+        }
+        None => !schema.has("type", "object"),
+    };
+    own && schema.members().all(|(_, it)| is_closed(it)) && schema.items().all(is_closed)
 }
 
 fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {

@@ -9,6 +9,8 @@ use super::{Faults, Target, joined, raw_or};
 const OWN: &[&str] = &["top_k", "container", "mcp_servers", "context_management", "cache_control"];
 /// Tokens of thinking for a little effort, a middling one and a great one, for models that are told a budget.
 const BUDGETS: [u64; 3] = [2_048, 8_192, 16_384];
+/// The least `top_p` that a model which thinks takes.
+const TOP_P_THINKING: f64 = 0.95;
 /// The smallest budget of thinking that there is.
 const BUDGET_MIN: u64 = 1_024;
 /// What stands for a wish for JSON of any form, which the messages shape has no member for.
@@ -372,8 +374,17 @@ fn thinking(out: &mut Out, root: Value<'_>, bound: u64, target: Target<'_>, faul
     }
 }
 
-/// Whether a wish for thinking can be met: a turn of calls that began without the model's thinking must go on without.
+/// Whether a wish for thinking can be met. Providers refuse it beside a call that the model has to make and beside a chance of
+/// the client's own; and a turn of calls that began without the model's thinking must go on without.
 fn may_think(root: Value<'_>) -> bool {
+    let choice = root.given("tool_choice");
+    let forced = choice.is_some_and(|it| it.is("required") || it.form() == Form::Object);
+    let is_least = |name: &str, least: f64| {
+        root.given(name).is_none_or(|it| it.raw().parse::<f64>().is_ok_and(|it| (least..=1.0).contains(&it)))
+    };
+    if forced || !is_least("temperature", 1.0) || !is_least("top_p", TOP_P_THINKING) || root.given("top_k").is_some() {
+        return false;
+    }
     let mut last = None;
     for message in root.get("messages").iter().flat_map(|it| it.items()) {
         if message.has("role", "assistant") {
