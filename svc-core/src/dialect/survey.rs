@@ -157,8 +157,9 @@ impl Sums {
         // Only what the provider reads the data of is as long as that: beside an address or an id it may be anything.
         let held = |of: Value<'_>| of.given("file_id").is_none() && of.given("file_url").is_none();
         let data = source.filter(|it| it.has("type", "base64")).and_then(|it| it.get("data"));
-        let file = part.get("file").unwrap_or(part);
-        let data = data.or_else(|| Some(file).filter(|it| held(*it)).and_then(|it| it.get("file_data")));
+        let file = part.get("file").filter(|it| held(*it)).or_else(|| part.get("file").is_none().then_some(part));
+        let file = file.filter(|it| source.is_none() && held(part) && held(*it));
+        let data = data.or_else(|| file.and_then(|it| it.get("file_data")).filter(|it| holds_bytes(*it)));
         let most = data.map_or(u64::MAX, |it| length(it.raw()) / PAGE_CHARS + 1);
         let pages = u32::try_from(most).unwrap_or(u32::MAX).min(PAGES_MAX);
         self.pages = self.pages.saturating_add(pages);
@@ -217,6 +218,12 @@ fn names_a_file(part: Value<'_>) -> bool {
         ["url", "uri", "file_id", "file_url", "file_uri", "file_data"].iter().any(|it| of.given(it).is_some())
     };
     names(part) || part.members().any(|(_, inner)| inner.form() == Form::Object && names(inner))
+}
+
+/// Whether what stands where a file's bytes may are bytes, and no address at which they lie: base64 has no colon.
+fn holds_bytes(data: Value<'_>) -> bool {
+    let text = data.text().unwrap_or_default();
+    text.split_once(':').is_none_or(|(scheme, _)| scheme.eq_ignore_ascii_case("data"))
 }
 
 /// The name under which a tool that the provider runs is priced; none for tools that the client runs.
