@@ -40,6 +40,8 @@ pub struct StreamOptions {
     /// When the answer began, in seconds since 1970: what a chat stream says of itself where the provider's shape has
     /// no such thing.
     pub created_s: u64,
+    /// How many answers were asked for: a chat stream in which one of them lacks its end has broken off.
+    pub answers: u32,
 }
 
 /// One streamed answer on its way from a provider to a client.
@@ -137,7 +139,9 @@ impl Stream {
         }
         if self.state == State::Running {
             // Some providers of the chat shape leave out the last event; what they said is whole nevertheless.
-            let whole = self.upstream == Dialect::Chat && self.meter.finished() && self.events.is_empty();
+            let whole = self.upstream == Dialect::Chat
+                && self.meter.has_finished(self.options.answers)
+                && self.events.is_empty();
             if whole {
                 match &mut self.writer {
                     Writer::Same => out.extend_from_slice(b"data: [DONE]\n\n"),

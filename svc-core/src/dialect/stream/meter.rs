@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::answer::{is_free, server_tool_uses, server_tools_of_chat, service_tier};
+use super::super::check::ANSWERS_MAX;
 use super::super::doc::{Value, length};
 use super::super::finish::Finish;
 use super::super::sse::Broken;
@@ -44,6 +45,8 @@ pub(super) struct Meter {
     /// In the messages shape, whether what was told is the whole: a start tells of one token of output at the most.
     whole: bool,
     usage: Option<Usage>,
+    /// In the chat shape, the answers that have begun, and whether each has told why it stopped.
+    answers: BTreeMap<i64, bool>,
     /// In the chat shape, what was told before the answer stopped.
     so_far: Option<Usage>,
     received: Received,
@@ -53,13 +56,15 @@ pub(super) struct Meter {
 impl Meter {
     pub(super) fn new(upstream: Dialect) -> Self {
         let received = Received::default();
-        Self { upstream, told: Told::default(), whole: false, usage: None, so_far: None, received, pieces: 0 }
+        let (told, answers) = (Told::default(), BTreeMap::new());
+        Self { upstream, told, whole: false, usage: None, answers, so_far: None, received, pieces: 0 }
     }
 
     /// Takes one event of the provider's. Whether it is its last.
     ///
     /// # Errors
-    /// [`Broken::TooMuch`] where it names more tools of its own, or a longer one, than are counted.
+    /// [`Broken::TooMuch`] where it names more tools of its own, or a longer one, than are counted, or has more answers than
+    /// can be asked for.
     pub(super) fn event(&mut self, root: Value<'_>) -> Result<bool, Broken> {
         let last = match self.upstream {
             Dialect::Chat => {
@@ -69,13 +74,16 @@ impl Meter {
             Dialect::Messages => self.messages(root),
         };
         let named = &self.received.server_tools;
-        let fits = named.len() <= SERVER_TOOLS_MAX && named.keys().all(|it| it.len() <= NAME_MAX);
+        let fits = named.len() <= SERVER_TOOLS_MAX
+            && named.keys().all(|it| it.len() <= NAME_MAX)
+            && i64::try_from(self.answers.len()).is_ok_and(|it| it <= ANSWERS_MAX);
         if fits { Ok(last) } else { Err(Broken::TooMuch) }
     }
 
-    /// Whether it told why it stopped.
-    pub(super) const fn finished(&self) -> bool {
-        self.received.finish.is_some()
+    /// Whether so many answers have come, each of them with why it stopped.
+    pub(super) fn has_finished(&self, answers: u32) -> bool {
+        let asked = usize::try_from(answers).unwrap_or(usize::MAX);
+        self.answers.len() >= asked.max(1) && self.answers.values().all(|it| *it)
     }
 
     /// Why it stopped, where it told.
@@ -146,7 +154,7 @@ impl Meter {
             }
         }
         // Some providers count as they go: only what comes with the end, or by itself, is the whole.
-        if bare || self.finished() {
+        if bare || self.has_finished(1) {
             self.usage = told.or(self.usage);
         } else {
             self.so_far = told.or(self.so_far);
@@ -154,15 +162,20 @@ impl Meter {
     }
 
     fn choice(&mut self, choice: Value<'_>) {
+        let (mut number, mut finished) = (0, false);
         for (name, value) in choice.members() {
-            if name.is("delta") {
+            if name.is("index") {
+                number = value.integer().unwrap_or(0);
+            } else if name.is("delta") {
                 value.members().for_each(|(name, value)| self.delta(name, value));
             } else if name.is("finish_reason")
-                && let Some(reason) = value.text()
+                && let Some(reason) = value.text().filter(|it| !it.is_empty())
             {
                 self.received.finish = Some(Finish::from_chat(&reason));
+                finished = true;
             }
         }
+        *self.answers.entry(number).or_default() |= finished;
     }
 
     /// One member of what a chunk adds to a message.

@@ -14,7 +14,7 @@ const MESSAGES: Dialect = Dialect::Messages;
 
 /// What is written for bytes that come in pieces of so many.
 fn run(upstream: Dialect, client: Dialect, strip_usage: bool, text: &[u8], piece: usize) -> (String, Ending, Stream) {
-    let mut stream = Stream::new(upstream, client, StreamOptions { strip_usage, created_s: 7 });
+    let mut stream = Stream::new(upstream, client, StreamOptions { strip_usage, created_s: 7, answers: 1 });
     let mut out = Vec::new();
     for chunk in text.chunks(piece.max(1)) {
         if stream.push(chunk, &mut out).is_err() {
@@ -432,6 +432,31 @@ fn calls_that_share_a_number_are_told_apart() {
     let heard = hear(MESSAGES, &out);
     let calls: Vec<_> = heard.calls.iter().map(|(id, name, arguments)| (&**id, &**name, &**arguments)).collect();
     assert_eq!(calls, [("c0", "a", r#"{"x":1}"#), ("c1", "b", r#"{"y":2}"#), ("c2", "a", "{}")]);
+}
+
+/// Of a stream of several answers that lacks its last word each has to have come, and to have told why it stopped.
+#[test]
+fn a_stream_is_whole_with_the_last_of_its_answers() {
+    let chunk = |number: u32, finish: &str| {
+        chat_chunk(r#"{"content":"a"}"#, finish).replace("\"index\":0", &format!("\"index\":{number}"))
+    };
+    for (asked, chunks, whole) in [
+        (1, vec![chunk(0, "\"stop\"")], true),
+        (1, vec![chunk(0, "\"\"")], false),
+        (2, vec![chunk(0, "\"stop\"")], false),
+        (2, vec![chunk(0, "null"), chunk(1, "null"), chunk(0, "\"stop\"")], false),
+        (1, vec![chunk(0, "null"), chunk(1, "null"), chunk(0, "\"stop\"")], false),
+        (2, vec![chunk(0, "null"), chunk(1, "\"stop\""), chunk(0, "\"length\"")], true),
+    ] {
+        let mut stream = Stream::new(CHAT, CHAT, StreamOptions { answers: asked, ..StreamOptions::default() });
+        let mut out = Vec::new();
+        stream.push(chunks.concat().as_bytes(), &mut out).unwrap();
+        assert_eq!(stream.end(&mut out) == Ending::Clean, whole, "{asked} {chunks:?}");
+        assert_eq!(hear(CHAT, std::str::from_utf8(&out).unwrap()).failed, !whole);
+    }
+    let many: String = (0..=128).map(|it| chunk(it, "null")).collect();
+    let mut stream = Stream::new(CHAT, CHAT, StreamOptions::default());
+    assert!(stream.push(many.as_bytes(), &mut Vec::new()).is_err(), "no more than can be asked for");
 }
 
 /// A refusal, a bound, more than one answer, a usage alone.

@@ -235,7 +235,11 @@ impl Run {
                     .map_err(|why| failed(Some(why.to_string().into())))
             }
             Reply::Stream(incoming) => {
-                let options = StreamOptions { strip_usage: !self.body.wants_usage(), created_s: self.created_s() };
+                let options = StreamOptions {
+                    strip_usage: !self.body.wants_usage(),
+                    created_s: self.created_s(),
+                    answers: self.demand.answers,
+                };
                 let stream = Stream::new(target.dialect(), self.demand.dialect, options);
                 let begun = Relay::begin(incoming, Heard::Stream(Box::new(stream))).await?;
                 Ok(Answered::Stream(Box::new(begun)))

@@ -85,7 +85,8 @@ pub fn answer_seeds() -> Vec<Vec<u8>> {
 pub fn stream(data: &[u8]) {
     let (upstream, bytes) = shape(data);
     for client in BOTH {
-        let options = StreamOptions { strip_usage: bytes.len().is_multiple_of(2), created_s: 1 };
+        let answers = u32::try_from(bytes.len() % 3).unwrap_or(1);
+        let options = StreamOptions { strip_usage: bytes.len().is_multiple_of(2), created_s: 1, answers };
         let run = |piece: usize| {
             let mut stream = Stream::new(upstream, client, options);
             let mut out = Vec::new();
