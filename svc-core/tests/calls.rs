@@ -14,6 +14,7 @@ use svc_core::rules::gateway::routing::{Edit, EditRouting};
 use svc_core::rules::gateway::upstreams::{self, NewKey};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey};
+use svc_core::state::gate::ClientSession;
 use svc_core::state::gateway::{
     Attempt, CacheWrites, Call, CallEnd, Cell, Demand, Dialect, OutputBound, Prices, Received, Sums, Task, TaskStatus,
     TokenPrices, Usage, Yield, Yields,
@@ -175,6 +176,7 @@ fn served(admitted: &Admitted, demand: &Demand, usage: Option<Usage>) -> Served 
         usage,
         received: Received::default(),
         tools: BTreeMap::new(),
+        brought: BTreeSet::new(),
         service_tier: None,
     }
 }
@@ -373,4 +375,34 @@ fn what_is_lost_is_charged_its_fees() {
         }
     }
     assert_eq!((office.sums().calls, office.sums().unpriced), (6, 3));
+}
+
+/// What tools of the provider's brought into an answer is noted for the call's session and agent when the call ends, by the tool
+/// table; where none was used nothing is.
+#[test]
+fn tools_that_the_provider_ran_are_noted_with_the_end() {
+    let options = Demand { server_tools: [("web_search".into(), None)].into(), ..demand("a") };
+    let used_by = |tools: &[&str], brought: &[&str], asked: &Demand, usage: Option<Usage>| {
+        let mut office = Office::new(&[("a", plain_prices())]);
+        let admitted = office.admit("tsk_web", asked);
+        let id = ClientSession::id_of(office.world.workspace(), &admitted.call.session);
+        assert!(office.world.row::<ClientSession>(id).observed.is_empty());
+        let answer = Served {
+            tools: tools.iter().map(|it| ((*it).into(), 1)).collect(),
+            brought: brought.iter().map(|it| (*it).into()).collect(),
+            ..served(&admitted, asked, usage)
+        };
+        office.finish(&admitted, CallEnd::Done, Some(answer), Vec::new());
+        let observed = office.world.row::<ClientSession>(id).observed.clone();
+        observed.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    let plain = Demand { dialect: Dialect::Messages, ..demand("a") };
+    let offered = Demand { dialect: Dialect::Messages, ..options.clone() };
+    let usage = Some(used(7));
+    assert_eq!(used_by(&[], &[], &plain, usage), [""; 0]);
+    assert_eq!(used_by(&["web_search"], &[], &plain, usage), ["web"]);
+    assert_eq!(used_by(&["code_execution"], &["mcp__mail__read"], &plain, usage), ["mcp", "tool"]);
+    assert_eq!(used_by(&[], &[], &offered, usage), [""; 0], "this shape tells what was used");
+    assert_eq!(used_by(&[], &[], &options, usage), ["web"], "the chat shape does not");
+    assert_eq!(used_by(&[], &[], &options, None), [""; 0], "and nothing came of it");
 }

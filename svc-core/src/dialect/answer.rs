@@ -3,12 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::doc::{Form, Tape, Value, length};
 use super::error::ProviderError;
 use super::finish::Finish;
+use super::own::{self, is_free};
 use super::usage::{self, Told};
 use super::write::Out;
 use crate::state::gateway::{Dialect, Usage};
@@ -28,6 +29,7 @@ pub struct Answer {
     text_bytes: u64,
     model: Option<Box<str>>,
     server_tools: BTreeMap<Box<str>, u64>,
+    brought: BTreeSet<Box<str>>,
     service_tier: Option<Box<str>>,
 }
 
@@ -63,12 +65,13 @@ impl Answer {
             Dialect::Chat => chat_facts(root),
             Dialect::Messages => messages_facts(root),
         };
-        let Facts { usage, input, finish, text_bytes, calls, server_tools } = facts.ok_or(Unreadable::NotAnswer)?;
+        let Facts { usage, input, finish, text_bytes, calls, server_tools, brought } =
+            facts.ok_or(Unreadable::NotAnswer)?;
         let model = root.text_of("model").filter(|it| !it.is_empty()).map(Into::into);
         let usage = usage::believed(usage, text_bytes > 0 || calls);
         let service_tier = service_tier(root);
-        let text = text.to_owned();
-        Ok(Self { dialect: upstream, text, tape, usage, input, finish, text_bytes, model, server_tools, service_tier })
+        let (dialect, text) = (upstream, text.to_owned());
+        Ok(Self { dialect, text, tape, usage, input, finish, text_bytes, model, server_tools, brought, service_tier })
     }
 
     /// What the provider told of the usage; `None` where it told nothing, or zero beside text, so that it is to be
@@ -106,6 +109,13 @@ impl Answer {
     #[must_use]
     pub const fn server_tools(&self) -> &BTreeMap<Box<str>, u64> {
         &self.server_tools
+    }
+
+    /// Further tools that the provider ran, without a price of their own: those of MCP servers, and those of which only the
+    /// results are here.
+    #[must_use]
+    pub const fn brought(&self) -> &BTreeSet<Box<str>> {
+        &self.brought
     }
 
     /// The tier of service that answered, in the provider's word.
@@ -203,6 +213,7 @@ struct Facts {
     text_bytes: u64,
     calls: bool,
     server_tools: BTreeMap<Box<str>, u64>,
+    brought: BTreeSet<Box<str>>,
 }
 
 fn chat_facts(root: Value<'_>) -> Option<Facts> {
@@ -223,10 +234,11 @@ fn chat_facts(root: Value<'_>) -> Option<Facts> {
             facts.text_bytes = facts.text_bytes.saturating_add(arguments.map_or(0, |it| it.text_len()));
         }
         facts.calls |= message.given("function_call").is_some() || message.given("audio").is_some();
-        if message.get("annotations").is_some_and(|it| it.items().next().is_some()) {
-            facts.server_tools.insert("web_search".into(), 1);
+        if own::cites_the_web(message) {
+            facts.server_tools.insert(own::SEARCH.into(), 1);
         }
     }
+    own::note_found(root, &mut facts.brought);
     if let Some(told) = root.given("usage") {
         facts.usage = usage::chat(told);
         let input = facts.usage.map(|it| Usage { output: 0, reasoning: 0, ..it });
@@ -241,7 +253,9 @@ fn messages_facts(root: Value<'_>) -> Option<Facts> {
     let reason = root.text_of("stop_reason").map(|it| Finish::from_messages(&it));
     let mut facts = Facts { finish: reason, ..Facts::default() };
     for block in content.items() {
-        let bytes = match &*block.text_of("type").unwrap_or_default() {
+        let kind = block.text_of("type").unwrap_or_default();
+        own::note_block(block, &kind, &mut facts.brought);
+        let bytes = match &*kind {
             "text" => block.get("text").map_or(0, |it| it.text_len()),
             "thinking" => block.get("thinking").map_or(0, |it| it.text_len()),
             "tool_use" => {
@@ -266,11 +280,6 @@ fn messages_facts(root: Value<'_>) -> Option<Facts> {
         server_tool_uses(usage, &mut facts.server_tools);
     }
     Some(facts)
-}
-
-/// Whether a tool that the provider runs costs nothing but its tokens: looking for tools among those of the request.
-pub(super) fn is_free(tool: &str) -> bool {
-    tool.starts_with("tool_search")
 }
 
 /// The tier of service that an answer, a message or a chunk tells.
@@ -299,7 +308,7 @@ pub(super) fn server_tool_uses(usage: Value<'_>, uses: &mut BTreeMap<Box<str>, u
 pub(super) fn server_tools_of_chat(usage: Value<'_>, uses: &mut BTreeMap<Box<str>, u64>) {
     let searches = usage.get("num_search_queries").and_then(|it| it.integer());
     if let Some(count) = searches.filter(|it| (1..=USES_MAX).contains(it)).and_then(|it| u64::try_from(it).ok()) {
-        uses.insert("web_search".into(), count);
+        uses.insert(own::SEARCH.into(), count);
     }
 }
 

@@ -13,6 +13,7 @@ mod check;
 mod doc;
 mod error;
 mod finish;
+mod own;
 mod request;
 pub mod sse;
 mod stream;

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answer::is_free;
 use super::check::ANSWERS_MAX;
 use super::doc::{Form, Value, length};
+use super::own::{self, is_free};
 use crate::state::gateway::{CacheWrites, Capability, Demand, Dialect, OutputBound, ToolResult};
 use crate::value::digest::{Digest, Hasher};
 
@@ -52,7 +52,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         }
     }
     if root.given("web_search_options").is_some() {
-        sums.server_tools.insert("web_search".into(), None);
+        sums.server_tools.insert(own::SEARCH.into(), None);
     }
     let positive = |name: &str| root.get(name).and_then(|it| it.integer()).and_then(|it| u64::try_from(it).ok());
     let answers = root.get("n").and_then(|it| it.integer()).unwrap_or(1).clamp(1, ANSWERS_MAX);
@@ -272,42 +272,57 @@ fn service_tier(root: Value<'_>) -> Option<Box<str>> {
     wish("service_tier").or_else(|| wish("speed")).map(Into::into)
 }
 
-/// The results of the client's tools, each by the name under which it was called.
+/// The results of tools, the client's and the provider's, each by the name under which it was called.
 fn tool_results(dialect: Dialect, root: Value<'_>) -> Vec<ToolResult> {
-    let mut names: BTreeMap<Cow<'_, str>, Cow<'_, str>> = BTreeMap::new();
+    let mut names = BTreeMap::new();
     let mut results = Vec::new();
-    let Some(messages) = root.get("messages") else { return results };
-    for message in messages.items() {
+    for message in root.get("messages").iter().flat_map(|it| it.items()) {
         match dialect {
-            Dialect::Chat => {
-                for call in message.get("tool_calls").iter().flat_map(|it| it.items()) {
-                    let called = call.get("function").or_else(|| call.get("custom"));
-                    if let (Some(id), Some(name)) = (call.text_of("id"), called.and_then(|it| it.text_of("name"))) {
-                        names.insert(id, name);
-                    }
-                }
-                if message.has("role", "tool") {
-                    let id = message.text_of("tool_call_id").unwrap_or_default();
-                    results.push(result(names.get(&id), message.get("content")));
-                } else if message.has("role", "function") {
-                    results.push(result(message.text_of("name").as_ref(), message.get("content")));
-                }
-            }
+            Dialect::Chat => results_of_chat(message, &mut names, &mut results),
             Dialect::Messages => {
                 for block in message.get("content").iter().flat_map(|it| it.items()) {
-                    if let (true, Some(id), Some(name)) =
-                        (block.has("type", "tool_use"), block.text_of("id"), block.text_of("name"))
-                    {
-                        names.insert(id, name);
-                    } else if block.has("type", "tool_result") {
-                        let id = block.text_of("tool_use_id").unwrap_or_default();
-                        results.push(result(names.get(&id), block.get("content")));
-                    }
+                    results.extend(result_of_block(block, &mut names));
                 }
             }
         }
     }
     results
+}
+
+/// What the ids of calls stand for.
+type Names<'a> = BTreeMap<Cow<'a, str>, Cow<'a, str>>;
+
+fn results_of_chat<'a>(message: Value<'a>, names: &mut Names<'a>, results: &mut Vec<ToolResult>) {
+    for call in message.get("tool_calls").iter().flat_map(|it| it.items()) {
+        let called = call.get("function").or_else(|| call.get("custom"));
+        if let (Some(id), Some(name)) = (call.text_of("id"), called.and_then(|it| it.text_of("name"))) {
+            names.insert(id, name);
+        }
+    }
+    if message.has("role", "tool") {
+        let id = message.text_of("tool_call_id").unwrap_or_default();
+        results.push(result(names.get(&id), message.get("content")));
+    } else if message.has("role", "function") {
+        results.push(result(message.text_of("name").as_ref(), message.get("content")));
+    } else if own::cites_the_web(message) {
+        results.push(result(Some(&Cow::Borrowed(own::SEARCH)), message.get("annotations")));
+    }
+}
+
+/// The result that a block of the messages shape is; of one that calls a tool, its name is kept.
+fn result_of_block<'a>(block: Value<'a>, names: &mut Names<'a>) -> Option<ToolResult> {
+    let kind = block.text_of("type")?;
+    let called = if kind == "tool_use" { block.text_of("name") } else { own::called(block, &kind) };
+    if let (Some(id), Some(name)) = (block.text_of("id"), called) {
+        names.insert(id, name);
+        return None;
+    }
+    let by_kind = own::resulted(&kind).map(|it| Cow::Owned(it.to_owned()));
+    if kind != "tool_result" && by_kind.is_none() {
+        return None;
+    }
+    let id = block.text_of("tool_use_id").unwrap_or_default();
+    Some(result(names.get(&id).or(by_kind.as_ref()), block.get("content")))
 }
 
 /// One result; its digest is that of its text, whether it came in one piece or in parts, and of other parts as written.
@@ -316,6 +331,9 @@ fn result(tool: Option<&Cow<'_, str>>, content: Option<Value<'_>>) -> ToolResult
     if let Some(content) = content {
         if let Some(text) = content.text() {
             hash.update(text.as_bytes());
+        }
+        if content.form() == Form::Object {
+            hash.update(content.raw());
         }
         for part in content.items() {
             match part.text_of("text").filter(|_| part.has("type", "text")) {

@@ -95,3 +95,21 @@ fn what_is_no_answer_is_said() {
     let failed = Answer::read(CHAT, br#"{"error":{"message":"out of credit","code":402}}"#).unwrap_err();
     assert_eq!(failed.to_string(), "it answered with an error: out of credit");
 }
+
+/// What tools of the provider's brought in is told of a whole answer, by the names of the calls and the kinds of results.
+#[test]
+fn tools_that_the_provider_ran_are_told() {
+    let messages = r#"{"content":[{"type":"mcp_tool_use","id":"s2","name":"read","server_name":"mail","input":{}},
+        {"type":"mcp_tool_result","tool_use_id":"s2","content":[]},{"type":"web_fetch_tool_result","tool_use_id":"s0","content":{}},
+        {"type":"tool_search_tool_result","tool_use_id":"s3","content":{}}]}"#;
+    let answer = Answer::read(Dialect::Messages, messages.as_bytes()).unwrap();
+    assert_eq!(answer.brought().iter().map(|it| &**it).collect::<Vec<_>>(), ["mcp__mail__read", "web_fetch"]);
+    let chat = |members: &str| {
+        let text =
+            format!(r#"{{"choices":[{{"index":0,"message":{{"content":"a"{members}}}}}],"search_results":[{{}}]}}"#);
+        Answer::read(Dialect::Chat, text.as_bytes()).unwrap()
+    };
+    assert!(chat("").brought().contains("web_search") && chat("").server_tools().is_empty());
+    assert!(chat(r#","annotations":[{"type":"file"}]"#).server_tools().is_empty());
+    assert!(chat(r#","annotations":[{"type":"url_citation"}]"#).server_tools().contains_key("web_search"));
+}

@@ -251,6 +251,34 @@ fn what_may_be_large_counts_as_large() {
     }
 }
 
+/// What tools of the provider's own brought in is taken by the tool that was called, and by the kind of the result where the
+/// call is not there; a search of the chat shape by what it cites.
+#[test]
+fn results_of_the_providers_tools_are_results() {
+    let messages = read(
+        MESSAGES,
+        r#"{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[
+        {"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"x"}},{"type":"web_search_tool_result","tool_use_id":"s1","content":[{"type":"web_search_result","url":"https://x.example"}]},
+        {"type":"mcp_tool_use","id":"s2","name":"read","server_name":"mail","input":{}},{"type":"mcp_tool_result","tool_use_id":"s2","content":[{"type":"text","text":"page"}]},
+        {"type":"web_fetch_tool_result","tool_use_id":"gone","content":{"type":"web_fetch_result","url":"https://x.example/1"}},
+        {"type":"web_fetch_tool_result","tool_use_id":"gone","content":{"type":"web_fetch_result","url":"https://x.example/2"}},
+        {"type":"bash_code_execution_tool_result","tool_use_id":"s4","content":{"type":"bash_code_execution_result","stdout":"x"}},
+        {"type":"server_tool_use","id":"s5","name":"tool_search_tool_regex","input":{}},{"type":"tool_search_tool_result","tool_use_id":"s5","content":{"type":"tool_search_tool_search_result"}}]}]}"#,
+    );
+    let results = messages.demand().tool_results;
+    let tools: Vec<_> = results.iter().map(|it| &*it.tool).collect();
+    assert_eq!(tools, ["web_search", "mcp__mail__read", "web_fetch", "web_fetch", "bash_code_execution"]);
+    assert_ne!(results[2].digest, results[3].digest, "of an object all is taken");
+    let chat = read(
+        CHAT,
+        r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"so","annotations":[{"type":"url_citation","url_citation":{"url":"https://x.example"}}]},
+        {"role":"user","content":"on"},{"role":"assistant","content":"no","annotations":[{"type":"file","file":{"hash":"x"}}]}],"web_search_options":{}}"#,
+    );
+    let demand = chat.demand();
+    assert_eq!(demand.tool_results.iter().map(|it| &*it.tool).collect::<Vec<_>>(), ["web_search"]);
+    assert!(demand.server_tools.contains_key("web_search"));
+}
+
 /// Everything that a chat request can say and the messages shape has a place for.
 #[test]
 fn a_chat_request_reads_as_messages() {

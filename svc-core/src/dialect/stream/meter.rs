@@ -1,11 +1,12 @@
 //! What a stream brings, counted as it goes by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::answer::{is_free, server_tool_uses, server_tools_of_chat, service_tier};
+use super::super::answer::{server_tool_uses, server_tools_of_chat, service_tier};
 use super::super::check::ANSWERS_MAX;
 use super::super::doc::{Value, length};
 use super::super::finish::Finish;
+use super::super::own::{self, is_free};
 use super::super::sse::Broken;
 use super::super::usage::{self, Told};
 use super::{NAME_MAX, SERVER_TOOLS_MAX};
@@ -29,6 +30,9 @@ pub struct Received {
     pub finish: Option<Finish>,
     /// Uses of tools that the provider ran itself, by the name under which they are priced.
     pub server_tools: BTreeMap<Box<str>, u64>,
+    /// Further tools that the provider ran, without a price of their own: those of MCP servers, and those of which only the
+    /// results are here.
+    pub brought: BTreeSet<Box<str>>,
     /// The model as the provider names it.
     pub model: Option<Box<str>>,
     /// The tier of service that answers, in the provider's word.
@@ -73,9 +77,9 @@ impl Meter {
             }
             Dialect::Messages => self.messages(root),
         };
-        let named = &self.received.server_tools;
-        let fits = named.len() <= SERVER_TOOLS_MAX
-            && named.keys().all(|it| it.len() <= NAME_MAX)
+        let (priced, brought) = (&self.received.server_tools, &self.received.brought);
+        let fits = priced.len().max(brought.len()) <= SERVER_TOOLS_MAX
+            && priced.keys().chain(brought).all(|it| it.len() <= NAME_MAX)
             && i64::try_from(self.answers.len()).is_ok_and(|it| it <= ANSWERS_MAX);
         if fits { Ok(last) } else { Err(Broken::TooMuch) }
     }
@@ -153,6 +157,7 @@ impl Meter {
                 self.tier(root);
             }
         }
+        own::note_found(root, &mut self.received.brought);
         // Some providers count as they go: only what comes with the end, or by itself, is the whole.
         if bare || self.has_finished(1) {
             self.usage = told.or(self.usage);
@@ -167,6 +172,9 @@ impl Meter {
             if name.is("index") {
                 number = value.integer().unwrap_or(0);
             } else if name.is("delta") {
+                if own::cites_the_web(value) {
+                    self.received.server_tools.entry(own::SEARCH.into()).or_insert(1);
+                }
                 value.members().for_each(|(name, value)| self.delta(name, value));
             } else if name.is("finish_reason")
                 && let Some(reason) = value.text().filter(|it| !it.is_empty())
@@ -207,6 +215,8 @@ impl Meter {
             }
             "content_block_start" => {
                 if let Some(block) = root.get("content_block") {
+                    let kind = block.text_of("type").unwrap_or_default();
+                    own::note_block(block, &kind, &mut self.received.brought);
                     let name = block.text_of("name").unwrap_or_default();
                     if block.has("type", "server_tool_use") && !is_free(&name) {
                         *self.received.server_tools.entry(name.into()).or_default() += 1;

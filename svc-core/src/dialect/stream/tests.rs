@@ -459,6 +459,35 @@ fn a_stream_is_whole_with_the_last_of_its_answers() {
     assert!(stream.push(many.as_bytes(), &mut Vec::new()).is_err(), "no more than can be asked for");
 }
 
+/// What tools of the provider's brought in is heard of as it goes by.
+#[test]
+fn tools_that_the_provider_ran_are_heard_of() {
+    let start = |block: &str| {
+        let members = format!(r#","index":0,"content_block":{block}"#);
+        messages_event("content_block_start", &members) + &messages_event("content_block_stop", r#","index":0"#)
+    };
+    let stream = [
+        messages_event("message_start", r#","message":{"usage":{"input_tokens":5,"output_tokens":1}}"#),
+        start(r#"{"type":"mcp_tool_use","id":"s2","name":"read","server_name":"mail","input":{}}"#),
+        start(r#"{"type":"mcp_tool_result","tool_use_id":"s2","content":[]}"#),
+        start(r#"{"type":"web_fetch_tool_result","tool_use_id":"s0","content":{}}"#),
+        start(r#"{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}"#),
+        start(r#"{"type":"tool_search_tool_result","tool_use_id":"s3","content":{}}"#),
+        messages_event("message_stop", ""),
+    ]
+    .concat();
+    let (.., stream) = run(MESSAGES, MESSAGES, false, stream.as_bytes(), 70);
+    let received = stream.received();
+    assert_eq!(received.brought.iter().map(|it| &**it).collect::<Vec<_>>(), ["mcp__mail__read", "web_fetch"]);
+    assert_eq!(received.server_tools.into_keys().collect::<Vec<_>>(), ["web_search".into()]);
+    let cited = chat_chunk(r#"{"content":"a","annotations":[{"type":"url_citation","url_citation":{}}]}"#, "\"stop\"");
+    let found = "data: {\"choices\":[],\"citations\":[\"https://x.example\"]}\n\n";
+    let (.., stream) = run(CHAT, CHAT, false, [&cited, found, DONE].concat().as_bytes(), 70);
+    let received = stream.received();
+    assert_eq!(received.server_tools.into_iter().collect::<Vec<_>>(), [("web_search".into(), 1)]);
+    assert!(received.brought.contains("web_search"));
+}
+
 /// A refusal, a bound, more than one answer, a usage alone.
 #[test]
 fn odd_chat_streams_read_as_messages() {

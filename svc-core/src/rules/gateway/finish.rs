@@ -1,14 +1,15 @@
 //! A call has come to its end: what it used is priced and posted, what it held is given back, in one commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::admit::Place;
 use super::budgeting;
+use super::observe;
 use super::retry::within;
 use crate::refusal::Refusal;
 use crate::state::gateway::{
-    Attempt, Call, CallEnd, CallState, Demand, Fees, Prices, Received, Routing, Task, Usage, estimate,
+    Attempt, Call, CallEnd, CallState, Demand, Dialect, Fees, Prices, Received, Routing, Task, Usage, estimate,
 };
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -61,12 +62,25 @@ pub struct Served {
     pub received: Received,
     /// Uses of tools that the provider ran itself.
     pub tools: BTreeMap<Box<str>, u64>,
+    /// Further tools that it ran, without a price of their own.
+    pub brought: BTreeSet<Box<str>>,
     /// The tier of service that answered.
     pub service_tier: Option<Box<str>>,
 }
 
+impl Served {
+    /// The tools that the provider ran itself, by name. The chat shape tells of a search only where its text cites it, so there
+    /// what was asked for counts as used once an answer began.
+    fn ran(&self) -> impl Iterator<Item = &str> {
+        let untold = self.demand.dialect == Dialect::Chat && (self.usage.is_some() || self.received.tokens > 0);
+        let asked = self.demand.server_tools.keys().filter(move |_| untold);
+        asked.chain(self.tools.keys()).chain(&self.brought).map(|it| &**it)
+    }
+}
+
 /// Posts a call's end: what its last try used, what tries that failed and were not told of yet may have used, and what those
-/// before were charged. One that has lapsed meanwhile is corrected to what it really came to.
+/// before were charged. One that has lapsed meanwhile is corrected to what it really came to. What tools of the provider's brought in
+/// is noted for the call's session.
 ///
 /// # Errors
 /// `not_found` where there is no such call. A call that was ended before is left as it is.
@@ -79,6 +93,9 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
     };
     let task_key = Task::key_of(call.workspace, &call.task);
     scope.want(&[Task::key(task_key)])?;
+    if let Some(served) = &asked.served {
+        observe::note_used(scope, &call, served.ran(), &served.routing)?;
+    }
     let missed = missed(&call, &asked.failed, asked.told)?;
     let last = asked.served.as_ref().map(|it| charge_of(it, &call)).transpose()?.unwrap_or_default();
     let new = missed.iter().fold(last, |sum, it| sum.plus(Charge::of(it)));

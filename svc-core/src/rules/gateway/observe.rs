@@ -1,11 +1,15 @@
 //! What calls bring into a session's context: noted for the session and for the agent, as source and digest, never as
 //! content (CONTRACT part 2, "Provenance").
 
+use std::collections::BTreeSet;
+
 use super::payer::CallKey;
 use crate::state::gate::{Activity, ClientSession};
-use crate::state::gateway::{Context, Routing, ToolResult};
+use crate::state::gateway::{Call, Context, Routing, ToolResult};
 use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
+use crate::value::digest::Digest;
+use crate::value::id::{AgentId, WorkspaceId};
 use crate::value::text::{SessionId, Source};
 
 /// The rows that noting reads.
@@ -28,37 +32,83 @@ pub(in crate::rules) fn note(
     results: &[ToolResult],
     routing: &Routing,
 ) -> Result<(), Halt> {
-    let (workspace, now) = (caller.binding.workspace, scope.now());
-    let seen: Vec<(Source, _)> = results
-        .iter()
-        .filter_map(|it| Source::parse(routing.meaning_of(&it.tool).source).ok().map(|source| (source, it.digest)))
-        .collect();
-    let id = ClientSession::id_of(workspace, session);
-    let known = scope.get::<ClientSession>(id)?;
-    let owner = known.as_ref().and_then(|it| it.owner_at(now));
-    let foreign = owner.is_some_and(|it| Some(it) != caller.agent());
-    if !(foreign && caller.agent().is_some()) {
-        let before = known.as_deref().cloned();
-        let mut row = before.clone().unwrap_or_else(|| ClientSession::new(id, now));
-        if let Some(agent) = caller.agent() {
-            row.name_by(agent, now);
-        }
-        for (source, _) in &seen {
-            row.observe(source);
-        }
-        row.carried = true;
-        if before.as_ref() != Some(&row) {
-            scope.put(row);
-        }
+    let (workspace, agent) = (caller.binding.workspace, caller.agent());
+    let seen: Vec<(Source, _)> =
+        results.iter().filter_map(|it| Some((source_of(&it.tool, routing)?, it.digest))).collect();
+    let sources = || seen.iter().map(|(source, _)| source);
+    if note_session(scope, workspace, agent, session, sources())? {
         note_digests(scope, caller, session, &seen)?;
     }
-    if let Some(agent) = caller.agent().filter(|_| !seen.is_empty()) {
-        let activity = scope.get::<Activity>(agent)?;
-        if let Some(activity) = activity {
-            let mut row = Activity::clone(&activity);
-            if row.see(seen.iter().map(|(source, _)| source), now) {
-                scope.put(row);
-            }
+    note_agent(scope, agent, sources())
+}
+
+/// Notes what tools that a provider ran itself brought into the session of a call that has ended, by their names alone: of an
+/// answer nothing is kept. Where none was used no row is read.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(in crate::rules) fn note_used<'a>(
+    scope: &mut Scope<'_>,
+    call: &Call,
+    tools: impl Iterator<Item = &'a str>,
+    routing: &Routing,
+) -> Result<(), Halt> {
+    let sources: BTreeSet<Source> = tools.filter_map(|it| source_of(it, routing)).collect();
+    if sources.is_empty() {
+        return Ok(());
+    }
+    let (workspace, agent) = (call.workspace, call.payer.agent);
+    let mut keys = vec![ClientSession::key(ClientSession::id_of(workspace, &call.session))];
+    keys.extend(agent.map(Activity::key));
+    scope.want(&keys)?;
+    note_session(scope, workspace, agent, &call.session, sources.iter())?;
+    note_agent(scope, agent, sources.iter())
+}
+
+fn source_of(tool: &str, routing: &Routing) -> Option<Source> {
+    Source::parse(routing.meaning_of(tool).source).ok()
+}
+
+/// Notes sources for a session; whether it is not another agent's.
+fn note_session<'a>(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    agent: Option<AgentId>,
+    session: &SessionId,
+    sources: impl Iterator<Item = &'a Source>,
+) -> Result<bool, Halt> {
+    let (id, now) = (ClientSession::id_of(workspace, session), scope.now());
+    let known = scope.get::<ClientSession>(id)?;
+    let owner = known.as_ref().and_then(|it| it.owner_at(now));
+    if agent.is_some() && owner.is_some() && owner != agent {
+        return Ok(false);
+    }
+    let before = known.as_deref().cloned();
+    let mut row = before.clone().unwrap_or_else(|| ClientSession::new(id, now));
+    if let Some(agent) = agent {
+        row.name_by(agent, now);
+    }
+    sources.for_each(|it| row.observe(it));
+    row.carried = true;
+    if before.as_ref() != Some(&row) {
+        scope.put(row);
+    }
+    Ok(true)
+}
+
+/// Notes sources for an agent; without one, or without any, nothing is read.
+fn note_agent<'a>(
+    scope: &mut Scope<'_>,
+    agent: Option<AgentId>,
+    sources: impl Iterator<Item = &'a Source>,
+) -> Result<(), Halt> {
+    let mut sources = sources.peekable();
+    let Some(agent) = agent.filter(|_| sources.peek().is_some()) else { return Ok(()) };
+    let now = scope.now();
+    if let Some(activity) = scope.get::<Activity>(agent)? {
+        let mut row = Activity::clone(&activity);
+        if row.see(sources, now) {
+            scope.put(row);
         }
     }
     Ok(())
@@ -68,7 +118,7 @@ fn note_digests(
     scope: &mut Scope<'_>,
     caller: &CallKey,
     session: &SessionId,
-    seen: &[(Source, crate::value::digest::Digest)],
+    seen: &[(Source, Digest)],
 ) -> Result<(), Halt> {
     if seen.is_empty() {
         return Ok(());

@@ -1,6 +1,6 @@
 //! What is heard of an answer, and what is kept of the call once it has ended: from its admission on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,8 @@ pub(super) enum Heard {
         text_bytes: u64,
         /// Uses of tools that the provider ran itself.
         tools: BTreeMap<Box<str>, u64>,
+        /// Further tools that it ran, without a price of their own.
+        brought: BTreeSet<Box<str>>,
         /// The tier of service that answered.
         service_tier: Option<Box<str>>,
     },
@@ -49,6 +51,7 @@ impl Heard {
             input: answer.input(),
             text_bytes: answer.text_bytes(),
             tools: answer.server_tools().clone(),
+            brought: answer.brought().clone(),
             service_tier: answer.service_tier().map(Into::into),
         }
     }
@@ -248,6 +251,7 @@ impl Sink {
             usage: None,
             received: Received { elapsed_ms, tokens_per_second, ..Received::default() },
             tools: BTreeMap::new(),
+            brought: BTreeSet::new(),
             service_tier: Fees::sent(&self.demand).service_tier,
         }
     }
@@ -260,11 +264,11 @@ impl Sink {
             served.received.tokens_per_second = 0;
         }
         match heard {
-            Some(Heard::Whole { usage, input, text_bytes, tools, service_tier }) => {
+            Some(Heard::Whole { usage, input, text_bytes, tools, brought, service_tier }) => {
                 served.usage = usage;
                 served.received.reported = input;
                 served.received.tokens = tokens_of(text_bytes);
-                served.tools = tools;
+                (served.tools, served.brought) = (tools, brought);
                 served.service_tier = service_tier.or(served.service_tier);
             }
             Some(Heard::Stream(stream)) => {
@@ -272,7 +276,7 @@ impl Sink {
                 served.usage = received.usage;
                 served.received.reported = received.input;
                 served.received.tokens = received.tokens;
-                served.tools = received.server_tools;
+                (served.tools, served.brought) = (received.server_tools, received.brought);
                 served.service_tier = received.service_tier.or(served.service_tier);
             }
             None => {}

@@ -1,0 +1,59 @@
+//! Tools that a provider runs itself, by the blocks and members in which both shapes tell of them: the client calls none of
+//! these and sees their results only as part of an answer, so what they bring in is known from here alone.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::doc::Value;
+
+/// What a search of the web is called where its shape does not name it.
+pub(super) const SEARCH: &str = "web_search";
+
+/// Whether a tool that the provider runs costs nothing but its tokens, and brings in nothing that the request has not: looking
+/// for tools among those of the request.
+pub(super) fn is_free(tool: &str) -> bool {
+    tool.starts_with("tool_search")
+}
+
+/// The tool that a block calls, the provider's or a server's that the provider calls; such a one as coding clients name it.
+pub(super) fn called<'a>(block: Value<'a>, kind: &str) -> Option<Cow<'a, str>> {
+    let name = block.text_of("name")?;
+    match kind {
+        "server_tool_use" => Some(name),
+        "mcp_tool_use" => {
+            let server = block.text_of("server_name").unwrap_or_default();
+            Some(format!("mcp__{server}__{name}").into())
+        }
+        _ => None,
+    }
+}
+
+/// The tool whose result a block of this kind is, as far as the kind tells; none for results of the client's own tools, and for
+/// what brings in nothing.
+pub(super) fn resulted(kind: &str) -> Option<&str> {
+    kind.strip_suffix("_tool_result").filter(|it| !it.is_empty() && !is_free(it))
+}
+
+/// Whether a message of the chat shape, or a piece of one, names pages of the web that it was made from.
+pub(super) fn cites_the_web(message: Value<'_>) -> bool {
+    let cites = |it: Value<'_>| it.has("type", "url_citation") || it.given("url_citation").is_some();
+    message.get("annotations").is_some_and(|it| it.items().any(cites))
+}
+
+/// Notes what a block of an answer tells to have been brought in and is not counted as a use with a price.
+pub(super) fn note_block(block: Value<'_>, kind: &str, brought: &mut BTreeSet<Box<str>>) {
+    let server = (kind == "mcp_tool_use").then(|| called(block, kind)).flatten();
+    // A server's result is noted by its call, which names it.
+    let own = resulted(kind).filter(|it| *it != "mcp").map(Cow::Borrowed);
+    if let Some(name) = server.or(own) {
+        brought.insert(name.into());
+    }
+}
+
+/// Notes what an answer of the chat shape, or a chunk of one, tells beside its messages: some providers list what they found.
+pub(super) fn note_found(root: Value<'_>, brought: &mut BTreeSet<Box<str>>) {
+    let found = ["citations", "search_results"].iter().filter_map(|it| root.get(it));
+    if found.into_iter().any(|it| it.items().next().is_some()) {
+        brought.insert(SEARCH.into());
+    }
+}
