@@ -415,7 +415,7 @@ async fn time_ends_a_call() {
             assert!(call["attempts"][0]["ms"].as_u64().unwrap() >= 300, "{knob} {call}");
         }
     }
-    for (knob, least) in [("words-50--stall-5", 300), ("words-100000--pace-20", 900)] {
+    for (knob, least) in [("words-50--stall-5", 300), ("words-50--pings-5", 300), ("words-100000--pace-20", 900)] {
         desk.mock.turn(knob).unwrap();
         for path in [CHAT, MESSAGES] {
             let mut body = streamed("chat/large-1");

@@ -173,6 +173,13 @@ impl Stream {
         self.state != State::Running
     }
 
+    /// How many pieces of the answer have come: texts, thinking, calls, and whatever else a provider makes; what it sends to
+    /// keep the connection open is none.
+    #[must_use]
+    pub const fn pieces(&self) -> u64 {
+        self.meter.events()
+    }
+
     /// What came so far.
     #[must_use]
     pub fn received(&self) -> Received {

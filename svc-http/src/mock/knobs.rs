@@ -71,6 +71,8 @@ pub(super) enum Break {
     Half(u64),
     /// Nothing more comes, and the connection stays open.
     Stall(u64),
+    /// Nothing but comments comes from here on, as providers send them to keep a connection open.
+    Pings(u64),
     /// The body ends as if it were whole.
     Short(u64),
     /// An event says that something went wrong, and the body ends.
@@ -149,6 +151,7 @@ pub const KNOBS: &[Knob] = &[
     knob("cut", "N", "closes the connection after N frames, or in the middle of a whole answer", breaks!(Cut)),
     knob("half", "N", "closes the connection after N frames and half of the next", breaks!(Half)),
     knob("stall", "N", "sends nothing more after N frames, or from the middle of a whole answer on", breaks!(Stall)),
+    knob("pings", "N", "sends nothing but comments after N frames of a stream, one every 20 ms", breaks!(Pings)),
     knob("short", "N", "ends the body after N frames as if it were whole", breaks!(Short)),
     knob("error", "N", "after N frames an event says that the API is overloaded, and the stream ends", breaks!(Error)),
     knob(

@@ -15,6 +15,9 @@ use super::knobs::{Break, Wish};
 /// The frames of a stream, made when they are sent: a stream may be longer than memory is wide.
 pub(super) type Frames = Box<dyn Iterator<Item = Bytes> + Send>;
 
+/// What lies between two comments of a stream that says nothing else.
+const PING_PAUSE: Duration = Duration::from_millis(20);
+
 /// A body.
 pub(super) struct Script {
     frames: Frames,
@@ -66,7 +69,7 @@ impl Script {
         // Halves have no number of frames that a knob could mean: it breaks between them.
         let breaks = breaks.map(|it| match it {
             Break::Half(_) | Break::Cut(_) | Break::Short(_) | Break::Error(_) => Break::Cut(1),
-            Break::Stall(_) => Break::Stall(1),
+            Break::Stall(_) | Break::Pings(_) => Break::Stall(1),
         });
         let frames = Box::new(parts.into_iter().filter(|it| !it.is_empty()));
         let waits = Wish { first: wish.first, ..Wish::default() };
@@ -100,12 +103,16 @@ impl Script {
                 return Some(data(next.slice(..next.len() / 2)));
             }
             Break::Stall(at) if at == self.sent => return Some(Poll::Pending),
+            Break::Pings(at) if at == self.sent => {
+                (self.first, self.pace, self.step) = (PING_PAUSE, PING_PAUSE, Step::Pause);
+                return Some(data(Bytes::from_static(b": ping\n\n")));
+            }
             Break::Short(at) if at == self.sent => self.step = Step::End,
             Break::Error(at) if at == self.sent => {
                 self.step = Step::End;
                 return Some(data(self.error.clone()));
             }
-            Break::Cut(_) | Break::Half(_) | Break::Stall(_) | Break::Short(_) | Break::Error(_) => {}
+            Break::Cut(_) | Break::Half(_) | Break::Stall(_) | Break::Pings(_) | Break::Short(_) | Break::Error(_) => {}
         }
         None
     }

@@ -42,6 +42,10 @@ pub trait Translate: Send + Unpin + 'static {
     /// Whether a token has come: before that the time for the first one runs, not the time between tokens.
     fn has_token(&self) -> bool;
 
+    /// How many pieces of the answer have come: the time between tokens begins anew when this grows, and not with what a
+    /// provider sends to keep a connection open.
+    fn pieces(&self) -> u64;
+
     /// The last word was said, or nothing more comes: appends what is still to be said, an error event of the client's API
     /// where the answer is not whole. How it ended: [`How::Done`] or [`How::Cut`]. Asked again it appends nothing.
     fn end(&mut self, out: &mut Vec<u8>) -> How;
@@ -131,6 +135,7 @@ impl<T: Translate> Begun<T> {
         let running = Running {
             first_ms: incoming.first_ms(),
             heard_at: Instant::now(),
+            pieces: translator.pieces(),
             first_until: started + times.first_token,
             total_until: started + times.total,
             has_token: translator.has_token(),
@@ -170,7 +175,9 @@ struct Running<T: Translate, F: Finish<Heard = T>> {
     is_ended: bool,
     has_token: bool,
     first_ms: u64,
+    /// When the last piece of the answer came, and how many there were then.
     heard_at: Instant,
+    pieces: u64,
     first_until: Instant,
     total_until: Instant,
 }
@@ -184,6 +191,11 @@ impl<T: Translate, F: Finish<Heard = T>> Running<T, F> {
             (self.first_until, Reason::FirstToken)
         };
         if self.total_until <= next { (self.total_until, Reason::Total) } else { (next, reason) }
+    }
+
+    /// The same while there is more to read.
+    fn while_talking(&self) -> (Instant, Reason) {
+        if self.has_token { (self.total_until, Reason::Total) } else { self.until() }
     }
 }
 
@@ -211,10 +223,14 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
                 Poll::Ready(Ok(more)) => {
                     running.is_ended = !more;
                     running.has_token = running.has_token || translator.has_token();
-                    running.heard_at = Instant::now();
-                    // Whoever talks without a pause is not waited for by the timer.
-                    let (until, reason) = running.until();
-                    if more && running.heard_at >= until {
+                    let (now, pieces) = (Instant::now(), translator.pieces());
+                    if pieces != running.pieces {
+                        (running.heard_at, running.pieces) = (now, pieces);
+                    }
+                    // Whoever talks without a pause is not waited for by the timer. Whether it is silent is told only when all
+                    // that is there was read: a slow client has let pieces wait behind what has come now.
+                    let (until, reason) = running.while_talking();
+                    if more && now >= until {
                         return Poll::Ready(How::Cut(reason));
                     }
                 }

@@ -19,6 +19,10 @@ impl Translate for Stream {
         self.received().begun
     }
 
+    fn pieces(&self) -> u64 {
+        Self::pieces(self)
+    }
+
     fn end(&mut self, out: &mut Vec<u8>) -> How {
         match Self::end(self, out) {
             Ending::Clean => How::Done,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::answer::{server_tool_uses, server_tools_of_chat, service_tier};
 use super::super::check::ANSWERS_MAX;
-use super::super::doc::{Value, length};
+use super::super::doc::{Form, Value, length};
 use super::super::finish::Finish;
 use super::super::own::{self, is_free};
 use super::super::sse::Broken;
@@ -54,14 +54,17 @@ pub(super) struct Meter {
     /// In the chat shape, what was told before the answer stopped.
     so_far: Option<Usage>,
     received: Received,
+    /// Pieces of text.
     pieces: u64,
+    /// Pieces of any kind.
+    events: u64,
 }
 
 impl Meter {
     pub(super) fn new(upstream: Dialect) -> Self {
         let received = Received::default();
         let (told, answers) = (Told::default(), BTreeMap::new());
-        Self { upstream, told, whole: false, usage: None, answers, so_far: None, received, pieces: 0 }
+        Self { upstream, told, whole: false, usage: None, answers, so_far: None, received, pieces: 0, events: 0 }
     }
 
     /// Takes one event of the provider's. Whether it is its last.
@@ -82,6 +85,11 @@ impl Meter {
             && priced.keys().chain(brought).all(|it| it.len() <= NAME_MAX)
             && i64::try_from(self.answers.len()).is_ok_and(|it| it <= ANSWERS_MAX);
         if fits { Ok(last) } else { Err(Broken::TooMuch) }
+    }
+
+    /// How many pieces of any kind have come.
+    pub(super) const fn events(&self) -> u64 {
+        self.events
     }
 
     /// Whether so many answers have come, each of them with why it stopped.
@@ -181,6 +189,7 @@ impl Meter {
             {
                 self.received.finish = Some(Finish::from_chat(&reason));
                 finished = true;
+                self.event_came();
             }
         }
         *self.answers.entry(number).or_default() |= finished;
@@ -188,8 +197,12 @@ impl Meter {
 
     /// One member of what a chunk adds to a message.
     fn delta(&mut self, name: Value<'_>, value: Value<'_>) {
-        if value.is_null() || name.is("role") {
-        } else if name.is("tool_calls") || name.is("function_call") {
+        let is_bare = value.is_empty_text() || (value.form() == Form::List && value.items().next().is_none());
+        if value.is_null() || name.is("role") || is_bare {
+            return;
+        }
+        self.event_came();
+        if name.is("tool_calls") || name.is("function_call") {
             self.begin();
             for call in value.items() {
                 let arguments = call.get("function").and_then(|it| it.get("arguments"));
@@ -204,8 +217,15 @@ impl Meter {
         }
     }
 
+    const fn event_came(&mut self) {
+        self.events = self.events.saturating_add(1);
+    }
+
     fn messages(&mut self, root: Value<'_>) -> bool {
         let kind = root.text_of("type").unwrap_or_default();
+        if kind.starts_with("content_block_") || kind == "message_delta" {
+            self.event_came();
+        }
         match &*kind {
             "message_start" => {
                 let message = root.get("message");

@@ -459,6 +459,31 @@ fn a_stream_is_whole_with_the_last_of_its_answers() {
     assert!(stream.push(many.as_bytes(), &mut Vec::new()).is_err(), "no more than can be asked for");
 }
 
+/// What a provider sends to keep a connection open is no piece of its answer; whatever it makes is.
+#[test]
+fn what_keeps_a_connection_open_is_no_piece() {
+    let ping = messages_event("ping", "");
+    let empty = chat_chunk(r#"{"role":"assistant","content":"","tool_calls":[]}"#, "null");
+    let call = chat_chunk(r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]}"#, "null");
+    let signed = r#","index":0,"delta":{"type":"signature_delta","signature":"AAAA"}"#;
+    let running = r#","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#;
+    for (upstream, text, pieces) in [
+        (MESSAGES, &*ping, 0),
+        (MESSAGES, ": ping\n\n", 0),
+        (MESSAGES, &*messages_event("content_block_delta", signed), 1),
+        (MESSAGES, &*messages_event("content_block_start", running), 1),
+        (CHAT, ": PROCESSING\n\n", 0),
+        (CHAT, &*empty, 0),
+        (CHAT, CHAT_USAGE, 0),
+        (CHAT, &*call, 1),
+        (CHAT, &*chat_chunk(r#"{"reasoning":"a"}"#, "\"stop\""), 2),
+    ] {
+        let mut stream = Stream::new(upstream, CHAT, StreamOptions::default());
+        stream.push(text.as_bytes(), &mut Vec::new()).unwrap();
+        assert_eq!(stream.pieces(), pieces, "{text}");
+    }
+}
+
 /// What tools of the provider's brought in is heard of as it goes by.
 #[test]
 fn tools_that_the_provider_ran_are_heard_of() {

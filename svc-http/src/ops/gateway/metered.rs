@@ -80,6 +80,13 @@ impl Translate for Heard {
         }
     }
 
+    fn pieces(&self) -> u64 {
+        match self {
+            Self::Stream(stream) => Translate::pieces(&**stream),
+            Self::Whole { .. } => 1,
+        }
+    }
+
     fn end(&mut self, out: &mut Vec<u8>) -> How {
         match self {
             Self::Stream(stream) => Translate::end(&mut **stream, out),

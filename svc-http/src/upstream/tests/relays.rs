@@ -33,6 +33,10 @@ impl Translate for Plain {
         self.events >= 2
     }
 
+    fn pieces(&self) -> u64 {
+        self.events as u64
+    }
+
     fn end(&mut self, out: &mut Vec<u8>) -> How {
         if self.is_done() {
             return How::Done;
@@ -100,7 +104,7 @@ async fn a_stream_arrives_as_it_was_sent() {
 async fn a_broken_stream_ends_with_an_error() {
     let (mock, upstreams) = (mock(), usual());
     let short = Duration::from_millis(80);
-    let quick = Times { idle: short, ..upstreams.times() };
+    let quick = Times { idle: short, total: secs(3), ..upstreams.times() };
     let late = Times { first_token: short, ..upstreams.times() };
     let all = Times { total: Duration::from_millis(300), ..upstreams.times() };
     for (model, times, frames, how) in [
@@ -108,6 +112,7 @@ async fn a_broken_stream_ends_with_an_error() {
         ("m--half-3", upstreams.times(), 4, How::Cut(Reason::Closed)),
         ("m--short-3", upstreams.times(), 3, How::Cut(Reason::Closed)),
         ("m--stall-3", quick, 3, How::Cut(Reason::Idle)),
+        ("m--pings-3", quick, 3, How::Cut(Reason::Idle)),
         ("m--stall-1", late, 1, How::Cut(Reason::FirstToken)),
         ("m--pace-20--words-1000", all, 0, How::Cut(Reason::Total)),
     ] {
@@ -187,6 +192,9 @@ async fn nothing_heard_is_nothing_begun() {
         }
         fn has_token(&self) -> bool {
             false
+        }
+        fn pieces(&self) -> u64 {
+            0
         }
         fn end(&mut self, _out: &mut Vec<u8>) -> How {
             How::Cut(Reason::Closed)
