@@ -166,6 +166,23 @@ async fn the_stateless_era_is_spoken() {
         let got = modern(&mut client, key, "tools/call", params.clone(), &[change]).await;
         assert_eq!(code(&got), (400, -32_020), "{change:?}");
     }
+    // Of what is not answered the headers say what the body says as well.
+    let params = json!({ "_meta": { META[0]: MODERN, META[1]: {} }, "name": "find_waste" });
+    for (method, header, name, expected) in [
+        ("notifications/cancelled", "notifications/cancelled", "", 202),
+        ("notifications/cancelled", "notifications/other", "", 400),
+        ("notifications/cancelled", "", "", 400),
+        ("tools/call", "tools/call", "find_waste", 202),
+        ("tools/call", "tools/call", "spend_summary", 400),
+        ("tools/call", "tools/call", "", 400),
+    ] {
+        let note = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
+        let headers = [("mcp-protocol-version", MODERN), ("mcp-method", header), ("mcp-name", name)];
+        let headers: Vec<_> = headers.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+        let got = send(&mut client, key, &note, &headers).await;
+        assert_eq!(got.status, expected, "{method} {header} {name}");
+        assert!(expected == 202 || code(&got) == (400, -32_020), "{method} {header} {name}");
+    }
     for method in ["initialize", "initialize/x", "ping", "resources/list", "logging/setLevel"] {
         assert_eq!(code(&modern(&mut client, key, method, json!({}), &[]).await), (404, -32_601), "{method}");
     }

@@ -159,16 +159,17 @@ pub fn read(headers: &HeaderMap, json: Json) -> Result<Message, (Value, Fault)> 
     }
     let empty = Json::Object(Vec::new());
     let params = params.unwrap_or(&empty);
-    let Some(id) = id else {
-        version(headers, &method, params).map_err(none)?;
-        return Ok(Message::Silent);
-    };
-    let asked = version(headers, &method, params).and_then(|era| {
+    let era = version(headers, &method, params).and_then(|era| {
         if era == Era::Modern {
             mirrored(headers, &method, params)?;
         }
-        asked(&method, params, era).map(|asked| (era, asked))
+        Ok(era)
     });
+    let Some(id) = id else {
+        era.map_err(none)?;
+        return Ok(Message::Silent);
+    };
+    let asked = era.and_then(|era| asked(&method, params, era).map(|asked| (era, asked)));
     let (era, asked) = asked.map_err(|fault| (told, fault))?;
     Ok(Message::Request(Request { id, era, asked }))
 }
