@@ -108,6 +108,7 @@ fn server() -> Value {
                         "before": { "type": ["object", "null"], "description": "As it was accepted; none where it is new." },
                         "after": { "type": "object", "description": "As the server tells of it now." },
                         "diff": { "type": "string", "description": "What differs, line by line." },
+                        "reason": { "type": "string", "description": "Why it cannot be accepted, where that is so." },
                     },
                 },
             },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use svc_core::state::edge::{MCP_DEFINITIONS_BYTES_MAX, MCP_TOOLS_MAX};
+use svc_core::state::edge::{MCP_DEFINITIONS_BYTES_MAX, MCP_NAME_MAX, MCP_TOOLS_MAX};
 use svc_core::value::canonical::canonical;
 use svc_core::value::json::{Json, Number};
 
@@ -19,8 +19,6 @@ const LEFT_OUT: [&str; 2] = ["_meta", "icons"];
 const LIST_BYTES_MAX: usize = 8 * MCP_DEFINITIONS_BYTES_MAX;
 /// Bytes of the place where the next page begins.
 const CURSOR_BYTES_MAX: usize = 4_096;
-/// Bytes of a name: what the gate takes as one.
-const NAME_MAX: usize = 100;
 /// How deep a parameter that is mirrored in a header may lie.
 const HEADER_DEPTH_MAX: usize = 8;
 
@@ -115,7 +113,7 @@ impl Definition {
         // As the protocol has names (MCP, "Tools"). A slash above all would make a name more parts than a mandate's
         // `server/*` has, so that no list of what is denied meant it.
         let is_of_name = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'.' | b'-');
-        let sound = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_of_name);
+        let sound = (1..=MCP_NAME_MAX).contains(&name.len()) && name.bytes().all(is_of_name);
         let schema = members.get("inputSchema").filter(|it| it.is_object())?;
         if !sound {
             return None;
@@ -198,6 +196,11 @@ mod tests {
         let tools: Vec<Value> = names.iter().map(|it| serde_json::json!({ "name": it, "inputSchema": {} })).collect();
         let (all, _) = taken(&serde_json::json!({ "tools": tools }).to_string());
         assert_eq!(all.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["read_one-2.b"]);
+        // A name as long as the protocol has it is looked at, though it is not called.
+        let names = ["x".repeat(128), "y".repeat(129)];
+        let tools: Vec<Value> = names.iter().map(|it| serde_json::json!({ "name": it, "inputSchema": {} })).collect();
+        let (all, _) = taken(&serde_json::json!({ "tools": tools }).to_string());
+        assert_eq!(all.iter().map(|it| &*it.name).collect::<Vec<_>>(), [&names[0]]);
     }
 
     /// A tool that cannot be read is left out alone; a list beyond all measure is none, in one page or in many.

@@ -19,6 +19,8 @@ use crate::upstream::is_own_header;
 const COMPARED_BYTES_MAX: usize = 256 * 1024;
 /// What stands for a difference that would be longer.
 const UNCOMPARED: &str = "too long to be shown line by line: compare `before` with `after`\n";
+/// What is said of a tool that cannot be accepted.
+const UNCALLABLE: &str = "its name is longer than the 100 characters that an action has for one: rename it at the server, or leave it out with `tools.deny`";
 /// Characters of a credential.
 const SECRET_MAX: usize = 4_096;
 
@@ -224,7 +226,11 @@ fn write_held(name: &str, tool: &McpTool, room: &mut usize) -> Value {
         }
         None => UNCOMPARED.to_owned(),
     };
-    json!({ "name": name, "before": before, "after": after, "diff": diff })
+    let mut held = json!({ "name": name, "before": before, "after": after, "diff": diff });
+    if !McpTool::is_callable(name) {
+        super::put(&mut held, "reason", json!(UNCALLABLE));
+    }
+    held
 }
 
 /// A definition line by line, where that takes `most` bytes at most: what is nested deeply takes very many.
@@ -258,6 +264,16 @@ impl std::io::Write for Capped {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Why a tool cannot be accepted is told beside it.
+    #[test]
+    fn a_tool_that_cannot_be_accepted_says_why() {
+        let tool = McpTool { accepted: None, seen: Some("{}".into()) };
+        let mut room = COMPARED_BYTES_MAX;
+        let mut shown = |name: &str| write_held(name, &tool, &mut room);
+        assert!(shown(&"x".repeat(100)).get("reason").is_none());
+        assert_eq!(shown(&"x".repeat(101))["reason"], UNCALLABLE);
+    }
 
     /// However a definition is nested and however many there are, what is shown of differences has a bound.
     #[test]

@@ -92,7 +92,7 @@ pub struct AcceptTools {
 /// Accepts tools as they were last seen.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found`; `invalid_request` for a name that is not held, with its place; `not_allowed` where the
+/// Those of [`entitled`]; `not_found`; `invalid_request` for a name that is not held or that no action can have, with its place; `not_allowed` where the
 /// server tells something else by now than what was looked at.
 pub fn accept_tools(scope: &mut Scope<'_>, asked: &AcceptTools) -> Result<McpServerView, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageIntegrations)?;
@@ -101,13 +101,16 @@ pub fn accept_tools(scope: &mut Scope<'_>, asked: &AcceptTools) -> Result<McpSer
     let server = all.by_id(asked.server).cloned().ok_or_else(Refusal::not_found)?;
     let known = scope.get::<McpTools>(asked.server)?.ok_or_else(Refusal::not_found)?;
     let mut after = McpTools::clone(&known);
-    let is_held = |name: &str| after.tools.get(name).is_some_and(McpTool::is_held);
+    let fault = |name: &str| match after.tools.get(name).is_some_and(McpTool::is_held) {
+        false => Some("names no tool of this server that is held"),
+        true if !McpTool::is_callable(name) => Some("names a tool that no action can name, as its name is too long"),
+        true => None,
+    };
     let faults: Vec<FieldError> = asked
         .tools
         .iter()
         .enumerate()
-        .filter(|(_, name)| !is_held(name))
-        .map(|(place, _)| FieldError::new(format!("tools.{place}"), "names no tool of this server that is held"))
+        .filter_map(|(place, name)| Some(FieldError::new(format!("tools.{place}"), fault(name)?)))
         .collect();
     if after.hash() != asked.hash {
         return Err(Refusal::not_allowed("the server's tools have changed since they were looked at").into());

@@ -19,6 +19,10 @@ use crate::value::{Invalid, Timestamp};
 pub const MCP_SERVERS_MAX: usize = 50;
 /// Tools of one server that are looked at.
 pub const MCP_TOOLS_MAX: usize = 256;
+/// Characters of the longest name that MCP has for a tool.
+pub const MCP_NAME_MAX: usize = 128;
+/// Characters of the longest name of a tool that an action has: a tool with a longer one is told of, and never called.
+pub const MCP_CALLED_NAME_MAX: usize = 100;
 /// Bytes of the definitions of one server's tools.
 pub const MCP_DEFINITIONS_BYTES_MAX: usize = 512 * 1024;
 /// Globs of a list of tools.
@@ -219,6 +223,12 @@ impl ToolFilter {
 }
 
 impl McpTool {
+    /// Whether a tool of this name can be called at all, so that a person can accept it.
+    #[must_use]
+    pub const fn is_callable(name: &str) -> bool {
+        name.len() <= MCP_CALLED_NAME_MAX
+    }
+
     /// Whether it may be called: it is there, as it was accepted.
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -283,9 +293,9 @@ impl McpTools {
         Self { reached: true, tools, ..*self }
     }
 
-    /// The same with the definition of `name` accepted as it was last seen.
+    /// The same with the definition of `name` accepted as it was last seen; what cannot be called stays held.
     pub fn accept(&mut self, name: &str) {
-        if let Some(tool) = self.tools.get_mut(name) {
+        if let Some(tool) = self.tools.get_mut(name).filter(|_| McpTool::is_callable(name)) {
             tool.accepted.clone_from(&tool.seen);
         }
     }
@@ -323,6 +333,18 @@ mod tests {
         assert!(!gone.tools.contains_key("c"), "what was never accepted is not remembered");
         assert!(gone.told(&found(&[("a", "1")])).tools["a"].is_open());
         assert_eq!(none().state(&all), McpState::Unreachable);
+    }
+
+    /// A tool with a longer name than an action can have is held for good, and holds nothing up where agents do not see it.
+    #[test]
+    fn what_no_action_can_name_stays_held() {
+        let names = ["x".repeat(MCP_CALLED_NAME_MAX), "y".repeat(MCP_CALLED_NAME_MAX + 1)];
+        let mut tools = none().told(&found(&names.each_ref().map(|it| (it.as_str(), "1"))));
+        names.iter().for_each(|it| tools.accept(it));
+        let all = ToolFilter::default();
+        assert_eq!(tools.held(&all).map(|it| it.0).collect::<Vec<_>>(), [names[1].as_str()]);
+        let filter = ToolFilter { deny: vec!["y*".into()], ..ToolFilter::default() };
+        assert_eq!((tools.state(&all), tools.state(&filter)), (McpState::Held, McpState::Ok));
     }
 
     /// What a server has no more is remembered up to a bound, whatever it was that people accepted over time.

@@ -9,7 +9,7 @@ mod signature;
 pub use integration::{Integration, IntegrationKind, IntegrationSlot, OVERLAP_MAX_HOURS, SealedSecret};
 pub use job::{Attempt, Job, JobState, LEASE, RETRY_AFTER, Tried, Trouble, Work};
 pub use mcp::{
-    MCP_DEFINITIONS_BYTES_MAX, MCP_SERVERS_MAX, MCP_TOOLS_MAX, McpCredential, McpSecret, McpServer, McpServers,
-    McpState, McpTool, McpTools, TOOL_GLOBS_MAX, ToolFilter,
+    MCP_CALLED_NAME_MAX, MCP_DEFINITIONS_BYTES_MAX, MCP_NAME_MAX, MCP_SERVERS_MAX, MCP_TOOLS_MAX, McpCredential,
+    McpSecret, McpServer, McpServers, McpState, McpTool, McpTools, TOOL_GLOBS_MAX, ToolFilter,
 };
 pub use signature::signature;

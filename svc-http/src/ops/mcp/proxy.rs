@@ -25,7 +25,7 @@ use svc_core::rules::gate::verify::Verify;
 use svc_core::rules::gateway::admit::Admission;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::refuse::RefuseStopped;
-use svc_core::state::edge::McpTools;
+use svc_core::state::edge::{McpTool, McpTools};
 use svc_core::state::gate::{Account, ActionKind, Code, Request as ActionRequest, Status, Verb};
 use svc_core::state::people::Credential;
 use svc_core::value::Timestamp;
@@ -217,7 +217,11 @@ impl Place<'_> {
         }
         let known = reached.tools.as_ref().and_then(|it| it.tools.get(&tool.name));
         if !known.is_some_and(|it| it.is_open() && it.accepted.as_ref() == Some(&tool.text)) {
-            let why = format!("the tool `{}` is not as a person accepted it, and waits until one does", tool.name);
+            let why = if McpTool::is_callable(&tool.name) {
+                format!("the tool `{}` is not as a person accepted it, and waits until one does", tool.name)
+            } else {
+                format!("the tool `{}` has a longer name than an action can have", tool.name)
+            };
             let held = Refusal::tool_server(Kind::ToolHeld, why);
             return Ok(Called::Refused(mcp::refused(&held, self.docs)));
         }
