@@ -171,3 +171,25 @@ impl AsyncWrite for Io {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use std::net::Ipv4Addr;
+
+    use super::super::resolve::SystemResolver;
+    use super::*;
+
+    /// A connection sends what is written at once: with the system's default a second small write on a kept connection waits
+    /// for the other side's delayed word that the first one came, forty milliseconds a call.
+    #[tokio::test]
+    async fn what_is_written_is_sent_at_once() {
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let dial = Dial::new(None, Arc::new(SystemResolver), Trust::default());
+        let host = Host::Ipv4(Ipv4Addr::LOCALHOST);
+        let port = listener.local_addr().unwrap().port();
+        let place = Place { host: &host, port, tls: false, may: &|_| true, here: true };
+        let Ok(Io::Plain(stream)) = dial.dial(&place).await else { unreachable!("it listens") };
+        assert!(stream.nodelay().unwrap());
+    }
+}
