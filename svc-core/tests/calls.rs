@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted};
+use svc_core::rules::gateway::billing::ImportBill;
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
 use svc_core::rules::gateway::models::{self, NewModel};
 use svc_core::rules::gateway::outcome::ReportOutcome;
@@ -16,8 +17,8 @@ use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey};
 use svc_core::state::gate::ClientSession;
 use svc_core::state::gateway::{
-    Attempt, CacheWrites, Call, CallEnd, Cell, Demand, Dialect, OutputBound, Prices, Received, Sums, Task, TaskStatus,
-    TokenPrices, Usage, Yield, Yields,
+    Attempt, CacheWrites, Call, CallEnd, Cell, DIFFERENCES_MAX, DayOfModel, Demand, Dialect, OutputBound, Prices,
+    Received, Routing, Sums, Task, TaskStatus, TokenPrices, Usage, Yield, Yields,
 };
 use svc_core::state::people::{DataLoss, KeyScope, Plans};
 use svc_core::store::Row as _;
@@ -405,4 +406,31 @@ fn tools_that_the_provider_ran_are_noted_with_the_end() {
     assert_eq!(used_by(&[], &[], &offered, usage), [""; 0], "this shape tells what was used");
     assert_eq!(used_by(&[], &[], &options, usage), ["web"], "the chat shape does not");
     assert_eq!(used_by(&[], &[], &options, None), [""; 0], "and nothing came of it");
+}
+
+/// A comparison of a bill has as many differences as are kept; a bill without lines is compared as any other, and one that
+/// differs in more places is refused whole.
+#[test]
+fn a_bill_differs_in_a_bounded_number_of_places() {
+    let mut office = Office::new(&[("a", plain_prices())]);
+    let workspace = office.world.workspace();
+    let upstream = office.world.row::<Routing>(workspace).upstreams[0].id;
+    let line = |place: usize| DayOfModel {
+        day: i64::try_from(place % 400).unwrap(),
+        model: ModelName::parse(&format!("m-{}", place / 400)).unwrap(),
+        micros: MicroUsd::new(1),
+    };
+    let bill = |count: usize| ImportBill {
+        workspace,
+        by: By::Program,
+        upstream,
+        from: 0,
+        to: 400,
+        billed: Vec::new(),
+        metered: (0..count).map(line).collect(),
+    };
+    let kept = office.world.run(bill(DIFFERENCES_MAX)).unwrap();
+    assert_eq!((kept.differences.len(), kept.billed, kept.metered.get()), (DIFFERENCES_MAX, MicroUsd::ZERO, 10_000));
+    let refused = office.world.run(bill(DIFFERENCES_MAX + 1)).unwrap_err();
+    assert!(format!("{refused:?}").contains("fewer days"), "{refused:?}");
 }

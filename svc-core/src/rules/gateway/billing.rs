@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gateway::{BillingImport, DayOfModel, Routing, compare};
+use crate::state::gateway::{BillingImport, DIFFERENCES_MAX, DayOfModel, Routing, compare};
 use crate::state::people::{Right, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -35,7 +35,8 @@ pub struct ImportBill {
 /// Keeps a comparison. No record of a call, a budget or a report changes.
 ///
 /// # Errors
-/// Those of [`entitled`], `not_found`, `invalid_request` where the workspace has no such provider.
+/// Those of [`entitled`], `not_found`, `invalid_request` where the workspace has no such provider, or bill and meter differ in
+/// more places than are kept.
 pub fn import_bill(scope: &mut Scope<'_>, asked: &ImportBill) -> Result<Arc<BillingImport>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageBudgets)?;
     scope.want(&[Workspace::key(asked.workspace), Routing::key(asked.workspace)])?;
@@ -45,6 +46,11 @@ pub fn import_bill(scope: &mut Scope<'_>, asked: &ImportBill) -> Result<Arc<Bill
         return Err(Refusal::invalid_field("upstreamId", "names no upstream of this workspace").into());
     }
     let (billed, metered, differences) = compare(&asked.billed, &asked.metered);
+    if differences.len() > DIFFERENCES_MAX {
+        let why =
+            format!("differs from what was metered in more than {DIFFERENCES_MAX} places: import fewer days at once");
+        return Err(Refusal::invalid_field("lines", why).into());
+    }
     let import = BillingImport {
         id: scope.fresh(),
         workspace: asked.workspace,

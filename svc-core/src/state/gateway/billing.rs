@@ -12,6 +12,9 @@ use crate::value::{Id, MicroUsd, Timestamp};
 
 /// Lines of one import at most.
 pub const BILLED_LINES_MAX: usize = 10_000;
+/// Differences of one import at most: what was metered and is on no line of the bill is one too, so that a short bill of many
+/// days could have more than a row may hold.
+pub const DIFFERENCES_MAX: usize = 10_000;
 
 /// A comparison of a bill with what was metered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

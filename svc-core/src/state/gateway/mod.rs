@@ -18,7 +18,7 @@ mod task;
 mod usage;
 mod yields;
 
-pub use billing::{BILLED_LINES_MAX, BillingImport, DayOfModel, Difference, compare};
+pub use billing::{BILLED_LINES_MAX, BillingImport, DIFFERENCES_MAX, DayOfModel, Difference, compare};
 pub use budget::{
     Admission, BUDGETS_MAX, Budget, BudgetAt, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Rung, Step, strictest,
 };
