@@ -14,7 +14,7 @@ use svc_core::rules::people::by::By;
 use svc_core::state::people::Role;
 use svc_core::value::text::Note;
 use svc_tests::client::{Client, bearer};
-use svc_tests::desk::{Desk, chat, header_of};
+use svc_tests::desk::{Desk, MESSAGES, chat, header_of};
 use svc_tests::requests::OFFICE;
 
 /// Either client gets its own shape from a provider of either kind, and each call is metered to the micro.
@@ -323,4 +323,25 @@ async fn what_entered_the_context_is_compared() {
         assert_eq!(decided["provenance"]["observed"], json!(["web"]), "{session:?}");
         assert_eq!(decided["decision"], "deny", "{session:?}");
     }
+    // What tools of the provider's brought in entered it as much.
+    let other = desk.site.agent(&[OFFICE]);
+    desk.key.clone_from(&other.key);
+    let body = json!({ "model": "messages/large-1", "max_tokens": 10, "messages": [
+        { "role": "user", "content": "Search" },
+        { "role": "assistant", "content": [
+            { "type": "server_tool_use", "id": "s1", "name": "web_search", "input": { "query": "x" } },
+            { "type": "web_search_tool_result", "tool_use_id": "s1", "content": [] },
+            { "type": "text", "text": "Found" },
+        ] },
+        { "role": "user", "content": "Pay" },
+    ] });
+    let headers = [("x-api-key", other.key.as_str()), ("x-svc-client-session", "s-2")];
+    desk.client.ask("POST", MESSAGES, &headers, body.to_string().as_bytes()).await.ok();
+    action["session"] = json!({ "id": "s-2" });
+    let decided = desk.client.authorize(&other.key, &action).await.ok();
+    assert_eq!(
+        (&decided["provenance"]["observed"], &decided["decision"]),
+        (&json!(["web"]), &json!("deny")),
+        "{decided}"
+    );
 }
