@@ -1,0 +1,109 @@
+//! What providers do each in their own way.
+
+use super::*;
+
+/// Calls that all have the number 0 are told apart by their ids, as some providers send them: whole or in pieces.
+#[test]
+fn calls_that_share_a_number_are_told_apart() {
+    let call = |id: &str, name: &str, arguments: &str| {
+        let delta = format!(
+            r#"{{"tool_calls":[{{"index":0,{id}"type":"function","function":{{{name}"arguments":{arguments}}}}}]}}"#
+        );
+        chat_chunk(&delta, "null")
+    };
+    let stream = [
+        call("\"id\":\"c0\",", "\"name\":\"a\",", r#""{\"x\":1}""#),
+        call("\"id\":\"c1\",", "\"name\":\"b\",", r#""{\"y\"""#),
+        call("", "", r#"":2}""#),
+        call("\"id\":\"c2\",", "\"name\":\"a\",", r#""{""#),
+        // Another id without a name is no other call: some providers give each piece one.
+        call("\"id\":\"other\",", "", r#""}""#),
+        chat_chunk("{}", "\"tool_calls\""),
+        DONE.to_owned(),
+    ]
+    .concat();
+    let (out, ending, _) = run(CHAT, MESSAGES, false, stream.as_bytes(), 13);
+    assert_eq!(ending, Ending::Clean);
+    let heard = hear(MESSAGES, &out);
+    let calls: Vec<_> = heard.calls.iter().map(|(id, name, arguments)| (&**id, &**name, &**arguments)).collect();
+    assert_eq!(calls, [("c0", "a", r#"{"x":1}"#), ("c1", "b", r#"{"y":2}"#), ("c2", "a", "{}")]);
+}
+
+/// Of a stream of several answers that lacks its last word each has to have come, and to have told why it stopped.
+#[test]
+fn a_stream_is_whole_with_the_last_of_its_answers() {
+    let chunk = |number: u32, finish: &str| {
+        chat_chunk(r#"{"content":"a"}"#, finish).replace("\"index\":0", &format!("\"index\":{number}"))
+    };
+    for (asked, chunks, whole) in [
+        (1, vec![chunk(0, "\"stop\"")], true),
+        (1, vec![chunk(0, "\"\"")], false),
+        (2, vec![chunk(0, "\"stop\"")], false),
+        (2, vec![chunk(0, "null"), chunk(1, "null"), chunk(0, "\"stop\"")], false),
+        (1, vec![chunk(0, "null"), chunk(1, "null"), chunk(0, "\"stop\"")], false),
+        (2, vec![chunk(0, "null"), chunk(1, "\"stop\""), chunk(0, "\"length\"")], true),
+    ] {
+        let mut stream = Stream::new(CHAT, CHAT, StreamOptions { answers: asked, ..StreamOptions::default() });
+        let mut out = Vec::new();
+        stream.push(chunks.concat().as_bytes(), &mut out).unwrap();
+        assert_eq!(stream.end(&mut out) == Ending::Clean, whole, "{asked} {chunks:?}");
+        assert_eq!(hear(CHAT, std::str::from_utf8(&out).unwrap()).failed, !whole);
+    }
+    let many: String = (0..=128).map(|it| chunk(it, "null")).collect();
+    let mut stream = Stream::new(CHAT, CHAT, StreamOptions::default());
+    assert!(stream.push(many.as_bytes(), &mut Vec::new()).is_err(), "no more than can be asked for");
+}
+
+/// What a provider sends to keep a connection open is no piece of its answer; whatever it makes is.
+#[test]
+fn what_keeps_a_connection_open_is_no_piece() {
+    let ping = messages_event("ping", "");
+    let empty = chat_chunk(r#"{"role":"assistant","content":"","tool_calls":[]}"#, "null");
+    let call = chat_chunk(r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]}"#, "null");
+    let signed = r#","index":0,"delta":{"type":"signature_delta","signature":"AAAA"}"#;
+    let running = r#","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#;
+    for (upstream, text, pieces) in [
+        (MESSAGES, &*ping, 0),
+        (MESSAGES, ": ping\n\n", 0),
+        (MESSAGES, &*messages_event("content_block_delta", signed), 1),
+        (MESSAGES, &*messages_event("content_block_start", running), 1),
+        (CHAT, ": PROCESSING\n\n", 0),
+        (CHAT, &*empty, 0),
+        (CHAT, CHAT_USAGE, 0),
+        (CHAT, &*call, 1),
+        (CHAT, &*chat_chunk(r#"{"reasoning":"a"}"#, "\"stop\""), 2),
+    ] {
+        let mut stream = Stream::new(upstream, CHAT, StreamOptions::default());
+        stream.push(text.as_bytes(), &mut Vec::new()).unwrap();
+        assert_eq!(stream.pieces(), pieces, "{text}");
+    }
+}
+
+/// What tools of the provider's brought in is heard of as it goes by.
+#[test]
+fn tools_that_the_provider_ran_are_heard_of() {
+    let start = |block: &str| {
+        let members = format!(r#","index":0,"content_block":{block}"#);
+        messages_event("content_block_start", &members) + &messages_event("content_block_stop", r#","index":0"#)
+    };
+    let stream = [
+        messages_event("message_start", r#","message":{"usage":{"input_tokens":5,"output_tokens":1}}"#),
+        start(r#"{"type":"mcp_tool_use","id":"s2","name":"read","server_name":"mail","input":{}}"#),
+        start(r#"{"type":"mcp_tool_result","tool_use_id":"s2","content":[]}"#),
+        start(r#"{"type":"web_fetch_tool_result","tool_use_id":"s0","content":{}}"#),
+        start(r#"{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}"#),
+        start(r#"{"type":"tool_search_tool_result","tool_use_id":"s3","content":{}}"#),
+        messages_event("message_stop", ""),
+    ]
+    .concat();
+    let (.., stream) = run(MESSAGES, MESSAGES, false, stream.as_bytes(), 70);
+    let received = stream.received();
+    assert_eq!(received.brought.iter().map(|it| &**it).collect::<Vec<_>>(), ["mcp__mail__read", "web_fetch"]);
+    assert_eq!(received.server_tools.into_keys().collect::<Vec<_>>(), ["web_search".into()]);
+    let cited = chat_chunk(r#"{"content":"a","annotations":[{"type":"url_citation","url_citation":{}}]}"#, "\"stop\"");
+    let found = "data: {\"choices\":[],\"citations\":[\"https://x.example\"]}\n\n";
+    let (.., stream) = run(CHAT, CHAT, false, [&cited, found, DONE].concat().as_bytes(), 70);
+    let received = stream.received();
+    assert_eq!(received.server_tools.into_iter().collect::<Vec<_>>(), [("web_search".into(), 1)]);
+    assert!(received.brought.contains("web_search"));
+}
