@@ -58,13 +58,27 @@ pub(super) struct Meter {
     pieces: u64,
     /// Pieces of any kind.
     events: u64,
+    /// In the messages shape, whether what is being made may come without pieces: thinking that is not shown, the work of a tool
+    /// that the provider runs. It tells then that it is still there.
+    quiet: bool,
 }
 
 impl Meter {
     pub(super) fn new(upstream: Dialect) -> Self {
         let received = Received::default();
         let (told, answers) = (Told::default(), BTreeMap::new());
-        Self { upstream, told, whole: false, usage: None, answers, so_far: None, received, pieces: 0, events: 0 }
+        Self {
+            upstream,
+            told,
+            whole: false,
+            usage: None,
+            answers,
+            so_far: None,
+            received,
+            pieces: 0,
+            events: 0,
+            quiet: false,
+        }
     }
 
     /// Takes one event of the provider's. Whether it is its last.
@@ -223,7 +237,8 @@ impl Meter {
 
     fn messages(&mut self, root: Value<'_>) -> bool {
         let kind = root.text_of("type").unwrap_or_default();
-        if kind.starts_with("content_block_") || kind == "message_delta" {
+        let works = kind.starts_with("content_block_") || kind == "message_delta" || (kind == "ping" && self.quiet);
+        if works {
             self.event_came();
         }
         match &*kind {
@@ -237,6 +252,8 @@ impl Meter {
                 if let Some(block) = root.get("content_block") {
                     let kind = block.text_of("type").unwrap_or_default();
                     own::note_block(block, &kind, &mut self.received.brought);
+                    self.quiet =
+                        matches!(&*kind, "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use");
                     let name = block.text_of("name").unwrap_or_default();
                     if block.has("type", "server_tool_use") && !is_free(&name) {
                         *self.received.server_tools.entry(name.into()).or_default() += 1;

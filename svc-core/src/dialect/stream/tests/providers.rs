@@ -62,8 +62,17 @@ fn what_keeps_a_connection_open_is_no_piece() {
     let call = chat_chunk(r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]}"#, "null");
     let signed = r#","index":0,"delta":{"type":"signature_delta","signature":"AAAA"}"#;
     let running = r#","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#;
+    let start = |kind: &str| {
+        messages_event("content_block_start", &format!(r#","index":0,"content_block":{{"type":"{kind}"}}"#))
+            + &messages_event("content_block_stop", r#","index":0"#)
+            + &ping
+    };
     for (upstream, text, pieces) in [
         (MESSAGES, &*ping, 0),
+        // Thinking that is not shown, and a tool that the provider runs: a ping is all that tells of them.
+        (MESSAGES, &*start("thinking"), 3),
+        (MESSAGES, &*start("server_tool_use"), 3),
+        (MESSAGES, &*start("text"), 2),
         (MESSAGES, ": ping\n\n", 0),
         (MESSAGES, &*messages_event("content_block_delta", signed), 1),
         (MESSAGES, &*messages_event("content_block_start", running), 1),
