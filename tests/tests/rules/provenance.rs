@@ -2,7 +2,7 @@
 
 use svc_core::rules::gate::Caller;
 use svc_core::state::gate::provenance::{Class, Verdict};
-use svc_core::state::gate::{ClientSession, Code, Declared, Effect, Request, Tier, Verb};
+use svc_core::state::gate::{Account, ClientSession, Code, Declared, Effect, Request, Tier, Verb};
 use svc_core::state::people::{OnMismatch, OnUndeclared};
 use svc_core::testing::world::{World, payment, request, terms, tool_call};
 use svc_core::value::Span;
@@ -81,6 +81,20 @@ fn undeclared_goes_by_the_setting_on_sinks() {
             (verb, vec![Code::ProvenanceUndeclared])
         );
         assert_eq!(ask(&mut world, &agent, tool_call("ls")).0, Verb::Allow, "no sink");
+    }
+}
+
+/// What the gate itself declares for a proxied call is declared: no setting for what nobody told touches it.
+#[test]
+fn what_the_gate_declares_is_declared() {
+    let (mut world, agent) = calm(&[r#"{"name":"D","actions":["deploy"]}"#]);
+    for setting in [OnUndeclared::Record, OnUndeclared::Ask, OnUndeclared::Deny] {
+        let mut settings = fast();
+        settings.provenance.undeclared = setting;
+        world.change_settings(settings);
+        let proxied = world.authorize(&agent, Request { account: Account::Gate, ..request("deploy") });
+        assert_eq!((proxied.verb(), proxied.action().signals.len()), (Verb::Allow, 0), "{setting:?}");
+        assert_eq!(proxied.action().provenance.declared.len(), 1);
     }
 }
 

@@ -116,7 +116,8 @@ fn provenance(facts: &Facts<'_>, verdict: &mut Evaluation) {
         };
         verdict.reasons.push(Reason::new(Code::ProvenanceMismatch, effect));
     }
-    if facts.request.provenance.is_empty() {
+    // What the gate itself declares for a proxied call is declared as well.
+    if facts.origin.declared.is_empty() {
         match facts.settings.provenance.undeclared {
             OnUndeclared::Ask if sink => verdict.reasons.push(Reason::new(Code::ProvenanceUndeclared, Effect::Ask)),
             OnUndeclared::Deny if sink => verdict.reasons.push(Reason::new(Code::ProvenanceUndeclared, Effect::Deny)),
