@@ -92,7 +92,9 @@ impl ClientSession {
     /// Whose the session is at `now`.
     #[must_use]
     pub fn owner_at(&self, now: Timestamp) -> Option<AgentId> {
-        self.owner.filter(|_| now.since(self.named_at) < SESSION_KEPT)
+        // The last naming may be later than what is noted by as much as goes unnoted: a session is never given away early.
+        let kept = Span::millis(SESSION_KEPT.as_millis().saturating_add(SESSION_NOTED.as_millis()));
+        self.owner.filter(|_| now.since(self.named_at) < kept)
     }
 }
 
