@@ -229,6 +229,9 @@ async fn a_paused_and_an_expired_mandate_permit_nothing() {
     assert_eq!(got.json()["decision"], "approval_required", "{}", got.text());
     let bad = desk.ask("PATCH", &path, json!({ "state": "revoked" })).await;
     assert_eq!((kind(&bad).0, fields(&bad)), (400, vec!["state".to_owned()]));
+    let later = desk.site.now().plus(Span::hours(1)).to_string();
+    let back = desk.ask("PATCH", &path, json!({ "expiresAt": later })).await;
+    assert_eq!(kind(&back), (409, "not_allowed".to_owned()), "there is no way back");
 }
 
 /// The settings say what a plan allows: past it a person and a token get 402 for agents and for mandates alike. Which plan a

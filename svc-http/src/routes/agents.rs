@@ -118,7 +118,7 @@ pub(super) const ROUTES: &[Route] = &[
         method: Method::PATCH,
         path: "/api/w/{wid}/mandates/{mnd}",
         request: Some("MandateChange"),
-        refusals: &[Kind::InvalidMandate, Kind::ConfirmBroaden],
+        refusals: &[Kind::InvalidMandate, Kind::ConfirmBroaden, Kind::NotAllowed],
         summary: "Change a mandate by a new version, pause it or let it go on",
         ..MANDATE
     },

@@ -13,12 +13,13 @@ use svc_core::rules::people::recount;
 use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
+use svc_core::state::evidence::Disclosure;
 use svc_core::state::gate::{
     AGENT_KEYS_MAX, Action, Activity, Agent, Code, Count, LimitsChange, OutcomeStatus, PerPeriod, Set, TermsChange,
     Tier, Verb,
 };
 use svc_core::state::people::{KeyScope, Plan, Plans, Role, ServiceToken, Team, TokenScope};
-use svc_core::store::{Range, Row as _, Store as _};
+use svc_core::store::{Range, Record, Row as _, Store as _};
 use svc_core::testing::world::{payment, terms};
 use svc_core::testing::{World, people};
 use svc_core::value::Id as _;
@@ -246,22 +247,35 @@ fn the_ledger_says_what_became_of_a_mandate() {
     let made = records(&mut world, |world| id = Some(world.run(grant).unwrap().id.mandate));
     let mandate = id.unwrap();
     let limits = LimitsChange { per_action: Set::To(5), ..LimitsChange::default() };
-    let wish = ChangeMandate { mandate, ..change(&mut world, &agent, by.clone(), limits) };
+    let mut wish = ChangeMandate { mandate, ..change(&mut world, &agent, by.clone(), limits) };
     let changed = records(&mut world, |world| drop(world.run(wish.clone()).unwrap()));
+    let expires_at = Set::To(Timestamp::parse("2027-01-02T03:04:05Z").unwrap());
+    wish.change = TermsChange { name: Some(label("Jane Roe")), expires_at, ..TermsChange::default() };
+    let renamed = records(&mut world, |world| drop(world.run(wish.clone()).unwrap()));
     let pause = ChangeMandate { paused: Some(true), change: TermsChange::default(), ..wish };
-    let paused = records(&mut world, |world| drop(world.run(pause).unwrap()));
+    let paused = records(&mut world, |world| drop(world.run(pause.clone()).unwrap()));
+    let resume = ChangeMandate { paused: Some(false), ..pause };
+    let resumed = records(&mut world, |world| drop(world.run(resume).unwrap()));
     let end = RevokeMandate { workspace, by, agent: agent.agent, mandate };
     let ended = records(&mut world, |world| assert!(world.run(end.clone()).is_ok()));
     for (lines, kind, data) in [
         (made, "mandate.created ", r#""mandateVersion":1,"new":{"actions":["#),
         (changed, "mandate.changed ", r#""mandateVersion":2,"new":{"limits":{"#),
-        (paused, "mandate.changed ", r#""mandateVersion":2,"state":"paused"}"#),
+        (renamed, "mandate.changed ", r#""new":{"expiresAt":"2027-01-02T03:04:05.000Z","name":{"commit":"#),
+        (paused, "mandate.changed ", r#""new":{"state":"paused"},"old":{"state":"active"}}"#),
+        (resumed, "mandate.changed ", r#""new":{"state":"active"},"old":{"state":"paused"}}"#),
         (ended, "mandate.revoked ", "\"}"),
     ] {
         let [line] = lines.as_slice() else { panic!("{lines:?}") };
         assert!(line.starts_with(kind) && line.contains(data), "{line}");
         assert!(line.contains(&owner.principal.to_string()) && line.contains(&agent.agent.to_string()), "{line}");
+        assert!(!line.contains("Jane Roe") && !line.contains(r#""name":""#), "a name is a commitment: {line}");
     }
+    let told = |it: &Disclosure| it.texts.iter().map(|(path, text)| format!("{path}={text}")).collect::<Vec<_>>();
+    let rows = world.rows().into_iter();
+    let shown = rows.filter_map(|(.., row)| if let Record::Disclosure(it) = row { Some(told(&it)) } else { None });
+    let names = ["new.name=Jane Roe".to_owned(), format!("old.name={}", terms(PAY).name)];
+    assert!(shown.into_iter().any(|it| it == names), "what shows it stands beside");
     assert_eq!(world.run(end).unwrap_err().kind(), Kind::NotFound);
     world.audit();
 }
@@ -484,9 +498,44 @@ fn a_mandate_that_is_resumed_is_confirmed_beside_a_narrower_one() {
     assert_eq!((refused.kind(), refused.reason()), (Kind::ConfirmBroaden, Some(narrower.to_string().as_str())));
     assert!(world.row::<Agent>(agent.agent).mandates.iter().any(|it| it.id == mandate && it.paused));
     turn(&mut world, false, true).unwrap();
+    world.advance(Span::seconds(1));
     for paused in [true, false] {
-        turn(&mut world, paused, true).unwrap();
+        turn(&mut world, paused, false).expect("nothing was granted meanwhile");
     }
+    world.audit();
+}
+
+/// There is no way back from an expiry: neither a later end nor anything else changes a mandate that has expired.
+#[test]
+fn an_expired_mandate_stays_expired() {
+    let (mut world, agent) = calm(&[PAY]);
+    let mandate = mandate_of(&mut world, &agent);
+    let later = |world: &World, span: Span| Set::To(world.now().plus(span));
+    let wish = |change: TermsChange| ChangeMandate {
+        workspace: agent.workspace,
+        by: By::Program,
+        agent: agent.agent,
+        mandate,
+        change,
+        paused: None,
+        confirm_broaden: false,
+        counted: None,
+    };
+    let expires_at = later(&world, Span::hours(1));
+    world.run(wish(TermsChange { expires_at, ..TermsChange::default() })).unwrap();
+    world.advance(Span::hours(1));
+    let expires_at = later(&world, Span::hours(1));
+    for change in [
+        TermsChange { expires_at, ..TermsChange::default() },
+        TermsChange { expires_at: Set::Clear, ..TermsChange::default() },
+        TermsChange { name: Some(label("Other")), ..TermsChange::default() },
+    ] {
+        let refused = world.run(wish(change)).unwrap_err();
+        let reason = Some("the mandate has expired: grant a new one");
+        assert_eq!((refused.kind(), refused.reason()), (Kind::NotAllowed, reason));
+    }
+    assert_eq!(ask(&mut world, &agent, payment(100, "EUR", "a.example")).1, [Code::OutsideMandate]);
+    world.run(RevokeMandate { workspace: agent.workspace, by: By::Program, agent: agent.agent, mandate }).unwrap();
     world.audit();
 }
 

@@ -16,7 +16,9 @@ use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::{Object, canonical};
 use crate::value::id::{AgentId, MandateId, MandateVersionId, WorkspaceId};
+use crate::value::json::Json;
 use crate::value::text::Label;
+use crate::value::{Id as _, Timestamp};
 
 /// What a new mandate says.
 #[derive(Clone, Debug)]
@@ -81,7 +83,7 @@ pub fn grant_mandate(scope: &mut Scope<'_>, asked: &GrantMandate) -> Result<Arc<
         return Err(Refusal::plan_agents().into());
     }
     if !asked.confirm_broaden {
-        narrower(scope, &agent, &meant.terms, None)?;
+        narrower(scope, &agent, &meant.terms, None, None)?;
     }
     let (granted, mandate) = grant(scope, agent.id, workspace.id, &asked.by, meant);
     let mut agent = Agent::clone(&agent);
@@ -129,22 +131,37 @@ pub(super) fn grant(
     let id = MandateVersionId { mandate: scope.fresh(), version: 1 };
     let mut data = Object::new().text("agentId", &agent.to_string()).int("mandateVersion", 1);
     // Terms are always to be written as JSON; were they not, the mandate would still be what it is.
-    data = data.raw("new", &as_json(&terms).map_or_else(|_| "null".to_owned(), |it| canonical(&it)));
+    data = data.raw("new", &told(&terms).map_or_else(|_| "{}".to_owned(), |it| canonical(&Json::Object(it))));
     if let Some(template) = &template {
         data = data.text("template", template.as_str());
     }
     let fact =
         Fact { kind: "mandate.created", actor: by.actor(), subject: Subject::Mandate(id.mandate), data: data.finish() };
-    scope.append(workspace, fact);
+    scope.append_with(workspace, fact, &[("new.name", terms.name.as_str())]);
     let expires_at = terms.expires_at;
     let mandate = Mandate::new(id, agent, template, terms, (by.maker(), scope.now()));
     scope.put(mandate.clone());
-    (Grant { id: id.mandate, version: 1, paused: false, expires_at }, Arc::new(mandate))
+    (Grant { id: id.mandate, version: 1, paused: false, paused_at: None, expires_at }, Arc::new(mandate))
 }
 
-/// That `terms` let the agent go nowhere where another active mandate of it holds it to some merchants.
-fn narrower(scope: &mut Scope<'_>, agent: &Agent, terms: &Terms, but: Option<MandateId>) -> Result<(), Halt> {
-    let others: Vec<_> = agent.mandates_in_force(scope.now()).filter(|it| Some(it.mandate) != but).collect();
+/// Terms as the ledger tells them: as the interface does, without the name, which enters a record as a commitment.
+fn told(terms: &Terms) -> Result<Vec<(String, Json)>, Halt> {
+    let Json::Object(mut members) = as_json(terms)? else { return Err(Refusal::internal().into()) };
+    members.retain(|(member, _)| member != "name" && member != "expiresAt");
+    members.extend(terms.expires_at.map(|it| ("expiresAt".to_owned(), Json::Text(it.to_string()))));
+    Ok(members)
+}
+
+/// That `terms` let the agent go nowhere where another active mandate of it, granted `since` then, holds it to some merchants.
+fn narrower(
+    scope: &mut Scope<'_>,
+    agent: &Agent,
+    terms: &Terms,
+    but: Option<MandateId>,
+    since: Option<Timestamp>,
+) -> Result<(), Halt> {
+    let is_other = |it: &MandateVersionId| Some(it.mandate) != but && since.is_none_or(|at| at <= it.mandate.time());
+    let others: Vec<_> = agent.mandates_in_force(scope.now()).filter(is_other).collect();
     scope.want(&others.iter().map(|it| Mandate::key(*it)).collect::<Vec<_>>())?;
     for other in others {
         let other = scope.get::<Mandate>(other)?.ok_or_else(Refusal::internal)?;
@@ -189,14 +206,18 @@ pub struct Held {
 /// and were not, or have moved since: count with [`super::recount::plan`] and ask again.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` where the agent has no such mandate in force; `invalid_mandate` naming every fault;
-/// `confirm_broaden` naming the narrower mandate.
+/// Those of [`entitled`]; `not_found` where the agent has no such mandate, `not_allowed` where it has expired, from which there
+/// is no way back; `invalid_mandate` naming every fault; `confirm_broaden` naming the narrower mandate.
 pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Option<Held>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace), Workspace::key(asked.workspace)])?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     no_canary(&agent)?;
     let (old, held) = held(scope, &agent, asked.mandate)?;
+    let now = scope.now();
+    if held.expires_at.is_some_and(|end| end <= now) {
+        return Err(Refusal::not_allowed("the mandate has expired: grant a new one").into());
+    }
     let terms = asked.change.onto(old.terms());
     let paused = asked.paused.unwrap_or(held.paused);
     let changes = terms != *old.terms();
@@ -215,16 +236,23 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
         // One that is resumed stands beside what was granted while it was paused.
         let resumes = held.paused && !paused;
         if changes || resumes {
-            narrower(scope, &agent, &terms, Some(asked.mandate))?;
+            let since = held.paused_at.filter(|_| !changes);
+            narrower(scope, &agent, &terms, Some(asked.mandate), since)?;
         }
     }
     if !super::recount::settle(scope, &old, &terms, asked.counted.as_ref())? {
         return Ok(None);
     }
-    let told = changes.then(|| Ok::<_, Halt>(differing(&as_json(old.terms())?, &as_json(&terms)?))).transpose()?;
+    let version = if changes { old.id.version.saturating_add(1) } else { old.id.version };
+    record(scope, asked, version, (old.terms(), held.paused), (&terms, paused))?;
     let mandate = if changes { next_version(scope, &old, terms, &asked.by)? } else { old };
-    let grant = Grant { id: asked.mandate, version: mandate.id.version, paused, expires_at: mandate.expires_at };
-    record(scope, asked, &held, &grant, told);
+    let grant = Grant {
+        id: asked.mandate,
+        version: mandate.id.version,
+        paused,
+        paused_at: paused.then(|| held.paused_at.unwrap_or(now)),
+        expires_at: mandate.expires_at,
+    };
     let mut agent = Agent::clone(&agent);
     agent.mandates.iter_mut().filter(|it| it.id == grant.id).for_each(|it| it.clone_from(&grant));
     scope.put(agent);
@@ -242,25 +270,31 @@ fn next_version(scope: &mut Scope<'_>, old: &Mandate, terms: Terms, by: &By) -> 
     Ok(Arc::new(mandate))
 }
 
-/// Records a change, with the members of the terms that it changed as they were and as they are.
+/// Records a change, with the members that it changed as they were and as they are: what the mandate says, and whether it is
+/// paused.
 fn record(
     scope: &mut Scope<'_>,
     asked: &ChangeMandate,
-    before: &Grant,
-    after: &Grant,
-    changed: Option<(String, String)>,
-) {
-    let mut data = Object::new().text("agentId", &asked.agent.to_string());
-    data = data.int("mandateVersion", after.version.into());
-    if let Some((old, new)) = changed {
-        data = data.raw("new", &new).raw("old", &old);
-    }
-    if before.paused != after.paused {
-        data = data.text("state", if after.paused { "paused" } else { "active" });
-    }
-    let subject = Subject::Mandate(asked.mandate);
-    let fact = Fact { kind: "mandate.changed", actor: asked.by.actor(), subject, data: data.finish() };
-    scope.append(asked.workspace, fact);
+    version: u32,
+    before: (&Terms, bool),
+    after: (&Terms, bool),
+) -> Result<(), Halt> {
+    let side = |(terms, paused): (&Terms, bool)| {
+        let state = if paused { "paused" } else { "active" };
+        let mut members = told(terms)?;
+        members.push(("state".to_owned(), Json::Text(state.to_owned())));
+        Ok::<_, Halt>(Json::Object(members))
+    };
+    let (old, new) = differing(&side(before)?, &side(after)?);
+    let data = Object::new().text("agentId", &asked.agent.to_string());
+    let data = data.int("mandateVersion", version.into()).raw("new", &new).raw("old", &old).finish();
+    let (before, after) = (before.0.name.as_str(), after.0.name.as_str());
+    let names = [("new.name", after), ("old.name", before)];
+    let texts: &[_] = if before == after { &[] } else { &names };
+    let fact =
+        Fact { kind: "mandate.changed", actor: asked.by.actor(), subject: Subject::Mandate(asked.mandate), data };
+    scope.append_with(asked.workspace, fact, texts);
+    Ok(())
 }
 
 /// The version in force of a mandate that the agent holds.
