@@ -98,10 +98,20 @@ impl Following {
                 return Ok(Followed::More);
             }
             pages += 1;
-            let page = scan(core, &follow.range)?;
-            done &= run(core, follow.commands(&page, &mut |range| scan(core, range))?)?;
-            if !follow.turn_page(&page) {
-                left.remove(0);
+            match page_of(core, follow) {
+                Ok((all, more)) => {
+                    done &= all;
+                    if !more {
+                        left.remove(0);
+                    }
+                }
+                // Nothing else that is due waits for a row that cannot be read, be it for this row or for another.
+                Err(failure @ Failure::Load(StoreError::Undecodable(_))) => {
+                    tracing::error!(error = &failure as &dyn std::error::Error, "what follows could not be read");
+                    done = false;
+                    left.remove(0);
+                }
+                Err(failure) => return Err(failure),
             }
         }
         // A sweep goes on the next day where it could not get through: what it cannot do today it cannot do in a minute.
@@ -111,6 +121,13 @@ impl Following {
         self.seen.insert(row, Progress::Rests(core.clock.now().plus(RESTS)));
         Ok(Followed::Rests)
     }
+}
+
+/// Does the next page of what follows; whether all of it was done, and whether there is another page.
+fn page_of(core: &Core, follow: &mut Follow) -> Result<(bool, bool), Failure<StoreError>> {
+    let page = scan(core, &follow.range)?;
+    let all = run(core, follow.commands(&page, &mut |range| scan(core, range))?)?;
+    Ok((all, follow.turn_page(&page)))
 }
 
 #[cfg(test)]

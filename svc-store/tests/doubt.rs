@@ -19,7 +19,7 @@ use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::read::get_action;
 use svc_core::state::gate::{Action, Code, Details, Effect, OutcomeStatus, Payload, Reason, Request, Status};
-use svc_core::state::people::Settings as WorkspaceSettings;
+use svc_core::state::people::{Principal, Role, Settings as WorkspaceSettings};
 use svc_core::store::{Clock, CommitError, MemoryStore, Row as _, Store};
 use svc_core::testing::fault::{Fault, Faulty, Operation};
 use svc_core::testing::people;
@@ -236,6 +236,35 @@ fn a_row_that_cannot_be_read_stops_its_shard_alone() {
     assert!(matches!(pass, Err(Failure::Load(StoreError::Undecodable(_)))), "it is told: {pass:?}");
     let seen = gate.read(|scope| get_action(scope, &agent, allowed.id())).unwrap();
     assert_eq!(seen.status(), Status::Lapsed);
+}
+
+/// Where a row that cannot be read is behind a due one, that one stays due, and whatever else is due in its shard is done.
+#[test]
+fn a_row_that_cannot_be_read_stops_what_follows_it_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let mut world = World::over(store.writer().unwrap(), WorkspaceSettings::default());
+    let month = OFFICE.replace("5000}", r#"5000,"perPeriod":{"amount":9000,"period":"month"}}"#);
+    let agent = world.agent().with_mandate(terms(&month)).register();
+    let now = world.now();
+    let leaver = people::sign_in(world.engine().store(), agent.workspace, Role::Member, 2, now);
+    world.edit::<Principal>(leaver.principal, |it| it.following = Some(now));
+    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+    let gate = Gate::over(store, clock.clone(), signer, manual()).unwrap();
+    let allowed = gate.execute(Authorize::new(agent, payment(100, "EUR", "shop.example"), [7; 16])).unwrap();
+    let sql = rusqlite::Connection::open(directory.path().join("svc.db")).unwrap();
+    // Among the workspace's keys is looked for those of who left.
+    assert_eq!(sql.execute("UPDATE credential SET format = 999", ()).unwrap(), 1);
+    clock.advance(Span::hours(30));
+    gate.tick().unwrap();
+    let seen = gate.read(|scope| get_action(scope, &agent, allowed.id())).unwrap();
+    assert_eq!(seen.status(), Status::Lapsed);
+    let following = || gate.read(|scope| scope.get::<Principal>(leaver.principal)).unwrap().unwrap().following;
+    assert_eq!(following(), Some(now), "it is tried again");
+    sql.execute("UPDATE credential SET format = 1", ()).unwrap();
+    clock.advance(Span::minutes(1));
+    gate.tick().unwrap();
+    assert_eq!(following(), None);
 }
 
 /// A store that takes no commit makes a gate fail, and one that does again makes it well.
