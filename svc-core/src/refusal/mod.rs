@@ -253,6 +253,12 @@ impl Refusal {
         Self::plain(Kind::SecondOwnerRequired).about_approval(workspace, approval)
     }
 
+    /// 409: nobody would be an owner any more, so that there is no approval for another one to agree to.
+    #[must_use]
+    pub fn last_owner() -> Self {
+        Self { message: "the last owner cannot leave".into(), ..Self::plain(Kind::SecondOwnerRequired) }
+    }
+
     /// 409: another person has to do this as things stand; `why` says which state makes it so.
     pub fn duties_now(why: impl Into<Cow<'static, str>>) -> Self {
         Self { message: why.into(), ..Self::plain(Kind::DutiesNow) }

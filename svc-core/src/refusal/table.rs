@@ -70,7 +70,7 @@ refusals! {
     DutiesNever = 403 "separation_of_duties", "this caller can never do that", fix "Let somebody else do it.";
     /// Another state would allow it.
     DutiesNow = 409 "separation_of_duties", "another person must do that as things stand", fix "Let another owner or admin do it.";
-    SecondOwnerRequired = 409 "second_owner_required", "a second owner must agree", fix "Let another owner open the approval and agree.";
+    SecondOwnerRequired = 409 "second_owner_required", "a second owner must agree", fix "Let another owner agree to it in the approval; where there is no other owner, make one first.";
     SecondPersonRequired = 409 "second_person_required", "a second person must approve", fix "Let another person who may decide it approve as well.";
 
     // The gate.

@@ -11,7 +11,9 @@ use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, R
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::rules::read::check_key;
 use svc_core::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, Via};
-use svc_core::state::people::{Credential, KeyScope, MemberState, Principal, Role, Workspace};
+use svc_core::state::people::{
+    Account, Credential, KeyScope, LINK_LIFE, MemberState, Principal, Role, SignInLink, Workspace,
+};
 use svc_core::testing::people;
 use svc_core::testing::world::World;
 use svc_core::value::Span;
@@ -59,11 +61,11 @@ fn two_owners_who_remove_each_other_leave_one() {
     assert_eq!(world.row::<Workspace>(workspace).owners, [first.principal]);
     assert_eq!(world.run(approve(first, of_first)).unwrap_err().kind(), Kind::NotAllowed);
     let alone = remove(&mut world, first, first.principal).unwrap_err();
-    assert_eq!((alone.kind(), alone.reason().is_some()), (Kind::NotAllowed, true));
+    assert_eq!((alone.kind(), alone.message()), (Kind::SecondOwnerRequired, "the last owner cannot leave"));
     let role = Some(Role::Admin);
     let (by, principal) = (By::Person(first), first.principal);
     let demoted = world.run(ChangeMember { workspace, by, principal, role, teams: None });
-    assert_eq!(demoted.unwrap_err().kind(), Kind::NotAllowed);
+    assert_eq!(demoted.unwrap_err().kind(), Kind::SecondOwnerRequired);
     assert_eq!(world.row::<Workspace>(workspace).owners, [first.principal]);
     assert!(world.ledger().contains("member.removed"));
     world.audit();
@@ -87,7 +89,7 @@ fn an_invited_owner_lets_nobody_leave_yet() {
     let MemberDone::Done { linked, .. } = world.run(invite).unwrap() else { panic!("one owner asks nobody") };
     assert!(linked);
     assert_eq!(world.row::<Workspace>(workspace).owners, [owner.principal]);
-    assert_eq!(remove(&mut world, owner, owner.principal).unwrap_err().kind(), Kind::NotAllowed);
+    assert_eq!(remove(&mut world, owner, owner.principal).unwrap_err().kind(), Kind::SecondOwnerRequired);
     world.audit();
 }
 
@@ -179,6 +181,54 @@ fn invite(world: &mut World, by: Person, email: &str) -> Result<MemberDone, Refu
     let (email, token) = (Email::parse(email).unwrap(), Digest::of("link"));
     let (workspace, by, role, teams) = (by.workspace, By::Person(by), Role::Owner, Vec::new());
     world.run(InviteMember { workspace, by, email, name: None, role, teams, token })
+}
+
+/// An invitation's link lives an hour, as any does; inviting anew gives another while nobody has signed in by one.
+#[test]
+fn an_invitation_gives_a_link_of_an_hour_and_another() {
+    let (mut world, first, _) = owners();
+    let workspace = world.workspace();
+    let invite = |world: &mut World, token: &str| {
+        world.run(InviteMember {
+            workspace,
+            by: By::Person(first),
+            email: Email::parse("new@example.com").unwrap(),
+            name: None,
+            role: Role::Member,
+            teams: Vec::new(),
+            token: Digest::of(token),
+        })
+    };
+    let mut links = Vec::new();
+    for token in ["one", "two"] {
+        let MemberDone::Done { principal, linked } = invite(&mut world, token).unwrap() else { panic!("no owner") };
+        assert!(linked);
+        let link = world.row::<Account>(principal.membership().unwrap().account).link.unwrap();
+        assert_eq!(link, SignInLink::id_of(&Digest::of(token)));
+        assert_eq!(world.row::<SignInLink>(link).expires_at, Some(world.now().plus(LINK_LIFE)));
+        links.push(link);
+        world.advance(Span::minutes(61));
+        world.keep_signed_in(&first);
+    }
+    assert_ne!(links[0], links[1]);
+    world.audit();
+}
+
+/// A question counts as none once whoever asked it is an owner no more: another owner asks one that can be agreed to.
+#[test]
+fn a_change_among_owners_is_asked_anew_where_who_asked_is_none() {
+    let (mut world, first, second) = owners();
+    let (workspace, now) = (world.workspace(), world.now());
+    let third = people::sign_in(world.engine().store(), workspace, Role::Owner, 3, now);
+    let fourth = people::sign_in(world.engine().store(), workspace, Role::Owner, 4, now);
+    let stale = asked(remove(&mut world, first, fourth.principal));
+    let demoted = asked(remove(&mut world, second, first.principal));
+    world.run(approve(third, demoted)).unwrap();
+    assert_eq!(world.run(approve(third, stale)).unwrap_err().kind(), Kind::NotAllowed);
+    let anew = asked(remove(&mut world, second, fourth.principal));
+    assert_ne!(anew, stale);
+    world.run(approve(third, anew)).unwrap();
+    assert_eq!(world.row::<Workspace>(workspace).owners, [second.principal, third.principal]);
 }
 
 /// A team that was removed while an owner's invitation waited keeps nobody out.

@@ -16,16 +16,12 @@ use crate::refusal::Refusal;
 use crate::rules::gate::freeze::touch;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, OwnerChange};
-use crate::state::people::{Account, Member, MemberState, Principal, Right, Role, Workspace};
+use crate::state::people::{Account, LINK_LIFE, Member, MemberState, Principal, Right, Role, Workspace};
 use crate::turn::{Halt, Scope};
-use crate::value::Span;
 use crate::value::canonical::Object;
 use crate::value::digest::Digest;
 use crate::value::id::{AccountId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::text::{Email, Label};
-
-/// How long an invitation's link signs in.
-const INVITATION: Span = Span::hours(7 * 24);
 
 /// What comes of a change of a member.
 #[derive(Clone, Debug)]
@@ -147,7 +143,7 @@ fn link(scope: &mut Scope<'_>, account: AccountId, asked: &InviteMember) -> Resu
     }
     let alone = account.memberships.iter().all(|it| it.workspace == asked.workspace);
     if alone {
-        give_link(scope, &mut account, asked.token, Some(INVITATION))?;
+        give_link(scope, &mut account, asked.token, Some(LINK_LIFE))?;
     } else {
         void_link(scope, &mut account)?;
     }
@@ -173,8 +169,8 @@ pub struct ChangeMember {
 /// Changes a member's role or teams. Where a second owner has to agree, nothing changes yet.
 ///
 /// # Errors
-/// Those of [`entitled`], `not_found`, `forbidden` where an owner is concerned and the caller is none, `not_allowed` for the
-/// last owner, `second_owner_required` where the caller has asked already, `invalid_request` naming every team that is none.
+/// Those of [`entitled`], `not_found`, `forbidden` where an owner is concerned and the caller is none, `second_owner_required`
+/// for the last owner and where the caller has asked already, `invalid_request` naming every team that is none.
 pub fn change_member(scope: &mut Scope<'_>, asked: &ChangeMember) -> Result<MemberDone, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMembers)?;
     let principal = own_member(scope, asked.workspace, asked.principal)?;
@@ -253,8 +249,8 @@ pub struct RemoveMember {
 /// that act for them stay and pass to their sponsors ([`super::leave`]); without one they wait for an owner.
 ///
 /// # Errors
-/// Those of [`entitled`], `not_found`, `forbidden` where an owner is concerned and the caller is none, `not_allowed` for the
-/// last owner, `second_owner_required` where the caller has asked already.
+/// Those of [`entitled`], `not_found`, `forbidden` where an owner is concerned and the caller is none, `second_owner_required`
+/// for the last owner and where the caller has asked already.
 pub fn remove_member(scope: &mut Scope<'_>, asked: &RemoveMember) -> Result<MemberDone, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMembers)?;
     let principal = own_member(scope, asked.workspace, asked.principal)?;

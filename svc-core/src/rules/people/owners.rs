@@ -53,6 +53,8 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
         && let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting() && now < it.expires_at)
         && let ApprovalSubject::Owner(first) = &waiting.subject
         && first.change == asked.change
+        // Nobody can agree to the question of somebody who is an owner no more: it counts as none.
+        && is_owner(scope, asked.workspace, first.by)?
     {
         if first.by == person {
             return Err(Refusal::second_owner_required(asked.workspace, id).into());
@@ -96,9 +98,7 @@ pub fn change_asked(
     asked: &AskedOwner,
     second: PrincipalId,
 ) -> Result<(), Halt> {
-    let first = scope.get::<Principal>(asked.by)?.filter(|it| it.workspace == workspace);
-    let owner = |it: &Member| it.role == Role::Owner && it.state == MemberState::Active;
-    if !first.as_ref().and_then(|it| it.membership()).is_some_and(owner) {
+    if !is_owner(scope, workspace, asked.by)? {
         return Err(Refusal::not_allowed("who asked for it is an owner no more").into());
     }
     if asked.change == OwnerChange::Invite {
@@ -123,6 +123,13 @@ pub fn change_asked(
         OwnerChange::Become(role) => set_role(scope, &principal, role, &actor).map(drop),
         OwnerChange::Remove => remove(scope, &principal, &actor).map(drop),
     }
+}
+
+/// Whether somebody is an owner now, who has signed in.
+fn is_owner(scope: &mut Scope<'_>, workspace: WorkspaceId, id: PrincipalId) -> Result<bool, Halt> {
+    let principal = scope.get::<Principal>(id)?.filter(|it| it.workspace == workspace);
+    let owner = |it: &Member| it.role == Role::Owner && it.state == MemberState::Active;
+    Ok(principal.as_ref().and_then(|it| it.membership()).is_some_and(owner))
 }
 
 /// Invites somebody as an owner, in the word of the owner who asked for it.
@@ -188,7 +195,7 @@ pub(super) fn keep(scope: &mut Scope<'_>, principal: &Principal, is_owner: bool)
         row.owners.push(principal.id);
     }
     let Some(first) = row.owners.first() else {
-        return Err(Refusal::not_allowed("the last owner cannot leave: make another one first").into());
+        return Err(Refusal::last_owner().into());
     };
     row.owner = *first;
     scope.put(row);
