@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::refusal::Refusal;
-use crate::rules::gate::hold::held_by;
+use crate::rules::gate::hold::{Held, held_by};
 use crate::rules::gate::{Caller, caller_agent};
 use crate::rules::people::by::{By, entitled, reaches};
 use crate::rules::people::keys;
@@ -13,7 +13,7 @@ use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::digest::Digest;
-use crate::value::id::{ActionId, HoldId, WorkspaceId};
+use crate::value::id::{ActionId, WorkspaceId};
 
 /// An action with the rows that say how it reads.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct View {
     /// Its agent.
     pub agent: Arc<Agent>,
     /// The hold over its agent, while one stands.
-    pub hold: Option<HoldId>,
+    pub hold: Option<Held>,
     /// What a person was asked.
     pub approval: Option<Arc<Approval>>,
     /// How many persons have to agree where one was asked: while it waits by the settings as they are now.
@@ -71,7 +71,9 @@ impl View {
     /// Who decided, and when, once somebody has.
     #[must_use]
     pub fn decided(&self) -> Option<(Timestamp, DecidedBy)> {
-        let stopped = || self.agent.stopped_since(self.action.epoch);
+        // A hold stops its members before their rows say so.
+        let held = self.hold.map(|it| it.at);
+        let stopped = || self.agent.stopped_since(self.action.epoch).or(held);
         match (&self.action.state, self.status()) {
             (State::Pending { .. }, Status::Pending) => None,
             (State::Pending { expires_at }, Status::Expired) => Some((*expires_at, DecidedBy::Expiry)),
@@ -112,7 +114,7 @@ pub fn view(scope: &mut Scope<'_>, action: Arc<Action>) -> Result<View, Halt> {
         scope.get::<Principal>(action.principal)?.is_some_and(|it| it.decides_own())
     };
     let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
-    let hold = held_by(scope, &workspace, agent.id)?.map(|it| it.id);
+    let hold = held_by(scope, &workspace, agent.id)?;
     Ok(View { action, agent, hold, approval, needed, client_may_ask, payload, now: scope.now(), replayed: false })
 }
 
