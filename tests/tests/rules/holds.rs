@@ -9,8 +9,9 @@ use svc_core::rules::gate::fleet::FREEZE_MAX;
 use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::{By, Person};
-use svc_core::state::gate::{Agent, Code, OutcomeStatus, Status, Verb};
-use svc_core::state::people::{Hold, HoldScope, Role, Roster, Selector, Workspace};
+use svc_core::rules::read::View;
+use svc_core::state::gate::{Agent, Code, DecidedBy, OutcomeStatus, Status, Verb};
+use svc_core::state::people::{Hold, HoldScope, Principal, Role, Roster, Selector, Workspace};
 use svc_core::store::Row;
 use svc_core::testing::people;
 use svc_core::testing::world::{World, charge, payment};
@@ -135,6 +136,25 @@ fn an_admins_question_takes_two_owners() {
     assert!(world.row::<Workspace>(workspace).holds.is_empty());
 }
 
+/// A question counts as none once whoever asked it may lift holds no more: another owner asks one that can be agreed to.
+#[test]
+fn a_lift_is_asked_anew_where_who_asked_has_left() {
+    let (mut world, _) = fleet(1);
+    let (first, second, third) = (world.owner(), world.person(Role::Owner), world.person(Role::Owner));
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let question = asked(world.run(lift(&world, hold, By::Person(first), false)).unwrap());
+    world.edit::<Principal>(first.principal, |it| it.member.as_mut().unwrap().role = Role::Member);
+    let workspace = world.workspace();
+    world.edit::<Workspace>(workspace, |it| it.owners.retain(|it| *it != first.principal));
+    assert_eq!(world.run(decision(&second, question, Choice::Approve)).unwrap().stands, Stands::Waiting);
+    let stuck = world.run(decision(&third, question, Choice::Approve)).unwrap_err();
+    assert_eq!(stuck.kind(), Kind::NotAllowed);
+    let anew = asked(world.run(lift(&world, hold, By::Person(second), false)).unwrap());
+    assert_ne!(anew, question);
+    world.run(decision(&third, anew, Choice::Approve)).unwrap();
+    assert!(world.row::<Workspace>(workspace).holds.is_empty());
+}
+
 /// A question that no second owner answered in a day can be asked again.
 #[test]
 fn a_lift_that_nobody_agreed_to_is_asked_anew() {
@@ -184,6 +204,9 @@ fn a_selection_too_large_for_a_commit_is_held_first() {
     assert!(!world.verify(&text, Some(charge(100, "EUR", "a.example"))).is_valid());
     assert_eq!(world.read(&held, receipt.id()).status(), Status::Revoked);
     assert_eq!(world.read(&held, waiting.id()).status(), Status::Denied);
+    let at = world.row::<Hold>(hold).at;
+    let later = View { now: at.plus(Span::minutes(1)), ..world.read(&held, waiting.id()).view().clone() };
+    assert_eq!(later.decided(), Some((at, DecidedBy::Freeze)), "it does not move with the time of reading");
     let refused = world.run(restart(&world, held.agent, By::Program)).unwrap_err();
     assert_eq!((refused.kind(), refused.hold()), (Kind::NotAllowed, Some(hold.to_string().as_str())));
     assert_eq!(world.run(lift(&world, hold, By::Program, true)).unwrap_err().kind(), Kind::NotAllowed);

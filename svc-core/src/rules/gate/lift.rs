@@ -97,6 +97,8 @@ fn ask_second(
     if let Some(id) = hold.asked
         && let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting() && now < it.expires_at)
         && let ApprovalSubject::HoldLift(first) = &waiting.subject
+        // Nobody can agree to the question of somebody who may lift holds no more: it counts as none.
+        && may_lift(scope, asked.workspace, first.by)?
     {
         if first.by == person || waiting.approvals.iter().any(|it| it.by == person) {
             return Err(Refusal::second_owner_required(asked.workspace, id).into());
@@ -140,12 +142,17 @@ pub fn lift_asked(
 ) -> Result<Arc<Hold>, Halt> {
     let hold = own_hold(scope, workspace, asked.hold)?;
     liftable(&hold)?;
-    let first = scope.get::<Principal>(asked.by)?.filter(|it| it.workspace == workspace);
-    let role = first.as_ref().and_then(|it| it.membership()).map(|it| it.role);
-    if role.is_none_or(|it| it.reach(Right::LiftHolds) != Reach::All) {
+    if !may_lift(scope, workspace, asked.by)? {
         return Err(Refusal::not_allowed("who asked for it may lift holds no more").into());
     }
     lift_now(scope, &hold, &Actor::Person(second), &asked.reason, asked.restart)
+}
+
+/// Whether somebody who asked for a lift may lift holds still.
+fn may_lift(scope: &mut Scope<'_>, workspace: WorkspaceId, first: PrincipalId) -> Result<bool, Halt> {
+    let first = scope.get::<Principal>(first)?.filter(|it| it.workspace == workspace);
+    let role = first.as_ref().and_then(|it| it.membership()).map(|it| it.role);
+    Ok(role.is_some_and(|it| it.reach(Right::LiftHolds) == Reach::All))
 }
 
 /// Lifts a hold, and restarts its agents where that is asked: as many as one commit takes now, the others a moment later.
