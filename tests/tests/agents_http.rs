@@ -78,7 +78,14 @@ async fn an_agent_is_made_changed_and_removed() {
     );
     let gone = desk.ask("DELETE", &format!("agents/{id}"), Value::Null).await;
     assert_eq!(gone.status, 204);
-    assert_eq!(desk.ask("GET", &format!("agents/{id}"), Value::Null).await.json()["standing"], "removed");
+    let removed = desk.ask("GET", &format!("agents/{id}"), Value::Null).await.json();
+    let mandates = desk.ask("GET", &format!("agents/{id}/mandates"), Value::Null).await.json();
+    let keys = desk.ask("GET", &format!("agents/{id}/keys"), Value::Null).await.json();
+    assert_eq!(removed["standing"], "removed");
+    for ended in [&removed["mandates"], &mandates["data"], &keys["data"]] {
+        let ended = ended.as_array().unwrap();
+        assert!(!ended.is_empty() && ended.iter().all(|it| it["state"] == "revoked"), "{ended:?}");
+    }
     assert_eq!(desk.ask("PATCH", &format!("agents/{id}"), json!({ "name": "x" })).await.status, 404);
 }
 

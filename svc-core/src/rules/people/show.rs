@@ -8,7 +8,7 @@ use super::keys;
 use super::mandates::{Held, first_version, is_held};
 use crate::refusal::Refusal;
 use crate::rules::gate::velocity::{self, Used};
-use crate::state::gate::{ActionPattern, Activity, Agent, Grant, Mandate};
+use crate::state::gate::{ActionPattern, Activity, Agent, Grant, Mandate, Standing};
 use crate::state::people::{Credential, KeyScope, Principal, Reach, Right, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -25,7 +25,7 @@ pub struct AgentView {
     pub agent: Arc<Agent>,
     /// Where its principal is reached.
     pub email: Option<Email>,
-    /// Its mandates that were not revoked.
+    /// Its mandates that no person revoked; those of a removed agent ended with it.
     pub mandates: Vec<Held>,
 }
 
@@ -87,7 +87,9 @@ pub fn view(scope: &mut Scope<'_>, agent: Arc<Agent>) -> Result<AgentView, Halt>
     let mut mandates = Vec::with_capacity(agent.mandates.len());
     for grant in &agent.mandates {
         if let Some(mandate) = scope.get::<Mandate>(version(grant))? {
-            mandates.push(Held { mandate, grant: Some(grant.clone()) });
+            // They ended with an agent that was removed.
+            let grant = is_held(&agent, grant.id).then(|| grant.clone());
+            mandates.push(Held { mandate, grant });
         }
     }
     let email = scope.get::<Principal>(agent.principal)?.map(|it| it.email.clone());
@@ -242,13 +244,14 @@ fn want_agents(scope: &mut Scope<'_>, ids: &[CredentialId]) -> Result<(), Halt> 
 /// # Errors
 /// [`Halt::Load`] alone.
 pub fn key(scope: &mut Scope<'_>, row: Arc<Credential>) -> Result<KeyView, Halt> {
-    let ended = row.revoked_at.is_some() || keys::ended_above(scope, &row)?;
+    let agent = if let KeyScope::Agent(id) = row.binding.scope { scope.get::<Agent>(id)? } else { None };
+    // Keys of a removed agent ended with it.
+    let removed = agent.as_ref().is_some_and(|it| matches!(it.standing, Standing::Removed { .. }));
     let state = match () {
-        () if ended => "revoked",
+        () if removed || row.revoked_at.is_some() || keys::ended_above(scope, &row)? => "revoked",
         () if row.is_live(scope.now()) => "active",
         () => "expired",
     };
-    let agent = if let KeyScope::Agent(id) = row.binding.scope { scope.get::<Agent>(id)? } else { None };
     let principal = agent.map_or(row.binding.principal, |it| it.principal);
     Ok(KeyView { row, principal, state })
 }
