@@ -390,13 +390,23 @@ async fn every_misuse_of_a_code_is_refused() {
         let got = exchange(&mut scene.client, &scene.id, &code, &[]).await;
         assert_eq!(flat(&got), refused(400, "invalid_grant"), "used up by {name}");
     }
+    let secret =
+        json!({ "redirect_uris": ["http://localhost/callback"], "token_endpoint_auth_method": "client_secret_post" });
+    let secret = register(&mut scene.client, &secret).await.made();
+    let stranger = ["mcp_00000000000000000000000000", secret["client_id"].as_str().unwrap()];
+    for id in stranger {
+        let code = scene.code().await;
+        let got = exchange(&mut scene.client, &scene.id, &code, &[("client_id", id)]).await;
+        assert_eq!(flat(&got), refused(401, "invalid_client"), "{id}");
+        let got = exchange(&mut scene.client, &scene.id, &code, &[]).await;
+        assert_eq!(flat(&got), refused(400, "invalid_grant"), "used up by {id}");
+    }
     let code = scene.code().await;
     for (name, value, status, word) in [
         ("code_verifier", "", 400, "invalid_request"),
         ("code", "", 400, "invalid_request"),
         ("redirect_uri", "", 400, "invalid_request"),
         ("client_id", "", 401, "invalid_client"),
-        ("client_id", "mcp_00000000000000000000000000", 401, "invalid_client"),
         ("client_secret", "x", 401, "invalid_client"),
         ("grant_type", "", 400, "invalid_request"),
         ("grant_type", "password", 400, "unsupported_grant_type"),

@@ -36,11 +36,15 @@ pub struct ExchangeCode {
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
 pub fn exchange_code(scope: &mut Scope<'_>, asked: &ExchangeCode) -> Result<Grant, Halt> {
-    // This uses no code up: clients find out by trying which way of showing themselves is taken.
+    let found = scope.get::<AuthCode>(AuthCode::id_of(&asked.code))?.filter(|it| it.digest == asked.code);
     if let Err(refusal) = authenticate(scope, &asked.client)? {
+        // The client that it was given to keeps it: clients find out by trying which way of showing themselves is taken.
+        let is_others = |it: &Arc<AuthCode>| it.state == CodeState::Open && it.wish.client != asked.client.id;
+        if let Some(code) = found.filter(is_others) {
+            scope.put(code.spoiled());
+        }
         return Ok(Grant::Refused(refusal));
     }
-    let found = scope.get::<AuthCode>(AuthCode::id_of(&asked.code))?.filter(|it| it.digest == asked.code);
     let Some(code) = found else { return Ok(invalid_grant(UNKNOWN)) };
     let wish = &code.wish;
     let verified = wish.challenge == asked.challenge;
@@ -96,6 +100,6 @@ pub fn exchange_code(scope: &mut Scope<'_>, asked: &ExchangeCode) -> Result<Gran
 
 /// Uses a code up without giving anything for it.
 fn spoil(scope: &mut Scope<'_>, code: &AuthCode, why: &'static str) -> Grant {
-    scope.put(AuthCode { state: CodeState::Void, ..code.clone() });
+    scope.put(code.spoiled());
     invalid_grant(why)
 }

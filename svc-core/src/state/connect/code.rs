@@ -48,6 +48,12 @@ impl AuthCode {
     pub fn expires_at(&self) -> Timestamp {
         self.created_at.plus(CODE_LIFE)
     }
+
+    /// The same, used up without anything given for it.
+    #[must_use]
+    pub fn spoiled(&self) -> Self {
+        Self { state: CodeState::Void, ..self.clone() }
+    }
 }
 
 impl Linked for AuthCode {
