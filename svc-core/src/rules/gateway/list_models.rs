@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use super::routing::as_json;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gateway::Routing;
 use crate::state::gateway::listing::{LISTED_MAX, Listing, ModelListing, find};
+use crate::state::gateway::{Prices, Routing};
 use crate::state::people::{Right, Workspace};
 use crate::store::Key;
 use crate::turn::{Halt, Scope};
+use crate::value::canonical::{Object, canonical};
 use crate::value::id::WorkspaceId;
+use crate::value::json::Json;
 
 /// Adds a table to what a workspace knows of models.
 #[derive(Clone, Debug)]
@@ -67,22 +70,19 @@ pub fn list_models(scope: &mut Scope<'_>, asked: &ListModels) -> Result<Listings
             Refusal::invalid_field("models", format!("must be at most {LISTED_MAX} with those added before")).into()
         );
     }
+    let mut repriced = Vec::new();
     if let Some(routing) = scope.get::<Routing>(asked.workspace)? {
-        let (routing, repriced) = reprice(&routing, &before, &after);
-        done.repriced = repriced;
-        if !done.repriced.is_empty() {
+        let (routing, found) = reprice(&routing, &before, &after);
+        if !found.is_empty() {
             scope.put(routing);
         }
+        repriced = found;
     }
+    done.repriced = repriced.iter().map(|it| it.model.clone()).collect();
     if after == before {
         return Ok(done);
     }
-    let data = format!(
-        r#"{{"models":{{"changed":{},"new":{},"repriced":{}}}}}"#,
-        done.changed.len(),
-        done.new.len(),
-        done.repriced.len()
-    );
+    let data = told(&done, &repriced)?;
     let subject = Subject::Workspace(asked.workspace);
     scope.append(asked.workspace, Fact { kind: "settings.changed", actor: asked.by.actor(), subject, data });
     let updated_at = scope.now();
@@ -90,8 +90,32 @@ pub fn list_models(scope: &mut Scope<'_>, asked: &ListModels) -> Result<Listings
     Ok(done)
 }
 
+/// A model of a workspace that costs something else from now on.
+#[derive(Debug)]
+struct Repriced {
+    /// `provider/model`.
+    model: Box<str>,
+    old: Option<Prices>,
+    new: Option<Prices>,
+}
+
+/// What the ledger says of it: how many models, and what those of the workspace cost before and after.
+fn told(done: &Listings, repriced: &[Repriced]) -> Result<String, Halt> {
+    let count = |it: &[Box<str>]| i64::try_from(it.len()).unwrap_or(i64::MAX);
+    let models = Object::new().int("changed", count(&done.changed)).int("new", count(&done.new));
+    let data = Object::new().raw("models", &models.int("repriced", count(&done.repriced)).finish());
+    if repriced.is_empty() {
+        return Ok(data.finish());
+    }
+    let side = |prices: fn(&Repriced) -> &Option<Prices>| {
+        let members = repriced.iter().map(|it| Ok((it.model.to_string(), as_json(prices(it))?)));
+        Ok::<_, Halt>(canonical(&Json::Object(members.collect::<Result<_, Halt>>()?)))
+    };
+    Ok(data.raw("new", &side(|it| &it.new)?).raw("old", &side(|it| &it.old)?).finish())
+}
+
 /// The same routing with the new prices of models that had the known ones.
-fn reprice(routing: &Routing, before: &Listing, after: &Listing) -> (Routing, Vec<Box<str>>) {
+fn reprice(routing: &Routing, before: &Listing, after: &Listing) -> (Routing, Vec<Repriced>) {
     let mut routing = routing.clone();
     let mut repriced = Vec::new();
     let Routing { models, upstreams, .. } = &mut routing;
@@ -100,8 +124,8 @@ fn reprice(routing: &Routing, before: &Listing, after: &Listing) -> (Routing, Ve
         let known = |listing| find(Some(listing), provider, model.name.as_str()).and_then(|it| it.prices.clone());
         let (old, new) = (known(before), known(after));
         if model.prices == old && new.is_some() && new != old {
-            repriced.push(format!("{provider}/{}", model.name).into());
-            model.prices = new;
+            model.prices.clone_from(&new);
+            repriced.push(Repriced { model: format!("{provider}/{}", model.name).into(), old, new });
         }
     }
     (routing, repriced)
@@ -118,7 +142,8 @@ mod tests {
         listing::read(&text).unwrap().listing
     }
 
-    /// A new table changes the price of a model that had the known one or none, and no price that differs.
+    /// A new table changes the price of a model that had the known one or none, and no price that differs; the ledger says what
+    /// it was and what it is.
     #[test]
     fn a_price_that_a_workspace_set_itself_stays() {
         let model = |upstream: &str, prices: &str| {
@@ -142,7 +167,11 @@ mod tests {
         let (after, repriced) = reprice(&routing, &listing(1), &listing(3));
         let price = |place: usize| after.models[place].prices.as_ref().map(|it| it.tokens.input.get());
         assert_eq!([price(0), price(1), price(2)], [Some(3), Some(9), None]);
-        assert_eq!(repriced, ["one/m".into()] as [Box<str>; 1]);
+        assert_eq!(repriced.iter().map(|it| &*it.model).collect::<Vec<_>>(), ["one/m"]);
+        let done = Listings { repriced: vec!["one/m".into()], ..Listings::default() };
+        let cost = |input| format!(r#"{{"one/m":{{"tokens":{{"input":{input},"output":2}}}}}}"#);
+        let data = format!(r#"{{"models":{{"changed":0,"new":0,"repriced":1}},"new":{},"old":{}}}"#, cost(3), cost(1));
+        assert_eq!(told(&done, &repriced).unwrap(), data);
         let (first, _) = reprice(&routing, &Listing::default(), &listing(3));
         assert_eq!(first.models[2].prices.as_ref().unwrap().tokens.input.get(), 3);
         let (same, none) = reprice(&routing, &listing(1), &listing(1));
