@@ -49,9 +49,8 @@ pub fn item(view: &View, base_url: &str, shown: Shown) -> Result<Value, Refusal>
     let mut reasons = view.reasons();
     if shown == Shown::Outline {
         // These name the merchant that they are about.
-        let names =
-            |it: &&mut Reason| matches!(it.code, Code::MerchantDenied | Code::MerchantNotAllowed | Code::SplitPayments);
-        reasons.iter_mut().filter(names).for_each(|it| it.field = None);
+        let names = [Code::MerchantDenied, Code::MerchantNotAllowed, Code::PossibleDuplicate, Code::SplitPayments];
+        reasons.iter_mut().filter(|it| names.contains(&it.code)).for_each(|it| it.field = None);
     }
     serde_json::to_value(answer(view, &reasons, url.as_deref(), None, shown)?).map_err(|_| Refusal::internal())
 }
