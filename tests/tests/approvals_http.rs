@@ -67,6 +67,14 @@ impl Asked {
     }
 }
 
+/// That a decision shows an approval as it reads itself.
+fn same(decision: &Value, approval: &Value) {
+    let members = "id url state expiresAt needed approvals clientMayAsk decidedBy decidedAt note";
+    for member in members.split(' ') {
+        assert_eq!(decision["approval"].get(member), approval.get(member), "{member}: {decision}");
+    }
+}
+
 fn ids(page: &Value) -> Vec<&str> {
     page["data"].as_array().unwrap().iter().map(|it| text(&it["id"])).collect()
 }
@@ -96,6 +104,7 @@ async fn an_owner_approves_and_the_agent_gets_its_receipt() {
     let read = asked.client.read_action(&asked.agent.key, text(&asked.decision["id"])).await.ok();
     assert_eq!((text(&read["decision"]), text(&read["status"])), ("allow", "allowed"));
     assert_eq!(read["decidedBy"], json!(owner.principal));
+    same(&read, &approved);
     let verdict = asked.client.verify(&charge(&read["receipt"], 30_000)).await.ok();
     assert_eq!(verdict["valid"], json!(true));
     for word in ["/approve", "/deny"] {
@@ -121,6 +130,29 @@ async fn a_no_is_read_as_denied() {
     let read = asked.client.read_action(&asked.agent.key, text(&asked.decision["id"])).await.ok();
     assert_eq!((text(&read["decision"]), text(&read["status"])), ("deny", "denied"));
     assert!(read["signals"].as_array().unwrap().contains(&json!("person_denied")));
+    same(&read, &denied);
+    asked.end().await;
+}
+
+/// What a decision shows of its approval is what the approval itself says, also where no person decided.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_shows_its_approval_as_it_is() {
+    let mut asked = Asked::with(Some(Settings { approval_hours: 1, ..Settings::default() })).await;
+    let owner = asked.site.member(Role::Owner);
+    for by in ["expiry", "freeze"] {
+        if by == "expiry" {
+            asked.site.advance(Span::hours(1));
+        } else {
+            asked.decision = asked.client.authorize(&asked.agent.key, &payment(30_001)).await.ok();
+            let path = format!("/api/w/{}/agents/{}/freeze", asked.site.workspace(), asked.agent.id);
+            owner.ask(&mut asked.client, "POST", &path, Some(&json!({ "reason": "odd" }))).await.ok();
+        }
+        let path = asked.path("");
+        let approval = owner.ask(&mut asked.client, "GET", &path, None).await.ok();
+        let read = asked.client.read_action(&asked.agent.key, text(&asked.decision["id"])).await.ok();
+        assert_eq!(text(&approval["decidedBy"]), by);
+        same(&read, &approval);
+    }
     asked.end().await;
 }
 

@@ -183,6 +183,10 @@ async fn a_person_agrees_to_stop_every_agent() {
     let asked = machine(&mut client, &token, "/v1/admin/freeze", &body).await;
     assert_eq!((asked.status, &asked.json()["pending"]), (202, &json!(true)), "{}", asked.text());
     let approval = asked.json()["approval"]["id"].as_str().unwrap().to_owned();
+    let read = admin.ask(&mut client, "GET", &path(&format!("approvals/{approval}")), None).await.ok();
+    let mut members: Vec<String> = agents.iter().map(|it| it.id.to_string()).collect();
+    members.sort();
+    assert_eq!(read["subject"], json!({ "members": members, "count": 2, "all": true }));
     let later = site.agent(&[WIDE]);
     let allowed = client.post("/v1/actions/authorize", &later.key, &payment(100)).await.ok();
     let yes = path(&format!("approvals/{approval}/approve"));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::asked::{Question, Stands};
 use svc_core::rules::gate::decide::Choice;
-use svc_core::state::gate::{ApprovalKind, ApprovalState, ApprovalSubject, Requester};
+use svc_core::state::gate::{ApprovalKind, ApprovalSubject, Requester};
 use svc_core::value::Invalid;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::AgentId;
@@ -95,7 +95,7 @@ pub fn item(question: &Question, base_url: &str) -> Value {
         "id": approval.id,
         "kind": approval.kind().as_str(),
         "state": question.stands.as_str(),
-        "subject": subject(&approval.subject),
+        "subject": subject(question),
         "summary": question.summary(),
         "reasons": [],
         "requestedBy": asked_by,
@@ -130,21 +130,18 @@ pub fn item(question: &Question, base_url: &str) -> Value {
         set("decidedAt", json!(at.to_string()));
         set("decidedBy", json!(decider(by)));
     }
-    let note = match &approval.state {
-        ApprovalState::Denied { note, .. } => note.as_ref(),
-        ApprovalState::Approved { .. } => approval.approvals.last().and_then(|it| it.note.as_ref()),
-        ApprovalState::Waiting | ApprovalState::Expired { .. } => None,
-    };
-    if let Some(note) = note {
+    if let Some(note) = approval.note() {
         set("note", json!(note.as_str()));
     }
     item
 }
 
-fn subject(subject: &ApprovalSubject) -> Value {
-    match subject {
+fn subject(question: &Question) -> Value {
+    match &question.approval.subject {
         ApprovalSubject::Action(it) => json!({ "actionId": it.action }),
-        ApprovalSubject::Freeze(it) => json!({ "count": it.members.count, "all": it.all }),
+        ApprovalSubject::Freeze(it) => {
+            json!({ "members": question.members, "count": it.members.count, "all": it.all })
+        }
         ApprovalSubject::HoldLift(it) => json!({ "hold": it.hold, "restart": it.restart }),
         ApprovalSubject::Owner(it) => json!({ "principalId": it.principal }),
         ApprovalSubject::Budget(it) => json!({ "budgetId": it.budget, "moreMicros": it.more }),

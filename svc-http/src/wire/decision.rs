@@ -7,10 +7,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use svc_core::answer::Decided;
 use svc_core::refusal::Refusal;
+use svc_core::rules::gate::asked::stands;
 use svc_core::rules::read::View;
 use svc_core::state::gate::{
-    Action, Approval, ApprovalState, Code, Consent, DataShare, DecidedBy, Incident, Origin, Outcome, OutcomeStatus,
-    Payment, Reason, Status, Tool, salt_text,
+    Action, Approval, Code, Consent, DataShare, DecidedBy, Incident, Origin, Outcome, OutcomeStatus, Payment, Reason,
+    Tool, salt_text,
 };
 use svc_core::value::Timestamp;
 use svc_core::value::id::{ActionId, AgentId, EvidenceId, HoldId, MandateId, PrincipalId};
@@ -198,29 +199,21 @@ fn outcome(outcome: &Outcome) -> OutcomeOut {
     }
 }
 
-/// What a person was asked. While it waits, how the action reads says whether the wait is over.
+/// What a person was asked, as the approval itself reads.
 fn approval<'a>(approval: &'a Approval, view: &View, url: &'a str) -> ApprovalOut<'a> {
-    let (state, at, by, note) = match &approval.state {
-        ApprovalState::Waiting => match (view.status(), view.decided()) {
-            (Status::Expired, at) => ("expired", at.map(|it| it.0), None, None),
-            (Status::Denied, at) => ("denied", at.map(|it| it.0), None, None),
-            _ => ("waiting", None, None, None),
-        },
-        ApprovalState::Approved { at } => ("approved", Some(*at), approval.approvals.last().map(|it| it.by), None),
-        ApprovalState::Denied { at, by, note } => ("denied", Some(*at), *by, note.as_ref()),
-        ApprovalState::Expired { at } => ("expired", Some(*at), None, None),
-    };
+    let (stands, decided) = stands(approval, Some(view), view.now);
+    let (at, by) = decided.unzip();
     ApprovalOut {
         id: approval.id.to_string(),
         url,
-        state,
+        state: stands.as_str(),
         expires_at: approval.expires_at.to_string(),
         needed: view.needed,
         approvals: approval.approvals.iter().map(consent).collect(),
         client_may_ask: view.client_may_ask,
-        decided_by: by.map(|it| it.to_string()),
-        decided_at: at.map(|it| it.to_string()),
-        note: note.map(|it| it.as_str()),
+        decided_by: by.map(decider),
+        decided_at: at.map(Told),
+        note: approval.note().map(|it| it.as_str()),
     }
 }
 
@@ -365,9 +358,9 @@ struct ApprovalOut<'a> {
     approvals: Vec<ConsentOut<'a>>,
     client_may_ask: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    decided_by: Option<String>,
+    decided_by: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    decided_at: Option<String>,
+    decided_at: Option<Told<Timestamp>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
 }

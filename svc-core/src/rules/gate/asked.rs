@@ -12,11 +12,14 @@ use crate::rules::read::{View, view};
 use crate::state::gate::{
     Action, Agent, Approval, ApprovalState, ApprovalSubject, AskedAction, Consent, DecidedBy, OwnerChange, Status,
 };
-use crate::state::people::{Member, Principal, Reach, Right, Role, Workspace};
+use crate::state::people::{Member, MemberPart, Principal, Reach, Right, Role, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::id::{ApprovalId, PrincipalId, WorkspaceId};
+use crate::value::id::{AgentId, ApprovalId, PrincipalId, WorkspaceId};
 use crate::value::{MicroUsd, Timestamp};
+
+/// Agents of a freeze that an approval names; how many there are, the approval itself says.
+pub const MEMBERS_SHOWN: usize = 100;
 
 /// An approval with what says how it reads.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub struct Question {
     pub approval: Arc<Approval>,
     /// The action it is about, if it is about one.
     pub action: Option<Box<View>>,
+    /// Of a freeze the agents that it is asked for, by their ids: [`MEMBERS_SHOWN`] of them at most.
+    pub members: Vec<AgentId>,
     /// How many persons have to agree, by the settings as they are now while it waits.
     pub needed: u8,
     /// Where it stands.
@@ -214,12 +219,25 @@ pub fn question(scope: &mut Scope<'_>, by: &By, approval: Arc<Approval>) -> Resu
     let needed = action.as_ref().map_or(approval.needed, |it| it.needed);
     let (stands, decided) = stands(&approval, action.as_deref(), scope.now());
     let may_not = may_not(scope, by, &approval, stands, needed)?;
-    Ok(Question { approval, action, needed, stands, decided, may_not })
+    let members = members(scope, &approval)?;
+    Ok(Question { approval, action, members, needed, stands, decided, may_not })
 }
 
+/// The agents that a freeze is asked for, the first [`MEMBERS_SHOWN`] of them.
+fn members(scope: &mut Scope<'_>, approval: &Approval) -> Result<Vec<AgentId>, Halt> {
+    let ApprovalSubject::Freeze(asked) = &approval.subject else { return Ok(Vec::new()) };
+    let Some(first) = asked.members.part(0) else { return Ok(Vec::new()) };
+    let part = scope.get::<MemberPart>(first)?.ok_or_else(Refusal::internal)?;
+    Ok(part.agents.iter().take(MEMBERS_SHOWN).copied().collect())
+}
+
+/// Who decided, and when.
 type Decision = (Timestamp, DecidedBy);
 
-fn stands(approval: &Approval, action: Option<&View>, now: Timestamp) -> (Stands, Option<Decision>) {
+/// Where an approval stands at `now`, with the action that it is about, if it is about one; and who decided it, once somebody
+/// or something has.
+#[must_use]
+pub fn stands(approval: &Approval, action: Option<&View>, now: Timestamp) -> (Stands, Option<Decision>) {
     match &approval.state {
         ApprovalState::Approved { at } => {
             let by = approval.approvals.last().map_or(DecidedBy::Policy, |it| DecidedBy::Person(it.by));

@@ -302,6 +302,16 @@ impl Approval {
         }
     }
 
+    /// What whoever decided it said.
+    #[must_use]
+    pub fn note(&self) -> Option<&Note> {
+        match &self.state {
+            ApprovalState::Denied { note, .. } => note.as_ref(),
+            ApprovalState::Approved { .. } => self.approvals.last().and_then(|it| it.note.as_ref()),
+            ApprovalState::Waiting | ApprovalState::Expired { .. } => None,
+        }
+    }
+
     /// Whether somebody may still decide it, as far as this row tells.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
