@@ -85,6 +85,7 @@ impl Office {
             plans: Plans::default(),
             total_ms: TOTAL_MS,
             dry: false,
+            count: false,
         };
         match self.world.run(command).unwrap() {
             Admission::Admitted(admitted) => *admitted,

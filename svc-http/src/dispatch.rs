@@ -69,12 +69,12 @@ pub trait Service: Send + Sync + 'static {
 
 /// A caller whom memory may tell of although the credential has ended since.
 pub trait Remembered<S: ?Sized> {
-    /// Whether the credential that named this caller is in force: asked of `service` where something is refused before the
-    /// route's own method looks. One that is not is remembered no longer.
+    /// Whether the credential that named this caller is in force and may do what `op` does: asked of `service` where something
+    /// is refused before the route's own method looks. One that is not in force is remembered no longer.
     ///
     /// # Errors
     /// One of [`Auth::kinds`], or not ready.
-    fn in_force(&self, service: &S, shown: &Shown<'_>) -> Result<(), Refusal>;
+    fn in_force(&self, service: &S, shown: &Shown<'_>, op: Op) -> impl Future<Output = Result<(), Refusal>> + Send;
 }
 
 /// A credential as it was shown.

@@ -161,6 +161,7 @@ impl Running {
             plans: Plans::default(),
             total_ms: 0,
             dry: true,
+            count: false,
         };
         match self.gate.read(|scope| admit_call(scope, &asked)) {
             Ok(Admission::Refused(refusal)) | Err(Failure::Refused(refusal)) => Ok(refusal.kind().row().type_),

@@ -35,7 +35,9 @@ use svc_core::command::Operation;
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller as AgentCaller;
+use svc_core::rules::gateway::admit::Admission;
 use svc_core::rules::gateway::payer::CallKey;
+use svc_core::rules::gateway::refuse::RefuseStopped;
 use svc_core::rules::people::by::{By, KeyCaller, Person, SignedIn, TokenCaller, check_token, person_in, signed_in};
 use svc_core::rules::people::sessions::TouchSession;
 use svc_core::rules::read::check_key;
@@ -309,7 +311,14 @@ impl Service for GateService {
                 Ok(Caller::Payer(CallKey { row: Credential::id_of(&digest), binding }))
             }
             Auth::Workspace | Auth::WorkspaceAdmin => {
-                let binding = self.read(|scope| check_key(scope, &digest))?;
+                let binding = match self.read(|scope| check_key(scope, &digest)) {
+                    Ok(binding) => binding,
+                    // What a key may do at all comes before what became of its agent.
+                    Err(told) if told.kind() == Kind::AgentNotFound && shown.auth == Auth::WorkspaceAdmin => {
+                        return Err(Refusal::missing_scope());
+                    }
+                    Err(told) => return Err(self.as_stopped(&digest, told).await),
+                };
                 if shown.auth == Auth::WorkspaceAdmin && binding.scope != KeyScope::Admin {
                     return Err(Refusal::missing_scope());
                 }
@@ -475,6 +484,18 @@ pub(crate) fn refusal(failure: Failure<StoreError>) -> Refusal {
     };
     log(&failure);
     told
+}
+
+/// The refusal with the record that it leaves: whoever is stopped is told so on the record, wherever it is told.
+pub(crate) async fn recorded(gate: &Gate, key: &CallKey, told: Refusal) -> Refusal {
+    if told.kind() != Kind::AgentStopped || told.evidence_record().is_some() {
+        return told;
+    }
+    match gate.submit_before_park(RefuseStopped { caller: key.clone(), told: told.clone() }).await.map_err(refusal) {
+        Ok(Admission::Refused(recorded)) => recorded,
+        Ok(Admission::Admitted(_) | Admission::Rescan(_)) => told,
+        Err(failed) => failed,
+    }
 }
 
 /// Logs a failure with everything that led to it.

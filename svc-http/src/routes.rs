@@ -312,7 +312,7 @@ impl Auth {
             Self::Open => &[],
             Self::Agent => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::AgentKeyRequired, Kind::AgentNotFound],
             Self::McpAgent => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::AgentKeyRequired, Kind::AgentStopped],
-            Self::Workspace | Self::Payer => &[Kind::Unauthenticated, Kind::InvalidApiKey],
+            Self::Workspace | Self::Payer => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::AgentStopped],
             Self::WorkspaceAdmin => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::MissingScope],
             Self::Token(_) => &[Kind::Unauthenticated, Kind::InvalidToken, Kind::TokenExpired, Kind::MissingScope],
             Self::Session => &[Kind::Unauthenticated],

@@ -213,7 +213,7 @@ impl<S: Service> Shell<S> {
             Ok(body) => body,
             Err(fault) => {
                 let caller = caller.as_ref();
-                return Err(self.caller_or_body(route, &parts.headers, address, caller, fault, reply));
+                return Err(self.caller_or_body(route, &parts.headers, address, caller, fault, reply).await);
             }
         };
         let call = Call {
@@ -348,7 +348,7 @@ impl<S: Service> Shell<S> {
 
     /// What is told where a body is refused. Memory tells who a caller is and not that their key is still in force, so that
     /// is looked up here: a credential's refusal comes before the body's.
-    fn caller_or_body(
+    async fn caller_or_body(
         &self,
         route: &'static Route,
         headers: &HeaderMap,
@@ -362,7 +362,7 @@ impl<S: Service> Shell<S> {
             return fault;
         };
         let shown = Shown { auth: route.auth, credential, address, workspace: None };
-        match caller.in_force(&self.service, &shown) {
+        match caller.in_force(&self.service, &shown, route.op).await {
             Ok(()) => fault,
             Err(ended) => self.unadmitted(route, ended, Subject::Address(RateAddress::from(address).0), reply),
         }

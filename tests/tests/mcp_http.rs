@@ -527,6 +527,7 @@ async fn a_removed_agent_is_told_that_it_is_stopped() {
             let data = got.json()["error"]["data"].clone();
             assert_eq!((&data["type"], &data["agentId"]), (&json!("agent_stopped"), &json!(agent.id.to_string())));
             assert!(data["fix"].is_string() && data["docs"].is_string(), "{data}");
+            assert!(data["evidenceRecord"].as_str().unwrap().starts_with("evd_"), "{data}");
         }
         assert_eq!(client.authorize(key, &payment(1)).await.kind(), "agent_not_found");
     }

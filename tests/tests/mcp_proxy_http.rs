@@ -233,6 +233,12 @@ async fn a_stopped_agent_reaches_nothing() {
     timeout(PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
     let heard = String::from_utf8_lossy(&heard).into_owned();
     assert!(heard.contains("agent_stopped"), "{heard}");
+    let last = heard.lines().rev().find_map(|it| it.strip_prefix("data: ")).unwrap();
+    let last: Value = serde_json::from_str(last).unwrap();
+    let data = &last["error"]["data"];
+    assert!(data["evidenceRecord"].as_str().unwrap().starts_with("evd_"), "{last}");
+    let id = heard.lines().find_map(|it| it.strip_prefix("x-request-id: "));
+    assert_eq!(data["requestId"].as_str(), id, "{last}");
     let _ = desk.server.heard();
     for body in [message("tools/list", json!({})), calling("read_one", json!({})), message("ping", json!({}))] {
         let got = desk.send(&body, &[]).await;

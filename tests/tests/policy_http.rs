@@ -9,9 +9,34 @@
 )]
 
 use serde_json::{Value, json};
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::{CreateKey, NewKey};
 use svc_core::state::people::{KeyScope, Role};
 use svc_core::value::Span;
+use svc_tests::client::{PATIENCE, bearer};
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, streamed};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+
+const COUNT: &str = "/anthropic/v1/messages/count_tokens";
+const OUTCOMES: &str = "/v1/outcomes";
+const PREVIEW: &str = "/v1/route/preview";
+/// A body that is sent as a packed one.
+const PACKED: &str = "packed";
+
+/// Asks with the desk's key; what is told, where it is a refusal.
+async fn told(desk: &mut Desk, method: &str, path: &str, body: &str) -> (u16, String, bool) {
+    let key = bearer(&desk.key);
+    // What is packed is refused before anybody looks at it.
+    let packed = if body == PACKED { "gzip" } else { "identity" };
+    let headers = [("authorization", &*key), ("content-encoding", packed)];
+    let got = desk.client.ask(method, path, &headers, body.as_bytes()).await;
+    if got.status < 300 {
+        return (got.status, String::new(), false);
+    }
+    let evidence = got.json()["error"]["evidenceRecord"].as_str().is_some_and(|it| it.starts_with("evd_"));
+    (got.status, got.kind(), evidence)
+}
 
 /// Asks in both shapes, whole and as a stream; all refuse alike and nothing is sent. The chat shape's error.
 async fn refused(desk: &mut Desk, headers: &[(&str, &str)], status: u16, kind: &str) -> Value {
@@ -86,6 +111,148 @@ async fn whoever_is_stopped_calls_no_model() {
         }
         desk.site.audit();
     }
+}
+
+/// A removed agent's keys read and report nothing any more: each route says so in its own words, on the record where the agent
+/// is stopped. One that was revoked or has ended by itself is told that, before and after.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removed_agents_keys_do_nothing() {
+    let mut desk = Desk::new().await;
+    let agent = desk.site.agent(&[]);
+    let revoked = desk.site.key(KeyScope::Agent(agent.id));
+    let brief = format!("ask_{}", "b".repeat(43));
+    let until = Some(desk.site.now().plus(Span::hours(1)));
+    let scope = KeyScope::Agent(agent.id);
+    let made = CreateKey::new(desk.site.workspace(), By::Program, scope, NewKey::of(&brief));
+    desk.site.gate.execute(CreateKey { expires_at: until, ..made }).unwrap();
+    desk.key.clone_from(&agent.key);
+    let got = desk.chat_with(&[("x-svc-task-id", "tsk_own")], &chat("chat/large-1")).await;
+    let call = format!("/v1/calls/{}", got.header("x-svc-call-id").unwrap());
+    let report = json!({ "taskId": "tsk_own", "status": "accepted" }).to_string();
+    let (asked, listed) = (chat("chat/large-1").to_string(), "/anthropic/v1/models");
+    let routes = [
+        ("POST", OUTCOMES, &*report, (403, "agent_stopped")),
+        ("GET", &*call, "", (403, "agent_stopped")),
+        ("POST", CHAT, &*asked, (403, "agent_stopped")),
+        ("POST", COUNT, &*asked, (403, "agent_stopped")),
+        ("GET", "/v1/models", "", (403, "agent_stopped")),
+        ("GET", listed, "", (403, "agent_stopped")),
+        ("POST", PREVIEW, "{}", (403, "agent_stopped")),
+        ("GET", "/v1/admin/upstreams", "", (403, "missing_scope")),
+        ("GET", "/v1/evidence", "", (403, "missing_scope")),
+        ("GET", "/v1/actions/x", "", (403, "agent_not_found")),
+    ];
+    for key in [&revoked, &brief] {
+        desk.key.clone_from(key);
+        assert_eq!(told(&mut desk, "POST", OUTCOMES, &report).await.0, 200, "while it is in force");
+    }
+    desk.site.revoke(&revoked);
+    let delete = format!("agents/{}", agent.id);
+    assert_eq!(desk.api("DELETE", &delete, None).await.status, 204);
+    for (method, path, body, refused) in &routes {
+        desk.key.clone_from(&agent.key);
+        let (status, kind, evidence) = told(&mut desk, method, path, body).await;
+        assert_eq!((status, kind.as_str()), *refused, "{path}");
+        assert_eq!(evidence, kind == "agent_stopped", "{path}");
+        desk.key.clone_from(&revoked);
+        let (status, kind, _) = told(&mut desk, method, path, body).await;
+        assert_eq!((status, kind.as_str()), (401, "invalid_api_key"), "{path}");
+    }
+    desk.site.advance(Span::hours(1));
+    desk.key.clone_from(&brief);
+    for (method, path, body, _) in &routes {
+        let (status, kind, _) = told(&mut desk, method, path, body).await;
+        assert_eq!((status, kind.as_str()), (401, "invalid_api_key"), "{path}");
+    }
+}
+
+/// Who may not ask at all is told that before anything that is wrong with what they ask: a key that was revoked, an agent that
+/// is stopped. A frozen agent may report and read what was, and is told those faults.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_credential_comes_before_the_request() {
+    let mut desk = Desk::new().await;
+    let agent = desk.site.agent(&[]);
+    let revoked = desk.site.key(KeyScope::Agent(agent.id));
+    let routes = [
+        (CHAT, "{}", Some(400)),
+        (CHAT, "{", Some(400)),
+        (CHAT, PACKED, Some(400)),
+        (MESSAGES, "{}", Some(400)),
+        (COUNT, "[]", Some(400)),
+        (OUTCOMES, "{}", None),
+        (OUTCOMES, PACKED, None),
+        ("/v1/calls/x", "", None),
+    ];
+    let method = |path: &str| if path.starts_with("/v1/calls") { "GET" } else { "POST" };
+    desk.key.clone_from(&revoked);
+    for (path, body, status) in &routes {
+        let fault = told(&mut desk, method(path), path, body).await.0;
+        assert!(status.is_none_or(|it| it == fault) && matches!(fault, 400 | 404), "{path} {fault}");
+    }
+    desk.site.revoke(&revoked);
+    for (path, body, _) in &routes {
+        let (status, kind, _) = told(&mut desk, method(path), path, body).await;
+        assert_eq!((status, kind.as_str()), (401, "invalid_api_key"), "{path}");
+    }
+    desk.freeze(agent.id);
+    desk.key.clone_from(&agent.key);
+    for (path, body, called) in &routes {
+        let (status, kind, evidence) = told(&mut desk, method(path), path, body).await;
+        match called {
+            Some(_) => assert_eq!((status, kind.as_str(), evidence), (403, "agent_stopped", true), "{path}"),
+            None => assert!(matches!(status, 400 | 404), "{path} {kind}"),
+        }
+    }
+}
+
+/// Counting a request's tokens is refused as the call would be, and on the record; it reserves nothing and counts as no call. A
+/// dry run of it leaves no record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_counting_is_refused_with_is_kept() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    let budget = desk.budget(1, json!([{ "at": 100, "step": "stop" }])).await;
+    let agent = desk.site.agent(&[]);
+    let asked = chat("messages/large-1").to_string();
+    let (status, kind, evidence) = told(&mut desk, "POST", COUNT, &asked).await;
+    assert_eq!((status, kind.as_str(), evidence), (429, "budget_exhausted", true));
+    assert_eq!(desk.api("DELETE", &format!("budgets/{budget}"), None).await.status, 204);
+    let budget = desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+    assert_eq!(told(&mut desk, "POST", COUNT, &asked).await.0, 200);
+    let at = desk.budget_at(&budget).await;
+    assert_eq!((&at["spentMicros"], &at["reservedMicros"]), (&json!(0), &json!(0)), "{at}");
+    assert_eq!(desk.read("calls").await["data"], json!([]), "it is no call");
+    desk.freeze(agent.id);
+    desk.key.clone_from(&agent.key);
+    let dry = desk.send(COUNT, &[("x-svc-dry-run", "true")], asked.as_bytes()).await;
+    assert_eq!((dry.status, &dry.json()["error"]["evidenceRecord"]), (403, &Value::Null));
+    let (status, kind, evidence) = told(&mut desk, "POST", COUNT, &asked).await;
+    assert_eq!((status, kind.as_str(), evidence), (403, "agent_stopped", true));
+    desk.site.audit();
+}
+
+/// An agent that is stopped while a model is tried gets no other, and that refusal is on the record too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_stopped_between_two_tries_is_refused_on_the_record() {
+    let mut desk = Desk::new().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let id = desk.upstream("hand", "chat", &url).await;
+    desk.model(&id, "best-1", 99, 3, 15).await;
+    desk.enforce().await;
+    let agent = desk.site.agent(&[]);
+    desk.key.clone_from(&agent.key);
+    let mut client = desk.begin(CHAT, &[("x-svc-objective", "quality")], &chat("auto")).await;
+    let (mut provider, _) = timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+    assert_ne!(provider.read(&mut [0; 4_096]).await.unwrap(), 0);
+    desk.freeze(agent.id);
+    let no = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    provider.write_all(no).await.unwrap();
+    let mut heard = String::new();
+    timeout(PATIENCE, client.read_to_string(&mut heard)).await.unwrap().unwrap();
+    assert!(heard.contains("403 Forbidden") && heard.contains("agent_stopped"), "{heard}");
+    assert!(heard.contains("\"evidenceRecord\":\"evd_"), "{heard}");
+    assert_eq!(desk.mock.counts().requests, 0, "nobody else was asked");
 }
 
 /// Each of the five refusals of policy leaves one record a minute for a key and a type, whose id every repeat carries; how many

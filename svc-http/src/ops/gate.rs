@@ -10,20 +10,20 @@ use svc_core::rules::gate::ran::ReportRun;
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::gate::verify::{Fault, Verdict, Verify};
 use svc_core::rules::gate::{Caller as AgentCaller, caller_agent};
-use svc_core::rules::gateway::payer;
+use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::read::{check_key, get_action};
 use svc_core::state::gate::receipt::{KeyFault, parse};
 use svc_core::state::gate::{OutcomeStatus, Request};
+use svc_core::state::people::Credential;
 use svc_core::store::CommitError;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
 use svc_store::StoreError;
 
-use super::mcp::as_stopped;
-use super::{Caller, GateService, log, refusal};
+use super::{Caller, GateService, log, recorded, refusal};
 use crate::answer::Answer;
 use crate::dispatch::{Call, Remembered, Shown};
-use crate::routes::Auth;
+use crate::routes::{Auth, Op};
 use crate::wire::{action_request, callback, decision, nothing, settlement, verdict};
 
 /// How long the key set may be kept by caches.
@@ -62,6 +62,22 @@ impl GateService {
     fn fault(&self, known: &Known, fault: Refusal) -> Refusal {
         let checked = self.gate.read(|scope| check_key(scope, &known.digest));
         checked.err().map_or(fault, |failure| self.told(known, failure))
+    }
+
+    /// What the key with this digest is told where a removed agent is told that it is stopped, on the record.
+    pub(super) async fn as_stopped(&self, digest: &Digest, told: Refusal) -> Refusal {
+        let told = match (told.kind(), told.agent_id()) {
+            (Kind::AgentNotFound, Some(agent)) => Refusal::agent_stopped(agent, None::<&str>),
+            _ => told,
+        };
+        if told.kind() != Kind::AgentStopped {
+            return told;
+        }
+        match self.gate.binding(digest).map_err(refusal) {
+            Ok(Some(binding)) => recorded(&self.gate, &CallKey { row: Credential::id_of(digest), binding }, told).await,
+            Ok(None) => Refusal::invalid_api_key(),
+            Err(failed) => failed,
+        }
     }
 
     fn action_id(&self, known: &Known, call: &Call) -> Result<ActionId, Refusal> {
@@ -176,16 +192,21 @@ impl GateService {
 }
 
 impl Remembered<GateService> for Caller {
-    fn in_force(&self, service: &GateService, shown: &Shown<'_>) -> Result<(), Refusal> {
-        let told = match self {
-            Self::Agent(known) => service.in_force(known),
-            Self::Payer(key) => service
-                .read(|scope| payer::in_force(scope, key).map(drop))
-                .map_err(|told| service.forgetting(&Digest::of(shown.credential), told)),
+    async fn in_force(&self, service: &GateService, shown: &Shown<'_>, op: Op) -> Result<(), Refusal> {
+        match (self, op) {
+            (Self::Agent(known), _) => match service.in_force(known) {
+                Err(told) if shown.auth == Auth::McpAgent => Err(service.as_stopped(&known.digest, told).await),
+                told => told,
+            },
+            (Self::Payer(key), Op::Gateway(op)) => match service.may(key, op).await {
+                Err(told) => Err(service.forgetting(&Digest::of(shown.credential), told)),
+                Ok(()) => Ok(()),
+            },
+            // Only routes of model traffic take such a key.
+            (Self::Payer(_), _) => Err(Refusal::internal()),
             // Memory tells nothing of these: each was looked up for this very request.
-            Self::Key(_) | Self::Token(_) | Self::Session(_) | Self::Member(_) => Ok(()),
-        };
-        told.map_err(|it| if shown.auth == Auth::McpAgent { as_stopped(it) } else { it })
+            (Self::Key(_) | Self::Token(_) | Self::Session(_) | Self::Member(_), _) => Ok(()),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use svc_core::dialect::Body;
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, admit_call};
 use svc_core::rules::gateway::outcome::ReportOutcome;
-use svc_core::rules::gateway::payer::CallKey;
+use svc_core::rules::gateway::payer::{CallKey, may_call, may_report};
 use svc_core::rules::gateway::show::call_of;
 use svc_core::state::gateway::{Demand, Dialect, tokens_of};
 use svc_core::state::people::DataLoss;
@@ -31,7 +31,7 @@ pub(crate) use self::running::RunningCalls;
 pub(super) use self::running::Seat;
 pub(crate) use self::scan::DataLossSettings;
 pub(crate) use self::targets::Targets;
-use super::{Caller, GateService};
+use super::{Caller, GateService, recorded};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::GatewayOp;
@@ -58,16 +58,46 @@ pub(super) async fn answer(
         GatewayOp::Messages => carry(service, Dialect::Messages, key, call).await,
         GatewayOp::CountTokens => count(service, key, call).await,
         GatewayOp::Outcome => {
-            let report = wire::outcome::read(&call.body)?;
+            let report = match wire::outcome::read(&call.body) {
+                Ok(report) => report,
+                Err(fault) => return Err(service.fault_of(key, op, fault).await),
+            };
             let (task, status) = (report.task, report.status);
-            let task = service.run(ReportOutcome { caller: key.clone(), task, status }).await?;
-            Ok(Answer::json(wire::outcome::write(&task)))
+            match service.run(ReportOutcome { caller: key.clone(), task, status }).await {
+                Ok(task) => Ok(Answer::json(wire::outcome::write(&task))),
+                Err(told) => Err(recorded(&service.gate, key, told).await),
+            }
         }
         GatewayOp::Call => {
-            let id = call.param_id::<CallId>("cal")?;
-            let found = service.read(|scope| call_of(scope, key, id))?;
-            Ok(Answer::json(wire::call::write(&found)))
+            let id = match call.param_id::<CallId>("cal") {
+                Ok(id) => id,
+                Err(fault) => return Err(service.fault_of(key, op, fault).await),
+            };
+            match service.read(|scope| call_of(scope, key, id)) {
+                Ok(found) => Ok(Answer::json(wire::call::write(&found))),
+                Err(told) => Err(recorded(&service.gate, key, told).await),
+            }
         }
+    }
+}
+
+impl GateService {
+    /// Whether a key may do what `op` does: models are called for nobody who is stopped; what became of calls may be told and
+    /// read until an agent is removed.
+    pub(super) async fn may(&self, key: &CallKey, op: GatewayOp) -> Result<(), Refusal> {
+        let checked = self.read(|scope| match op {
+            GatewayOp::Chat | GatewayOp::Messages | GatewayOp::CountTokens => may_call(scope, key),
+            GatewayOp::Outcome | GatewayOp::Call | GatewayOp::Calls | GatewayOp::Tasks => may_report(scope, key),
+        });
+        match checked {
+            Ok(()) => Ok(()),
+            Err(told) => Err(recorded(&self.gate, key, told).await),
+        }
+    }
+
+    /// A fault of a request: whoever may not do what it asks is told that, not the fault.
+    async fn fault_of(&self, key: &CallKey, op: GatewayOp, fault: Refusal) -> Refusal {
+        self.may(key, op).await.err().unwrap_or(fault)
     }
 }
 
@@ -91,7 +121,10 @@ fn list(service: &GateService, caller: &Caller, call: &Call, index: Index) -> Re
 
 /// Carries a call to a model and its answer back.
 async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
-    let (asked, body) = asked::read(dialect, &call.headers, &call.body)?;
+    let (asked, body) = match asked::read(dialect, &call.headers, &call.body) {
+        Ok(read) => read,
+        Err(fault) => return Err(service.fault_of(key, GatewayOp::Chat, fault).await),
+    };
     // Before it is admitted, so that a freeze that comes right after finds it.
     let mut seat = service.running.enter(key.binding.workspace, key.agent());
     let mut setting = service.data_loss.of(key.binding.workspace);
@@ -146,6 +179,7 @@ fn command(
         plans: service.plans,
         total_ms: u64::try_from(service.upstreams.times().total.as_millis()).unwrap_or(u64::MAX),
         dry: asked.dry,
+        count: false,
     }
 }
 
@@ -156,16 +190,23 @@ fn dry(admitted: &Admitted, own_session: bool) -> Answer {
 
 /// Counts a request's tokens where its provider counts, else estimates them and says so.
 async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answer, Refusal> {
-    let asked = asked::headers(Dialect::Messages, &call.headers)?;
-    let body = Body::read_count(&call.body)?;
+    let read = asked::headers(Dialect::Messages, &call.headers).and_then(|it| Ok((it, Body::read_count(&call.body)?)));
+    let (asked, body) = match read {
+        Ok(read) => read,
+        Err(fault) => return Err(service.fault_of(key, GatewayOp::CountTokens, fault).await),
+    };
     let mut setting = service.data_loss.of(key.binding.workspace);
     loop {
         let (seen, findings) = scan::look(setting, &body).await?;
         let sent = seen.as_ref().unwrap_or(&body);
         let demand = Arc::new(sent.demand());
-        let mut command = command(service, key, &asked, &demand, findings, setting);
-        command.dry = true;
-        match service.read(|scope| admit_call(scope, &command))? {
+        let command = AdmitCall { count: true, ..command(service, key, &asked, &demand, findings, setting) };
+        let admission = match service.read(|scope| admit_call(scope, &command))? {
+            // What it is refused with is kept; what is admitted leaves nothing, so it is not worth a commit.
+            Admission::Refused(_) if !asked.dry => service.run(command).await?,
+            admission => admission,
+        };
+        match admission {
             Admission::Refused(refusal) => return Err(refusal),
             Admission::Rescan(now) => {
                 service.data_loss.set(key.binding.workspace, now);

@@ -10,6 +10,7 @@ use serde_json::Value;
 use svc_core::refusal::{Kind, Refusal};
 
 pub(crate) use self::proxy::Proxied;
+use super::gate::Known;
 use super::{Caller, GateService};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -23,10 +24,19 @@ use crate::wire::parse;
 /// As the routes declare.
 pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, call: Call) -> Result<Answer, Refusal> {
     let known = caller.agent()?;
-    if op == McpOp::Proxied {
-        return proxy::answer(service, known, call).await;
+    let answer = match op {
+        McpOp::Proxied => proxy::answer(service, known, call).await,
+        McpOp::Message => own(service, known, call).await,
+    };
+    match answer {
+        Err(told) => Err(service.as_stopped(&known.digest, told).await),
+        answered => answered,
     }
-    service.in_force(&known).map_err(as_stopped)?;
+}
+
+/// Answers a message to this server's own tools.
+async fn own(service: &GateService, known: Known, call: Call) -> Result<Answer, Refusal> {
+    service.in_force(&known)?;
     let docs = format!("{}/docs/errors", service.base_url);
     let Request { id, era, asked } = match request(&call, &docs)? {
         Ok(request) => request,
@@ -39,7 +49,7 @@ pub(super) async fn answer(service: &GateService, op: McpOp, caller: Caller, cal
         Asked::List(from) => mcp::listed(Tool::ALL.into_iter().map(definition), Tool::ALL.len(), from, era),
         Asked::Call(asked) => match Tool::named(&asked.name) {
             None => Err(mcp::unknown_tool(&asked.name)),
-            Some(tool) => match tools::call(service, &known, tool, &asked.arguments).await.map_err(as_stopped) {
+            Some(tool) => match tools::call(service, &known, tool, &asked.arguments).await {
                 Ok(structured) => Ok(mcp::given(structured)),
                 // A credential that has ended is told as such, so that the client renews it; so is the end of its agent.
                 Err(refusal) if has_ended(&refusal) => return Err(refusal),
@@ -63,19 +73,11 @@ fn request(call: &Call, docs: &str) -> Result<Result<Request, Answer>, Refusal> 
 }
 
 fn has_ended(refusal: &Refusal) -> bool {
-    matches!(refusal.kind(), Kind::InvalidApiKey | Kind::AgentStopped)
+    matches!(refusal.kind(), Kind::InvalidApiKey | Kind::AgentNotFound)
 }
 
 fn answered(message: &Value) -> Result<Answer, Refusal> {
     serde_json::to_vec(message).map(Answer::json).map_err(|_| Refusal::internal())
-}
-
-/// What clients of MCP are told of a removed agent: that it is stopped.
-pub(super) fn as_stopped(refusal: Refusal) -> Refusal {
-    match (refusal.kind(), refusal.agent_id()) {
-        (Kind::AgentNotFound, Some(agent)) => Refusal::agent_stopped(agent, None::<&str>),
-        _ => refusal,
-    }
 }
 
 fn faulty(id: &Value, fault: &Fault, call: &Call, docs: &str) -> Result<Answer, Refusal> {

@@ -27,7 +27,6 @@ pub enum GatewayOp {
 
 /// What a call of a model may be refused with.
 const CALL_KINDS: &[Kind] = &[
-    Kind::AgentStopped,
     Kind::Forbidden,
     Kind::UnclassifiedRequest,
     Kind::UnknownTaskClass,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_http::answer::Answer;
 use svc_http::dispatch::{Call, Remembered, Service, Shown};
+use svc_http::routes::Op;
 use svc_http::serve::serve;
 use svc_http::shell::{Settings, Shell};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -56,7 +57,7 @@ impl Turnstile {
 }
 
 impl Remembered<Gate> for u128 {
-    fn in_force(&self, _: &Gate, _: &Shown<'_>) -> Result<(), Refusal> {
+    async fn in_force(&self, _: &Gate, _: &Shown<'_>, _: Op) -> Result<(), Refusal> {
         Ok(())
     }
 }

@@ -129,6 +129,7 @@ fn call(world: &mut World, caller: &CallKey, task: &TaskId) -> Result<Arc<Call>,
         plans: Plans::default(),
         total_ms: 1_000,
         dry: false,
+        count: false,
     })?;
     match admitted {
         Admission::Admitted(it) => Ok(it.call),

@@ -77,7 +77,8 @@ pub fn end_left(scope: &mut Scope<'_>, asked: &EndLeft) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Ends every connection of an agent that is stopped in this commit. The stop itself takes their keys from its row.
+/// Ends every connection of an agent that is stopped in this commit. A freeze itself takes their keys from its row; with a
+/// removal they stay in it until their time is up.
 pub(crate) fn end_all(scope: &mut Scope<'_>, agent: &Agent, by: EndedBy, actor: &Actor) -> Result<(), Halt> {
     for id in agent.connections() {
         let connection = scope.get::<Connection>(id)?.ok_or_else(Refusal::internal)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::refusal::Refusal;
 use crate::rules::gate::Caller;
 use crate::rules::gateway::observe;
-use crate::rules::gateway::payer::{CallKey, stopped};
+use crate::rules::gateway::payer::{CallKey, may_call};
 use crate::state::edge::{McpSecret, McpServer, McpServers, McpTools};
 use crate::state::gateway::{Routing, ToolResult};
 use crate::state::people::Workspace;
@@ -37,10 +37,7 @@ pub fn reach(scope: &mut Scope<'_>, caller: &CallKey, name: &str) -> Result<Reac
     let own = Caller::of(&caller.binding)?;
     let id = caller.binding.workspace;
     scope.want(&[Workspace::key(id), McpServers::key(id)])?;
-    let workspace = scope.get::<Workspace>(id)?.ok_or_else(Refusal::invalid_api_key)?;
-    if let Some(refusal) = stopped(scope, caller, &workspace)? {
-        return Err(refusal.into());
-    }
+    may_call(scope, caller)?;
     let all = scope.get::<McpServers>(id)?.ok_or_else(Refusal::not_found)?;
     let server = all.named(name).filter(|it| it.enabled).cloned().ok_or_else(Refusal::not_found)?;
     scope.want(&[McpTools::key(server.id), McpSecret::key(server.id)])?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::refusal::Refusal;
-use crate::state::gate::{Agent, Standing};
+use crate::state::gate::Agent;
 use crate::state::people::{Binding, KeyScope, Principal};
 use crate::turn::{Halt, Scope};
 use crate::value::id::{AgentId, KeyId, WorkspaceId};
@@ -39,11 +39,12 @@ impl Caller {
 /// `invalid_api_key` where the key is not in force, `agent_not_found` where the agent was removed.
 pub fn caller_agent(scope: &mut Scope<'_>, caller: &Caller) -> Result<Arc<Agent>, Halt> {
     let agent = scope.get::<Agent>(caller.agent)?.ok_or_else(Refusal::invalid_api_key)?;
-    if matches!(agent.standing, Standing::Removed { .. }) {
-        return Err(Refusal::agent_not_found(caller.agent).into());
-    }
     if agent.workspace != caller.workspace || !holds(scope, &agent, caller.key)? {
         return Err(Refusal::invalid_api_key().into());
+    }
+    // A key that ended by itself is told that, whatever became of its agent.
+    if agent.is_removed() {
+        return Err(Refusal::agent_not_found(caller.agent).into());
     }
     Ok(agent)
 }

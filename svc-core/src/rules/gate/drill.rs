@@ -15,8 +15,8 @@ use crate::rules::people::mandates::Meant;
 use crate::rules::people::register_agent::{ActsFor, RegisterAgent, made};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
-    Agent, Count, DRILL_EVERY, DRILL_LIFE, Drill, DrillState, DrillStep, Frozen, FrozenBy, Mandate, OnLimit, Standing,
-    Terms, Tier,
+    Agent, Count, DRILL_EVERY, DRILL_LIFE, Drill, DrillState, DrillStep, Frozen, FrozenBy, Mandate, OnLimit, Terms,
+    Tier,
 };
 use crate::state::people::{Credential, Plans, Right, Roster, TokenUse, Workspace};
 use crate::store::Row;
@@ -223,7 +223,7 @@ pub fn end_drill(scope: &mut Scope<'_>, asked: &EndDrill) -> Result<Arc<Drill>, 
 /// Removes the canary for good.
 fn remove(scope: &mut Scope<'_>, drill: &Drill) -> Result<(), Halt> {
     let canary = scope.get::<Agent>(drill.canary)?.ok_or_else(Refusal::internal)?;
-    if matches!(canary.standing, Standing::Removed { .. }) {
+    if canary.is_removed() {
         return Ok(());
     }
     touch(scope, drill.workspace)?;

@@ -103,7 +103,7 @@ pub(super) fn found_agent(
     id: AgentId,
 ) -> Result<Option<Arc<Agent>>, Halt> {
     let found = scope.get::<Agent>(id)?.filter(|it| it.workspace == workspace);
-    Ok(found.filter(|it| !matches!(it.standing, Standing::Removed { .. })))
+    Ok(found.filter(|it| !it.is_removed()))
 }
 
 /// Stops an active agent, records it, and tells whoever selects agents that their standing has changed. One that is stopped

@@ -52,6 +52,8 @@ pub struct AdmitCall {
     pub total_ms: u64,
     /// Whether nothing is to be kept: then the answer says what would be.
     pub dry: bool,
+    /// Whether its tokens are only counted: nothing is reserved then and no call is made. What refuses it is kept.
+    pub count: bool,
 }
 
 /// What becomes of a call.
@@ -244,12 +246,20 @@ impl Policy<'_> {
         let places = choice.targets().iter().filter_map(|it| place(self.routing, it)).collect();
         let call = self.call(scope, asked, &choice, first, payer);
         let call = Call { reserved: worst.unwrap_or_default(), unpriced: worst.is_none(), ..call };
+        if asked.count {
+            return Ok(self.admitted(call, places, notes));
+        }
         let budgets = budgeting::reserve(scope, budgets, &asked.caller, call.reserved);
-        let call = Arc::new(Call { budgets, ..call });
+        let call = Call { budgets, ..call };
         open_task(scope, &call, task);
         observe::note(scope, &asked.caller, &call.session, &asked.demand.tool_results, self.routing)?;
-        scope.put(Call::clone(&call));
-        Ok(Admission::Admitted(Box::new(Admitted { call, routing: Arc::clone(self.routing), places, notes })))
+        scope.put(call.clone());
+        Ok(self.admitted(call, places, notes))
+    }
+
+    fn admitted(&self, call: Call, places: Vec<Place>, notes: Notes) -> Admission {
+        let (call, routing) = (Arc::new(call), Arc::clone(self.routing));
+        Admission::Admitted(Box::new(Admitted { call, routing, places, notes }))
     }
 
     fn call(

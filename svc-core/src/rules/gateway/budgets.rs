@@ -6,7 +6,7 @@ use super::raising::{self, Raise};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::by::{By, entitled, member};
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gate::{Agent, Standing};
+use crate::state::gate::Agent;
 use crate::state::gateway::{BUDGETS_MAX, Budget, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Mode, Routing};
 use crate::state::people::{Credential, Principal, Reach, Right, Role, Team, Workspace};
 use crate::store::Row;
@@ -325,9 +325,9 @@ fn scope_fault(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<Option<Fie
         BudgetScope::Workspace => true,
         BudgetScope::Team(id) => scope.get::<Team>(*id)?.is_some_and(|it| it.workspace == workspace),
         BudgetScope::Principal(id) => scope.get::<Principal>(*id)?.is_some_and(|it| it.workspace == workspace),
-        BudgetScope::Agent(id) => scope
-            .get::<Agent>(*id)?
-            .is_some_and(|it| it.workspace == workspace && !matches!(it.standing, Standing::Removed { .. })),
+        BudgetScope::Agent(id) => {
+            scope.get::<Agent>(*id)?.is_some_and(|it| it.workspace == workspace && !it.is_removed())
+        }
         BudgetScope::Key(id) => match asked.key {
             Some(row) => {
                 let of = |it: &Arc<Credential>| it.binding.workspace == workspace && it.binding.key == *id;

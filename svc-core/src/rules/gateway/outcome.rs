@@ -1,6 +1,6 @@
 //! What came of a task is reported.
 
-use super::payer::{CallKey, in_force, principal_of};
+use super::payer::{CallKey, may_report, principal_of};
 use crate::refusal::Refusal;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gateway::{Task, TaskOutcome, TaskStatus};
@@ -24,7 +24,7 @@ pub struct ReportOutcome {
 /// Records an outcome; a later report replaces it, and both stay in the ledger.
 ///
 /// # Errors
-/// `invalid_api_key`; `unknown_task` where there is none; `forbidden` where it is another principal's, neither begun by
+/// `invalid_api_key`; `agent_stopped` where the agent was removed; `unknown_task` where there is none; `forbidden` where it is another principal's, neither begun by
 /// the key's own agent, and the key is not an admin's.
 pub fn report_outcome(scope: &mut Scope<'_>, asked: &ReportOutcome) -> Result<Arc<Task>, Halt> {
     let binding = &asked.caller.binding;
@@ -32,7 +32,7 @@ pub fn report_outcome(scope: &mut Scope<'_>, asked: &ReportOutcome) -> Result<Ar
     let mut keys = asked.caller.keys();
     keys.push(Task::key(key));
     scope.want(&keys)?;
-    in_force(scope, &asked.caller)?;
+    may_report(scope, &asked.caller)?;
     let task = scope.get::<Task>(key)?.ok_or_else(Refusal::unknown_task)?;
     let principal = principal_of(scope, &asked.caller)?;
     if !asked.caller.carries_on(principal, &task) {

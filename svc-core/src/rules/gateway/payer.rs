@@ -7,13 +7,13 @@ use crate::rules::gate::hold::held_by;
 use crate::rules::gate::holds;
 use crate::rules::people::keys;
 use crate::state::evidence::Actor;
-use crate::state::gate::{Agent, Standing};
+use crate::state::gate::Agent;
 use crate::state::gateway::{Payer, Task};
 use crate::state::people::{Binding, Credential, KeyScope, Workspace};
 use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::digest::CredentialId;
-use crate::value::id::{AgentId, PrincipalId};
+use crate::value::id::{AgentId, HoldId, PrincipalId};
 use crate::value::text::ClassId;
 
 /// A workspace key as it was shown: what it stands for never changes; whether it is in force is looked up in each commit.
@@ -66,7 +66,8 @@ impl CallKey {
 /// That a key is in force.
 ///
 /// # Errors
-/// `invalid_api_key` where it is not. The key of a removed agent is: what it may not do is told as `agent_stopped`.
+/// `invalid_api_key` where it is not. The key of a removed agent is, until it ends by itself or is revoked: what it may not do
+/// is told as `agent_stopped`.
 pub fn in_force(scope: &mut Scope<'_>, caller: &CallKey) -> Result<Option<Arc<Agent>>, Halt> {
     let Some(id) = caller.agent() else {
         let row = scope.get::<Credential>(caller.row)?.ok_or_else(Refusal::invalid_api_key)?;
@@ -74,12 +75,27 @@ pub fn in_force(scope: &mut Scope<'_>, caller: &CallKey) -> Result<Option<Arc<Ag
     };
     let agent = scope.get::<Agent>(id)?.filter(|it| it.workspace == caller.binding.workspace);
     let agent = agent.ok_or_else(Refusal::invalid_api_key)?;
-    let removed = matches!(agent.standing, Standing::Removed { .. });
-    if removed || holds(scope, &agent, caller.binding.key)? {
-        Ok(Some(agent))
-    } else {
-        Err(Refusal::invalid_api_key().into())
+    if holds(scope, &agent, caller.binding.key)? { Ok(Some(agent)) } else { Err(Refusal::invalid_api_key().into()) }
+}
+
+/// That a key may tell and read what became of its calls: it is in force, and its agent was not removed. A frozen agent's may.
+///
+/// # Errors
+/// As [`in_force`], and `agent_stopped` where its agent was removed.
+pub fn may_report(scope: &mut Scope<'_>, caller: &CallKey) -> Result<(), Halt> {
+    match in_force(scope, caller)?.filter(|it| it.is_removed()) {
+        Some(removed) => Err(Refusal::agent_stopped(removed.id, None::<HoldId>).into()),
+        None => Ok(()),
     }
+}
+
+/// That a key may call models: it is in force, and neither its agent nor every agent is stopped.
+///
+/// # Errors
+/// As [`in_force`], and `agent_stopped`.
+pub fn may_call(scope: &mut Scope<'_>, caller: &CallKey) -> Result<(), Halt> {
+    let workspace = scope.get::<Workspace>(caller.binding.workspace)?.ok_or_else(Refusal::invalid_api_key)?;
+    stopped(scope, caller, &workspace)?.map_or(Ok(()), |refusal| Err(refusal.into()))
 }
 
 /// Whose work a key does: an agent's is whoever the agent acts for at present, which the binding of a key that was made

@@ -1,15 +1,14 @@
 //! The record that a refusal by policy leaves: at most one a minute for a key and a type.
 
 use super::admit::Admission;
-use super::payer::{CallKey, stopped};
+use super::payer::CallKey;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gateway::RefusalNote;
-use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::digest::RefusalKey;
-use crate::value::id::{EvidenceId, HoldId};
+use crate::value::id::EvidenceId;
 
 /// The refusal with its record: a new one, or the one that stands for this minute, in which it is counted.
 pub(super) fn with_record(scope: &mut Scope<'_>, caller: &CallKey, refusal: Refusal) -> Result<Refusal, Halt> {
@@ -36,24 +35,21 @@ pub(super) fn with_record(scope: &mut Scope<'_>, caller: &CallKey, refusal: Refu
     Ok(refusal.with_evidence(evidence))
 }
 
-/// Records that a stopped agent was refused where it reaches other servers through this one.
+/// Records that whoever is stopped was refused where no call was to be admitted.
 #[derive(Clone, Debug)]
 pub struct RefuseStopped {
     /// Who was refused.
     pub caller: CallKey,
+    /// What they are told: whoever was started again meanwhile was refused all the same.
+    pub told: Refusal,
 }
 
 /// The refusal with its record, as one of a model call.
 ///
 /// # Errors
-/// Those of [`stopped`].
+/// [`Halt::Load`] alone.
 pub fn refuse_stopped(scope: &mut Scope<'_>, asked: &RefuseStopped) -> Result<Admission, Halt> {
-    let workspace = scope.get::<Workspace>(asked.caller.binding.workspace)?.ok_or_else(Refusal::invalid_api_key)?;
-    let told = stopped(scope, &asked.caller, &workspace)?;
-    // Whoever was started again meanwhile was refused all the same.
-    let told = told.or_else(|| asked.caller.agent().map(|agent| Refusal::agent_stopped(agent, None::<HoldId>)));
-    let refusal = told.ok_or_else(Refusal::agent_key_required)?;
-    with_record(scope, &asked.caller, refusal).map(Admission::Refused)
+    with_record(scope, &asked.caller, asked.told.clone()).map(Admission::Refused)
 }
 
 /// Tells how many refusals a record stood for, once it stands for no more.

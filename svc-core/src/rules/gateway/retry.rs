@@ -6,10 +6,9 @@ use std::sync::Arc;
 use super::admit::{Place, running, target};
 use super::budgeting;
 use super::finish::{Tried, missed};
-use super::payer::{CallKey, stopped};
+use super::payer::{CallKey, may_call};
 use crate::refusal::{BudgetDetail, Refusal};
 use crate::state::gateway::{Call, Demand, Routing, strictest};
-use crate::state::people::Workspace;
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::MicroUsd;
@@ -47,10 +46,7 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>,
     let mut keys = asked.caller.keys();
     keys.push(Call::key(asked.call));
     scope.want(&keys)?;
-    let workspace = scope.get::<Workspace>(asked.caller.binding.workspace)?.ok_or_else(Refusal::internal)?;
-    if let Some(refusal) = stopped(scope, &asked.caller, &workspace)? {
-        return Err(refusal.into());
-    }
+    may_call(scope, &asked.caller)?;
     let call = scope.get::<Call>(asked.call)?.filter(|it| it.is_running()).ok_or_else(Refusal::not_found)?;
     let to = asked.routing.models.get(asked.to.model).ok_or_else(Refusal::internal)?;
     let upstream = asked.routing.upstreams.get(asked.to.upstream).ok_or_else(Refusal::internal)?;
@@ -60,7 +56,7 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>,
     let reserved = worst.unwrap_or_default();
     let admissions = budgeting::ask_again(scope, &call, cost, reserved)?;
     if let Some(refusing) = strictest(&admissions).filter(|it| it.refuses) {
-        let scope_of = refusing.scope.header(workspace.id);
+        let scope_of = refusing.scope.header(call.workspace);
         let detail = BudgetDetail { id: refusing.budget.to_string().into(), scope: scope_of.into(), owner: None };
         return Err(Refusal::budget_exhausted(detail, refusing.retry_after_s(scope.now())).into());
     }

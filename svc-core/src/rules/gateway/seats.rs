@@ -22,7 +22,10 @@ pub(super) fn count(
     let id = MonthId::at(workspace.id, now, zone);
     let mut month = scope.get::<Month>(id)?.map_or_else(|| Month::new(id), |it| Month::clone(&it));
     let counted = month.count(principal, now, allowance);
-    scope.put(month);
+    // A request whose tokens are only counted is none of the month's.
+    if !asked.count {
+        scope.put(month);
+    }
     Ok(match counted {
         Ok(ends) => Ok(ends.map(grace_advisory)),
         Err(PlanLimit::Requests) => Err(Refusal::plan_requests(until_next_month(now, zone))),

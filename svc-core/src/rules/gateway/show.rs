@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::budgeting;
-use super::payer::{CallKey, in_force};
+use super::payer::{CallKey, may_report};
 use crate::refusal::Refusal;
 use crate::state::gateway::route::Yields;
 use crate::state::gateway::{Call, Payer};
@@ -14,9 +14,9 @@ use crate::value::id::{CallId, WorkspaceId};
 /// A call, for the key that made it, the agent whose key that was, or an admin key of the workspace.
 ///
 /// # Errors
-/// `invalid_api_key`; `not_found` for anybody else.
+/// `invalid_api_key`; `agent_stopped` where the agent was removed; `not_found` for anybody else.
 pub fn call_of(scope: &mut Scope<'_>, caller: &CallKey, id: CallId) -> Result<Arc<Call>, Halt> {
-    in_force(scope, caller)?;
+    may_report(scope, caller)?;
     let binding = &caller.binding;
     let call = scope.get::<Call>(id)?.filter(|it| it.workspace == binding.workspace).ok_or_else(Refusal::not_found)?;
     let own = call.payer.key == binding.key || caller.agent().is_some_and(|it| call.payer.agent == Some(it));

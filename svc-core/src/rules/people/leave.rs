@@ -7,7 +7,7 @@ use super::keys;
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::touch;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Agent, Standing};
+use crate::state::gate::Agent;
 use crate::state::people::{Credential, KeyScope, MemberState, Principal};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
@@ -30,7 +30,7 @@ pub struct PassAgent {
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
 pub fn pass_agent(scope: &mut Scope<'_>, asked: &PassAgent) -> Result<(), Halt> {
     let agent = scope.get::<Agent>(asked.agent)?.filter(|it| it.principal == asked.left);
-    let Some(agent) = agent.filter(|it| !matches!(it.standing, Standing::Removed { .. })) else { return Ok(()) };
+    let Some(agent) = agent.filter(|it| !it.is_removed()) else { return Ok(()) };
     let Some(heir) = heir(scope, &agent, agent.sponsor)? else { return Ok(()) };
     let side = |id: PrincipalId| Object::new().text("principalId", &id.to_string()).finish();
     let data = Object::new().text("agentId", &agent.id.to_string());

@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::rules::gate::freeze::own_agent;
 use crate::rules::gateway::routing::as_json;
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gate::{Agent, Grant, Mandate, Standing, Template, Terms, TermsChange, WorkspaceTemplate};
+use crate::state::gate::{Agent, Grant, Mandate, Template, Terms, TermsChange, WorkspaceTemplate};
 use crate::state::people::{Allowance, Plans, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -371,5 +371,5 @@ pub fn first_version(
 /// Whether the agent holds it still: a removed agent's mandates ended with it.
 #[must_use]
 pub fn is_held(agent: &Agent, id: MandateId) -> bool {
-    !matches!(agent.standing, Standing::Removed { .. }) && agent.mandates.iter().any(|it| it.id == id)
+    !agent.is_removed() && agent.mandates.iter().any(|it| it.id == id)
 }

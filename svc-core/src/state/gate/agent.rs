@@ -75,6 +75,8 @@ impl Agent {
     pub fn freeze(mut self, frozen: Frozen) -> Self {
         if self.standing == Standing::Active {
             self.stop(frozen.at);
+            // Connections end with the stop; their own rows are told so in the same commit.
+            self.keys.retain(|it| it.via.is_none());
             self.standing = Standing::Frozen(frozen);
         }
         self
@@ -95,10 +97,11 @@ impl Agent {
         if let Standing::Frozen(frozen) = &self.standing { Some(frozen) } else { None }
     }
 
-    /// Stops the agent for good.
+    /// Stops the agent for good. Its keys and the access tokens of its connections stay known until they end by themselves or
+    /// are revoked: until then each is told that its agent is gone.
     #[must_use]
     pub fn remove(mut self, at: Timestamp) -> Self {
-        if !matches!(self.standing, Standing::Removed { .. }) {
+        if !self.is_removed() {
             self.stop(at);
             self.standing = Standing::Removed { at };
         }
@@ -107,8 +110,6 @@ impl Agent {
 
     fn stop(&mut self, at: Timestamp) {
         self.following = Some(at);
-        // Connections end with the stop; their own rows are told so in the same commit.
-        self.keys.retain(|it| it.via.is_none());
         self.epoch = self.epoch.saturating_add(1);
         self.stops.push(at);
         let over = self.stops.len().saturating_sub(STOPS_KEPT);
@@ -119,6 +120,12 @@ impl Agent {
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.standing == Standing::Active
+    }
+
+    /// Whether it is gone for good.
+    #[must_use]
+    pub const fn is_removed(&self) -> bool {
+        matches!(self.standing, Standing::Removed { .. })
     }
 
     /// `key`, where it is in force at `now` as far as this row tells: one that a person made or came by through a connection

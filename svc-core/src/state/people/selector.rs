@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::state::gate::{ActionKind, Agent, Mandate, Standing};
+use crate::state::gate::{ActionKind, Agent, Mandate};
 use crate::value::id::{AgentId, PrincipalId, TeamId};
 
 /// Conditions on agents; those that are absent are met by every agent that was not removed.
@@ -66,7 +66,7 @@ impl Selector {
     /// Whether an agent meets what its own row can tell. What it fails, it fails whatever else is known of it.
     #[must_use]
     pub fn admits(&self, agent: &Agent) -> bool {
-        !matches!(agent.standing, Standing::Removed { .. })
+        !agent.is_removed()
             && self.agents.as_ref().is_none_or(|ids| ids.contains(&agent.id))
             && self.principal.is_none_or(|id| id == agent.principal)
             && self.name_prefix.as_ref().is_none_or(|prefix| agent.name.as_str().starts_with(&**prefix))

@@ -21,7 +21,7 @@ use super::{Targets, notes};
 use crate::answer::{self, Answer};
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
-use crate::ops::GateService;
+use crate::ops::{GateService, recorded};
 use crate::upstream::{self, Failed, Guard, How, Reason, Relay, Reply, Target, Upstreams, What};
 
 /// Headers of the messages API that go on to a provider of the same shape.
@@ -192,7 +192,7 @@ impl Run {
                     let refusal = crate::ops::refusal(failure);
                     // Another model may cost less; an agent that was stopped meanwhile gets none.
                     if refusal.kind() != Kind::BudgetExhausted {
-                        return Next::Refused(refusal);
+                        return Next::Refused(recorded(&self.gate, &self.caller, refusal).await);
                     }
                     let attempt = Attempt { error: Some(refusal.type_().into()), ..self.named(&to) };
                     sink.failed.push(Tried { attempt: attempt.clone(), used: None });

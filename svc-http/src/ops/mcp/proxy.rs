@@ -22,9 +22,7 @@ use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::mcp_tools::NoteTools;
 use svc_core::rules::edge::proxied::{Reached, reach};
 use svc_core::rules::gate::verify::Verify;
-use svc_core::rules::gateway::admit::Admission;
 use svc_core::rules::gateway::payer::CallKey;
-use svc_core::rules::gateway::refuse::RefuseStopped;
 use svc_core::state::edge::{McpTool, McpTools};
 use svc_core::state::gate::{Account, ActionKind, Code, Request as ActionRequest, Status, Verb};
 use svc_core::state::people::Credential;
@@ -76,26 +74,13 @@ impl Proxied {
 pub(super) async fn answer(service: &GateService, known: Known, call: Call) -> Result<Answer, Refusal> {
     let binding = service.gate.binding(&known.digest).map_err(crate::ops::refusal)?;
     let key = CallKey { row: Credential::id_of(&known.digest), binding: binding.ok_or_else(Refusal::invalid_api_key)? };
-    let answer = told(service, known, &key, call).await;
-    let Err(refusal) = &answer else { return answer };
-    if refusal.kind() != Kind::AgentStopped {
-        return answer;
-    }
-    // As where models are called, the refusal leaves its record.
-    match service.run(RefuseStopped { caller: key }).await? {
-        Admission::Refused(recorded) => Err(recorded),
-        Admission::Admitted(_) | Admission::Rescan(_) => answer,
-    }
-}
-
-async fn told(service: &GateService, known: Known, key: &CallKey, call: Call) -> Result<Answer, Refusal> {
-    let reached = service.read(|scope| reach(scope, key, call.param("server")))?;
+    let reached = service.read(|scope| reach(scope, &key, call.param("server")))?;
     let docs = format!("{}/docs/errors", service.base_url);
     let Request { id, era, asked } = match request(&call, &docs)? {
         Ok(request) => request,
         Err(answer) => return Ok(answer),
     };
-    let place = Place { service, known, key: key.clone(), reached: Arc::new(reached), docs: &docs, call: &call };
+    let place = Place { service, known, key, reached: Arc::new(reached), docs: &docs, call: &call };
     let result = match asked {
         Asked::Initialize(version) => Ok(mcp::initialized(&version, INSTRUCTIONS)),
         Asked::Discover => Ok(mcp::discovered(INSTRUCTIONS)),
@@ -247,6 +232,7 @@ impl Place<'_> {
             id: id.clone(),
             era,
             docs: self.docs.into(),
+            request_id: self.call.request_id.clone(),
             takes_events: takes_events(&self.call.headers),
         };
         run.answer().await.map(Called::Answer)

@@ -61,7 +61,7 @@ async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
         let heard = tokio::select! {
             biased;
             () = switch.cut_off() => {
-                let last = event(&refused(&run, &run.stopped()));
+                let last = event(&refused(&run, &run.stopped().await));
                 drop(events);
                 let _ = timeout(LAST_TIME, to.send(last)).await;
                 return;
@@ -97,7 +97,7 @@ async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
 
 /// A refusal as the answer to the client's message.
 fn refused(run: &Run, refusal: &Refusal) -> Vec<u8> {
-    let body = error_body(refusal, Shape::Rpc, "", &run.docs);
+    let body = error_body(refusal, Shape::Rpc, run.request_id.to_str().unwrap_or_default(), &run.docs);
     let mut body: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
     crate::wire::put(&mut body, "id", run.id.clone());
     body.to_string().into_bytes()

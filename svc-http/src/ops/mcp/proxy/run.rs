@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderValue;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -20,7 +21,7 @@ use svc_store::Gate;
 use super::{Proxied, relay};
 use crate::answer::Answer;
 use crate::ops::gateway::Seat;
-use crate::ops::{log, refusal};
+use crate::ops::{log, recorded, refusal};
 use crate::tool_server::{Answered, Calling, Definition, Trouble};
 use crate::upstream::Upstreams;
 use crate::wire::mcp::{self, Era, ToolCall};
@@ -41,6 +42,7 @@ pub(super) struct Run {
     pub(super) id: Value,
     pub(super) era: Era,
     pub(super) docs: Box<str>,
+    pub(super) request_id: HeaderValue,
     pub(super) takes_events: bool,
 }
 
@@ -85,7 +87,7 @@ impl Run {
         };
         let made = tokio::select! {
             biased;
-            () = switch.cut_off() => return Err(self.stopped()),
+            () = switch.cut_off() => return Err(self.stopped().await),
             made = self.proxied.servers.call(&self.gate, &self.reached, &calling) => made,
         };
         match made {
@@ -94,7 +96,7 @@ impl Run {
                 let heard = loop {
                     let heard = tokio::select! {
                         biased;
-                        () = switch.cut_off() => return Err(self.stopped()),
+                        () = switch.cut_off() => return Err(self.stopped().await),
                         heard = events.next() => heard,
                     };
                     if let Some(last) = relay::last(heard) {
@@ -109,10 +111,11 @@ impl Run {
     }
 
     /// What whoever was stopped while the call ran is told.
-    pub(super) fn stopped(&self) -> Refusal {
+    pub(super) async fn stopped(&self) -> Refusal {
         let reached = self.gate.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()).map(drop));
         let told = reached.map_err(refusal).err().filter(|it| it.kind() == Kind::AgentStopped);
-        told.unwrap_or_else(|| Refusal::agent_stopped(self.reached.caller.agent, None::<HoldId>))
+        let told = told.unwrap_or_else(|| Refusal::agent_stopped(self.reached.caller.agent, None::<HoldId>));
+        recorded(&self.gate, &self.key, told).await
     }
 
     /// Notes that this comes into the session's context: it is shown to nobody before.
