@@ -58,6 +58,8 @@ use crate::deliver::{Resolve, Trust};
 
 /// Bytes of a whole answer that are read.
 pub const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// A kept connection that ends so soon after a request was sent on it ended before: nobody worked on the request.
+const CLOSED_AT_ONCE: Duration = Duration::from_secs(1);
 /// How long is waited for what an upstream says of an error.
 const ERROR_TIME: Duration = Duration::from_secs(5);
 
@@ -183,9 +185,9 @@ impl Upstreams {
         let _ = self.0.outliving.subscribe().wait_for(|it| *it == 0).await;
     }
 
-    /// Makes one call. Where a kept connection was closed before a byte of the answer, most likely while the request was on
-    /// its way, it was not looked at: it is sent once more, on a new connection, and the call's times hold for both together.
-    /// Dropped, it ends the call.
+    /// Makes one call. Where a kept connection is closed at once, before a byte of the answer, it was most likely closed while
+    /// the request was on its way, which nobody looked at: it is sent once more, on a new connection, and the call's times hold
+    /// for both together. Dropped, it ends the call.
     ///
     /// # Errors
     /// [`Failed`]: no answer, none in time, or one that is none.
@@ -202,13 +204,17 @@ impl Upstreams {
         replied.unwrap_or_else(|_| Err(Failed::new(late))).map_err(|failed| attempt.failed(failed))
     }
 
-    /// Sends a request until the head of an answer is there: once more where a kept connection was closed before.
+    /// Sends a request until the head of an answer is there: once more where a kept connection was closed before. Whoever held
+    /// it open for longer may have worked on the request, and would do so twice.
     async fn headed(&self, target: &Target, call: &Call<'_>, attempt: &Attempt) -> Result<(Connection, Head), Failed> {
         let request = target.request(call).ok_or(Failed::new(Reason::Address))?;
         let mut connection = self.connect(&target.origin).await.map_err(Failed::new)?;
+        let asked = Instant::now();
         let mut exchanged = connection.exchange(request.expose(), &call.body, &attempt.sent).await;
-        if connection.was_used && exchanged.as_ref().is_err_and(Broken::is_unheard) {
-            attempt.sent.store(false, Ordering::Relaxed);
+        let at_once = asked.elapsed() < CLOSED_AT_ONCE;
+        if connection.was_used && at_once && exchanged.as_ref().is_err_and(Broken::is_unheard) {
+            // It holds a place that the new one may need.
+            drop(connection);
             connection = self.dial(&target.origin).await.map_err(Failed::new)?;
             exchanged = connection.exchange(request.expose(), &call.body, &attempt.sent).await;
         }

@@ -129,10 +129,11 @@ impl Failed {
         matches!(self.status, Some(400 | 413 | 422))
     }
 
-    /// Whether the call may have cost something all the same: it was sent, and its provider has not said no.
+    /// Whether the call may have cost something all the same: it was sent, and its provider has not said no, neither by its
+    /// status nor by an error in the place of the stream's first token.
     #[must_use]
     pub fn may_have_used(&self) -> bool {
-        self.was_sent && self.status.is_none_or(|it| it < 300)
+        self.was_sent && self.reason != Reason::Told && self.status.is_none_or(|it| it < 300)
     }
 
     /// One clause for `attemptedModels` and for logs.

@@ -38,6 +38,8 @@ const OWN_HEADERS: &[&str] = &[
 
 /// Headers of the messages and chat APIs that say which version of them is spoken.
 const PUBLIC_HEADERS: &[&str] = &["anthropic-version", "anthropic-beta", "openai-beta"];
+/// Schemes of authentication, which stand before a credential and are none.
+const SCHEMES: &[&str] = &["apikey", "basic", "bearer", "digest", "key", "token"];
 /// What is in the name of a header that carries a credential.
 const CREDENTIAL_NAMES: &[&str] = &["auth", "key", "token", "secret", "cookie", "credential", "password", "signature"];
 /// Bytes of the shortest word of such a header that is taken for a secret.
@@ -204,14 +206,16 @@ impl Target {
 }
 
 /// What a header of an upstream's own may hold that is secret, as a provider might quote it: the whole value, and each of its
-/// words but the scheme before them. Any header may carry a key; where its name does not say so, short words are left out, as
+/// words but a scheme of authentication before them. Any header may carry a key; where its name does not say so, short words are left out, as
 /// no key is that short and cutting them out of what a provider says would garble it.
 fn secrets_of(name: &str, value: &str) -> impl Iterator<Item = Secret<String>> {
     let name = name.to_ascii_lowercase();
     let is_public = PUBLIC_HEADERS.contains(&name.as_str());
     let is_credential = CREDENTIAL_NAMES.iter().any(|it| name.contains(it));
     let least = if is_credential { CREDENTIAL_MIN } else { SECRET_MIN };
-    let words = value.split([' ', ',', ';', '=']).skip(usize::from(value.contains(' ')));
+    let is_scheme = |word: &str| SCHEMES.iter().any(|it| word.eq_ignore_ascii_case(it));
+    let has_scheme = value.split_once(' ').is_some_and(|(first, _)| is_scheme(first));
+    let words = value.split([' ', ',', ';', '=']).skip(usize::from(has_scheme));
     let found = std::iter::once(value).chain(words).filter(|it| !is_public && it.len() >= least);
     found.map(|it| Secret::new(it.to_owned())).collect::<Vec<_>>().into_iter()
 }

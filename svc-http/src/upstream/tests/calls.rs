@@ -205,6 +205,11 @@ async fn a_quoted_header_goes_no_further() {
             "sid=c00k",
             "no such key: Bearer hunter2-hunter2, hunter2-hunter2, or …; team-a at 2023-06-01, planted9",
         ),
+        (
+            "cookie",
+            "c00k; region=eu",
+            "no such key: Bearer hunter2-hunter2, hunter2-hunter2, or …; team-a at 2023-06-01, planted9",
+        ),
         ("x-own", "planted9", "no such key: Bearer hunter2-hunter2, hunter2-hunter2, or c00k; team-a at 2023-06-01, …"),
         ("x-team", "team-a", said),
         ("anthropic-version", "2023-06-01", said),
@@ -283,7 +288,7 @@ async fn what_is_sent_once_more_has_the_same_time() {
             first.write_all(answer).await.unwrap();
             hear(&mut first).await;
             tokio::time::pause();
-            tokio::time::advance(secs(30)).await;
+            tokio::time::advance(Duration::from_millis(900)).await;
             drop(first);
             let (mut second, _) = listener.accept().await.unwrap();
             hear(&mut second).await;
@@ -293,9 +298,42 @@ async fn what_is_sent_once_more_has_the_same_time() {
         whole(&upstreams, &target, &call("m", false)).await;
         let late = upstreams.send(&target, &call("m", stream)).await.unwrap_err();
         assert!(late.reason.is_timeout() && late.was_sent, "{late:?}");
-        assert!((40_000..50_000).contains(&late.ms), "{late:?}");
+        assert!((40_000..40_500).contains(&late.ms), "{late:?}");
         provider.await.unwrap();
         tokio::time::resume();
+    }
+}
+
+/// What was sent on a kept connection that is closed only after a while may have been worked on, and is not sent again. Nor is
+/// what was sent on one that was closed at once taken for unsent where the provider cannot be reached any more.
+#[tokio::test]
+async fn what_may_have_been_worked_on_is_sent_once() {
+    for worked in [true, false] {
+        let (listener, url) = by_hand().await;
+        let upstreams = usual();
+        let target = target_at(&upstreams, &url, Dialect::Chat, upstreams.times());
+        let provider = tokio::spawn(async move {
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+            let (mut first, _) = listener.accept().await.unwrap();
+            hear(&mut first).await;
+            first.write_all(answer).await.unwrap();
+            hear(&mut first).await;
+            if worked {
+                tokio::time::pause();
+                tokio::time::advance(secs(30)).await;
+                return Some(listener);
+            }
+            drop(listener);
+            None
+        });
+        whole(&upstreams, &target, &call("m", false)).await;
+        let failed = upstreams.send(&target, &call("m", false)).await.unwrap_err();
+        let reason = if worked { Reason::Closed } else { Reason::Connect };
+        assert_eq!((failed.reason, failed.was_sent), (reason, true), "{failed:?}");
+        if let Some(listener) = provider.await.unwrap() {
+            assert!(tokio::time::timeout(secs(1), listener.accept()).await.is_err(), "it was sent again");
+            tokio::time::resume();
+        }
     }
 }
 
