@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 use svc_core::state::people::Role;
 use svc_core::value::Span;
-use svc_tests::desk::{CHAT, Desk, MESSAGES, chat};
+use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use tokio::io::AsyncReadExt as _;
 
 const OBSERVE: &str = "observe";
 
@@ -166,6 +167,33 @@ async fn of_several_budgets_the_narrowest_is_named() {
     let got = desk.chat("auto").await;
     assert_eq!((got.status, &got.json()["error"]["budgetId"]), (429, &json!(budgets[3])), "{}", got.text());
     desk.site.audit();
+}
+
+/// Who is asked for more is told what was spent, as of the budget itself: what calls under way hold is reserved, not spent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_reserved_is_not_told_as_spent() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("chat", "chat", &url).await;
+    desk.model(&id, "slow-1--stall-3", 80, 3, 15).await;
+    desk.enforce().await;
+    let mut socket = desk.begin(CHAT, &[], &streamed("auto")).await;
+    let mut heard = Vec::new();
+    while !String::from_utf8_lossy(&heard).contains("data: ") {
+        assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
+    }
+    let id = header_of(&String::from_utf8_lossy(&heard), "x-svc-call-id").unwrap();
+    let held = desk.call(&id).await["reservedMicros"].as_u64().unwrap();
+    drop(socket);
+    assert!(held > 0);
+    let budget = desk.budget(held, json!([{ "at": 100, "step": "approval" }])).await;
+    let mut socket = desk.begin(CHAT, &[], &streamed("auto")).await;
+    assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0);
+    let got = desk.chat("auto").await;
+    assert_eq!((got.status, got.kind().as_str()), (402, "approval_required"), "{}", got.text());
+    let at = desk.budget_at(&budget).await;
+    assert_eq!((&at["spentMicros"], &at["reservedMicros"]), (&json!(0), &json!(held)), "{at}");
+    assert_eq!(got.json()["error"]["spentMicros"], json!(0), "{}", got.text());
 }
 
 /// In shadow a budget refuses nothing: it reserves, posts and says what it would have done; the reservation may pass the

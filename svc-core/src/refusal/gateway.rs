@@ -64,7 +64,7 @@ pub struct BudgetOwner {
     pub name: Option<Box<str>>,
     /// Their address.
     pub email: Box<str>,
-    /// What is spent and reserved of this period, in micros.
+    /// What is spent of this period, in micros: what is reserved is not.
     pub spent: u64,
     /// What may be spent in it, in micros.
     pub allocation: u64,

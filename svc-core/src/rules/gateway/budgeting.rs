@@ -73,7 +73,7 @@ pub(super) fn refusal(
         principal: owner.id.to_string().into(),
         name: owner.name.as_ref().map(|it| it.as_str().into()),
         email: owner.email.as_str().into(),
-        spent: refusing.spent.plus(refusing.reserved).get(),
+        spent: refusing.spent.get(),
         allocation: refusing.allocation.get(),
     };
     let detail = BudgetDetail { owner: Some(owner), ..detail };
