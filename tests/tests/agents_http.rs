@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use serde_json::{Value, json};
+use svc_core::rules::gate::drill::StartDrill;
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::state::gate::Action;
 use svc_core::state::people::{Plan, Role, TokenScope};
@@ -10,7 +12,7 @@ use svc_core::value::id::{ActionId, ulid_bits};
 use svc_core::value::{Id as _, Span};
 use svc_tests::client::{Client, Got};
 use svc_tests::people::Person;
-use svc_tests::requests::{WIDE, payment, text};
+use svc_tests::requests::{OFFICE, WIDE, payment, text};
 use svc_tests::site::Site;
 
 /// A site, a signed-in person and a connection.
@@ -351,6 +353,40 @@ async fn templates_of_a_workspace_stand_beside_the_catalogue() {
     assert_eq!(desk.ask("DELETE", path, Value::Null).await.status, 204);
     assert_eq!(desk.ask("GET", path, Value::Null).await.status, 404);
     assert_eq!(desk.ask("DELETE", "templates/ad-spend", Value::Null).await.status, 409);
+}
+
+/// A template whose time is up stands for nothing: who names it, a person or a machine, is told that there is none.
+#[tokio::test]
+async fn a_template_whose_time_is_up_is_none() {
+    let mut desk = Desk::of(Role::Owner).await;
+    let ends = desk.site.now().plus(Span::hours(1)).to_string();
+    let brief = json!({ "name": "brief", "mandate": { "actions": ["crm.read"], "expiresAt": ends } });
+    assert_eq!(desk.ask("POST", "templates", brief).await.status, 201);
+    let agent = desk.agent().await;
+    let token = desk.site.token(&[TokenScope::AgentsWrite]);
+    let bot = json!({ "name": "Bot", "principalEmail": "bot@example.com", "mandates": [{ "template": "brief" }] });
+    assert_eq!(desk.machine(&token, "POST", "/v1/admin/agents", &bot).await.status, 201);
+    desk.site.advance(Span::hours(1));
+    let unknown = (400, "unknown_template".to_owned());
+    assert_eq!(kind(&desk.machine(&token, "POST", "/v1/admin/agents", &bot).await), unknown);
+    let path = format!("agents/{agent}/mandates");
+    assert_eq!(kind(&desk.ask("POST", &path, json!({ "template": "brief" })).await), unknown);
+}
+
+/// A drill's canary keeps the mandates that it was made with.
+#[tokio::test]
+async fn a_canarys_mandates_stay() {
+    let mut desk = Desk::of(Role::Owner).await;
+    let target = desk.site.agent(&[OFFICE]);
+    let (workspace, key) = (desk.site.workspace(), NewKey::of("ask_canary"));
+    let start = StartDrill { workspace, by: By::Program, targets: vec![target.id], reason: None, key };
+    let canary = desk.site.gate.execute(start).unwrap().drill.canary;
+    let mandates = format!("agents/{canary}/mandates");
+    let id = desk.ask("GET", &mandates, Value::Null).await.json()["data"][0]["id"].as_str().unwrap().to_owned();
+    let no = (409, "not_allowed".to_owned());
+    assert_eq!(kind(&desk.ask("POST", &mandates, json!({ "template": "crm-read" })).await), no);
+    assert_eq!(kind(&desk.ask("PATCH", &format!("mandates/{id}"), json!({ "state": "paused" })).await), no);
+    assert_eq!(kind(&desk.ask("DELETE", &format!("mandates/{id}"), Value::Null).await), no);
 }
 
 /// Keys are shown once; one that an admin key made names it as its maker and ends with it.

@@ -102,7 +102,13 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/agents/{aid}/mandates",
         request: Some("NewMandate"),
         success: &[201],
-        refusals: &[Kind::InvalidMandate, Kind::UnknownTemplate, Kind::PlanAgents, Kind::ConfirmBroaden],
+        refusals: &[
+            Kind::InvalidMandate,
+            Kind::UnknownTemplate,
+            Kind::PlanAgents,
+            Kind::ConfirmBroaden,
+            Kind::NotAllowed,
+        ],
         summary: "Grant a mandate, by template or whole",
         ..MANDATE
     },
@@ -128,6 +134,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/mandates/{mnd}",
         content: Content::Empty,
         success: &[204],
+        refusals: &[Kind::NotAllowed],
         summary: "Revoke a mandate for good",
         ..MANDATE
     },

@@ -113,6 +113,9 @@ pub(super) fn read(scope: &mut Scope<'_>, workspace: &Workspace, content: &Conte
         Some(template) => template.terms(workspace.settings.currency).map_err(|_| Refusal::internal())?,
         None => {
             let own = scope.get::<WorkspaceTemplate>(WorkspaceTemplate::id_of(workspace.id, &label))?;
+            // One whose time is up names nothing that could be granted.
+            let now = scope.now();
+            let own = own.filter(|it| it.terms.expires_at.is_none_or(|end| now < end));
             own.ok_or_else(|| Refusal::unknown_template(name))?.terms.clone()
         }
     };
