@@ -295,8 +295,34 @@ async fn a_dry_run_sends_nothing() {
     let got = desk.chat_with(&[("x-svc-dry-run", "true")], &chat("auto")).await.ok();
     assert_eq!((&got["ok"], desk.mock.counts().requests), (&json!(true), before), "{got}");
     assert!(got["budgets"][0]["thisCallMicros"].as_u64().unwrap() > 0, "{got}");
+    assert_eq!(got["estimatedCostMicros"], got["budgets"][0]["thisCallMicros"], "{got}");
     let at = desk.api("GET", &format!("budgets/{budget}"), None).await.ok();
     assert_eq!((&at["spentMicros"], &at["reservedMicros"]), (&json!(0), &json!(0)));
+}
+
+/// A dry run's answer is a preview of the route: every model with what is known of it, and why it is none. What has no price
+/// has no sum.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dry_run_is_a_preview() {
+    let mut desk = Desk::new().await;
+    desk.post("task-classes", json!({ "id": "good", "minQuality": 60 })).await.made();
+    let free = desk.upstreams["chat"].clone();
+    desk.model_with(&free, "free-1", json!({ "quality": 99 })).await;
+    desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+    let good = [("x-svc-dry-run", "true"), ("x-svc-task-class", "good")];
+    desk.routing(json!({ "mode": "enforce" })).await;
+    let said = desk.chat_with(&good, &chat("auto")).await.ok();
+    assert_eq!((&said["ok"], &said["taskClass"]), (&json!(true), &json!("good")), "{said}");
+    let candidates = said["candidates"].as_array().unwrap();
+    let named = |name: &str| candidates.iter().find(|it| it["model"] == name).unwrap_or_else(|| panic!("{said}"));
+    let (best, small) = (named("large-1"), named("small-1"));
+    assert_eq!((&best["qualifies"], &best["quality"], &best["rejectedBy"]), (&json!(true), &json!(80), &json!([])));
+    assert!(best["score"].as_u64().unwrap() > 0 && best.as_object().unwrap().contains_key("latencyMs"), "{best}");
+    assert_eq!((&small["qualifies"], &small["rejectedBy"]), (&json!(false), &json!(["quality"])));
+    desk.routing(json!({ "mode": "shadow" })).await;
+    let said = desk.chat_with(&good, &chat("chat/free-1")).await.ok();
+    assert_eq!((&said["model"], &said["ok"]), (&json!("free-1"), &json!(true)), "it goes where it says: {said}");
+    assert_eq!((said.get("estimatedCostMicros"), said["budgets"][0].get("thisCallMicros")), (None, None), "{said}");
 }
 
 /// What the gateway saw enter an agent's context counts where the action declares better, with no session as well.

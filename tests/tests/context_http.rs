@@ -223,6 +223,30 @@ async fn a_preview_calls_nobody() {
     assert_eq!(desk.budget_at(&budget).await["spentMicros"], json!(0));
 }
 
+/// A preview decides as a call of the same key would: `auto` leaves the choice to policy, a key's class is its own, and an
+/// agent's budget speaks for its key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_preview_decides_as_the_call_would() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    desk.post("task-classes", json!({ "id": "other" })).await.made();
+    let agent = desk.site.agent(&[]);
+    let over = json!({ "kind": "agent", "id": agent.id.to_string() });
+    desk.budget_over(over, 1_000_000, json!([{ "at": 0, "step": "downgrade" }])).await;
+    let asked = json!({ "model": "auto", "objective": "quality" });
+    let (own, key) = (desk.key.clone(), agent.key.clone());
+    for (key, model) in [(&own, "large-1"), (&key, "small-1")] {
+        let told = desk.client.post("/v1/route/preview", key, &asked).await.ok();
+        desk.key.clone_from(key);
+        let call = desk.chat_with(&[("x-svc-objective", "quality")], &chat("auto")).await;
+        let routed = call.header("x-svc-routed-to").unwrap().to_owned();
+        assert!(told["model"] == json!(model) && routed.ends_with(model), "{told} {routed}");
+    }
+    let (bound, _) = desk.key_with(json!({ "taskClassId": "support.reply" })).await;
+    let got = desk.client.post("/v1/route/preview", &bound, &json!({ "taskClass": "other" })).await;
+    assert_eq!((got.status, got.kind().as_str()), (403, "forbidden"), "{}", got.text());
+}
+
 /// A machine's freeze stops an agent at the gate and at models at once, what waits for it too; an admin key does what a console
 /// member with its rights may, and no other key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

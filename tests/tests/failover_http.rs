@@ -73,6 +73,40 @@ async fn a_failing_provider_is_passed_over() {
     }
 }
 
+/// A no in the place of a stream's first token is as free as the same no as a status.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_no_before_the_first_token_costs_nothing() {
+    let mut desk = behind("error-0").await;
+    let heard = desk.stream(CHAT, &[("x-svc-objective", "quality")], &streamed("auto")).await;
+    assert!(heard.contains("[DONE]"), "{heard}");
+    let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
+    assert_eq!(call["attempts"].as_array().map(Vec::len), Some(1), "{call}");
+    let usage = &call["usage"];
+    let own = usage["input"].as_u64().unwrap() * 2 + usage["output"].as_u64().unwrap() * 10;
+    assert_eq!(call["costMicros"], json!(own), "{call}");
+}
+
+/// What an answer tells of its model is that of the one that answered: its yield, and whether it has a price.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_tells_of_the_model_that_answered() {
+    for priced_first in [true, false] {
+        let mut desk = Desk::bare(|_| {}).await;
+        let (chat_url, messages_url) = (desk.mock.chat_url(), desk.mock.messages_url());
+        let (prices, none) =
+            (json!({ "aliases": ["twin"], "prices": { "input": 1, "output": 1 } }), json!({ "aliases": ["twin"] }));
+        let (first, second) = if priced_first { (prices, none) } else { (none, prices) };
+        let id = desk.upstream("chat", "chat", &chat_url).await;
+        desk.model_with(&id, "bad-1--status-503", first).await;
+        let id = desk.upstream("messages", "messages", &messages_url).await;
+        desk.model_with(&id, "good-1", second).await;
+        let got = desk.chat("twin").await;
+        got.ok();
+        let told = got.header("x-svc-advisory").unwrap_or_default();
+        let wanted = if priced_first { "messages/good-1 has no price" } else { "" };
+        assert!(told.starts_with(wanted) && told.is_empty() != priced_first, "{told}");
+    }
+}
+
 /// What a provider says is wrong with the request is the client's to mend: the status stays, nobody else is asked, in both
 /// shapes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

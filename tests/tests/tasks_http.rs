@@ -210,6 +210,16 @@ async fn yield_is_relative_to_the_class() {
         let got = desk.chat_with(&[("x-svc-task-class", "support.reply")], &chat(model)).await;
         assert_eq!(got.header("x-svc-yield-multiplier"), Some(multiplier), "{model}");
     }
+    // The first that has the name cannot be reached: the yield is that of the one that answered.
+    let (chat_id, url) = (desk.upstreams["chat"].clone(), desk.mock.chat_url());
+    let mut moved = async |url: &str| {
+        let change = json!({ "baseUrl": url, "apiKey": "sk-planted-abcd" });
+        desk.api("PATCH", &format!("upstreams/{chat_id}"), Some(&change)).await.ok();
+        desk.chat_with(&[("x-svc-task-class", "support.reply")], &chat("large-1")).await
+    };
+    let failed_over = moved("http://127.0.0.1:1/v1").await;
+    assert_eq!(failed_over.header("x-svc-yield-multiplier"), Some("1.000"), "messages/large-1 answered");
+    assert_eq!(moved(&url).await.status, 200);
     let after = scores(&mut desk).await;
     assert!(
         after["chat/large-1"] > before["chat/large-1"] && after["chat/small-1"] < before["chat/small-1"],

@@ -11,12 +11,14 @@ mod targets;
 use std::sync::Arc;
 
 use http::HeaderValue;
+use serde_json::Value;
 use svc_core::dialect::Body;
 use svc_core::refusal::Refusal;
-use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, admit_call};
+use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, admit_call, admit_shown};
 use svc_core::rules::gateway::outcome::ReportOutcome;
 use svc_core::rules::gateway::payer::{CallKey, may_call, may_report};
 use svc_core::rules::gateway::show::call_of;
+use svc_core::state::gateway::route::Choice;
 use svc_core::state::gateway::{Demand, Dialect, tokens_of};
 use svc_core::state::people::DataLoss;
 use svc_core::store::{Found, Range, Record};
@@ -134,10 +136,15 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
         let demand = Arc::new(seen.as_ref().unwrap_or(&body).demand());
         let command = command(service, key, &asked, &demand, findings, setting);
         let now = if asked.dry {
-            match service.read(|scope| admit_call(scope, &command))? {
+            let (admission, preview) = service.read(|scope| {
+                let mut preview = Value::Null;
+                let show = &mut |choice: &Choice<'_>| preview = wire::routing::preview::write(choice, None);
+                Ok((admit_shown(scope, &command, show)?, preview))
+            })?;
+            match admission {
                 Admission::Refused(refusal) => return Err(refusal),
                 Admission::Rescan(now) => now,
-                Admission::Admitted(admitted) => return Ok(dry(&admitted, asked.session.is_some())),
+                Admission::Admitted(admitted) => return Ok(dry(&admitted, preview, asked.session.is_some())),
             }
         } else {
             match metered::admit(service, command, seat, call).await? {
@@ -184,8 +191,8 @@ fn command(
 }
 
 /// What a call would have come to: a preview, and where each budget stands.
-fn dry(admitted: &Admitted, own_session: bool) -> Answer {
-    notes::onto(Answer::json(wire::call::dry(admitted)), admitted, own_session)
+fn dry(admitted: &Admitted, preview: Value, own_session: bool) -> Answer {
+    notes::onto(Answer::json(wire::call::dry(admitted, preview)), admitted, own_session)
 }
 
 /// Counts a request's tokens where its provider counts, else estimates them and says so.

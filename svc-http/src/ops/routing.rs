@@ -10,13 +10,14 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::models::Place as ModelPlace;
+use svc_core::rules::gateway::payer::{CallKey, principal_of};
 use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, read_models, read_routing, routing_of};
 use svc_core::rules::gateway::show::{prefers_cheaper, yields_of};
 use svc_core::rules::gateway::upstreams::{NewKey, Set};
 use svc_core::rules::people::by::By;
 use svc_core::state::gateway::route::{Ask, choose};
 use svc_core::state::gateway::{Model, Payer, Profile, Routing, TaskClass, Upstream, UpstreamKey};
-use svc_core::state::people::{Binding, Credential};
+use svc_core::state::people::Credential;
 use svc_core::store::Row as _;
 use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
@@ -300,12 +301,13 @@ impl Place<'_> {
     fn preview(&self, call: &Call) -> Result<Answer, Refusal> {
         let oversight = call.headers.get("x-svc-human-oversight").map(http::HeaderValue::as_bytes);
         let asked = preview::read(&call.body, oversight)?;
-        let (routing, binding) = self.as_caller()?;
-        let profile = binding.as_ref().and_then(|it| it.profile).and_then(|it| routing.profile(it));
-        let class = class_of(&routing, asked.class.as_deref(), binding.as_ref())?;
+        let (routing, key) = self.as_caller()?;
+        let binding = key.as_ref().map(|it| &it.binding);
+        let profile = binding.and_then(|it| it.profile).and_then(|it| routing.profile(it));
+        let class = routing.class_for(asked.class.as_deref(), binding.map(|it| &**it))?;
         let health = self.service.health.snapshot(self.service.gate.now());
         let yields = self.service.read(|scope| yields_of(scope, self.workspace))?;
-        let payer = self.payer(binding.as_ref(), class);
+        let payer = self.payer(key.as_ref(), class)?;
         let downgrade = self.service.read(|scope| prefers_cheaper(scope, self.workspace, &payer))?;
         let ask = Ask {
             routing: &routing,
@@ -334,13 +336,13 @@ impl Place<'_> {
         Ok(written(&said)?.with_status(StatusCode::CONFLICT))
     }
 
-    /// What the workspace routes by, and what the key is bound to where it is one.
-    fn as_caller(&self) -> Result<(Arc<Routing>, Option<Binding>), Refusal> {
+    /// What the workspace routes by, and the key where it is one that asks.
+    fn as_caller(&self) -> Result<(Arc<Routing>, Option<CallKey>), Refusal> {
         match &self.by {
             By::Key(key) => self.service.read(|scope| {
                 let routing = routing_of(scope, self.workspace)?;
-                let binding = scope.get::<Credential>(key.row)?.map(|it| it.binding.clone());
-                Ok((routing, binding))
+                let binding = scope.get::<Credential>(key.row)?.map(|it| Arc::new(it.binding.clone()));
+                Ok((routing, binding.map(|binding| CallKey { row: key.row, binding })))
             }),
             By::Program | By::Person(_) | By::Token(_) => Ok((self.read()?, None)),
         }
@@ -348,34 +350,20 @@ impl Place<'_> {
 
     /// Who would pay for a call that is asked about. A person asks without a key: of budgets, their own cover it, the class's,
     /// and the workspace's.
-    fn payer(&self, binding: Option<&Binding>, class: Option<&TaskClass>) -> Payer {
+    fn payer(&self, key: Option<&CallKey>, class: Option<&TaskClass>) -> Result<Payer, Refusal> {
         let class = class.map(|it| it.id.clone());
-        if let Some(it) = binding {
-            return Payer { key: it.counts_as(), agent: None, principal: it.principal, team: it.team, class };
+        if let Some(key) = key {
+            let principal = self.service.read(|scope| principal_of(scope, key))?;
+            return Ok(key.payer(principal, class));
         }
         let principal = match &self.by {
             By::Person(it) => it.principal,
             By::Program | By::Key(_) | By::Token(_) => PrincipalId::from_bits(0),
         };
-        Payer { key: KeyId::from_bits(0), agent: None, principal, team: None, class }
+        Ok(Payer { key: KeyId::from_bits(0), agent: None, principal, team: None, class })
     }
 }
 
-/// The class that is asked about: the one that is named, else the key's, else the workspace's.
-fn class_of<'a>(
-    routing: &'a Routing,
-    named: Option<&str>,
-    binding: Option<&Binding>,
-) -> Result<Option<&'a TaskClass>, Refusal> {
-    if let Some(word) = named {
-        let found = ClassId::parse(word).ok().and_then(|it| routing.class(&it));
-        return found.map(Some).ok_or_else(|| Refusal::unknown_task_class(word, routing.class_like(word)));
-    }
-    let own = binding.and_then(|it| it.task_class.as_ref()).or(routing.default_class.as_ref());
-    Ok(own.and_then(|it| routing.class(it)))
-}
-
-/// A part of a path as it was meant.
 /// Where a list of a workspace's routing is to go on behind the item with this name, which so many older ones follow.
 fn place(name: &str, older: usize) -> u128 {
     (u128::from(mark(name)) << 64) | older as u128
@@ -391,6 +379,7 @@ fn mark(name: &str) -> u64 {
     Digest::of(name).as_bytes().first_chunk().map_or(0, |it| u64::from_be_bytes(*it))
 }
 
+/// A part of a path as it was meant.
 fn decoded(part: &str) -> Result<Box<str>, Refusal> {
     let text: Cow<'_, str> = percent_decode_str(part).decode_utf8().map_err(|_| Refusal::not_found())?;
     Ok(text.into())

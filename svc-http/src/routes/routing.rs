@@ -306,7 +306,7 @@ pub(super) const ROUTES: &[Route] = &[
         limit: Limit::Key,
         content: Content::Json("RoutePreview"),
         request: Some("RoutePreviewRequest"),
-        refusals: &[Kind::UnknownTaskClass, Kind::PolicyConflict],
+        refusals: &[Kind::UnknownTaskClass, Kind::Forbidden, Kind::PolicyConflict],
         headers: &["x-svc-human-oversight"],
         summary: "Which model the router would choose, and why; no model is called",
         ..OPEN

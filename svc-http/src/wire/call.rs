@@ -79,49 +79,37 @@ fn attempt(attempt: &Attempt) -> Value {
     item
 }
 
-/// What a dry run answers: where the call would go, and where each budget stands.
+/// What a dry run answers: the preview of its route with where the call would go, and where each budget stands. Where the call
+/// has no price, no sum of it is told.
 #[must_use]
-pub fn dry(admitted: &Admitted) -> String {
-    let (call, notes) = (&admitted.call, &admitted.notes);
-    let target = call.target.as_ref();
-    let candidates: Vec<Value> = admitted
-        .places
-        .iter()
-        .filter_map(|place| admitted.at(place).map(|found| (place, found)))
-        .map(|(place, (upstream, model))| {
-            json!({
-                "model": model.name.as_str(),
-                "provider": upstream.name.as_str(),
-                "qualifies": true,
-                "cost": place.worst.map(svc_core::value::MicroUsd::get),
-                "rejectedBy": [],
-            })
-        })
-        .collect();
-    let budgets: Vec<Value> = notes
-        .budgets
-        .iter()
-        .map(|it| {
-            json!({
-                "scope": it.scope.header(call.workspace),
-                "spentMicros": it.spent.get(),
-                "reservedMicros": it.reserved.get(),
-                "thisCallMicros": call.reserved.get(),
-                "step": it.step.map(|it| it.as_str()),
-            })
-        })
-        .collect();
-    json!({
-        "ok": true,
-        "taskClass": call.payer.class.as_ref().map(|it| it.as_str()),
-        "objective": call.objective.as_str(),
-        "model": target.map(|it| it.model.as_str()),
-        "provider": target.map(|it| it.provider.as_str()),
-        "jurisdiction": target.map(|it| &*it.jurisdiction),
-        "why": notes.why,
-        "estimatedCostMicros": call.reserved.get(),
-        "candidates": candidates,
-        "budgets": budgets,
-    })
-    .to_string()
+pub fn dry(admitted: &Admitted, preview: Value) -> String {
+    let (call, mut out) = (&admitted.call, preview);
+    let sum = (!call.unpriced).then(|| call.reserved.get());
+    let budgets = admitted.notes.budgets.iter().map(|it| {
+        let mut budget = json!({
+            "scope": it.scope.header(call.workspace),
+            "spentMicros": it.spent.get(),
+            "reservedMicros": it.reserved.get(),
+            "step": it.step.map(|it| it.as_str()),
+        });
+        if let Some(sum) = sum {
+            put(&mut budget, "thisCallMicros", json!(sum));
+        }
+        budget
+    });
+    put(&mut out, "budgets", budgets.collect());
+    put(&mut out, "ok", json!(true));
+    put(&mut out, "taskClass", json!(call.payer.class.as_ref().map(|it| it.as_str())));
+    // In shadow a call goes where it says, whatever policy would have chosen.
+    if let Some(target) = &call.target {
+        put(&mut out, "model", json!(target.model.as_str()));
+        put(&mut out, "provider", json!(target.provider.as_str()));
+        put(&mut out, "jurisdiction", json!(&*target.jurisdiction));
+    }
+    match (sum, out.as_object_mut()) {
+        (Some(sum), _) => put(&mut out, "estimatedCostMicros", json!(sum)),
+        (None, Some(members)) => drop(members.remove("estimatedCostMicros")),
+        (None, None) => {}
+    }
+    out.to_string()
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::payer::{CallKey, principal_of, stopped};
 use super::refuse::with_record;
 use super::{budgeting, observe};
-use crate::refusal::{Refusal, RelaxationText};
-use crate::state::gateway::route::{self, Ask, Candidate, Choice, Health, NotServed};
+use crate::refusal::Refusal;
+use crate::state::gateway::route::{self, Ask, Candidate, Choice, Health};
 use crate::state::gateway::{
     Admission as OnBudget, Call, CallState, Demand, Fees, Mode, Model, Objective, Profile, Received, Routing, Step,
     Target, Task, TaskClass, Upstream, estimate, strictest,
@@ -16,7 +16,6 @@ use crate::state::people::{DataLoss, Plans, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::id::{CallId, PrincipalId, SessionId as OwnSession};
-use crate::value::nearest::nearest;
 use crate::value::text::{ClassId, SessionId, TaskId};
 use crate::value::{Id, MicroUsd, Span, Timestamp};
 
@@ -74,6 +73,8 @@ pub struct Admitted {
     pub call: Arc<Call>,
     /// By what it was routed.
     pub routing: Arc<Routing>,
+    /// Where it goes now: what the answer tells of its model is that one's.
+    pub place: Place,
     /// Where it may go, the first attempt first: places in `routing`. Never empty.
     pub places: Vec<Place>,
     /// What the answer tells beside its content.
@@ -89,6 +90,8 @@ pub struct Place {
     pub model: usize,
     /// The most that the call can cost there; `None` where it is unpriced.
     pub worst: Option<MicroUsd>,
+    /// The yield of the model relative to its class, in thousandths.
+    pub multiplier: u64,
 }
 
 /// What the answer to a call tells beside its content (SPEC 9.4).
@@ -100,8 +103,6 @@ pub struct Notes {
     pub step: Option<Step>,
     /// The budget that it is of, as `kind:id`.
     pub budget_scope: Option<String>,
-    /// The yield of the model relative to its class, in thousandths.
-    pub multiplier: u64,
     /// Lines for people.
     pub advisories: Vec<String>,
     /// What policy said, in words.
@@ -123,6 +124,18 @@ impl Admitted {
 /// # Errors
 /// What leaves no record: `invalid_api_key`, `invalid_request`, `unknown_task_class`, `unclassified_request`, `forbidden`.
 pub fn admit_call(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<Admission, Halt> {
+    admit_shown(scope, asked, &mut |_| ())
+}
+
+/// The same; `show` is told what policy says of every model, where the call may be made.
+///
+/// # Errors
+/// As [`admit_call`].
+pub fn admit_shown(
+    scope: &mut Scope<'_>,
+    asked: &AdmitCall,
+    show: &mut dyn FnMut(&Choice<'_>),
+) -> Result<Admission, Halt> {
     let binding = &asked.caller.binding;
     prefetch(scope, asked)?;
     let workspace = scope.get::<Workspace>(binding.workspace)?.ok_or_else(Refusal::internal)?;
@@ -130,9 +143,9 @@ pub fn admit_call(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<Admission,
     if let Some(refusal) = stopped(scope, &asked.caller, &workspace)? {
         return refuse(scope, asked, refusal);
     }
-    let class = class_of(asked, &routing)?;
-    let profile = binding.profile.and_then(|id| routing.profiles.iter().find(|it| it.id == id));
-    let mode = profile.and_then(|it| it.mode).unwrap_or(routing.mode);
+    let class = routing.class_for(asked.class.as_ref().map(|it| it.as_str()), Some(binding))?;
+    let profile = binding.profile.and_then(|id| routing.profile(id));
+    let mode = routing.mode_for(profile);
     if mode == Mode::Enforce && class.is_none() {
         return Err(Refusal::unclassified_request().into());
     }
@@ -146,7 +159,7 @@ pub fn admit_call(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<Admission,
         return refuse(scope, asked, Refusal::sensitive_data_blocked(counted(&asked.findings)));
     }
     let policy = Policy { workspace: &workspace, routing: &routing, principal, class, profile, mode };
-    policy.admit(scope, asked, task)
+    policy.admit(scope, asked, task, show)
 }
 
 /// Asks for everything that is known to be needed in one round.
@@ -163,24 +176,6 @@ fn prefetch(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<(), Halt> {
 fn refuse(scope: &mut Scope<'_>, asked: &AdmitCall, refusal: Refusal) -> Result<Admission, Halt> {
     let refusal = if asked.dry { refusal } else { with_record(scope, &asked.caller, refusal)? };
     Ok(Admission::Refused(refusal))
-}
-
-/// The class of the work: the call's where the key has none or leaves it open, else the key's, else the workspace's.
-fn class_of<'a>(asked: &AdmitCall, routing: &'a Routing) -> Result<Option<&'a TaskClass>, Refusal> {
-    let binding = &asked.caller.binding;
-    let bound = binding.task_class.as_ref().map(|it| it.as_str());
-    let named = asked.class.as_ref().map(|it| it.as_str());
-    if let (Some(bound), Some(named)) = (bound, named)
-        && bound != named
-        && !binding.task_class_open
-    {
-        return Err(Refusal::forbidden("this key is bound to another task class"));
-    }
-    let default = || routing.default_class.as_ref().map(|it| it.as_str());
-    let Some(wanted) = named.or(bound).or_else(default) else { return Ok(None) };
-    let found = routing.classes.iter().find(|it| it.id.as_str() == wanted);
-    let likely = || nearest(wanted, routing.classes.iter().map(|it| it.id.as_str()));
-    found.map(Some).ok_or_else(|| Refusal::unknown_task_class(wanted, likely()))
 }
 
 /// The task that the call names, where it is there already.
@@ -210,7 +205,13 @@ struct Policy<'a> {
 }
 
 impl Policy<'_> {
-    fn admit(&self, scope: &mut Scope<'_>, asked: &AdmitCall, task: Option<Arc<Task>>) -> Result<Admission, Halt> {
+    fn admit(
+        &self,
+        scope: &mut Scope<'_>,
+        asked: &AdmitCall,
+        task: Option<Arc<Task>>,
+        show: &mut dyn FnMut(&Choice<'_>),
+    ) -> Result<Admission, Halt> {
         let payer = asked.caller.payer(self.principal, self.class.map(|it| it.id.clone()));
         let mut budgets = budgeting::covering(scope, self.workspace, &payer)?;
         let yields = super::rollup::yields(scope, self.workspace)?;
@@ -218,7 +219,7 @@ impl Policy<'_> {
             routing: self.routing,
             demand: &asked.demand,
             input_tokens: None,
-            model: requested(&asked.demand, self.mode),
+            model: Some(&asked.demand.model),
             class: self.class,
             profile: self.profile,
             mode: self.mode,
@@ -228,8 +229,10 @@ impl Policy<'_> {
             health: &asked.health,
             yields: &yields,
         })
-        .map_err(|why| not_served(&asked.demand.model, &why))?;
-        let Some(first) = choice.targets().first() else { return refuse(scope, asked, conflict(&choice)) };
+        .map_err(|why| why.refusal(&asked.demand.model))?;
+        let Some(first) = choice.targets().first() else {
+            return refuse(scope, asked, choice.refusal().unwrap_or_else(Refusal::internal));
+        };
         let worst = first.cost;
         let admissions = budgeting::ask(&budgets, worst.unwrap_or_default(), self.mode);
         let asking =
@@ -242,24 +245,26 @@ impl Policy<'_> {
             Ok(advisory) => advisory,
             Err(refusal) => return refuse(scope, asked, refusal),
         };
-        let notes = self.notes(asked, &choice, first, admissions, advisory);
-        let places = choice.targets().iter().filter_map(|it| place(self.routing, it)).collect();
+        let notes = self.notes(asked, &choice, admissions, advisory);
+        let places: Vec<Place> = choice.targets().iter().filter_map(|it| place(self.routing, it)).collect();
+        let first_place = *places.first().ok_or_else(Refusal::internal)?;
+        show(&choice);
         let call = self.call(scope, asked, &choice, first, payer);
         let call = Call { reserved: worst.unwrap_or_default(), unpriced: worst.is_none(), ..call };
         if asked.count {
-            return Ok(self.admitted(call, places, notes));
+            return Ok(self.admitted(call, first_place, places, notes));
         }
         let budgets = budgeting::reserve(scope, budgets, &asked.caller, call.reserved);
         let call = Call { budgets, ..call };
         open_task(scope, &call, task);
         observe::note(scope, &asked.caller, &call.session, &asked.demand.tool_results, self.routing)?;
         scope.put(call.clone());
-        Ok(self.admitted(call, places, notes))
+        Ok(self.admitted(call, first_place, places, notes))
     }
 
-    fn admitted(&self, call: Call, places: Vec<Place>, notes: Notes) -> Admission {
+    fn admitted(&self, call: Call, place: Place, places: Vec<Place>, notes: Notes) -> Admission {
         let (call, routing) = (Arc::new(call), Arc::clone(self.routing));
-        Admission::Admitted(Box::new(Admitted { call, routing, places, notes }))
+        Admission::Admitted(Box::new(Admitted { call, routing, place, places, notes }))
     }
 
     fn call(
@@ -299,19 +304,9 @@ impl Policy<'_> {
         }
     }
 
-    fn notes(
-        &self,
-        asked: &AdmitCall,
-        choice: &Choice<'_>,
-        first: &Candidate<'_>,
-        budgets: Vec<OnBudget>,
-        advisory: Option<String>,
-    ) -> Notes {
+    fn notes(&self, asked: &AdmitCall, choice: &Choice<'_>, budgets: Vec<OnBudget>, advisory: Option<String>) -> Notes {
         let shadow = self.mode == Mode::Shadow;
         let mut advisories: Vec<String> = advisory.into_iter().collect();
-        if first.cost.is_none() {
-            advisories.push(format!("{first} has no price for this call, which budgets cannot see"));
-        }
         if shadow && choice.ranked.is_empty() {
             advisories.push("where policy is enforced no model would qualify".to_owned());
         }
@@ -324,33 +319,11 @@ impl Policy<'_> {
             would_route_to: choice.best().filter(|_| shadow).map(ToString::to_string),
             step: gravest.and_then(|it| it.step),
             budget_scope: gravest.filter(|it| it.step.is_some()).map(|it| it.scope.header(self.workspace.id)),
-            multiplier: first.multiplier,
             advisories,
             why: choice.why(),
             budgets,
         }
     }
-}
-
-/// The name that a call asks for; where policy acts, `auto` leaves the choice to it.
-fn requested(demand: &Demand, mode: Mode) -> Option<&str> {
-    (mode == Mode::Shadow || &*demand.model != "auto").then_some(&*demand.model)
-}
-
-fn not_served(name: &str, why: &NotServed) -> Refusal {
-    match why {
-        NotServed::Unknown { nearest } => Refusal::unknown_model(name, nearest.as_deref()),
-        NotServed::Off => Refusal::invalid_field("model", "is switched off in this workspace"),
-    }
-}
-
-fn conflict(choice: &Choice<'_>) -> Refusal {
-    let relaxations = choice.relaxations.iter().map(|it| RelaxationText {
-        constraint: it.constraint.as_str().into(),
-        change: it.change.to_string().into(),
-        admits: it.admits.iter().map(|it| it.to_string().into()).collect(),
-    });
-    Refusal::policy_conflict(choice.binding.map(|it| it.as_str()), relaxations.collect())
 }
 
 /// The least that the call can cost at a model that does as well at this class.
@@ -363,7 +336,7 @@ fn place(routing: &Routing, candidate: &Candidate<'_>) -> Option<Place> {
     let upstream = routing.upstreams.iter().position(|it| it.id == candidate.upstream.id)?;
     let same = |it: &Model| it.upstream == candidate.model.upstream && it.name == candidate.model.name;
     let model = routing.models.iter().position(same)?;
-    Some(Place { upstream, model, worst: candidate.cost })
+    Some(Place { upstream, model, worst: candidate.cost, multiplier: candidate.multiplier })
 }
 
 /// A try that begins now: when it is taken for lost, and what it is charged then. `total_ms` is how long it may take where its

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::routing::Routing;
+use crate::refusal::Refusal;
+use crate::state::people::Binding;
 use crate::value::Timestamp;
 use crate::value::id::{KeyId, ProfileId, UpstreamId, WorkspaceId};
 use crate::value::link::{Link, Linked};
@@ -112,6 +114,29 @@ impl Routing {
     #[must_use]
     pub fn mode_for(&self, profile: Option<&super::Profile>) -> super::Mode {
         profile.and_then(|it| it.mode).unwrap_or(self.mode)
+    }
+
+    /// The class of work: the one that is named, where the key has none or leaves it open, else the key's, else the
+    /// workspace's.
+    ///
+    /// # Errors
+    /// `forbidden` where the key is bound to another class, `unknown_task_class` where there is none of this id.
+    pub fn class_for(
+        &self,
+        named: Option<&str>,
+        binding: Option<&Binding>,
+    ) -> Result<Option<&super::TaskClass>, Refusal> {
+        let bound = binding.and_then(|it| it.task_class.as_ref()).map(|it| it.as_str());
+        if let (Some(bound), Some(named)) = (bound, named)
+            && bound != named
+            && !binding.is_some_and(|it| it.task_class_open)
+        {
+            return Err(Refusal::forbidden("this key is bound to another task class"));
+        }
+        let default = || self.default_class.as_ref().map(|it| it.as_str());
+        let Some(wanted) = named.or(bound).or_else(default) else { return Ok(None) };
+        let found = self.classes.iter().find(|it| it.id.as_str() == wanted);
+        found.map(Some).ok_or_else(|| Refusal::unknown_task_class(wanted, self.class_like(wanted)))
     }
 
     /// The class that was probably meant.

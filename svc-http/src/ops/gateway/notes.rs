@@ -40,9 +40,12 @@ pub(super) fn onto(answer: Answer, admitted: &Admitted, own_session: bool) -> An
     if let Some(model) = &notes.would_route_to {
         tell(X_SVC_WOULD_ROUTE_TO, model);
     }
-    tell(X_SVC_YIELD_MULTIPLIER, &thousandths(notes.multiplier));
-    if !notes.advisories.is_empty() {
-        tell(X_SVC_ADVISORY, &advisory(&notes.advisories));
+    tell(X_SVC_YIELD_MULTIPLIER, &thousandths(admitted.place.multiplier));
+    let unpriced = call.target.as_ref().filter(|_| admitted.place.worst.is_none());
+    let unpriced = unpriced.map(|it| format!("{} has no price for this call, which budgets cannot see", routed(it)));
+    let advisories: Vec<String> = unpriced.into_iter().chain(notes.advisories.iter().cloned()).collect();
+    if !advisories.is_empty() {
+        tell(X_SVC_ADVISORY, &advisory(&advisories));
     }
     if let Some(target) = &call.target {
         tell(X_SVC_JURISDICTION, &target.jurisdiction);

@@ -185,7 +185,7 @@ impl Run {
                     // The call's row has them now.
                     sink.failed.clear();
                     sink.told = call.attempts.len();
-                    self.admitted.call = call;
+                    (self.admitted.call, self.admitted.place) = (call, to);
                     return Next::Go(to);
                 }
                 Err(failure) => {

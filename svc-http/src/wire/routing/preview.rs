@@ -101,7 +101,9 @@ pub fn write(choice: &Choice<'_>, class: Option<&str>) -> Value {
         put("model", json!(best.model.name));
         put("provider", json!(best.upstream.name));
         put("jurisdiction", json!(best.model.jurisdiction));
-        put("estimatedCostMicros", json!(best.cost));
+        if let Some(cost) = best.cost {
+            put("estimatedCostMicros", json!(cost));
+        }
     } else {
         put("bindingConstraint", json!(choice.binding.map(|it| it.as_str())));
         put("relaxations", choice.relaxations.iter().map(relaxation).collect());

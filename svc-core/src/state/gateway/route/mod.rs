@@ -27,6 +27,9 @@ use super::demand::Demand;
 use super::routing::{Mode, Objective, Profile, Routing, TaskClass};
 use crate::value::MicroUsd;
 
+/// The name that asks for whichever model policy chooses.
+const AUTO: &str = "auto";
+
 /// What a call asks of routing.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
@@ -36,7 +39,7 @@ pub struct Ask<'a> {
     pub demand: &'a Demand,
     /// Tokens that go in, where they are known; else a token is taken to be four bytes of text.
     pub input_tokens: Option<u64>,
-    /// The model that the client named; `None` asks for any.
+    /// The model that the client named; `None` asks for any, as does `auto` where policy acts.
     pub model: Option<&'a str>,
     /// The class of the task.
     pub class: Option<&'a TaskClass>,
@@ -277,6 +280,8 @@ impl<'a> Choice<'a> {
 /// # Errors
 /// [`NotServed`] where the requested name means no model of the workspace, or in shadow only such as are switched off.
 pub fn choose<'a>(ask: &Ask<'a>) -> Result<Choice<'a>, NotServed> {
+    // Where policy acts, this name leaves the choice to it.
+    let ask = &Ask { model: ask.model.filter(|it| ask.mode == Mode::Shadow || *it != AUTO), ..*ask };
     let objective = objective(ask);
     let judged = judge::all(ask);
     let resolved = ask.model.map_or_else(|| Ok(Vec::new()), |name| names::resolve(name, ask.mode, &judged))?;
