@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_tests::client::Got;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// A desk where `messages/good-1` comes after a model at `chat` whose name turns the stand-in's knobs.
 async fn behind(knobs: &str) -> Desk {
@@ -84,6 +84,31 @@ async fn a_no_before_the_first_token_costs_nothing() {
     let usage = &call["usage"];
     let own = usage["input"].as_u64().unwrap() * 2 + usage["output"].as_u64().unwrap() * 10;
     assert_eq!(call["costMicros"], json!(own), "{call}");
+}
+
+/// A provider that quotes its key in a stream's error tells it to nobody, whatever the key looks like, in both shapes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_quoted_in_a_stream_goes_no_further() {
+    for path in [CHAT, MESSAGES] {
+        let mut desk = Desk::bare(|_| {}).await;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let made =
+            json!({ "name": "hand", "kind": "chat", "baseUrl": url, "apiKey": "plain-words", "jurisdiction": "eu" });
+        let id = desk.post("upstreams", made).await.made()["id"].as_str().unwrap().to_owned();
+        desk.model(&id, "large-1", 80, 3, 15).await;
+        let provider = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            assert_ne!(socket.read(&mut [0; 4_096]).await.unwrap(), 0);
+            let token = json!({ "choices": [{ "index": 0, "delta": { "content": "Hi" } }] });
+            let error = json!({ "error": { "message": "no credit left for plain-words", "type": "plain-words" } });
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            socket.write_all(format!("{head}data: {token}\n\ndata: {error}\n\n").as_bytes()).await.unwrap();
+        });
+        let heard = desk.stream(path, &[], &streamed("hand/large-1")).await;
+        assert!(heard.contains("no credit left for [left out]") && !heard.contains("plain-words"), "{heard}");
+        provider.await.unwrap();
+    }
 }
 
 /// What an answer tells of its model is that of the one that answered: its yield, and whether it has a price.

@@ -58,7 +58,7 @@ impl Answer {
         tape.read(text).map_err(|_| Unreadable::NotJson)?;
         let root = tape.root(text);
         if root.given("error").is_some() {
-            let error = ProviderError::of(root).unwrap_or_else(|| ProviderError::read(b"{}"));
+            let error = ProviderError::of(root, &[]).unwrap_or_else(|| ProviderError::read(b"{}"));
             return Err(Unreadable::Failed(error));
         }
         let facts = match upstream {

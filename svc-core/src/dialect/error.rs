@@ -3,6 +3,7 @@
 use super::doc::{Tape, Value};
 use super::write::Out;
 use crate::state::gateway::Dialect;
+use crate::value::secret::Secret;
 
 /// So many characters of a provider's message are shown.
 const SHOWN_MAX: usize = 300;
@@ -36,16 +37,18 @@ impl ProviderError {
             return none("it answered with a page for people");
         }
         match Tape::of(&text) {
-            Ok(tape) => Self::of(tape.root(&text)).unwrap_or_else(|| none("it did not say why")),
+            Ok(tape) => Self::of(tape.root(&text), &[]).unwrap_or_else(|| none("it did not say why")),
             Err(_) => none(&shown(&text)),
         }
     }
 
     /// An error in either shape: `{error: {…}}`, `{type: "error", error: {…}}`, `{error: "…"}`, `{message: "…"}`,
     /// `{detail: …}`, or a list that holds one.
-    pub(super) fn of(root: Value<'_>) -> Option<Self> {
+    ///
+    /// What it quotes of `hidden` is left out too, the longest first.
+    pub(super) fn of(root: Value<'_>, hidden: &[Secret<String>]) -> Option<Self> {
         if let Some(first) = root.items().next() {
-            return Self::of(first);
+            return Self::of(first, hidden);
         }
         let error = root.given("error").unwrap_or(root);
         let message = if error.is_text() {
@@ -57,13 +60,20 @@ impl ProviderError {
             let detail = root.get("detail").and_then(|it| it.items().next());
             detail.and_then(|it| it.text_of("msg"))
         })?;
-        let word = |name: &str| error.text_of(name).filter(|_| !error.is_text()).map(|it| shown(&it).into());
+        let word =
+            |name: &str| error.text_of(name).filter(|_| !error.is_text()).map(|it| shown(&without(&it, hidden)).into());
         Some(Self {
-            message: shown(&message).into(),
+            message: shown(&without(&message, hidden)).into(),
             kind: word("type").or_else(|| word("code")),
             field: word("param"),
         })
     }
+}
+
+/// A text without these secrets, however short they are.
+fn without(text: &str, hidden: &[Secret<String>]) -> String {
+    let hidden = hidden.iter().map(Secret::expose).filter(|it| !it.is_empty());
+    hidden.fold(text.to_owned(), |text, secret| text.replace(secret, "[left out]"))
 }
 
 /// A provider's text on one line, without what may be a key, cut to [`SHOWN_MAX`].

@@ -7,12 +7,14 @@ mod meter;
 mod tests;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::doc::{Form, Tape};
 use super::error::{ProviderError, write_event};
 use super::request::{Splice, spliced};
 use super::sse::{Broken, EVENT_MAX, Event, Events};
 use crate::state::gateway::Dialect;
+use crate::value::secret::Secret;
 
 use self::chat::ToChat;
 use self::messages::ToMessages;
@@ -59,6 +61,7 @@ pub struct Stream {
     meter: Meter,
     writer: Writer,
     state: State,
+    hidden: Arc<[Secret<String>]>,
 }
 
 /// How a stream ended.
@@ -105,7 +108,14 @@ impl Stream {
             meter: Meter::new(upstream),
             writer,
             state: State::Running,
+            hidden: Arc::default(),
         }
+    }
+
+    /// The same; what the provider quotes of these secrets in an error goes no further. The longest comes first.
+    #[must_use]
+    pub fn hiding(self, hidden: Arc<[Secret<String>]>) -> Self {
+        Self { hidden, ..self }
     }
 
     /// Takes what came in and appends to `out` what goes on to the client.
@@ -122,7 +132,7 @@ impl Stream {
     fn drain(&mut self, out: &mut Vec<u8>) -> Result<(), Broken> {
         while self.state == State::Running {
             let Some(event) = self.events.take_next()? else { return Ok(()) };
-            let pass = Pass { options: self.options, client: self.client };
+            let pass = Pass { options: self.options, client: self.client, hidden: &self.hidden };
             let ending = pass.event(&event, &mut self.tape, &mut self.meter, &mut self.writer, out)?;
             if let Some(ending) = ending {
                 self.state = State::Ended(ending);
@@ -188,12 +198,13 @@ impl Stream {
 }
 
 /// What handling one event needs beside the stream's parts.
-struct Pass {
+struct Pass<'a> {
     options: StreamOptions,
     client: Dialect,
+    hidden: &'a [Secret<String>],
 }
 
-impl Pass {
+impl Pass<'_> {
     /// One event: metered and written. The ending, where it is the last.
     fn event(
         &self,
@@ -225,7 +236,7 @@ impl Pass {
             return Err(Broken::NotEvents);
         }
         if root.given("error").is_some() {
-            let error = ProviderError::of(root).unwrap_or_else(|| ProviderError::read(b"{}"));
+            let error = ProviderError::of(root, self.hidden).unwrap_or_else(|| ProviderError::read(b"{}"));
             write_event(out, self.client, error.kind.as_deref().unwrap_or(BROKEN), &error.message);
             return Ok(Some(Ending::Failed(error)));
         }

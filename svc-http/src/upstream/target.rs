@@ -61,7 +61,7 @@ pub struct Target {
     path: Box<str>,
     dialect: Dialect,
     /// What it is shown and nobody else may hear: its key, and what its own headers carry. The longest first.
-    secrets: Vec<Secret<String>>,
+    secrets: Arc<[Secret<String>]>,
     /// The lines of the head that are the same in every call.
     fixed: Secret<Vec<u8>>,
     names_version: bool,
@@ -154,6 +154,7 @@ impl Target {
         secrets.push(key);
         secrets.sort_by_key(|it| std::cmp::Reverse(it.expose().len()));
         let fixed = Secret::new(fixed);
+        let secrets = secrets.into();
         Ok(Self { origin: Arc::new(origin), times, path, dialect, secrets, fixed, names_version })
     }
 
@@ -197,6 +198,11 @@ impl Target {
             more.push((VERSION.0, VERSION.1.as_bytes()));
         }
         Some(framing::request(&line, &self.fixed, &more, call.body.len()))
+    }
+
+    /// What is not to be shown of it, the longest first.
+    pub(crate) fn secrets(&self) -> Arc<[Secret<String>]> {
+        Arc::clone(&self.secrets)
     }
 
     /// What the body of an error says, without the key, wherever that is configured.

@@ -240,7 +240,7 @@ impl Run {
                     created_s: self.created_s(),
                     answers: self.demand.answers,
                 };
-                let stream = Stream::new(target.dialect(), self.demand.dialect, options);
+                let stream = Stream::new(target.dialect(), self.demand.dialect, options).hiding(target.secrets());
                 let begun = Relay::begin(incoming, Heard::Stream(Box::new(stream))).await?;
                 Ok(Answered::Stream(Box::new(begun)))
             }

@@ -331,7 +331,7 @@ async fn what_may_have_been_worked_on_is_sent_once() {
         let reason = if worked { Reason::Closed } else { Reason::Connect };
         assert_eq!((failed.reason, failed.was_sent), (reason, true), "{failed:?}");
         if let Some(listener) = provider.await.unwrap() {
-            assert!(tokio::time::timeout(secs(1), listener.accept()).await.is_err(), "it was sent again");
+            assert!(timeout(secs(1), listener.accept()).await.is_err(), "it was sent again");
             tokio::time::resume();
         }
     }
