@@ -228,6 +228,11 @@ async fn what_counting_is_refused_with_is_kept() {
     assert_eq!((dry.status, &dry.json()["error"]["evidenceRecord"]), (403, &Value::Null));
     let (status, kind, evidence) = told(&mut desk, "POST", COUNT, &asked).await;
     assert_eq!((status, kind.as_str(), evidence), (403, "agent_stopped", true));
+    let ledger = desk.site.ledger();
+    for kind in ["budget_exhausted", "agent_stopped"] {
+        let kept = ledger.iter().filter(|it| &*it.kind == "refusal" && it.data.contains(kind)).count();
+        assert_eq!(kept, 1, "{kind}");
+    }
     desk.site.audit();
 }
 
