@@ -18,15 +18,18 @@ use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::read::get_action;
-use svc_core::state::gate::{Action, Code, Details, Effect, OutcomeStatus, Payload, Reason, Request, Status};
+use svc_core::state::gate::{
+    Action, Agent, Code, Details, Effect, Frozen, FrozenBy, OutcomeStatus, Payload, Reason, Request, Standing, Status,
+};
 use svc_core::state::people::{Principal, Role, Settings as WorkspaceSettings};
 use svc_core::store::{Clock, CommitError, MemoryStore, Row as _, Store};
 use svc_core::testing::fault::{Fault, Faulty, Operation};
 use svc_core::testing::people;
 use svc_core::testing::world::{World, key, payment, request, terms};
 use svc_core::value::link::{SHARDS, shard};
-use svc_core::value::text::{Email, Label, Summary};
-use svc_core::value::{Span, Timestamp};
+use svc_core::value::id::AgentId;
+use svc_core::value::text::{Email, Label, Note, Summary};
+use svc_core::value::{Id as _, Span, Timestamp};
 use svc_store::{AgentHandle, AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
 
 const OFFICE: &str = r#"{"name":"Office","actions":["payment","crm.*"],"limits":{"currency":"EUR","perAction":5000}}"#;
@@ -129,6 +132,33 @@ fn what_was_rewritten_and_erased_is_gone() {
     for text in [ACCOUNT, OTHER_ACCOUNT] {
         assert!(!bytes.windows(text.len()).any(|it| it == text.as_bytes()), "{text}");
     }
+}
+
+/// A long row that gets short leaves nothing behind either, whatever part of it had pages of its own.
+#[test]
+fn what_was_long_and_gets_short_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (gate, agent) = at(directory.path());
+    let row = gate.read(|scope| scope.get::<Agent>(agent.caller().agent)).unwrap().unwrap();
+    gate.close();
+    drop((agent, gate));
+    let mut session = SqliteStore::open(directory.path()).unwrap().writer().unwrap();
+    let reason = Note::parse(&format!("{}{ACCOUNT}", "\u{1f4b6}".repeat(470))).unwrap();
+    let frozen = Frozen::new(row.created_at, FrozenBy::Policy, reason);
+    let all = |grants: usize, standing: &Standing| {
+        let of = |n: usize| Agent {
+            id: AgentId::from_bits((1 << 100) + n as u128),
+            mandates: row.mandates.iter().cloned().cycle().take(grants * n).collect(),
+            standing: standing.clone(),
+            ..Agent::clone(&row)
+        };
+        (1..=32).map(|n| Agent::wrap(of(n).into())).collect()
+    };
+    people::write(&mut session, all(1, &Standing::Frozen(frozen)));
+    people::write(&mut session, all(0, &Standing::Active));
+    drop(session);
+    let bytes = fs::read(directory.path().join("svc.db")).unwrap();
+    assert!(!bytes.windows(ACCOUNT.len()).any(|it| it == ACCOUNT.as_bytes()));
 }
 
 /// A clock that a test sets, and sets back.

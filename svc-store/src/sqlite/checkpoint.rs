@@ -5,7 +5,8 @@
 //! do, empties the log: the writer's next commit begins it again at its start. A reader that keeps an old snapshot holds the
 //! log back until it is done, and nobody waits for it.
 //!
-//! After an erasure the log is cut off as soon as nobody reads from it: what was erased stands in it until then.
+//! After an erasure the log is cut off as soon as nobody reads from it: what was erased stands in it until then. Whether a log that was
+//! there before, or that another process wrote to, holds such texts is not known, so it is cut off as well.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -69,13 +70,17 @@ pub(super) struct Checkpoints {
 struct State {
     due: bool,
     stop: bool,
-    /// The log holds what was erased.
+    /// The log may hold what was erased.
+    tainted: bool,
+    /// It holds what was erased through this store, which cuts it off before it ends.
     erased: bool,
 }
 
 impl Checkpoints {
-    pub(super) fn new(limits: Limits) -> Self {
-        Self { limits, ..Self::default() }
+    /// `log_stood` says that a log was there before anything was opened: whoever wrote it may have been killed before it was cut off.
+    pub(super) fn new(limits: Limits, log_stood: bool) -> Self {
+        let state = Mutex::new(State { tainted: log_stood, ..State::default() });
+        Self { limits, state, ..Self::default() }
     }
 
     /// The writer, before a commit: its turn, once a checkpoint is done that would never catch up otherwise.
@@ -98,9 +103,17 @@ impl Checkpoints {
     /// The writer, after a commit that erased.
     pub(super) fn erased(&self) {
         let mut state = self.lock();
-        (state.due, state.erased) = (true, true);
+        (state.due, state.tainted, state.erased) = (true, true, true);
         drop(state);
         self.due.notify_one();
+    }
+
+    /// The writer, where another connection has committed: it may have erased and ended.
+    pub(super) fn others_wrote(&self) {
+        let was_tainted = std::mem::replace(&mut self.lock().tainted, true);
+        if !was_tainted {
+            self.due.notify_one();
+        }
     }
 
     fn is_held(&self) -> bool {
@@ -115,12 +128,9 @@ impl Checkpoints {
     /// Waits until pages are to be moved; false when it is over.
     fn next(&self) -> bool {
         let idle = |state: &mut State| !state.due && !state.stop;
-        let state = self.lock();
-        let mut state = if state.erased {
-            self.due.wait_timeout_while(state, AGAIN, idle).unwrap_or_else(PoisonError::into_inner).0
-        } else {
-            self.due.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner)
-        };
+        let clean = |state: &mut State| idle(state) && !state.tainted;
+        let state = self.due.wait_while(self.lock(), clean).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.due.wait_timeout_while(state, AGAIN, idle).unwrap_or_else(PoisonError::into_inner).0;
         state.due = false;
         !state.stop
     }
@@ -187,10 +197,14 @@ fn run(conn: &Connection, shared: &Checkpoints) {
 
 fn step(conn: &Connection, shared: &Checkpoints) {
     shared.begin();
-    let erased = std::mem::take(&mut shared.lock().erased);
-    let done = shorten(conn, shared).and_then(|rest| if erased { cut(conn, shared, rest) } else { Ok(true) });
-    if erased && !matches!(done, Ok(true)) {
-        shared.lock().erased = true;
+    let mut state = shared.lock();
+    let (tainted, erased) = (std::mem::take(&mut state.tainted), std::mem::take(&mut state.erased));
+    drop(state);
+    let done = shorten(conn, shared).and_then(|rest| if tainted { cut(conn, shared, rest) } else { Ok(true) });
+    if !matches!(done, Ok(true)) {
+        let mut state = shared.lock();
+        state.tainted |= tainted;
+        state.erased |= erased;
     }
     if let Err(error) = done {
         // The log grows meanwhile; the next commits bring the next try.

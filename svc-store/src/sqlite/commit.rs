@@ -134,14 +134,23 @@ fn erases(image: &Image<'_>) -> bool {
     }
 }
 
-/// Whether a row with texts is so long that it has pages of its own, which it leaves when it is written again.
+/// Whether a row with texts may leave pages of its own when it is written again: one that is so long that it has some, or whose last
+/// image may have been.
 fn leaves_pages(image: &Image<'_>) -> bool {
+    let table = image.write.key.table();
     let is_long = image.body.as_ref().is_some_and(|it| it.body.len() > LONG_BYTES);
-    is_long && image.seen != Stamp::ABSENT && has_texts(image.write.key.table())
+    (is_long || shrinks(table)) && image.seen != Stamp::ABSENT && has_texts(table)
 }
 
 /// Bytes of a body that has its row to a page's end: SQLite keeps less than a page of 4,096 bytes of a row in the table itself.
 const LONG_BYTES: usize = 3_000;
+
+/// Whether rows of a table with texts get shorter. How long the last image was is not known here, and they are seldom written. Actions,
+/// which are written often, only grow.
+const fn shrinks(table: Table) -> bool {
+    use Table::{Account, Agent, Application, Approval, Hold, Principal};
+    matches!(table, Account | Agent | Application | Approval | Hold | Principal)
+}
 
 /// Whether rows of a table hold texts that may be erased.
 const fn has_texts(table: Table) -> bool {

@@ -115,11 +115,12 @@ impl SqliteStore {
     }
 
     fn start(path: PathBuf, limits: Limits, folding: Folding) -> Result<Self, StoreError> {
+        let log_stood = !log_is_cut(&path)?;
         look(&path)?;
         own_file(&path)?;
         let mut conn = connect(&path)?;
         schema::migrate(&mut conn)?;
-        let checkpoints = Arc::new(Checkpoints::new(limits));
+        let checkpoints = Arc::new(Checkpoints::new(limits, log_stood));
         let checkpointer = Checkpointer::start(&path, Arc::clone(&checkpoints))?;
         let pool = Arc::new(Pool::new(Place::of(&path)?, &path));
         Ok(Self { shared: Arc::new(Shared { path, pool, checkpoints, folding, _checkpointer: checkpointer }) })
@@ -158,6 +159,23 @@ pub fn schema_of(directory: impl AsRef<Path>) -> Result<i64, StoreError> {
         return Err(StoreError::NoData { path: directory.to_owned() });
     }
     Ok(look(&path)?.unwrap_or(0))
+}
+
+/// Whether nothing that was erased stands in the log of the database in `directory`, because nothing stands there at all.
+///
+/// # Errors
+/// The log cannot be looked at.
+pub fn is_log_cut(directory: impl AsRef<Path>) -> Result<bool, StoreError> {
+    log_is_cut(&directory.as_ref().join(DATABASE))
+}
+
+fn log_is_cut(database: &Path) -> Result<bool, StoreError> {
+    let log = database.with_extension("db-wal");
+    match fs::metadata(&log) {
+        Ok(about) => Ok(about.len() == 0),
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(true),
+        Err(cause) => Err(StoreError::file(&log, "it cannot be looked at", cause)),
+    }
 }
 
 /// A connection that may write.

@@ -54,6 +54,7 @@ impl Writing {
     pub(super) fn look_around(&mut self, conn: &Connection) -> Result<(), rusqlite::Error> {
         if self.seen.at_version(number(conn, DATA_VERSION)?) {
             self.redo.look_again();
+            self.checkpoints.others_wrote();
         }
         Ok(())
     }

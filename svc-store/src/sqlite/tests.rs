@@ -393,6 +393,48 @@ fn files_are_this_users_alone() {
     }
 }
 
+/// Waits for the log in `dir` to be cut off, which happens on a thread of its own.
+fn wait_for_cut(dir: &Path) {
+    let began = std::time::Instant::now();
+    while !super::is_log_cut(dir).unwrap() {
+        assert!(began.elapsed() < std::time::Duration::from_secs(30), "the log was not cut off");
+        std::thread::yield_now();
+    }
+}
+
+/// A log that whoever wrote it could not cut off any more is cut off by whoever opens the database next: what was erased may
+/// stand in it.
+#[test]
+fn the_log_of_a_crash_is_cut_off() {
+    let (dir, store) = open();
+    let mut session = store.writer().unwrap();
+    let stamp = apply(&mut session, vec![new(&roster(1, 1))]);
+    let after = tempfile::tempdir().unwrap();
+    for file in [DATABASE, "svc.db-wal"] {
+        std::fs::copy(dir.path().join(file), after.path().join(file)).unwrap();
+    }
+    assert!(!super::is_log_cut(after.path()).unwrap());
+    let reopened = SqliteStore::existing(after.path()).unwrap();
+    wait_for_cut(after.path());
+    assert_eq!(at(&mut reopened.writer().unwrap(), Roster::key(workspace(1))).0, stamp);
+}
+
+/// Where another process has committed, and perhaps erased and ended, whoever stays cuts the log off.
+#[test]
+fn the_log_of_others_is_cut_off() {
+    let (dir, store) = open();
+    let mut session = store.writer().unwrap();
+    let key = Roster::key(workspace(1));
+    assert_eq!(at(&mut session, key).0, Stamp::ABSENT);
+    wait_for_cut(dir.path());
+    let beside = SqliteStore::existing(dir.path()).unwrap();
+    let stamp = apply(&mut beside.writer().unwrap(), vec![new(&roster(1, 1))]);
+    drop(beside);
+    assert!(!super::is_log_cut(dir.path()).unwrap());
+    assert_eq!(at(&mut session, key).0, stamp);
+    wait_for_cut(dir.path());
+}
+
 /// Under steady load the log does not grow past its bound, and readers in between do not change that.
 #[test]
 fn the_log_stays_short_under_load() {
