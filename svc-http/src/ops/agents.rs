@@ -130,7 +130,7 @@ impl Place<'_> {
         let (by, workspace, agent) = (self.by.clone(), self.workspace, call.param_id("aid")?);
         let wire::AgentChange { name, tier, sponsor, kill_owner } = asked;
         let changed = self.service.run(ChangeAgent { workspace, by, agent, name, tier, sponsor, kill_owner }).await?;
-        whole(self.service, &changed).await
+        standing(self.service, &changed)
     }
 
     fn mandates(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -217,18 +217,30 @@ impl Place<'_> {
     }
 }
 
-/// An agent's record with what it did lately, for whoever has been given the agent already.
+/// An agent's record as it now stands, for whoever has just changed it. What is committed is answered at once: nothing of it waits
+/// for a look through what the agent did, or fails with it, so `spend` is the item's alone.
 ///
 /// # Errors
 /// Those of reading.
-pub(super) async fn whole(service: &GateService, agent: &Arc<Agent>) -> Result<Answer, Refusal> {
-    let view = service.read(|scope| show::view(scope, Arc::clone(agent)))?;
-    let lately = service.read(|scope| show::lately(scope, agent))?;
-    let (asker, places) = (agent.id.bits(), &service.agents_aside);
-    let spend = spent_since(service, (places, asker), agent.id, lately.month).await?;
-    let mut shown = wire::write(&view, service.gate.now());
-    wire::write_lately(&mut shown, &lately, &spend);
+pub(super) fn standing(service: &GateService, agent: &Arc<Agent>) -> Result<Answer, Refusal> {
+    recent(service, agent).and_then(|(shown, _)| written(shown))
+}
+
+/// The same with what the agent's payments of the running month add up to.
+async fn whole(service: &GateService, agent: &Arc<Agent>) -> Result<Answer, Refusal> {
+    let (mut shown, month) = recent(service, agent)?;
+    let spend = spent_since(service, (&service.agents_aside, agent.id.bits()), agent.id, month).await?;
+    wire::write_spend(&mut shown, &spend);
     written(shown)
+}
+
+/// An agent's record with what single rows say of what it did lately, and when the running month began.
+fn recent(service: &GateService, agent: &Arc<Agent>) -> Result<(Map<String, Value>, Timestamp), Refusal> {
+    let (view, lately) =
+        service.read(|scope| Ok((show::view(scope, Arc::clone(agent))?, show::lately(scope, agent)?)))?;
+    let mut shown = wire::write(&view, service.gate.now());
+    wire::write_lately(&mut shown, &lately);
+    Ok((shown, lately.month))
 }
 
 /// What the payments that an agent asked for since then add up to, by currency, not on a thread that serves others; by these places and

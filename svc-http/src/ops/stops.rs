@@ -42,7 +42,7 @@ pub(super) async fn answer(
             let reason = stop::read_reason(&call.body)?;
             let agent = call.param_id("aid")?;
             match service.run(FreezeAgent { workspace, agent, by, reason }).await? {
-                Stopped::Agent(agent) => agents::whole(service, &agent).await,
+                Stopped::Agent(agent) => agents::standing(service, &agent),
                 Stopped::Asked(approval) => asked(service, &approval),
             }
         }
@@ -51,7 +51,7 @@ pub(super) async fn answer(
             let admin = service.another_admin(workspace, by.principal())?;
             let agent = call.param_id("aid")?;
             let agent = service.run(RestartAgent { workspace, agent, by, reason, admin }).await?;
-            agents::whole(service, &agent).await
+            agents::standing(service, &agent)
         }
         StopsOp::TokenFleet | StopsOp::Fleet => fleet(service, by, workspace, call).await,
         StopsOp::Holds => {

@@ -99,11 +99,11 @@ fn agent(more: &[&str]) -> Value {
         ("mandates", json!({ "type": "array", "items": reference("Mandate") })),
         (
             "spend",
-            json!({ "type": ["array", "null"], "description": "Of the running month, by currency: `{ currency, reserved, settled }`; on one agent's record. `null` where the month holds more than 50,000 actions." }),
+            json!({ "type": "array", "description": "Of the running month, by currency: `{ currency, reserved, settled }`; where one agent is read." }),
         ),
         (
             "velocity",
-            json!({ "type": "object", "description": "`{ tool, other }`, each `{ used, limit, clearsAt? }`; on one agent's record." }),
+            json!({ "type": "object", "description": "`{ tool, other }`, each `{ used, limit, clearsAt? }`; where one agent is read, changed, frozen or started again." }),
         ),
         ("waiting", json!({ "type": "integer", "minimum": 0 })),
         ("lastSeenAt", json!({ "type": ["string", "null"] })),

@@ -1,11 +1,14 @@
 //! Agents (CONTRACT part 2, "Agent"): blueprints of persons and of tokens, changes, and what answers show.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::velocity::Used;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::show::{AgentView, Lately};
 use svc_core::state::gate::{FrozenBy, Standing, Tier};
+use svc_core::value::currency::Currency;
 use svc_core::value::id::PrincipalId;
 use svc_core::value::json::Json;
 use svc_core::value::text::{Email, Label};
@@ -204,12 +207,14 @@ pub struct Spent {
     pub settled: i64,
 }
 
+/// Adds what an agent's payments of the running month add up to to its record.
+pub fn write_spend(out: &mut Map<String, Value>, spend: &BTreeMap<Currency, Spent>) {
+    let row = |(currency, sum): (&Currency, &Spent)| json!({ "currency": currency.as_str(), "reserved": bounded(sum.reserved), "settled": bounded(sum.settled) });
+    out.insert("spend".to_owned(), spend.iter().map(row).collect());
+}
+
 /// Adds what an agent did lately to its record.
-pub fn write_lately(
-    out: &mut Map<String, Value>,
-    lately: &Lately,
-    spend: &std::collections::BTreeMap<svc_core::value::currency::Currency, Spent>,
-) {
+pub fn write_lately(out: &mut Map<String, Value>, lately: &Lately) {
     let line = |it: &Used| {
         let mut shown = json!({ "used": it.used, "limit": it.limit });
         if let (Some(members), Some(at)) = (shown.as_object_mut(), it.clears_at) {
@@ -217,9 +222,6 @@ pub fn write_lately(
         }
         shown
     };
-    let row = |(currency, sum): (&svc_core::value::currency::Currency, &Spent)| json!({ "currency": currency.as_str(), "reserved": bounded(sum.reserved), "settled": bounded(sum.settled) });
-    let spend: Vec<Value> = spend.iter().map(row).collect();
-    out.insert("spend".to_owned(), json!(spend));
     out.insert("velocity".to_owned(), json!({ "tool": line(&lately.tool), "other": line(&lately.other) }));
     out.insert("waiting".to_owned(), json!(lately.waiting));
     out.insert("lastSeenAt".to_owned(), json!(lately.seen_at.map(|it| it.to_string())));
