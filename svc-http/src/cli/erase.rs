@@ -8,12 +8,14 @@ use svc_core::refusal::Kind;
 use svc_core::rules::evidence::erase::Target;
 use svc_core::rules::people::by::By;
 use svc_http::config::Config;
+use svc_store::sqlite::is_log_cut;
 
 use super::output::{Problem, note, print, print_json};
 use super::store::{Missing, Use, open};
 use super::{Erasure, setup};
 
-/// Erases what was named and says how many rows lost their texts. A running server takes it in by itself.
+/// Erases what was named and says how many rows lost their texts, and whether the database's log is rid of them as well. A running
+/// server takes it in by itself, the log too.
 ///
 /// # Errors
 /// [`Problem`] where there is no workspace, or it has no such action.
@@ -33,8 +35,11 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
         _ => failure.into(),
     })?;
     let whole = gate.is_whole(workspace.id)?;
+    gate.close();
+    drop(gate);
+    let log_cut = is_log_cut(config.database_directory())?;
     if wish.json {
-        print_json(&json!({ "subject": named, "erased": erased, "ledgerWhole": whole }))?;
+        print_json(&json!({ "subject": named, "erased": erased, "ledgerWhole": whole, "logCut": log_cut }))?;
     } else {
         print(&format!("{erased}\n"))?;
         let of_ledger = if whole {
@@ -42,8 +47,13 @@ pub(crate) fn run(config: &Config, wish: &Erasure) -> Result<ExitCode, Problem> 
         } else {
             "But the ledger is not what its checkpoint says: take a bundle and see `svc evidence verify`"
         };
+        let of_log = if log_cut {
+            "the database's log holds none of the texts"
+        } else {
+            "the database's log may hold the texts until the running server cuts it off, as soon as nothing reads from it"
+        };
         note(&format!(
-            "{erased} rows of {named} lost their personal texts. {of_ledger}; backups made before keep the texts, and the log of a running server does for a moment.\n"
+            "{erased} rows of {named} lost their personal texts. {of_ledger}; {of_log}, and backups made before keep them.\n"
         ));
     }
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
