@@ -65,7 +65,7 @@ impl Action {
             summary: summary(event),
             tool: Tool {
                 name: &event.tool,
-                server: event.server.as_deref(),
+                server: event.server(),
                 input: fits.then_some(&short),
                 input_digest: &input_digest,
                 input_bytes: whole.len(),

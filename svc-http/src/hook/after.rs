@@ -20,7 +20,7 @@ use super::{Deadline, Refused, complain, transcript};
 /// # Errors
 /// [`Refused`] where the gate could not be told.
 pub(crate) fn tell(event: &Event, place: &Place, failed: bool, deadline: Deadline) -> Result<(), Refused> {
-    if place.is_unasked(event.server.as_deref(), &event.tool) {
+    if place.is_unasked(event) {
         return Ok(());
     }
     let action = Action::of(event, &[])?;

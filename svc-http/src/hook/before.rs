@@ -21,7 +21,7 @@ use super::{Deadline, Refused, answer, transcript};
 /// # Errors
 /// [`Refused`] where there is no decision.
 pub(crate) fn ask(event: &Event, place: &Place, deadline: Deadline) -> Result<String, Refused> {
-    if place.is_unasked(event.server.as_deref(), &event.tool) {
+    if place.is_unasked(event) {
         return Ok(answer::unasked(event.client));
     }
     let action = Action::of(event, &transcript::told(event, deadline))?;

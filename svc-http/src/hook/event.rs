@@ -21,8 +21,8 @@ pub(crate) struct Event {
     pub(crate) session: String,
     /// The tool, as the client names it.
     pub(crate) tool: String,
-    /// The MCP server whose tool it is, where the tool's name does not say it.
-    pub(crate) server: Option<String>,
+    /// Whose tool it is.
+    pub(crate) origin: Origin,
     /// The client's own id of this call, where it has one.
     pub(crate) call: Option<String>,
     /// What the tool is given: always an object.
@@ -33,6 +33,17 @@ pub(crate) struct Event {
     pub(crate) subagent: Option<String>,
     /// Directories that are the project's.
     pub(crate) projects: Vec<PathBuf>,
+}
+
+/// Whose tool it is that is called, as far as the client says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The client's own, or one of a server that its name alone says.
+    Name,
+    /// That of an MCP server with this name.
+    Server(String),
+    /// That of some MCP server.
+    SomeServer,
 }
 
 /// When a client speaks of a call.
@@ -78,7 +89,7 @@ impl Event {
             moment,
             can_ask: kind.can_ask,
             session: session.as_str().to_owned(),
-            server: server(input, tool.as_str()),
+            origin: kind.origin(input),
             tool: tool.as_str().to_owned(),
             call: text(input, "tool_use_id").filter(|it| !it.is_empty()).map(str::to_owned),
             input: kind.input(input)?,
@@ -87,20 +98,32 @@ impl Event {
             projects: projects(input),
         })
     }
+
+    /// The MCP server whose tool it is, where the tool's name does not say it: mandates go by the name that the client shows.
+    pub(crate) fn server(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Server(name) if !self.tool.starts_with("mcp_") => Some(name),
+            Origin::Server(_) | Origin::Name | Origin::SomeServer => None,
+        }
+    }
 }
 
 /// One of a client's events.
 struct Kind {
     moment: Moment,
     can_ask: bool,
+    /// Whether it is about tools of MCP servers alone.
+    of_mcp: bool,
     /// What the tool is called where the event has no name for it.
     tool: Option<&'static str>,
 }
 
 impl Kind {
     fn of(client: Client, event: &str) -> Option<Self> {
-        let before = |can_ask| Some(Self { moment: Moment::Before, can_ask, tool: None });
-        let after = |failed| Some(Self { moment: Moment::After { failed }, can_ask: false, tool: None });
+        let before = |can_ask| Some(Self { moment: Moment::Before, can_ask, of_mcp: false, tool: None });
+        let moment = |failed| Moment::After { failed };
+        let after = |failed| Some(Self { moment: moment(failed), can_ask: false, of_mcp: false, tool: None });
+        let mcp = |kind: Option<Self>| kind.map(|it| Self { of_mcp: true, ..it });
         let shell = |kind: Option<Self>| kind.map(|it| Self { tool: Some("Shell"), ..it });
         match (client, event) {
             (Client::ClaudeCode, "PreToolUse") => before(true),
@@ -109,13 +132,24 @@ impl Kind {
             (Client::ClaudeCode, "PostToolUseFailure") => after(true),
             // It does not keep to an ask that is given before any tool, only before a command or a tool of MCP.
             (Client::Cursor, "preToolUse") => before(false),
-            (Client::Cursor, "beforeMCPExecution") => before(true),
+            (Client::Cursor, "beforeMCPExecution") => mcp(before(true)),
             (Client::Cursor, "beforeShellExecution") => shell(before(true)),
-            (Client::Cursor, "postToolUse" | "afterMCPExecution") => after(false),
+            (Client::Cursor, "postToolUse") => after(false),
+            (Client::Cursor, "afterMCPExecution") => mcp(after(false)),
             (Client::Cursor, "postToolUseFailure") => after(true),
             (Client::Cursor, "afterShellExecution") => shell(after(false)),
             _ => None,
         }
+    }
+
+    fn origin(&self, said: &Json) -> Origin {
+        let of = |member: &str, name: &str| {
+            let server = said.get(member).filter(|it| !it.is_null())?;
+            let name = text(server, name).and_then(|it| Label::parse(it).ok());
+            Some(name.map_or(Origin::SomeServer, |it| Origin::Server(it.as_str().to_owned())))
+        };
+        let unsaid = if self.of_mcp { Origin::SomeServer } else { Origin::Name };
+        of("mcp_server", "name").or_else(|| of("mcp_context", "server_name")).unwrap_or(unsaid)
     }
 
     /// What the tool is given, as an object: one that stands in a text is read, anything else becomes a member.
@@ -142,15 +176,6 @@ fn text<'a>(input: &'a Json, name: &str) -> Option<&'a str> {
 
 fn missing(name: &str) -> Refused {
     Refused(format!("what the client says has no `{name}` that can be used"))
-}
-
-/// The server of a tool of MCP, where the client says it and the tool's name does not: mandates and patterns go by the name
-/// that the client shows.
-fn server(input: &Json, tool: &str) -> Option<String> {
-    let said = input.get("mcp_server").and_then(|it| text(it, "name"));
-    let context = input.get("mcp_context").and_then(|it| text(it, "server_name"));
-    let name = said.or(context).filter(|_| !tool.starts_with("mcp_"))?;
-    Label::parse(name).ok().map(|it| it.as_str().to_owned())
 }
 
 /// Whether what a tool gave says that it did not work.
@@ -196,15 +221,17 @@ mod tests {
         assert_eq!(event.projects.first().unwrap(), &PathBuf::from("/p"));
         let codex = r#"{"session_id":"s-2","turn_id":"t","transcript_path":null,"cwd":"/p","hook_event_name":"PreToolUse","model":"m","permission_mode":"default","tool_name":"mcp__shop__pay","tool_input":[1],"tool_use_id":"call_1"}"#;
         let event = read(codex).unwrap();
-        assert_eq!((event.client, event.can_ask, event.server.as_deref()), (Client::Codex, false, None));
+        assert_eq!((event.client, event.can_ask, event.server()), (Client::Codex, false, None));
         assert_eq!((event.transcript, event.input.get("input").is_some()), (None, true));
         let said = |tool: &str| {
             let text = format!(
                 r#"{{"session_id":"s","hook_event_name":"BeforeTool","tool_name":"{tool}","mcp_context":{{"server_name":"shop"}}}}"#
             );
-            read(&text).unwrap().server
+            let event = read(&text).unwrap();
+            (event.server().map(str::to_owned), event.origin)
         };
-        assert_eq!((said("pay").as_deref(), said("mcp_shop_pay")), (Some("shop"), None));
+        let shop = || Origin::Server("shop".to_owned());
+        assert_eq!((said("pay"), said("mcp_shop_pay")), ((Some("shop".to_owned()), shop()), (None, shop())));
         let gemini = r#"{"session_id":"s-3","transcript_path":"/t.json","cwd":"/p","hook_event_name":"BeforeTool","timestamp":"2026-11-21T00:00:00Z","tool_name":"run_shell_command","tool_input":{"command":"ls"}}"#;
         let event = read(gemini).unwrap();
         assert_eq!((event.client, event.can_ask, event.call), (Client::Gemini, false, None));
@@ -213,9 +240,16 @@ mod tests {
         assert_eq!((event.client, event.can_ask, event.tool.as_str()), (Client::Cursor, true, "Shell"));
         assert_eq!((event.session.as_str(), event.input.get("command").and_then(Json::as_str)), ("c-1", Some("ls")));
         let mcp = r#"{"conversation_id":"c-1","hook_event_name":"beforeMCPExecution","tool_name":"query","tool_input":"{\"q\":1}"}"#;
-        assert_eq!(read(mcp).unwrap().input.get("q").and_then(Json::as_int), Some(1));
+        let event = read(mcp).unwrap();
+        assert_eq!((event.input.get("q").and_then(Json::as_int), event.origin), (Some(1), Origin::SomeServer));
+        let after = read(&mcp.replace("before", "after")).unwrap();
+        assert_eq!((after.origin, after.moment), (Origin::SomeServer, Moment::After { failed: false }));
+        let nameless =
+            r#"{"session_id":"s","hook_event_name":"BeforeTool","tool_name":"Read","mcp_context":{"server_name":7}}"#;
+        assert_eq!(read(nameless).unwrap().origin, Origin::SomeServer);
         let tool = r#"{"conversation_id":"c-1","hook_event_name":"preToolUse","tool_name":"Write","tool_input":{}}"#;
-        assert!(!read(tool).unwrap().can_ask);
+        let event = read(tool).unwrap();
+        assert_eq!((event.can_ask, event.origin), (false, Origin::Name));
     }
 
     /// What came of a call is read from the event, or from what the tool gave.

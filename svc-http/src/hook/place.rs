@@ -12,6 +12,7 @@ use svc_core::value::glob::ToolGlob;
 use svc_core::value::secret::Secret;
 use svc_http::config::BaseUrl;
 
+use super::event::{Event, Origin};
 use super::{Refused, plain};
 
 /// The environment's names.
@@ -73,19 +74,29 @@ impl Place {
     }
 
     /// Whether the user has said that calls of this tool need not be asked.
-    pub(crate) fn is_unasked(&self, server: Option<&str>, tool: &str) -> bool {
-        covered(&self.unasked, server, tool)
+    pub(crate) fn is_unasked(&self, event: &Event) -> bool {
+        covered(&self.unasked, &event.origin, &event.tool)
     }
 }
 
 /// Whether a tool is meant by a pattern: one of an MCP server by `server/tool` or by its whole name `mcp__server__tool`
-/// alone, so that no server's tool passes for one of the client's own by its name.
-fn covered(globs: &[ToolGlob], server: Option<&str>, tool: &str) -> bool {
-    let whole = server.map(|it| format!("mcp__{it}__{tool}"));
-    globs.iter().any(|it| match &whole {
-        Some(whole) => it.covers(server, tool) || it.covers(None, whole),
-        None => it.covers(None, tool),
-    })
+/// alone, so that no server's tool passes for one of the client's own by its name, nor for another server's. One of a server that
+/// the client does not name is meant by none.
+fn covered(globs: &[ToolGlob], origin: &Origin, tool: &str) -> bool {
+    match origin {
+        Origin::Name => globs.iter().any(|it| it.covers(None, tool)),
+        Origin::Server(server) => {
+            // A client that shows the whole name may do so in a form of its own.
+            let own = [format!("mcp__{server}__"), format!("mcp_{server}_")];
+            let bare = own.iter().find_map(|it| tool.strip_prefix(it.as_str()));
+            let whole = format!("mcp__{server}__{}", bare.unwrap_or(tool));
+            globs.iter().any(|it| {
+                let is_shown = bare.is_some() && it.covers(None, tool);
+                it.covers(Some(server), bare.unwrap_or(tool)) || it.covers(None, &whole) || is_shown
+            })
+        }
+        Origin::SomeServer => false,
+    }
 }
 
 impl Own {
@@ -216,17 +227,26 @@ fn holds(project: &Path, file: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
 
     /// A pattern without a server is about the client's own tools, and about those of a server by their whole names.
     #[test]
     fn a_tool_of_a_server_is_meant_by_its_server_too() {
         let covers = |glob: &str, server: Option<&str>, tool: &str| {
-            ToolGlob::parse(glob).is_ok_and(|it| covered(&[it], server, tool))
+            let origin = server.map_or(Origin::Name, |it| Origin::Server(it.to_owned()));
+            ToolGlob::parse(glob).is_ok_and(|it| covered(&[it], &origin, tool))
         };
         assert!(covers("Read", None, "Read") && covers("mcp__docs__*", None, "mcp__docs__search"));
         assert!(!covers("Read", Some("evil"), "Read") && !covers("R*", Some("evil"), "Read"));
         assert!(covers("docs/*", Some("docs"), "search") && covers("mcp__docs__*", Some("docs"), "search"));
         assert!(!covers("docs/*", Some("evil"), "search") && !covers("mcp__docs__*", Some("evil"), "search"));
+        for tool in ["mcp__docs__search", "mcp_docs_search"] {
+            for glob in ["docs/search", "mcp__docs__*", tool] {
+                assert!(covers(glob, Some("docs"), tool) && !covers(glob, Some("evil"), tool), "{glob} {tool}");
+            }
+        }
+        let everything = ToolGlob::parse("R*").unwrap();
+        assert!(!covered(&[everything], &Origin::SomeServer, "Read"), "of a server that is not known");
     }
 }
