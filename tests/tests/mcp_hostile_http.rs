@@ -125,6 +125,10 @@ async fn what_may_have_run_is_not_called_undone() {
         (Reply::Status(429), false),
         (Reply::Broken(500, -32_000, "it broke down"), true),
         (Reply::Broken(200, -32_603, "it broke down"), true),
+        (Reply::Broken(200, -32_000, "Connection closed"), true),
+        (Reply::Broken(200, -32_001, "Request timed out"), true),
+        (Reply::Broken(200, -32_602, "no such argument"), false),
+        (Reply::Broken(404, -32_001, "no such session"), false),
         (Reply::Broken(429, -32_000, "later"), false),
     ] {
         desk.server.reply(reply.clone());

@@ -8,6 +8,10 @@ use crate::upstream::Failed;
 const UNSUPPORTED_VERSION: i64 = -32_022;
 /// Something broke in the server (JSON-RPC 2.0): before it did, the tool may have run.
 const INTERNAL_ERROR: i64 = -32_603;
+/// The connection to whoever stands behind the server closed, and the time for them was up (the SDKs' own codes): servers that
+/// pass calls on answer them in good answers, and the tool may have run.
+const CONNECTION_CLOSED: i64 = -32_000;
+const REQUEST_TIMEOUT: i64 = -32_001;
 /// What a server has to do with the headers of a request (MCP 2026-07-28).
 const MODERN_CODES: std::ops::RangeInclusive<i64> = -32_022..=-32_020;
 
@@ -78,7 +82,11 @@ impl Trouble {
             Self::NotMcp(_) => true,
             // Whoever breaks down, or gives up waiting for whoever stands behind, may have begun.
             Self::Status(status) => *status >= 500,
-            Self::Rpc(error) => error.status >= 500 || error.code == INTERNAL_ERROR,
+            Self::Rpc(error) => match error.code {
+                INTERNAL_ERROR => true,
+                CONNECTION_CLOSED | REQUEST_TIMEOUT => error.status >= 500 || error.status < 400,
+                _ => error.status >= 500,
+            },
             Self::Credential | Self::NoSession | Self::Unusable | Self::Busy | Self::Unmet(_) => false,
         }
     }
