@@ -5,6 +5,7 @@
 mod data;
 mod disk;
 mod net;
+mod upstreams;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -68,6 +69,7 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
     ];
     checks.extend(net::metrics(config).map(|it| check("metrics address", it)));
     checks.extend(roots(config).map(|it| check("root certificates", it)));
+    checks.extend(upstreams::all(config).into_iter().map(|it| check("upstream", it)));
     checks
 }
 

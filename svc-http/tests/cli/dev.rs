@@ -68,6 +68,37 @@ fn json_has_what_was_made() {
     assert!(listening.out.contains("a svc server answers at"), "{report}");
 }
 
+/// The doctor tells of each provider whether it could be called: its address as the settings let it be, and its key.
+#[test]
+fn the_doctor_looks_at_each_provider() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path(), "--json");
+    let home: Value = serde_json::from_str(&server.line()).unwrap();
+    let config = settings(folder.path(), &home);
+    let told = |more: &[(&str, &str)]| -> Vec<String> {
+        let mut command = svc(folder.path());
+        command.args(["doctor", "--config", &config]).envs(more.iter().copied());
+        let Ran { out, .. } = command.output().unwrap().into();
+        out.lines().filter(|it| it.contains("upstream: ")).map(str::to_owned).collect()
+    };
+    for (line, name) in told(&[]).iter().zip(["demo", "demo-messages"]) {
+        assert!(
+            line.starts_with(&format!("look  upstream: `{name}` at 127.0.0.1 is not called: its address ")),
+            "{line}"
+        );
+        assert!(line.ends_with("name the host in `outbound.allow`."), "{line}");
+    }
+    let allowed = told(&[("SVC_OUTBOUND_ALLOW", "127.0.0.1")]);
+    assert_eq!(allowed, ["ok    upstream: `demo` is at 127.0.0.1", "ok    upstream: `demo-messages` is at 127.0.0.1"]);
+    let other = "0".repeat(64);
+    let sealed = told(&[("SVC_OUTBOUND_ALLOW", "127.0.0.1"), ("SVC_MASTER_KEY", &other)]);
+    assert!(
+        sealed.len() == 2 && sealed[0].starts_with("fail  upstream: the key of `demo` does not open. "),
+        "{sealed:?}"
+    );
+    server.stop();
+}
+
 /// A settings file that says where this server listens and keeps its data.
 fn settings(folder: &Path, home: &Value) -> String {
     let listen = text(home, "baseUrl").trim_start_matches("http://");

@@ -47,7 +47,7 @@ fn opened(config: &Config) -> Result<Option<String>, StoreError> {
 }
 
 /// What the store says names the file and, behind a colon, what to do.
-fn broken(error: StoreError) -> Finding {
+pub(super) fn broken(error: StoreError) -> Finding {
     let problem = Problem::from(error);
     let text = problem.faults().iter().map(|(what, _)| what.clone()).collect::<Vec<_>>().join("; ");
     Broken(text, String::new())
