@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use serde_json::{Value, json};
+use svc_core::state::gate::Agent;
 use svc_core::state::people::Role;
 use svc_core::value::Span;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use svc_tests::watch::Watch;
 use tokio::io::AsyncReadExt as _;
 
 const OBSERVE: &str = "observe";
@@ -231,4 +233,40 @@ async fn shadow_names_what_a_budget_would_prefer() {
         would.push(got.header("x-svc-would-route-to").unwrap().to_owned());
     }
     assert_eq!(would, ["chat/large-1", "chat/small-1"]);
+}
+
+/// The question whether a budget may spend more is told at once to the member who may decide it, and what came of it; to no
+/// other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_raise_a_budget_hears_of_the_question() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    let (own, other) = (desk.site.member(Role::Member), desk.site.member(Role::Member));
+    desk.key = desk.key_with(json!({ "principalId": own.principal })).await.0;
+    desk.budget(10_000, json!([{ "at": 1, "step": "approval" }])).await;
+    desk.site.gate.tick().unwrap();
+    let mut watch = Watch::open(&desk.site, &own.sid, None).await;
+    let mut others = Watch::open(&desk.site, &other.sid, None).await;
+    let approval = loop {
+        let got = desk.chat("auto").await;
+        if got.status == 402 {
+            break got.json()["error"]["approval"]["id"].clone();
+        }
+        got.ok();
+    };
+    desk.post(&format!("approvals/{}/approve", approval.as_str().unwrap()), json!({})).await.ok();
+    desk.site.gate.tick().unwrap();
+    for name in ["approval.waiting", "approval.decided"] {
+        let told = watch.next().await.unwrap();
+        assert_eq!((told.name.as_str(), &told.data["id"]), (name, &approval), "{told:?}");
+    }
+    // Something that everybody hears comes next for the other one: nothing of the question came before.
+    let agent = desk.site.agent(&[]);
+    let row = desk.site.gate.read(|scope| scope.get::<Agent>(agent.id)).unwrap().unwrap();
+    desk.site.plant(Agent { kill_owner: Some(other.principal), ..Agent::clone(&row) });
+    let freeze = format!("agents/{}/freeze", agent.id);
+    desk.post(&freeze, json!({ "reason": "enough" })).await.ok();
+    desk.site.gate.tick().unwrap();
+    assert_eq!(others.next().await.unwrap().name, "agent.frozen");
+    desk.site.audit();
 }

@@ -7,7 +7,7 @@ use svc_core::state::evidence::Entry;
 use svc_core::state::gate::Agent;
 use svc_core::state::people::Right;
 use svc_core::value::Timestamp;
-use svc_core::value::id::{AgentId, PrincipalId};
+use svc_core::value::id::{AgentId, ApprovalId, PrincipalId};
 
 /// The members of a record's data that an event repeats.
 const TOLD: [&str; 15] = [
@@ -41,6 +41,8 @@ pub(crate) struct Event {
     pub(crate) right: Right,
     /// Whose agent it is about, where it is about one.
     pub(crate) agent: Option<AgentId>,
+    /// Which approval it is about that is not an agent's, or not only: who may read it follows from what it asks.
+    pub(crate) approval: Option<ApprovalId>,
     /// That agent's principal and sponsor when the record was read.
     pub(crate) owners: Option<(PrincipalId, Option<PrincipalId>)>,
     /// Who may freeze that agent, whatever their role.
@@ -87,6 +89,7 @@ impl Event {
                 more: n < last,
                 right: right(name),
                 agent,
+                approval: ApprovalId::parse(&entry.subject).ok(),
                 owners: None,
                 kill_owner: None,
                 at: entry.at,

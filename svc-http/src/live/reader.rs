@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use svc_core::rules::people::by::member;
+use svc_core::rules::gate::asked::get_approval;
+use svc_core::rules::people::by::{By, member};
 use svc_core::state::gate::Standing;
 use svc_core::state::people::{Reach, Right};
 use svc_core::store::{Range, Record};
@@ -120,7 +121,8 @@ impl Reader {
         let mut text = String::new();
         let mut good = false;
         for event in events {
-            if !self.may_hear(&event) && !self.is_stopped_among(&event) {
+            let hears = self.may_hear(&event);
+            if !hears && !self.is_stopped_among(&event) {
                 continue;
             }
             // Looked at anew for what was read anew, so that nothing reaches a session that has ended.
@@ -128,7 +130,7 @@ impl Reader {
             if !good {
                 return false;
             }
-            self.add(&event, &mut text);
+            self.add(&event, hears, &mut text);
             if text.len() >= PIECE && !event.more && !self.give(std::mem::take(&mut text)).await {
                 return false;
             }
@@ -144,9 +146,17 @@ impl Reader {
         }
         match self.seat.role.reach(event.right) {
             Reach::All => true,
-            Reach::Own => event.is_of(principal),
+            Reach::Own => event.is_of(principal) || self.may_read(event),
             Reach::No => false,
         }
+    }
+
+    /// Whether it is about an approval that this person may read though their role does not reach to all of them, such as one of
+    /// a budget of theirs.
+    fn may_read(&self, event: &Event) -> bool {
+        let Some(id) = event.approval else { return false };
+        let person = self.seat.person;
+        self.seat.live.gate.read(|scope| get_approval(scope, &By::Person(person), person.workspace, id)).is_ok()
     }
 
     /// Whether many agents were stopped at once and this person hears of their own.
@@ -154,8 +164,8 @@ impl Reader {
         event.name == "agent.frozen" && event.agent.is_none() && self.seat.role.reach(Right::ReadAgents) == Reach::Own
     }
 
-    fn add(&self, event: &Event, text: &mut String) {
-        if self.may_hear(event) {
+    fn add(&self, event: &Event, hears: bool, text: &mut String) {
+        if hears {
             return event.write(text);
         }
         for index in [Index::AgentsFor, Index::AgentsUnder] {
