@@ -278,7 +278,7 @@ fn flat_body(refusal: &Refusal, error: &ErrorObject<'_>) -> Vec<u8> {
 /// The word of RFC 6749 and 7591 for a refusal.
 const fn flat_type(kind: Kind) -> &'static str {
     match kind {
-        Kind::InvalidJson | Kind::BodyTooLarge => "invalid_request",
+        Kind::InvalidJson | Kind::BodyTooLarge | Kind::RouteNotFound | Kind::MethodNotAllowed => "invalid_request",
         Kind::RateLimited | Kind::NotReady => "temporarily_unavailable",
         Kind::Internal => "server_error",
         Kind::Forbidden | Kind::Csrf | Kind::Unauthenticated => "access_denied",

@@ -239,6 +239,9 @@ impl<S: Service> Shell<S> {
         if path.starts_with("/anthropic/") {
             // A client of the messages shape reads errors in its own envelope, also where there is no route.
             reply.shape = Shape::Messages;
+        } else if path.starts_with("/oauth/") {
+            // A library of OAuth reads a string `error`, whatever it is told.
+            reply.shape = Shape::Flat;
         }
         self.router.find(&parts.method, path).map_err(|unmatched| {
             let Unmatched { refusal, allow } = *unmatched;

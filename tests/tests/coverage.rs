@@ -85,6 +85,23 @@ async fn every_route_refuses_every_wrong_credential() {
     site.stop().await;
 }
 
+/// What is no route of OAuth, or has no such method, is told as OAuth's libraries read errors.
+#[tokio::test]
+async fn paths_of_oauth_answer_flat_errors() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    for (method, path, status) in
+        [("GET", "/oauth/token", 405), ("DELETE", "/oauth/authorize", 405), ("POST", "/oauth/tokens", 404)]
+    {
+        let got = client.ask(method, path, &[("host", "gate.example.com")], b"").await;
+        let json = got.json();
+        assert_eq!((got.status, &json["error"]), (status, &Value::from("invalid_request")), "{method} {path}");
+        assert!(json["error_description"].is_string() && json["requestId"].is_string(), "{json}");
+        assert_eq!(got.header("allow").is_some(), status == 405, "{method} {path}");
+    }
+    site.stop().await;
+}
+
 /// A path that is none is told the nearest, and one that has other methods is told those; every answer carries what every
 /// answer carries, which the client looks at.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
