@@ -118,6 +118,8 @@ pub struct GateService {
     pub oauth_clients: RateLimiter,
     /// Clients that are known by the address of their metadata.
     pub(crate) documents: Arc<Documents>,
+    /// Sign-in forms that have been sent.
+    forms: oauth::SentForms,
 }
 
 /// Who calls, by the one credential that the route takes.
@@ -230,6 +232,7 @@ impl GateService {
             client_documents: true,
             oauth_clients: RateLimiter::new(Rates::default()),
             documents: Arc::default(),
+            forms: oauth::SentForms::default(),
         }
     }
 

@@ -1,11 +1,47 @@
 //! Connections over a real socket: who sees them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+use std::sync::Mutex;
+
 use serde_json::json;
 use svc_core::state::people::Role;
-use svc_tests::oauth::{connect, public};
-use svc_tests::requests::OFFICE;
-use svc_tests::site::Site;
+use svc_core::value::link::Index;
+use svc_tests::client::PATIENCE;
+use svc_tests::oauth::{VERIFIER, challenge, connect, open, public, wish};
+use svc_tests::requests::{OFFICE, payment};
+use svc_tests::site::{Site, Witness};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// The page that asks which agent a client may act as reads very many of them on a thread of its own: while it does, the one
+/// thread that serves decides all the same.
+#[tokio::test]
+async fn no_decision_waits_behind_the_page_that_asks() {
+    let (began, mut begun) = watch::channel(false);
+    let (release, held) = std::sync::mpsc::sync_channel::<()>(1);
+    let held = Mutex::new(held);
+    let witness = Witness::of_scans(move |range| {
+        if range.index == Index::AgentsOf {
+            began.send_replace(true);
+            // Given up after a time, so that a server that waits for it is told from one that does not.
+            let _ = held.lock().unwrap().recv_timeout(PATIENCE / 4);
+        }
+    });
+    let site = Site::with(|plan| plan.witness = witness).await;
+    let (mut client, mut browser) = (site.client().await, site.client().await);
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
+    let (id, name) = (public(&mut client).await, agent.id.to_string());
+    let asking = tokio::spawn(async move {
+        let challenge = challenge(VERIFIER);
+        open(&mut browser, Some(&owner), &wish(&id, &challenge)).await
+    });
+    timeout(PATIENCE, begun.wait_for(|it| *it)).await.unwrap().unwrap();
+    assert_eq!(client.authorize(&agent.key, &payment(100)).await.ok()["decision"], json!("allow"));
+    assert!(!asking.is_finished(), "the agents are still read");
+    release.send(()).unwrap();
+    let page = asking.await.unwrap();
+    assert!(page.status == 200 && page.text().contains(&name), "{}", page.text());
+}
 
 /// Members see connections of their own agents; who has no right sees none.
 #[tokio::test]

@@ -92,9 +92,8 @@ async fn pages_lead_to_where_a_browser_finds_them() {
     let own = [("cookie", &*cookie), ("origin", BASE_URL)];
     let again = post(&mut client, "/sign-in", &said, &own).await;
     assert!(again.text().contains("action=\"/svc/sign-in\""), "{}", again.text());
-    let said =
-        [("request", &*request), ("next", &*next), ("email", &*owner.email), ("password", "correct horse battery")];
-    let got = post(&mut client, "/sign-in", &said, &own).await;
+    let said = [("email", &*owner.email), ("password", "correct horse battery")];
+    let got = send(&mut client, &again, &said).await;
     assert_eq!((got.status, got.header("location")), (303, Some(&*format!("/svc{next}"))), "{}", got.text());
     let page = open(&mut client, Some(&owner), &wish).await.text();
     assert!(page.contains("action=\"/svc/oauth/authorize\""), "{page}");
@@ -491,15 +490,18 @@ async fn a_second_factor_is_asked_for_on_the_way() {
     assert!(none.status == 200 && none.text().contains("did not match"), "{}", none.text());
     site.shift(Span::seconds(30));
     let right = code(&site);
-    let done = send(&mut client, &again, &[("pending", &pending), ("code", &right)]).await;
+    let done = send(&mut client, &none, &[("pending", &pending), ("code", &right)]).await;
     assert_eq!(done.status, 303, "{}", done.text());
     let sid = cookies(&done).into_iter().find_map(|it| it.strip_prefix("__Host-sid=").map(str::to_owned)).unwrap();
     let to = done.header("location").unwrap();
     assert!(to.starts_with("/oauth/authorize?"), "{to}");
     let cookie = format!("__Host-sid={}", sid.split(';').next().unwrap());
-    let page = client.ask("GET", to, &[("host", HOST), ("cookie", &cookie)], b"").await;
-    assert!(page.status == 200 && page.text().contains("Act as"), "{}", page.text());
-    let twice = send(&mut client, &again, &[("pending", &pending), ("code", &right)]).await;
+    let shown = client.ask("GET", to, &[("host", HOST), ("cookie", &cookie)], b"").await;
+    assert!(shown.status == 200 && shown.text().contains("Act as"), "{}", shown.text());
+    let twice = send(&mut client, &none, &[("pending", &pending), ("code", &right)]).await;
+    assert_eq!(twice.status, 403, "a form counts once");
+    let fresh = page(&mut client, None, &id, REDIRECT).await;
+    let twice = send(&mut client, &fresh, &[("pending", &pending), ("code", &right)]).await;
     assert!(twice.status == 200 && twice.text().contains("did not match"), "a sign-in ends once");
     site.stop().await;
 }

@@ -362,7 +362,17 @@ async fn a_person_signs_in_on_the_way() {
     }
     let wrong = send(said("wrong", &next), &own).await;
     assert!(wrong.status == 200 && wrong.text().contains("did not match"), "{}", wrong.text());
-    let got = send(said(right, &next), &own).await;
+    assert_eq!(send(said(right, &next), &own).await.status, 403, "a form counts once");
+    let again = wrong.header("set-cookie").unwrap().split(';').next().unwrap();
+    let own = [("cookie", again), ("origin", BASE_URL)];
+    let said = |next: &str| {
+        let mut said = said(right, next);
+        said[0].1 = hidden(&wrong.text(), "request");
+        said
+    };
+    assert_eq!(send(said(&format!("{next}&state=2")), &own).await.status, 403, "it leads where its page was asked for");
+    scene.site.shift(Span::minutes(9));
+    let got = send(said(&next), &own).await;
     assert_eq!((got.status, got.header("location")), (303, Some(next.as_str())));
     let cookies: Vec<&str> =
         got.headers.iter().filter(|(name, _)| name == "set-cookie").map(|(_, value)| value.as_str()).collect();

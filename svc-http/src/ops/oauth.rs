@@ -25,6 +25,7 @@ use svc_core::value::digest::Digest;
 use svc_core::value::link::Index;
 
 pub(crate) use self::documents::Documents;
+pub(crate) use self::sign_in::SentForms;
 use super::GateService;
 use super::sign_in::draw;
 use crate::address::RateAddress;

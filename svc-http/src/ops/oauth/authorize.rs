@@ -17,13 +17,14 @@ use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, ClientId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_core::value::text::Label;
+use svc_store::Gate;
 
 use super::page::{self, Choice};
-use super::sign_in::FORM_SECONDS;
+use super::sign_in::{FORM_SECONDS, form_token};
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::ops::GateService;
 use crate::ops::sign_in::draw;
+use crate::ops::{GateService, refusal};
 use crate::wire::oauth::{Form, check_challenge, redirect_with};
 
 /// Agents that a page shows of one workspace.
@@ -58,10 +59,9 @@ pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Re
     match session(service, call)? {
         Some(person) => show(service, &person, wish).await,
         None => {
-            let token = draw("")?;
             let next = call.uri.path_and_query().map(|it| it.as_str()).unwrap_or_default();
-            let answer = page::sign_in(service.site.path(), token.text.expose(), next, None);
-            with_form_cookie(service, answer, token.text.expose())
+            let token = form_token(service, next)?;
+            with_form_cookie(service, page::sign_in(service.site.path(), &token, next, None), &token)
         }
     }
 }
@@ -112,7 +112,10 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish) -> Result<An
     if person.must_enroll() {
         return Err(Refusal::must_enroll());
     }
-    let (agents, is_cut) = agents(service, person)?;
+    let gate = service.gate.clone();
+    let (own, places) = (person.clone(), service.workspaces(person.account.id, false)?);
+    let reading = move || agents(&gate, &own, &places);
+    let (agents, is_cut) = service.aside.run(person.account.id.bits(), reading).await?;
     let token = draw("")?;
     let asked = AskConsent { session: person.row.id, wish: wish.clone(), token: token.digest };
     service.run(asked).await?;
@@ -120,11 +123,11 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish) -> Result<An
     Ok(page::consent(base, &wish, email, token.text.expose(), &agents, is_cut))
 }
 
-/// The agents that a person may connect, of every workspace they are in, newest first, and whether there may be more.
-fn agents(service: &GateService, person: &SignedIn) -> Result<(Vec<Choice>, bool), Refusal> {
+/// The agents that a person may connect, of every workspace they are in, newest first, and whether there may be more. Very many may
+/// be read for it.
+fn agents(gate: &Gate, person: &SignedIn, places: &[InWorkspace]) -> Result<(Vec<Choice>, bool), Refusal> {
     let (mut choices, mut is_cut) = (Vec::new(), false);
-    for place in service.workspaces(person.account.id, false)? {
-        let InWorkspace { workspace, principal, role } = &place;
+    for InWorkspace { workspace, principal, role } in places {
         let (index, prefix) = match role {
             Role::Owner | Role::Admin => (Index::AgentsOf, workspace.id.bits()),
             Role::Member | Role::Analyst | Role::Auditor => (Index::AgentsFor, principal.id.bits()),
@@ -132,10 +135,10 @@ fn agents(service: &GateService, person: &SignedIn) -> Result<(Vec<Choice>, bool
         let mut range = Range { newest_first: true, ..Range::all(index, prefix, READ_AT_ONCE) };
         let (mut good, mut read) = (Vec::new(), 0);
         loop {
-            let found = service.scan(&range)?;
+            let found = gate.scan(&range).map_err(refusal)?;
             read += found.len();
             range.after = found.last().map(|it| (it.order, it.row.key));
-            good.extend(connectable_of(service, person, workspace.id, &found)?);
+            good.extend(connectable_of(gate, person, workspace.id, &found)?);
             let is_last = found.len() < READ_AT_ONCE;
             if is_last || good.len() > AGENTS_MAX || read >= READ_MAX {
                 is_cut |= !is_last || good.len() > AGENTS_MAX;
@@ -153,13 +156,13 @@ fn agents(service: &GateService, person: &SignedIn) -> Result<(Vec<Choice>, bool
 
 /// Those of the agents found that a person may connect.
 fn connectable_of(
-    service: &GateService,
+    gate: &Gate,
     person: &SignedIn,
     workspace: WorkspaceId,
     found: &[Found],
 ) -> Result<Vec<Arc<Agent>>, Refusal> {
     let keys: Vec<Key> = found.iter().map(|it| it.row.key).collect();
-    service.read(|scope| {
+    let read = gate.read(|scope| {
         scope.want(&keys)?;
         let Some((in_place, role)) = unless_refused(person_in(scope, person, workspace))? else {
             return Ok(Vec::new());
@@ -171,7 +174,8 @@ fn connectable_of(
             }
         }
         Ok(good)
-    })
+    });
+    read.map_err(refusal)
 }
 
 fn unless_refused<T>(result: Result<T, Halt>) -> Result<Option<T>, Halt> {

@@ -1,22 +1,27 @@
 //! Signing in from a page of this server: the form twin of `/api/sign-in`.
 //!
-//! **Invariant:** a form counts only with this server's own origin and the cookie that its page came with, and leads only
-//! back to the page that asked for it.
+//! **Invariant:** a form counts once and for ten minutes, only with this server's own origin and the cookie that its page came
+//! with, and leads only back to the page that asked for it.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use http::header::LOCATION;
 use http::{HeaderValue, StatusCode};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::people::sign_in::SignInStep;
 use svc_core::state::people::SESSION_LIFE;
+use svc_core::value::digest::Digest;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::Email;
+use svc_core::value::{Span, Timestamp};
 
 use super::authorize::with_form_cookie;
 use super::page;
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::ops::GateService;
-use crate::ops::sign_in::{Begun, draw, with_code, with_password};
+use crate::ops::sign_in::{Begun, with_code, with_password};
+use crate::ops::{GateService, refusal};
 use crate::wire::oauth::Form;
 use crate::wire::sign_in::Factor;
 
@@ -37,7 +42,10 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     if !next.starts_with(NEXT) || !next.bytes().all(|it| it.is_ascii_graphic()) {
         return Err(Refusal::invalid_field("next", "leads elsewhere"));
     }
-    let again = draw("")?;
+    if !is_good(service, token.unwrap_or_default(), next) {
+        return Err(Refusal::csrf());
+    }
+    let again = form_token(service, next)?;
     let pending = form.get("pending");
     let begun = match pending {
         Some(pending) => {
@@ -54,7 +62,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
             }
         }
     };
-    let (base, shown) = (service.site.path(), again.text.expose());
+    let (base, shown) = (service.site.path(), again.as_str());
     let retry = |said| match pending {
         Some(pending) => page::second_factor(base, shown, next, pending, said),
         None => page::sign_in(base, shown, next, said),
@@ -76,5 +84,60 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
             let answer = service.with_cookie(answer, cookie.text.expose(), SESSION_LIFE.as_millis() / 1_000)?;
             with_form_cookie(service, answer, "")
         }
+    }
+}
+
+/// A token for a form that leads to `next`: when it was made, sealed for that place, so that it is good nowhere else.
+pub(super) fn form_token(service: &GateService, next: &str) -> Result<String, Refusal> {
+    let now = service.gate.now().as_millis().to_be_bytes();
+    service.gate.seal(&purpose(next), &now).map_err(refusal)
+}
+
+/// Whether a form's token was made for `next` within ten minutes and was not shown before.
+fn is_good(service: &GateService, token: &str, next: &str) -> bool {
+    let Ok(opened) = service.gate.open_sealed(&purpose(next), token) else { return false };
+    let Ok(made) = <[u8; 8]>::try_from(opened.expose().as_slice()) else { return false };
+    service.forms.spend(token, Timestamp::from_millis(i64::from_be_bytes(made)), service.gate.now())
+}
+
+fn purpose(next: &str) -> String {
+    format!("sign-in form {next}")
+}
+
+/// Forms that have been sent, for as long as their tokens would be good.
+#[derive(Debug, Default)]
+pub(crate) struct SentForms(Mutex<BTreeSet<(Timestamp, Digest)>>);
+
+/// So many of them are remembered, the newest.
+const SENT_MAX: usize = 10_000;
+
+impl SentForms {
+    /// Remembers a token that was made then; whether it is good.
+    fn spend(&self, token: &str, made: Timestamp, now: Timestamp) -> bool {
+        let life = Span::seconds(FORM_SECONDS);
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while sent.len() >= SENT_MAX || sent.first().is_some_and(|(made, _)| made.plus(life) <= now) {
+            sent.pop_first();
+        }
+        now < made.plus(life) && sent.insert((made, Digest::of(token)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A token is good once, for ten minutes; what is too old is not remembered, nor more than so many.
+    #[test]
+    fn a_form_is_sent_once() {
+        let (forms, made) = (SentForms::default(), Timestamp::from_millis(1_000));
+        let later = |seconds| made.plus(Span::seconds(seconds));
+        assert!(forms.spend("a", made, later(599)) && !forms.spend("a", made, later(599)));
+        assert!(!forms.spend("b", made, later(600)));
+        for n in 0..=SENT_MAX {
+            assert!(forms.spend(&n.to_string(), later(1), later(2)));
+        }
+        let sent = forms.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        assert_eq!(sent, SENT_MAX);
     }
 }
