@@ -41,8 +41,8 @@ pub(super) async fn answer(
         AccessOp::CreateKey => place.create_key(call).await.map(Answer::created),
         AccessOp::AdminCreateKey => place.create_key(call).await,
         AccessOp::CreateAgentKey => {
-            let scope = KeyScope::Agent(call.param_id("aid")?);
             let label = key::read_of_agent(&call.body)?;
+            let scope = KeyScope::Agent(call.param_id("aid")?);
             let new = |new| CreateKey { label, ..CreateKey::new(place.workspace, place.by.clone(), scope, new) };
             place.issue(new).await.map(Answer::created)
         }

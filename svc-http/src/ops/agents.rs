@@ -175,11 +175,13 @@ impl Place<'_> {
     }
 
     async fn change_mandate(&self, call: &Call) -> Result<Answer, Refusal> {
-        let held = self.held(call.param_id("mnd")?)?;
+        // What is wrong with the body comes before whether there is such a mandate.
+        let held = call.param_id("mnd").and_then(|it| self.held(it));
+        let asked = mandate::read_change(&call.body, held.as_ref().ok().map(|it| it.mandate.terms()), self.now)?;
+        let held = held?;
         if held.grant.is_none() {
             return Err(Refusal::not_found());
         }
-        let asked = mandate::read_change(&call.body, held.mandate.terms(), self.now)?;
         let mut change = ChangeMandate {
             workspace: self.workspace,
             by: self.by.clone(),

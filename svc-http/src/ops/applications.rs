@@ -54,7 +54,7 @@ pub(super) async fn answer(
         }
         ApplicationsOp::Approve => approve(service, by, call).await,
         ApplicationsOp::Deny => {
-            let (application, note) = (call.param_id("app")?, wire::read_note(&call.body)?);
+            let (note, application) = (wire::read_note(&call.body)?, call.param_id("app")?);
             let denied = service.run(DenyApplication { by, application, note }).await?;
             json(&wire::write(&denied, now))
         }
@@ -73,7 +73,7 @@ fn asked(service: &GateService, by: &Person, call: &Call) -> Result<wire::NewApp
 /// Makes the change; an agent that was asked for comes with its first key, which is shown this once. Where a second owner
 /// has to agree to the decider's own change, the answer is 202 and says so.
 async fn approve(service: &GateService, by: Person, call: &Call) -> Result<Answer, Refusal> {
-    let (application, note) = (call.param_id("app")?, wire::read_note(&call.body)?);
+    let (note, application) = (wire::read_note(&call.body)?, call.param_id("app")?);
     let key = draw("ask_").map_err(refusal)?;
     let (plans, new) = (service.plans, NewKey::of(key.expose()));
     let mut approve = ApproveApplication { by, application, note, key: new, plans, counted: None };

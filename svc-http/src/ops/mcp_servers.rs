@@ -53,7 +53,7 @@ pub(super) async fn answer(
             Ok(Answer::empty())
         }
         McpServersOp::Accept => {
-            let (server, accepted) = (call.param_id("mcs")?, wire::read_accepted(&call.body)?);
+            let (accepted, server) = (wire::read_accepted(&call.body)?, call.param_id("mcs")?);
             let by = place.by.clone();
             let accept = AcceptTools { by, workspace, server, tools: accepted.tools, hash: accepted.hash };
             shown(&service.run(accept).await?)
@@ -90,8 +90,8 @@ impl Place<'_> {
     }
 
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
-        let id: McpServerId = call.param_id("mcs")?;
         let set = self.settings(call, false)?;
+        let id: McpServerId = call.param_id("mcs")?;
         let is_elsewhere = set.iter().any(|it| matches!(it, Set::Url(_) | Set::Credential(_)));
         let changed = self.edit(Edit::Change(id, set)).await?;
         if is_elsewhere { shown(&self.look(&changed, None).await?) } else { shown(&changed) }

@@ -11,7 +11,7 @@ use svc_core::state::people::{Principal, Right, Team};
 use svc_core::store::{Range, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{TeamId, WorkspaceId};
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
 
 use super::{Caller, GateService, refusal};
@@ -69,13 +69,13 @@ pub(super) async fn answer(
             };
             list(service, &by, workspace, call, "teams", Index::TeamsOf, write)
         }
-        MembersOp::CreateTeam => keep(service, by, workspace, None, call).await.map(Answer::created),
+        MembersOp::CreateTeam => keep(service, by, workspace, true, call).await.map(Answer::created),
         MembersOp::Team => {
             let team = call.param_id("team")?;
             let found = service.read(|scope| read_team(scope, &by, workspace, team))?;
             json(&member::write_team(&found))
         }
-        MembersOp::ChangeTeam => keep(service, by, workspace, Some(call.param_id("team")?), call).await,
+        MembersOp::ChangeTeam => keep(service, by, workspace, false, call).await,
         MembersOp::RemoveTeam => {
             let team = call.param_id("team")?;
             service.run(RemoveTeam { workspace, by, team }).await?;
@@ -111,10 +111,11 @@ async fn keep(
     service: &GateService,
     by: By,
     workspace: WorkspaceId,
-    team: Option<TeamId>,
+    is_new: bool,
     call: &Call,
 ) -> Result<Answer, Refusal> {
-    let asked = member::read_team(&call.body, team.is_none())?;
+    let asked = member::read_team(&call.body, is_new)?;
+    let team = if is_new { None } else { Some(call.param_id("team")?) };
     let keep = KeepTeam { workspace, by, team, name: asked.name, owner: asked.owner, members: asked.members };
     let kept = service.run(keep).await?;
     json(&member::write_team(&kept))

@@ -150,8 +150,8 @@ impl Place<'_> {
     }
 
     async fn change_upstream(&self, call: &Call) -> Result<Answer, Refusal> {
-        let id: UpstreamId = call.param_id("ups")?;
         let set = self.upstream_settings(call, false)?;
+        let id: UpstreamId = call.param_id("ups")?;
         let edited = self.edit(Edit::ChangeUpstream(id, set)).await?;
         written(&self.upstream(&edited.routing, Some(id))?)
     }
@@ -233,7 +233,7 @@ impl Place<'_> {
                     .map(Answer::created)
             }
             RoutingOp::ChangeModel => {
-                let (at, set) = (of()?, model::read_change(&call.body)?);
+                let (set, at) = (model::read_change(&call.body)?, of()?);
                 let routing = self.edit(Edit::ChangeModel(at.clone(), set)).await?.routing;
                 shown(&routing, &at)
             }
@@ -262,7 +262,7 @@ impl Place<'_> {
                 shown(&routing, &id).map(Answer::created)
             }
             RoutingOp::ChangeClass => {
-                let (id, set) = (of()?, policy::read_class(&call.body)?);
+                let (set, id) = (policy::read_class(&call.body)?, of()?);
                 let routing = self.edit(Edit::ChangeClass(id.clone(), set)).await?.routing;
                 shown(&routing, &id)
             }
@@ -288,7 +288,7 @@ impl Place<'_> {
                 shown(&edited.routing, id).map(Answer::created)
             }
             RoutingOp::ChangeProfile => {
-                let (id, set) = (of()?, policy::read_profile(&call.body, false)?);
+                let (set, id) = (policy::read_profile(&call.body, false)?, of()?);
                 let routing = self.edit(Edit::ChangeProfile(id, set)).await?.routing;
                 shown(&routing, id)
             }

@@ -88,14 +88,15 @@ pub struct MandateChange {
     pub confirm_broaden: bool,
 }
 
-/// Reads a change of a mandate that says `old` now: members that are not named stay, `null` takes one away.
+/// Reads a change of a mandate that says `old` now, or judges it by itself where there is none: members that are not named stay,
+/// `null` takes one away.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_mandate` naming every fault.
-pub fn read_change(body: &[u8], old: &Terms, now: Timestamp) -> Result<MandateChange, Refusal> {
+pub fn read_change(body: &[u8], old: Option<&Terms>, now: Timestamp) -> Result<MandateChange, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
-    let change = change_within(&mut fields, Some(old), now);
+    let change = change_within(&mut fields, old, now);
     let faults = fields.into_all_faults();
     if faults.is_empty() { Ok(change) } else { Err(Refusal::invalid_mandate(faults)) }
 }
@@ -372,11 +373,17 @@ pub fn read_template(body: &[u8], currency: Currency, now: Timestamp) -> Result<
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_mandate` naming every fault.
-pub fn read_template_change(body: &[u8], name: &Label, currency: Currency, now: Timestamp) -> Result<Terms, Refusal> {
+pub fn read_template_change(
+    body: &[u8],
+    name: Option<&Label>,
+    currency: Currency,
+    now: Timestamp,
+) -> Result<Terms, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["mandate"]);
-    let terms = template_terms(&mut fields, Some(name), currency, now);
+    let unnamed = Label::parse("mandate").ok();
+    let terms = template_terms(&mut fields, name.or(unnamed.as_ref()), currency, now);
     let faults = fields.into_all_faults();
     terms.filter(|_| faults.is_empty()).ok_or_else(|| Refusal::invalid_mandate(faults))
 }
