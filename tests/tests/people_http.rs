@@ -2,9 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use serde_json::{Value, json};
-use svc_core::state::people::Role;
+use svc_core::state::edge::Job;
+use svc_core::state::gateway::{Call, Task};
+use svc_core::state::people::{Hold, Role};
+use svc_core::store::Record;
+use svc_core::testing::sample;
 use svc_core::value::Span;
 use svc_tests::client::{Client, Got};
+use svc_tests::oauth::{connect, public};
 use svc_tests::people::Person;
 use svc_tests::requests::{text, update};
 use svc_tests::site::Site;
@@ -214,6 +219,106 @@ async fn reasons_and_notes_are_short_texts() {
             assert_eq!(text(&got.json()["note"]), note);
         }
     }
+}
+
+/// What is wrong with a body comes before whether there is what it is about, however its id is written.
+#[tokio::test]
+async fn a_body_is_looked_at_before_what_it_is_about() {
+    let mut office = Office::open().await;
+    let paths = [
+        ("PATCH", "mandates/mnd_00000000000000000000000000"),
+        ("PATCH", "mandates/none"),
+        ("PATCH", "templates/travel-booking"),
+        ("PATCH", "templates/none"),
+        ("POST", "applications/none/approve"),
+        ("POST", "applications/none/deny"),
+        ("POST", "mcp-servers/none/accept"),
+        ("PATCH", "mcp-servers/none"),
+        ("POST", "agents/none/keys"),
+        ("PATCH", "upstreams/none"),
+        ("PATCH", "teams/none"),
+        ("PATCH", "models/none/none"),
+        ("PATCH", "task-classes/-"),
+        ("PATCH", "policy-profiles/none"),
+    ];
+    for (method, path) in paths {
+        let whole = format!("/api/w/{}/{path}", office.site.workspace());
+        let cookie = format!("__Host-sid={}", office.owner.sid);
+        let headers = [
+            ("host", "gate.example.com"),
+            ("cookie", cookie.as_str()),
+            ("x-svc-csrf", "1"),
+            ("content-type", "application/json"),
+        ];
+        let got = office.client.ask(method, &whole, &headers, b"{").await;
+        assert_eq!((got.status, got.kind().as_str()), (400, "invalid_json"), "{path}: {}", got.text());
+    }
+    let bad = json!({ "mandate": { "actions": ["crm.read"], "unknown": 1 } });
+    let sound = json!({ "mandate": { "actions": ["crm.read"] } });
+    for (path, body, status, kind) in [
+        ("templates/travel-booking", &bad, 400, "invalid_mandate"),
+        ("templates/travel-booking", &sound, 409, "not_allowed"),
+        ("templates/none", &bad, 400, "invalid_mandate"),
+        ("templates/none", &sound, 404, "not_found"),
+        ("mandates/none", &json!({ "state": "gone" }), 400, "invalid_mandate"),
+        ("mandates/none", &json!({ "state": "paused" }), 404, "not_found"),
+    ] {
+        let got = office.ask("PATCH", path, body.clone()).await;
+        assert_eq!((got.status, got.kind().as_str()), (status, kind), "{path} {body}: {}", got.text());
+    }
+}
+
+/// Every object of the console has its id, when it was made and by whom, also those that only the gateway and the outbox make.
+#[tokio::test]
+async fn every_object_says_when_it_was_made_and_by_whom() {
+    let mut office = Office::open().await;
+    let workspace = office.site.workspace();
+    for record in sample::rows() {
+        match record {
+            Record::Call(it) => office.site.plant(Call { workspace, ..Call::clone(&it) }),
+            Record::Task(it) => office.site.plant(Task { workspace, ..Task::clone(&it) }),
+            Record::Job(it) => office.site.plant(Job { workspace, ..Job::clone(&it) }),
+            Record::Hold(it) => office.site.plant(Hold { workspace, ..Hold::clone(&it) }),
+            _ => {}
+        }
+    }
+    let agent = office.site.agent(&[]);
+    let id = public(&mut office.client).await;
+    connect(&mut office.client, &office.owner, &id, &agent.id.to_string()).await;
+    let upstream =
+        json!({ "name": "one", "kind": "chat", "baseUrl": "https://one.example.com/v1", "apiKey": "sk-planted" });
+    let upstream = office.ask("POST", "upstreams", upstream).await.made();
+    for (list, body) in [
+        ("models", json!({ "id": "large", "upstreamId": upstream["id"] })),
+        ("task-classes", json!({ "id": "support.reply" })),
+        ("policy-profiles", json!({ "name": "Strict" })),
+        ("budgets", json!({ "scope": { "kind": "workspace" }, "amount": 1_000_000, "period": "month" })),
+    ] {
+        office.ask("POST", list, body).await.made();
+    }
+    for list in [
+        "members",
+        "templates",
+        "budgets",
+        "upstreams",
+        "models",
+        "task-classes",
+        "policy-profiles",
+        "holds",
+        "connections",
+        "deliveries",
+        "calls",
+        "tasks",
+    ] {
+        let page = office.ask("GET", list, Value::Null).await.ok();
+        let items = page["data"].as_array().unwrap();
+        assert!(!items.is_empty(), "{list}");
+        for item in items {
+            assert!(item["id"].is_string() && item["createdAt"].is_string(), "{list}: {item}");
+            assert!(item.get("createdBy").is_some(), "{list}: {item}");
+        }
+    }
+    office.site.stop().await;
 }
 
 /// Lists are newest first, each of their objects has its id, when it was made and by whom, and none a secret.

@@ -39,6 +39,8 @@ const MEMBERS: &[&str] = &[
     "budgets",
     "dataLoss",
     "startedAt",
+    "createdAt",
+    "createdBy",
     "firstTokenMs",
     "durationMs",
     "overheadMs",
@@ -116,7 +118,7 @@ async fn tasks_add_up() {
     let mine = tasks.iter().find(|it| it["id"] == "tsk_mine").unwrap();
     assert_eq!((&mine["id"], &mine["calls"], &mine["spentMicros"]), (&json!("tsk_mine"), &json!(2), &json!(spent)));
     let found: Vec<&String> = mine.as_object().unwrap().keys().collect();
-    assert_eq!(found, ["calls", "createdAt", "id", "principalId", "spentMicros", "taskClass"]);
+    assert_eq!(found, ["calls", "createdAt", "createdBy", "id", "principalId", "spentMicros", "taskClass"]);
     let other = desk.site.member(Role::Member).principal.to_string();
     desk.key = desk.key_with(json!({ "principalId": other })).await.0;
     let got = desk.chat_with(&[("x-svc-task-id", "tsk_mine")], &chat("chat/large-1")).await;

@@ -133,7 +133,8 @@ fn call() -> Value {
         "type": "object",
         "required": ["id", "taskId", "session", "keyId", "principalId", "teamId", "taskClass", "requestedModel", "model",
             "provider", "jurisdiction", "mode", "objective", "stream", "attempts", "usage", "costMicros", "unpriced",
-            "reservedMicros", "budgets", "dataLoss", "startedAt", "firstTokenMs", "durationMs", "overheadMs", "end"],
+            "reservedMicros", "budgets", "dataLoss", "startedAt", "createdAt", "createdBy",
+            "firstTokenMs", "durationMs", "overheadMs", "end"],
         "properties": {
             "id": text, "taskId": text, "session": text, "keyId": text, "agentId": text, "principalId": text,
             "teamId": maybe, "taskClass": maybe, "requestedModel": text, "model": maybe, "provider": maybe,
@@ -151,6 +152,8 @@ fn call() -> Value {
             "budgets": { "type": "array", "items": text },
             "dataLoss": { "type": "object", "additionalProperties": { "type": "integer" } },
             "startedAt": { "type": "string", "format": "date-time" },
+            "createdAt": { "type": "string", "format": "date-time" },
+            "createdBy": { "type": "string", "description": "The `key_` that it came with." },
             "firstTokenMs": count, "durationMs": count, "overheadMs": count,
             "end": { "type": ["string", "null"], "enum": ["done", "hung_up", "cut", "refused", "failed", "lapsed", null],
                 "description": "`null` while it runs." },
@@ -161,11 +164,12 @@ fn call() -> Value {
 fn task() -> Value {
     json!({
         "type": "object",
-        "required": ["id", "taskClass", "principalId", "calls", "spentMicros", "createdAt"],
+        "required": ["id", "taskClass", "principalId", "calls", "spentMicros", "createdAt", "createdBy"],
         "properties": {
             "id": { "type": "string" }, "taskClass": { "type": ["string", "null"] }, "principalId": { "type": "string" },
             "agentId": { "type": "string" }, "calls": { "type": "integer" }, "spentMicros": { "type": "integer" },
             "outcome": status(), "createdAt": { "type": "string", "format": "date-time" },
+            "createdBy": { "type": "string", "description": "The `key_` that its first call came with." },
         },
     })
 }

@@ -91,7 +91,7 @@ fn integration() -> Value {
 fn delivery() -> Value {
     json!({
         "type": "object",
-        "required": ["id", "kind", "subject", "host", "state", "attempts", "nextAt", "createdAt"],
+        "required": ["id", "kind", "subject", "host", "state", "attempts", "nextAt", "createdAt", "createdBy"],
         "properties": {
             "id": id("dlv_"),
             "kind": kind(),
@@ -113,6 +113,7 @@ fn delivery() -> Value {
             },
             "nextAt": nullable(time()),
             "createdAt": time(),
+            "createdBy": { "type": "null", "description": "Nobody makes a delivery: what is told of happens by itself." },
         },
     })
 }

@@ -53,8 +53,9 @@ fn list(item: &str) -> Value {
 
 fn member() -> Value {
     json!({
+            "id": id("prp_"),
         "type": "object",
-        "required": ["principalId", "email", "name", "role", "state", "teamIds", "invitedBy", "createdAt", "createdBy"],
+        "required": ["id", "principalId", "email", "name", "role", "state", "teamIds", "invitedBy", "createdAt", "createdBy"],
         "properties": {
             "principalId": id("prp_"),
             "email": { "type": "string" },

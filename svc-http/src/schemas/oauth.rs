@@ -207,7 +207,7 @@ fn registered() -> Value {
 fn connection() -> Value {
     json!({
         "type": "object",
-        "required": ["id", "clientId", "clientName", "redirectHost", "agentId", "principalId", "createdAt", "lastUsedAt", "state"],
+        "required": ["id", "clientId", "clientName", "redirectHost", "agentId", "principalId", "createdAt", "createdBy", "lastUsedAt", "state"],
         "properties": {
             "id": id("con_"),
             "clientId": { "type": "string" },
@@ -216,6 +216,7 @@ fn connection() -> Value {
             "agentId": id("agt_"),
             "principalId": id("prp_"),
             "createdAt": time(),
+            "createdBy": id("prp_"),
             "lastUsedAt": time(),
             "state": { "type": "string", "enum": ["active", "ended"] },
             "endedBy": { "type": "string", "enum": ["revoked", "reuse", "code_reuse", "frozen", "removed", "left", "unused"] },

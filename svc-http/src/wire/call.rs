@@ -47,6 +47,8 @@ pub fn item(call: &Call) -> Value {
         "budgets": call.budgets.iter().map(|it| it.id.to_string()).collect::<Vec<_>>(),
         "dataLoss": call.data_loss.iter().map(|(kind, count)| (kind.to_string(), json!(count))).collect::<Map<_, _>>(),
         "startedAt": call.started_at.to_string(),
+        "createdAt": call.started_at.to_string(),
+        "createdBy": payer.key.to_string(),
     });
     if let Some(agent) = payer.agent {
         put(&mut item, "agentId", json!(agent.to_string()));

@@ -16,6 +16,7 @@ pub fn write(it: &Connection, seen: Option<Timestamp>) -> Value {
         "agentId": it.agent.to_string(),
         "principalId": it.person.to_string(),
         "createdAt": it.created_at.to_string(),
+        "createdBy": it.person.to_string(),
         "lastUsedAt": last_used.to_string(),
         "state": if it.ended.is_some() { "ended" } else { "active" },
     });

@@ -140,6 +140,8 @@ pub fn write_delivery(job: &Job) -> Value {
         "attempts": attempts,
         "nextAt": next,
         "createdAt": job.created_at.to_string(),
+        // What is told of happens by itself: nobody makes a delivery.
+        "createdBy": null,
     })
 }
 

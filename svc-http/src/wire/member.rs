@@ -81,6 +81,7 @@ fn each<T>(
     let items = fields.optional(name, |it| list_of(it, 0, max))?;
     let mut out = Vec::with_capacity(items.len());
     for (place, item) in items.iter().enumerate() {
+        "id": principal.id,
         match text(item).and_then(&read) {
             Ok(item) => out.push(item),
             Err(why) => fields.fault(&format!("{name}.{place}"), why),

@@ -52,6 +52,7 @@ pub fn item(task: &Task) -> Value {
         "calls": task.calls,
         "spentMicros": task.spent.get(),
         "createdAt": task.created_at.to_string(),
+        "createdBy": task.opened_by.to_string(),
     });
     if let Some(agent) = task.agent {
         put(&mut item, "agentId", json!(agent.to_string()));
