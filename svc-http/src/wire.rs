@@ -154,6 +154,32 @@ impl<'a> Fields<'a> {
         whole.then_some(out)
     }
 
+    /// The items of a list of `min` to `max` texts; `None` where it is not there or anything in it is wrong, which is noted by its
+    /// place.
+    pub fn texts<T>(
+        &mut self,
+        name: &str,
+        (min, max): (usize, usize),
+        mut read: impl FnMut(&'a str) -> Result<T, Invalid>,
+    ) -> Option<Vec<T>> {
+        let list = self.optional(name, |value| list_of(value, min, max))?;
+        let mut out = Vec::with_capacity(list.len());
+        for (place, item) in list.iter().enumerate() {
+            match text(item).and_then(&mut read) {
+                Ok(item) => out.push(item),
+                Err(why) => self.fault(&format!("{name}.{place}"), why),
+            }
+        }
+        (out.len() == list.len()).then_some(out)
+    }
+
+    /// Notes that a member is missing which is not there.
+    pub fn demand(&mut self, name: &str) {
+        if self.raw(name).is_none() {
+            self.note(FieldError::missing(self.at(name)));
+        }
+    }
+
     /// The one value of a header that counts beside the body. One that was sent more than once is noted, so that it hides
     /// no fault of the body.
     pub fn header<'h>(&mut self, headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
@@ -369,6 +395,44 @@ mod tests {
         let refusal = fields.finish(Some(())).unwrap_err();
         let paths: Vec<_> = faults(&refusal).iter().map(|it| it.0.unwrap()).collect();
         assert_eq!(paths, ["a", "b", "c.d", "e.1.f", "e.2"]);
+    }
+
+    /// Every wrong text of a list is named by its place, and too many of them as one fault.
+    #[test]
+    fn texts_are_named_by_their_places() {
+        let body = parse(br#"{"a":["x","","y",1],"b":["x","x"],"c":["x"]}"#).unwrap();
+        let mut fields = Fields::of(&body).unwrap();
+        let read = |it: &str| if it.is_empty() { Err(Invalid::new("is empty")) } else { Ok(it.to_owned()) };
+        let (a, b) = (fields.texts("a", (0, 4), read), fields.texts("b", (0, 1), read));
+        assert_eq!((a, b, fields.texts("c", (1, 1), read)), (None, None, Some(vec!["x".to_owned()])));
+        fields.demand("d");
+        let refusal = fields.finish(Some(())).unwrap_err();
+        let paths: Vec<_> = faults(&refusal).iter().map(|it| it.0.unwrap()).collect();
+        assert_eq!(paths, ["a.1", "a.3", "b", "d"]);
+    }
+
+    /// A body that carries no policy may have members that nobody knows, as newer clients send them.
+    #[test]
+    fn unknown_members_are_ignored_where_there_is_no_policy() {
+        assert!(key::read_of_agent(br#"{"label":"laptop","more":1}"#).is_ok());
+        assert!(drill::read(br#"{"reason":"try","more":1}"#).is_ok());
+        assert!(stop::read_lift(br#"{"reason":"over","more":1}"#).is_ok());
+        assert!(member::read(br#"{"email":"ann@example.com","role":"member","more":1}"#).is_ok());
+        assert!(member::read_change(br#"{"role":"admin","more":1}"#).is_ok());
+        assert!(member::read_team(br#"{"name":"Desk","more":1}"#, true).is_ok());
+        let bill = br#"{"upstreamId":"ups_00000000000000000000000001","from":"2026-10-01","to":"2026-10-02","more":1,
+            "lines":[{"model":"a","day":"2026-10-01","micros":1,"more":1}]}"#;
+        assert!(report::read_bill(bill).is_ok(), "{:?}", report::read_bill(bill));
+        let known = application::Known {
+            asker: svc_core::value::Id::from_bits(1),
+            now: svc_core::value::Timestamp::from_millis(0),
+            mandate: &|_| None,
+        };
+        let role = |change: &str| {
+            let body = format!(r#"{{"kind":"role","reason":"I lead","more":1,"change":{change}}}"#);
+            application::read(body.as_bytes(), &known)
+        };
+        assert!(role(r#"{"role":"admin","more":1}"#).is_ok());
     }
 
     /// However many members hold a number that is too large, a few of them are named.

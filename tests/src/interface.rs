@@ -39,7 +39,12 @@ pub fn check(method: &str, path: &str, got: &Got) {
         }
     }
     let Some(template) = template(path) else {
-        assert_eq!((got.status, method == "HEAD" || got.kind() == "route_not_found"), (404, true), "{got:?}");
+        let told = method == "HEAD"
+            || match shape(path) {
+                Shape::Flat => got.json()["error"] == "invalid_request",
+                Shape::Usual | Shape::Rpc => got.kind() == "route_not_found",
+            };
+        assert_eq!((got.status, told), (404, true), "{got:?}");
         return;
     };
     if method == "HEAD" || got.status == 405 {

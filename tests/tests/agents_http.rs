@@ -488,7 +488,8 @@ async fn settings_change_member_by_member() {
     );
     assert_eq!(back["name"], "Home");
     let bad = json!({ "approvalHours": 0, "provenance": { "windowMinutes": 4, "mode": "x" }, "outsideMandat": "deny", "currency": "XXX",
-        "stepUpAbove": { "EUR": -1 }, "name": null, "receiptMinutes": 1.5 });
+        "stepUpAbove": { "EUR": -1, "usd": "1", "XXX": 1, "eur": 2 }, "secondPersonAbove": [], "name": null, "receiptMinutes": 1.5,
+        "signIn": { "ssoDomains": ["example.com", "no domain", 7] } });
     let refused = desk.ask("PUT", "settings", bad).await;
     for field in [
         "approvalHours",
@@ -496,7 +497,13 @@ async fn settings_change_member_by_member() {
         "provenance.mode",
         "outsideMandat",
         "currency",
-        "stepUpAbove",
+        "stepUpAbove.EUR",
+        "stepUpAbove.usd",
+        "stepUpAbove.XXX",
+        "stepUpAbove.eur",
+        "secondPersonAbove",
+        "signIn.ssoDomains.1",
+        "signIn.ssoDomains.2",
         "name",
         "receiptMinutes",
     ] {

@@ -224,7 +224,7 @@ async fn a_model_has_its_defaults() {
             json!({ "id": "m", "upstreamId": id, "prices": { "input": 1, "output": 1.5, "inptu": 1, "tiers": [{ "prices": {} }] },
                 "capabilities": ["fly"], "retention": "none", "retentionDays": 3, "quality": 101, "contextWindow": 0 }),
             &[
-                "capabilities",
+                "capabilities.0",
                 "contextWindow",
                 "prices.inptu",
                 "prices.output",
@@ -302,7 +302,8 @@ async fn classes_and_profiles_hold_constraints() {
             .await;
         let known: &[&str] = if path == "task-classes" { &[] } else { &["id"] };
         let fields: BTreeSet<String> = got.fields().into_iter().collect();
-        let wanted = ["minQualty", "maxCostMicros", "models"].iter().chain(known).map(|it| (*it).to_owned()).collect();
+        let wanted =
+            ["minQualty", "maxCostMicros", "models.1"].iter().chain(known).map(|it| (*it).to_owned()).collect();
         assert_eq!((got.status, fields), (400, wanted), "{path}");
     }
     let changed = desk.patch("task-classes/support.reply", json!({ "models": null, "minQuality": null })).await.ok();

@@ -10,7 +10,6 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
 fn start() -> Value {
     json!({
         "type": "object",
-        "additionalProperties": false,
         "properties": {
             "agentIds": {
                 "type": "array", "minItems": 1, "maxItems": 10, "items": { "type": "string" },

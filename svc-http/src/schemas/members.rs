@@ -21,10 +21,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
             }),
         ),
         ("NewMember", new_member()),
-        (
-            "MemberChange",
-            json!({ "type": "object", "additionalProperties": false, "properties": { "role": role(), "teamIds": ids("team_", 50) } }),
-        ),
+        ("MemberChange", json!({ "type": "object", "properties": { "role": role(), "teamIds": ids("team_", 50) } })),
         ("Team", team()),
         ("Teams", list("Team")),
         ("NewTeam", team_wish(&["name"])),
@@ -53,10 +50,10 @@ fn list(item: &str) -> Value {
 
 fn member() -> Value {
     json!({
-            "id": id("prp_"),
         "type": "object",
         "required": ["id", "principalId", "email", "name", "role", "state", "teamIds", "invitedBy", "createdAt", "createdBy"],
         "properties": {
+            "id": id("prp_"),
             "principalId": id("prp_"),
             "email": { "type": "string" },
             "name": { "type": ["string", "null"] },
@@ -74,7 +71,6 @@ fn member() -> Value {
 fn new_member() -> Value {
     json!({
         "type": "object",
-        "additionalProperties": false,
         "required": ["email", "role"],
         "properties": {
             "email": { "type": "string" },
@@ -103,7 +99,6 @@ fn team() -> Value {
 fn team_wish(required: &[&str]) -> Value {
     let mut schema = json!({
         "type": "object",
-        "additionalProperties": false,
         "properties": {
             "name": { "type": "string", "minLength": 1, "maxLength": 100 },
             "owner": id("prp_"),

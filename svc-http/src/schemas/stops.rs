@@ -135,7 +135,6 @@ fn lift() -> Value {
     json!({
         "type": "object",
         "required": ["reason"],
-        "additionalProperties": false,
         "properties": {
             "reason": note(),
             "restart": { "type": "boolean", "description": "Restarts the agents that this freeze froze and nothing else since." },

@@ -10,7 +10,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{Detail, Email, IdempotencyKey, Label, SessionId, Source, Summary};
 use svc_core::value::{Amount, Currency, Invalid};
 
-use super::{Fields, integer, list_of, parse, text};
+use super::{Fields, integer, parse, text};
 use crate::headers::IDEMPOTENCY_KEY;
 
 /// Entries of `provenance`.
@@ -104,16 +104,10 @@ fn data(fields: &mut Fields<'_>) -> Option<DataShare> {
         }
         Ok(Box::<str>::from(sent.trim()))
     });
-    let shared = fields.required("fields", |it| list_of(it, 1, DATA_FIELDS_MAX));
-    let mut names = Vec::new();
-    for (place, item) in shared.unwrap_or_default().iter().enumerate() {
-        match text(item).and_then(Label::parse) {
-            Ok(name) => names.push(name),
-            Err(why) => fields.fault(&format!("fields.{place}"), why),
-        }
-    }
+    fields.demand("fields");
+    let names = fields.texts("fields", (1, DATA_FIELDS_MAX), Label::parse);
     let purpose = fields.optional("purpose", |it| Summary::parse(text(it)?));
-    Some(DataShare { recipient: recipient?, fields: names, purpose })
+    Some(DataShare { recipient: recipient?, fields: names?, purpose })
 }
 
 fn tool(fields: &mut Fields<'_>) -> Option<ToolRequest> {

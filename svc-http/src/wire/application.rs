@@ -57,7 +57,6 @@ impl fmt::Debug for Known<'_> {
 pub fn read(body: &[u8], known: &Known<'_>) -> Result<NewApplication, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json).map_err(|it| Refusal::invalid_application(it.errors().to_vec()))?;
-    fields.only(&["kind", "target", "change", "reason"]);
     let kind = fields.required("kind", |it| kind(text(it)?));
     let reason = fields.required("reason", |it| Note::parse(text(it)?));
     let target = match kind {

@@ -6,7 +6,7 @@ use svc_core::state::gate::{Drill, DrillStep};
 use svc_core::value::id::AgentId;
 use svc_core::value::text::Note;
 
-use super::{Fields, list_of, parse, text};
+use super::{Fields, parse, text};
 
 /// Agents that a drill may name.
 const TARGETS_MAX: usize = 10;
@@ -18,14 +18,11 @@ const TARGETS_MAX: usize = 10;
 pub fn read(body: &[u8]) -> Result<(Vec<AgentId>, Option<Note>), Refusal> {
     let json = parse(if body.is_empty() { b"{}" } else { body })?;
     let mut fields = Fields::of(&json)?;
-    fields.only(&["agentIds", "reason"]);
-    let mut targets = Vec::new();
-    let list = fields.optional("agentIds", |it| list_of(it, 1, TARGETS_MAX)).unwrap_or_default();
-    for (place, item) in list.iter().enumerate() {
-        match text(item).and_then(AgentId::parse) {
-            Ok(id) if targets.contains(&id) => {}
-            Ok(id) => targets.push(id),
-            Err(why) => fields.fault(&format!("agentIds.{place}"), why),
+    let named = fields.texts("agentIds", (1, TARGETS_MAX), AgentId::parse).unwrap_or_default();
+    let mut targets: Vec<AgentId> = Vec::with_capacity(named.len());
+    for id in named {
+        if !targets.contains(&id) {
+            targets.push(id);
         }
     }
     let reason = fields.optional("reason", |it| Note::parse(text(it)?));

@@ -71,7 +71,6 @@ pub fn read(body: &[u8]) -> Result<NewKey, Refusal> {
 pub fn read_of_agent(body: &[u8]) -> Result<Option<Label>, Refusal> {
     let json = parse(if body.is_empty() { b"{}" } else { body })?;
     let mut fields = Fields::of(&json)?;
-    fields.only(&["label"]);
     let label = fields.optional("label", |it| Label::parse(text(it)?));
     fields.finish(Some(label))
 }

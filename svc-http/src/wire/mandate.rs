@@ -15,7 +15,7 @@ use svc_core::value::period::Period;
 use svc_core::value::text::Label;
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, integer, list_of, parse, text, truth};
+use super::{Fields, integer, parse, text, truth};
 
 /// Entries of one list of a mandate.
 const LIST_MAX: usize = 1_000;
@@ -60,11 +60,7 @@ pub(super) fn content(fields: &mut Fields<'_>, now: Timestamp, more: &[&str]) ->
 
 /// A whole mandate, with everything that makes it none.
 fn whole(fields: &mut Fields<'_>, now: Timestamp) -> Option<Terms> {
-    for name in ["name", "actions"] {
-        if fields.raw(name).is_none() {
-            fields.note(FieldError::missing(fields.path(name)));
-        }
-    }
+    ["name", "actions"].into_iter().for_each(|name| fields.demand(name));
     let change = change(fields);
     let completed = |change: &TermsChange| TermsChange {
         name: change.name.clone().or_else(|| Label::parse("mandate").ok()),
@@ -129,7 +125,7 @@ pub(super) fn change_within(fields: &mut Fields<'_>, old: Option<&Terms>, now: T
 fn change(fields: &mut Fields<'_>) -> TermsChange {
     TermsChange {
         name: fields.optional("name", |it| Label::parse(text(it)?)),
-        actions: list(fields, "actions", ActionPattern::parse),
+        actions: fields.texts("actions", (0, LIST_MAX), ActionPattern::parse),
         limits: object(fields, "limits", limits),
         merchants: object(fields, "merchants", |it| {
             it.only(&["allow", "deny"]);
@@ -140,10 +136,8 @@ fn change(fields: &mut Fields<'_>) -> TermsChange {
         }),
         fields: match object(fields, "fields", |it| {
             it.only(&["allow"]);
-            if it.raw("allow").is_none() {
-                it.note(FieldError::missing(it.path("allow")));
-            }
-            list(it, "allow", Label::parse)
+            it.demand("allow");
+            it.texts("allow", (0, LIST_MAX), Label::parse)
         }) {
             Set::Keep | Set::To(None) => Set::Keep,
             Set::Clear => Set::Clear,
@@ -234,20 +228,7 @@ fn set_list<T>(fields: &mut Fields<'_>, name: &str, read: fn(&str) -> Result<T, 
     if fields.is_null(name) {
         return Set::Clear;
     }
-    list(fields, name, read).map_or(Set::Keep, Set::To)
-}
-
-/// A list of texts; every one that is wrong is named by its place.
-fn list<T>(fields: &mut Fields<'_>, name: &str, read: fn(&str) -> Result<T, Invalid>) -> Option<Vec<T>> {
-    let items = fields.optional(name, |it| list_of(it, 0, LIST_MAX))?;
-    let mut out = Vec::with_capacity(items.len());
-    for (place, item) in items.iter().enumerate() {
-        match text(item).and_then(read) {
-            Ok(item) => out.push(item),
-            Err(why) => fields.fault(&format!("{name}.{place}"), why),
-        }
-    }
-    (out.len() == items.len()).then_some(out)
+    fields.texts(name, (0, LIST_MAX), read).map_or(Set::Keep, Set::To)
 }
 
 /// A mandate's record.
@@ -369,7 +350,8 @@ pub fn read_template(body: &[u8], currency: Currency, now: Timestamp) -> Result<
     }
 }
 
-/// Reads what a template is to say from now on: all of it, for there is no version of a template.
+/// Reads what a template is to say from now on: all of it, for there is no version of a template. Its mandate has its `name` where it
+/// says none itself, and any where there is no such template.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_mandate` naming every fault.

@@ -11,7 +11,7 @@ use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::{ServerName, UrlText};
 
-use super::{Fields, list_of, parse, text, truth};
+use super::{Fields, parse, text, truth};
 use crate::difference::difference;
 use crate::upstream::is_own_header;
 
@@ -134,17 +134,7 @@ fn secret(value: &Json, spaced: bool) -> Result<Secret<String>, Invalid> {
 
 fn filter(fields: &mut Fields<'_>) -> Option<ToolFilter> {
     fields.only(&["allow", "deny"]);
-    let mut globs = |name: &str| {
-        let list = fields.optional(name, |it| list_of(it, 0, TOOL_GLOBS_MAX)).unwrap_or_default();
-        let mut read = Vec::with_capacity(list.len());
-        for (place, item) in list.iter().enumerate() {
-            match text(item).and_then(ToolFilter::glob) {
-                Ok(glob) => read.push(glob),
-                Err(why) => fields.fault(&format!("{name}.{place}"), why),
-            }
-        }
-        read
-    };
+    let mut globs = |name| fields.texts(name, (0, TOOL_GLOBS_MAX), ToolFilter::glob).unwrap_or_default();
     Some(ToolFilter { allow: globs("allow"), deny: globs("deny") })
 }
 
@@ -156,19 +146,13 @@ pub fn read_accepted(body: &[u8]) -> Result<Accepted, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["tools", "toolsHash"]);
-    let list = fields.required("tools", |it| list_of(it, 1, MCP_TOOLS_MAX));
-    let mut tools: Vec<Box<str>> = Vec::new();
-    for (place, item) in list.unwrap_or_default().iter().enumerate() {
-        match text(item) {
-            Ok(name) => tools.push(name.into()),
-            Err(why) => fields.fault(&format!("tools.{place}"), why),
-        }
-    }
+    fields.demand("tools");
+    let tools = fields.texts("tools", (1, MCP_TOOLS_MAX), |it| Ok(it.into()));
     let hash = fields.required("toolsHash", |it| {
         let digest = text(it)?.strip_prefix("sha256:").and_then(|hex| Digest::parse(hex).ok());
         digest.ok_or_else(|| Invalid::new("must be `sha256:` and 64 hex digits"))
     });
-    fields.finish(list.and(hash).map(|hash| Accepted { tools, hash }))
+    fields.finish(tools.zip(hash).map(|(tools, hash)| Accepted { tools, hash }))
 }
 
 /// A server as it stands, with what waits for a person.

@@ -8,7 +8,7 @@ use svc_core::value::id::{PrincipalId, TeamId};
 use svc_core::value::json::Json;
 use svc_core::value::text::{Email, Label};
 
-use super::{Fields, list_of, parse, text};
+use super::{Fields, parse, text};
 
 /// A wish to invite somebody.
 #[derive(Debug)]
@@ -30,11 +30,10 @@ pub struct NewMember {
 pub fn read(body: &[u8]) -> Result<NewMember, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
-    fields.only(&["email", "name", "role", "teamIds"]);
     let email = fields.required("email", |it| Email::parse(text(it)?));
     let name = fields.optional("name", |it| Label::parse(text(it)?));
     let role = fields.required("role", role);
-    let teams = each(&mut fields, "teamIds", MEMBER_TEAMS_MAX, TeamId::parse).unwrap_or_default();
+    let teams = fields.texts("teamIds", (0, MEMBER_TEAMS_MAX), TeamId::parse).unwrap_or_default();
     let made = email.zip(role).map(|(email, role)| NewMember { email, name, role, teams });
     fields.finish(made)
 }
@@ -61,33 +60,14 @@ pub fn read_change(body: &[u8]) -> Result<MemberChange, Refusal> {
 
 /// A change of a member in a larger body, with everything that makes it none.
 pub(super) fn change(fields: &mut Fields<'_>) -> MemberChange {
-    fields.only(&["role", "teamIds"]);
     let role = fields.optional("role", role);
-    let teams = each(fields, "teamIds", MEMBER_TEAMS_MAX, TeamId::parse);
+    let teams = fields.texts("teamIds", (0, MEMBER_TEAMS_MAX), TeamId::parse);
     MemberChange { role, teams }
 }
 
 fn role(value: &Json) -> Result<Role, Invalid> {
     let why = || Invalid::new("must be `owner`, `admin`, `member`, `analyst` or `auditor`");
     Role::parse(text(value)?).ok_or_else(why)
-}
-
-fn each<T>(
-    fields: &mut Fields<'_>,
-    name: &str,
-    max: usize,
-    read: impl Fn(&str) -> Result<T, Invalid>,
-) -> Option<Vec<T>> {
-    let items = fields.optional(name, |it| list_of(it, 0, max))?;
-    let mut out = Vec::with_capacity(items.len());
-    for (place, item) in items.iter().enumerate() {
-        "id": principal.id,
-        match text(item).and_then(&read) {
-            Ok(item) => out.push(item),
-            Err(why) => fields.fault(&format!("{name}.{place}"), why),
-        }
-    }
-    Some(out)
 }
 
 /// A member; `None` for a principal that never was one.
@@ -101,6 +81,7 @@ pub fn write(principal: &Principal) -> Option<Value> {
     };
     let invited_by = member.invited_by.map(|it| it.to_string());
     Some(json!({
+        "id": principal.id,
         "principalId": principal.id,
         "email": principal.email.as_str(),
         "name": principal.name,
@@ -131,12 +112,11 @@ pub struct TeamWish {
 pub fn read_team(body: &[u8], is_new: bool) -> Result<TeamWish, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
-    fields.only(&["name", "owner", "memberIds"]);
     let read = |it: &Json| Label::parse(text(it)?);
     let name = if is_new { fields.required("name", read) } else { fields.optional("name", read) };
     let owner = fields.optional("owner", |it| PrincipalId::parse(text(it)?)).map(Some);
     let owner = if fields.is_null("owner") { Some(None) } else { owner };
-    let members = each(&mut fields, "memberIds", TEAM_MEMBERS_MAX, PrincipalId::parse);
+    let members = fields.texts("memberIds", (0, TEAM_MEMBERS_MAX), PrincipalId::parse);
     fields.finish(Some(TeamWish { name, owner, members }))
 }
 

@@ -17,7 +17,7 @@ use svc_core::value::Invalid;
 use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Source};
 
-use super::{Fields, integer, list_of, parse, text, truth};
+use super::{Fields, integer, parse, text, truth};
 
 /// Characters of a glob over names of tools.
 const GLOB_MAX: usize = 256;
@@ -108,16 +108,32 @@ pub(crate) fn objective(value: &Json) -> Result<Objective, Invalid> {
     Objective::parse(text(value)?).ok_or_else(|| Invalid::new(why))
 }
 
-/// Reads a list of capabilities.
-fn capabilities<C: FromIterator<Capability>>(value: &Json) -> Result<C, Invalid> {
-    let why = "must hold only `tools`, `vision`, `streaming`, `json`, `reasoning`, `audio`";
-    let one = |it: &Json| Capability::parse(text(it)?).ok_or_else(|| Invalid::new(why));
-    list_of(value, 0, 100)?.iter().map(one).collect()
+/// Reads a list of texts into a setting, as [`put`] does one value.
+fn put_texts<'a, T, C: FromIterator<T>, S>(
+    fields: &mut Fields<'a>,
+    (name, max): (&str, usize),
+    set: &mut Vec<S>,
+    read: impl FnMut(&'a str) -> Result<T, Invalid>,
+    make: impl FnOnce(Option<C>) -> S,
+) {
+    if fields.is_null(name) {
+        set.push(make(None));
+    } else if let Some(items) = fields.texts(name, (0, max), read) {
+        set.push(make(Some(items.into_iter().collect())));
+    }
+}
+
+/// Capabilities of one list.
+const CAPABILITIES_MAX: usize = 100;
+
+/// Reads a capability.
+fn capability(word: &str) -> Result<Capability, Invalid> {
+    let why = "must be one of `tools`, `vision`, `streaming`, `json`, `reasoning`, `audio`";
+    Capability::parse(word).ok_or_else(|| Invalid::new(why))
 }
 
 /// Reads a law: ISO 3166 in lower case, or `eu`.
-fn law(value: &Json) -> Result<Box<str>, Invalid> {
-    let law = text(value)?;
+fn law(law: &str) -> Result<Box<str>, Invalid> {
     let is_code = law.len() == 2 && law.bytes().all(|it| it.is_ascii_lowercase());
     let why = "must be an ISO 3166 code in lower case, `eu`, or `unknown`";
     (is_code || law == "unknown").then(|| law.into()).ok_or_else(|| Invalid::new(why))

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::people::settings::SettingsChange;
 use svc_core::state::people::{DataLoss, OnMismatch, OnUndeclared, Outside, Settings, Workspace};
+use svc_core::value::Invalid;
 use svc_core::value::currency::Currency;
 use svc_core::value::domain::Domain;
 use svc_core::value::json::Json;
 use svc_core::value::period::Zone;
 use svc_core::value::text::Label;
-use svc_core::value::{Invalid, SAFE_MAX};
 
-use super::{Fields, integer, list_of, parse, text, truth};
+use super::{Fields, integer, parse, text, truth};
 
 const MEMBERS: [&str; 16] = [
     "name",
@@ -55,7 +55,7 @@ pub fn read(body: &[u8]) -> Result<SettingsChange, Refusal> {
             word(it, &[("ask", Outside::Ask), ("deny", Outside::Deny)])
         }),
         approval_hours: or(it, "approvalHours", default.approval_hours, |it| within(it, 1, 168)),
-        second_person_above: or(it, "secondPersonAbove", BTreeMap::new(), lines),
+        second_person_above: lines(it, "secondPersonAbove"),
         second_person_age_days: or(it, "secondPersonAgeDays", 0, |it| within(it, 0, 90)),
         receipt_minutes: or(it, "receiptMinutes", default.receipt_minutes, |it| within(it, 1, 1_440)),
         max_waiting: or(it, "maxWaiting", default.max_waiting, |it| within(it, 1, 1_000)),
@@ -66,7 +66,7 @@ pub fn read(body: &[u8]) -> Result<SettingsChange, Refusal> {
             let words = [DataLoss::Off, DataLoss::Flag, DataLoss::Redact, DataLoss::Block];
             word(it, &words.map(|it| (data_loss(it), it)))
         }),
-        step_up_above: or(it, "stepUpAbove", BTreeMap::new(), lines),
+        step_up_above: lines(it, "stepUpAbove"),
         retention_days: or(it, "retentionDays", None, |it| within(it, 30, 3_650).map(Some)),
         ..SettingsChange::default()
     };
@@ -112,9 +112,8 @@ fn nested(fields: &mut Fields<'_>, change: &mut SettingsChange, default: &Settin
         it.only(&["requireTwoFactor", "requireSso", "ssoDomains"]);
         change.require_two_factor = or(it, "requireTwoFactor", false, truth);
         change.require_sso = or(it, "requireSso", false, truth);
-        change.sso_domains = or(it, "ssoDomains", Vec::new(), |it| {
-            list_of(it, 0, 100)?.iter().map(|it| Domain::parse(text(it)?)).collect()
-        });
+        let none = it.is_null("ssoDomains").then(Vec::new);
+        change.sso_domains = none.or_else(|| it.texts("ssoDomains", (0, 100), Domain::parse));
         Some(())
     });
 }
@@ -141,22 +140,23 @@ fn word<T: Copy>(value: &Json, words: &[(&str, T)]) -> Result<T, Invalid> {
     found.map(|(_, it)| *it).ok_or_else(|| Invalid::new(format!("must be one of `{}`", known())))
 }
 
-/// `{ currency: minor units }`.
-fn lines(value: &Json) -> Result<BTreeMap<Currency, i64>, Invalid> {
-    let members = value.as_object().ok_or_else(|| Invalid::new("must be an object"))?;
-    let mut out = BTreeMap::new();
-    for (name, minor) in members {
-        let currency =
-            Currency::parse(name).map_err(|_| Invalid::new(format!("holds `{name}`, which is no currency")))?;
-        let minor = integer(minor).ok().filter(|it| (0..=SAFE_MAX).contains(it));
-        let minor = minor.ok_or_else(|| {
-            Invalid::new(format!("must hold a whole number of minor units, 0 or more, at `{currency}`"))
-        })?;
-        if out.insert(currency, minor).is_some() {
-            return Err(Invalid::new(format!("holds `{currency}` twice")));
-        }
+/// `{ currency: minor units }`; `null` is none of them.
+fn lines(fields: &mut Fields<'_>, name: &str) -> Option<BTreeMap<Currency, i64>> {
+    if fields.is_null(name) {
+        return Some(BTreeMap::new());
     }
-    Ok(out)
+    fields.nested(name, |it| {
+        let mut out = BTreeMap::new();
+        let why = || Invalid::new("must be a whole number of minor units, 0 or more");
+        for name in it.names() {
+            let minor = it.required(name, |it| integer(it).ok().filter(|it| *it >= 0).ok_or_else(why));
+            let known = Currency::parse(name).map(|currency| out.insert(currency, minor).is_some());
+            if known != Ok(false) {
+                it.fault(name, Invalid::new("must name a currency, and each of them once"));
+            }
+        }
+        out.into_iter().map(|(currency, minor)| Some((currency, minor?))).collect()
+    })
 }
 
 const fn data_loss(it: DataLoss) -> &'static str {

@@ -14,7 +14,7 @@ use svc_core::value::id::{AgentId, PrincipalId, TeamId};
 use svc_core::value::json::Json;
 use svc_core::value::text::{Label, Note};
 
-use super::{Fields, integer, list_of, parse, text};
+use super::{Fields, integer, parse, text};
 
 /// Agents that a selector may name.
 const NAMED_MAX: usize = 1_000;
@@ -40,7 +40,6 @@ pub fn read_reason(body: &[u8]) -> Result<Note, Refusal> {
 pub fn read_lift(body: &[u8]) -> Result<(Note, bool), Refusal> {
     let json = parse(if body.is_empty() { b"{}" } else { body })?;
     let mut fields = Fields::of(&json)?;
-    fields.only(&["reason", "restart"]);
     let reason = reason(&mut fields);
     let restart = fields.optional("restart", truth).unwrap_or(false);
     fields.finish(Some(()))?;
@@ -120,7 +119,7 @@ fn read_selector(fields: &mut Fields<'_>) -> Option<Selector> {
         });
         let selector = Selector {
             all: all.unwrap_or(false),
-            agents: agents(fields),
+            agents: fields.texts("agentIds", (1, NAMED_MAX), AgentId::parse).map(BTreeSet::from_iter),
             principal: fields.optional("principalId", |it| PrincipalId::parse(text(it)?)),
             team: fields.optional("teamId", |it| TeamId::parse(text(it)?)),
             template: fields.optional("template", |it| Ok(Label::parse(text(it)?)?.as_str().into())),
@@ -132,18 +131,6 @@ fn read_selector(fields: &mut Fields<'_>) -> Option<Selector> {
         }
         Some(selector)
     })
-}
-
-fn agents(fields: &mut Fields<'_>) -> Option<BTreeSet<AgentId>> {
-    let list = fields.optional("agentIds", |it| list_of(it, 1, NAMED_MAX))?;
-    let mut ids = BTreeSet::new();
-    for (place, item) in list.iter().enumerate() {
-        match text(item).and_then(AgentId::parse) {
-            Ok(id) => drop(ids.insert(id)),
-            Err(why) => fields.fault(&format!("agentIds.{place}"), why),
-        }
-    }
-    Some(ids)
 }
 
 /// What a dry run tells.

@@ -7,7 +7,7 @@ use svc_core::state::people::{ServiceToken, TOKEN_DAYS_MAX, TokenScope};
 use svc_core::value::text::Label;
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, integer, list_of, parse, text};
+use super::{Fields, integer, parse, text};
 
 /// Ranges of one token.
 const RANGES_MAX: usize = 100;
@@ -34,34 +34,14 @@ pub fn read(body: &[u8]) -> Result<NewToken, Refusal> {
     let mut fields = Fields::of(&json)?;
     fields.only(&["name", "scopes", "expiresInDays", "ipAllow"]);
     let name = fields.required("name", |it| Label::parse(text(it)?));
-    let scopes = each(&mut fields, "scopes", 1, TokenScope::ALL.len() * 2, scope);
-    if fields.raw("scopes").is_none() {
-        fields.fault("scopes", Invalid::new("is required"));
-    }
+    let scopes = fields.texts("scopes", (1, TokenScope::ALL.len() * 2), scope);
+    fields.demand("scopes");
     let days = fields.optional("expiresInDays", |it| days(integer(it)?));
-    let ip_allow = each(&mut fields, "ipAllow", 0, RANGES_MAX, range);
+    let ip_allow = fields.texts("ipAllow", (0, RANGES_MAX), range);
     let days = days.unwrap_or(TOKEN_DAYS_MAX);
     let made = name.zip(scopes);
     let made = made.map(|(name, scopes)| NewToken { name, scopes, days, ip_allow: ip_allow.unwrap_or_default() });
     fields.finish(made)
-}
-
-fn each<T>(
-    fields: &mut Fields<'_>,
-    name: &str,
-    min: usize,
-    max: usize,
-    read: fn(&str) -> Result<T, Invalid>,
-) -> Option<Vec<T>> {
-    let items = fields.optional(name, |it| list_of(it, min, max))?;
-    let mut out = Vec::with_capacity(items.len());
-    for (place, item) in items.iter().enumerate() {
-        match text(item).and_then(read) {
-            Ok(item) => out.push(item),
-            Err(why) => fields.fault(&format!("{name}.{place}"), why),
-        }
-    }
-    (out.len() == items.len()).then_some(out)
 }
 
 /// A scope by its word.

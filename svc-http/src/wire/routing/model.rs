@@ -1,6 +1,6 @@
 //! Models and their prices.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
@@ -13,8 +13,8 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, ModelName};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
-use super::super::{Fields, list_of, parse, text, truth};
-use super::{capabilities, law, put, within};
+use super::super::{Fields, parse, text, truth};
+use super::{CAPABILITIES_MAX, capability, law, put, put_texts, within};
 
 /// Further names of one model.
 const ALIASES_MAX: usize = 50;
@@ -73,17 +73,16 @@ fn settings(fields: &mut Fields<'_>) -> Vec<Set> {
     use svc_core::state::gateway::Capability;
     let mut set = Vec::new();
     let tokens = |it: &Json| within(it, 1, TOKENS_MAX);
-    put(fields, "aliases", &mut set, aliases, |it| Set::Aliases(it.unwrap_or_default()));
-    put(fields, "jurisdiction", &mut set, law, Set::Jurisdiction);
+    put_texts(fields, ("aliases", ALIASES_MAX), &mut set, ModelName::parse, |it| Set::Aliases(it.unwrap_or_default()));
+    put(fields, "jurisdiction", &mut set, |it| law(text(it)?), Set::Jurisdiction);
     put(fields, "contextWindow", &mut set, tokens, |it| Set::ContextWindow(it.unwrap_or(CONTEXT_WINDOW)));
     put(fields, "maxOutput", &mut set, tokens, |it| Set::MaxOutput(it.unwrap_or(MAX_OUTPUT)));
     let usual = || [Capability::Tools, Capability::Streaming].into();
-    put(fields, "capabilities", &mut set, capabilities::<BTreeSet<_>>, |it| {
+    put_texts(fields, ("capabilities", CAPABILITIES_MAX), &mut set, capability, |it| {
         Set::Capabilities(it.unwrap_or_else(usual))
     });
     retention(fields, &mut set);
-    let general = |general| Quality { general, by_class: BTreeMap::new() };
-    put(fields, "quality", &mut set, quality, |it| Set::Quality(it.unwrap_or_else(|| general(QUALITY))));
+    set.extend(quality(fields).map(Set::Quality));
     if fields.is_null("prices") {
         set.push(Set::Prices(None));
     } else if let Some(prices) = fields.nested("prices", prices) {
@@ -96,10 +95,6 @@ fn settings(fields: &mut Fields<'_>) -> Vec<Set> {
     }
     put(fields, "enabled", &mut set, truth, |it| Set::Enabled(it.unwrap_or(true)));
     set
-}
-
-fn aliases(value: &Json) -> Result<BTreeSet<ModelName>, Invalid> {
-    list_of(value, 0, ALIASES_MAX)?.iter().map(|it| ModelName::parse(text(it)?)).collect()
 }
 
 /// `retention` and `retentionDays` together; days without the word mean days.
@@ -122,26 +117,33 @@ fn retention(fields: &mut Fields<'_>, set: &mut Vec<Set>) {
     }
 }
 
-/// A number for all classes, or a number for each of some.
-fn quality(value: &Json) -> Result<Quality, Invalid> {
-    let one = |it: &Json| {
-        let number = within(it, 0, 100)?;
-        u8::try_from(number).map_err(|_| Invalid::new("must be between 0 and 100"))
-    };
-    let Some(members) = value.as_object() else {
-        let why = |_| Invalid::new("must be a whole number from 0 to 100, or an object of them by task class");
-        return one(value).map(|general| Quality { general, by_class: BTreeMap::new() }).map_err(why);
-    };
-    if members.len() > CLASSES_MAX {
-        return Err(Invalid::new(format!("must have at most {CLASSES_MAX} members")));
+/// `quality`: a number for all classes, or a number for each of some; `null` is the default.
+fn quality(fields: &mut Fields<'_>) -> Option<Quality> {
+    let general = |general| Quality { general, by_class: BTreeMap::new() };
+    let why = || Invalid::new("must be a whole number from 0 to 100");
+    let one = |it: &Json| within(it, 0, 100).ok().and_then(|it| u8::try_from(it).ok()).ok_or_else(why);
+    match fields.raw("quality") {
+        None => fields.is_null("quality").then(|| general(QUALITY)),
+        Some(Json::Object(members)) if members.len() > CLASSES_MAX => {
+            fields.fault("quality", Invalid::new(format!("must have at most {CLASSES_MAX} members")));
+            None
+        }
+        Some(Json::Object(_)) => fields.nested("quality", |it| {
+            let mut by_class = BTreeMap::new();
+            for name in it.names() {
+                let number = it.required(name, one);
+                match ClassId::parse(name) {
+                    Ok(class) => by_class.extend(number.map(|it| (class, it))),
+                    Err(_) => it.fault(name, Invalid::new("must name a task class")),
+                }
+            }
+            Some(Quality { general: QUALITY, by_class })
+        }),
+        Some(_) => {
+            let why = "must be a whole number from 0 to 100, or an object of them by task class";
+            fields.optional("quality", |it| one(it).map_err(|_| Invalid::new(why))).map(general)
+        }
     }
-    let by_class = members.iter().map(|(class, it)| {
-        let class =
-            ClassId::parse(class).map_err(|_| Invalid::new(format!("has `{class}`, which is no task class")))?;
-        let why = |_| Invalid::new(format!("must have a whole number from 0 to 100 as `{class}`"));
-        one(it).map_err(why).map(|it| (class.clone(), it))
-    });
-    Ok(Quality { general: QUALITY, by_class: by_class.collect::<Result<_, _>>()? })
 }
 
 fn micros(value: &Json) -> Result<MicroUsd, Invalid> {
@@ -313,5 +315,26 @@ fn write_tiers(tiers: &[PriceTier], out: &mut Map<String, Value>) {
             json!({ "aboveInputTokens": it.above_input_tokens, "prices": Value::Object(write_tokens(&it.prices)) })
         });
         out.insert("tiers".to_owned(), tiers.collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// Every wrong alias is named by its place, and every wrong quality by its class.
+    #[test]
+    fn items_of_a_model_are_named_by_their_places() {
+        let fields = |body: &str| {
+            let refusal = read_change(body.as_bytes()).unwrap_err();
+            refusal.errors().iter().map(|it| it.field.as_deref().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let body = r#"{"aliases":["ok","",2],"quality":{"a.b":101,"c.d":50,"no class":1,"e.f":"x"}}"#;
+        assert_eq!(fields(body), ["aliases.1", "aliases.2", "quality.a.b", "quality.no class", "quality.e.f"]);
+        assert_eq!(fields(r#"{"quality":-1}"#), ["quality"]);
+        for sound in [r#"{"quality":100}"#, r#"{"quality":{"a.b":0}}"#, r#"{"quality":null}"#, r#"{"aliases":[]}"#] {
+            assert_eq!(read_change(sound.as_bytes()).unwrap().len(), 1, "{sound}");
+        }
     }
 }

@@ -11,8 +11,8 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Label, ModelName, UpstreamName};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
-use super::super::{Fields, list_of, parse, text, truth};
-use super::{capabilities, law, mode, mode_word, objective, put, within};
+use super::super::{Fields, parse, text, truth};
+use super::{CAPABILITIES_MAX, capability, law, mode, mode_word, objective, put, put_texts, within};
 
 /// Models, providers or laws of one list.
 const LIST_MAX: usize = 200;
@@ -82,13 +82,20 @@ pub fn read_profile(body: &[u8], is_new: bool) -> Result<Vec<profiles::Set>, Ref
 
 fn limits(fields: &mut Fields<'_>) -> Vec<Limit> {
     let mut set = Vec::new();
-    put(fields, "models", &mut set, models, |it| Limit::Models(it.unwrap_or_default()));
-    put(fields, "providers", &mut set, providers, |it| Limit::Providers(it.unwrap_or_default()));
-    let laws = |it: &Json| list_of(it, 0, LIST_MAX)?.iter().map(law).collect::<Result<BTreeSet<_>, _>>();
-    put(fields, "jurisdictions", &mut set, laws, |it| Limit::Jurisdictions(it.unwrap_or_default()));
+    // Whether there are such models is not asked: lists outlive models.
+    let mut seen = BTreeSet::new();
+    let model = |it: &str| {
+        let name = ModelName::parse(it)?;
+        let is_new = seen.insert(name.clone());
+        if is_new { Ok(name.as_str().into()) } else { Err(Invalid::new(format!("is `{name}` again"))) }
+    };
+    put_texts(fields, ("models", LIST_MAX), &mut set, model, |it| Limit::Models(it.unwrap_or_default()));
+    let provider = |it: &str| UpstreamName::parse(it).map(|it| it.as_str().into());
+    put_texts(fields, ("providers", LIST_MAX), &mut set, provider, |it| Limit::Providers(it.unwrap_or_default()));
+    put_texts(fields, ("jurisdictions", LIST_MAX), &mut set, law, |it| Limit::Jurisdictions(it.unwrap_or_default()));
     let retention = |it: &Json| if text(it)? == "none" { Ok(true) } else { Err(Invalid::new("must be `none`")) };
     put(fields, "retention", &mut set, retention, |it| Limit::NoRetention(it.unwrap_or_default()));
-    put(fields, "capabilities", &mut set, capabilities::<BTreeSet<_>>, |it| {
+    put_texts(fields, ("capabilities", CAPABILITIES_MAX), &mut set, capability, |it| {
         Limit::Capabilities(it.unwrap_or_default())
     });
     let quality = |it: &Json| u8::try_from(within(it, 0, 100)?).map_err(|_| Invalid::new("must be between 0 and 100"));
@@ -100,24 +107,6 @@ fn limits(fields: &mut Fields<'_>) -> Vec<Limit> {
     put(fields, "humanOversight", &mut set, truth, |it| Limit::HumanOversight(it.unwrap_or_default()));
     put(fields, "objective", &mut set, objective, Limit::Objective);
     set
-}
-
-/// Names of models, each once, in their order; whether there are such models is not asked: lists outlive models.
-fn models(value: &Json) -> Result<Vec<Box<str>>, Invalid> {
-    let mut models: Vec<Box<str>> = Vec::new();
-    for it in list_of(value, 0, LIST_MAX)? {
-        let name = ModelName::parse(text(it)?)?;
-        if models.iter().any(|it| **it == *name.as_str()) {
-            return Err(Invalid::new(format!("holds `{name}` twice")));
-        }
-        models.push(name.as_str().into());
-    }
-    Ok(models)
-}
-
-fn providers(value: &Json) -> Result<BTreeSet<Box<str>>, Invalid> {
-    let one = |it: &Json| UpstreamName::parse(text(it)?).map(|it| it.as_str().into());
-    list_of(value, 0, LIST_MAX)?.iter().map(one).collect()
 }
 
 /// A class as it stands.
@@ -157,4 +146,23 @@ fn write_limits(limits: &Constraints) -> Map<String, Value> {
         ("objective", json!(limits.objective.map(|it| it.as_str()))),
     ];
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// Every wrong item of a constraint's list is named by its place, one that stands there twice among them.
+    #[test]
+    fn items_of_constraints_are_named_by_their_places() {
+        let body = r#"{"models":["a/b","a/b",1],"providers":["ok","not one"],"jurisdictions":["de","DE"],
+            "capabilities":["tools","magic","vision",null]}"#;
+        let refusal = read_class(body.as_bytes()).unwrap_err();
+        let fields: Vec<_> = refusal.errors().iter().map(|it| it.field.as_deref().unwrap()).collect();
+        let expected = ["models.1", "models.2", "providers.1", "jurisdictions.1", "capabilities.1", "capabilities.3"];
+        assert_eq!(fields, expected);
+        let sound = r#"{"models":["b","a"],"providers":null,"jurisdictions":["eu"],"capabilities":["tools"]}"#;
+        assert_eq!(read_class(sound.as_bytes()).unwrap().len(), 4);
+    }
 }

@@ -1,6 +1,6 @@
 //! What the router would choose, and why (CONTRACT part 2, "Route preview").
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
@@ -10,7 +10,7 @@ use svc_core::value::digest::Digest;
 use svc_core::value::json::Json;
 
 use super::super::{Fields, parse, text, truth};
-use super::{capabilities, constraints, objective, within};
+use super::{CAPABILITIES_MAX, capability, constraints, objective, within};
 
 /// Tokens that a call is taken to send, and to get, where nothing is said.
 const TOKENS: u64 = 1_000;
@@ -44,7 +44,7 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
     let class = fields.optional("taskClass", |it| text(it).map(str::to_owned));
     let objective = fields.optional("objective", objective);
     let model = fields.optional("model", |it| text(it).map(str::to_owned));
-    let needs = fields.optional("needs", capabilities::<BTreeSet<_>>).unwrap_or_default();
+    let needs = fields.texts("needs", (0, CAPABILITIES_MAX), capability).unwrap_or_default();
     let tokens = |it: &Json| within(it, 0, TOKENS_MAX);
     let input_tokens = fields.optional("inputTokens", tokens).unwrap_or(TOKENS);
     let output = fields.optional("maxOutput", |it| within(it, 1, TOKENS_MAX)).unwrap_or(TOKENS);
@@ -73,7 +73,7 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
         spoken: false,
         server_tools: BTreeMap::new(),
         service_tier: None,
-        needs,
+        needs: needs.into_iter().collect(),
         tool_results: Vec::new(),
         digest: Digest::of(b""),
     };

@@ -82,7 +82,7 @@ pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), In
         sound.then(|| Secret::new(key.to_owned())).ok_or_else(why)
     });
     put(&mut fields, "headers", &mut set, headers, |it| Set::Headers(it.unwrap_or_default()));
-    put(&mut fields, "jurisdiction", &mut set, law, Set::Jurisdiction);
+    put(&mut fields, "jurisdiction", &mut set, |it| law(text(it)?), Set::Jurisdiction);
     put(&mut fields, "region", &mut set, region, Set::Region);
     if fields.is_null("timeouts") {
         set.push(Set::Timeouts(ModelTimeouts::default()));
