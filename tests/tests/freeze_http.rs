@@ -235,8 +235,8 @@ fn freeze_them(site: &Site, ids: &[AgentId]) {
 /// Ten thousand agents in one call, by one commit. While they are looked through, the gate decides for another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_are_frozen_in_one_call() {
-    let (began, begun) = mpsc::channel();
-    let (release, held) = mpsc::channel::<()>();
+    let (began, begun) = mpsc::sync_channel(1);
+    let (release, held) = mpsc::sync_channel::<()>(1);
     let (holds, hold) = (Mutex::new(held), Arc::new(AtomicBool::new(false)));
     let holding = Arc::clone(&hold);
     let witness = Witness::of_scans(move |range| {

@@ -118,7 +118,7 @@ fn resolved(url: &str) -> Option<String> {
     let (host, port) = (url.host()?.to_owned(), url.port_or_known_default()?);
     let shown = host.to_string();
     let url::Host::Domain(name) = host else { return Some(shown) };
-    let (tell, told) = mpsc::channel();
+    let (tell, told) = mpsc::sync_channel(1);
     // The system takes its own time, and cannot be told to stop: whoever waits does.
     std::thread::spawn(move || {
         let found = (name.as_str(), port).to_socket_addrs().map(|mut it: std::vec::IntoIter<SocketAddr>| it.next());
