@@ -1,4 +1,4 @@
-//! Connections over a real socket: who sees them.
+//! Connections over a real socket: who sees them, and how often their tokens are asked for.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use serde_json::json;
 use svc_core::state::people::Role;
 use svc_core::value::link::Index;
 use svc_tests::client::PATIENCE;
-use svc_tests::oauth::{VERIFIER, challenge, connect, open, public, wish};
+use svc_tests::oauth::{VERIFIER, challenge, connect, flat, open, public, refresh, refused, register, wish};
 use svc_tests::requests::{OFFICE, payment};
 use svc_tests::site::{Site, Witness};
 use tokio::sync::watch;
@@ -62,4 +62,23 @@ async fn connections_are_seen_by_those_they_concern() {
     }
     let analyst = site.member(Role::Analyst);
     assert_eq!(analyst.ask(&mut client, "GET", &path, None).await.status, 403);
+}
+
+/// One client cannot ask without end, and another is not held back by it; the word is OAuth's own.
+#[tokio::test]
+async fn the_token_endpoint_has_rates() {
+    let site = Site::with(|plan| plan.config.limits.oauth_per_minute = 50).await;
+    let mut client = site.client().await;
+    let (first, second) = (public(&mut client).await, public(&mut client).await);
+    for _ in 0..10 {
+        assert_eq!(flat(&refresh(&mut client, &first, "art_x").await), refused(400, "invalid_grant"));
+    }
+    let got = refresh(&mut client, &first, "art_x").await;
+    assert_eq!(flat(&got), refused(429, "temporarily_unavailable"));
+    assert_eq!(flat(&refresh(&mut client, &second, "art_x").await), refused(400, "invalid_grant"));
+    let site = Site::with(|plan| plan.config.limits.sign_in_per_minute = 1).await;
+    let mut client = site.client().await;
+    public(&mut client).await;
+    let got = register(&mut client, &json!({ "redirect_uris": ["https://app.example/cb"] })).await;
+    assert_eq!(flat(&got), refused(429, "temporarily_unavailable"));
 }

@@ -118,7 +118,9 @@ impl Stage {
             for one in shown {
                 let headers: Vec<(&str, &str)> = own.iter().copied().chain([one]).collect();
                 let got = client.ask(route.method.as_str(), &path, &headers, body.as_bytes()).await;
-                assert!(got.status != 429 && got.status != 500, "{} {path}: {}", route.method, got.text());
+                // A drill that one body has begun is answered to the next with its own wait.
+                let is_rate = got.status == 429 && got.kind() != "drill_cooldown";
+                assert!(!is_rate && got.status != 500, "{} {path}: {}", route.method, got.text());
             }
         }
     }

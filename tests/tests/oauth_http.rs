@@ -587,22 +587,3 @@ async fn connections_end_with_agent_and_person() {
     ended.sort();
     assert_eq!(ended, ["frozen", "left"]);
 }
-
-/// One client cannot ask without end, and another is not held back by it; the word is OAuth's own.
-#[tokio::test]
-async fn the_token_endpoint_has_rates() {
-    let site = Site::with(|plan| plan.config.limits.oauth_per_minute = 50).await;
-    let mut client = site.client().await;
-    let (first, second) = (public(&mut client).await, public(&mut client).await);
-    for _ in 0..10 {
-        assert_eq!(flat(&refresh(&mut client, &first, "art_x").await), refused(400, "invalid_grant"));
-    }
-    let got = refresh(&mut client, &first, "art_x").await;
-    assert_eq!(flat(&got), refused(429, "temporarily_unavailable"));
-    assert_eq!(flat(&refresh(&mut client, &second, "art_x").await), refused(400, "invalid_grant"));
-    let site = Site::with(|plan| plan.config.limits.sign_in_per_minute = 1).await;
-    let mut client = site.client().await;
-    public(&mut client).await;
-    let got = register(&mut client, &json!({ "redirect_uris": ["https://app.example/cb"] })).await;
-    assert_eq!(flat(&got), refused(429, "temporarily_unavailable"));
-}

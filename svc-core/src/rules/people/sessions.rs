@@ -6,14 +6,16 @@ use super::by::{InWorkspace, SignedIn, own_session, workspaces_of};
 use super::owners;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::people::{
-    Account, Member, MemberState, Principal, Proof, Role, SEEN_SLACK, SESSIONS_MAX, Session, Workspace,
-};
+use crate::state::people::{Account, Member, MemberState, Principal, Proof, Role, SESSIONS_MAX, Session, Workspace};
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
+use crate::value::Span;
 use crate::value::canonical::Object;
 use crate::value::digest::{Digest, SessionDigest};
 use crate::value::id::{AccountId, PrincipalId, SessionId, WorkspaceId};
+
+/// How old the note of a session's last use may become before it is written again.
+pub const SEEN_SLACK: Span = Span::minutes(5);
 
 /// A session that was begun.
 #[derive(Clone, Debug)]

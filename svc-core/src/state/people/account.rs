@@ -113,8 +113,6 @@ pub const SESSIONS_MAX: usize = 64;
 pub const SESSION_LIFE: Span = Span::hours(7 * 24);
 /// How long a session lasts without a request.
 pub const SESSION_IDLE: Span = Span::hours(12);
-/// How old the note of a session's last use may become before it is written again.
-pub const SEEN_SLACK: Span = Span::minutes(5);
 
 /// A signed-in session, by the digest of its cookie.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,10 +160,10 @@ impl Session {
         SessionDigest::of(&[digest.as_bytes()])
     }
 
-    /// When it ends by itself if nobody uses it. Its last use may be later than what is noted, by [`SEEN_SLACK`].
+    /// When it ends by itself if nobody uses it.
     #[must_use]
     pub fn expires_at(&self) -> Timestamp {
-        self.created_at.plus(SESSION_LIFE).min(self.seen_at.plus(SESSION_IDLE).plus(SEEN_SLACK))
+        self.created_at.plus(SESSION_LIFE).min(self.seen_at.plus(SESSION_IDLE))
     }
 
     /// When its row has nothing left to do: where it still stands its end is recorded, and then it goes.

@@ -17,7 +17,7 @@ mod token;
 mod workspace;
 
 pub use account::{
-    Account, Membership, Password, Proof, SEEN_SLACK, SESSION_IDLE, SESSION_LIFE, SESSIONS_MAX, SecondFactor, Session,
+    Account, Membership, Password, Proof, SESSION_IDLE, SESSION_LIFE, SESSIONS_MAX, SecondFactor, Session,
 };
 pub use application::{
     APPLICATION_LIFE, AgentWish, Application, ApplicationState, Change, Decision, MandateChangeWish, MandateWish,
