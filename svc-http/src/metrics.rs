@@ -207,13 +207,17 @@ impl Metrics {
         );
         let first = self.first_token.clone();
         registry.register_with_unit("model_first_token", "From a request to its first token", Unit::Seconds, first);
-        registry.register("model_tokens", "Tokens by kind, none under two", self.tokens.clone());
+        registry.register("model_tokens", "Tokens by kind, each under one kind alone", self.tokens.clone());
         registry.register(
             "model_cost_micro_usd",
             "What model calls cost, in millionths of a dollar",
             self.cost.clone(),
         );
-        registry.register("model_calls_unpriced", "Model calls that used what has no price", self.unpriced.clone());
+        registry.register(
+            "model_calls_unpriced",
+            "Model calls that used something without a price",
+            self.unpriced.clone(),
+        );
     }
 }
 

@@ -52,7 +52,7 @@ refusals! {
     InvalidJson = 400 "invalid_json", "the body is not JSON that this service reads", fix "Send one JSON object in UTF-8 with unique member names and at most 64 levels.";
     InvalidRequest = 400 "invalid_request", "the request is malformed", fix "Correct the fields that `errors` names and send the request again.";
     Unauthenticated = 401 "unauthenticated", "no credential that this route reads was sent", fix "Send the credential that this route takes, as its documentation says.";
-    InvalidApiKey = 401 "invalid_api_key", "the key is unknown, expired or revoked", fix "Send a key that is in force; a new one is made in the console or with `svc key create`.";
+    InvalidApiKey = 401 "invalid_api_key", "the key is unknown, expired or revoked", fix "Send a key that is in force; `svc key create` makes a new one.";
     Forbidden = 403 "forbidden", "this caller may not do that", fix "Ask somebody whose role allows it, or use a credential that does.";
     Csrf = 403 "csrf", "the write did not come from this console", fix "Send the header `x-svc-csrf: 1` from the deployment's own origin.";
     NotFound = 404 "not_found", "there is no such object here", fix "Check the id, and that the credential belongs to the same workspace and agent.";
@@ -90,12 +90,12 @@ refusals! {
     UnclassifiedRequest = 400 "unclassified_request", "no task class was sent and the key has none", fix "Send `x-svc-task-class`, or bind a class to the key.";
     UnknownTaskClass = 400 "unknown_task_class", "there is no such task class", fix "Send a task class of this workspace.";
     SensitiveDataBlocked = 400 "sensitive_data_blocked", "the request holds data that this workspace does not let out", fix "Remove the findings that the message counts.";
-    ApprovalRequired = 402 "approval_required", "the budget is at its allocation", fix "Ask the owner that the error names to approve more.";
+    ApprovalRequired = 402 "approval_required", "the budget is at its allocation", fix "Ask the budget's owner, whom the error names, to raise it.";
     SeatLimitReached = 402 "seat_limit_reached", "the plan's people are used this month", fix "Move to a larger plan, or wait for the next month.";
     AgentStopped = 403 "agent_stopped", "the agent is stopped", fix "Do not retry; a person has to start it again.";
     UnknownTask = 404 "unknown_task", "there is no such task", fix "Report the task id that the model call answered.";
     PolicyConflict = 409 "policy_conflict", "no model satisfies the policy", fix "Change one of the constraints that `relaxations` lists.";
-    BudgetExhausted = 429 "budget_exhausted", "the budget is exhausted", fix "Wait for the next period, or have the budget raised.";
+    BudgetExhausted = 429 "budget_exhausted", "the budget is exhausted", fix "Wait for the next period, or ask the budget's owner to raise it.";
     /// Model requests of the month.
     PlanRequests = 429 "plan_limit_reached", "the plan's model requests of this month are used", fix "Wait for the next month, or move to a larger plan.";
     UpstreamFailure = 502 "upstream_failure", "every eligible model failed", fix "Try again later; `attemptedModels` says what was tried.";
@@ -111,14 +111,14 @@ refusals! {
     ToolHeld = 409 "not_allowed", "the tool is not as a person accepted it", fix "Ask an owner or admin to look at what changed and accept it.";
 
     // OAuth: flat, as RFC 6749 and 7591 have them.
-    AccessDenied = 403 "access_denied", "the person said no", fix "Ask the person again only where they want it.";
+    AccessDenied = 403 "access_denied", "the person said no", fix "Ask again only if the person wants to.";
     InvalidClient = 401 "invalid_client", "the client is unknown or did not show who it is", fix "Register the client, and send its id and secret as it registered.";
     InvalidClientMetadata = 400 "invalid_client_metadata", "the client's metadata is malformed", fix "Correct what the description names and send it again.";
     InvalidGrant = 400 "invalid_grant", "the code or refresh token is not in force", fix "Have the person connect the client again.";
     InvalidRedirectUri = 400 "invalid_redirect_uri", "a redirect URI is not one that may be sent to", fix "Name https URIs, or http on a loopback address, without fragment.";
     InvalidScope = 400 "invalid_scope", "the scope is not one of this server", fix "Ask for `svc:agent` or for no scope.";
     InvalidTarget = 400 "invalid_target", "the resource is not this server", fix "Name the resource as the protected-resource metadata does.";
-    TemporarilyUnavailable = 503 "temporarily_unavailable", "this server takes no more of these at the moment", fix "Ask again after as many seconds as `retry-after` says.";
+    TemporarilyUnavailable = 503 "temporarily_unavailable", "this server cannot take another request of this kind at the moment", fix "Ask again after as many seconds as `retry-after` says.";
     UnauthorizedClient = 400 "unauthorized_client", "this client may not do that", fix "Use a client that registered for it.";
     UnsupportedGrantType = 400 "unsupported_grant_type", "the grant is none of this server's", fix "Send `authorization_code` or `refresh_token`.";
     UnsupportedResponseType = 400 "unsupported_response_type", "the response type is none of this server's", fix "Send `response_type=code`.";

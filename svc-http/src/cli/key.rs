@@ -41,7 +41,8 @@ pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem
         ..CreateKey::new(workspace.id, By::Program, scope, key.stored.clone())
     });
     let made = made.map_err(|failure| not_made(failure, wish))?;
-    let lost = format!("Nobody saw {}: revoke it in the console, and make another.", made.binding.key);
+    let lost =
+        format!("Nobody saw {}: revoke it (`DELETE /api/w/{{wid}}/keys/{{key}}`), and make another.", made.binding.key);
     if wish.json {
         print_made(&format!("{}\n", as_json(&key, &made.binding, wish)), &lost)?;
     } else {

@@ -35,12 +35,16 @@ pub(crate) fn create(config: &Config, wish: &NewToken) -> Result<ExitCode, Probl
         digest: Digest::of(text.expose()),
     });
     let made = made.map_err(|failure| match failure {
-        Failure::Refused(refusal) => {
-            Problem::new(refusal.message().to_owned(), "Choose another name, or revoke that token in the console.")
-        }
+        Failure::Refused(refusal) => Problem::new(
+            refusal.message().to_owned(),
+            "Choose another name, or revoke that token (`DELETE /api/w/{wid}/service-tokens/{stk}`).",
+        ),
         other => other.into(),
     })?;
-    let lost = format!("Nobody saw {}: revoke it in the console, and make another.", made.token);
+    let lost = format!(
+        "Nobody saw {}: revoke it (`DELETE /api/w/{{wid}}/service-tokens/{{stk}}`), and make another.",
+        made.token
+    );
     if wish.json {
         let mut shown = token::write(&made, gate.now(), None);
         shown.insert("token".to_owned(), json!(text.expose()));

@@ -86,7 +86,7 @@ fn modes_of_other_directories_are_let_be() {
     let other = folder.path().join("other");
     fs::create_dir(&other).unwrap();
     chmod(&other, 0o755);
-    let told = "there is no data of svc whose modes could be looked at|See `schema`.";
+    let told = "there is no svc data here, so no file modes to check|See `schema`.";
     let modes = |arguments: &str| {
         let (code, lines) = checks(folder.path(), arguments);
         assert_eq!(code, 1, "{arguments}");

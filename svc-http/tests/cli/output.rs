@@ -78,8 +78,11 @@ fn what_was_made_and_not_seen_has_a_way_out() {
     for (arguments, way) in [
         ("init", "`svc dev --new-keys` makes other keys and another sign-in link, prints them, and revokes these."),
         ("init --json", "Run the command again with its output open."),
-        ("key create --scope admin", ": revoke it in the console, and make another."),
-        ("token create --name soar --scopes agents:read", ": revoke it in the console, and make another."),
+        ("key create --scope admin", ": revoke it (`DELETE /api/w/{wid}/keys/{key}`), and make another."),
+        (
+            "token create --name soar --scopes agents:read",
+            ": revoke it (`DELETE /api/w/{wid}/service-tokens/{stk}`), and make another.",
+        ),
         (
             "key rotate --use receipt",
             "The next key is in place all the same: the key set at `/.well-known/jwks.json` has it.",

@@ -78,7 +78,7 @@ pub(super) fn modes(config: &Config, settings_file: Option<&Path>) -> Finding {
     let holds_key = |file: &&Path| fs::read_to_string(file).is_ok_and(|text| text.contains("masterKey"));
     secret.extend(settings_file.filter(holds_key).map(|it| (it.to_path_buf(), "600")));
     if secret.is_empty() {
-        return Odd("there is no data of svc whose modes could be looked at".to_owned(), "See `schema`.".to_owned());
+        return Odd("there is no svc data here, so no file modes to check".to_owned(), "See `schema`.".to_owned());
     }
     let is_open = |path: &Path| fs::metadata(path).is_ok_and(|it| permissions(&it) & 0o077 != 0);
     let open: Vec<String> = secret

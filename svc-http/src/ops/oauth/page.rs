@@ -31,7 +31,7 @@ pub(super) fn consent(base: &str, wish: &Wish, email: &str, token: &str, agents:
         None => String::new(),
     };
     let mut main = format!(
-        "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. You go back to <strong>{host}</strong>; it calls itself by that name, and nobody has checked it.{known}</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time under connections.</p>\n<form method=\"post\" action=\"{}/oauth/authorize\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n",
+        "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. The application chose that name itself; nobody has checked it. Afterwards you are sent to <strong>{host}</strong>.{known}</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time.</p>\n<form method=\"post\" action=\"{}/oauth/authorize\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n",
         escape(base),
         escape(token)
     );
@@ -102,7 +102,7 @@ pub(super) fn error(refusal: &Refusal) -> Answer {
 /// What is wrong with what a client asks. The client is told where the person goes on: nobody is sent on by a link alone.
 pub(super) fn unasked(refusal: &Refusal, redirect: &Redirect, to: &str) -> Answer {
     let main = format!(
-        "<h1>This did not work</h1>\n<p role=\"alert\">{}</p>\n<p>The application asked in a way that is not taken. <a href=\"{}\" rel=\"noreferrer\">Go back to {}</a></p>\n",
+        "<h1>This did not work</h1>\n<p role=\"alert\">{}</p>\n<p>The application sent a request that this server does not accept. <a href=\"{}\" rel=\"noreferrer\">Go back to {}</a></p>\n",
         escape(refusal.message()),
         escape(to),
         escape(redirect.host())

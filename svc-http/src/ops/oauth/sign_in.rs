@@ -76,7 +76,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
             with_form_cookie(service, page::second_factor(base, shown, next, waiting, None), shown)
         }
         Ok(Begun { step: SignInStep::Sso(_), .. }) => Err(Refusal::forbidden(
-            "this account signs in by its workspace's single sign-on: do so in the console first",
+            "this account signs in by its workspace's single sign-on, which this page cannot do",
         )),
         Ok(Begun { step: SignInStep::Started(_), cookie, .. }) => {
             let to = HeaderValue::from_str(&format!("{base}{next}")).map_err(|_| Refusal::internal())?;
