@@ -40,7 +40,7 @@ impl Linked for Replay {
 pub const SESSION_KEPT: Span = Span::hours(24);
 /// How old an owner's last naming may be before the next one is noted: a session that is used all day is not a row
 /// written all day.
-pub const SESSION_NOTED: Span = Span::hours(1);
+pub const SESSION_NOTED: Span = Span::minutes(5);
 
 /// Which agent a client's session id belongs to, and what entered its context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,9 +92,7 @@ impl ClientSession {
     /// Whose the session is at `now`.
     #[must_use]
     pub fn owner_at(&self, now: Timestamp) -> Option<AgentId> {
-        // The last naming may be later than what is noted by as much as goes unnoted: a session is never given away early.
-        let kept = Span::millis(SESSION_KEPT.as_millis().saturating_add(SESSION_NOTED.as_millis()));
-        self.owner.filter(|_| now.since(self.named_at) < kept)
+        self.owner.filter(|_| now.since(self.named_at) < SESSION_KEPT)
     }
 }
 
