@@ -49,7 +49,8 @@ async function go(step) {
   } else if (step.next === "sso") {
     say("Your workspace signs people in by single sign-on; this page cannot.");
   } else {
-    const me = (await send("GET", "api/me")) || {};
+    // Who has to set up a second factor may ask for nothing else yet.
+    const me = step.next === "enroll_totp" ? {} : (await send("GET", "api/me")) || {};
     const names = (step.workspaces || []).map((it) => `${it.name} (${it.role})`);
     part("who").textContent = [me.email, ...names].filter(Boolean).join(" · ");
     part("name").value = me.email || "";

@@ -116,6 +116,12 @@ impl Checkpoints {
         }
     }
 
+    /// Whether the log is to be cut off.
+    #[cfg(test)]
+    pub(super) fn is_tainted(&self) -> bool {
+        self.lock().tainted
+    }
+
     fn is_held(&self) -> bool {
         self.held.load(Ordering::Acquire) || self.rows.load(Ordering::Acquire) >= self.limits.rows_ahead_max
     }

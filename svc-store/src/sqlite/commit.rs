@@ -209,6 +209,7 @@ fn inside(conn: &Connection, writing: &mut Writing, plan: &Plan<'_>, check_all: 
         return Ok(if check_all { Tried::Moved(moved) } else { Tried::Stale });
     }
     let stamp = next_stamp(conn, writing.given).map_err(before_commit)?;
+    writing.last = i64::try_from(stamp.0).ok();
     let mut writer = Writer { conn, stamp, open: None };
     for image in plan.images.iter().filter(|image| !image.waits()) {
         match writer.write(image) {

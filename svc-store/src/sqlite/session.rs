@@ -17,7 +17,7 @@ use super::pool::Pool;
 use super::redo::{LOAD as LOAD_WAITING, Redo, stamp_at};
 use super::schema::is_deferred;
 use super::seen::Seen;
-use super::statements::{BEGIN_READ, COMMIT, DATA_VERSION, ROLLBACK, Statements};
+use super::statements::{BEGIN_READ, COMMIT, DATA_VERSION, LAST_STAMP, ROLLBACK, Statements};
 use crate::error::StoreError;
 
 /// A connection: the one that writes, or one that reads a snapshot.
@@ -37,6 +37,8 @@ pub(super) enum Role {
 /// What a writing session keeps beside its connection.
 pub(super) struct Writing {
     pub(super) seen: Seen,
+    /// The number of the last commit that is known of: this one's, or that of another connection.
+    pub(super) last: Option<i64>,
     /// The highest number given to a commit that wrote nothing.
     pub(super) given: u64,
     pub(super) redo: Redo,
@@ -47,14 +49,18 @@ pub(super) struct Writing {
 
 impl Writing {
     pub(super) fn new(checkpoints: Arc<Checkpoints>, redo: Redo, folding: Folding, place: Arc<Place>) -> Self {
-        Self { seen: Seen::default(), given: 0, redo, folding, checkpoints, place }
+        Self { seen: Seen::default(), last: None, given: 0, redo, folding, checkpoints, place }
     }
 
     /// Inside a transaction: forgets what was seen if another connection has committed since the last time.
     pub(super) fn look_around(&mut self, conn: &Connection) -> Result<(), rusqlite::Error> {
         if self.seen.at_version(number(conn, DATA_VERSION)?) {
             self.redo.look_again();
-            self.checkpoints.others_wrote();
+            // The version changes with a log that is cut off, too: only a number that is new tells of a commit.
+            let last = number(conn, LAST_STAMP)?;
+            if self.last.replace(last).is_some_and(|known| known != last) {
+                self.checkpoints.others_wrote();
+            }
         }
         Ok(())
     }

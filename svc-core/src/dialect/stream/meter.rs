@@ -59,7 +59,7 @@ pub(super) struct Meter {
     /// Pieces of any kind.
     events: u64,
     /// In the messages shape, whether what is being made may come without pieces: thinking that is not shown, the work of a tool
-    /// that the provider runs. It tells then that it is still there.
+    /// that the provider runs, arguments that are sent once they are whole. It tells then that it is still there.
     quiet: bool,
 }
 
@@ -252,8 +252,10 @@ impl Meter {
                 if let Some(block) = root.get("content_block") {
                     let kind = block.text_of("type").unwrap_or_default();
                     own::note_block(block, &kind, &mut self.received.brought);
-                    self.quiet =
-                        matches!(&*kind, "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use");
+                    self.quiet = matches!(
+                        &*kind,
+                        "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use" | "tool_use"
+                    );
                     let name = block.text_of("name").unwrap_or_default();
                     if block.has("type", "server_tool_use") && !is_free(&name) {
                         *self.received.server_tools.entry(name.into()).or_default() += 1;

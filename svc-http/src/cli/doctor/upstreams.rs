@@ -1,8 +1,9 @@
 //! What `svc doctor` looks at of providers of models: whether each of them could be called, without a call.
 
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use svc_core::state::gateway::{Routing, Upstream, UpstreamKey};
 use svc_core::state::people::Workspace;
@@ -21,8 +22,8 @@ use super::data::broken;
 
 /// Workspaces whose providers are looked at.
 const WORKSPACES_MAX: usize = 100;
-/// How long the system may take to find a host.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the system may take to find all hosts together.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One finding a provider; none where there is no database of this release, which is said elsewhere.
 pub(super) fn all(config: &Config) -> Vec<Finding> {
@@ -39,7 +40,7 @@ fn looked(config: &Config) -> Result<Vec<Finding>, StoreError> {
         None => MasterKey::read(&config.data),
     };
     // What is wrong with the master key is told of the keys.
-    let doctor = Doctor { config, master: master.ok().flatten() };
+    let mut doctor = Doctor { config, master: master.ok().flatten(), hosts: Hosts::until(Instant::now() + PATIENCE) };
     let mut findings = Vec::new();
     for found in reader.scan(&Range::all(Index::Workspaces, 0, WORKSPACES_MAX))? {
         let Some(workspace) = found.row.record.as_ref().and_then(Workspace::peel).map(|it| it.id) else { continue };
@@ -55,11 +56,12 @@ fn looked(config: &Config) -> Result<Vec<Finding>, StoreError> {
 struct Doctor<'a> {
     config: &'a Config,
     master: Option<MasterKey>,
+    hosts: Hosts,
 }
 
 impl Doctor<'_> {
     fn of(
-        &self,
+        &mut self,
         reader: &mut SqliteSession,
         workspace: WorkspaceId,
         upstream: &Upstream,
@@ -82,7 +84,7 @@ impl Doctor<'_> {
             let advice = "Give it its key anew, or this server the master key that it was sealed under.";
             return Ok(Broken(format!("the key of `{name}` does not open"), advice.to_owned()));
         }
-        Ok(match resolved(url) {
+        Ok(match self.hosts.find(url) {
             Some(host) => Well(format!("`{name}` is at {host}")),
             None => Broken(
                 format!("the host of `{name}` is not found"),
@@ -112,17 +114,35 @@ impl Doctor<'_> {
     }
 }
 
-/// The host of an address, where the system finds it in time.
-fn resolved(url: &str) -> Option<String> {
-    let url = url::Url::parse(url).ok()?;
-    let (host, port) = (url.host()?.to_owned(), url.port_or_known_default()?);
-    let shown = host.to_string();
-    let url::Host::Domain(name) = host else { return Some(shown) };
+/// Hosts that were looked for, each once, all of them within one time.
+struct Hosts {
+    until: Instant,
+    found: BTreeMap<String, bool>,
+}
+
+impl Hosts {
+    const fn until(until: Instant) -> Self {
+        Self { until, found: BTreeMap::new() }
+    }
+
+    /// The host of an address, where the system finds it in time.
+    fn find(&mut self, url: &str) -> Option<String> {
+        let url = url::Url::parse(url).ok()?;
+        let (host, port) = (url.host()?.to_owned(), url.port_or_known_default()?);
+        let shown = host.to_string();
+        let url::Host::Domain(name) = host else { return Some(shown) };
+        let left = self.until.saturating_duration_since(Instant::now());
+        let is_there = *self.found.entry(name.clone()).or_insert_with(|| resolves(name, port, left));
+        is_there.then_some(shown)
+    }
+}
+
+fn resolves(name: String, port: u16, patience: Duration) -> bool {
     let (tell, told) = mpsc::sync_channel(1);
     // The system takes its own time, and cannot be told to stop: whoever waits does.
     std::thread::spawn(move || {
         let found = (name.as_str(), port).to_socket_addrs().map(|mut it: std::vec::IntoIter<SocketAddr>| it.next());
         let _ = tell.send(found.ok().flatten().is_some());
     });
-    told.recv_timeout(PATIENCE).unwrap_or_default().then_some(shown)
+    told.recv_timeout(patience).unwrap_or_default()
 }

@@ -69,9 +69,11 @@ fn what_keeps_a_connection_open_is_no_piece() {
     };
     for (upstream, text, pieces) in [
         (MESSAGES, &*ping, 0),
-        // Thinking that is not shown, and a tool that the provider runs: a ping is all that tells of them.
+        // Thinking that is not shown, a tool that the provider runs, arguments held back until they are whole: a ping is all
+        // that tells of them.
         (MESSAGES, &*start("thinking"), 3),
         (MESSAGES, &*start("server_tool_use"), 3),
+        (MESSAGES, &*start("tool_use"), 3),
         (MESSAGES, &*start("text"), 2),
         (MESSAGES, ": ping\n\n", 0),
         (MESSAGES, &*messages_event("content_block_delta", signed), 1),
