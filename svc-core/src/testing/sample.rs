@@ -251,7 +251,7 @@ const AGENT: [&str; 2] = [
         "name":"Buyer","tier":"restricted","sponsor":"prp_01K6FN0001000000000000000P","kill_owner":"prp_01K6FN0001000000000000000P",
         "standing":{"frozen":{"at":1790847000000,"by":{"token":{"id":"stk_01K6FN0001000000000000000S","name":"soar"}},
         "reason":"drill","incident":"evd_01K6FN0001000000000000000E","hold":"hld_01K6FN0001000000000000000H","again":true,"unrecorded":true}},"epoch":4294967295,"stops":[1790847000000],
-        "mandates":[{"id":"mnd_01K6FN0001000000000000000M","version":2,"paused":true,"paused_at":1790847000000,"expires_at":1790847000001}],
+        "mandates":[{"id":"mnd_01K6FN0001000000000000000M","version":2,"paused":true,"expires_at":1790847000001}],
         "keys":[{"id":"key_01K6FN0001000000000000000K","via":{"connection":"con_01K6FN0001000000000000000C","person":"prp_01K6FN0001000000000000000P","since":1790847000000},"credential":"9f86d081884c7d659a2feaa0c55ad015","made_by":["prp_01K6FN0001000000000000000P",1790847000000],"expires_at":1790847000001}],
         "created_by":{"person":"prp_01K6FN0001000000000000000P"},"created_at":1790847000000,"following":1790847000000,
         "canary":"drl_01K6FN0001000000000000000D"}"#,

@@ -18,7 +18,6 @@ use crate::value::canonical::{Object, canonical};
 use crate::value::id::{AgentId, MandateId, MandateVersionId, WorkspaceId};
 use crate::value::json::Json;
 use crate::value::text::Label;
-use crate::value::{Id as _, Timestamp};
 
 /// What a new mandate says.
 #[derive(Clone, Debug)]
@@ -83,7 +82,7 @@ pub fn grant_mandate(scope: &mut Scope<'_>, asked: &GrantMandate) -> Result<Arc<
         return Err(Refusal::plan_agents().into());
     }
     if !asked.confirm_broaden {
-        narrower(scope, &agent, &meant.terms, None, None)?;
+        narrower(scope, &agent, &meant.terms, None)?;
     }
     let (granted, mandate) = grant(scope, agent.id, workspace.id, &asked.by, meant);
     let mut agent = Agent::clone(&agent);
@@ -144,7 +143,7 @@ pub(super) fn grant(
     let expires_at = terms.expires_at;
     let mandate = Mandate::new(id, agent, template, terms, (by.maker(), scope.now()));
     scope.put(mandate.clone());
-    (Grant { id: id.mandate, version: 1, paused: false, paused_at: None, expires_at }, Arc::new(mandate))
+    (Grant { id: id.mandate, version: 1, paused: false, expires_at }, Arc::new(mandate))
 }
 
 /// Terms as the ledger tells them: as the interface does, without the name, which enters a record as a commitment.
@@ -155,16 +154,9 @@ fn told(terms: &Terms) -> Result<Vec<(String, Json)>, Halt> {
     Ok(members)
 }
 
-/// That `terms` let the agent go nowhere where another active mandate of it, granted `since` then, holds it to some merchants.
-fn narrower(
-    scope: &mut Scope<'_>,
-    agent: &Agent,
-    terms: &Terms,
-    but: Option<MandateId>,
-    since: Option<Timestamp>,
-) -> Result<(), Halt> {
-    let is_other = |it: &MandateVersionId| Some(it.mandate) != but && since.is_none_or(|at| at <= it.mandate.time());
-    let others: Vec<_> = agent.mandates_in_force(scope.now()).filter(is_other).collect();
+/// That `terms` let the agent go nowhere where another active mandate of it holds it to some merchants.
+fn narrower(scope: &mut Scope<'_>, agent: &Agent, terms: &Terms, but: Option<MandateId>) -> Result<(), Halt> {
+    let others: Vec<_> = agent.mandates_in_force(scope.now()).filter(|it| Some(it.mandate) != but).collect();
     scope.want(&others.iter().map(|it| Mandate::key(*it)).collect::<Vec<_>>())?;
     for other in others {
         let other = scope.get::<Mandate>(other)?.ok_or_else(Refusal::internal)?;
@@ -217,8 +209,7 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     no_canary(&agent)?;
     let (old, held) = held(scope, &agent, asked.mandate)?;
-    let now = scope.now();
-    if held.expires_at.is_some_and(|end| end <= now) {
+    if held.expires_at.is_some_and(|end| end <= scope.now()) {
         return Err(Refusal::not_allowed("the mandate has expired: grant a new one").into());
     }
     let terms = asked.change.onto(old.terms());
@@ -236,11 +227,10 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
         if terms.merchants_allowed().is_none() && old.merchants_allowed().is_some() {
             return Err(Refusal::confirm_broaden(asked.mandate).into());
         }
-        // One that is resumed stands beside what was granted while it was paused.
+        // One that is resumed stands beside what was granted, narrowed or resumed while it was paused.
         let resumes = held.paused && !paused;
         if changes || resumes {
-            let since = held.paused_at.filter(|_| !changes);
-            narrower(scope, &agent, &terms, Some(asked.mandate), since)?;
+            narrower(scope, &agent, &terms, Some(asked.mandate))?;
         }
     }
     if !super::recount::settle(scope, &old, &terms, asked.counted.as_ref())? {
@@ -249,13 +239,7 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
     let version = if changes { old.id.version.saturating_add(1) } else { old.id.version };
     record(scope, asked, version, (old.terms(), held.paused), (&terms, paused))?;
     let mandate = if changes { next_version(scope, &old, terms, &asked.by)? } else { old };
-    let grant = Grant {
-        id: asked.mandate,
-        version: mandate.id.version,
-        paused,
-        paused_at: paused.then(|| held.paused_at.unwrap_or(now)),
-        expires_at: mandate.expires_at,
-    };
+    let grant = Grant { id: asked.mandate, version: mandate.id.version, paused, expires_at: mandate.expires_at };
     let mut agent = Agent::clone(&agent);
     agent.mandates.iter_mut().filter(|it| it.id == grant.id).for_each(|it| it.clone_from(&grant));
     scope.put(agent);

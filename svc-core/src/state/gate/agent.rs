@@ -294,9 +294,6 @@ pub struct Grant {
     /// Whether a person has paused it.
     #[serde(default)]
     pub paused: bool,
-    /// Since when it is paused, where that was noted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paused_at: Option<Timestamp>,
     /// When it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
