@@ -23,3 +23,4 @@ pub mod source;
 pub mod tool_desk;
 pub mod tool_server;
 pub mod watch;
+pub mod witness;

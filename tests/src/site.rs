@@ -33,12 +33,13 @@ use svc_http::Server;
 use svc_http::config::{BaseUrl, Config};
 use svc_store::seal::MasterKey;
 use svc_store::{Backend, Gate, SqliteStore};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::client::{Client, PATIENCE};
 use crate::receiver::Names;
+use crate::witness::Witness;
 
 /// What a site is made of.
 #[derive(Debug)]
@@ -324,7 +325,7 @@ impl Site {
     /// # Panics
     /// Where they are not in time.
     pub async fn until(&self, mut is_so: impl FnMut() -> bool) {
-        let mut commits = self.witness.commits.subscribe();
+        let mut commits = self.witness.commits();
         let waited = timeout(PATIENCE, commits.wait_for(|_| is_so())).await;
         waited.expect("the rows become so in time").expect("the sender is the site's own");
     }
@@ -368,45 +369,6 @@ impl FaultSwitch {
 
     fn is(&self, fault: Fault) -> bool {
         self.0.load(Ordering::SeqCst) == fault as u8
-    }
-}
-
-/// What a witness does with each commit.
-type Look = dyn Fn(&Commit) + Send + Sync;
-
-/// What a witness does before each scan.
-type Wait = dyn Fn(&Range) + Send + Sync;
-
-/// Who sees each commit to a store in memory that was taken, and each scan of it before it begins.
-#[derive(Clone, Default)]
-pub struct Witness {
-    look: Option<Arc<Look>>,
-    wait: Option<Arc<Wait>>,
-    commits: watch::Sender<u64>,
-}
-
-impl Witness {
-    /// One that does this.
-    pub fn new(look: impl Fn(&Commit) + Send + Sync + 'static) -> Self {
-        Self { look: Some(Arc::new(look)), ..Self::default() }
-    }
-
-    /// One that does this before each scan, on the thread that scans.
-    pub fn of_scans(wait: impl Fn(&Range) + Send + Sync + 'static) -> Self {
-        Self { wait: Some(Arc::new(wait)), ..Self::default() }
-    }
-
-    fn see(&self, commit: &Commit) {
-        if let Some(look) = &self.look {
-            look(commit);
-        }
-        self.commits.send_modify(|it| *it += 1);
-    }
-}
-
-impl std::fmt::Debug for Witness {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Witness").finish_non_exhaustive()
     }
 }
 
@@ -462,9 +424,7 @@ impl Store for Shaky {
     }
 
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Told> {
-        if let Some(wait) = &self.witness.wait {
-            wait(range);
-        }
+        self.witness.hold(range);
         if self.fault.is(Fault::Load) {
             return Err(Told);
         }

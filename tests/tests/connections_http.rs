@@ -1,32 +1,19 @@
 //! Connections over a real socket: who sees them, and how often their tokens are asked for.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
-use std::sync::Mutex;
-
 use serde_json::json;
 use svc_core::state::people::Role;
 use svc_core::value::link::Index;
-use svc_tests::client::PATIENCE;
 use svc_tests::oauth::{VERIFIER, challenge, connect, flat, open, public, refresh, refused, register, wish};
 use svc_tests::requests::{OFFICE, payment};
-use svc_tests::site::{Site, Witness};
-use tokio::sync::watch;
-use tokio::time::timeout;
+use svc_tests::site::Site;
+use svc_tests::witness::Witness;
 
 /// The page that asks which agent a client may act as reads very many of them on a thread of its own: while it does, the one
 /// thread that serves decides all the same.
 #[tokio::test]
 async fn no_decision_waits_behind_the_page_that_asks() {
-    let (began, mut begun) = watch::channel(false);
-    let (release, held) = std::sync::mpsc::sync_channel::<()>(1);
-    let held = Mutex::new(held);
-    let witness = Witness::of_scans(move |range| {
-        if range.index == Index::AgentsOf {
-            began.send_replace(true);
-            // Given up after a time, so that a server that waits for it is told from one that does not.
-            let _ = held.lock().unwrap().recv_timeout(PATIENCE / 4);
-        }
-    });
+    let (witness, mut held) = Witness::holding(Index::AgentsOf);
     let site = Site::with(|plan| plan.witness = witness).await;
     let (mut client, mut browser) = (site.client().await, site.client().await);
     let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
@@ -35,10 +22,10 @@ async fn no_decision_waits_behind_the_page_that_asks() {
         let challenge = challenge(VERIFIER);
         open(&mut browser, Some(&owner), &wish(&id, &challenge)).await
     });
-    timeout(PATIENCE, begun.wait_for(|it| *it)).await.unwrap().unwrap();
+    held.begun().await;
     assert_eq!(client.authorize(&agent.key, &payment(100)).await.ok()["decision"], json!("allow"));
     assert!(!asking.is_finished(), "the agents are still read");
-    release.send(()).unwrap();
+    held.release();
     let page = asking.await.unwrap();
     assert!(page.status == 200 && page.text().contains(&name), "{}", page.text());
 }

@@ -29,7 +29,8 @@ use svc_core::value::text::Note;
 use svc_store::{Backend as _, FleetRequest, SqliteStore};
 use svc_tests::client::{Client, Got, PATIENCE, bearer};
 use svc_tests::requests::{CRM, WIDE, payment};
-use svc_tests::site::{Agent as SiteAgent, Site, Witness};
+use svc_tests::site::{Agent as SiteAgent, Site};
+use svc_tests::witness::Witness;
 
 fn note() -> Note {
     Note::parse("a leak").unwrap()

@@ -1,8 +1,6 @@
 //! Reports over a real socket: sums of days by every group, their range, and bills beside them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
-use std::sync::Mutex;
-
 use serde_json::{Value, json};
 use svc_core::state::gateway::{
     CallFacts, CellAt, Dialect, ModelTimeouts, Payer, Routing, TaskStatus, Upstream, Usage, WasteKind,
@@ -14,12 +12,10 @@ use svc_core::value::link::Index;
 use svc_core::value::period::{Zone, date_of};
 use svc_core::value::text::{ClassId, UpstreamName, UrlText};
 use svc_core::value::{Id as _, MicroUsd};
-use svc_tests::client::PATIENCE;
 use svc_tests::people::Person;
 use svc_tests::requests::{OFFICE, payment};
-use svc_tests::site::{Site, Witness};
-use tokio::sync::watch;
-use tokio::time::timeout;
+use svc_tests::site::Site;
+use svc_tests::witness::Witness;
 
 fn path(site: &Site, rest: &str) -> String {
     format!("/api/w/{}/{rest}", site.workspace())
@@ -62,26 +58,17 @@ fn days(site: &Site) -> (String, String, String) {
 /// A report reads its cells on a thread of its own: while it does, the one thread that serves decides all the same.
 #[tokio::test]
 async fn no_decision_waits_behind_a_report() {
-    let (began, mut begun) = watch::channel(false);
-    let (release, held) = std::sync::mpsc::sync_channel::<()>(1);
-    let held = Mutex::new(held);
-    let witness = Witness::of_scans(move |range| {
-        if range.index == Index::CellsOf {
-            began.send_replace(true);
-            // Given up after a time, so that a server that waits for it is told from one that does not.
-            let _ = held.lock().unwrap().recv_timeout(PATIENCE / 4);
-        }
-    });
+    let (witness, mut held) = Witness::holding(Index::CellsOf);
     let site = Site::with(|plan| plan.witness = witness).await;
     let (agent, analyst) = (site.agent(&[OFFICE]), site.member(Role::Analyst));
     let (from, _, to) = days(&site);
     let (mut reader, path) = (site.client().await, path(&site, &format!("reports/spend?from={from}&to={to}&by=model")));
     let reading = tokio::spawn(async move { analyst.ask(&mut reader, "GET", &path, None).await.status });
-    timeout(PATIENCE, begun.wait_for(|it| *it)).await.unwrap().unwrap();
+    held.begun().await;
     let mut client = site.client().await;
     assert_eq!(client.authorize(&agent.key, &payment(100)).await.ok()["decision"], json!("allow"));
     assert!(!reading.is_finished(), "the report is still read");
-    release.send(()).unwrap();
+    held.release();
     assert_eq!(reading.await.unwrap(), 200);
 }
 

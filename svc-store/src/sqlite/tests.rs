@@ -256,16 +256,22 @@ fn a_reader_sees_one_moment() {
     assert_eq!(at(&mut store.reader().unwrap(), key).0, second);
 }
 
+/// A copy of the files as they are.
+fn as_a_crash_leaves(dir: &Path) -> tempfile::TempDir {
+    let after = tempfile::tempdir().unwrap();
+    for file in [DATABASE, "svc.db-wal"] {
+        std::fs::copy(dir.join(file), after.path().join(file)).unwrap();
+    }
+    after
+}
+
 /// Whatever was answered is in the files at that moment: a copy of them, as a crash leaves them, has it.
 #[test]
 fn an_answer_survives_a_crash() {
     let (dir, store) = open();
     let mut session = store.writer().unwrap();
     let stamp = apply(&mut session, vec![new(&roster(1, 1))]);
-    let after = tempfile::tempdir().unwrap();
-    for file in [DATABASE, "svc.db-wal"] {
-        std::fs::copy(dir.path().join(file), after.path().join(file)).unwrap();
-    }
+    let after = as_a_crash_leaves(dir.path());
     let reopened = SqliteStore::existing(after.path()).unwrap();
     assert_eq!(at(&mut reopened.writer().unwrap(), Roster::key(workspace(1))).0, stamp);
 }
@@ -409,10 +415,7 @@ fn the_log_of_a_crash_is_cut_off() {
     let (dir, store) = open();
     let mut session = store.writer().unwrap();
     let stamp = apply(&mut session, vec![new(&roster(1, 1))]);
-    let after = tempfile::tempdir().unwrap();
-    for file in [DATABASE, "svc.db-wal"] {
-        std::fs::copy(dir.path().join(file), after.path().join(file)).unwrap();
-    }
+    let after = as_a_crash_leaves(dir.path());
     assert!(!super::is_log_cut(after.path()).unwrap());
     let reopened = SqliteStore::existing(after.path()).unwrap();
     wait_for_cut(after.path());

@@ -234,6 +234,18 @@ async fn a_quoted_header_goes_no_further() {
     }
 }
 
+/// An answer that holds an empty object.
+const EMPTY: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+
+/// A connection on which one request was answered and another has been heard.
+async fn asked_again(listener: &net::TcpListener) -> net::TcpStream {
+    let (mut kept, _) = listener.accept().await.unwrap();
+    hear(&mut kept).await;
+    kept.write_all(EMPTY).await.unwrap();
+    hear(&mut kept).await;
+    kept
+}
+
 /// A connection that the provider closed while it waited is not used; what was sent on one that it closes on a request is sent
 /// once more on a new one.
 #[tokio::test]
@@ -242,15 +254,11 @@ async fn a_kept_connection_may_be_gone() {
     let upstreams = usual();
     let target = target_at(&upstreams, &url, Dialect::Chat, upstreams.times());
     let provider = tokio::spawn(async move {
-        let answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-        let (mut first, _) = listener.accept().await.unwrap();
-        hear(&mut first).await;
-        first.write_all(answer).await.unwrap();
-        hear(&mut first).await;
+        let first = asked_again(&listener).await;
         drop(first);
         let (mut second, _) = listener.accept().await.unwrap();
         hear(&mut second).await;
-        second.write_all(&[answer, &b"and more"[..]].concat()).await.unwrap();
+        second.write_all(&[EMPTY, b"and more"].concat()).await.unwrap();
         let (mut fresh, _) = listener.accept().await.unwrap();
         hear(&mut fresh).await;
         drop(fresh);
@@ -282,11 +290,7 @@ async fn what_is_sent_once_more_has_the_same_time() {
         let times = Times { first_token: secs(40), ..upstreams.times() };
         let target = target_at(&upstreams, &url, Dialect::Chat, times);
         let provider = tokio::spawn(async move {
-            let answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-            let (mut first, _) = listener.accept().await.unwrap();
-            hear(&mut first).await;
-            first.write_all(answer).await.unwrap();
-            hear(&mut first).await;
+            let first = asked_again(&listener).await;
             tokio::time::pause();
             tokio::time::advance(Duration::from_millis(900)).await;
             drop(first);
@@ -313,18 +317,17 @@ async fn what_may_have_been_worked_on_is_sent_once() {
         let upstreams = usual();
         let target = target_at(&upstreams, &url, Dialect::Chat, upstreams.times());
         let provider = tokio::spawn(async move {
-            let answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-            let (mut first, _) = listener.accept().await.unwrap();
-            hear(&mut first).await;
-            first.write_all(answer).await.unwrap();
-            hear(&mut first).await;
-            if worked {
+            let first = asked_again(&listener).await;
+            let left = if worked {
                 tokio::time::pause();
                 tokio::time::advance(secs(30)).await;
-                return Some(listener);
-            }
-            drop(listener);
-            None
+                Some(listener)
+            } else {
+                drop(listener);
+                None
+            };
+            drop(first);
+            left
         });
         whole(&upstreams, &target, &call("m", false)).await;
         let failed = upstreams.send(&target, &call("m", false)).await.unwrap_err();
