@@ -1,8 +1,5 @@
 //! Secrets that calls to the outside are signed with: drawn or taken, and sealed before anything keeps them.
 
-use crate::secrets::hint;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use svc_core::engine::Failure;
 use svc_core::rules::edge::integrations::NewSecret;
 use svc_core::state::edge::{Integration, IntegrationSlot};
@@ -10,17 +7,14 @@ use svc_core::value::Invalid;
 use svc_core::value::secret::Secret;
 use svc_store::{Gate, StoreError};
 
-/// Random bytes in a secret: 43 characters of base64url.
-const SECRET_BYTES: usize = 32;
+use crate::secrets::{self, hint};
 
-/// A new secret, `whsec_` and 32 bytes of the operating system's entropy.
+/// A new secret: `whsec_` and 32 bytes of the operating system's entropy.
 ///
 /// # Errors
-/// The system has none to give: a secret that could be guessed must not be made.
+/// As [`secrets::draw`].
 pub fn draw() -> Result<Secret<String>, Failure<StoreError>> {
-    let mut bytes = [0; SECRET_BYTES];
-    getrandom::fill(&mut bytes).map_err(|cause| Failure::Load(StoreError::Entropy(std::sync::Arc::new(cause))))?;
-    Ok(Secret::new(format!("whsec_{}", URL_SAFE_NO_PAD.encode(bytes))))
+    secrets::draw("whsec_").map(|it| it.text)
 }
 
 /// Reads a secret that somebody else has made.

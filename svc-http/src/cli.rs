@@ -18,7 +18,6 @@ mod models;
 mod output;
 mod providers;
 mod receipt;
-mod secret;
 mod serve;
 mod setup;
 mod sign_in_link;

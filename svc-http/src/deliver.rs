@@ -7,12 +7,7 @@
 //! **Invariant:** nothing is decided here: a claim and its outcome are commands. A secret is opened for one call and no log
 //! holds it, nor any part of a URL but its host.
 
-mod call;
-pub(crate) mod dial;
-mod fetch;
 mod queue;
-mod resolve;
-mod trust;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,11 +25,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-pub use self::call::Caller;
-use self::call::Post;
 use self::queue::{Queue, Whose};
-pub use self::resolve::{Resolve, Resolving, SystemResolver};
-pub use self::trust::{Trust, TrustError};
+use crate::outbound::{Caller, Post};
 use crate::wire::delivery;
 
 /// How often what is due is looked for; what is written meanwhile is heard of at once.

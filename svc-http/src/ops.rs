@@ -56,17 +56,18 @@ pub use self::gate::Known;
 pub(crate) use self::gateway::RunningCalls;
 pub(crate) use self::oauth::Documents;
 use crate::answer::Answer;
-use crate::deliver::{SystemResolver, Trust};
 use crate::dispatch::{Call, Service, Shown};
 use crate::headers::Site;
 use crate::health::Health;
 use crate::keys::Keys;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::outbound::{SystemResolver, Trust};
 use crate::passwords::Passwords;
 use crate::rate_limit::{RateLimiter, Rates};
 use crate::routes::{Auth, Op};
 use crate::seen::Seen;
+use crate::shares::Shares;
 use crate::telemetry::Telemetry;
 use crate::upstream::{Allowed, Times, Upstreams};
 use crate::wrong_sign_ins::WrongSignIns;
@@ -105,7 +106,7 @@ pub struct GateService {
     /// The same for whoever looks at an agent or stops it: neither reports nor what agents ask for hold them up.
     agents_aside: Aside,
     /// Places for evidence bundles.
-    bundles: evidence::Bundles,
+    bundles: Shares<u128>,
     seen: Seen<Timestamp>,
     site: Site,
     passwords: Passwords,
@@ -223,7 +224,7 @@ impl GateService {
             proxied: mcp::Proxied::new(upstreams.clone()),
             aside: Aside::default(),
             agents_aside: Aside::default(),
-            bundles: evidence::Bundles::default(),
+            bundles: evidence::places(),
             seen: Seen::new(),
             site: Site::of(base_url),
             passwords: Passwords::default(),

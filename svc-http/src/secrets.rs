@@ -1,12 +1,20 @@
 //! New secrets in the clear, and the digests that are kept of them.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use svc_core::engine::Failure;
 use svc_core::value::digest::Digest;
 use svc_core::value::secret::Secret;
+use svc_store::StoreError;
 
 /// Random bytes in a secret; 43 characters of base64url.
 const SECRET_BYTES: usize = 32;
+/// What a gateway key begins with.
+pub const KEY_PREFIX: &str = "ask_";
+/// What a service token begins with.
+pub const TOKEN_PREFIX: &str = "ims_";
 /// What the token of a one-time link begins with.
 pub const LINK_PREFIX: &str = "sil_";
 
@@ -23,9 +31,9 @@ pub struct NewSecret {
 ///
 /// # Errors
 /// The system gives no random bytes: a secret that could be guessed must not be made.
-pub fn draw(prefix: &str) -> Result<NewSecret, getrandom::Error> {
+pub fn draw(prefix: &str) -> Result<NewSecret, Failure<StoreError>> {
     let mut bytes = [0; SECRET_BYTES];
-    getrandom::fill(&mut bytes)?;
+    getrandom::fill(&mut bytes).map_err(|cause| Failure::Load(StoreError::Entropy(Arc::new(cause))))?;
     let text = format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes));
     Ok(NewSecret { digest: Digest::of(&text), text: Secret::new(text) })
 }
@@ -35,6 +43,7 @@ pub fn draw(prefix: &str) -> Result<NewSecret, getrandom::Error> {
 pub fn sign_in_link(base_url: &str, token: &str) -> String {
     format!("{base_url}/sign-in#token={token}")
 }
+
 /// What people see of a secret once it is kept: its last four characters; nothing where that would be all of it.
 #[must_use]
 pub fn hint(secret: &str) -> Box<str> {
@@ -45,7 +54,23 @@ pub fn hint(secret: &str) -> Box<str> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use svc_core::rules::people::keys::NewKey;
+
     use super::*;
+
+    /// A key has its prefix and 43 characters of base64url, no two are alike, and what is kept does not hold it.
+    #[test]
+    fn a_key_has_its_shape_and_is_kept_as_its_digest() {
+        let (one, two) = (draw(KEY_PREFIX).unwrap(), draw(KEY_PREFIX).unwrap());
+        let text = one.text.expose();
+        assert_eq!((text.len(), text.starts_with("ask_")), (47, true));
+        assert_ne!(text, two.text.expose());
+        let kept = NewKey::of(text);
+        assert_eq!((kept.digest, one.digest), (Digest::of(text), Digest::of(text)));
+        assert_eq!(&*kept.prefix, text.get(..12).unwrap());
+        assert!(!format!("{kept:?} {one:?}").contains(text.as_str()));
+    }
 
     /// Four characters are shown of what has more to hide, and never the whole.
     #[test]

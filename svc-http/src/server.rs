@@ -24,11 +24,12 @@ use tokio::net;
 use tokio::time::timeout;
 
 use crate::config::{BaseUrl, Config};
-use crate::deliver::{Caller, Deliveries, Resolve, SystemResolver, Trust};
+use crate::deliver::Deliveries;
 use crate::live::Live;
 use crate::metrics::{self, Metrics};
 use crate::ops::mcp::Proxied;
 use crate::ops::{Documents, GateService, RunningCalls};
+use crate::outbound::{Caller, Resolve, SystemResolver, Trust};
 use crate::rate_limit::{RateLimiter, Rates};
 use crate::serve::serve;
 use crate::shell::{Settings, Shell};

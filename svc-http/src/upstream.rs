@@ -53,8 +53,8 @@ pub use self::post::{Endpoint, Posted};
 pub use self::relay::{Begun, COST_TRAILER, Relay, RelayBody, Translate};
 pub use self::switch::{Switch, Switches};
 pub use self::target::{Call, Target, What, is_own_header};
-use crate::deliver::dial::{Dial, DialError, Place};
-use crate::deliver::{Resolve, Trust};
+use crate::outbound::dial::{Dial, DialError, Place};
+use crate::outbound::{Resolve, Trust};
 
 /// Bytes of a whole answer that are read.
 pub const ANSWER_BYTES_MAX: usize = 64 << 20;

@@ -10,7 +10,7 @@ use svc_core::rules::edge::integrations::{CreateIntegration, NewSecret};
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{Integration, IntegrationKind, IntegrationSlot, signature};
 use svc_core::value::Timestamp;
-use svc_http::deliver::{Resolve, Resolving};
+use svc_http::outbound::{Resolve, Resolving};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use svc_core::engine::Failure;
 use svc_core::refusal::Kind;
 use svc_core::rules::people::by::By;
-use svc_core::rules::people::keys::CreateKey;
+use svc_core::rules::people::keys::{self, CreateKey};
 use svc_core::state::gate::receipt::PublicKey;
 use svc_core::state::people::{Binding, KeyScope, Purpose};
 use svc_http::config::Config;
+use svc_http::secrets::{KEY_PREFIX, NewSecret, draw};
 use svc_store::{Gate, StoreError};
 
 use super::output::{Problem, note, print_made, visible};
-use super::secret::{self, NewSecret};
 use super::store::{Missing, Use, open};
 use super::{NewKey, Rotation, Scope, Signs, setup};
 
@@ -29,7 +29,7 @@ pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
     let workspace = setup::workspace(&gate)?
         .ok_or_else(|| Problem::new("there is no workspace yet", "Make one with `svc init`."))?;
-    let key = secret::new_key()?;
+    let key = draw(KEY_PREFIX)?;
     let scope = match (wish.agent, wish.scope) {
         (Some(agent), _) => KeyScope::Agent(agent),
         (None, Some(Scope::Admin)) => KeyScope::Admin,
@@ -38,7 +38,7 @@ pub(crate) fn create(config: &Config, wish: &NewKey) -> Result<ExitCode, Problem
     let made = gate.execute(CreateKey {
         principal: wish.principal,
         label: wish.label.clone(),
-        ..CreateKey::new(workspace.id, By::Program, scope, key.stored.clone())
+        ..CreateKey::new(workspace.id, By::Program, scope, keys::NewKey::of(key.text.expose()))
     });
     let made = made.map_err(|failure| not_made(failure, wish))?;
     let lost =
@@ -129,7 +129,7 @@ fn as_json(key: &NewSecret, binding: &Binding, wish: &NewKey) -> Value {
     };
     let mut shown = json!({
         "id": binding.key,
-        "prefix": key.stored.prefix,
+        "prefix": keys::NewKey::of(key.text.expose()).prefix,
         "scope": scope,
         "principalId": binding.principal,
         "teamId": binding.team,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use svc_http::config::{BaseUrl, Config, Loaded};
-use svc_http::deliver::Trust;
+use svc_http::outbound::Trust;
 use svc_http::serve::runtime;
 use svc_http::{Server, log};
 use svc_store::Gate;

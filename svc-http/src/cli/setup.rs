@@ -10,7 +10,7 @@ use svc_core::rules::edge::integrations::{self, CreateIntegration, RotateIntegra
 use svc_core::rules::people::accounts::find_account;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
-use svc_core::rules::people::keys::{CreateKey, RevokeKey};
+use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
 use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
@@ -21,18 +21,16 @@ use svc_core::state::people::{
     Credential, KeyScope, Principal, Settings, TOKEN_DAYS_MAX, TokenName, TokenScope, Workspace,
 };
 use svc_core::store::{Range, Row};
-use svc_core::value::digest::Digest;
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::{Email, Label};
 use svc_core::value::{Id as _, Invalid};
 use svc_http::callback_secret;
-use svc_http::drawn::draw;
+use svc_http::secrets::{KEY_PREFIX, LINK_PREFIX, NewSecret, TOKEN_PREFIX, draw};
 use svc_store::Gate;
 
 use super::output::Problem;
-use super::secret::{self, NewSecret};
 use super::welcome::{Home, Keys};
 
 /// The owner where nobody is named.
@@ -94,7 +92,7 @@ fn sign_in_token(gate: &Gate, workspace: &Workspace, renew: bool) -> Result<Opti
         Ok(account.filter(|it| renew || (it.signed_in_at.is_none() && it.link.is_none())))
     })?;
     let Some(owner) = owner else { return Ok(None) };
-    let token = secret::new_link()?;
+    let token = draw(LINK_PREFIX)?;
     gate.execute(MakeLink { email: owner.email.clone(), token: token.digest, life: None })?;
     Ok(Some(token.text))
 }
@@ -120,7 +118,7 @@ fn sign_callbacks(gate: &Gate, workspace: WorkspaceId, renew: bool) -> Result<Op
 /// Makes whatever is missing of the first agent and of the keys.
 fn with_agent(gate: &Gate, workspace: &Workspace, new_keys: bool) -> Result<Home, Problem> {
     let Some(agent) = first_agent(gate, workspace.id)? else {
-        let agent_key = secret::new_key()?;
+        let agent_key = draw(KEY_PREFIX)?;
         let agent = register(gate, workspace.id, &agent_key)?;
         return with_keys(gate, workspace, &agent, agent_key);
     };
@@ -137,7 +135,7 @@ fn with_agent(gate: &Gate, workspace: &Workspace, new_keys: bool) -> Result<Home
             sign_in_token: None,
         });
     }
-    let agent_key = secret::new_key()?;
+    let agent_key = draw(KEY_PREFIX)?;
     create(gate, workspace.id, KeyScope::Agent(agent.id), &agent_key)?;
     let home = with_keys(gate, workspace, &agent, agent_key)?;
     // The old ones end last: a start that is cut short leaves no one without a key.
@@ -149,7 +147,7 @@ fn with_agent(gate: &Gate, workspace: &Workspace, new_keys: bool) -> Result<Home
 
 /// Makes the keys that are no agent's.
 fn with_keys(gate: &Gate, workspace: &Workspace, agent: &Agent, agent_key: NewSecret) -> Result<Home, Problem> {
-    let (inference, admin) = (secret::new_key()?, secret::new_key()?);
+    let (inference, admin) = (draw(KEY_PREFIX)?, draw(KEY_PREFIX)?);
     create(gate, workspace.id, KeyScope::Inference, &inference)?;
     create(gate, workspace.id, KeyScope::Admin, &admin)?;
     let token = service_token(gate, workspace.id)?;
@@ -164,7 +162,7 @@ fn service_token(gate: &Gate, workspace: WorkspaceId) -> Result<Secret<String>, 
     if let Some(before) = gate.read(|scope| scope.get::<TokenName>(id))? {
         gate.execute(RevokeToken { workspace, by: By::Program, token: before.token })?;
     }
-    let text = draw("ims_")?;
+    let token = draw(TOKEN_PREFIX)?;
     gate.execute(CreateToken {
         workspace,
         by: By::Program,
@@ -172,15 +170,15 @@ fn service_token(gate: &Gate, workspace: WorkspaceId) -> Result<Secret<String>, 
         scopes: TokenScope::ALL.to_vec(),
         days: TOKEN_DAYS_MAX,
         ip_allow: Vec::new(),
-        digest: Digest::of(text.expose()),
+        digest: token.digest,
     })?;
-    Ok(text)
+    Ok(token.text)
 }
 
 fn register(gate: &Gate, workspace: WorkspaceId, key: &NewSecret) -> Result<Arc<Agent>, Problem> {
     let registered = gate.execute(RegisterAgent {
         mandates: TEMPLATES.iter().map(|name| Content::Template((*name).into())).collect(),
-        ..RegisterAgent::new(workspace, own(Label::parse(AGENT_NAME))?, key.stored.clone())
+        ..RegisterAgent::new(workspace, own(Label::parse(AGENT_NAME))?, NewKey::of(key.text.expose()))
     })?;
     Ok(registered.agent)
 }
@@ -188,7 +186,7 @@ fn register(gate: &Gate, workspace: WorkspaceId, key: &NewSecret) -> Result<Arc<
 fn create(gate: &Gate, workspace: WorkspaceId, scope: KeyScope, key: &NewSecret) -> Result<(), Problem> {
     gate.execute(CreateKey {
         label: Some(own(Label::parse(KEY_LABEL))?),
-        ..CreateKey::new(workspace, By::Program, scope, key.stored.clone())
+        ..CreateKey::new(workspace, By::Program, scope, NewKey::of(key.text.expose()))
     })?;
     Ok(())
 }

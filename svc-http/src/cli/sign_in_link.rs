@@ -9,10 +9,9 @@ use svc_core::rules::people::links::MakeLink;
 use svc_core::state::people::LINK_LIFE;
 use svc_core::value::text::Email;
 use svc_http::config::Config;
-use svc_http::secrets::sign_in_link;
+use svc_http::secrets::{LINK_PREFIX, draw, sign_in_link};
 
 use super::output::{Problem, note, print, print_json, visible};
-use super::secret;
 use super::store::{Missing, Use, open};
 
 /// Makes the link and prints it.
@@ -23,7 +22,7 @@ pub(crate) fn run(config: &Config, email: &Email, json: bool) -> Result<ExitCode
     visible()?;
     let base_url = config.base_url(config.listen);
     let gate = open(config, &base_url, Missing::Refuse, Use::Command)?;
-    let token = secret::new_link()?;
+    let token = draw(LINK_PREFIX)?;
     let made = gate.execute(MakeLink { email: email.clone(), token: token.digest, life: Some(LINK_LIFE) });
     made.map_err(|failure| match &failure {
         Failure::Refused(refusal) if refusal.kind() == Kind::NotFound => Problem::new(

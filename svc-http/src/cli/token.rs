@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 use svc_core::engine::Failure;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::tokens::CreateToken;
-use svc_core::value::digest::Digest;
 use svc_http::config::Config;
-use svc_http::drawn::draw;
+use svc_http::secrets::{TOKEN_PREFIX, draw};
 use svc_http::wire::token;
 
 use super::output::{Problem, note, print_made, visible};
@@ -24,7 +23,7 @@ pub(crate) fn create(config: &Config, wish: &NewToken) -> Result<ExitCode, Probl
     let gate = open(config, &config.base_url(config.listen), Missing::Refuse, Use::Command)?;
     let workspace = setup::workspace(&gate)?
         .ok_or_else(|| Problem::new("there is no workspace yet", "Make one with `svc init`."))?;
-    let text = draw("ims_")?;
+    let token = draw(TOKEN_PREFIX)?;
     let made = gate.execute(CreateToken {
         workspace: workspace.id,
         by: By::Program,
@@ -32,7 +31,7 @@ pub(crate) fn create(config: &Config, wish: &NewToken) -> Result<ExitCode, Probl
         scopes: wish.scopes.clone(),
         days: wish.days,
         ip_allow: wish.ip.clone(),
-        digest: Digest::of(text.expose()),
+        digest: token.digest,
     });
     let made = made.map_err(|failure| match failure {
         Failure::Refused(refusal) => Problem::new(
@@ -47,10 +46,10 @@ pub(crate) fn create(config: &Config, wish: &NewToken) -> Result<ExitCode, Probl
     );
     if wish.json {
         let mut shown = token::write(&made, gate.now(), None);
-        shown.insert("token".to_owned(), json!(text.expose()));
+        shown.insert("token".to_owned(), json!(token.text.expose()));
         print_made(&format!("{}\n", Value::Object(shown)), &lost)?;
     } else {
-        print_made(&format!("{}\n", text.expose()), &lost)?;
+        print_made(&format!("{}\n", token.text.expose()), &lost)?;
         note(&format!("{} is shown this once: keep it now. It ends at {}.\n", made.token, made.expires_at));
     }
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 use svc_core::value::json::Json;
-use svc_http::deliver::Trust;
+use svc_http::outbound::Trust;
 use url::{Host, Url};
 
 use super::place::Place;

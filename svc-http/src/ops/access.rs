@@ -10,7 +10,7 @@ use svc_core::rules::people::show::{self, KeyView};
 use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
 use svc_core::state::people::{KeyScope, Right, ServiceToken};
 use svc_core::store::{Found, Key, Range, Row as _};
-use svc_core::value::digest::{CredentialId, Digest};
+use svc_core::value::digest::CredentialId;
 use svc_core::value::id::{AgentId, KeyId, TokenId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_core::value::{Id as _, Span, Timestamp};
@@ -18,8 +18,8 @@ use svc_core::value::{Id as _, Span, Timestamp};
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::drawn::draw;
 use crate::routes::AccessOp;
+use crate::secrets::{KEY_PREFIX, TOKEN_PREFIX, draw};
 use crate::wire::page::Query;
 use crate::wire::{key, token};
 
@@ -133,10 +133,10 @@ impl Place<'_> {
 
     /// Makes a key and shows it, this once.
     async fn issue(&self, make: impl FnOnce(NewKey) -> CreateKey) -> Result<Answer, Refusal> {
-        let text = draw("ask_").map_err(refusal)?;
-        let row = self.service.run(make(NewKey::of(text.expose()))).await?;
+        let key = draw(KEY_PREFIX).map_err(refusal)?;
+        let row = self.service.run(make(NewKey::of(key.text.expose()))).await?;
         let view = KeyView::of_new(row);
-        written(&json!({ "key": text.expose(), "binding": key::write(&view, None) }))
+        written(&json!({ "key": key.text.expose(), "binding": key::write(&view, None) }))
     }
 
     /// The row of the key that the path names.
@@ -166,7 +166,7 @@ impl Place<'_> {
 
     async fn create_token(&self, call: &Call) -> Result<Answer, Refusal> {
         let asked = token::read(&call.body)?;
-        let text = draw("ims_").map_err(refusal)?;
+        let token = draw(TOKEN_PREFIX).map_err(refusal)?;
         let create = CreateToken {
             workspace: self.workspace,
             by: self.by.clone(),
@@ -174,11 +174,11 @@ impl Place<'_> {
             scopes: asked.scopes,
             days: asked.days,
             ip_allow: asked.ip_allow,
-            digest: Digest::of(text.expose()),
+            digest: token.digest,
         };
         let made = self.service.run(create).await?;
         let mut shown = token::write(&made, self.now, None);
-        shown.insert("token".to_owned(), json!(text.expose()));
+        shown.insert("token".to_owned(), json!(token.text.expose()));
         written(&Value::Object(shown)).map(Answer::created)
     }
 

@@ -27,8 +27,8 @@ use super::aside::Aside;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::drawn::draw;
 use crate::routes::AgentsOp;
+use crate::secrets::{KEY_PREFIX, draw};
 use crate::wire::agent::{self as wire, Blueprint, Spent};
 use crate::wire::mandate;
 use crate::wire::page::Query;
@@ -103,7 +103,7 @@ impl Place<'_> {
     }
 
     async fn create(&self, asked: Blueprint) -> Result<Answer, Refusal> {
-        let key = draw("ask_").map_err(refusal)?;
+        let key = draw(KEY_PREFIX).map_err(refusal)?;
         let register = RegisterAgent {
             workspace: self.workspace,
             by: self.by.clone(),
@@ -113,11 +113,11 @@ impl Place<'_> {
             sponsor: asked.sponsor,
             kill_owner: asked.kill_owner,
             mandates: asked.mandates,
-            key: NewKey::of(key.expose()),
+            key: NewKey::of(key.text.expose()),
             plans: self.service.plans,
         };
         let registered = self.service.run(register).await?;
-        written(made(self.service, &registered, key.expose())?).map(Answer::created)
+        written(made(self.service, &registered, key.text.expose())?).map(Answer::created)
     }
 
     async fn get(&self, id: AgentId) -> Result<Answer, Refusal> {

@@ -18,8 +18,8 @@ use svc_core::value::link::Index;
 use super::{Caller, GateService, agents, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::drawn::draw;
 use crate::routes::ApplicationsOp;
+use crate::secrets::{KEY_PREFIX, draw};
 use crate::wire::application as wire;
 use crate::wire::page::Query;
 use crate::wire::stop;
@@ -74,13 +74,13 @@ fn asked(service: &GateService, by: &Person, call: &Call) -> Result<wire::NewApp
 /// has to agree to the decider's own change, the answer is 202 and says so.
 async fn approve(service: &GateService, by: Person, call: &Call) -> Result<Answer, Refusal> {
     let (note, application) = (wire::read_note(&call.body)?, call.param_id("app")?);
-    let key = draw("ask_").map_err(refusal)?;
-    let (plans, new) = (service.plans, NewKey::of(key.expose()));
+    let key = draw(KEY_PREFIX).map_err(refusal)?;
+    let (plans, new) = (service.plans, NewKey::of(key.text.expose()));
     let mut approve = ApproveApplication { by, application, note, key: new, plans, counted: None };
     let done = approved(service, &mut approve).await?;
     let mut shown = wire::write(&done.application, service.gate.now());
     if let (Some(made), Some(members)) = (&done.made, shown.as_object_mut()) {
-        let agent = agents::made(service, made, key.expose())?;
+        let agent = agents::made(service, made, key.text.expose())?;
         members.insert("made".to_owned(), Value::Object(agent));
     }
     if let (Some(asked), Some(members)) = (&done.asked, shown.as_object_mut()) {

@@ -1,40 +1,28 @@
 //! What reads very many rows: on threads of its own, a few at a time, so that no other request waits for it. Whoever asks for it
 //! without end is refused, so that others of its kind do not wait for long either.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use svc_core::refusal::Refusal;
 use tokio::sync::Semaphore;
 
+use crate::shares::Shares;
+
 /// How many of it run at once; others wait for their turn.
 const ASIDE_MAX: usize = 2;
 /// How many of one asker run or wait.
-const OF_ONE_MAX: u8 = 8;
+const OF_ONE_MAX: usize = 8;
 
 /// Places for it.
 #[derive(Debug)]
 pub(crate) struct Aside {
     places: Arc<Semaphore>,
-    asked: Arc<Mutex<HashMap<u128, u8>>>,
+    asked: Shares<u128>,
 }
 
 impl Default for Aside {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(ASIDE_MAX)), asked: Arc::default() }
-    }
-}
-
-/// One that runs or waits, of this asker.
-struct Asked(Arc<Mutex<HashMap<u128, u8>>>, u128);
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match asked.get_mut(&self.1) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(asked.remove(&self.1)),
-        }
+        Self { places: Arc::new(Semaphore::new(ASIDE_MAX)), asked: Shares::new(usize::MAX, OF_ONE_MAX) }
     }
 }
 
@@ -48,7 +36,7 @@ impl Aside {
         asker: u128,
         work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let asked = self.count(asker).ok_or_else(Refusal::not_ready)?;
+        let asked = self.asked.take(asker).ok_or_else(Refusal::not_ready)?;
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Refusal::internal())?;
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
@@ -56,16 +44,6 @@ impl Aside {
             done
         });
         done.await.map_err(|_| Refusal::internal())?
-    }
-
-    fn count(&self, asker: u128) -> Option<Asked> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = asked.entry(asker).or_default();
-        if *count >= OF_ONE_MAX {
-            return None;
-        }
-        *count += 1;
-        Some(Asked(Arc::clone(&self.asked), asker))
     }
 }
 
@@ -107,10 +85,10 @@ mod tests {
             assert!(aside.run::<()>(1, || panic!("as it may")).await.is_err());
         }
         assert!(aside.run(1, || Ok(())).await.is_ok());
-        let all: Vec<_> = (0..OF_ONE_MAX).map(|_| aside.count(1).unwrap()).collect();
+        let all: Vec<_> = (0..OF_ONE_MAX).map(|_| aside.asked.take(1).unwrap()).collect();
         assert_eq!(aside.run(1, || Ok(())).await.map_err(|it| it.kind()), Err(Kind::NotReady));
         assert!(aside.run(2, || Ok(())).await.is_ok(), "another is not kept waiting for it");
         drop(all);
-        assert!(aside.run(1, || Ok(())).await.is_ok() && aside.asked.lock().unwrap().is_empty());
+        assert!(aside.run(1, || Ok(())).await.is_ok());
     }
 }

@@ -8,9 +8,9 @@ use svc_core::rules::people::keys::NewKey;
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::drawn::draw;
 use crate::drill;
 use crate::routes::DrillsOp;
+use crate::secrets::{KEY_PREFIX, draw};
 use crate::wire::drill as wire;
 
 /// Answers a route of this family.
@@ -28,7 +28,7 @@ pub(super) async fn answer(
         DrillsOp::Start => {
             let (targets, reason) = wire::read(&call.body)?;
             // The text of the canary's key is forgotten here.
-            let key = NewKey::of(draw("ask_").map_err(refusal)?.expose());
+            let key = NewKey::of(draw(KEY_PREFIX).map_err(refusal)?.text.expose());
             let started = service.run(StartDrill { workspace, by, targets, reason, key }).await?;
             let body = wire::write_started(&started.drill)?;
             tokio::spawn(drill::run(service.gate.clone(), started));

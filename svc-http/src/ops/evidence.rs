@@ -1,9 +1,7 @@
 //! The ledger: its records, evidence bundles, proofs and scorecards.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,6 +20,7 @@ use super::{Caller, GateService, log, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::EvidenceOp;
+use crate::shares::Shares;
 use crate::wire::evidence;
 use crate::wire::page::Query;
 
@@ -100,35 +99,9 @@ async fn write(mut bundle: Bundle, to: &mpsc::Sender<Bytes>) {
     }
 }
 
-/// Bundles that are being written.
-#[derive(Debug, Default)]
-pub(super) struct Bundles(Arc<Mutex<HashMap<u128, usize>>>);
-
-impl Bundles {
-    /// A place for one more of a workspace, while it has one left and the server has.
-    fn take(&self, workspace: u128) -> Option<Place> {
-        let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (own, all) = (of.get(&workspace).copied().unwrap_or(0), of.values().sum::<usize>());
-        if own >= OF_ONE_MAX || all >= BUNDLES_MAX {
-            return None;
-        }
-        of.insert(workspace, own.saturating_add(1));
-        Some(Place(Arc::clone(&self.0), workspace))
-    }
-}
-
-/// A bundle's place, given back when it is dropped.
-#[derive(Debug)]
-struct Place(Arc<Mutex<HashMap<u128, usize>>>, u128);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match of.get_mut(&self.1) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(of.remove(&self.1)),
-        }
-    }
+/// Places for bundles, by workspace.
+pub(super) fn places() -> Shares<u128> {
+    Shares::new(BUNDLES_MAX, OF_ONE_MAX)
 }
 
 /// A body whose pieces come from elsewhere.
@@ -155,24 +128,4 @@ async fn scorecard(service: &GateService, workspace: WorkspaceId, call: &Call) -
     let gate = service.gate.clone();
     let card = aside(move || gate.scorecard(&asked).map_err(refusal)).await?;
     Ok(Answer::json(evidence::write_card(&card)?))
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
-    use super::*;
-
-    /// A workspace has a few bundles at once and leaves places to others, and all have no more than there are.
-    #[test]
-    fn bundles_have_places() {
-        let bundles = Bundles::default();
-        let mut held: Vec<_> = (0..OF_ONE_MAX).map(|_| bundles.take(1).unwrap()).collect();
-        assert!(bundles.take(1).is_none());
-        held.extend((OF_ONE_MAX..BUNDLES_MAX).map(|it| bundles.take(2 + it as u128).unwrap()));
-        assert!(bundles.take(1_000).is_none());
-        held.remove(0);
-        drop(bundles.take(1).unwrap());
-        held.clear();
-        assert!(bundles.0.lock().unwrap().is_empty());
-    }
 }

@@ -10,16 +10,14 @@ use svc_core::state::gate::Approval;
 use svc_core::state::people::{Principal, Right, Team};
 use svc_core::store::{Range, Row as _};
 use svc_core::value::Id as _;
-use svc_core::value::digest::Digest;
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
 
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::drawn::draw;
 use crate::routes::MembersOp;
-use crate::secrets::sign_in_link;
+use crate::secrets::{LINK_PREFIX, draw, sign_in_link};
 use crate::wire::page::Query;
 use crate::wire::{member, stop};
 
@@ -86,7 +84,7 @@ pub(super) async fn answer(
 
 async fn invite(service: &GateService, by: By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let asked = member::read(&call.body)?;
-    let token = draw("sil_").map_err(refusal)?;
+    let token = draw(LINK_PREFIX).map_err(refusal)?;
     let invite = InviteMember {
         workspace,
         by,
@@ -94,7 +92,7 @@ async fn invite(service: &GateService, by: By, workspace: WorkspaceId, call: &Ca
         name: asked.name,
         role: asked.role,
         teams: asked.teams,
-        token: Digest::of(token.expose()),
+        token: token.digest,
     };
     let (principal, linked) = match service.run(invite).await? {
         MemberDone::Done { principal, linked } => (principal, linked),
@@ -102,7 +100,7 @@ async fn invite(service: &GateService, by: By, workspace: WorkspaceId, call: &Ca
     };
     let mut shown = member::write(&principal).ok_or_else(Refusal::internal)?;
     if let Some(members) = shown.as_object_mut().filter(|_| linked) {
-        members.insert("signInLink".to_owned(), json!(sign_in_link(&service.base_url, token.expose())));
+        members.insert("signInLink".to_owned(), json!(sign_in_link(&service.base_url, token.text.expose())));
     }
     json(&shown).map(Answer::created)
 }

@@ -17,7 +17,7 @@ use svc_core::value::id::AccountId;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::Email;
 
-use super::GateService;
+use super::{GateService, refusal};
 use crate::address::RateAddress;
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -141,7 +141,7 @@ fn told(
 }
 
 pub(super) fn draw(prefix: &str) -> Result<NewSecret, Refusal> {
-    secrets::draw(prefix).map_err(|_| Refusal::internal())
+    secrets::draw(prefix).map_err(refusal)
 }
 
 /// What is kept of a recovery code: whose it is goes in, and how it was typed does not.
@@ -181,7 +181,7 @@ impl GateService {
         sealed: &str,
         code: &Secret<String>,
     ) -> Result<Option<u64>, Refusal> {
-        let secret = self.gate.open_sealed(&purpose(account), sealed).map_err(super::refusal)?;
+        let secret = self.gate.open_sealed(&purpose(account), sealed).map_err(refusal)?;
         Ok(totp::step_of(secret.expose(), code.expose(), self.gate.now()))
     }
 

@@ -39,12 +39,12 @@ pub struct Caller {
 }
 
 /// What is sent.
-pub(super) struct Post<'a> {
-    pub(super) url: &'a str,
+pub(crate) struct Post<'a> {
+    pub(crate) url: &'a str,
     /// The same on every try.
-    pub(super) event: String,
-    pub(super) signature: String,
-    pub(super) body: Vec<u8>,
+    pub(crate) event: String,
+    pub(crate) signature: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Caller {
@@ -58,7 +58,7 @@ impl Caller {
     ///
     /// # Errors
     /// [`Trouble`] where there was no answer.
-    pub(super) async fn post(&self, post: Post<'_>) -> Result<u16, Trouble> {
+    pub(crate) async fn post(&self, post: Post<'_>) -> Result<u16, Trouble> {
         timeout(CALL_TIME, self.exchange(post)).await.unwrap_or(Err(Trouble::Timeout))
     }
 
@@ -168,7 +168,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::deliver::{Resolving, SystemResolver};
+    use crate::outbound::{Resolving, SystemResolver};
 
     /// A resolver that never answers.
     #[derive(Debug)]

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::call::{AGENT, CALL_TIME, Caller, exchange};
 use super::dial::Io;
-use crate::deliver::Trouble;
+use svc_core::state::edge::Trouble;
 
 /// A document as it came.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::failed::Reason;
 use super::framing::{self, Head};
-use crate::deliver::dial::Io;
+use crate::outbound::dial::Io;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 * 1024;

@@ -11,8 +11,8 @@ use svc_core::state::gateway::Dialect;
 use svc_core::value::secret::Secret;
 
 use super::*;
-use crate::deliver::{Resolving, SystemResolver};
 use crate::mock::Mock;
+use crate::outbound::{Resolving, SystemResolver};
 
 /// A key that must be nowhere but in the request.
 const KEY: &str = "hunter2hunter2hunter2";

@@ -11,7 +11,7 @@ use svc_core::store::{Range, Row as _, Store as _};
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
 use svc_http::config::Config;
-use svc_http::deliver::{SystemResolver, Trust};
+use svc_http::outbound::{SystemResolver, Trust};
 use svc_http::upstream::{Allowed, Upstreams};
 use svc_store::seal::MasterKey;
 use svc_store::sqlite::SqliteSession;

@@ -12,11 +12,11 @@ use svc_core::state::connect::{REDIRECTS_MAX, Redirect};
 use svc_core::state::edge::outbound::OutboundUrl;
 use svc_core::value::json::Json;
 use svc_core::value::text::Label;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::authorize::Known;
 use crate::address::RateAddress;
-use crate::deliver::Caller;
+use crate::outbound::Caller;
+use crate::shares::Shares;
 
 /// Bytes of a document.
 const DOCUMENT_MAX: usize = 16 * 1024;
@@ -28,38 +28,19 @@ const KEPT_LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// Documents that are read at once, and those of them that one address asks for: whoever names servers that never answer
 /// keeps nobody else waiting.
 const READS_MAX: usize = 64;
-const READS_OF_ONE: u8 = 4;
+const READS_OF_ONE: usize = 4;
 
 /// What is known of clients by their documents.
 #[derive(Debug)]
 pub(crate) struct Documents {
     caller: OnceLock<Caller>,
     kept: Mutex<HashMap<String, (Instant, Known)>>,
-    reads: Semaphore,
-    reading: Mutex<HashMap<RateAddress, u8>>,
+    reads: Shares<RateAddress>,
 }
 
 impl Default for Documents {
     fn default() -> Self {
-        let (kept, reading) = (Mutex::default(), Mutex::default());
-        Self { caller: OnceLock::new(), kept, reads: Semaphore::new(READS_MAX), reading }
-    }
-}
-
-/// One read under way for an address.
-struct Read<'a> {
-    of: &'a Documents,
-    address: RateAddress,
-    _place: SemaphorePermit<'a>,
-}
-
-impl Drop for Read<'_> {
-    fn drop(&mut self) {
-        let mut reading = self.of.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        match reading.get_mut(&self.address) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(reading.remove(&self.address)),
-        }
+        Self { caller: OnceLock::new(), kept: Mutex::default(), reads: Shares::new(READS_MAX, READS_OF_ONE) }
     }
 }
 
@@ -82,7 +63,7 @@ impl Documents {
         if url.as_str() != id || id.splitn(4, '/').nth(3).is_none_or(str::is_empty) {
             return Err(refused("its id is no plain https address with a path"));
         }
-        let _read = self.begin(address.into()).ok_or_else(Refusal::not_ready)?;
+        let _read = self.reads.take(address.into()).ok_or_else(Refusal::not_ready)?;
         let fetched = caller.fetch(&url, DOCUMENT_MAX).await.map_err(|_| refused("its metadata could not be read"))?;
         if fetched.status != 200 {
             return Err(refused("its metadata could not be read"));
@@ -97,18 +78,6 @@ impl Documents {
             all.insert(id.to_owned(), (Instant::now() + kept, known.clone()));
         }
         Ok(known)
-    }
-
-    fn begin(&self, address: RateAddress) -> Option<Read<'_>> {
-        let place = self.reads.try_acquire().ok()?;
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = reading.entry(address).or_default();
-        if *count >= READS_OF_ONE {
-            return None;
-        }
-        *count += 1;
-        drop(reading);
-        Some(Read { of: self, address, _place: place })
     }
 
     fn known(&self, id: &str) -> Option<Known> {
@@ -181,22 +150,6 @@ mod tests {
         ] {
             assert!(read(id, good.replace(from, to).as_bytes(), &[]).is_err(), "{to}");
         }
-    }
-
-    /// One address reads a few documents at once, and another reads beside it; what was read makes room.
-    #[test]
-    fn one_address_keeps_no_other_waiting() {
-        let all = Documents::default();
-        let [one, other] = [1, 2].map(RateAddress);
-        let mut reads: Vec<_> = (0..READS_OF_ONE).map(|_| all.begin(one).unwrap()).collect();
-        assert!(all.begin(one).is_none() && all.begin(other).is_some());
-        drop(reads.pop());
-        reads.push(all.begin(one).unwrap());
-        assert!(all.begin(one).is_none());
-        drop(reads);
-        assert!(all.reading.lock().unwrap().is_empty());
-        let far: Vec<_> = (10..).map_while(|it| all.begin(RateAddress(it))).collect();
-        assert_eq!(far.len(), READS_MAX);
     }
 
     /// A document is kept as long as its sender says, within bounds.

@@ -1,0 +1,14 @@
+//! Calls to the outside: addresses that are resolved once and judged, TLS, whom it trusts, one call or the reading of one document.
+//!
+//! **Invariant:** nothing is connected to but an address that the outbound guard has judged.
+
+mod call;
+pub(crate) mod dial;
+mod fetch;
+mod resolve;
+mod trust;
+
+pub use self::call::Caller;
+pub(crate) use self::call::Post;
+pub use self::resolve::{Resolve, Resolving, SystemResolver};
+pub use self::trust::{Trust, TrustError};

@@ -1,0 +1,80 @@
+//! Places that are lent out: no more than there are, and to nobody more than a share, so that whoever asks without end keeps nobody
+//! else waiting.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Places, by who holds them.
+#[derive(Debug)]
+pub(crate) struct Shares<K> {
+    of_all: usize,
+    of_one: usize,
+    held: Arc<Mutex<Held<K>>>,
+}
+
+#[derive(Debug)]
+struct Held<K> {
+    all: usize,
+    by: HashMap<K, usize>,
+}
+
+/// A place, given back when it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Share<K: Eq + Hash> {
+    held: Arc<Mutex<Held<K>>>,
+    asker: K,
+}
+
+impl<K: Copy + Eq + Hash> Shares<K> {
+    /// So many places, of which one asker holds at most `of_one`.
+    pub(crate) fn new(of_all: usize, of_one: usize) -> Self {
+        Self { of_all, of_one, held: Arc::new(Mutex::new(Held { all: 0, by: HashMap::new() })) }
+    }
+
+    /// A place for this asker, where one is free and they hold less than their share.
+    pub(crate) fn take(&self, asker: K) -> Option<Share<K>> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = held.by.get(&asker).copied().unwrap_or(0);
+        if own >= self.of_one || held.all >= self.of_all {
+            return None;
+        }
+        held.by.insert(asker, own.saturating_add(1));
+        held.all = held.all.saturating_add(1);
+        Some(Share { held: Arc::clone(&self.held), asker })
+    }
+}
+
+impl<K: Eq + Hash> Drop for Share<K> {
+    fn drop(&mut self) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.all = held.all.saturating_sub(1);
+        match held.by.get_mut(&self.asker) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => drop(held.by.remove(&self.asker)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// One asker has a share and leaves the others places; all have no more than there are; nothing is kept of who holds none.
+    #[test]
+    fn nobody_has_more_than_a_share() {
+        let places = Shares::new(8, 3);
+        let mut held: Vec<_> = (0..3).map(|_| places.take(1).unwrap()).collect();
+        assert!(places.take(1).is_none());
+        held.extend((2..7).map(|asker| places.take(asker).unwrap()));
+        assert!(places.take(100).is_none());
+        drop(held.remove(0));
+        held.push(places.take(1).unwrap());
+        assert!(places.take(1).is_none() && places.take(100).is_none());
+        held.clear();
+        let left = places.held.lock().unwrap();
+        assert!(left.all == 0 && left.by.is_empty());
+    }
+}
