@@ -178,7 +178,9 @@ impl Site {
     fn cookie<'a>(&self, headers: &'a HeaderMap, host: &str, local: &str) -> Option<&'a str> {
         let mut found = None;
         for line in headers.get_all(COOKIE) {
-            for pair in line.to_str().ok()?.split(';') {
+            // Another program's cookie on the same host may hold what is no text; it is none of this one's.
+            for pair in line.as_bytes().split(|it| *it == b';') {
+                let Ok(pair) = std::str::from_utf8(pair) else { continue };
                 let Some((name, value)) = pair.trim().split_once('=') else { continue };
                 let counts = name == host || (name == local && !self.is_https);
                 match found {
@@ -419,6 +421,10 @@ mod tests {
         assert_eq!(of(local, &["sid=x; sid=y"]), None);
         assert_eq!(of(local, &["sid="]), None);
         assert_eq!(of(local, &[]), None);
+        // Cookies know no ports: another program's on this host may be no text.
+        let mut beside = HeaderMap::new();
+        beside.insert("cookie", HeaderValue::from_bytes(b"a=\xe9; sid=x; b=\xc3\xa9").unwrap());
+        assert_eq!(Site::of(local).session(&beside), Some("x"));
     }
 
     /// Hosts and origins count by name and port; a loopback server has several names.

@@ -295,7 +295,7 @@ impl Route {
     #[must_use]
     pub fn may_refuse(&self, kind: Kind) -> bool {
         EVERYWHERE.contains(&kind)
-            || (self.is_own_host() && kind == Kind::Forbidden)
+            || (self.is_own_host() && matches!(kind, Kind::Forbidden | Kind::ForeignHost))
             || (self.is_console() && self.is_write() && kind == Kind::Csrf)
             || self.refusals.contains(&kind)
             || (self.request.is_some() && kind == Kind::InvalidJson)

@@ -33,9 +33,7 @@ use crate::trace::Trace;
 
 /// How long a credential that was good counts as one that may be again.
 const GOOD_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Bytes of a refused body on HTTP/2 that are read past: its first window.
-const STREAM_DRAIN_MAX: usize = 64 * 1024;
-/// How long they are waited for.
+/// How long the rest of a refused body is waited for on HTTP/2.
 const STREAM_DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// What a server is told about itself.
@@ -275,7 +273,7 @@ impl<S: Service> Shell<S> {
             reply.challenge = Some(format!("Bearer resource_metadata=\"{place}\", scope=\"svc:agent\""));
         }
         if !self.site.is_own_host(&parts.headers, parts.uri.authority().map(|it| it.as_str())) {
-            return Err(Refusal::forbidden("this is answered at the deployment's own address alone"));
+            return Err(Refusal::foreign_host());
         }
         if route.is_mcp() && self.site.is_foreign(&parts.headers) {
             return Err(Refusal::forbidden("pages of another origin are not answered"));
@@ -424,16 +422,12 @@ impl<S: Service> Shell<S> {
     }
 
     /// Reads past a body that was refused unread, so that the connection can go on; whether it can. On HTTP/2 it can go on
-    /// as it is, but a client that is still sending when its stream is reset may lose the answer: what is on its way already is
-    /// waited for, and no more, as a refusal is to cost little.
+    /// as it is, but a client that is still sending when its stream is reset may lose the answer: what it sends is waited for,
+    /// for a moment, as a refusal is to cost little.
     async fn read_past<B: Body<Data = Bytes> + Unpin>(&self, wire: Wire, body: &mut B) -> bool {
-        let (max, time) = if wire.http2 {
-            (STREAM_DRAIN_MAX, STREAM_DRAIN_TIME.min(self.settings.body_time))
-        } else {
-            (DRAIN_MAX, self.settings.body_time)
-        };
+        let time = if wire.http2 { STREAM_DRAIN_TIME.min(self.settings.body_time) } else { self.settings.body_time };
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        !wire.waits && length <= max && body::drain(body, max, time).await
+        !wire.waits && length <= DRAIN_MAX && body::drain(body, DRAIN_MAX, time).await
     }
 }
 

@@ -79,12 +79,20 @@ pub fn parse(body: &[u8]) -> Result<Json, Refusal> {
     Json::parse(body).map_err(|why| Refusal::invalid_json(why.to_string()))
 }
 
+/// Reads the JSON of a body whose members are all optional: no body is an empty object (CONTRACT 1).
+///
+/// # Errors
+/// `invalid_json`.
+pub fn parse_or_empty(body: &[u8]) -> Result<Json, Refusal> {
+    parse(if body.is_empty() { b"{}" } else { body })
+}
+
 /// Reads a body that says nothing: an object, or no body at all.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` where the body is no object.
 pub fn nothing(body: &[u8]) -> Result<(), Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     Fields::of(&json)?.finish(Some(()))
 }
 
@@ -258,26 +266,20 @@ impl<'a> Fields<'a> {
         self.faults
     }
 
-    /// What was read, if all of it is sound. A number beyond ±(2^53 − 1) is a fault wherever it stands, also in a member
+    /// What was read, if all of it is sound. An integer beyond ±(2^53 − 1) is a fault wherever it stands, also in a member
     /// that nobody reads: digests would take it for its neighbour.
     ///
     /// # Errors
     /// `invalid_request` with every fault.
     pub fn finish<T>(mut self, made: Option<T>) -> Result<T, Refusal> {
-        let mut named = 0;
-        let members = self.object.as_object().unwrap_or_default();
-        for (name, value) in members.iter().filter(|(_, value)| value.has_unsafe_number()) {
-            let path = self.at(name);
-            let is_told = |it: &FieldError| it.field.as_deref().is_some_and(|field| is_within(field, &path));
+        let mut places = Vec::new();
+        for (name, value) in self.object.as_object().unwrap_or_default() {
+            unsafe_integers(value, self.at(name), &mut places);
+        }
+        for place in places {
+            let is_told = |it: &FieldError| it.field.as_deref().is_some_and(|field| is_within(&place, field));
             if !self.faults.iter().any(is_told) {
-                let place = unsafe_number(value, path);
                 self.note(FieldError::invalid(place, Invalid::new("must be within 2^53 − 1 of zero")));
-                named += 1;
-            }
-            // A body has room for a hundred thousand members: enough of them are named, and what is told stays in
-            // proportion to what was sent.
-            if named == NUMBERS_NAMED_MAX {
-                break;
             }
         }
         match made {
@@ -309,7 +311,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Members that are named because of a number in them.
+/// Numbers that are named.
 const NUMBERS_NAMED_MAX: usize = 20;
 
 /// Whether a dotted path is `outer` or leads into it.
@@ -317,22 +319,21 @@ fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The path of the first number in `value` that is too large, where there is one.
-fn unsafe_number(value: &Json, path: String) -> String {
-    let inner = match value {
-        Json::Object(members) => members.iter().find(|(_, it)| it.has_unsafe_number()),
+/// The paths of integers in `value` that are too large, as long as fewer than [`NUMBERS_NAMED_MAX`] are known: a body has room for a
+/// hundred thousand, and what is told stays in proportion to what was sent.
+fn unsafe_integers(value: &Json, path: String, found: &mut Vec<String>) {
+    if found.len() == NUMBERS_NAMED_MAX || !value.has_unsafe_integer() {
+        return;
+    }
+    match value {
+        Json::Number(_) => found.push(path),
         Json::List(items) => {
-            let found = items.iter().position(Json::has_unsafe_number);
-            return match found.and_then(|place| Some((place, items.get(place)?))) {
-                Some((place, item)) => unsafe_number(item, format!("{path}.{place}")),
-                None => path,
-            };
+            items.iter().enumerate().for_each(|(place, it)| unsafe_integers(it, format!("{path}.{place}"), found));
         }
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => None,
-    };
-    match inner {
-        Some((name, it)) => unsafe_number(it, format!("{path}.{name}")),
-        None => path,
+        Json::Object(members) => {
+            members.iter().for_each(|(name, it)| unsafe_integers(it, format!("{path}.{name}"), found));
+        }
+        Json::Null | Json::Bool(_) | Json::Text(_) => {}
     }
 }
 
@@ -438,7 +439,7 @@ mod tests {
     /// However many members hold a number that is too large, a few of them are named.
     #[test]
     fn the_numbers_that_are_named_are_few() {
-        let members: Vec<String> = (0..80_000).map(|it| format!("\"m{it}\":1e99")).collect();
+        let members: Vec<String> = (0..80_000).map(|it| format!("\"m{it}\":[9007199254740992]")).collect();
         let body = parse(format!("{{{}}}", members.join(",")).as_bytes()).unwrap();
         let refusal = Fields::of(&body).unwrap().finish(Some(())).unwrap_err();
         assert_eq!(refusal.errors().len(), NUMBERS_NAMED_MAX);

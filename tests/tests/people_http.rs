@@ -34,6 +34,19 @@ impl Office {
         self.owner.ask(&mut self.client, method, &path, body).await
     }
 
+    /// Asks with the owner's session and a body just as it is.
+    async fn raw(&mut self, method: &str, path: &str, body: &[u8]) -> Got {
+        let whole = format!("/api/w/{}/{path}", self.site.workspace());
+        let cookie = format!("__Host-sid={}", self.owner.sid);
+        let headers = [
+            ("host", "gate.example.com"),
+            ("cookie", cookie.as_str()),
+            ("x-svc-csrf", "1"),
+            ("content-type", "application/json"),
+        ];
+        self.client.ask(method, &whole, &headers, body).await
+    }
+
     /// A new agent's record, as POST answers it.
     async fn agent(&mut self, more: Value) -> Value {
         let mut blueprint = json!({ "name": "Buyer", "principalEmail": "ann@example.com" });
@@ -242,15 +255,22 @@ async fn a_body_is_looked_at_before_what_it_is_about() {
         ("PATCH", "policy-profiles/none"),
     ];
     for (method, path) in paths {
-        let whole = format!("/api/w/{}/{path}", office.site.workspace());
-        let cookie = format!("__Host-sid={}", office.owner.sid);
-        let headers = [
-            ("host", "gate.example.com"),
-            ("cookie", cookie.as_str()),
-            ("x-svc-csrf", "1"),
-            ("content-type", "application/json"),
-        ];
-        let got = office.client.ask(method, &whole, &headers, b"{").await;
+        let got = office.raw(method, path, b"{").await;
+        assert_eq!((got.status, got.kind().as_str()), (400, "invalid_json"), "{path}: {}", got.text());
+        // No body is an empty object where every member is optional, and no JSON where one is needed.
+        let got = office.raw(method, path, b"").await;
+        let needed = path.starts_with("templates") || path.ends_with("accept");
+        assert_eq!(got.kind() == "invalid_json", needed, "{path}: {}", got.text());
+    }
+    for path in [
+        "agents/none/freeze",
+        "agents/none/restart",
+        "holds/none/lift",
+        "actions/none/release",
+        "deliveries/none/retry",
+    ] {
+        let body: &[u8] = if path.ends_with("retry") { b"{" } else { b"" };
+        let got = office.raw("POST", path, body).await;
         assert_eq!((got.status, got.kind().as_str()), (400, "invalid_json"), "{path}: {}", got.text());
     }
     let bad = json!({ "mandate": { "actions": ["crm.read"], "unknown": 1 } });

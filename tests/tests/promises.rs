@@ -23,6 +23,24 @@ use svc_tests::site::{Fault, Site};
 
 const AUTHORIZE: &str = "/v1/actions/authorize";
 
+/// The published values of RFC 8785 are taken where content is free: what is written with a fraction or an exponent is no integer, and
+/// bound by no integer's range.
+#[tokio::test]
+async fn numbers_that_are_no_integers_are_free() {
+    let site = Site::start().await;
+    let (agent, mut client) = (site.agent(&[CRM]), site.client().await);
+    let vectors: Value = serde_json::from_str(include_str!("../../svc-core/testdata/rfc8785_jcs.json")).unwrap();
+    let values = vectors["cases"].as_array().unwrap().iter().find(|it| it["name"] == "values").unwrap();
+    let body = format!(r#"{{"type":"crm.update","summary":"Keep","details":{}}}"#, text(&values["inputText"]));
+    let key = bearer(&agent.key);
+    let headers = [("authorization", key.as_str())];
+    let got = client.ask("POST", AUTHORIZE, &headers, body.as_bytes()).await.ok();
+    assert_eq!(got["status"], "allowed");
+    let digits = body.replace("1E30", "1000000000000000000000000000000");
+    let got = client.ask("POST", AUTHORIZE, &headers, digits.as_bytes()).await;
+    assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["details.numbers.0".into()]));
+}
+
 /// Two bodies are one request where RFC 8785 writes them alike: spaces, order and the spelling of characters do not count,
 /// every value does, also one that is normalised and one that nobody reads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

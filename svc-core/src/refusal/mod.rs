@@ -174,6 +174,12 @@ impl Refusal {
         Self::plain(Kind::Csrf)
     }
 
+    /// 403: the request named another host than the deployment's own.
+    #[must_use]
+    pub fn foreign_host() -> Self {
+        Self::plain(Kind::ForeignHost)
+    }
+
     /// 403: the session may do nothing but set up the second factor.
     #[must_use]
     pub const fn must_enroll() -> Self {

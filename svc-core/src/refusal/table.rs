@@ -54,6 +54,8 @@ refusals! {
     Unauthenticated = 401 "unauthenticated", "no credential that this route reads was sent", fix "Send the credential that this route takes, as its documentation says.";
     InvalidApiKey = 401 "invalid_api_key", "the key is unknown, expired or revoked", fix "Send a key that is in force; `svc key create` makes a new one.";
     Forbidden = 403 "forbidden", "this caller may not do that", fix "Ask somebody whose role allows it, or use a credential that does.";
+    /// The request named another host than the deployment's own.
+    ForeignHost = 403 "forbidden", "this is answered at the deployment's own address alone", fix "Send the request to the address that the server was started with (`baseUrl`): its host and its port.";
     Csrf = 403 "csrf", "the write did not come from this console", fix "Send the header `x-svc-csrf: 1` from the deployment's own origin.";
     NotFound = 404 "not_found", "there is no such object here", fix "Check the id, and that the credential belongs to the same workspace and agent.";
     RouteNotFound = 404 "route_not_found", "no route has this method and path", fix "Check the method and the path against `/docs`.";

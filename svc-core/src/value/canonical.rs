@@ -224,7 +224,7 @@ fn write_number(out: &mut String, number: Number) {
         Number::Int(value) if number.is_safe() => write_int(out, value),
         Number::Int(value) => write_double(out, int_to_double(value)),
         Number::Big(value) => write_double(out, big_to_double(value)),
-        Number::Float(value) => write_double(out, value.get()),
+        Number::Float(value) | Number::Huge(value) => write_double(out, value.get()),
     }
 }
 

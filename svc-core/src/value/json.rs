@@ -8,10 +8,11 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
+use super::number::integer_literals;
+pub use super::number::{Finite, Number, SAFE_INTEGER_MAX};
+
 /// How many lists and objects may lie in one another (CONTRACT part 1, "JSON").
 pub const DEPTH_MAX: usize = 64;
-/// The largest magnitude that an integer on the wire may have: 2^53 − 1, the last that every JSON reader gets right.
-pub const SAFE_INTEGER_MAX: i64 = (1 << 53) - 1;
 /// Up to so many members, comparing every pair is cheaper than sorting.
 const PAIRWISE_MAX: usize = 12;
 /// So many characters of a caller's own text stand in a message.
@@ -34,21 +35,6 @@ pub enum Json {
     Object(Vec<(String, Self)>),
 }
 
-/// A JSON number, in the narrowest form that keeps it as it was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
-    /// An integer literal that fits.
-    Int(i64),
-    /// An integer literal above `i64::MAX`.
-    Big(u64),
-    /// A literal with a fraction or an exponent, or an integer beyond both of the others.
-    Float(Finite),
-}
-
-/// A double that is neither infinite nor NaN.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Finite(f64);
-
 /// Why bytes are not JSON: one clause for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(String);
@@ -64,8 +50,11 @@ impl Json {
         let text = std::str::from_utf8(bytes)
             .map_err(|fault| Malformed(format!("is not UTF-8 from byte {} on", fault.valid_up_to())))?;
         let mut reader = serde_json::Deserializer::from_str(text);
-        let json = Level(DEPTH_MAX).deserialize(&mut reader).map_err(Malformed::from_reader)?;
+        let mut json = Level(DEPTH_MAX).deserialize(&mut reader).map_err(Malformed::from_reader)?;
         reader.end().map_err(Malformed::from_reader)?;
+        if json.has(&|it| it.is_beyond_words()) {
+            mark_integers(&mut json, &mut integer_literals(text));
+        }
         Ok(json)
     }
 
@@ -132,44 +121,26 @@ impl Json {
     /// integer, and one that readers round differently.
     #[must_use]
     pub fn has_unsafe_number(&self) -> bool {
+        self.has(&|it| !it.is_safe())
+    }
+
+    /// Whether an integer anywhere in it is beyond ±[`SAFE_INTEGER_MAX`]. What was written with a fraction or an exponent is
+    /// none (CONTRACT part 1, "Integers").
+    #[must_use]
+    pub fn has_unsafe_integer(&self) -> bool {
+        self.has(&|it| it.is_unsafe_integer())
+    }
+
+    /// Whether a number anywhere in it is one of these.
+    fn has(&self, one: &impl Fn(Number) -> bool) -> bool {
         match self {
             Self::Null | Self::Bool(_) | Self::Text(_) => false,
-            Self::Number(number) => !number.is_safe(),
-            Self::List(items) => items.iter().any(Self::has_unsafe_number),
-            Self::Object(members) => members.iter().any(|(_, value)| value.has_unsafe_number()),
+            Self::Number(number) => one(*number),
+            Self::List(items) => items.iter().any(|it| it.has(one)),
+            Self::Object(members) => members.iter().any(|(_, value)| value.has(one)),
         }
     }
 }
-
-impl Number {
-    /// Whether it lies within ±[`SAFE_INTEGER_MAX`].
-    #[must_use]
-    pub fn is_safe(self) -> bool {
-        const BOUND: f64 = 9_007_199_254_740_991.0;
-        match self {
-            Self::Int(value) => value.unsigned_abs() <= SAFE_INTEGER_MAX.unsigned_abs(),
-            Self::Big(_) => false,
-            Self::Float(value) => value.0.abs() <= BOUND,
-        }
-    }
-}
-
-impl Finite {
-    /// The double, unless it is infinite or NaN.
-    #[must_use]
-    pub fn new(value: f64) -> Option<Self> {
-        value.is_finite().then_some(Self(value))
-    }
-
-    /// The double.
-    #[must_use]
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-/// A finite double equals itself.
-impl Eq for Finite {}
 
 impl Malformed {
     fn from_reader(fault: serde_json::Error) -> Self {
@@ -192,7 +163,7 @@ impl Serialize for Json {
             Self::Bool(value) => to.serialize_bool(*value),
             Self::Number(Number::Int(value)) => to.serialize_i64(*value),
             Self::Number(Number::Big(value)) => to.serialize_u64(*value),
-            Self::Number(Number::Float(value)) => to.serialize_f64(value.0),
+            Self::Number(Number::Float(value) | Number::Huge(value)) => to.serialize_f64(value.get()),
             Self::Text(text) => to.serialize_str(text),
             Self::List(items) => {
                 let mut list = to.serialize_seq(Some(items.len()))?;
@@ -296,6 +267,20 @@ impl<'de> Visitor<'de> for Level {
     }
 }
 
+/// Makes a huge integer of each double that was written as one.
+fn mark_integers(json: &mut Json, literals: &mut impl Iterator<Item = bool>) {
+    match json {
+        Json::Null | Json::Bool(_) | Json::Text(_) => {}
+        Json::Number(number) => {
+            if let (Some(true), Number::Float(value)) = (literals.next(), *number) {
+                *number = Number::Huge(value);
+            }
+        }
+        Json::List(items) => items.iter_mut().for_each(|it| mark_integers(it, literals)),
+        Json::Object(members) => members.iter_mut().for_each(|(_, it)| mark_integers(it, literals)),
+    }
+}
+
 /// A name that stands twice. Sorting, not hashing: no choice of names makes it slow, and it needs no random seed.
 fn repeated(members: &[(String, Json)]) -> Option<&str> {
     if members.len() <= PAIRWISE_MAX {
@@ -333,6 +318,7 @@ pub(super) mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use proptest::prelude::*;
 
+    use super::super::canonical::canonical;
     use super::*;
 
     fn read(text: &str) -> Json {
@@ -369,7 +355,10 @@ pub(super) mod tests {
         assert_eq!(items.iter().filter_map(Json::as_str).collect::<Vec<_>>(), ["€😂/"]);
         assert_eq!(items.iter().filter_map(Json::as_bool).collect::<Vec<_>>(), [true]);
         assert_eq!(items.iter().filter(|it| it.is_null()).count(), 1);
-        assert_eq!(json.get("a").and_then(|it| it.get("")), Some(&Json::Number(Number::Float(Finite(-0.5)))));
+        assert_eq!(
+            json.get("a").and_then(|it| it.get("")),
+            Some(&Json::Number(Number::Float(Finite::new(-0.5).unwrap())))
+        );
         assert_eq!(json.get("c"), None);
         assert_eq!(items.first().unwrap().get("b"), None);
     }
@@ -508,6 +497,28 @@ pub(super) mod tests {
         {
             assert!(!read(text).has_unsafe_number(), "{text}");
         }
+    }
+
+    /// What was written with a fraction or an exponent is no integer; one of digits is, however long it is and whatever stands beside
+    /// it.
+    #[test]
+    fn unsafe_integers_are_those_written_as_integers() {
+        let long = "9".repeat(300);
+        for text in
+            ["9007199254740992", "-18446744073709551616", "18446744073709551615", "100000000000000000000", &long]
+        {
+            assert!(read(text).has_unsafe_integer(), "{text}");
+            let beside = format!(r#"{{"1\"2":[1e30,"3\\",{{"b":-2.5E+21}}],"c":[{text}],"d":1e99}}"#);
+            let json = read(&beside);
+            assert!(json.get("c").unwrap().has_unsafe_integer(), "{beside}");
+            assert!(
+                !json.get("d").unwrap().has_unsafe_integer() && !json.as_object().unwrap()[0].1.has_unsafe_integer()
+            );
+        }
+        for text in ["1e16", "-1e300", "9007199254740993.0", "1E30", "[1e20,333333333.33333329]"] {
+            assert!(!read(text).has_unsafe_integer(), "{text}");
+        }
+        assert_eq!(canonical(&read("100000000000000000000")), canonical(&read("1e20")));
     }
 
     proptest! {

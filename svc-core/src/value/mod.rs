@@ -14,6 +14,7 @@ pub mod json;
 pub mod link;
 pub mod money;
 pub mod nearest;
+mod number;
 pub mod period;
 pub mod secret;
 pub mod seed;

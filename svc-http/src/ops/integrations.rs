@@ -21,6 +21,7 @@ use crate::callback_secret;
 use crate::dispatch::Call;
 use crate::routes::IntegrationsOp;
 use crate::wire::integration as wire;
+use crate::wire::nothing;
 use crate::wire::page::Query;
 
 /// Rows that one look at the deliveries takes.
@@ -153,6 +154,7 @@ impl Place<'_> {
     }
 
     async fn retry(&self, call: &Call) -> Result<Answer, Refusal> {
+        nothing(&call.body)?;
         let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("dlv")?);
         let job = self.service.run(RetryDelivery { by, workspace, id }).await?;
         written(&wire::write_delivery(&job)).map(Answer::json)

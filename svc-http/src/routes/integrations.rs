@@ -108,6 +108,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Integrations(IntegrationsOp::Retry),
         method: Method::POST,
         path: "/api/w/{wid}/deliveries/{dlv}/retry",
+        request: Some("Nothing"),
         content: Content::Json("Delivery"),
         refusals: &[Kind::NotAllowed],
         summary: "Have a call that waits or was given up tried at once, and then on the whole schedule",

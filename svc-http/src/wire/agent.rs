@@ -14,7 +14,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{Email, Label};
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, bounded, list_of, mandate, parse, text};
+use super::{Fields, bounded, list_of, mandate, parse, parse_or_empty, text};
 
 /// Mandates of one blueprint.
 const MANDATES_MAX: usize = 100;
@@ -126,7 +126,7 @@ pub struct AgentChange {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read_change(body: &[u8]) -> Result<AgentChange, Refusal> {
-    let json = parse(body)?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["name", "tier", "sponsor", "killOwner"]);
     for name in ["name", "tier"] {

@@ -13,7 +13,7 @@ use svc_core::value::id::{AgentId, BudgetId, MandateId, PrincipalId};
 use svc_core::value::text::Note;
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, agent, budget, mandate, member, parse, text, truth};
+use super::{Fields, agent, budget, mandate, member, parse, parse_or_empty, text, truth};
 
 /// A wish for a change.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ fn changed_mandate(fields: &mut Fields<'_>, id: MandateId, known: &Known<'_>) ->
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read_note(body: &[u8]) -> Result<Option<Note>, Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let note = fields.optional("note", |it| Note::parse(text(it)?));
     fields.finish(Some(note))

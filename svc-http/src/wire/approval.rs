@@ -12,7 +12,7 @@ use svc_core::value::text::Note;
 
 use super::decision::{consent, decider, reason};
 use super::page::Query;
-use super::{Fields, parse, text};
+use super::{Fields, parse_or_empty, text};
 
 /// What a person answers.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Word {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read(body: &[u8], choice: Choice) -> Result<Word, Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let note = fields.optional("note", |it| Note::parse(text(it)?));
     let digest = fields.optional("actionDigest", |it| {

@@ -9,7 +9,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Note};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
-use super::{Fields, bounded, integer, parse, text};
+use super::{Fields, bounded, integer, parse, parse_or_empty, text};
 
 /// Open reservations that a budget shows at most.
 pub const RESERVATIONS_MAX: usize = 100;
@@ -70,7 +70,7 @@ pub struct BudgetChange {
 /// # Errors
 /// `invalid_json`, or `invalid_budget` naming every fault.
 pub fn read_change(body: &[u8]) -> Result<BudgetChange, Refusal> {
-    let json = parse(body)?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     for name in ["scope", "period"] {
         if fields.raw(name).is_some() {

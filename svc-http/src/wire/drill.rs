@@ -6,7 +6,7 @@ use svc_core::state::gate::{Drill, DrillStep};
 use svc_core::value::id::AgentId;
 use svc_core::value::text::Note;
 
-use super::{Fields, parse, text};
+use super::{Fields, parse_or_empty, text};
 
 /// Agents that a drill may name.
 const TARGETS_MAX: usize = 10;
@@ -16,7 +16,7 @@ const TARGETS_MAX: usize = 10;
 /// # Errors
 /// `invalid_json`, `invalid_request` naming every fault.
 pub fn read(body: &[u8]) -> Result<(Vec<AgentId>, Option<Note>), Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let named = fields.texts("agentIds", (1, TARGETS_MAX), AgentId::parse).unwrap_or_default();
     let mut targets: Vec<AgentId> = Vec::with_capacity(named.len());

@@ -8,7 +8,7 @@ use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, integer, parse, text, truth};
+use super::{Fields, integer, parse, parse_or_empty, text, truth};
 use crate::callback_secret;
 
 /// How long the secret before stays good where nothing is said, in hours.
@@ -42,7 +42,7 @@ pub fn read_new(body: &[u8]) -> Result<NewIntegration, Refusal> {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read_change(body: &[u8]) -> Result<Option<bool>, Refusal> {
-    let json = parse(body_or_empty(body))?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["enabled", "config"]);
     let enabled = fields.optional("enabled", truth);
@@ -55,7 +55,7 @@ pub fn read_change(body: &[u8]) -> Result<Option<bool>, Refusal> {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read_rotation(body: &[u8]) -> Result<(u16, Option<Secret<String>>), Refusal> {
-    let json = parse(body_or_empty(body))?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["overlapHours", "secret"]);
     let hours = fields.optional("overlapHours", |it| {
@@ -154,9 +154,4 @@ fn no_config(fields: &mut Fields<'_>) {
         config.only(&[]);
         Some(())
     });
-}
-
-/// Where every member may be left out, so may the body.
-const fn body_or_empty(body: &[u8]) -> &[u8] {
-    if body.is_empty() { b"{}" } else { body }
 }

@@ -8,7 +8,7 @@ use svc_core::value::id::{PrincipalId, ProfileId, TeamId};
 use svc_core::value::text::{ClassId, Label};
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, integer, parse, text, truth};
+use super::{Fields, integer, parse_or_empty, text, truth};
 
 /// The longest life of a key that has an end, in days.
 const DAYS_MAX: i64 = 3_650;
@@ -39,7 +39,7 @@ pub struct NewKey {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read(body: &[u8]) -> Result<NewKey, Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let scope = fields.optional("scope", |it| match text(it)? {
         "inference" => Ok(KeyScope::Inference),
@@ -69,7 +69,7 @@ pub fn read(body: &[u8]) -> Result<NewKey, Refusal> {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read_of_agent(body: &[u8]) -> Result<Option<Label>, Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let label = fields.optional("label", |it| Label::parse(text(it)?));
     fields.finish(Some(label))

@@ -15,7 +15,7 @@ use svc_core::value::period::Period;
 use svc_core::value::text::Label;
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, integer, parse, text, truth};
+use super::{Fields, integer, parse, parse_or_empty, text, truth};
 
 /// Entries of one list of a mandate.
 const LIST_MAX: usize = 1_000;
@@ -90,7 +90,7 @@ pub struct MandateChange {
 /// # Errors
 /// `invalid_json`, or `invalid_mandate` naming every fault.
 pub fn read_change(body: &[u8], old: Option<&Terms>, now: Timestamp) -> Result<MandateChange, Refusal> {
-    let json = parse(body)?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let change = change_within(&mut fields, old, now);
     let faults = fields.into_all_faults();

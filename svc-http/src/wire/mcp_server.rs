@@ -11,7 +11,7 @@ use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::{ServerName, UrlText};
 
-use super::{Fields, parse, text, truth};
+use super::{Fields, parse, parse_or_empty, text, truth};
 use crate::difference::difference;
 use crate::upstream::is_own_header;
 
@@ -58,7 +58,7 @@ pub struct Accepted {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), Invalid>) -> Result<Sent, Refusal> {
-    let json = parse(body)?;
+    let json = if is_new { parse(body)? } else { parse_or_empty(body)? };
     let mut fields = Fields::of(&json)?;
     fields.only(&["name", "url", "credential", "tools", "enabled"]);
     for name in ["name", "url"] {

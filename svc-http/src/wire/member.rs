@@ -8,7 +8,7 @@ use svc_core::value::id::{PrincipalId, TeamId};
 use svc_core::value::json::Json;
 use svc_core::value::text::{Email, Label};
 
-use super::{Fields, parse, text};
+use super::{Fields, parse, parse_or_empty, text};
 
 /// A wish to invite somebody.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub struct MemberChange {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read_change(body: &[u8]) -> Result<MemberChange, Refusal> {
-    let json = parse(body)?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let change = change(&mut fields);
     fields.finish(Some(change))
@@ -110,7 +110,7 @@ pub struct TeamWish {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read_team(body: &[u8], is_new: bool) -> Result<TeamWish, Refusal> {
-    let json = parse(body)?;
+    let json = if is_new { parse(body)? } else { parse_or_empty(body)? };
     let mut fields = Fields::of(&json)?;
     let read = |it: &Json| Label::parse(text(it)?);
     let name = if is_new { fields.required("name", read) } else { fields.optional("name", read) };

@@ -17,7 +17,7 @@ use svc_core::value::Invalid;
 use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Source};
 
-use super::{Fields, integer, parse, text, truth};
+use super::{Fields, integer, parse_or_empty, text, truth};
 
 /// Characters of a glob over names of tools.
 const GLOB_MAX: usize = 256;
@@ -27,7 +27,7 @@ const GLOB_MAX: usize = 256;
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read(body: &[u8]) -> Result<Vec<Set>, Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["mode", "defaultObjective", "defaultTaskClass", "toolTable"]);
     let mut set = Vec::new();

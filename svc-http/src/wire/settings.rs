@@ -13,7 +13,7 @@ use svc_core::value::json::Json;
 use svc_core::value::period::Zone;
 use svc_core::value::text::Label;
 
-use super::{Fields, integer, parse, text, truth};
+use super::{Fields, integer, parse_or_empty, text, truth};
 
 const MEMBERS: [&str; 16] = [
     "name",
@@ -39,7 +39,7 @@ const MEMBERS: [&str; 16] = [
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read(body: &[u8]) -> Result<SettingsChange, Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let it = &mut fields;
     it.only(&MEMBERS);

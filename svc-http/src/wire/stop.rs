@@ -26,7 +26,7 @@ const CONDITIONS: &[&str] = &["all", "agentIds", "principalId", "teamId", "templ
 /// # Errors
 /// `invalid_json`, `invalid_request` naming every fault, `reason_required` where there is none but spaces.
 pub fn read_reason(body: &[u8]) -> Result<Note, Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     let reason = reason(&mut fields);
     fields.finish(Some(()))?;
@@ -38,7 +38,7 @@ pub fn read_reason(body: &[u8]) -> Result<Note, Refusal> {
 /// # Errors
 /// As [`read_reason`].
 pub fn read_lift(body: &[u8]) -> Result<(Note, bool), Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     let reason = reason(&mut fields);
     let restart = fields.optional("restart", truth).unwrap_or(false);

@@ -88,7 +88,8 @@ built_in! {
 }
 
 impl ActionKind {
-    /// Reads a built-in kind, or a custom one of two to five parts of `[a-z][a-z0-9_]*` joined by dots.
+    /// Reads a built-in kind, or a custom one of two to five parts of `[a-z][a-z0-9_]*` joined by dots, at most 128
+    /// characters together.
     ///
     /// # Errors
     /// [`UnknownKind`] for anything else, with the nearest built-in kind or, where none is near, a dotted one to use.
@@ -204,7 +205,7 @@ impl UnknownKind {
     fn of(text: &str) -> Self {
         let did_you_mean = suggestion(text);
         let rule = if text.contains('.') {
-            "must be 2 to 5 parts of lower-case letters, digits and `_`, each beginning with a letter, joined by dots"
+            "must be 2 to 5 parts of lower-case letters, digits and `_`, each beginning with a letter, joined by dots: at most 128 characters together"
         } else {
             "must be a built-in action type or a dotted one of your own"
         };

@@ -13,7 +13,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, ModelName};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
-use super::super::{Fields, parse, text, truth};
+use super::super::{Fields, parse, parse_or_empty, text, truth};
 use super::{CAPABILITIES_MAX, capability, law, put, put_texts, within};
 
 /// Further names of one model.
@@ -61,7 +61,7 @@ pub fn read_new(body: &[u8]) -> Result<NewModel, Refusal> {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read_change(body: &[u8]) -> Result<Vec<Set>, Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&SETTABLE);
     let set = settings(&mut fields);

@@ -11,7 +11,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Label, ModelName, UpstreamName};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
-use super::super::{Fields, parse, text, truth};
+use super::super::{Fields, parse, parse_or_empty, text, truth};
 use super::{CAPABILITIES_MAX, capability, law, mode, mode_word, objective, put, put_texts, within};
 
 /// Models, providers or laws of one list.
@@ -50,7 +50,7 @@ pub fn read_new_class(body: &[u8]) -> Result<(ClassId, Vec<classes::Set>), Refus
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read_class(body: &[u8]) -> Result<Vec<classes::Set>, Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["name"].into_iter().chain(LIMITS).collect::<Vec<_>>());
     let set = class(&mut fields);
@@ -69,7 +69,7 @@ fn class(fields: &mut Fields<'_>) -> Vec<classes::Set> {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read_profile(body: &[u8], is_new: bool) -> Result<Vec<profiles::Set>, Refusal> {
-    let json = parse(if body.is_empty() && !is_new { b"{}" } else { body })?;
+    let json = if is_new { parse(body)? } else { parse_or_empty(body)? };
     let mut fields = Fields::of(&json)?;
     fields.only(&["name", "mode"].into_iter().chain(LIMITS).collect::<Vec<_>>());
     let name = |it: &Json| Label::parse(text(it)?);

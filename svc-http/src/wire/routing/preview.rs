@@ -9,7 +9,7 @@ use svc_core::state::gateway::{CacheWrites, Demand, Dialect, Objective, OutputBo
 use svc_core::value::digest::Digest;
 use svc_core::value::json::Json;
 
-use super::super::{Fields, parse, text, truth};
+use super::super::{Fields, parse_or_empty, text, truth};
 use super::{CAPABILITIES_MAX, capability, constraints, objective, within};
 
 /// Tokens that a call is taken to send, and to get, where nothing is said.
@@ -39,7 +39,7 @@ pub struct Asked {
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
 pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
-    let json = parse(if body.is_empty() { b"{}" } else { body })?;
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     let class = fields.optional("taskClass", |it| text(it).map(str::to_owned));
     let objective = fields.optional("objective", objective);

@@ -12,7 +12,7 @@ use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::{UpstreamName, UrlText};
 
-use super::super::{Fields, parse, text, truth};
+use super::super::{Fields, parse, parse_or_empty, text, truth};
 use super::{law, put, within};
 
 /// Headers beside those that every call has.
@@ -57,7 +57,7 @@ pub struct Sent {
 /// # Errors
 /// `invalid_json`, or `invalid_upstream` naming every fault.
 pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), Invalid>) -> Result<Sent, Refusal> {
-    let json = parse(body)?;
+    let json = if is_new { parse(body)? } else { parse_or_empty(body)? };
     let mut fields = Fields::of(&json).map_err(typed)?;
     fields.only(&["name", "kind", "baseUrl", "apiKey", "headers", "jurisdiction", "region", "timeouts", "enabled"]);
     if is_new {

@@ -3,11 +3,10 @@
 use crate::state::gateway::routing::{Routing, ToolRule};
 use crate::value::glob;
 
-/// What tools bring in where a workspace has no table of its own, the first that covers a name: folded globs and
-/// sources. No tool of it is a sink.
-const DEFAULT: [(&str, &str); 27] = [
-    ("mcp*", "mcp"),
-    ("*mail*", "email"),
+/// What tools bring in where a workspace has no table of its own, the first that covers a name: folded globs and sources
+/// (CONTRACT part 2, "Routing"). No tool of it is a sink. What counts as a file is more trusted than what another server says, so
+/// those rules begin where a name begins: no MCP server's tool can call itself one.
+const DEFAULT: [(&str, &str); 30] = [
     ("*webfetch*", "web"),
     ("*websearch*", "web"),
     ("fetch*", "web"),
@@ -15,24 +14,29 @@ const DEFAULT: [(&str, &str); 27] = [
     ("*browse*", "web"),
     ("*googlesearch*", "web"),
     ("*internetsearch*", "web"),
+    ("*searchweb*", "web"),
     ("search", "web"),
+    ("*httpget*", "web"),
+    ("*httprequest*", "web"),
     ("*bash*", "tool_result"),
     ("*shell*", "tool_result"),
     ("*terminal*", "tool_result"),
     ("*runcommand*", "tool_result"),
     ("exec*", "tool_result"),
     ("read", "file"),
-    ("*readfile*", "file"),
+    ("readfile*", "file"),
     ("readmany*", "file"),
-    ("*viewfile*", "file"),
+    ("viewfile*", "file"),
     ("view", "file"),
     ("notebookread", "file"),
     ("grep*", "file"),
     ("ripgrep", "file"),
     ("glob", "file"),
     ("ls", "file"),
-    ("*listdir*", "file"),
-    ("*searchfile*", "file"),
+    ("listdir*", "file"),
+    ("searchfile*", "file"),
+    ("*mail*", "email"),
+    ("mcp*", "mcp"),
 ];
 
 /// What any other tool brings in.
@@ -118,8 +122,14 @@ mod tests {
             ("grep_search", "file"),
             ("gmail_read", "email"),
             ("read-mail", "email"),
+            ("search_web", "web"),
+            ("http_get", "web"),
+            ("mcp__brave__web_search", "web"),
+            ("MCP__mail__send", "email"),
             ("mcp__github__fetch", "mcp"),
-            ("MCP__mail__send", "mcp"),
+            ("mcp__files__read_file", "mcp"),
+            ("mcp__files__list_dir", "mcp"),
+            ("mcp__files__grep", "mcp"),
             ("crm_lookup", "tool"),
             ("", "tool"),
         ] {
