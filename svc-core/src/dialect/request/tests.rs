@@ -466,6 +466,65 @@ fn what_cannot_be_carried_is_said() {
     assert_eq!(messages, expected);
 }
 
+/// What a provider of the messages shape always refuses it is not sent: ids in other letters, tools that take no object, stops
+/// that are blank, and requests that say nothing.
+#[test]
+fn a_chat_request_keeps_to_what_the_messages_shape_admits() {
+    let calls = |ids: &[&str]| {
+        let call = |id: &&str| format!(r#"{{"id":"{id}","type":"function","function":{{"name":"f","arguments":""}}}}"#);
+        let result = |id: &&str| format!(r#",{{"role":"tool","tool_call_id":"{id}","content":"r"}}"#);
+        let calls = ids.iter().map(call).collect::<Vec<_>>().join(",");
+        let results: String = ids.iter().map(result).collect();
+        let tools = r#"[{"type":"function","function":{"name":"f","parameters":{}}},{"type":"function","function":{"name":"g","parameters":{"type":null,"required":["a"]}}}]"#;
+        format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":"x"}},{{"role":"assistant","content":null,"tool_calls":[{calls}]}}{results}],"tools":{tools},"stop":["","a\n"]}}"#
+        )
+    };
+    let ids = ["functions.f:0", "functions_f_0", "call|1.x", "call_1-x"];
+    let sent = sent(CHAT, &calls(&ids), target(MESSAGES, "m"));
+    let messages = sent.get("messages").unwrap().as_list().unwrap();
+    let of = |message: &Json, name: &str| -> Vec<String> {
+        let blocks = message.get("content").unwrap().as_list().unwrap();
+        blocks.iter().map(|it| it.get(name).unwrap().as_str().unwrap().to_owned()).collect()
+    };
+    let called = of(&messages[1], "id");
+    assert_eq!(called, of(&messages[2], "tool_use_id"), "a result names its call");
+    assert!(called.iter().flat_map(|it| it.bytes()).all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it)));
+    assert_eq!((&*called[1], &*called[3]), (ids[1], ids[3]), "what is admitted stays");
+    assert_eq!(called.iter().collect::<std::collections::BTreeSet<_>>().len(), ids.len(), "{called:?}");
+    let schemas: Vec<_> =
+        sent.get("tools").unwrap().as_list().unwrap().iter().map(|it| it.get("input_schema")).collect();
+    let typed = [json(r#"{"type":"object"}"#), json(r#"{"type":"object","required":["a"]}"#)];
+    assert_eq!(schemas, [Some(&typed[0]), Some(&typed[1])]);
+    assert_eq!(sent.get("stop_sequences"), Some(&json(r#"["a\n"]"#)));
+    let with = |members: &str| format!(r#"{{"model":"m","messages":{members}}}"#);
+    let unstopped = self::sent(CHAT, &with(r#"[{"role":"user","content":"x"}],"stop":"""#), target(MESSAGES, "m"));
+    assert_eq!(unstopped.get("stop_sequences"), None);
+    for (body, field) in [
+        (r#"[{"role":"system","content":"be brief"}]"#, "messages"),
+        (r#"[{"role":"user","content":""}]"#, "messages"),
+        (r#"[{"role":"user","content":"x"}],"stop":["a","\n"]"#, "stop"),
+    ] {
+        assert_eq!(lost(CHAT, &with(body), MESSAGES), [field], "{body}");
+    }
+}
+
+/// What is told of a document or of what was found goes with its content.
+#[test]
+fn what_is_told_of_a_document_goes_with_it() {
+    let body = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[
+        {"type":"document","title":"Report","context":"of May","source":{"type":"text","media_type":"text/plain","data":"all well"}},
+        {"type":"document","title":"a.pdf","context":"signed","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"}},
+        {"type":"search_result","source":"https://x.example","title":"X","content":[{"type":"text","text":"found"}]}]}]}"#;
+    let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let file = r#"{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,QUJD"}}"#;
+    let (told, found) = (text("Report\\nof May"), text("X\\nhttps://x.example"));
+    let parts = [&told, &text("all well"), &text("signed"), file, &found, &text("found")].join(",");
+    let sent = sent(MESSAGES, body, target(CHAT, "m"));
+    let messages = sent.get("messages").unwrap().as_list().unwrap();
+    assert_eq!(messages[0].get("content"), Some(&json(&format!("[{parts}]"))));
+}
+
 /// There and back texts and arguments are what they were.
 #[test]
 fn a_request_survives_both_shapes() {

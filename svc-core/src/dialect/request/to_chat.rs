@@ -1,7 +1,7 @@
 //! A request of the messages shape, written in the chat shape.
 
 use super::super::doc::{Form, Value};
-use super::super::write::Out;
+use super::super::write::{Out, quoted};
 use super::{Faults, Target, joined, raw_or};
 
 /// Up to so many tokens of thinking, a little effort is asked for; up to the second, a middling one.
@@ -298,6 +298,7 @@ fn part(out: &mut Out, block: Value<'_>, path: &str, faults: &mut Faults) {
         },
         "document" => document(out, block, path, faults),
         "search_result" => {
+            about(out, block, &["title", "source"]);
             for inner in block.get("content").iter().flat_map(|it| it.items()) {
                 text_part(out, raw_or(inner, "text", "\"\""));
             }
@@ -322,9 +323,20 @@ fn url_of(source: Value<'_>) -> Option<String> {
     source.has("type", "base64").then(|| format!("data:{kind};base64,{data}"))
 }
 
+/// What is told of a part beside its content, as a text before it: the chat shape has no members for it.
+fn about(out: &mut Out, block: Value<'_>, names: &[&str]) {
+    let told = names.iter().filter_map(|name| block.text_of(name));
+    let lines: Vec<_> = told.filter(|it| !it.is_empty()).collect();
+    if !lines.is_empty() {
+        text_part(out, &quoted(&lines.join("\n")));
+    }
+}
+
 fn document(out: &mut Out, block: Value<'_>, path: &str, faults: &mut Faults) {
     let source = block.get("source");
     let Some(source) = source.filter(|it| it.form() == Form::Object) else { return faults.lost(path) };
+    // Bytes are a file there, which has a name of its own.
+    about(out, block, if source.has("type", "base64") { &["context"] } else { &["title", "context"] });
     match &*source.text_of("type").unwrap_or_default() {
         "text" => text_part(out, raw_or(source, "data", "\"\"")),
         "content" => match source.get("content") {

@@ -1,9 +1,12 @@
 //! A request of the chat shape, written in the messages shape.
 
+use std::borrow::Cow;
+
 use super::super::answer::write_input;
 use super::super::doc::{Form, Tape, Value};
 use super::super::write::Out;
 use super::{Faults, Target, joined, raw_or};
+use crate::value::digest::Digest;
 
 /// Members of the messages shape that a client of the chat shape sends all the same: they are meant for such a model.
 const OWN: &[&str] = &["top_k", "container", "mcp_servers", "context_management", "cache_control"];
@@ -55,8 +58,7 @@ fn member(out: &mut Out, name: &str, value: Value<'_>, faults: &mut Faults) {
             }
         }
         "top_p" => out.name(name).raw(value.raw()),
-        "stop" if value.is_text() => out.name("stop_sequences").list(|out| out.raw(value.raw())),
-        "stop" => out.name("stop_sequences").raw(value.raw()),
+        "stop" => stops(out, value, faults),
         "tools" if value.items().next().is_some() => out.name("tools").list(|out| tools(out, value, faults)),
         "n" if value.integer() != Some(1) => faults.add(name, "must be 1 for a model of the messages shape"),
         "service_tier" => match value.text().as_deref() {
@@ -74,6 +76,18 @@ fn member(out: &mut Out, name: &str, value: Value<'_>, faults: &mut Faults) {
         "audio" | "web_search_options" => faults.lost(name),
         _ if OWN.contains(&name) => out.name(name).raw(value.raw()),
         _ => {}
+    }
+}
+
+/// The texts that end the answer. An empty one ends none; one of white space alone is a text that the other shape refuses.
+fn stops(out: &mut Out, value: Value<'_>, faults: &mut Faults) {
+    let alone = value.is_text().then_some(value);
+    let given: Vec<Value<'_>> = alone.into_iter().chain(value.items()).filter(|it| !it.is_empty_text()).collect();
+    if given.iter().any(|it| it.text().is_some_and(|it| it.trim().is_empty())) {
+        return faults.add("stop", "must have more than white space for a model of the messages shape");
+    }
+    if !given.is_empty() {
+        out.name("stop_sequences").list(|out| given.iter().for_each(|it| out.raw(it.raw())));
     }
 }
 
@@ -124,11 +138,13 @@ fn text_block(out: &mut Out, text: &str) {
 fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
     let mut side = "";
     let mut blocks = Out::default();
-    let flush = |out: &mut Out, side: &str, blocks: Out| {
+    let mut is_empty = true;
+    let mut flush = |out: &mut Out, side: &str, blocks: Out| {
         let blocks = blocks.into_bytes();
         if let Ok(blocks) = std::str::from_utf8(&blocks)
             && !blocks.is_empty()
         {
+            is_empty = false;
             out.object(|out| {
                 out.name("role").text(side);
                 out.name("content").list(|out| out.raw(blocks));
@@ -155,6 +171,9 @@ fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
         }
     }
     flush(out, side, blocks);
+    if is_empty && faults.0.is_empty() {
+        faults.add("messages", "must have more than system texts and empty ones for a model of the messages shape");
+    }
 }
 
 fn assistant(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) {
@@ -181,10 +200,21 @@ fn assistant(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) 
         }
         out.object(|out| {
             out.name("type").text("tool_use");
-            out.name("id").raw(raw_or(call, "id", "\"\""));
+            call_id(out.name("id"), call.text_of("id"));
             out.name("name").raw(raw_or(function, "name", "\"\""));
             write_input(out.name("input"), &arguments);
         });
+    }
+}
+
+/// The id of a call, in the letters that the messages shape has for it. One with others is told by its digest, which is the same
+/// for the call and for its result.
+fn call_id(out: &mut Out, id: Option<Cow<'_, str>>) {
+    let id = id.unwrap_or_default();
+    if id.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-')) {
+        out.text(&id);
+    } else {
+        out.text(&format!("call_{:032x}", Digest::of(id.as_bytes()).bits()));
     }
 }
 
@@ -198,7 +228,7 @@ fn tool_result(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults
     let blocks = blocks.into_bytes();
     out.object(|out| {
         out.name("type").text("tool_result");
-        out.name("tool_use_id").raw(raw_or(message, "tool_call_id", "\"\""));
+        call_id(out.name("tool_use_id"), message.text_of("tool_call_id"));
         out.name("content").list(|out| {
             if let Ok(blocks) = std::str::from_utf8(&blocks)
                 && !blocks.is_empty()
@@ -289,12 +319,25 @@ fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {
             if let Some(description) = function.given("description") {
                 out.name("description").raw(description.raw());
             }
-            let schema = function.given("parameters").map_or("{\"type\":\"object\",\"properties\":{}}", |it| it.raw());
-            out.name("input_schema").raw(schema);
+            input_schema(out.name("input_schema"), function.given("parameters"));
             if function.get("strict").and_then(|it| it.bool()) == Some(true) {
                 out.name("strict").bool(true);
             }
         });
+    }
+}
+
+/// What a tool takes: an object, which the messages shape has to be told.
+fn input_schema(out: &mut Out, parameters: Option<Value<'_>>) {
+    match parameters {
+        None => out.raw("{\"type\":\"object\",\"properties\":{}}"),
+        Some(it) if it.form() == Form::Object && it.given("type").is_none() => out.object(|out| {
+            out.name("type").text("object");
+            for (name, value) in it.members().filter(|(name, _)| !name.is("type")) {
+                out.name(&name.text().unwrap_or_default()).raw(value.raw());
+            }
+        }),
+        Some(it) => out.raw(it.raw()),
     }
 }
 
