@@ -23,6 +23,8 @@ pub use self::meter::Received;
 
 /// The type of the error event that svc writes where a provider's stream breaks.
 const BROKEN: &str = "upstream_failure";
+/// What it says where the answer's end never came.
+const BROKEN_OFF: &str = "the provider's answer broke off";
 
 /// Bytes of a translated stream that wait for their turn at most: as many as one event may have, many times what a model answers.
 pub const HELD_MAX: usize = EVENT_MAX;
@@ -69,7 +71,7 @@ pub struct Stream {
 pub enum Ending {
     /// With its terminal event.
     Clean,
-    /// Without one: an error event was written in its place.
+    /// Without one, or with one before the answer's end: an error event was written in its place.
     Cut,
     /// With an error that the provider told; it was passed on in the client's shape.
     Failed(ProviderError),
@@ -160,7 +162,7 @@ impl Stream {
                 }
                 self.state = State::Ended(Ending::Clean);
             } else {
-                self.cut(out, BROKEN, "the provider's answer broke off");
+                self.cut(out, BROKEN, BROKEN_OFF);
             }
         }
         match &self.state {
@@ -222,9 +224,15 @@ impl Pass<'_> {
             return Ok(None);
         };
         if data.trim_ascii() == b"[DONE]" {
+            if matches!(writer, Writer::Chat(_)) {
+                return Ok(None);
+            }
+            // A provider that makes fewer answers than were asked for says so by its last word; one cut off it does not mend.
+            if !meter.has_finished(1) {
+                return Ok(Some(self.broken_off(out)));
+            }
             match writer {
-                Writer::Same => out.extend_from_slice(event.raw),
-                Writer::Chat(_) => return Ok(None),
+                Writer::Same | Writer::Chat(_) => out.extend_from_slice(event.raw),
                 Writer::Messages(writer) => writer.finish(meter, out),
             }
             return Ok(Some(Ending::Clean));
@@ -241,6 +249,9 @@ impl Pass<'_> {
             return Ok(Some(Ending::Failed(error)));
         }
         let last = meter.event(root)?;
+        if last && !meter.has_finished(1) {
+            return Ok(Some(self.broken_off(out)));
+        }
         match writer {
             Writer::Same => match self.stripped(event, tape, text) {
                 None => out.extend_from_slice(event.raw),
@@ -250,6 +261,12 @@ impl Pass<'_> {
             Writer::Messages(writer) => writer.event(root, out)?,
         }
         Ok(last.then_some(Ending::Clean))
+    }
+
+    /// The last word came before the answer's end: an error stands in its place.
+    fn broken_off(&self, out: &mut Vec<u8>) -> Ending {
+        write_event(out, self.client, BROKEN, BROKEN_OFF);
+        Ending::Cut
     }
 
     /// A chat event that tells a usage nobody asked for: nothing where it tells nothing else, else without it.

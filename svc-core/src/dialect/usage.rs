@@ -143,6 +143,11 @@ impl Told {
     }
 }
 
+/// Whether a usage of the messages shape tells of output.
+pub(super) fn tells_output(usage: Value<'_>) -> bool {
+    count(usage.get("output_tokens")).is_some_and(|it| it > 0)
+}
+
 /// A usage that can be believed: something went in and, where there is text or a call, something came out.
 pub(super) fn believed(usage: Option<Usage>, content: bool) -> Option<Usage> {
     usage.filter(|it| it.all_input() > 0 && (!content || it.all_output() > 0))

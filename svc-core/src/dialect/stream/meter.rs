@@ -106,10 +106,15 @@ impl Meter {
         self.events
     }
 
-    /// Whether so many answers have come, each of them with why it stopped.
+    /// Whether so many answers have come, and each that has begun told why it stopped.
     pub(super) fn has_finished(&self, answers: u32) -> bool {
-        let asked = usize::try_from(answers).unwrap_or(usize::MAX);
-        self.answers.len() >= asked.max(1) && self.answers.values().all(|it| *it)
+        match self.upstream {
+            Dialect::Chat => {
+                let asked = usize::try_from(answers).unwrap_or(usize::MAX);
+                self.answers.len() >= asked.max(1) && self.answers.values().all(|it| *it)
+            }
+            Dialect::Messages => self.received.finish.is_some(),
+        }
     }
 
     /// Why it stopped, where it told.
@@ -277,7 +282,8 @@ impl Meter {
                     self.received.finish = Some(Finish::from_messages(&reason));
                 }
                 let told = root.given("usage");
-                self.whole |= told.is_some();
+                // A start tells of one token at the most: beside text an end without output leaves what it came to untold.
+                self.whole |= told.is_some_and(|it| !self.received.begun || usage::tells_output(it));
                 self.tell(told);
             }
             "message_stop" => return true,

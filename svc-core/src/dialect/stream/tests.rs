@@ -422,7 +422,6 @@ fn odd_chat_streams_read_as_messages() {
             "end_turn",
             "a",
         ),
-        (String::new(), "end_turn", ""),
     ] {
         let stream = [&middle, CHAT_USAGE, DONE].concat();
         let (out, ending, _) = run(CHAT, MESSAGES, false, stream.as_bytes(), 33);

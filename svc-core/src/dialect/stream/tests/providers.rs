@@ -118,3 +118,50 @@ fn tools_that_the_provider_ran_are_heard_of() {
     assert_eq!(received.server_tools.into_iter().collect::<Vec<_>>(), [("web_search".into(), 1)]);
     assert!(received.brought.contains("web_search"));
 }
+
+/// An answer whose end never came is no clean one, though its provider says its last word: a call that was cut, one answer of
+/// two, blocks that are never closed.
+#[test]
+fn a_last_word_before_the_end_is_a_cut() {
+    let call = r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{\"amount\": 1"}}]}"#;
+    let second = chat_chunk(r#"{"content":"b"}"#, "null").replace("\"index\":0", "\"index\":1");
+    let chat = [
+        chat_chunk(call, "null") + DONE,
+        chat_chunk(r#"{"content":"a"}"#, "\"stop\"") + &second + DONE,
+        CHAT_USAGE.to_owned() + DONE,
+    ];
+    let whole = messages_all();
+    let end = whole.find("event: message_delta").unwrap();
+    let open = whole[..end].rfind("event: content_block_stop").unwrap();
+    let messages = [end, open].map(|it| whole[..it].to_owned() + &messages_event("message_stop", ""));
+    let all = chat.iter().map(|it| (CHAT, it)).chain(messages.iter().map(|it| (MESSAGES, it)));
+    for (upstream, text) in all {
+        for client in [CHAT, MESSAGES] {
+            let (out, ending, _) = run(upstream, client, false, text.as_bytes(), 21);
+            let heard = hear(client, &out);
+            assert_eq!((ending, heard.ended, heard.failed), (Ending::Cut, false, true), "{out}");
+            assert!(heard.finish.is_none() || text.contains("\"stop\""), "no reason is invented: {out}");
+        }
+    }
+}
+
+/// An end that tells no output beside text is not believed for what the start told: the caller estimates, from the input that
+/// was told. Beside nothing it is.
+#[test]
+fn an_end_without_output_beside_text_is_not_the_whole() {
+    let whole = messages_all();
+    for usage in [r#"{"output_tokens":0}"#, r#"{"output_tokens":null}"#, "{}", "null"] {
+        let told = whole.replace(r#""usage":{"output_tokens":15}"#, &format!("\"usage\":{usage}"));
+        for client in [CHAT, MESSAGES] {
+            let (_, ending, stream) = run(MESSAGES, client, false, told.as_bytes(), 60);
+            let received = stream.received();
+            assert_eq!((ending, received.usage), (Ending::Clean, None), "{usage}");
+            assert_eq!(received.input.map(|it| (it.all_input(), it.all_output())), Some((30, 0)));
+            assert!(received.tokens > 1);
+        }
+        let start = &told[..told.find("event: content_block_start").unwrap()];
+        let silent = start.to_owned() + &told[told.find("event: message_delta").unwrap()..];
+        let (.., stream) = run(MESSAGES, MESSAGES, false, silent.as_bytes(), 60);
+        assert_eq!(stream.received().usage.is_some(), usage != "null", "{usage}");
+    }
+}
