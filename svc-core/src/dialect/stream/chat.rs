@@ -1,5 +1,6 @@
 //! A stream of the messages shape, written in the chat shape.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::super::doc::Value;
@@ -18,6 +19,19 @@ pub(super) struct ToChat {
     head: Option<String>,
     /// The tool calls, by the number of the block that holds each.
     tools: BTreeMap<i64, Tool>,
+    /// The model's thinking, by the number of the block that holds each.
+    thoughts: BTreeMap<i64, Thought>,
+    /// Bytes of it.
+    thought_bytes: usize,
+}
+
+/// A block of thinking, kept whole: a client that sends it back lets the model go on from there.
+#[derive(Debug)]
+enum Thought {
+    /// A text and the provider's signature of it.
+    Shown { text: String, signature: String },
+    /// A block that only the provider reads, as it came.
+    Redacted(String),
 }
 
 /// A tool call of which arguments may still come.
@@ -33,13 +47,13 @@ struct Tool {
 
 impl ToChat {
     pub(super) const fn new(options: StreamOptions) -> Self {
-        Self { options, head: None, tools: BTreeMap::new() }
+        Self { options, head: None, tools: BTreeMap::new(), thoughts: BTreeMap::new(), thought_bytes: 0 }
     }
 
     /// Takes one event.
     ///
     /// # Errors
-    /// [`Broken::TooMuch`] where it begins more calls, or holds more of their arguments back, than are kept.
+    /// [`Broken::TooMuch`] where it begins more calls, or holds more of their arguments or of thinking back, than are kept.
     pub(super) fn event(&mut self, root: Value<'_>, meter: &Meter, out: &mut Vec<u8>) -> Result<(), Broken> {
         let kind = root.text_of("type").unwrap_or_default();
         let index = root.get("index").and_then(|it| it.integer()).unwrap_or(0);
@@ -59,8 +73,9 @@ impl ToChat {
             "message_stop" => self.finish(meter, out),
             _ => {}
         }
-        let held = self.tools.values().map(|it| it.input.len()).sum::<usize>();
-        if self.tools.len() <= CALLS_MAX && held <= HELD_MAX { Ok(()) } else { Err(Broken::TooMuch) }
+        let held = self.tools.values().map(|it| it.input.len()).sum::<usize>().saturating_add(self.thought_bytes);
+        let blocks = self.tools.len().max(self.thoughts.len());
+        if blocks <= CALLS_MAX && held <= HELD_MAX { Ok(()) } else { Err(Broken::TooMuch) }
     }
 
     fn start(&mut self, message: Option<Value<'_>>, out: &mut Vec<u8>) {
@@ -111,7 +126,15 @@ impl ToChat {
         let kind = block.text_of("type").unwrap_or_default();
         match &*kind {
             "text" => self.piece("content", block.get("text"), out),
-            "thinking" => self.piece("reasoning_content", block.get("thinking"), out),
+            "thinking" => {
+                self.thoughts.insert(index, Thought::Shown { text: String::new(), signature: String::new() });
+                self.think(index, block.text_of("thinking"), block.text_of("signature"));
+                self.piece("reasoning_content", block.get("thinking"), out);
+            }
+            "redacted_thinking" => {
+                self.thought_bytes = self.thought_bytes.saturating_add(block.raw().len());
+                self.thoughts.insert(index, Thought::Redacted(block.raw().to_owned()));
+            }
             "tool_use" => {
                 let number = u64::try_from(self.tools.len()).unwrap_or(u64::MAX);
                 let input = block.get("input").filter(|it| it.members().next().is_some());
@@ -141,7 +164,11 @@ impl ToChat {
         let kind = delta.text_of("type").unwrap_or_default();
         match &*kind {
             "text_delta" => self.piece("content", delta.get("text"), out),
-            "thinking_delta" => self.piece("reasoning_content", delta.get("thinking"), out),
+            "thinking_delta" => {
+                self.think(index, delta.text_of("thinking"), None);
+                self.piece("reasoning_content", delta.get("thinking"), out);
+            }
+            "signature_delta" => self.think(index, None, delta.text_of("signature")),
             "input_json_delta" => {
                 if let Some(json) = delta.get("partial_json").filter(|it| it.is_text() && !it.is_empty_text()) {
                     self.arguments(index, json.raw(), out);
@@ -149,6 +176,43 @@ impl ToChat {
             }
             _ => {}
         }
+    }
+
+    /// A piece of a block of thinking, or of its signature.
+    fn think(&mut self, index: i64, more: Option<Cow<'_, str>>, signed: Option<Cow<'_, str>>) {
+        if let Some(Thought::Shown { text, signature }) = self.thoughts.get_mut(&index) {
+            let (more, signed) = (more.unwrap_or_default(), signed.unwrap_or_default());
+            self.thought_bytes = self.thought_bytes.saturating_add(more.len()).saturating_add(signed.len());
+            text.push_str(&more);
+            signature.push_str(&signed);
+        }
+    }
+
+    /// All thinking that the provider knows again, in one piece: clients join lists of pieces each in their own way.
+    fn thinking_blocks(&mut self, out: &mut Vec<u8>) {
+        let is_known = |it: &Thought| match it {
+            Thought::Shown { signature, .. } => !signature.is_empty(),
+            Thought::Redacted(_) => true,
+        };
+        let mut thoughts = std::mem::take(&mut self.thoughts);
+        thoughts.retain(|_, it| is_known(it));
+        if thoughts.is_empty() {
+            return;
+        }
+        self.chunk(out, |out| {
+            out.name("thinking_blocks").list(|out| {
+                for thought in thoughts.values() {
+                    match thought {
+                        Thought::Shown { text, signature } => out.object(|out| {
+                            out.name("type").text("thinking");
+                            out.name("thinking").text(text);
+                            out.name("signature").text(signature);
+                        }),
+                        Thought::Redacted(block) => out.raw(block),
+                    }
+                }
+            });
+        });
     }
 
     /// A piece of text under this member's name; nothing where there is none.
@@ -187,6 +251,7 @@ impl ToChat {
         for index in open {
             self.close(index, out);
         }
+        self.thinking_blocks(out);
         let reason = meter.finish().unwrap_or(Finish::Stop).chat();
         self.write(out, |out| {
             out.name("choices").list(|out| {

@@ -165,3 +165,30 @@ fn an_end_without_output_beside_text_is_not_the_whole() {
         assert_eq!(stream.received().usage.is_some(), usage != "null", "{usage}");
     }
 }
+
+/// A client of the chat shape gets what the provider knows its model's thinking by, once and before the end: thinking that is not
+/// signed is none of it.
+#[test]
+fn thinking_comes_with_its_signature() {
+    let block = |number: u32, block: &str| {
+        let members = format!(r#","index":{number},"content_block":{block}"#);
+        messages_event("content_block_start", &members)
+            + &messages_event("content_block_stop", &format!(r#","index":{number}"#))
+    };
+    let redacted = block(7, r#"{"type":"redacted_thinking","data":"ZZ"}"#);
+    let unsigned = block(8, r#"{"type":"thinking","thinking":"loose","signature":""}"#);
+    let at = messages_all().find("event: message_delta").unwrap();
+    let mut text = messages_all();
+    text.insert_str(at, &(redacted + &unsigned));
+    let (out, ending, _) = run(MESSAGES, CHAT, false, text.as_bytes(), 19);
+    assert_eq!(ending, Ending::Clean);
+    hear(CHAT, &out);
+    let told: Vec<_> = out.lines().filter(|it| it.contains("thinking_blocks")).collect();
+    let [told] = told[..] else { panic!("once: {out}") };
+    let json = Json::parse(told.strip_prefix("data: ").unwrap().as_bytes()).unwrap();
+    let expected =
+        r#"[{"type":"thinking","thinking":"hmm","signature":"AAAA"},{"type":"redacted_thinking","data":"ZZ"}]"#;
+    assert_eq!(super::at(&json, "choices.0.delta.thinking_blocks"), Some(&Json::parse(expected.as_bytes()).unwrap()));
+    let (plain, ..) = run(CHAT, MESSAGES, false, chat_text().as_bytes(), 50);
+    assert!(!run(MESSAGES, CHAT, false, plain.as_bytes(), 50).0.contains("thinking_blocks"));
+}
