@@ -63,14 +63,16 @@ pub fn worst_case(model: &Model, demand: &Demand) -> Result<MicroUsd, Unpriced> 
 
 /// What is charged for where a call ended without its final usage (CONTRACT part 2, "No final usage"): the provider's
 /// own figure of the input, else a quarter of its bound; and as output the tokens received, or what the model makes in
-/// the time since it was sent, if that is more. Whoever posts its cost takes at most the reservation.
+/// the time since it was sent, at most all that the call's answers may have, if that is more. Whoever posts its cost takes at
+/// most the reservation.
 #[must_use]
 pub fn estimate(model: &Model, demand: &Demand, received: &Received) -> Usage {
     let guess = Usage { input: tokens_of(input_bound(model, demand)), ..Usage::default() };
     let input = received.reported.filter(|it| it.all_input() > 0).unwrap_or(guess);
     let made = u128::from(received.elapsed_ms).saturating_mul(u128::from(received.tokens_per_second)).div_ceil(1_000);
     let told = received.reported.unwrap_or_default();
-    let output = u64::try_from(made).unwrap_or(u64::MAX).max(received.tokens).max(told.all_output());
+    let most = output_bound(model, demand).saturating_mul(u64::from(demand.answers.max(1)));
+    let output = u64::try_from(made).unwrap_or(u64::MAX).min(most).max(received.tokens).max(told.all_output());
     Usage { output: output.saturating_sub(told.reasoning), reasoning: told.reasoning, estimated: true, ..input }
 }
 

@@ -361,7 +361,7 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
 }
 
 /// Without final usage a quarter of the input bound is charged, or the provider's own figure; and of the output what
-/// was received, or what the model makes in the time, if that is more.
+/// was received, or what the model makes in the time, within the call's bound, if that is more.
 #[test]
 fn a_call_without_final_usage_is_charged_the_contracts_estimate() {
     let model = model(plain(1, 1));
@@ -376,7 +376,11 @@ fn a_call_without_final_usage_is_charged_the_contracts_estimate() {
     let silent = Received { reported: Some(Usage::default()), ..Received::default() };
     assert_eq!(estimate(&model, &demand(), &silent).input, 250);
     let endless = Received { elapsed_ms: u64::MAX, tokens_per_second: u64::MAX, ..Received::default() };
-    assert_eq!(estimate(&model, &demand(), &endless).output, u64::MAX);
+    assert_eq!(estimate(&model, &demand(), &endless).output, 100, "no more than the call may have");
+    let three = Demand { answers: 3, ..demand() };
+    assert_eq!(estimate(&model, &three, &endless).output, 300);
+    let passed = Received { tokens: 120, ..endless };
+    assert_eq!(estimate(&model, &demand(), &passed).output, 120, "what came came");
 }
 
 /// Prices that are none name every fault with its path.
