@@ -45,7 +45,7 @@ impl Yields {
         models.entry(model.into()).or_default().add(accepted, reported);
     }
 
-    /// The yield of a model at a class relative to the class's mean, in thousandths, rounded down: 500 to 2,000, and
+    /// The yield of a model at a class relative to the class's mean, in thousandths, rounded: 500 to 2,000, and
     /// 1,000 below 20 reports or where no task of the class was accepted.
     #[must_use]
     pub fn multiplier(&self, class: &ClassId, provider: &str, model: &str) -> u64 {
@@ -54,7 +54,7 @@ impl Yields {
             let own = class.models.get(provider)?.get(model).filter(|it| it.reported >= REPORTS_MIN)?;
             let over = u128::from(own.accepted) * u128::from(class.all.reported);
             let under = u128::from(own.reported) * u128::from(class.all.accepted);
-            let thousandths = over.saturating_mul(u128::from(EVEN)).checked_div(under)?;
+            let thousandths = over.saturating_mul(u128::from(EVEN)).saturating_add(under / 2).checked_div(under)?;
             Some(u64::try_from(thousandths).unwrap_or(u64::MAX).clamp(BOUNDS.0, BOUNDS.1))
         };
         relative().unwrap_or(EVEN)
@@ -79,6 +79,11 @@ mod tests {
         // 19 of 20 beside 24 of 40; 5 of 20 beside the same.
         assert_eq!(yields.multiplier(&class, "one", "a"), 1_583);
         assert_eq!(yields.multiplier(&class, "two", "a"), 500);
+        let odd = ClassId::parse("odd").unwrap();
+        yields.add(&odd, "one", "a", 20, 20);
+        yields.add(&odd, "two", "a", 4, 20);
+        // 1 beside 24 of 40 is 1.6666…
+        assert_eq!(yields.multiplier(&odd, "one", "a"), 1_667, "rounded, not cut");
         yields.add(&class, "two", "a", 0, 1_000);
         assert_eq!(yields.multiplier(&class, "one", "a"), 2_000);
         assert_eq!(yields.multiplier(&ClassId::parse("other").unwrap(), "one", "a"), 1_000);
