@@ -200,7 +200,10 @@ fn prices() -> Value {
 
 /// A class or a profile, as it stands or as it is sent.
 fn policy(own: &[(&str, Value)], stands: bool, required: &[&str]) -> Value {
-    let texts = json!({ "type": ["array", "null"], "items": { "type": "string" }, "maxItems": 200 });
+    let mut texts = json!({ "type": ["array", "null"], "items": { "type": "string" }, "maxItems": 200 });
+    if let (false, Some(sent)) = (stands, texts.as_object_mut()) {
+        sent.insert("minItems".to_owned(), json!(1));
+    }
     let mut all = members(own);
     all.extend(members(&[
         ("models", texts.clone()),

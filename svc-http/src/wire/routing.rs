@@ -111,14 +111,14 @@ pub(crate) fn objective(value: &Json) -> Result<Objective, Invalid> {
 /// Reads a list of texts into a setting, as [`put`] does one value.
 fn put_texts<'a, T, C: FromIterator<T>, S>(
     fields: &mut Fields<'a>,
-    (name, max): (&str, usize),
+    (name, min, max): (&str, usize, usize),
     set: &mut Vec<S>,
     read: impl FnMut(&'a str) -> Result<T, Invalid>,
     make: impl FnOnce(Option<C>) -> S,
 ) {
     if fields.is_null(name) {
         set.push(make(None));
-    } else if let Some(items) = fields.texts(name, (0, max), read) {
+    } else if let Some(items) = fields.texts(name, (min, max), read) {
         set.push(make(Some(items.into_iter().collect())));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::routing::{Work, stamp};
 use crate::refusal::{FieldError, Refusal};
-use crate::state::gateway::{Capability, Constraints, Objective, TaskClass};
+use crate::state::gateway::{Capability, Constraints, Objective, Routing, TaskClass};
 use crate::turn::Halt;
 use crate::value::MicroUsd;
 use crate::value::text::{ClassId, Label};
@@ -27,7 +27,7 @@ pub enum Limit {
     /// Only these models, the most wanted first.
     Models(Vec<Box<str>>),
     /// Only these providers.
-    Providers(BTreeSet<Box<str>>),
+    Providers(Vec<Box<str>>),
     /// Only under these laws.
     Jurisdictions(BTreeSet<Box<str>>),
     /// Whether nothing sent may be kept.
@@ -47,11 +47,36 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// What it names that the workspace has not: a misspelt limit would admit nothing, or whatever is called so one day.
+    pub(super) fn faults(&self, routing: &Routing) -> Vec<FieldError> {
+        let faults = |names: &[Box<str>], field: &str, is_known: &dyn Fn(&str) -> bool, clause: &str| {
+            let unknown = names.iter().enumerate().filter(|(_, name)| !is_known(name));
+            unknown.map(|(at, _)| FieldError::new(format!("{field}.{at}"), clause)).collect()
+        };
+        match self {
+            Self::Models(names) => {
+                faults(names, "models", &|it| routing.names_a_model(it), "names no model of this workspace")
+            }
+            Self::Providers(names) => {
+                let is_known = |name: &str| routing.upstreams.iter().any(|it| it.name.as_str() == name);
+                faults(names, "providers", &is_known, "names no provider of this workspace")
+            }
+            Self::Jurisdictions(_)
+            | Self::NoRetention(_)
+            | Self::Capabilities(_)
+            | Self::MinQuality(_)
+            | Self::MaxCost(_)
+            | Self::MaxLatencyMs(_)
+            | Self::HumanOversight(_)
+            | Self::Objective(_) => Vec::new(),
+        }
+    }
+
     /// Puts it in force.
     pub(super) fn apply(&self, to: &mut Constraints) {
         match self {
             Self::Models(it) => to.models.clone_from(it),
-            Self::Providers(it) => to.providers.clone_from(it),
+            Self::Providers(it) => to.providers = it.iter().cloned().collect(),
             Self::Jurisdictions(it) => to.jurisdictions.clone_from(it),
             Self::NoRetention(it) => to.no_retention = *it,
             Self::Capabilities(it) => to.capabilities.clone_from(it),
@@ -72,6 +97,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Resu
     if work.routing.classes.len() >= CLASSES_MAX {
         faults.push(FieldError::whole(format!("a workspace has at most {CLASSES_MAX} task classes")));
     }
+    faults.extend(unknown(work, set));
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
@@ -86,6 +112,10 @@ pub(super) fn create(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Resu
 
 pub(super) fn change(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Result<(), Halt> {
     let before = work.routing.class(id).cloned().ok_or_else(Refusal::not_found)?;
+    let faults = unknown(work, set);
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_request(faults).into());
+    }
     let mut after = before.clone();
     apply(&mut after, set);
     let texts = if before.name == after.name { Vec::new() } else { texts(&after) };
@@ -109,6 +139,11 @@ pub(super) fn remove(work: &mut Work<'_, '_>, id: &ClassId) -> Result<(), Halt> 
     work.removed("task_class.removed", id.as_str());
     work.routing.classes.retain(|it| it.id != *id);
     Ok(())
+}
+
+fn unknown(work: &Work<'_, '_>, set: &[Set]) -> Vec<FieldError> {
+    let limits = set.iter().filter_map(|it| if let Set::Limit(limit) = it { Some(limit) } else { None });
+    limits.flat_map(|it| it.faults(&work.routing)).collect()
 }
 
 fn apply(to: &mut TaskClass, set: &[Set]) {

@@ -32,6 +32,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<ProfileId, 
         faults.push(FieldError::whole(format!("a workspace has at most {PROFILES_MAX} policy profiles")));
     }
     faults.extend(taken(work, name, None));
+    faults.extend(unknown(work, set));
     let (Some(name), true) = (name, faults.is_empty()) else {
         return Err(Refusal::invalid_request(faults).into());
     };
@@ -47,8 +48,9 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<ProfileId, 
 
 pub(super) fn change(work: &mut Work<'_, '_>, id: ProfileId, set: &[Set]) -> Result<(), Halt> {
     let before = work.routing.profile(id).cloned().ok_or_else(Refusal::not_found)?;
-    if let Some(fault) = taken(work, name_in(set), Some(id)) {
-        return Err(Refusal::invalid_request(vec![fault]).into());
+    let faults: Vec<FieldError> = taken(work, name_in(set), Some(id)).into_iter().chain(unknown(work, set)).collect();
+    if !faults.is_empty() {
+        return Err(Refusal::invalid_request(faults).into());
     }
     let mut after = before.clone();
     apply(&mut after, set);
@@ -78,6 +80,11 @@ fn name_in(set: &[Set]) -> Option<&Label> {
 fn taken(work: &Work<'_, '_>, name: Option<&Label>, own: Option<ProfileId>) -> Option<FieldError> {
     let is_taken = |name: &Label| work.routing.profiles.iter().any(|it| it.name == *name && Some(it.id) != own);
     name.filter(|it| is_taken(it)).map(|_| FieldError::new("name", "is that of another policy profile"))
+}
+
+fn unknown(work: &Work<'_, '_>, set: &[Set]) -> Vec<FieldError> {
+    let limits = set.iter().filter_map(|it| if let Set::Limit(limit) = it { Some(limit) } else { None });
+    limits.flat_map(|it| it.faults(&work.routing)).collect()
 }
 
 fn apply(to: &mut Profile, set: &[Set]) {

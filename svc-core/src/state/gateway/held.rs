@@ -110,6 +110,18 @@ impl Routing {
         Some((model, upstream))
     }
 
+    /// Whether a name in a list of models is that of one: `provider/model`, or its bare id or an alias, with the provider or
+    /// without.
+    #[must_use]
+    pub fn names_a_model(&self, name: &str) -> bool {
+        self.models.iter().any(|model| {
+            let provider = self.upstream(model.upstream).map(|it| it.name.as_str());
+            let own = provider.and_then(|it| name.strip_prefix(it)?.strip_prefix('/'));
+            let mut names = std::iter::once(&model.name).chain(&model.aliases).map(|it| it.as_str());
+            names.any(|it| it == name || Some(it) == own)
+        })
+    }
+
     /// Whether policy acts on calls of a key with this profile.
     #[must_use]
     pub fn mode_for(&self, profile: Option<&super::Profile>) -> super::Mode {

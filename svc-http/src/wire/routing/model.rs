@@ -73,12 +73,14 @@ fn settings(fields: &mut Fields<'_>) -> Vec<Set> {
     use svc_core::state::gateway::Capability;
     let mut set = Vec::new();
     let tokens = |it: &Json| within(it, 1, TOKENS_MAX);
-    put_texts(fields, ("aliases", ALIASES_MAX), &mut set, ModelName::parse, |it| Set::Aliases(it.unwrap_or_default()));
+    put_texts(fields, ("aliases", 0, ALIASES_MAX), &mut set, ModelName::parse, |it| {
+        Set::Aliases(it.unwrap_or_default())
+    });
     put(fields, "jurisdiction", &mut set, |it| law(text(it)?), Set::Jurisdiction);
     put(fields, "contextWindow", &mut set, tokens, |it| Set::ContextWindow(it.unwrap_or(CONTEXT_WINDOW)));
     put(fields, "maxOutput", &mut set, tokens, |it| Set::MaxOutput(it.unwrap_or(MAX_OUTPUT)));
     let usual = || [Capability::Tools, Capability::Streaming].into();
-    put_texts(fields, ("capabilities", CAPABILITIES_MAX), &mut set, capability, |it| {
+    put_texts(fields, ("capabilities", 0, CAPABILITIES_MAX), &mut set, capability, |it| {
         Set::Capabilities(it.unwrap_or_else(usual))
     });
     retention(fields, &mut set);

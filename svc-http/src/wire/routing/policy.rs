@@ -82,20 +82,20 @@ pub fn read_profile(body: &[u8], is_new: bool) -> Result<Vec<profiles::Set>, Ref
 
 fn limits(fields: &mut Fields<'_>) -> Vec<Limit> {
     let mut set = Vec::new();
-    // Whether there are such models is not asked: lists outlive models.
+    // A list that admits nothing is no limit to be met: `null` takes one away, and the last item does not.
     let mut seen = BTreeSet::new();
     let model = |it: &str| {
         let name = ModelName::parse(it)?;
         let is_new = seen.insert(name.clone());
         if is_new { Ok(name.as_str().into()) } else { Err(Invalid::new(format!("is `{name}` again"))) }
     };
-    put_texts(fields, ("models", LIST_MAX), &mut set, model, |it| Limit::Models(it.unwrap_or_default()));
+    put_texts(fields, ("models", 1, LIST_MAX), &mut set, model, |it| Limit::Models(it.unwrap_or_default()));
     let provider = |it: &str| UpstreamName::parse(it).map(|it| it.as_str().into());
-    put_texts(fields, ("providers", LIST_MAX), &mut set, provider, |it| Limit::Providers(it.unwrap_or_default()));
-    put_texts(fields, ("jurisdictions", LIST_MAX), &mut set, law, |it| Limit::Jurisdictions(it.unwrap_or_default()));
+    put_texts(fields, ("providers", 1, LIST_MAX), &mut set, provider, |it| Limit::Providers(it.unwrap_or_default()));
+    put_texts(fields, ("jurisdictions", 1, LIST_MAX), &mut set, law, |it| Limit::Jurisdictions(it.unwrap_or_default()));
     let retention = |it: &Json| if text(it)? == "none" { Ok(true) } else { Err(Invalid::new("must be `none`")) };
     put(fields, "retention", &mut set, retention, |it| Limit::NoRetention(it.unwrap_or_default()));
-    put_texts(fields, ("capabilities", CAPABILITIES_MAX), &mut set, capability, |it| {
+    put_texts(fields, ("capabilities", 0, CAPABILITIES_MAX), &mut set, capability, |it| {
         Limit::Capabilities(it.unwrap_or_default())
     });
     let quality = |it: &Json| u8::try_from(within(it, 0, 100)?).map_err(|_| Invalid::new("must be between 0 and 100"));
@@ -164,5 +164,9 @@ mod tests {
         assert_eq!(fields, expected);
         let sound = r#"{"models":["b","a"],"providers":null,"jurisdictions":["eu"],"capabilities":["tools"]}"#;
         assert_eq!(read_class(sound.as_bytes()).unwrap().len(), 4);
+        let empty = br#"{"models":[],"providers":[],"jurisdictions":[],"capabilities":[]}"#;
+        let refusal = read_class(empty).unwrap_err();
+        let fields: Vec<_> = refusal.errors().iter().map(|it| it.field.as_deref().unwrap()).collect();
+        assert_eq!(fields, ["models", "providers", "jurisdictions"], "an emptied list is no open one");
     }
 }
