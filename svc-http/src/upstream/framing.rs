@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** a body whose end is in doubt is no whole answer, and its connection is not used again.
 
+use std::time::UNIX_EPOCH;
+
 use svc_core::value::secret::Secret;
 
 use super::failed::Reason;
@@ -98,6 +100,7 @@ pub(super) fn head(mut bytes: &[u8]) -> Result<Option<(Head, usize)>, Reason> {
 
 fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<Head, Reason> {
     let (mut length, mut chunked, mut close, mut keep_alive) = (None, None, false, false);
+    let (mut retry_after, mut date) = ("", "");
     let mut head = Head {
         status,
         content_type: Type::Other,
@@ -136,9 +139,12 @@ fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<H
             let sound = (1..=SESSION_MAX).contains(&value.len()) && value.bytes().all(|it| it.is_ascii_graphic());
             head.session = sound.then(|| value.into());
         } else if is("retry-after") {
-            head.retry_after_s = value.parse().ok();
+            retry_after = value;
+        } else if is("date") {
+            date = value;
         }
     }
+    head.retry_after_s = retry_after_s(retry_after, date);
     let keeps = !close && (is_1_1 || keep_alive);
     head.framing = match (chunked, length) {
         _ if status == 204 || status == 304 => Framing::Ended,
@@ -154,6 +160,24 @@ fn read(status: u16, is_1_1: bool, headers: &[httparse::Header<'_>]) -> Result<H
     };
     head.keep = keeps && !close && head.framing != Framing::UntilClosed;
     Ok(head)
+}
+
+/// The seconds that a `retry-after` names, a fraction counted as a whole one, or those to the time that it names: from the
+/// answer's own `date` where it has one, as the provider's clock need not be this one (RFC 9110 section 10.2.3).
+fn retry_after_s(value: &str, date: &str) -> Option<u64> {
+    let (seconds, fraction) = value.split_once('.').unwrap_or((value, ""));
+    if let Ok(seconds) = seconds.parse::<u64>()
+        && fraction.bytes().all(|it| it.is_ascii_digit())
+    {
+        return Some(seconds.saturating_add(u64::from(fraction.bytes().any(|it| it != b'0'))));
+    }
+    let now = || u64::try_from(crate::clock::now().as_millis() / 1_000).unwrap_or(0);
+    Some(http_date_s(value)?.saturating_sub(http_date_s(date).unwrap_or_else(now)))
+}
+
+/// A date of HTTP, in seconds since 1970.
+fn http_date_s(text: &str) -> Option<u64> {
+    Some(httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs())
 }
 
 fn content_type(value: &str) -> Type {
@@ -295,6 +319,30 @@ mod tests {
         }
         let cut = answer.len() - 10;
         assert_eq!(body(answer.get(..cut).unwrap(), 3).map(|it| it.1), Ok(false), "no end, no whole answer");
+    }
+
+    /// A `retry-after` is a number of seconds, rounded up, or a date, which counts from the answer's own.
+    #[test]
+    fn a_retry_after_is_seconds_or_a_date() {
+        let date = "Sun, 06 Nov 1994 08:49:07 GMT";
+        for (value, date, seconds) in [
+            ("7", date, Some(7)),
+            ("12.4", date, Some(13)),
+            ("0.001", date, Some(1)),
+            ("3.0", date, Some(3)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", date, Some(30)),
+            ("Sunday, 06-Nov-94 08:50:07 GMT", date, Some(60)),
+            ("Sun, 06 Nov 1994 08:49:00 GMT", date, Some(0)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", "", Some(0)),
+            ("-3", date, None),
+            ("soon", date, None),
+            ("", date, None),
+        ] {
+            let text = format!("HTTP/1.1 429 No\r\nretry-after: {value}\r\ndate: {date}\r\n\r\n");
+            assert_eq!(head(text.as_bytes()).unwrap().unwrap().0.retry_after_s, seconds, "{value}");
+        }
+        let far = head(b"HTTP/1.1 429 No\r\nretry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\n\r\n").unwrap().unwrap().0;
+        assert!(far.retry_after_s.is_some_and(|it| it > 1_000_000_000), "without a date it counts from now");
     }
 
     /// What cannot be told apart from an attack or from noise is no answer.
