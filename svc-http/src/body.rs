@@ -38,13 +38,18 @@ pub(crate) async fn read<B: Body<Data = Bytes> + Unpin>(
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    let mut reading = pin!(read_within(body, max));
-    // Most bodies came with their head: those cost no look at a clock.
-    if let Poll::Ready(read) = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
-        return read;
-    }
-    match tokio::time::timeout(time, reading).await {
+    let mut passed = false;
+    let read = {
+        let mut reading = pin!(read_within(body, max, &mut passed));
+        // Most bodies came with their head: those cost no look at a clock.
+        if let Poll::Ready(read) = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
+            return read;
+        }
+        tokio::time::timeout(time, reading).await
+    };
+    match read {
         Ok(read) => read,
+        Err(_elapsed) if passed => Err(BodyFault::TooLarge { ended: false }),
         Err(_elapsed) => Err(BodyFault::TooSlow),
     }
 }
@@ -54,13 +59,19 @@ pub(crate) async fn drain<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usiz
     body.is_end_stream() || tokio::time::timeout(time, drain_within(body, max)).await.unwrap_or(false)
 }
 
-async fn read_within<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize) -> Result<Bytes, BodyFault> {
+/// `passed` says from when on it is over the limit, whether or not its end comes.
+async fn read_within<B: Body<Data = Bytes> + Unpin>(
+    body: &mut B,
+    max: usize,
+    passed: &mut bool,
+) -> Result<Bytes, BodyFault> {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     loop {
         // The announced length is looked at with every piece: it is known before the first and never trusted alone.
         let length = if whole.is_empty() { first.len() } else { whole.len() };
         if usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > max.saturating_sub(length) {
+            *passed = true;
             return Err(BodyFault::TooLarge { ended: drain_within(body, DRAIN_MAX).await });
         }
         let piece = match body.frame().await {
@@ -69,6 +80,7 @@ async fn read_within<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize) ->
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
         };
         if piece.len() > max.saturating_sub(length) {
+            *passed = true;
             return Err(BodyFault::TooLarge { ended: drain_within(body, DRAIN_MAX).await });
         }
         if length == 0 {
@@ -165,7 +177,8 @@ mod tests {
     #[test]
     fn a_body_that_does_not_end_is_given_up() {
         assert_eq!(run(read(&mut pieces(&[1], false), 10, SHORT)), Err(BodyFault::TooSlow));
-        assert_eq!(run(read(&mut pieces(&[11], false), 10, SHORT)), Err(BodyFault::TooSlow));
+        let over = BodyFault::TooLarge { ended: false };
+        assert_eq!(run(read(&mut pieces(&[11], false), 10, SHORT)), Err(over), "what it is over is told");
         assert!(!run(drain(&mut pieces(&[1], false), 1, SHORT)));
         assert!(run(drain(&mut pieces(&[1], true), 1, TIME)));
         assert!(!run(drain(&mut pieces(&[1, 1], true), 1, TIME)));
