@@ -292,7 +292,13 @@ async fn a_dry_run_sends_nothing() {
     desk.enforce().await;
     let budget = desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
     let before = desk.mock.counts().requests;
-    let got = desk.chat_with(&[("x-svc-dry-run", "true")], &chat("auto")).await.ok();
+    let answer = desk.chat_with(&[("x-svc-dry-run", "true")], &chat("auto")).await;
+    let issued = ["x-svc-call-id", "x-svc-task-id", "x-svc-session"];
+    assert_eq!(issued.map(|it| answer.header(it)), [None; 3], "what is kept nowhere has no id");
+    let own = [("x-svc-dry-run", "true"), ("x-svc-task-id", "tsk_mine"), ("x-svc-client-session", "s-1")];
+    let told = desk.chat_with(&own, &chat("auto")).await;
+    assert_eq!(issued.map(|it| told.header(it)), [None, Some("tsk_mine"), None]);
+    let got = answer.ok();
     assert_eq!((&got["ok"], desk.mock.counts().requests), (&json!(true), before), "{got}");
     assert!(got["budgets"][0]["thisCallMicros"].as_u64().unwrap() > 0, "{got}");
     assert_eq!(got["estimatedCostMicros"], got["budgets"][0]["thisCallMicros"], "{got}");

@@ -144,7 +144,7 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
             match admission {
                 Admission::Refused(refusal) => return Err(refusal),
                 Admission::Rescan(now) => now,
-                Admission::Admitted(admitted) => return Ok(dry(&admitted, preview, asked.session.is_some())),
+                Admission::Admitted(admitted) => return Ok(dry(&admitted, preview, &asked)),
             }
         } else {
             match metered::admit(service, command, seat, call).await? {
@@ -191,8 +191,8 @@ fn command(
 }
 
 /// What a call would have come to: a preview, and where each budget stands.
-fn dry(admitted: &Admitted, preview: Value, own_session: bool) -> Answer {
-    notes::onto(Answer::json(wire::call::dry(admitted, preview)), admitted, own_session)
+fn dry(admitted: &Admitted, preview: Value, asked: &Asked) -> Answer {
+    notes::onto(Answer::json(wire::call::dry(admitted, preview)), admitted, asked)
 }
 
 /// Counts a request's tokens where its provider counts, else estimates them and says so.

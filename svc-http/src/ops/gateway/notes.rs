@@ -5,6 +5,7 @@ use svc_core::rules::gateway::admit::Admitted;
 use svc_core::state::gateway::route::thousandths;
 use svc_core::state::gateway::{Mode, Step, Target};
 
+use super::asked::Asked;
 use crate::answer::{Answer, X_SVC_BUDGET_SCOPE, X_SVC_ENFORCEMENT};
 
 /// A line for people.
@@ -19,8 +20,9 @@ const X_SVC_YIELD_MULTIPLIER: HeaderName = HeaderName::from_static("x-svc-yield-
 /// An advisory's longest line.
 const ADVISORY_MAX: usize = 200;
 
-/// The answer with what is told beside it; `own_session` where the client brought a session of its own.
-pub(super) fn onto(answer: Answer, admitted: &Admitted, own_session: bool) -> Answer {
+/// The answer with what is told beside it; `asked` is what its client's headers did. A dry run is kept nowhere, so the ids that
+/// it would have been given name nothing and are no client's to send back.
+pub(super) fn onto(answer: Answer, admitted: &Admitted, asked: &Asked) -> Answer {
     let (call, notes) = (&admitted.call, &admitted.notes);
     let mut answer = answer;
     let mut tell = |name: HeaderName, text: &str| {
@@ -28,9 +30,13 @@ pub(super) fn onto(answer: Answer, admitted: &Admitted, own_session: bool) -> An
             answer.push_header(name, value);
         }
     };
-    tell(X_SVC_CALL_ID, &call.id.to_string());
-    tell(X_SVC_TASK_ID, call.task.as_str());
-    if !own_session {
+    if !asked.dry {
+        tell(X_SVC_CALL_ID, &call.id.to_string());
+    }
+    if !asked.dry || asked.task.is_some() {
+        tell(X_SVC_TASK_ID, call.task.as_str());
+    }
+    if !asked.dry && asked.session.is_none() {
         tell(X_SVC_SESSION, call.session.as_str());
     }
     tell(X_SVC_ENFORCEMENT, enforcement(call.mode, notes.step));

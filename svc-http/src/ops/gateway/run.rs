@@ -272,7 +272,7 @@ impl Run {
     }
 
     fn noted(&self, answer: Answer) -> Answer {
-        notes::onto(answer, &self.admitted, self.asked.session.is_some())
+        notes::onto(answer, &self.admitted, &self.asked)
     }
 
     /// The provider says that the request is at fault: nobody else is asked.
