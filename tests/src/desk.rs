@@ -205,6 +205,25 @@ impl Desk {
     }
 }
 
+/// A provider that answers every request with this JSON, each on a connection of its own; its address, without a path.
+pub async fn answering(body: String) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let length = body.len();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n");
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut heard = [0; 65_536];
+            // What is asked makes no difference, and is short.
+            if socket.read(&mut heard).await.is_ok_and(|it| it > 0) {
+                let _ = socket.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes()).await;
+                let _ = socket.read(&mut heard).await;
+            }
+        }
+    });
+    url
+}
+
 /// A body that both shapes take.
 #[must_use]
 pub fn chat(model: &str) -> Value {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use svc_core::state::people::{KeyScope, Role};
 use svc_core::value::Span;
-use svc_tests::desk::{CHAT, Desk, MESSAGES, chat};
+use svc_tests::desk::{CHAT, Desk, MESSAGES, answering, chat};
 
 /// The members of a call of an agent.
 const MEMBERS: &[&str] = &[
@@ -254,6 +254,28 @@ async fn tokens_are_counted_or_estimated() {
     assert_eq!(desk.read("calls").await["data"], json!([]), "counting is no call");
     let got = desk.send(path, &[], json!({ "model": "messages/large-1", "messages": [] }).to_string().as_bytes()).await;
     assert_eq!((got.status, &got.json()["type"]), (400, &json!("error")));
+    // What is no count is estimated, and what is said beside one goes no further.
+    for (at, (said, count)) in [
+        (json!({ "x": 1 }), None),
+        (json!({ "input_tokens": "many" }), None),
+        (json!({ "input_tokens": 1.5, "key": "sk-planted-abcd" }), None),
+        (json!({ "error": { "message": "wrong key sk-planted-abcd" } }), None),
+        (json!({ "input_tokens": 7, "key": "sk-planted-abcd" }), Some(7)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let url = answering(said.to_string()).await;
+        let id = desk.upstream(&format!("odd-{at}"), "messages", &url).await;
+        desk.model(&id, "m", 50, 1, 2).await;
+        body["model"] = json!(format!("odd-{at}/m"));
+        let told = desk.send(path, &[], body.to_string().as_bytes()).await.ok();
+        match count {
+            Some(count) => assert_eq!(told, json!({ "input_tokens": count })),
+            None => assert!(told["svc"]["estimated"] == json!(true) && told["input_tokens"].is_u64(), "{said} {told}"),
+        }
+        assert!(!told.to_string().contains("sk-planted"), "{told}");
+    }
 }
 
 /// Every header that a call may bring is read, and each that is malformed, too long or sent twice is named, in both shapes.

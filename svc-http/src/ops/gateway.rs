@@ -221,7 +221,7 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
             }
             Admission::Admitted(admitted) => {
                 if let Some(counted) = run::count(service, sent, &admitted, call).await {
-                    return Ok(Answer::json(counted));
+                    return Ok(Answer::json(format!("{{\"input_tokens\":{counted}}}")));
                 }
                 let text =
                     format!("{{\"input_tokens\":{},\"svc\":{{\"estimated\":true}}}}", tokens_of(demand.text_bytes));

@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::header::TRAILER;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
 use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions};
 use svc_core::refusal::{AttemptedModel, Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admitted, Place};
@@ -365,8 +366,14 @@ enum Unsendable {
     Failed(Failed),
 }
 
-/// Counts a request's tokens at its provider, where that is of the messages shape.
-pub(super) async fn count(service: &GateService, body: &Body, admitted: &Admitted, call: &Call) -> Option<Bytes> {
+/// What a provider says of a request's tokens; what it says beside their number stays here.
+#[derive(Deserialize)]
+struct Counted {
+    input_tokens: u64,
+}
+
+/// Counts a request's tokens at its provider, where that is of the messages shape and tells a number.
+pub(super) async fn count(service: &GateService, body: &Body, admitted: &Admitted, call: &Call) -> Option<u64> {
     let (upstream, model) = admitted.places.first().and_then(|it| admitted.at(it))?;
     if upstream.dialect != Dialect::Messages {
         return None;
@@ -388,7 +395,7 @@ pub(super) async fn count(service: &GateService, body: &Body, admitted: &Admitte
         headers: &headers,
     };
     match service.upstreams.send(&target, &asked).await {
-        Ok(Reply::Whole(whole)) => Some(whole.body),
+        Ok(Reply::Whole(whole)) => Some(serde_json::from_slice::<Counted>(&whole.body).ok()?.input_tokens),
         Ok(Reply::Stream(_)) | Err(_) => None,
     }
 }
