@@ -270,3 +270,27 @@ async fn who_may_raise_a_budget_hears_of_the_question() {
     assert_eq!(others.next().await.unwrap().name, "agent.frozen");
     desk.site.audit();
 }
+
+/// What a call holds past a ceiling, as it may in shadow, is marked on the budget and on the call; what fits another is not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_passes_the_ceiling_in_shadow_is_marked() {
+    let mut desk = Desk::new().await;
+    let stop = json!([{ "at": 100, "step": "stop" }]);
+    let (small, large) = (desk.budget(20, stop.clone()).await, desk.budget(1_000_000_000, stop).await);
+    desk.mock.turn("words-20--stall-5").unwrap();
+    let mut socket = desk.begin(CHAT, &[], &streamed("chat/large-1")).await;
+    let mut heard = Vec::new();
+    while !String::from_utf8_lossy(&heard).contains("data: ") {
+        assert_ne!(socket.read_buf(&mut heard).await.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
+    }
+    let id = header_of(&String::from_utf8_lossy(&heard), "x-svc-call-id").unwrap();
+    for (budget, marked) in [(&small, Some(&json!(true))), (&large, None)] {
+        let held = desk.budget_at(budget).await["reservations"][0].clone();
+        assert_eq!((&held["callId"], held.get("pastStop")), (&json!(id), marked), "{held}");
+    }
+    assert_eq!(desk.call(&id).await["pastStop"], json!(true));
+    assert_eq!(desk.api("DELETE", &format!("budgets/{small}"), None).await.status, 204);
+    desk.mock.turn("").unwrap();
+    let got = desk.chat("chat/large-1").await;
+    assert_eq!(desk.call_of(&got).await.get("pastStop"), None);
+}

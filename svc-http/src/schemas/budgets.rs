@@ -128,7 +128,12 @@ fn budget() -> Value {
                 "items": {
                     "type": "object",
                     "required": ["callId", "micros", "expiresAt"],
-                    "properties": { "callId": id("cal_"), "micros": micros(0), "expiresAt": time() },
+                    "properties": {
+                        "callId": id("cal_"),
+                        "micros": micros(0),
+                        "expiresAt": time(),
+                        "pastStop": { "type": "boolean", "description": "It passes `stop`, as it may in shadow alone." },
+                    },
                 },
             },
             "periodStart": time(),

@@ -150,6 +150,7 @@ fn call() -> Value {
             "unpriced": { "type": "boolean", "description": "Something that it used has no price: it cost more than `costMicros`." },
             "reservedMicros": { "type": "integer", "minimum": 0 },
             "budgets": { "type": "array", "items": text },
+            "pastStop": { "type": "boolean", "description": "What it held passed the `stop` of one of them, as it may in shadow alone." },
             "dataLoss": { "type": "object", "additionalProperties": { "type": "integer" } },
             "startedAt": { "type": "string", "format": "date-time" },
             "createdAt": { "type": "string", "format": "date-time" },

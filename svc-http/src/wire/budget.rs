@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gateway::budgets::BudgetView;
-use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Call, CallState, Ladder, Rung, Step};
+use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Call, CallBudget, CallState, Ladder, Rung, Step};
 use svc_core::value::id::{AgentId, BudgetId, KeyId, PrincipalId, TeamId};
 use svc_core::value::json::Json;
 use svc_core::value::text::{ClassId, Note};
 use svc_core::value::{Invalid, MicroUsd, SAFE_MAX};
 
-use super::{Fields, bounded, integer, parse, parse_or_empty, text};
+use super::{Fields, bounded, integer, parse, parse_or_empty, put, text};
 
 /// Open reservations that a budget shows at most.
 pub const RESERVATIONS_MAX: usize = 100;
@@ -169,8 +169,9 @@ pub fn write(view: &BudgetView, open: &[std::sync::Arc<Call>]) -> Value {
     if let (Some(members), Some(id)) = (scope.as_object_mut(), budget.scope.target()) {
         members.insert("id".to_owned(), json!(id));
     }
-    let own = open.iter().filter(|it| it.budgets.iter().any(|it| (it.id, it.period) == (budget.id, used.start)));
-    let reservations: Vec<Value> = own.filter_map(|it| reservation(it)).take(RESERVATIONS_MAX).collect();
+    let on = |call: &Call| call.budgets.iter().find(|it| (it.id, it.period) == (budget.id, used.start)).copied();
+    let own = open.iter().filter_map(|it| Some((it, on(it)?)));
+    let reservations: Vec<Value> = own.filter_map(|(it, on)| reservation(it, on)).take(RESERVATIONS_MAX).collect();
     let rungs = budget.ladder.rungs().iter().map(|it| json!({ "at": it.at, "step": it.step.as_str() }));
     json!({
         "id": budget.id,
@@ -192,13 +193,14 @@ pub fn write(view: &BudgetView, open: &[std::sync::Arc<Call>]) -> Value {
     })
 }
 
-fn reservation(call: &Call) -> Option<Value> {
-    match &call.state {
-        CallState::Running { lapses_at, .. } => {
-            Some(json!({ "callId": call.id, "micros": call.reserved, "expiresAt": lapses_at.to_string() }))
-        }
-        CallState::Ended { .. } => None,
+/// What a running call holds of one of its budgets.
+fn reservation(call: &Call, on: CallBudget) -> Option<Value> {
+    let CallState::Running { lapses_at, .. } = &call.state else { return None };
+    let mut held = json!({ "callId": call.id, "micros": call.reserved, "expiresAt": lapses_at.to_string() });
+    if on.past_stop {
+        put(&mut held, "pastStop", json!(true));
     }
+    Some(held)
 }
 
 /// The id of the last budget on a page, from the row that its cursor names.

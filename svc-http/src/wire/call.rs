@@ -53,6 +53,9 @@ pub fn item(call: &Call) -> Value {
     if let Some(agent) = payer.agent {
         put(&mut item, "agentId", json!(agent.to_string()));
     }
+    if call.budgets.iter().any(|it| it.past_stop) {
+        put(&mut item, "pastStop", json!(true));
+    }
     if call.oversight {
         put(&mut item, "humanOversight", json!("acknowledged"));
     }

@@ -254,7 +254,8 @@ impl Policy<'_> {
         if asked.count {
             return Ok(self.admitted(call, first_place, places, notes));
         }
-        let budgets = budgeting::reserve(scope, budgets, &asked.caller, call.reserved);
+        let mut budgets = budgeting::reserve(scope, budgets, &asked.caller, call.reserved);
+        budgeting::mark(&mut budgets, &notes.budgets);
         let call = Call { budgets, ..call };
         open_task(scope, &call, task);
         observe::note(scope, &asked.caller, &call.session, &asked.demand.tool_results, self.routing)?;

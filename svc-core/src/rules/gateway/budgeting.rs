@@ -102,6 +102,13 @@ pub(super) fn reserve(
     held
 }
 
+/// Marks on which of its budgets a call holds more than `stop` admits, as these said of it before.
+pub(super) fn mark(held: &mut [CallBudget], admissions: &[Admission]) {
+    for on in held {
+        on.past_stop = admissions.iter().any(|it| it.budget == on.id && it.step == Some(Step::Stop));
+    }
+}
+
 /// Who asks, for what a refusal leaves.
 #[derive(Clone, Copy)]
 pub(super) struct Asking<'a> {

@@ -69,6 +69,7 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>,
     // A try that used nothing leaves nothing without a price.
     next.unpriced = worst.is_none() || next.attempts.iter().any(|it| it.unpriced);
     next.reserved = reserved;
+    budgeting::mark(&mut next.budgets, &admissions);
     next.state = running(scope.now(), upstream, to, &asked.demand, (asked.total_ms, asked.pace));
     scope.put(next.clone());
     Ok(Arc::new(next))

@@ -108,6 +108,9 @@ pub struct CallBudget {
     pub id: BudgetId,
     /// When the period began in which the call was admitted.
     pub period: Timestamp,
+    /// Whether what the call holds passes the budget's `stop`, as it may in shadow alone.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub past_stop: bool,
 }
 
 /// One try of a call that did not answer it.

@@ -145,7 +145,7 @@ impl BudgetUse {
     pub fn reserve(&mut self, micros: MicroUsd) -> CallBudget {
         self.reserved = self.reserved.plus(micros);
         self.open = self.open.saturating_add(1);
-        CallBudget { id: self.budget, period: self.start }
+        CallBudget { id: self.budget, period: self.start, past_stop: false }
     }
 
     /// A call has come to its end, or lapsed and is charged its estimate: its cost replaces what it reserved. Whether it was
