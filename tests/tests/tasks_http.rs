@@ -69,7 +69,7 @@ async fn a_call_is_told_to_its_own() {
         ("requestedModel", json!("large-1")),
         ("objective", json!("latency")),
         ("stream", json!(false)),
-        ("attempts", json!([])),
+        ("attempts", json!([{ "model": "chat/large-1", "status": 200, "ms": call["attempts"][0]["ms"] }])),
         ("budgets", json!([budget])),
         ("dataLoss", json!({})),
         ("end", json!("done")),
@@ -77,6 +77,7 @@ async fn a_call_is_told_to_its_own() {
     ] {
         assert_eq!(call[member], value, "{member}");
     }
+    assert!(call["attempts"][0]["ms"].as_u64() <= call["durationMs"].as_u64(), "{call}");
     assert!(call["durationMs"].as_u64().unwrap() >= call["overheadMs"].as_u64().unwrap());
     let id = call["id"].as_str().unwrap().to_owned();
     assert!(id.starts_with("cal_"));

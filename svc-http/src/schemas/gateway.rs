@@ -144,7 +144,7 @@ fn call() -> Value {
             "humanOversight": { "type": "string", "enum": ["acknowledged"] },
             "stream": { "type": "boolean" },
             "attempts": { "type": "array", "items": { "type": "object", "required": ["model", "status", "ms"] },
-                "description": "What was tried without an answer, in order." },
+                "description": "What was tried, in order: of a call that was answered the last is the one that did." },
             "usage": usage(),
             "costMicros": { "type": "integer", "minimum": 0 },
             "unpriced": { "type": "boolean", "description": "Something that it used has no price: it cost more than `costMicros`." },

@@ -45,7 +45,7 @@ impl Spans {
     }
 
     pub(super) fn called(&self, call: &Call, trace: &Trace) {
-        let CallState::Ended { end, first_token_ms, duration_ms, overhead_ms } = call.state else { return };
+        let CallState::Ended { end, first_token_ms, duration_ms, overhead_ms, last: _ } = call.state else { return };
         // Whoever brought no trace began one here, which is recorded; else the caller has said whether theirs is.
         let (above, recorded) = trace.caller.map_or((trace.parent_id, true), |it| (it, trace.sampled));
         let flags = if recorded { TraceFlags::SAMPLED } else { TraceFlags::default() };

@@ -32,6 +32,7 @@ pub struct Incoming {
     ahead: Vec<u8>,
     pub(super) times: Times,
     pub(super) started: Instant,
+    pub(super) status: u16,
     first_ms: u64,
 }
 
@@ -59,6 +60,7 @@ impl Incoming {
             ahead: Vec::new(),
             times,
             started,
+            status: head.status,
             first_ms: 0,
         };
         incoming.keep_if_ended();

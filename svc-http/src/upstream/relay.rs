@@ -117,6 +117,11 @@ impl<T: Translate> Begun<T> {
         self.incoming.first_ms()
     }
 
+    /// The status of the answer.
+    pub const fn status(&self) -> u16 {
+        self.incoming.status
+    }
+
     /// What was heard until now.
     pub const fn translator(&self) -> &T {
         &self.translator

@@ -4,6 +4,7 @@ use super::put;
 use serde_json::{Map, Value, json};
 use svc_core::rules::gateway::admit::Admitted;
 use svc_core::state::gateway::{Attempt, Call, CallState, Mode};
+use svc_core::value::text::{ModelName, UpstreamName};
 
 /// The call as JSON text.
 #[must_use]
@@ -31,7 +32,7 @@ pub fn item(call: &Call) -> Value {
         "mode": if call.mode == Mode::Shadow { "shadow" } else { "enforce" },
         "objective": call.objective.as_str(),
         "stream": call.stream,
-        "attempts": call.attempts.iter().map(attempt).collect::<Vec<_>>(),
+        "attempts": call.attempts.iter().map(attempt).chain(last_try(call)).collect::<Vec<_>>(),
         "usage": {
             "input": call.usage.input,
             "cachedInput": call.usage.cached_input,
@@ -61,7 +62,7 @@ pub fn item(call: &Call) -> Value {
     }
     let (end, first, duration, overhead) = match &call.state {
         CallState::Running { .. } => (None, None, None, None),
-        CallState::Ended { end, first_token_ms, duration_ms, overhead_ms } => {
+        CallState::Ended { end, first_token_ms, duration_ms, overhead_ms, last: _ } => {
             (Some(end.as_str()), *first_token_ms, Some(*duration_ms), Some(*overhead_ms))
         }
     };
@@ -72,12 +73,19 @@ pub fn item(call: &Call) -> Value {
     item
 }
 
+/// The try that a call ended with.
+fn last_try(call: &Call) -> Option<Value> {
+    let CallState::Ended { last, .. } = &call.state else { return None };
+    let (last, target) = (last.as_ref()?, call.target.as_ref()?);
+    Some(tried(&target.provider, &target.model, last.status, last.ms))
+}
+
+fn tried(provider: &UpstreamName, model: &ModelName, status: Option<u16>, ms: u64) -> Value {
+    json!({ "model": format!("{provider}/{model}"), "status": status, "ms": ms })
+}
+
 fn attempt(attempt: &Attempt) -> Value {
-    let mut item = json!({
-        "model": format!("{}/{}", attempt.provider, attempt.model),
-        "status": attempt.status,
-        "ms": attempt.ms,
-    });
+    let mut item = tried(&attempt.provider, &attempt.model, attempt.status, attempt.ms);
     if let Some(error) = &attempt.error {
         put(&mut item, "error", json!(error));
     }

@@ -9,7 +9,7 @@ use super::observe;
 use super::retry::within;
 use crate::refusal::Refusal;
 use crate::state::gateway::{
-    Attempt, Call, CallEnd, CallState, Demand, Dialect, Fees, Prices, Received, Routing, Task, Usage, estimate,
+    Attempt, Call, CallEnd, CallState, Demand, Dialect, Fees, LastTry, Prices, Received, Routing, Task, Usage, estimate,
 };
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -58,6 +58,8 @@ pub struct Served {
     pub place: Place,
     /// What the provider says it used; `None` where it said nothing, or nothing believable.
     pub usage: Option<Usage>,
+    /// The status of the provider's answer, where there was one.
+    pub status: Option<u16>,
     /// What came back, for an estimate.
     pub received: Received,
     /// Uses of tools that the provider ran itself.
@@ -104,6 +106,7 @@ pub fn finish_call(scope: &mut Scope<'_>, asked: &FinishCall) -> Result<Arc<Call
         first_token_ms: asked.first_token_ms,
         duration_ms: asked.duration_ms,
         overhead_ms: asked.overhead_ms,
+        last: asked.served.as_ref().map(|it| LastTry { status: it.status, ms: it.received.elapsed_ms }),
     };
     let mut next = Call::clone(&call);
     next.unpriced = new.unpriced || call.attempts.iter().any(|it| it.unpriced);
@@ -155,6 +158,7 @@ pub fn lapse_call(scope: &mut Scope<'_>, id: CallId) -> Result<(), Halt> {
         first_token_ms: None,
         duration_ms: u64::try_from(duration).unwrap_or(0),
         overhead_ms: 0,
+        last: None,
     };
     budgeting::settle(scope, &call, cost)?;
     add_to_task(scope, &next, next.cost, CallEnd::Lapsed)?;

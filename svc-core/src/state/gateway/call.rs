@@ -39,7 +39,7 @@ pub struct Call {
     /// Whether the answer came as a stream.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub stream: bool,
-    /// What was tried, in order; the one that runs is not among them.
+    /// What was tried without an answer, in order; neither the one that runs nor the one that it ended with is among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
     /// What it holds of budgets for the attempt that runs; of an ended call, what it held last.
@@ -165,7 +165,20 @@ pub enum CallState {
         duration_ms: u64,
         /// Of that, what the gate itself took.
         overhead_ms: u64,
+        /// The try that it ended with, where one ran; none in rows of an older release.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last: Option<LastTry>,
     },
+}
+
+/// The try that a call ended with, at the model that the call names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastTry {
+    /// The status of the provider's answer, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// How long it took, in milliseconds.
+    pub ms: u64,
 }
 
 /// How a call ended.

@@ -22,7 +22,7 @@ pub use billing::{BILLED_LINES_MAX, BillingImport, DIFFERENCES_MAX, DayOfModel, 
 pub use budget::{
     Admission, BUDGETS_MAX, Budget, BudgetAt, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Rung, Step, strictest,
 };
-pub use call::{Attempt, Call, CallBudget, CallEnd, CallState, Payer, Target};
+pub use call::{Attempt, Call, CallBudget, CallEnd, CallState, LastTry, Payer, Target};
 pub use catalogue::{Capability, Figures, Model, ModelTimeouts, Quality, Retention, Upstream};
 pub use cell::{CallFacts, Cell, CellAt, RECENT_MAX, Sums, WasteKind, Wasted};
 pub use context::{CONTEXT_KEPT, Context, Seen};

@@ -110,6 +110,8 @@ pub(super) struct Sink {
     pub(super) routing: Arc<Routing>,
     /// Where the try that runs went; `None` while nothing was sent.
     pub(super) place: Option<Place>,
+    /// The status of its answer, once one began.
+    pub(super) status: Option<u16>,
     /// Tries that failed and that the call's row has not yet.
     pub(super) failed: Vec<Tried>,
     /// How many tries it had when the first of those failed.
@@ -175,6 +177,7 @@ pub(super) async fn admit(
             demand,
             routing: Arc::clone(&admitted.routing),
             place: None,
+            status: None,
             failed: Vec::new(),
             told: 0,
             end: None,
@@ -256,6 +259,7 @@ impl Sink {
             routing: Arc::clone(&self.routing),
             place,
             usage: None,
+            status: None,
             received: Received { elapsed_ms, tokens_per_second, ..Received::default() },
             tools: BTreeMap::new(),
             brought: BTreeSet::new(),
@@ -265,7 +269,7 @@ impl Sink {
 
     fn served(&self, place: Place, heard: Option<Heard>, end: CallEnd) -> Served {
         let elapsed_ms = u64::try_from(self.sent.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut served = self.unheard(place, elapsed_ms);
+        let mut served = Served { status: self.status, ..self.unheard(place, elapsed_ms) };
         if end == CallEnd::Done {
             // Of an answer that came to its end all tokens are here; of another it is not known what was made beside those.
             served.received.tokens_per_second = 0;

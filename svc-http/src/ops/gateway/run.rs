@@ -56,7 +56,7 @@ pub(super) struct Wanted {
 
 /// A try that answered.
 enum Answered {
-    Whole(Box<Read>, u64),
+    Whole { read: Box<Read>, status: u16, first_ms: u64 },
     Stream(Box<upstream::Begun<Heard>>),
 }
 
@@ -64,10 +64,28 @@ impl Answered {
     /// From the try to the first bytes of its answer, in milliseconds.
     fn first_ms(&self) -> u64 {
         match self {
-            Self::Whole(_, first_ms) => *first_ms,
+            Self::Whole { first_ms, .. } => *first_ms,
             Self::Stream(begun) => begun.first_ms(),
         }
     }
+
+    /// The status of its answer.
+    fn status(&self) -> u16 {
+        match self {
+            Self::Whole { status, .. } => *status,
+            Self::Stream(begun) => begun.status(),
+        }
+    }
+}
+
+/// A place that gave no answer.
+struct Missed {
+    attempt: Attempt,
+    /// When its provider is to be asked again, in seconds, where it said so.
+    retry_after_s: Option<u64>,
+    /// Whether it was to be asked at all: one without a form for the request, without room in a budget, or whose circuit is open
+    /// has not failed.
+    was_tried: bool,
 }
 
 /// What comes after a failed try.
@@ -232,7 +250,8 @@ impl Run {
                     ms: whole.ms,
                     ..Failed::sent(Reason::Unreadable)
                 };
-                read.map(|it| Answered::Whole(Box::new(it), whole.first_ms))
+                let (status, first_ms) = (whole.status, whole.first_ms);
+                read.map(|it| Answered::Whole { read: Box::new(it), status, first_ms })
                     .map_err(|why| failed(Some(why.to_string().into())))
             }
             Reply::Stream(incoming) => {
@@ -249,9 +268,12 @@ impl Run {
     }
 
     /// The answer for the client.
-    async fn deliver(&self, answered: Answered, mut guard: Guard<Sink>) -> Answer {
+    async fn deliver(&mut self, answered: Answered, mut guard: Guard<Sink>) -> Answer {
+        if let Some(sink) = guard.sink() {
+            sink.status = Some(answered.status());
+        }
         match answered {
-            Answered::Whole(read, first_ms) => {
+            Answered::Whole { read, first_ms, .. } => {
                 let body = read.to_client(self.demand.dialect, self.created_s());
                 let cost = guard.finish(Some(Heard::whole(&read)), How::Done, Some(first_ms)).await;
                 let answer = self.noted(Answer::json(body));
