@@ -180,6 +180,26 @@ async fn all_that_was_tried_is_named() {
     assert!(tried.iter().any(|it| it["status"] == json!(503)), "{error}");
 }
 
+/// A provider at which nobody answers has failed, however soon: beside one that is limited it is no limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_could_not_be_reached_was_not_limited() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let id = desk.upstream("gone", "chat", &format!("http://{gone}/v1")).await;
+    desk.model(&id, "gone-1", 90, 2, 10).await;
+    let url = desk.mock.chat_url();
+    let id = desk.upstream("chat", "chat", &url).await;
+    desk.model(&id, "bad-1--status-429--retry-after-7", 50, 2, 10).await;
+    desk.enforce().await;
+    for path in [CHAT, MESSAGES] {
+        let got = best(&mut desk, path, &chat("auto")).await;
+        assert_eq!((got.status, got.kind().as_str()), (502, "upstream_failure"), "{}", got.text());
+        let error = got.json()["error"].clone();
+        let tried: Vec<_> = error["attemptedModels"].as_array().unwrap().iter().map(|it| &it["status"]).collect();
+        assert_eq!(tried, [&Value::Null, &json!(429)], "{error}");
+    }
+}
+
 /// Once something was passed on no other model is asked: the stream ends with an error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_tried_after_the_first_byte() {

@@ -129,7 +129,7 @@ impl Run {
     }
 
     async fn carry(mut self, mut guard: Guard<Sink>) -> Result<Answer, Refusal> {
-        let mut tried: Vec<(Attempt, Option<u64>)> = Vec::new();
+        let mut tried: Vec<Missed> = Vec::new();
         let mut unfit: Option<Refusal> = None;
         let mut ahead = self.admitted.places.clone().into_iter();
         let Some(mut place) = ahead.next() else { return Err(Refusal::internal()) };
@@ -167,7 +167,8 @@ impl Run {
                 let used = failed.may_have_used().then(|| sink.unheard(place, failed.ms));
                 sink.failed.push(Tried { attempt: attempt.clone(), used });
             }
-            tried.push((attempt, failed.retry_after_s));
+            let was_tried = fits && failed.reason != Reason::Circuit;
+            tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried });
             match self.next(&mut ahead, &mut guard, &mut tried).await {
                 Next::Go(next) => place = next,
                 Next::Over => return Err(self.over(guard, &tried, unfit).await),
@@ -184,7 +185,7 @@ impl Run {
         &mut self,
         ahead: &mut std::vec::IntoIter<Place>,
         guard: &mut Guard<Sink>,
-        tried: &mut Vec<(Attempt, Option<u64>)>,
+        tried: &mut Vec<Missed>,
     ) -> Next {
         for to in ahead.by_ref() {
             let Some(sink) = guard.sink() else { return Next::Over };
@@ -215,7 +216,7 @@ impl Run {
                     }
                     let attempt = Attempt { error: Some(refusal.type_().into()), ..self.named(&to) };
                     sink.failed.push(Tried { attempt: attempt.clone(), used: None });
-                    tried.push((attempt, None));
+                    tried.push(Missed { attempt, retry_after_s: None, was_tried: false });
                 }
             }
         }
@@ -299,27 +300,21 @@ impl Run {
     }
 
     /// The provider says that the request is at fault: nobody else is asked.
-    async fn rejected(
-        &self,
-        mut guard: Guard<Sink>,
-        tried: Vec<(Attempt, Option<u64>)>,
-        attempt: Attempt,
-        failed: &Failed,
-    ) -> Refusal {
+    async fn rejected(&self, mut guard: Guard<Sink>, tried: Vec<Missed>, attempt: Attempt, failed: &Failed) -> Refusal {
         if let Some(sink) = guard.sink() {
             sink.place = None;
             sink.end = Some(CallEnd::Refused);
             sink.failed.push(Tried { attempt: attempt.clone(), used: None });
         }
         let _ = guard.finish(None, How::Done, None).await;
-        let attempted = tried.iter().map(|(it, _)| it).chain([&attempt]).map(told).collect();
+        let attempted = tried.iter().map(|it| &it.attempt).chain([&attempt]).map(told).collect();
         Refusal::upstream_rejected(failed.status.unwrap_or(400), failed.said.as_deref().unwrap_or_default(), attempted)
     }
 
     /// Nobody answered.
-    async fn over(&self, mut guard: Guard<Sink>, tried: &[(Attempt, Option<u64>)], unfit: Option<Refusal>) -> Refusal {
-        let sent: Vec<_> = tried.iter().filter(|(it, _)| it.status.is_some() || it.ms > 0).collect();
-        let unfit = unfit.filter(|_| sent.is_empty());
+    async fn over(&self, mut guard: Guard<Sink>, missed: &[Missed], unfit: Option<Refusal>) -> Refusal {
+        let tried: Vec<&Missed> = missed.iter().filter(|it| it.was_tried).collect();
+        let unfit = unfit.filter(|_| tried.is_empty());
         if let Some(sink) = guard.sink() {
             sink.end = Some(if unfit.is_some() { CallEnd::Refused } else { CallEnd::Failed });
         }
@@ -327,9 +322,9 @@ impl Run {
         if let Some(refusal) = unfit {
             return refusal;
         }
-        let attempted: Vec<AttemptedModel> = tried.iter().map(|(it, _)| told(it)).collect();
-        if !sent.is_empty() && sent.iter().all(|(it, _)| it.status == Some(429)) {
-            let soonest = sent.iter().filter_map(|(_, it)| *it).min().unwrap_or(1);
+        let attempted: Vec<AttemptedModel> = missed.iter().map(|it| told(&it.attempt)).collect();
+        if !tried.is_empty() && tried.iter().all(|it| it.attempt.status == Some(429)) {
+            let soonest = tried.iter().filter_map(|it| it.retry_after_s).min().unwrap_or(1);
             return Refusal::upstreams_limited(attempted, u32::try_from(soonest.max(1)).unwrap_or(u32::MAX));
         }
         Refusal::upstream_failure(attempted)
