@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 use svc_core::testing::Dice;
-use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use svc_tests::desk::{CHAT, Desk, MESSAGES, answering, chat, header_of, streamed};
 
 /// The kinds of tokens: the knob that sets one, the price's member, and the one that holds where that is absent.
 const KINDS: [(&str, &str, &str); 6] = [
@@ -156,6 +156,27 @@ async fn what_has_no_price_is_never_free() {
     body["service_tier"] = json!("priority");
     let got = desk.chat_with(&[], &body).await;
     assert_eq!((got.status, got.json()["error"]["bindingConstraint"].as_str()), (409, Some("price")), "{}", got.text());
+}
+
+/// What only the answer shows to have no price, such as another tier of service, is marked and told like what was known before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_answer_shows_to_have_no_price_is_told() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let answer = |tier: &str| {
+        json!({ "id": "c", "object": "chat.completion", "created": 1, "model": "m", "service_tier": tier,
+            "choices": [{ "index": 0, "message": { "role": "assistant", "content": "Hi" }, "finish_reason": "stop" }],
+            "usage": { "prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7 } })
+    };
+    for (tier, unpriced) in [("default", false), ("priority", true)] {
+        let url = answering(answer(tier).to_string()).await;
+        let id = desk.upstream(tier, "chat", &format!("{url}/v1")).await;
+        desk.model(&id, "m", 50, 1, 2).await;
+        let got = desk.chat(&format!("{tier}/m")).await;
+        got.ok();
+        let told = got.header("x-svc-advisory").is_some_and(|it| it.contains("has no price, which budgets cannot see"));
+        assert_eq!(told, unpriced, "{got:?}");
+        assert_eq!(desk.call_of(&got).await["unpriced"], json!(unpriced));
+    }
 }
 
 /// What is reserved is the contract's worst case, in the admitting commit; what goes beyond it is posted in full and seen

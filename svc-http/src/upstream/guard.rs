@@ -15,9 +15,19 @@ pub trait Finish: Send + 'static {
     /// What was heard of the answer.
     type Heard: Send + 'static;
 
-    /// Keeps what came of the call; the cost in micros where it is known. `heard` is there once an answer had begun. It is
-    /// called once, and what it gives runs to its end even if nobody waits for it.
-    fn finish(self, heard: Option<Self::Heard>, ended: Ended) -> impl Future<Output = Option<u64>> + Send + 'static;
+    /// Keeps what came of the call, and tells what it came to where that is known. `heard` is there once an answer had begun. It
+    /// is called once, and what it gives runs to its end even if nobody waits for it.
+    fn finish(self, heard: Option<Self::Heard>, ended: Ended)
+    -> impl Future<Output = Option<Charged>> + Send + 'static;
+}
+
+/// What a call came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charged {
+    /// Its cost in micros.
+    pub cost: u64,
+    /// Whether something that it used has no price.
+    pub unpriced: bool,
 }
 
 /// What came of a call.
@@ -65,7 +75,7 @@ impl<F: Finish> Guard<F> {
 
     /// Tells what came of the call.
     #[must_use]
-    pub fn finish(mut self, heard: Option<F::Heard>, how: How, first_ms: Option<u64>) -> Outlive<Option<u64>> {
+    pub fn finish(mut self, heard: Option<F::Heard>, how: How, first_ms: Option<u64>) -> Outlive<Option<Charged>> {
         let sink = self.sink.take();
         let ended = Ended { how, first_ms, ms: millis(self.started) };
         self.upstreams.outlive(async move {

@@ -19,7 +19,7 @@ use http_body::{Body, Frame};
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
 use super::failed::{Failed, Reason};
-use super::guard::{Finish, Guard, How, Outlive};
+use super::guard::{Charged, Finish, Guard, How, Outlive};
 use super::incoming::Incoming;
 use super::switch::Switch;
 
@@ -169,7 +169,7 @@ impl<T: Translate, F: Finish<Heard = T>> Unpin for RelayBody<T, F> {}
 enum Step<T: Translate, F: Finish<Heard = T>> {
     Running(Running<T, F>),
     /// What came of it is being told.
-    Telling(Outlive<Option<u64>>),
+    Telling(Outlive<Option<Charged>>),
     Ended,
 }
 
@@ -314,10 +314,10 @@ impl<T: Translate, F: Finish<Heard = T>> Body for RelayBody<T, F> {
                     }
                 }
                 Step::Telling(told) => {
-                    let cost = std::task::ready!(Pin::new(told).poll(context));
+                    let charged = std::task::ready!(Pin::new(told).poll(context));
                     this.step = Step::Ended;
-                    if let Some(cost) = cost.filter(|_| this.wants_cost) {
-                        let trailers = HeaderMap::from_iter([(COST_TRAILER, HeaderValue::from(cost))]);
+                    if let Some(charged) = charged.filter(|_| this.wants_cost) {
+                        let trailers = HeaderMap::from_iter([(COST_TRAILER, HeaderValue::from(charged.cost))]);
                         return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
                     }
                 }

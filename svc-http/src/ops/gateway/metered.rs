@@ -20,7 +20,7 @@ use crate::metrics::Metrics;
 use crate::ops::GateService;
 use crate::telemetry::Telemetry;
 use crate::trace::Trace;
-use crate::upstream::{Ended, Finish, Guard, How, Reason, Translate};
+use crate::upstream::{Charged, Ended, Finish, Guard, How, Reason, Translate};
 
 /// What was heard of an answer.
 #[derive(Debug)]
@@ -199,7 +199,7 @@ pub(super) async fn admit(
 impl Finish for Sink {
     type Heard = Heard;
 
-    async fn finish(self, heard: Option<Heard>, ended: Ended) -> Option<u64> {
+    async fn finish(self, heard: Option<Heard>, ended: Ended) -> Option<Charged> {
         let end = match (ended.how, &heard) {
             (How::Done, Some(_)) => CallEnd::Done,
             (How::Cut(_) | How::Stopped, _) => self.end.unwrap_or(CallEnd::Cut),
@@ -226,7 +226,7 @@ impl Finish for Sink {
             Ok(call) => {
                 telemetry.called(&call, &trace);
                 metrics.called(&call, before.saturating_add(ending.elapsed()));
-                Some(call.cost.get())
+                Some(Charged { cost: call.cost.get(), unpriced: call.unpriced })
             }
             Err(failure) => {
                 // Its reservation lapses and is charged; nothing is lost but the exact sum.

@@ -27,6 +27,8 @@ use crate::upstream::{self, Failed, Guard, How, Reason, Relay, Reply, Target, Up
 
 /// Headers of the messages API that go on to a provider of the same shape.
 const PASSED_ON: [&str; 2] = ["anthropic-version", "anthropic-beta"];
+/// What is told where the answer shows that a call used what has no price, such as another tier of service.
+const UNPRICED: &str = "something that this call used has no price, which budgets cannot see";
 
 /// An admitted call and all that carrying it takes: it may outlive the request that brought it.
 pub(super) struct Run {
@@ -276,10 +278,13 @@ impl Run {
         match answered {
             Answered::Whole { read, first_ms, .. } => {
                 let body = read.to_client(self.demand.dialect, self.created_s());
-                let cost = guard.finish(Some(Heard::whole(&read)), How::Done, Some(first_ms)).await;
+                let charged = guard.finish(Some(Heard::whole(&read)), How::Done, Some(first_ms)).await;
+                if charged.is_some_and(|it| it.unpriced) && self.admitted.place.worst.is_some() {
+                    self.admitted.notes.advisories.insert(0, UNPRICED.to_owned());
+                }
                 let answer = self.noted(Answer::json(body));
-                match cost {
-                    Some(cost) => answer.with_header(answer::X_SVC_COST_MICROS, HeaderValue::from(cost)),
+                match charged {
+                    Some(charged) => answer.with_header(answer::X_SVC_COST_MICROS, HeaderValue::from(charged.cost)),
                     None => answer,
                 }
             }

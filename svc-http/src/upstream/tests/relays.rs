@@ -56,10 +56,10 @@ struct Told(oneshot::Sender<(Option<Plain>, Ended)>);
 impl Finish for Told {
     type Heard = Plain;
 
-    async fn finish(self, heard: Option<Plain>, ended: Ended) -> Option<u64> {
+    async fn finish(self, heard: Option<Plain>, ended: Ended) -> Option<Charged> {
         // It is not told at once: whoever waits for the cost has to wait.
         tokio::task::yield_now().await;
-        self.0.send((heard, ended)).ok().map(|()| 42)
+        self.0.send((heard, ended)).ok().map(|()| Charged { cost: 42, unpriced: false })
     }
 }
 
