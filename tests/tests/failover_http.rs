@@ -211,13 +211,19 @@ async fn nothing_is_tried_after_the_first_byte() {
         assert!(!heard.contains("[DONE]") && !heard.contains("message_stop"), "{heard}");
         assert_eq!(desk.mock.counts().requests, before + 1);
         let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
-        assert_eq!((&call["attempts"], &call["end"]), (&json!([]), &json!("cut")), "{call}");
+        let tried: Vec<_> = call["attempts"].as_array().unwrap().iter().map(|it| &it["status"]).collect();
+        assert_eq!((tried, &call["end"]), (vec![&json!(200)], &json!("cut")), "{call}");
     }
-    let mut desk = behind("words-20--cut-0").await;
-    let heard = desk.stream(CHAT, &[("x-svc-objective", "quality")], &streamed("auto")).await;
-    assert!(heard.contains("[DONE]"), "before it another is: {heard}");
-    let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
-    assert_eq!(call["attempts"].as_array().unwrap().len(), 1, "{call}");
+    // Comments are nothing of the answer.
+    for knobs in ["words-20--cut-0", "lines-3--words-20--cut-0", "lines-3--error-0", "pings-0"] {
+        let mut desk = behind(knobs).await;
+        let path = format!("upstreams/{}", desk.upstreams["chat"]);
+        desk.api("PATCH", &path, Some(&json!({ "timeouts": { "firstTokenMs": 500 } }))).await.ok();
+        let heard = desk.stream(CHAT, &[("x-svc-objective", "quality")], &streamed("auto")).await;
+        assert!(heard.contains("[DONE]"), "before it another is: {knobs} {heard}");
+        let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
+        assert_eq!(call["attempts"].as_array().unwrap().len(), 2, "{knobs} {call}");
+    }
 }
 
 /// Each attempt is reserved before it is sent: a dearer one that no longer fits its budget is not sent, and says why.

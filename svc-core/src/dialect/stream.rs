@@ -63,6 +63,7 @@ pub struct Stream {
     meter: Meter,
     writer: Writer,
     state: State,
+    has_begun: bool,
     hidden: Arc<[Secret<String>]>,
 }
 
@@ -110,6 +111,7 @@ impl Stream {
             meter: Meter::new(upstream),
             writer,
             state: State::Running,
+            has_begun: false,
             hidden: Arc::default(),
         }
     }
@@ -134,6 +136,7 @@ impl Stream {
     fn drain(&mut self, out: &mut Vec<u8>) -> Result<(), Broken> {
         while self.state == State::Running {
             let Some(event) = self.events.take_next()? else { return Ok(()) };
+            self.has_begun |= event.data.as_deref().is_some_and(|it| !it.is_empty());
             let pass = Pass { options: self.options, client: self.client, hidden: &self.hidden };
             let ending = pass.event(&event, &mut self.tape, &mut self.meter, &mut self.writer, out)?;
             if let Some(ending) = ending {
@@ -183,6 +186,12 @@ impl Stream {
     #[must_use]
     pub fn ended(&self) -> bool {
         self.state != State::Running
+    }
+
+    /// Whether an event with data has come: comments, which keep a connection open, are none.
+    #[must_use]
+    pub const fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     /// How many pieces of the answer have come: texts, thinking, calls, and whatever else a provider makes; what it sends to

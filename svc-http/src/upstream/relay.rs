@@ -39,6 +39,9 @@ pub trait Translate: Send + Unpin + 'static {
     /// Whether the last word was said, be it an error.
     fn is_done(&self) -> bool;
 
+    /// Whether anything of the answer has come: what a provider sends before that, to keep the connection open, is no answer.
+    fn has_begun(&self) -> bool;
+
     /// Whether a token has come: before that the time for the first one runs, not the time between tokens.
     fn has_token(&self) -> bool;
 
@@ -100,7 +103,7 @@ impl Relay {
                     How::HungUp | How::Stopped => Err(failed(Reason::Closed)),
                 };
             }
-            if !out.is_empty() {
+            if (translator.has_begun() && !out.is_empty()) || out.len() >= OUT_BYTES_MAX {
                 return Ok(Begun { incoming, translator, out, is_ended });
             }
             // Whoever talks without a pause and says nothing is not waited for by the timer.

@@ -15,6 +15,10 @@ impl Translate for Stream {
         self.ended()
     }
 
+    fn has_begun(&self) -> bool {
+        Self::has_begun(self)
+    }
+
     fn has_token(&self) -> bool {
         self.received().begun
     }

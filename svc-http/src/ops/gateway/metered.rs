@@ -73,6 +73,13 @@ impl Translate for Heard {
         }
     }
 
+    fn has_begun(&self) -> bool {
+        match self {
+            Self::Stream(stream) => Translate::has_begun(&**stream),
+            Self::Whole { .. } => true,
+        }
+    }
+
     fn has_token(&self) -> bool {
         match self {
             Self::Stream(stream) => stream.has_token(),

@@ -28,6 +28,10 @@ impl Translate for Plain {
         self.heard.ends_with(DONE)
     }
 
+    fn has_begun(&self) -> bool {
+        self.events > 0
+    }
+
     /// The first event says who speaks, the second has a word.
     fn has_token(&self) -> bool {
         self.events >= 2
@@ -188,6 +192,9 @@ async fn nothing_heard_is_nothing_begun() {
             if bytes.starts_with(b"data: {\"error\"") { Err(Reason::Unreadable) } else { Ok(()) }
         }
         fn is_done(&self) -> bool {
+            false
+        }
+        fn has_begun(&self) -> bool {
             false
         }
         fn has_token(&self) -> bool {
