@@ -130,6 +130,7 @@ impl Standing {
             tier: self.agent.tier,
             mandates: &self.mandates,
             activity: &self.activity,
+            waiting: 0,
             velocity: full,
             payee: PayeeFacts { sum, repeated },
             session_conflict: false,

@@ -375,8 +375,9 @@ fn check_sums(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
     };
     let waiting = books.approvals.iter().filter(|it| it.is_waiting()).filter_map(|it| it.asked_action());
     let current = waiting.filter(|it| it.agent == agent.id && it.epoch == agent.epoch).count();
-    if agent.following.is_none() && agent.is_active() && usize::try_from(activity.waiting).ok() != Some(current) {
-        faults.push(format!("{}: {} approvals wait, its row says {}", agent.id, current, activity.waiting));
+    let counted = activity.waiting(agent.epoch);
+    if usize::try_from(counted).ok() != Some(current) {
+        faults.push(format!("{}: {current} approvals wait, its row says {counted}", agent.id));
     }
     for tally in &activity.tallies {
         let sums = Sums::of(books.actions_of(agent.id), tally);

@@ -1,8 +1,12 @@
 //! What makes a person be asked although a mandate covers the action, and what becomes of the asking.
 
-use svc_core::state::gate::{ApprovalState, Code, DecidedBy, Effect, OutcomeStatus, Status, Tier, Verb};
+use svc_core::rules::gate::restart::RestartAgent;
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::show;
+use svc_core::state::gate::{Agent, ApprovalState, Code, DecidedBy, Effect, OutcomeStatus, Status, Tier, Verb};
 use svc_core::testing::world::{World, payment, request, terms, tool_call};
 use svc_core::value::Span;
+use svc_core::value::text::Note;
 
 use super::{PAY, ask, calm, codes, fast, only};
 
@@ -154,6 +158,32 @@ fn a_full_backlog_denies() {
     assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "a.example")).0, Verb::Allow);
     world.advance(Span::hours(24));
     assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Ask, "what expired waits no more");
+}
+
+/// What a freeze ended waits no more from its commit on, also where the agent starts again before each wait is written: nothing
+/// of it fills the backlog or is counted, nor is anything taken from it twice.
+#[test]
+fn a_freeze_empties_the_backlog() {
+    let mut settings = fast();
+    settings.max_waiting = 2;
+    let (mut world, agent) = super::with(settings, &[PAY]);
+    let waiting = |world: &mut World| {
+        let row = world.row::<Agent>(agent.agent);
+        world.engine().read(|scope| show::lately(scope, &row)).unwrap().waiting
+    };
+    for _ in 0..2 {
+        assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Ask);
+    }
+    world.freeze(agent.agent);
+    assert_eq!(waiting(&mut world), 0);
+    let (workspace, by, reason) = (agent.workspace, By::Program, Note::parse("mended").unwrap());
+    world.run(RestartAgent { workspace, agent: agent.agent, by, reason, admin: None }).unwrap();
+    assert_eq!(ask(&mut world, &agent, request("crm.read")), (Verb::Ask, vec![Code::OutsideMandate]));
+    world.advance(Span::seconds(1));
+    assert_eq!(waiting(&mut world), 1, "the old waits are written as ended");
+    assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Ask);
+    assert!(codes(&world.authorize(&agent, request("crm.read"))).contains(&Code::ApprovalBacklog));
+    world.audit();
 }
 
 /// An ask makes a durable approval bound to the digest, with its link; the person at the keyboard may be asked.

@@ -57,7 +57,7 @@ fn a_yes_allows_and_the_agent_reads_its_receipt() {
     assert!(world.verify(&receipt, Some(charge(6_000, "EUR", "shop.example"))).is_valid());
     world.settle(&agent, asked, OutcomeStatus::Completed, Some(5_000));
     assert_eq!(today(&mut world, &agent), (0, 6_000, 0, 1), "what was charged is stronger than the agent's word");
-    assert_eq!(world.row::<Activity>(agent.agent).waiting, 0);
+    assert_eq!(world.row::<Activity>(agent.agent).waiting(0), 0);
     world.audit();
 }
 

@@ -103,6 +103,7 @@ fn decide(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt> {
         mandates: &mandates,
         unreadable,
         activity: &stored,
+        waiting: stored.waiting(agent.epoch),
         velocity: full,
         payee: paid,
         session_conflict,
@@ -254,7 +255,7 @@ impl Decided<'_> {
         let asked_of = (verb == Verb::Ask).then(|| self.approval(scope, &action));
         if let Some(approval) = asked_of {
             scope.want(&[Principal::key(agent.principal)])?;
-            activity.waiting = activity.waiting.saturating_add(1);
+            activity.begin_wait(agent.epoch);
             action.approval = Some(approval.id);
             scope.put(approval);
         }

@@ -249,7 +249,7 @@ impl Case<'_> {
         let now = scope.now();
         let stored = scope.get::<Activity>(self.agent.id)?.ok_or_else(Refusal::internal)?;
         let mut activity = Activity::clone(&stored);
-        activity.waiting = activity.waiting.saturating_sub(1);
+        activity.end_wait(self.action.epoch);
         let mut action = Action::clone(&self.action);
         if action.reservation.is_none() {
             action.reservation = self.exceed(scope, &mut activity)?;

@@ -216,7 +216,7 @@ pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval,
     let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
     let action = scope.get::<Action>(end.action)?.ok_or_else(Refusal::internal)?;
     let mut activity = Activity::clone(&stored);
-    activity.waiting = activity.waiting.saturating_sub(1);
+    activity.end_wait(action.epoch);
     if let Some(held) = action.held() {
         posting::release(&mut activity, held);
     }

@@ -108,7 +108,7 @@ pub fn lately(scope: &mut Scope<'_>, agent: &Agent) -> Result<Lately, Halt> {
     let other = velocity::used(scope, &activity, false, &workspace.settings)?;
     let seen_at = newest(&activity);
     let (month, _) = crate::value::period::Period::Month.bounds(scope.now(), &workspace.settings.timezone);
-    Ok(Lately { tool, other, waiting: activity.waiting, seen_at, month })
+    Ok(Lately { tool, other, waiting: activity.waiting(agent.epoch), seen_at, month })
 }
 
 /// When an agent last asked, as far as its lines tell.

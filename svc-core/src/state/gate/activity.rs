@@ -24,9 +24,12 @@ pub struct Activity {
     /// The newest denials, at most [`DENIALS_KEPT`].
     #[serde(default, with = "deltas", skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Timestamp>,
-    /// How many approvals wait.
+    /// How many approvals wait that were asked for in the epoch [`waiting_of`](Self::waiting_of).
     #[serde(default, skip_serializing_if = "is_none")]
-    pub waiting: u32,
+    waiting: u32,
+    /// The agent's epoch that `waiting` speaks of: a stop ends every older wait at once, although each is written one by one.
+    #[serde(default, skip_serializing_if = "is_none")]
+    waiting_of: u32,
     /// Sums of periods that have not ended.
     #[serde(default)]
     pub tallies: Vec<Tally>,
@@ -76,9 +79,29 @@ impl Activity {
             others: Line::default(),
             denials: Vec::new(),
             waiting: 0,
+            waiting_of: 0,
             tallies: Vec::new(),
             seen: Vec::new(),
             unsummed: 0,
+        }
+    }
+
+    /// How many approvals of the agent's present `epoch` wait.
+    #[must_use]
+    pub const fn waiting(&self, epoch: u32) -> u32 {
+        if self.waiting_of == epoch { self.waiting } else { 0 }
+    }
+
+    /// Notes that one more approval waits, asked for in the agent's present `epoch`.
+    pub const fn begin_wait(&mut self, epoch: u32) {
+        self.waiting = self.waiting(epoch).saturating_add(1);
+        self.waiting_of = epoch;
+    }
+
+    /// Notes that an approval asked for in `epoch` waits no more. One of an older epoch is not counted any more.
+    pub const fn end_wait(&mut self, epoch: u32) {
+        if self.waiting_of == epoch {
+            self.waiting = self.waiting.saturating_sub(1);
         }
     }
 

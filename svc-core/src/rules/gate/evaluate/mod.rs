@@ -32,6 +32,8 @@ pub struct Facts<'a> {
     pub unreadable: bool,
     /// What it did lately.
     pub activity: &'a Activity,
+    /// How many of its approvals wait.
+    pub waiting: u32,
     /// The velocity line of this action's type, where it is full.
     pub velocity: Option<FullLine>,
     /// What was paid to the same payee.
@@ -95,10 +97,10 @@ pub fn evaluate(facts: &Facts<'_>) -> Evaluation {
     provenance(facts, &mut verdict);
     verdict.effect = verdict.reasons.iter().map(|it| it.effect).max().unwrap_or(Effect::Info);
     let waiting_max = i64::from(facts.settings.max_waiting);
-    if verdict.effect == Effect::Ask && i64::from(facts.activity.waiting) >= waiting_max {
+    if verdict.effect == Effect::Ask && i64::from(facts.waiting) >= waiting_max {
         let mut backlog = Reason::new(Code::ApprovalBacklog, Effect::Deny);
         backlog.limit = Some(waiting_max);
-        backlog.used = Some(facts.activity.waiting.into());
+        backlog.used = Some(facts.waiting.into());
         verdict.reasons.push(backlog);
         verdict.effect = Effect::Deny;
     }
