@@ -84,6 +84,43 @@ fn a_lift_restarts_what_its_freeze_froze() {
     world.audit();
 }
 
+/// Every agent is frozen once more while the hold stands: those made since join it, nobody counts as frozen by something else,
+/// and its lift restarts them all.
+#[test]
+fn a_second_freeze_of_all_joins_the_hold() {
+    let (mut world, mut agents) = fleet(2);
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    agents.push(world.agent().register());
+    for frozen in [1, 0] {
+        let again = halted(&mut world, &By::Program, &Selector::everyone());
+        assert_eq!((again.count, again.frozen, again.hold), (3, frozen, Some(hold)));
+    }
+    assert_eq!(world.row::<Hold>(hold).members.count, 3);
+    world.run(lift(&world, hold, By::Program, true)).unwrap();
+    assert!(agents.iter().all(|it| world.row::<Agent>(it.agent).is_active()));
+    world.advance(Span::seconds(1));
+    world.audit();
+}
+
+/// The same where they are too many for one commit: no second hold is set, and the one that stands has the new row written.
+#[test]
+fn a_second_freeze_of_very_many_joins_the_hold() {
+    let (mut world, agents) = fleet(1);
+    crowd(&mut world, agents[0].agent, FREEZE_MAX);
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    world.advance(Span::seconds(1));
+    let later = world.agent().register();
+    let again = halted(&mut world, &By::Program, &Selector::everyone());
+    assert_eq!((again.frozen, again.hold), (1, Some(hold)));
+    assert_eq!(world.row::<Workspace>(world.workspace()).holds.len(), 1);
+    assert_eq!(world.run(lift(&world, hold, By::Program, true)).unwrap_err().kind(), Kind::NotAllowed);
+    world.advance(Span::seconds(1));
+    assert_eq!(world.row::<Agent>(later.agent).frozen().unwrap().hold, Some(hold));
+    world.run(lift(&world, hold, By::Program, true)).unwrap();
+    world.advance(Span::seconds(1));
+    assert!(agents.iter().chain([&later]).all(|it| world.row::<Agent>(it.agent).is_active()));
+}
+
 /// Where there are two owners both have to agree: the first is told to wait, told again that another is needed, and only
 /// another owner's yes lifts it.
 #[test]

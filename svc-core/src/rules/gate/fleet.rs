@@ -203,15 +203,14 @@ impl Stop<'_> {
         let count = self.list.members().count;
         let whole = usize::try_from(count).unwrap_or(usize::MAX) <= FREEZE_MAX;
         let standing = self.workspace.all_held().filter(|_| self.all).map(|it| it.id);
-        let sets_all = self.all && standing.is_none();
-        let sets = sets_all || !whole;
+        let sets = standing.is_none() && (self.all || !whole);
         if sets && self.workspace.holds.len() >= HOLDS_MAX {
             return Err(Refusal::not_ready().into());
         }
         let set = sets.then(|| scope.fresh::<HoldId>());
         let hold = standing.or(set);
         let now = scope.now();
-        let own = Own { at: now, by: &self.by, reason: self.reason, hold: set };
+        let own = Own { at: now, by: &self.by, reason: self.reason, hold };
         let newly = if whole { own.freeze(scope, self.agents)? } else { 0 };
         let frozen = match self.frozen {
             Some(before) if !whole => Some(count.saturating_sub(before)),
@@ -230,10 +229,31 @@ impl Stop<'_> {
         let evidence = scope.append_with(self.workspace.id, fact, &[("reason", self.reason.as_str())]);
         touch(scope, self.workspace.id)?;
         if let Some(id) = set {
-            let kind = if sets_all { HoldScope::All } else { HoldScope::Selection };
+            let kind = if self.all { HoldScope::All } else { HoldScope::Selection };
             self.hold(scope, id, kind, evidence);
+        } else if let Some(id) = standing.filter(|_| frozen != Some(0)) {
+            self.join(scope, id, whole)?;
         }
         Ok(Halted { count, frozen: frozen.unwrap_or(0), hold, evidence })
+    }
+
+    /// Adds the members to those of the hold over all that stands, so that its end finds them too. It stops them already: where
+    /// they are too many for one commit, their rows are written as those of the hold's first members were.
+    fn join(self, scope: &mut Scope<'_>, id: HoldId, whole: bool) -> Result<(), Halt> {
+        let hold = scope.get::<Hold>(id)?.ok_or_else(Refusal::internal)?;
+        let mut agents = listed(scope, &hold.members, 0, u32::MAX)?;
+        match self.list {
+            List::Kept(members) => agents.extend(listed(scope, &members, 0, u32::MAX)?),
+            List::New(_, parts) => agents.extend(parts.into_iter().flat_map(|it| it.agents)),
+        }
+        agents.sort_unstable();
+        agents.dedup();
+        let (members, parts) = Members::of(scope.fresh(), &agents);
+        parts.into_iter().for_each(|part| scope.put(part));
+        let anew = HoldWork { task: HoldTask::Freeze, parts: 0, since: scope.now() };
+        let work = (!whole || hold.work.is_some()).then_some(anew);
+        scope.put(Hold { members, work, ..Hold::clone(&hold) });
+        Ok(())
     }
 
     /// Sets the hold: from this commit on nobody whom it names acts.
