@@ -12,7 +12,7 @@ use svc_core::value::id::{ActionId, ulid_bits};
 use svc_core::value::{Id as _, Span};
 use svc_tests::client::{Client, Got};
 use svc_tests::people::Person;
-use svc_tests::requests::{OFFICE, WIDE, payment, text};
+use svc_tests::requests::{OFFICE, WIDE, payment, text, with};
 use svc_tests::site::Site;
 
 /// A site, a signed-in person and a connection.
@@ -547,6 +547,41 @@ async fn a_member_reaches_only_their_own_agents() {
         desk.ask("POST", &format!("agents/{own}/mandates"), json!({ "template": "crm-read" })).await.status,
         403
     );
+}
+
+/// `spend` tells as reserved what an ask or an allow reserves: nothing beyond a limit or outside every mandate before a person
+/// lets it pass, and nothing any more once it has lapsed, with a timer or without.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn spend_tells_what_is_reserved() {
+    let site = Site::start().await;
+    let month = r#"{"name":"Month","actions":["payment"],"limits":{"currency":"EUR","askAbove":300,"onLimit":"ask",
+        "perPeriod":{"amount":1000,"period":"month"}}}"#;
+    let (agent, mut client) = (site.agent(&[month]), site.client().await);
+    let path = format!("/api/w/{}/agents/{}", site.workspace(), agent.id);
+    let mut spend = async |site: &Site| {
+        let item = site.member(Role::Admin).ask(&mut client, "GET", &path, None).await.ok();
+        item["spend"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| [it["reserved"].clone(), it["settled"].clone()])
+            .collect::<Vec<_>>()
+    };
+    let mut other = site.client().await;
+    for (amount, currency) in [(5_000, "EUR"), (500, "USD"), (400, "EUR")] {
+        let body = with(payment(amount), "payment.currency", json!(currency));
+        let asked = other.authorize(&agent.key, &body).await.ok();
+        assert_eq!(asked["decision"], "approval_required", "{asked}");
+        if currency == "USD" {
+            assert_eq!(spend(&site).await, [[json!(0), json!(0)], [json!(0), json!(0)]]);
+            let approve = format!("/api/w/{}/approvals/{}/approve", site.workspace(), text(&asked["approval"]["id"]));
+            site.member(Role::Owner).ask(&mut other, "POST", &approve, Some(&json!({}))).await.ok();
+        }
+    }
+    assert_eq!(spend(&site).await, [[json!(400), json!(0)], [json!(500), json!(0)]]);
+    site.advance(Span::hours(25));
+    assert_eq!(spend(&site).await, [[json!(0), json!(0)], [json!(0), json!(500)]]);
+    site.stop().await;
 }
 
 /// However much an agent did in a month, its `spend` is told, and adds up all of it.

@@ -263,6 +263,7 @@ pub(super) async fn spent_since(
 /// The same, here and now. Every one of them is read, a page at a time.
 fn spend(gate: &Gate, agent: AgentId, since: Timestamp) -> Result<BTreeMap<Currency, Spent>, Refusal> {
     let mut range = Range { from: ulid_bits(since, 0), ..Range::all(Index::ActionsOf, agent.bits(), LOOK) };
+    let now = gate.now();
     let mut sums = BTreeMap::<_, Spent>::new();
     loop {
         let found = gate.scan(&range).map_err(refusal)?;
@@ -271,13 +272,18 @@ fn spend(gate: &Gate, agent: AgentId, since: Timestamp) -> Result<BTreeMap<Curre
             let sum = sums.entry(payment.currency).or_default();
             match &action.state {
                 State::Denied { .. } | State::Expired { .. } => {}
+                // What only a person could let pass holds nothing until they do.
+                State::Pending { .. } if action.mandate.is_none() || action.is_beyond() => {}
                 State::Pending { .. } => sum.reserved = sum.reserved.saturating_add(payment.amount),
                 State::Allowed(allowed) => match (&allowed.outcome, allowed.lapsed) {
                     (Some(outcome), _) => {
                         sum.settled = sum.settled.saturating_add(outcome.posted.unwrap_or_default());
                     }
-                    (None, Some(_)) => sum.settled = sum.settled.saturating_add(payment.amount),
-                    (None, None) => sum.reserved = sum.reserved.saturating_add(payment.amount),
+                    // Of what held nothing no timer says that it lapsed.
+                    (None, lapsed) if lapsed.is_some() || now >= allowed.lapse_at() => {
+                        sum.settled = sum.settled.saturating_add(payment.amount);
+                    }
+                    (None, _) => sum.reserved = sum.reserved.saturating_add(payment.amount),
                 },
             }
         }
