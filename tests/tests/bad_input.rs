@@ -573,6 +573,8 @@ async fn questions_about_receipts() {
         (with(good.clone(), "charge.merchant", json!("shop.example.com")), &["charge.merchant"]),
         (with(good.clone(), "charge.merchant.domain", json!("https://shop.example.com")), &["charge.merchant.domain"]),
         (with(good.clone(), "charge.merchant.domain", json!(1)), &["charge.merchant.domain"]),
+        (with(good.clone(), "charge.merchant.domain", json!(null)), &["charge.merchant.domain"]),
+        (with(good.clone(), "charge.merchant", json!({})), &["charge.merchant.domain"]),
         (with(good.clone(), "type", json!(1)), &["type"]),
         (with(good.clone(), "type", json!("")), &["type"]),
         (with(good.clone(), "type", json!("PAY!")), &["type"]),

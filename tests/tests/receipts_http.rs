@@ -188,9 +188,7 @@ async fn reasons_come_in_their_order() {
     let mut bare = body.clone();
     bare.as_object_mut().unwrap().remove("charge");
     no(&client.verify(&bare).await, "charge_required");
-    for nobody in [json!({}), json!(null)] {
-        no(&client.verify(&with(body.clone(), "charge.merchant", nobody)).await, "charge_required");
-    }
+    no(&client.verify(&with(body.clone(), "charge.merchant", json!(null))).await, "charge_required");
     for (reason, name, mended) in [
         ("currency_mismatch", "charge.currency", json!("eur")),
         ("amount_exceeds", "charge.amount", json!(4_900)),

@@ -59,7 +59,7 @@ pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Asked, Refusal> {
 fn charge(fields: &mut Fields<'_>) -> Option<Charge> {
     let amount = fields.required("amount", |it| Amount::new(integer(it)?));
     let currency = fields.required("currency", |it| Currency::parse(text(it)?));
-    let domain = fields.nested("merchant", |it| it.optional("domain", |domain| Domain::parse(text(domain)?)));
+    let domain = fields.nested("merchant", |it| it.required("domain", |domain| Domain::parse(text(domain)?)));
     let (amount, currency) = amount.zip(currency)?;
     Some(Charge { amount: amount.minor(), currency, domain })
 }
