@@ -282,18 +282,18 @@ impl Model {
         if self.actions.iter().filter(counts).count() >= limit { vec!["velocity_exceeded"] } else { Vec::new() }
     }
 
-    fn to_payee<'a>(&'a self, ask: &'a Ask, since: i64) -> impl Iterator<Item = i64> + 'a {
+    fn to_payee<'a>(&'a self, ask: &'a Ask, since: i64) -> impl Iterator<Item = &'a Made> + 'a {
         let counts =
             move |it: &&Made| it.first != Stands::Denied && !it.void && it.ask.payee == ask.payee && it.at > since;
-        self.actions.iter().filter(counts).filter_map(|it| it.ask.pays)
+        self.actions.iter().filter(counts)
     }
 
     fn paid(&self, now: i64, ask: &Ask) -> i64 {
-        self.to_payee(ask, now - DAY_MS).sum()
+        self.to_payee(ask, now - DAY_MS).filter_map(|it| it.posted.or(it.ask.pays)).sum()
     }
 
     fn is_repeated(&self, now: i64, ask: &Ask) -> bool {
-        self.to_payee(ask, now - DUPLICATE_MS).any(|amount| Some(amount) == ask.pays)
+        self.to_payee(ask, now - DUPLICATE_MS).any(|it| it.ask.pays == ask.pays)
     }
 }
 

@@ -291,11 +291,11 @@ const ACTIVITY: [&str; 2] = [
 ];
 const BLOCK: [&str; 2] = [
     r#"{"id":{"owner":"ffffffffffffffffffffffffffffffff","number":4294967295},"at":[1790847000000,5],
-        "amounts":[9007199254740991,0]}"#,
+        "amounts":[9007199254740991,0],"unpaid":[9007199254740990]}"#,
     r#"{"id":{"owner":"00000000000000000000000000000000","number":0},"at":[]}"#,
 ];
 const PAYEE: [&str; 2] = [
-    r#"{"id":"ffffffffffffffffffffffffffffffff","at":[1790847000000,5],"amounts":[4900,0],
+    r#"{"id":"ffffffffffffffffffffffffffffffff","at":[1790847000000,5],"amounts":[4900,0],"unpaid":[-1],
         "sealed":4294967295,"first":4294967294,"tail":18446744073709551615,"sum":9223372036854775807}"#,
     r#"{"id":"00000000000000000000000000000000","at":[],"amounts":[],"sum":0}"#,
 ];

@@ -1,5 +1,6 @@
 //! What makes a person be asked although a mandate covers the action, and what becomes of the asking.
 
+use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::show;
@@ -12,6 +13,11 @@ use super::{PAY, ask, calm, codes, fast, only};
 
 const ASKS: &str =
     r#"{"name":"Asks","actions":["payment"],"limits":{"currency":"EUR","perAction":10000,"askAbove":5000}}"#;
+
+fn restart(world: &mut World, agent: &Caller) {
+    let (workspace, by, reason) = (agent.workspace, By::Program, Note::parse("mended").unwrap());
+    world.run(RestartAgent { workspace, agent: agent.agent, by, reason, admin: None }).unwrap();
+}
 
 /// A payment above the threshold of the mandate charged asks; one at it does not.
 #[test]
@@ -45,6 +51,50 @@ fn what_failed_is_no_split() {
     let failed = world.authorize(&agent, payment(4_000, "EUR", "shop.example")).id();
     world.settle(&agent, failed, OutcomeStatus::Failed, None);
     assert_eq!(ask(&mut world, &agent, payment(4_500, "EUR", "shop.example")).0, Verb::Allow);
+}
+
+/// A payment that was done for less counts towards a split with what was paid, and is still the same payment again.
+#[test]
+fn a_split_adds_up_what_was_paid() {
+    let (mut world, agent) = calm(&[ASKS]);
+    let less = world.authorize(&agent, payment(4_500, "EUR", "shop.example")).id();
+    world.settle(&agent, less, OutcomeStatus::Completed, Some(1_000));
+    assert_eq!(ask(&mut world, &agent, payment(4_000, "EUR", "shop.example")).0, Verb::Allow);
+    let split = world.authorize(&agent, payment(1, "EUR", "shop.example"));
+    assert_eq!((only(&split).code, only(&split).used), (Code::SplitPayments, Some(5_001)));
+    let again = codes(&world.authorize(&agent, payment(4_500, "EUR", "shop.example")));
+    assert!(again.contains(&Code::PossibleDuplicate), "{again:?}");
+}
+
+/// The same where it lies in a sealed block when it is settled, and when its day is over.
+#[test]
+fn what_was_paid_is_told_to_a_block() {
+    let (mut world, agent) = calm(&[&ASKS.replace("5000", "10000")]);
+    let mut made = Vec::new();
+    for _ in 0..40 {
+        world.advance(Span::minutes(11));
+        made.push(world.authorize(&agent, payment(200, "EUR", "shop.example")).id());
+    }
+    world.settle(&agent, made[0], OutcomeStatus::Completed, Some(100));
+    let split = world.authorize(&agent, payment(2_101, "EUR", "shop.example"));
+    assert_eq!(only(&split).used, Some(10_001));
+    world.advance(Span::minutes(24 * 60 - 39 * 11));
+    let later = world.authorize(&agent, payment(100, "EUR", "shop.example"));
+    assert_eq!(only(&later).used, Some(39 * 200 + 2_101 + 100));
+}
+
+/// What a stop revoked neither repeats nor adds up, unless it is settled as done after all.
+#[test]
+fn what_a_stop_revoked_is_not_looked_at() {
+    let (mut world, agent) = calm(&[ASKS]);
+    let revoked = world.authorize(&agent, payment(4_000, "EUR", "shop.example")).id();
+    world.freeze(agent.agent);
+    world.advance(Span::seconds(1));
+    restart(&mut world, &agent);
+    assert_eq!(ask(&mut world, &agent, payment(4_000, "EUR", "shop.example")), (Verb::Allow, vec![]));
+    world.settle(&agent, revoked, OutcomeStatus::Completed, None);
+    let split = world.authorize(&agent, payment(1, "EUR", "shop.example"));
+    assert_eq!((only(&split).code, only(&split).used), (Code::SplitPayments, Some(8_001)));
 }
 
 /// Fifty payments to one payee go through the sealed blocks of its row: the sum is exact, and exact again a day later.
@@ -176,8 +226,7 @@ fn a_freeze_empties_the_backlog() {
     }
     world.freeze(agent.agent);
     assert_eq!(waiting(&mut world), 0);
-    let (workspace, by, reason) = (agent.workspace, By::Program, Note::parse("mended").unwrap());
-    world.run(RestartAgent { workspace, agent: agent.agent, by, reason, admin: None }).unwrap();
+    restart(&mut world, &agent);
     assert_eq!(ask(&mut world, &agent, request("crm.read")), (Verb::Ask, vec![Code::OutsideMandate]));
     world.advance(Span::seconds(1));
     assert_eq!(waiting(&mut world), 1, "the old waits are written as ended");

@@ -268,6 +268,10 @@ pub fn record_revoked(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
         status,
     };
     revoked.evidence = scope.append(agent.workspace, record.fact(&[]));
+    // It neither repeats nor adds up any more, unless it is settled as done after all.
+    if let Some(slot) = revoked.payee {
+        payee::void(scope, slot)?;
+    }
     scope.put(revoked);
     Ok(())
 }

@@ -34,10 +34,10 @@ pub(super) fn read(scope: &mut Scope<'_>, id: PayeeId, amount: i64) -> Result<(P
         }
         let (number, place) = place_of(payee.tail);
         let block = scope.get::<Block>(payee.block(number))?;
-        let entry = block.as_ref().and_then(|it| Some((*it.at.get(place)?, *it.amounts.get(place)?)));
+        let entry = block.as_ref().and_then(|it| Some((*it.at.get(place)?, it.paid(place)?)));
         match entry {
             Some((at, _)) if at > since => break,
-            Some((_, amount)) => payee.forget(amount),
+            Some((_, paid)) => payee.forget(paid),
             None => payee.forget(0),
         }
     }
@@ -70,18 +70,22 @@ pub(super) fn note(scope: &mut Scope<'_>, mut payee: Payee, amount: i64) -> Resu
 
 /// Takes a payment that does not count any more out of its payee's sum.
 pub(super) fn void(scope: &mut Scope<'_>, slot: PayeeSlot) -> Result<(), Halt> {
+    restate(scope, slot, 0, 0)
+}
+
+/// Says what a payment came to, which its payee's sum then holds; `asked` is what the same payment again is known by.
+pub(super) fn restate(scope: &mut Scope<'_>, slot: PayeeSlot, asked: i64, paid: i64) -> Result<(), Halt> {
     let Some(stored) = scope.get::<Payee>(slot.payee)? else { return Ok(()) };
     let mut payee = Payee::clone(&stored);
-    if !payee.void_inline(slot.index) {
+    if !payee.restate_inline(slot.index, asked, paid) {
         if slot.index < payee.tail {
             return Ok(());
         }
         let (number, place) = place_of(slot.index);
         let Some(block) = scope.get::<Block>(payee.block(number))? else { return Ok(()) };
         let mut block = Block::clone(&block);
-        if let Some(amount) = block.amounts.get_mut(place) {
-            payee.sum = payee.sum.saturating_sub(*amount);
-            *amount = 0;
+        if let Some(before) = block.restate(place, asked, paid) {
+            payee.sum = payee.sum.saturating_sub(before).saturating_add(paid);
         }
         scope.put(block);
     }

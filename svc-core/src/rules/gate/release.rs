@@ -56,8 +56,13 @@ pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<Vi
         scope.put(activity);
     }
     // What was never done and is charged no more was no payment to its payee.
-    if let Some(slot) = action.payee.filter(|_| status != OutcomeStatus::Completed) {
-        payee::void(scope, slot)?;
+    if let Some(slot) = action.payee {
+        let asked = action.payment.as_ref().map_or(0, |it| it.amount);
+        if status == OutcomeStatus::Completed {
+            payee::restate(scope, slot, asked, posted)?;
+        } else {
+            payee::void(scope, slot)?;
+        }
     }
     let seen = view(scope, Arc::new(action.clone()))?;
     let more = [

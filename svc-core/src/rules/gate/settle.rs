@@ -94,7 +94,7 @@ fn posted(said: &Settle, action: &Action, allowed: &Allowed) -> Option<i64> {
     })
 }
 
-/// Moves the reserved amount to what was spent, and takes what was never paid out of the payee's sum.
+/// Moves the reserved amount to what was spent, and tells the payee's sum what it came to: what was never paid is not in it.
 fn account(scope: &mut Scope<'_>, action: &Action, before: &Action, posted: i64) -> Result<(), Halt> {
     let Some(allowed) = before.allowed() else { return Ok(()) };
     let asked = before.payment.as_ref().map_or(0, |it| it.amount);
@@ -114,10 +114,12 @@ fn account(scope: &mut Scope<'_>, action: &Action, before: &Action, posted: i64)
     }
     let done =
         action.allowed().and_then(|it| it.outcome.as_ref()).is_some_and(|it| it.status == OutcomeStatus::Completed);
-    if let Some(slot) = before.payee.filter(|_| !done && allowed.consumed.is_none()) {
-        payee::void(scope, slot)?;
+    match before.payee {
+        Some(slot) if !done && allowed.consumed.is_none() => payee::void(scope, slot),
+        // One that a stop revoked was taken out of the sum.
+        Some(slot) if posted != asked || allowed.revoked.is_some() => payee::restate(scope, slot, asked, posted),
+        Some(_) | None => Ok(()),
     }
-    Ok(())
 }
 
 fn settled_fact(action: &Action, agent: &Agent, hold: bool, now: crate::value::Timestamp) -> Fact {

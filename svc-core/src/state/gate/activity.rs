@@ -278,7 +278,7 @@ impl Line {
         let at = self.recent.drain(..SEALED).collect();
         let id = BlockId { owner, number: self.sealed };
         self.sealed = self.sealed.saturating_add(1);
-        Some(Block { id, at, amounts: Vec::new() })
+        Some(Block { id, at, amounts: Vec::new(), unpaid: Vec::new() })
     }
 
     /// Finds the n-th newest instant, counted from 1.

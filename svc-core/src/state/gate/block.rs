@@ -40,6 +40,45 @@ pub struct Block {
     /// What each moved, in minor units; empty for lines of instants alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub amounts: Vec<i64>,
+    /// What each came to less than that, in minor units; shorter where the later ones came to all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unpaid: Vec<i64>,
+}
+
+impl Block {
+    /// What the entry at `place` came to.
+    #[must_use]
+    pub fn paid(&self, place: usize) -> Option<i64> {
+        paid(&self.amounts, &self.unpaid, place)
+    }
+
+    /// Says what the entry at `place` moves and came to, and gives what it came to before; `None` where there is none.
+    pub fn restate(&mut self, place: usize, amount: i64, paid: i64) -> Option<i64> {
+        restate(&mut self.amounts, &mut self.unpaid, place, amount, paid)
+    }
+}
+
+pub(super) fn paid(amounts: &[i64], unpaid: &[i64], place: usize) -> Option<i64> {
+    let amount = amounts.get(place)?;
+    Some(amount.saturating_sub(unpaid.get(place).copied().unwrap_or(0)))
+}
+
+pub(super) fn restate(
+    amounts: &mut [i64],
+    unpaid: &mut Vec<i64>,
+    place: usize,
+    amount: i64,
+    now_paid: i64,
+) -> Option<i64> {
+    let before = paid(amounts, unpaid, place)?;
+    *amounts.get_mut(place)? = amount;
+    if unpaid.len() <= place && now_paid != amount {
+        unpaid.resize(place.saturating_add(1), 0);
+    }
+    if let Some(less) = unpaid.get_mut(place) {
+        *less = amount.saturating_sub(now_paid);
+    }
+    Some(before)
 }
 
 impl Linked for Block {

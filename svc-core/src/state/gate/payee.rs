@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::activity::{deltas, is_none};
-use super::block::{Block, BlockId, BlockOwner};
+use super::block::{self, Block, BlockId, BlockOwner};
 use crate::value::currency::Currency;
 use crate::value::digest::PayeeId;
 use crate::value::id::AgentId;
@@ -29,8 +29,12 @@ pub struct Payee {
     /// When the newest payments were authorized, oldest first.
     #[serde(with = "deltas")]
     pub at: Vec<Timestamp>,
-    /// Their amounts in minor units; 0 for one that no longer counts.
+    /// What was asked for in minor units, which the same payment again is known by; 0 for one that no longer counts.
     pub amounts: Vec<i64>,
+    /// What each came to less than that, which is not in the sum: below zero where it was more. Shorter where the later ones
+    /// came to all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unpaid: Vec<i64>,
     /// How many blocks of [`PAYEE_SEALED`] payments came before.
     #[serde(default, skip_serializing_if = "is_none")]
     pub sealed: u32,
@@ -89,7 +93,7 @@ impl Payee {
     /// Nothing paid yet.
     #[must_use]
     pub const fn none(id: PayeeId) -> Self {
-        Self { id, at: Vec::new(), amounts: Vec::new(), sealed: 0, first: 0, tail: 0, sum: 0 }
+        Self { id, at: Vec::new(), amounts: Vec::new(), unpaid: Vec::new(), sealed: 0, first: 0, tail: 0, sum: 0 }
     }
 
     /// One of its blocks.
@@ -131,6 +135,7 @@ impl Payee {
             id,
             at: self.at.drain(..PAYEE_SEALED).collect(),
             amounts: self.amounts.drain(..PAYEE_SEALED).collect(),
+            unpaid: self.unpaid.drain(..PAYEE_SEALED.min(self.unpaid.len())).collect(),
         };
         self.sealed = self.sealed.saturating_add(1);
         let dead = self.tail >= self.inline_from();
@@ -146,21 +151,21 @@ impl Payee {
     /// Lets go of payments in the row that were made at `since` or before; those in blocks have to be let go first.
     pub fn forget_inline(&mut self, since: Timestamp) {
         while let Some(place) = self.tail.checked_sub(self.inline_from()).and_then(|it| usize::try_from(it).ok()) {
-            match (self.at.get(place), self.amounts.get(place)) {
-                (Some(at), Some(amount)) if *at <= since => self.forget(*amount),
+            match (self.at.get(place), block::paid(&self.amounts, &self.unpaid, place)) {
+                (Some(at), Some(paid)) if *at <= since => self.forget(paid),
                 _ => return,
             }
         }
     }
 
-    /// Takes a payment that is in the row out of the sum; its place stays. False where it lies in a block.
-    pub fn void_inline(&mut self, index: u64) -> bool {
+    /// Says what a payment that is in the row asks for and came to; its place stays. False where it lies in a block.
+    pub fn restate_inline(&mut self, index: u64, amount: i64, paid: i64) -> bool {
         let place = index.checked_sub(self.inline_from()).and_then(|it| usize::try_from(it).ok());
-        let Some(amount) = place.and_then(|it| self.amounts.get_mut(it)) else { return false };
+        let restated = place.and_then(|it| block::restate(&mut self.amounts, &mut self.unpaid, it, amount, paid));
+        let Some(before) = restated else { return false };
         if index >= self.tail {
-            self.sum = self.sum.saturating_sub(*amount);
+            self.sum = self.sum.saturating_sub(before).saturating_add(paid);
         }
-        *amount = 0;
         true
     }
 
