@@ -87,6 +87,7 @@ fn claims_come_from_the_row() {
         lapsed: None,
         revoked: None,
         outcome: None,
+        released: None,
     };
     let mut action = action(allowed.clone());
     assert_eq!(Claims::of(&action, &allowed, "https://gate.example"), payment());

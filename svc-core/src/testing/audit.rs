@@ -279,10 +279,11 @@ fn check_action(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
         fault("asked without exactly one record of it, or the other way round");
     }
     let outcome = allowed.and_then(|it| it.outcome.as_ref());
+    let released_lapse = allowed.is_some_and(|it| it.released.is_some());
     for (kind, there) in [
         ("receipt.consumed", is_consumed(action)),
         ("action.settled", outcome.is_some()),
-        ("action.released", outcome.is_some_and(|it| it.released.is_some())),
+        ("action.released", outcome.is_some_and(|it| it.released.is_some()) || released_lapse),
         ("action.lapsed", allowed.is_some_and(|it| it.lapsed.is_some())),
         ("incident.over_settlement", action.incident.is_some()),
     ] {
@@ -297,7 +298,7 @@ fn check_action(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
     }
     let decided = place("action.allowed").or_else(|| place("action.approved"));
     let decided = decided.or_else(|| place("action.asked").filter(|_| allowed.is_none()));
-    if place("action.released") < place("action.settled").filter(|_| count("action.released") > 0) {
+    if place("action.released") < place("action.settled").filter(|_| count("action.released") > 0 && !released_lapse) {
         fault("action.released stands before the settlement");
     }
     for later in ["receipt.consumed", "action.settled", "action.lapsed", "incident.over_settlement", "action.expired"] {
@@ -429,8 +430,9 @@ impl Sums {
             }
             let allowed = action.allowed();
             let outcome = allowed.and_then(|it| it.outcome.as_ref());
+            let posted = allowed.and_then(|it| it.posted());
             if held.excess {
-                sums.excess += outcome.map_or(amount, |it| it.posted.unwrap_or(0));
+                sums.excess += posted.unwrap_or(amount);
                 continue;
             }
             match outcome {
@@ -439,7 +441,7 @@ impl Sums {
                     sums.spent += posted;
                     sums.over += (posted - amount).max(0);
                 }
-                None if allowed.is_some_and(|it| it.lapsed.is_some()) => sums.spent += amount,
+                None if allowed.is_some_and(|it| it.lapsed.is_some()) => sums.spent += posted.unwrap_or(amount),
                 None => sums.reserved += amount,
             }
         }
@@ -470,7 +472,7 @@ impl Carried {
             let here = Some(tally.term());
             if held.and_then(|it| it.amount).map(|(_, term)| term) != here && charged.version < amounts {
                 let asked = action.payment.as_ref().map_or(0, |it| it.amount);
-                carried.spent += action.allowed().and_then(|it| it.outcome.as_ref()?.posted).unwrap_or(asked);
+                carried.spent += action.allowed().and_then(|it| it.posted()).unwrap_or(asked);
             }
             if held.and_then(|it| it.count) != here && charged.version < counts {
                 carried.count += 1;

@@ -93,6 +93,8 @@ struct Made {
     done: bool,
     /// Settled as not done without ever having been used: it was no payment.
     void: bool,
+    /// Whether a person gave back what its use kept, before anybody settled it.
+    given_back: bool,
 }
 
 const HOUR_MS: i64 = 3_600_000;
@@ -180,6 +182,7 @@ impl Model {
             told: None,
             done: false,
             void: false,
+            given_back: false,
         };
         self.actions.push(made);
         Some(Answer { action: self.actions.len() - 1, stands: first, codes, replayed: false })
@@ -224,16 +227,24 @@ impl Model {
         let allowed = made.ask.pays.unwrap_or(0);
         let told = amount.unwrap_or(if done { allowed } else { 0 });
         (made.told, made.done) = (Some(told), done);
-        made.posted = Some(told.max(made.consumed.unwrap_or(0)));
-        made.void = !done && made.consumed.is_none();
+        let kept = made.consumed.filter(|_| !made.given_back);
+        made.posted = Some(told.max(kept.unwrap_or(0)));
+        made.void = !done && kept.is_none();
         let incident = made.ask.pays.is_some() && amount.is_some_and(|it| it > allowed);
         self.frozen |= incident;
         Some(incident)
     }
 
-    /// A person releases what the use of an action's receipt kept posted: how much, or `None` where nothing is.
-    pub fn release(&mut self, action: usize) -> Option<i64> {
+    /// A person releases at `now` what the use of an action's receipt kept posted: how much, or `None` where nothing is. A day
+    /// after the receipt, which lived `lives_ms`, nobody's word is waited for.
+    pub fn release(&mut self, now: i64, action: usize, lives_ms: i64) -> Option<i64> {
         let made = self.actions.get_mut(action)?;
+        if made.told.is_none() {
+            let lapsed = made.allowed_at.is_some_and(|at| now >= at + lives_ms + DAY_MS);
+            made.consumed.filter(|_| lapsed && !made.given_back)?;
+            (made.given_back, made.void) = (true, true);
+            return made.ask.pays;
+        }
         let (told, posted) = made.told.zip(made.posted).filter(|(told, posted)| posted > told)?;
         made.posted = Some(told);
         made.void |= !made.done;

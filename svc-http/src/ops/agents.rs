@@ -275,16 +275,12 @@ fn spend(gate: &Gate, agent: AgentId, since: Timestamp) -> Result<BTreeMap<Curre
                 // What only a person could let pass holds nothing until they do.
                 State::Pending { .. } if action.mandate.is_none() || action.is_beyond() => {}
                 State::Pending { .. } => sum.reserved = sum.reserved.saturating_add(payment.amount),
-                State::Allowed(allowed) => match (&allowed.outcome, allowed.lapsed) {
-                    (Some(outcome), _) => {
-                        sum.settled = sum.settled.saturating_add(outcome.posted.unwrap_or_default());
-                    }
+                State::Allowed(allowed) => {
                     // Of what held nothing no timer says that it lapsed.
-                    (None, lapsed) if lapsed.is_some() || now >= allowed.lapse_at() => {
-                        sum.settled = sum.settled.saturating_add(payment.amount);
-                    }
-                    (None, _) => sum.reserved = sum.reserved.saturating_add(payment.amount),
-                },
+                    let ended = allowed.outcome.is_some() || allowed.lapsed.is_some() || now >= allowed.lapse_at();
+                    let part = if ended { &mut sum.settled } else { &mut sum.reserved };
+                    *part = part.saturating_add(allowed.posted().unwrap_or(payment.amount));
+                }
             }
         }
         match found.last() {

@@ -86,6 +86,45 @@ fn nothing_kept_is_nothing_to_release() {
     world.audit();
 }
 
+/// What lapsed with its receipt used is released whole, since nobody has said that anything was paid; from then on the agent's
+/// word alone counts, and the used receipt keeps nothing.
+#[test]
+fn what_lapsed_is_released() {
+    let (mut world, agent) = calm(&[&DAY.replace("day", "month")]);
+    let allowed = world.authorize(&agent, payment(100, "EUR", "shop.example.com"));
+    assert!(world.verify(allowed.receipt().unwrap(), Some(charge(90, "EUR", "shop.example.com"))).is_valid());
+    world.advance(Span::hours(25));
+    assert_eq!(tally(&mut world, &agent), (0, 100, 1));
+    let released = world.release(By::Program, allowed.id()).unwrap();
+    assert_eq!((released.status(), tally(&mut world, &agent)), (Status::Lapsed, (0, 0, 1)));
+    assert_eq!(released.action().allowed().unwrap().released.as_ref().unwrap().amount, 100);
+    let entry = world.row::<Entry>(released.action().evidence);
+    for told in [r#""outcome":"lapsed""#, r#""posted":0,"#, r#""released":100,"#] {
+        assert!(entry.data.contains(told), "{told} is not in {}", &*entry.data);
+    }
+    refused(&mut world, allowed.id(), "what was kept is released already");
+    world.audit();
+    let late = world.settle(&agent, allowed.id(), OutcomeStatus::Completed, Some(60));
+    assert_eq!((outcome(&late), tally(&mut world, &agent)), ((Some(60), None), (0, 60, 1)));
+    refused(&mut world, allowed.id(), "what was kept is released already");
+    world.audit();
+}
+
+/// The same of what held nothing of a limit, from the moment that it reads as lapsed; before that the agent is waited for.
+#[test]
+fn what_lapsed_without_a_timer_is_released() {
+    let (mut world, agent) = calm(&[super::PAY]);
+    let allowed = world.authorize(&agent, payment(100, "EUR", "shop.example.com"));
+    assert!(world.verify(allowed.receipt().unwrap(), Some(charge(100, "EUR", "shop.example.com"))).is_valid());
+    world.advance(Span::hours(24));
+    refused(&mut world, allowed.id(), "the agent has not settled it");
+    world.advance(Span::minutes(15));
+    assert_eq!(world.release(By::Program, allowed.id()).unwrap().status(), Status::Lapsed);
+    let late = world.settle(&agent, allowed.id(), OutcomeStatus::Failed, None);
+    assert_eq!(outcome(&late), (Some(0), None));
+    world.audit();
+}
+
 /// An action without money keeps nothing posted, whatever became of its receipt.
 #[test]
 fn nothing_is_released_where_nothing_is_paid() {

@@ -320,6 +320,7 @@ impl Decided<'_> {
                 lapsed: None,
                 revoked: None,
                 outcome: None,
+                released: None,
             }),
             Verb::Ask => State::Pending { expires_at: now.plus(settings.approval_life()) },
             Verb::Deny => State::Denied { at: now, by: DecidedBy::Policy },

@@ -262,6 +262,7 @@ impl Case<'_> {
             lapsed: None,
             revoked: None,
             outcome: None,
+            released: None,
         });
         let mut more = vec![self.via()];
         if let Some(second) = second {

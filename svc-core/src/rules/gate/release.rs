@@ -29,7 +29,8 @@ pub struct ReleaseAction {
     pub reason: Note,
 }
 
-/// Posts what the agent said in place of what was charged. The one of the count stays.
+/// Posts what the agent said in place of what was charged, and nothing where it has lapsed without a word. The one of the
+/// count stays.
 ///
 /// # Errors
 /// `not_found`, `not_allowed` where nothing is kept, and those of the caller.
@@ -40,8 +41,9 @@ pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<Vi
     scope.want(&[Agent::key(before.agent), Activity::key(before.agent), Workspace::key(before.workspace)])?;
     let agent = scope.get::<Agent>(before.agent)?.ok_or_else(Refusal::internal)?;
     let (mut action, released) = Action::clone(&before).release(scope.now(), asked.by.principal())?;
-    let outcome = action.allowed().and_then(|it| it.outcome.as_ref()).ok_or_else(Refusal::internal)?;
-    let (status, posted) = (outcome.status, outcome.posted.unwrap_or(0));
+    let allowed = action.allowed().ok_or_else(Refusal::internal)?;
+    let done = allowed.outcome.as_ref().is_some_and(|it| it.status == OutcomeStatus::Completed);
+    let posted = allowed.posted().unwrap_or(0);
     if action.mandate.is_some() {
         let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
         let mut activity = Activity::clone(&stored);
@@ -58,11 +60,7 @@ pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<Vi
     // What was never done and is charged no more was no payment to its payee.
     if let Some(slot) = action.payee {
         let asked = action.payment.as_ref().map_or(0, |it| it.amount);
-        if status == OutcomeStatus::Completed {
-            payee::restate(scope, slot, asked, posted)?;
-        } else {
-            payee::void(scope, slot)?;
-        }
+        if done { payee::restate(scope, slot, asked, posted)? } else { payee::void(scope, slot)? }
     }
     let seen = view(scope, Arc::new(action.clone()))?;
     let more = [

@@ -98,16 +98,18 @@ fn posted(said: &Settle, action: &Action, allowed: &Allowed) -> Option<i64> {
 fn account(scope: &mut Scope<'_>, action: &Action, before: &Action, posted: i64) -> Result<(), Halt> {
     let Some(allowed) = before.allowed() else { return Ok(()) };
     let asked = before.payment.as_ref().map_or(0, |it| it.amount);
-    if before.held().is_some() || (before.mandate.is_some() && posted != asked) {
+    // What a person released after the lapse stands at nothing, all else at what was asked.
+    let stood = allowed.posted().unwrap_or(asked);
+    if before.held().is_some() || (before.mandate.is_some() && posted != stood) {
         let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
         let mut activity = Activity::clone(&stored);
         match (before.held(), allowed.lapsed) {
             (Some(held), None) => posting::post(&mut activity, held, posted),
-            (Some(held), Some(_)) => posting::correct(&mut activity, held, asked, posted),
+            (Some(held), Some(_)) => posting::correct(&mut activity, held, stood, posted),
             (None, _) => {}
         }
-        posting::recount(&mut activity, before, Comes { from: asked, to: Some(posted) });
-        if posted != asked && activity == *stored {
+        posting::recount(&mut activity, before, Comes { from: stood, to: Some(posted) });
+        if posted != stood && activity == *stored {
             activity.unsummed = activity.unsummed.wrapping_add(1);
         }
         scope.put(activity);
@@ -115,7 +117,7 @@ fn account(scope: &mut Scope<'_>, action: &Action, before: &Action, posted: i64)
     let done =
         action.allowed().and_then(|it| it.outcome.as_ref()).is_some_and(|it| it.status == OutcomeStatus::Completed);
     match before.payee {
-        Some(slot) if !done && allowed.consumed.is_none() => payee::void(scope, slot),
+        Some(slot) if !done && !allowed.is_kept() => payee::void(scope, slot),
         // One that a stop revoked was taken out of the sum.
         Some(slot) if posted != asked || allowed.revoked.is_some() => payee::restate(scope, slot, asked, posted),
         Some(_) | None => Ok(()),

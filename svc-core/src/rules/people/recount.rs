@@ -86,10 +86,7 @@ impl Recount {
         let (fills, open) = match &action.state {
             State::Denied { .. } | State::Expired { .. } => return,
             State::Pending { .. } => (None, true),
-            State::Allowed(allowed) => {
-                let settled = allowed.outcome.as_ref().and_then(|it| it.posted);
-                (settled, allowed.outcome.is_none() && allowed.lapsed.is_none())
-            }
+            State::Allowed(allowed) => (allowed.posted(), allowed.outcome.is_none() && allowed.lapsed.is_none()),
         };
         let asked = action.payment.as_ref().map_or(0, |it| it.amount);
         if let Some(sum) = self.amount.as_mut().filter(|it| action.created_at() >= it.term.from) {

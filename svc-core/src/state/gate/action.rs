@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::Term;
 use super::agent::{Agent, Standing};
 use super::kind::ActionKind;
-use super::outcome::{Outcome, OutcomeStatus};
+use super::outcome::{Outcome, OutcomeStatus, Released};
 use super::payee::PayeeSlot;
 use super::provenance::{Class, Declared, Verdict, effective, verdict};
 use super::reason::{Code, Reason};
@@ -270,6 +270,9 @@ pub struct Allowed {
     /// What the agent said became of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// What a person gave back after it had lapsed: the use of the receipt keeps nothing any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released: Option<Box<Released>>,
 }
 
 /// What an unsettled action read when it lapsed.
@@ -537,10 +540,26 @@ impl Allowed {
         self.receipt_expires_at.plus(LAPSE_AFTER)
     }
 
+    /// Whether the receipt was used and no person has given back what that keeps.
+    #[must_use]
+    pub const fn is_kept(&self) -> bool {
+        self.consumed.is_some() && self.released.is_none()
+    }
+
     /// What consumption keeps posted, in minor units.
     #[must_use]
     pub fn consumed_amount(&self) -> i64 {
-        self.consumed.as_ref().and_then(|it| it.amount).unwrap_or(0)
+        self.consumed.as_ref().filter(|_| self.is_kept()).and_then(|it| it.amount).unwrap_or(0)
+    }
+
+    /// What is posted, in minor units, where that follows from a settlement or a person's release; what has lapsed without
+    /// either is posted in full.
+    #[must_use]
+    pub fn posted(&self) -> Option<i64> {
+        match &self.outcome {
+            Some(outcome) => outcome.posted,
+            None => self.released.as_ref().map(|_| 0),
+        }
     }
 }
 

@@ -97,22 +97,35 @@ impl Action {
         }
     }
 
-    /// The same action without what the use of its receipt kept posted beyond what the agent said, and how much that was.
+    /// The same action without what the use of its receipt kept posted beyond what the agent said, and how much that was. Of
+    /// one that lapsed the agent has said nothing.
     ///
     /// # Errors
-    /// `not_allowed` where nothing is kept: it was never allowed, its receipt was not used, nobody has settled it, or what
-    /// was said is not less than what was charged.
+    /// `not_allowed` where nothing is kept: it was never allowed, its receipt was not used, it is neither settled nor lapsed,
+    /// or what was said is not less than what was charged.
     pub fn release(mut self, at: Timestamp, by: Option<PrincipalId>) -> Result<(Self, i64), Refusal> {
         let nothing = |why| Err(Refusal::not_allowed(why));
         let allowed_amount = self.payment.as_ref().map_or(0, |it| it.amount);
+        let untimed = self.reservation.is_none();
         let State::Allowed(allowed) = &mut self.state else { return nothing("it was never allowed") };
         if allowed.consumed.is_none() {
             return nothing("its receipt was not used, so nothing is kept");
         }
-        let Some(outcome) = &mut allowed.outcome else { return nothing("the agent has not settled it") };
-        if outcome.released.is_some() {
+        let released = allowed.released.is_some() || allowed.outcome.as_ref().is_some_and(|it| it.released.is_some());
+        if released {
             return nothing("what was kept is released already");
         }
+        let lapsed = allowed.lapsed.is_some() || (untimed && at >= allowed.lapse_at());
+        let Some(outcome) = &mut allowed.outcome else {
+            return match (lapsed, allowed_amount) {
+                (false, _) => nothing("the agent has not settled it"),
+                (true, 0) => nothing("nothing was paid by it"),
+                (true, amount) => {
+                    allowed.released = Some(Box::new(Released { at, by, amount }));
+                    Ok((self, amount))
+                }
+            };
+        };
         let told = outcome.told(allowed_amount);
         let kept = outcome.posted.unwrap_or(told).saturating_sub(told);
         if kept <= 0 {
