@@ -188,7 +188,7 @@ async fn a_person_agrees_to_stop_every_agent() {
     let read = admin.ask(&mut client, "GET", &path(&format!("approvals/{approval}")), None).await.ok();
     let mut members: Vec<String> = agents.iter().map(|it| it.id.to_string()).collect();
     members.sort();
-    assert_eq!(read["subject"], json!({ "members": members, "count": 2, "all": true }));
+    assert_eq!(read["subject"], json!({ "members": members, "count": 2, "all": true, "reason": "a leak" }));
     let later = site.agent(&[WIDE]);
     let allowed = client.post("/v1/actions/authorize", &later.key, &payment(100)).await.ok();
     let yes = path(&format!("approvals/{approval}/approve"));

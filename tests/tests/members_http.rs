@@ -107,6 +107,8 @@ async fn a_second_owner_agrees_to_an_owner() {
     assert_eq!(second.ask(&mut client, "GET", &own, None).await.ok()["role"], "member");
     let approve = path(&site, &format!("approvals/{approval}/approve"));
     assert_eq!(status(&first.ask(&mut client, "POST", &approve, Some(&json!({}))).await).0, 409);
+    let read = second.ask(&mut client, "GET", &path(&site, &format!("approvals/{approval}")), None).await.ok();
+    assert_eq!(read["subject"], json!({ "principalId": member.principal, "email": member.email }), "whom it is about");
     second.ask(&mut client, "POST", &approve, Some(&json!({}))).await.ok();
     assert_eq!(second.ask(&mut client, "GET", &own, None).await.ok()["role"], "owner");
     let asked = first.ask(&mut client, "DELETE", &own, None).await;

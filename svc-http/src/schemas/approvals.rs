@@ -36,7 +36,7 @@ fn approval() -> Value {
             "id": id("apv_"),
             "kind": { "type": "string", "enum": ["action", "freeze", "hold_lift", "owner", "budget"] },
             "state": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"] },
-            "subject": { "type": "object", "description": "What it is about: `actionId`, `members` with their `count` (the ids of the first 100 agents to freeze), `hold`, `principalId`, or `budgetId` with `moreMicros`." },
+            "subject": { "type": "object", "description": "What it is about: `actionId`, `members` with their `count` (the ids of the first 100 agents to freeze), `hold`, both with the `reason` that was given, `principalId` with their `email`, or `budgetId` with `moreMicros`." },
             "summary": { "type": "string" },
             "reasons": { "type": "array", "items": reference("Reason") },
             "exceptions": { "type": "array", "items": reference("Reason"), "description": "Limits that an approval exceeds." },

@@ -140,10 +140,13 @@ fn subject(question: &Question) -> Value {
     match &question.approval.subject {
         ApprovalSubject::Action(it) => json!({ "actionId": it.action }),
         ApprovalSubject::Freeze(it) => {
-            json!({ "members": question.members, "count": it.members.count, "all": it.all })
+            json!({ "members": question.members, "count": it.members.count, "all": it.all, "reason": it.reason })
         }
-        ApprovalSubject::HoldLift(it) => json!({ "hold": it.hold, "restart": it.restart }),
-        ApprovalSubject::Owner(it) => json!({ "principalId": it.principal }),
+        ApprovalSubject::HoldLift(it) => json!({ "hold": it.hold, "restart": it.restart, "reason": it.reason }),
+        ApprovalSubject::Owner(it) => {
+            let known = question.whom.as_ref().filter(|it| !it.is_forgotten());
+            json!({ "principalId": it.principal, "email": known.map(|it| it.email.as_str()) })
+        }
         ApprovalSubject::Budget(it) => json!({ "budgetId": it.budget, "moreMicros": it.more }),
     }
 }

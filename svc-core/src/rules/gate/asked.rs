@@ -30,6 +30,8 @@ pub struct Question {
     pub action: Option<Box<View>>,
     /// Of a freeze the agents that it is asked for, by their ids: [`MEMBERS_SHOWN`] of them at most.
     pub members: Vec<AgentId>,
+    /// Of a change among owners the person whose standing changes.
+    pub whom: Option<Arc<Principal>>,
     /// How many persons have to agree, by the settings as they are now while it waits.
     pub needed: u8,
     /// Where it stands.
@@ -220,7 +222,14 @@ pub fn question(scope: &mut Scope<'_>, by: &By, approval: Arc<Approval>) -> Resu
     let (stands, decided) = stands(&approval, action.as_deref(), scope.now());
     let may_not = may_not(scope, by, &approval, stands, needed)?;
     let members = members(scope, &approval)?;
-    Ok(Question { approval, action, members, needed, stands, decided, may_not })
+    let whom = match &approval.subject {
+        ApprovalSubject::Owner(it) => scope.get::<Principal>(it.principal)?,
+        ApprovalSubject::Action(_)
+        | ApprovalSubject::Freeze(_)
+        | ApprovalSubject::HoldLift(_)
+        | ApprovalSubject::Budget(_) => None,
+    };
+    Ok(Question { approval, action, members, whom, needed, stands, decided, may_not })
 }
 
 /// The agents that a freeze is asked for, the first [`MEMBERS_SHOWN`] of them.
