@@ -158,6 +158,7 @@ pub(crate) async fn dispatch<S: Service>(
         Op::OpenApi => Ok(pages.openapi()),
         Op::Docs => Ok(pages.reference()),
         Op::DocsErrors => Ok(pages.errors()),
+        Op::ApprovalPage => Ok(crate::pages::approval()),
         Op::Gateway(_)
         | Op::Actions(_)
         | Op::Applications(_)

@@ -440,7 +440,8 @@ impl Service for GateService {
             | Op::Ready
             | Op::OpenApi
             | Op::Docs
-            | Op::DocsErrors => Err(Refusal::internal()),
+            | Op::DocsErrors
+            | Op::ApprovalPage => Err(Refusal::internal()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The frame of the pages that people see, and the page that a sign-in link leads to.
+//! The frame of the pages that people see, and the pages that links lead to: of a sign-in, of an approval.
 //!
 //! **Invariant:** a page runs no script and takes no style but its own, named by hash in its policy; no page may be framed.
 
@@ -22,6 +22,8 @@ pub(crate) struct Page<'a> {
     pub(crate) title: &'a str,
     /// Its content, as HTML.
     pub(crate) main: &'a str,
+    /// How it is styled beyond the frame.
+    pub(crate) style: &'a str,
     /// Where its forms may lead, as a content policy names it.
     pub(crate) form_action: &'a str,
     /// Its script, which may speak to this server alone.
@@ -31,18 +33,19 @@ pub(crate) struct Page<'a> {
 impl Page<'_> {
     /// The page under its policy.
     pub(crate) fn answer(self) -> Answer {
-        let Self { status, title, main, form_action, script } = self;
+        let Self { status, title, main, style, form_action, script } = self;
         let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
         let (code, policy) = script.map_or_else(Default::default, |text| {
             let policy = format!("script-src {}; connect-src 'self'; ", hash(text));
             (format!("<script>{text}</script>\n"), policy)
         });
+        let style = format!("{STYLE}{style}");
         let html = format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"same-origin\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{main}</main>\n{code}</body>\n</html>\n"
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"same-origin\">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n{main}</main>\n{code}</body>\n</html>\n"
         );
         let policy = format!(
             "default-src 'none'; style-src {}; {policy}base-uri 'none'; form-action {form_action}; frame-ancestors 'none'",
-            hash(STYLE)
+            hash(&style)
         );
         let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
         Answer::html(html)
@@ -60,8 +63,42 @@ pub(crate) fn sign_in() -> Answer {
         status: StatusCode::OK,
         title: "Sign in",
         main: include_str!("pages/sign_in.html"),
+        style: "",
         form_action: "'self'",
         script: Some(include_str!("pages/sign_in.js")),
     }
     .answer()
+}
+
+/// Where an approval's link leads. The page is the same for every approval and whoever opens it: what is asked, its script reads
+/// with the session of whoever is signed in.
+pub(crate) fn approval() -> Answer {
+    Page {
+        status: StatusCode::OK,
+        title: "Approval",
+        main: include_str!("pages/approval.html"),
+        style: include_str!("pages/approval.css"),
+        form_action: "'none'",
+        script: Some(include_str!("pages/approval.js")),
+    }
+    .answer()
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::value::currency::Currency;
+
+    /// The page writes amounts with the digits that they are sent with, in every currency.
+    #[test]
+    fn amounts_are_written_with_the_digits_that_they_are_sent_with() {
+        let script = include_str!("pages/approval.js");
+        let letters = || 'A'..='Z';
+        let codes = letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| format!("{a}{b}{c}"))));
+        let all: Vec<Currency> = codes.filter_map(|it| Currency::parse(&it).ok()).collect();
+        for digits in [0, 1, 3, 4, 5] {
+            let of: Vec<&str> = all.iter().filter(|it| it.minor_digits() == digits).map(Currency::as_str).collect();
+            let line = format!("  {digits}: \"{}\",\n", of.join(" "));
+            assert_eq!(script.contains(&line), !of.is_empty(), "{line}");
+        }
+    }
 }

@@ -82,6 +82,8 @@ pub enum Op {
     Docs,
     /// The types of errors for people: what `error.docs` points to.
     DocsErrors,
+    /// The page of an approval.
+    ApprovalPage,
     /// Model traffic.
     Gateway(GatewayOp),
     /// Integrations and calls to the outside.
@@ -259,7 +261,7 @@ impl Route {
     /// Whether it is answered to the deployment's own host alone (CONTRACT part 10).
     #[must_use]
     pub fn is_own_host(&self) -> bool {
-        let own = ["/api/", "/oauth/", "/mcp/"];
+        let own = ["/api/", "/oauth/", "/mcp/", "/w/"];
         own.iter().any(|it| self.path.starts_with(it)) || matches!(self.path, "/mcp" | "/sign-in")
     }
 

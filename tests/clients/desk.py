@@ -81,12 +81,12 @@ def freeze(dev):
     assert status == 200, (status, text)
 
 
-def api(dev, path, body=None):
+def api(dev, path, body=None, method=None):
     """What the person is answered below their workspace."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"content-type": "application/json", "x-svc-csrf": "1", "origin": dev["baseUrl"]}
     url = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/{path}"
-    status, _, text = person.browse(url, data, person.sign_in(dev), headers)
+    status, _, text = person.browse(url, data, person.sign_in(dev), headers, method)
     assert 200 <= status < 300, (path, status, text)
     return json.loads(text)
 

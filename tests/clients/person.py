@@ -19,10 +19,10 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect)
 
 
-def browse(url, form=None, cookie="", headers=()):
+def browse(url, form=None, cookie="", headers=(), method=None):
     """One step of the browser: status, headers and text."""
     data = urllib.parse.urlencode(form).encode() if isinstance(form, dict) else form
-    request = urllib.request.Request(url, data=data, headers={"cookie": cookie, **dict(headers)})
+    request = urllib.request.Request(url, data=data, headers={"cookie": cookie, **dict(headers)}, method=method)
     try:
         answer = OPENER.open(request, timeout=30)
     except urllib.error.HTTPError as error:

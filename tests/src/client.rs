@@ -4,7 +4,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -59,6 +62,25 @@ impl Got {
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// That this is a page whose policy lets its own script and style run and nothing else, here or in a frame.
+    ///
+    /// # Panics
+    /// Where it is not.
+    pub fn is_closed_page(&self) {
+        assert_eq!((self.status, self.header("content-type")), (200, Some("text/html; charset=utf-8")));
+        let (text, policy) = (self.text(), self.header("content-security-policy").expect("a policy"));
+        for tag in ["script", "style"] {
+            let (_, rest) = text.split_once(&format!("<{tag}>")).expect("one is there");
+            let (own, rest) = rest.split_once(&format!("</{tag}>")).expect("it ends");
+            assert!(!rest.contains(&format!("<{tag}")), "one {tag}");
+            let hash = STANDARD.encode(Sha256::digest(own.as_bytes()));
+            assert!(policy.contains(&format!("{tag}-src 'sha256-{hash}';")), "{policy}");
+        }
+        assert!(policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(!text.contains("onclick") && !text.contains("style="), "nothing that the policy would stop");
+        assert_eq!(self.header("cache-control"), Some("no-store"));
     }
 
     /// `error.type`, or nothing where the answer is no error.

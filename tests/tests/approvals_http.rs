@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use svc_core::state::gate::Agent as AgentRow;
 use svc_core::state::people::{KeyScope, Role, Settings, TokenScope};
 use svc_core::store::{MemoryStore, Row as _, Store as _};
+use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_tests::client::{Client, Got, bearer};
 use svc_tests::people::Person;
@@ -327,5 +328,27 @@ async fn rules_are_suggested_and_never_applied() {
     asked.site.shift(Span::minutes(11));
     let next = asked.client.authorize(&asked.agent.key, &payment_to(21_500, "books.example.com")).await.ok();
     assert_eq!(text(&next["status"]), "pending", "nothing is applied by itself");
+    asked.end().await;
+}
+
+/// The link of an approval leads to a page, at the deployment's own host alone, that runs its own script and is the same for
+/// everybody and every approval: it tells a stranger nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approvals_link_leads_to_a_page() {
+    let mut asked = Asked::with(None).await;
+    let link = text(&asked.decision["approval"]["url"]).to_owned();
+    let path = link.strip_prefix(BASE_URL).unwrap();
+    let host = [("host", BASE_URL.trim_start_matches("https://"))];
+    let page = asked.client.ask("GET", path, &host, b"").await;
+    page.is_closed_page();
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("connect-src 'self';") && policy.contains("form-action 'none'"), "{policy}");
+    assert_eq!((page.header("x-frame-options"), page.header("referrer-policy")), (Some("DENY"), Some("no-referrer")));
+    let own = asked.site.member(Role::Owner).ask(&mut asked.client, "GET", path, None).await;
+    let strange = asked.client.ask("GET", "/w/nobody/approvals/%3Cb%3E", &host, b"").await;
+    assert!(own.text() == page.text() && strange.text() == page.text(), "it is one page");
+    assert_eq!(asked.client.ask("POST", path, &host, b"").await.status, 405, "a link decides nothing");
+    let elsewhere = asked.client.ask("GET", path, &[("host", "elsewhere.example")], b"").await;
+    assert_eq!((elsewhere.status, elsewhere.kind()), (403, "forbidden".to_owned()));
     asked.end().await;
 }

@@ -59,6 +59,12 @@ pub(super) const ROUTES: &[Route] = &[
         ..DECIDE
     },
     Route {
+        op: Op::ApprovalPage,
+        path: "/w/{wid}/approvals/{apv}",
+        summary: "The page that an approval's link leads to: whoever is signed in and may see it decides there",
+        ..OPEN
+    },
+    Route {
         op: Op::Approvals(ApprovalsOp::Waiting),
         path: "/v1/admin/approvals",
         auth: Auth::Token(TokenScope::ApprovalsRead),

@@ -122,5 +122,5 @@ fn form_action(redirect: &Redirect) -> String {
 }
 
 fn page(status: StatusCode, title: &str, main: &str, form_action: &str) -> Answer {
-    Page { status, title, main, form_action, script: None }.answer()
+    Page { status, title, main, style: "", form_action, script: None }.answer()
 }

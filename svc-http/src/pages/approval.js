@@ -1,0 +1,510 @@
+"use strict";
+// What agents, strangers and members have written becomes text alone, each in a <bdi> of its own: none of it can be markup,
+// turn round what stands beside it, or hide in it. Nothing is decided before a person presses a button.
+const LOOK_MS = 10_000;
+const ANSWER_MS = 20_000;
+// A page that nobody touches stops looking, so that it does not keep a session open that nobody uses.
+const WATCHED_MS = 30 * 60_000;
+const AGENTS_NAMED = 5;
+const TOLD = "state sum whom domain matter summary origin reasons needed may approve people facts sent me".split(" ");
+// The digits of minor units that are not two. A browser's own table differs from ISO 4217, by which amounts are sent.
+const DIGITS = {
+  0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
+  3: "BHD IQD JOD KWD LYD OMR TND",
+  4: "CLF UYW",
+};
+const NONE = "There is no such approval, or it is not yours to see.";
+const SILENT = "The server does not answer. This page tries again by itself.";
+const STATES = { waiting: "Waiting for a decision", approved: "Approved", denied: "Denied", expired: "Expired" };
+const ASKS = {
+  payment: "asks to pay",
+  refund: "asks to pay back",
+  transfer: "asks to transfer money",
+  deploy: "asks to deploy software",
+  "tool.call": "asks to use a tool",
+  "mcp.call": "asks to use a tool",
+  "data.share": "asks to share data with",
+  "message.send": "asks to send a message",
+  "code.execute": "asks to run code",
+  "file.write": "asks to write a file",
+  "record.delete": "asks to delete a record",
+  "access.grant": "asks to give access",
+  "infra.change": "asks to change infrastructure",
+};
+const TRUST = {
+  operator: "those who run the agent",
+  user: "its user",
+  first_party: "the agent itself, or your own files and databases",
+  third_party: "others: mail, documents, results of tools",
+  public: "the open web, or an unknown source",
+};
+const STRANGE = {
+  third_party: "Others wrote some of what led to this: mail, documents or results of tools.",
+  public: "Content from the open web, or from an unknown source, led to this.",
+};
+const VERDICTS = {
+  understated: "Worse than the agent declared: less trusted content was seen going into it.",
+  undeclared: "The agent declared nothing.",
+  unobserved: "Declared by the agent alone; none of its traffic was seen.",
+  overstated: "The agent declared worse than was seen.",
+  consistent: "What the agent declared is what was seen.",
+};
+const part = (id) => document.getElementById(id);
+const [place, wid, apv] = /\/w\/([^/]+)\/approvals\/([^/]+)$/.exec(location.pathname) || [];
+const within = `api/w/${wid}/`;
+const own = `${within}approvals/${apv}`;
+
+let me = null;
+let shown = null;
+let turn = 0;
+let timer = 0;
+let busy = false;
+let ahead = 0;
+let touched = Date.now();
+const known = new Map();
+
+// Texts.
+
+const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]/gu;
+
+function plain(text) {
+  const code = (it) => it.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+  return String(text).replace(HIDDEN, (it) => `\u2039U+${code(it)}\u203a`);
+}
+
+function quoted(text, dir = "auto") {
+  const bdi = document.createElement("bdi");
+  bdi.dir = dir;
+  bdi.textContent = plain(text);
+  return bdi;
+}
+
+function put(id, ...nodes) {
+  part(id).replaceChildren(...nodes);
+  part(id).hidden = !nodes.length;
+}
+
+// A live region speaks when it is written, so it is written only where it changes.
+function say(id, ...parts) {
+  const nodes = parts.map((it) => (typeof it === "string" ? plain(it) : it));
+  const text = nodes.map((it) => it.textContent ?? it).join("");
+  if (part(id).textContent !== text) part(id).replaceChildren(...nodes);
+}
+
+function item(...nodes) {
+  const li = document.createElement("li");
+  li.append(...nodes);
+  return li;
+}
+
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+
+// A whole number of units as a decimal number, without a floating point on the way.
+function decimal(units, digits) {
+  const text = String(units).padStart(digits + 1, "0");
+  return digits ? `${text.slice(0, -digits)}.${text.slice(-digits)}` : text;
+}
+
+function amount(text, currency, least, most) {
+  const style = { style: "currency", currencyDisplay: "code", currency };
+  return new Intl.NumberFormat("en", { ...style, minimumFractionDigits: least, maximumFractionDigits: most }).format(text);
+}
+
+function money({ amount: units, currency }) {
+  const digits = Number(Object.keys(DIGITS).find((it) => DIGITS[it].includes(currency)) ?? 2);
+  return amount(decimal(units, digits), currency, digits, digits);
+}
+
+const dollars = (micros) => amount(decimal(micros, 6), "USD", 2, 6);
+
+function time(at) {
+  return new Date(at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+}
+
+function span(ms) {
+  if (ms <= 0) return "no time left";
+  const seconds = Math.floor(ms / 1000);
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  if (hours >= 48) return `${Math.floor(hours / 24)} days ${hours % 24} h left`;
+  if (hours) return `${hours} h ${minutes} min left`;
+  return minutes ? `${minutes} min left` : `${seconds} s left`;
+}
+
+// Asking.
+
+// What this server answers; status 0 where it does not.
+async function ask(path, body) {
+  const headers = { "content-type": "application/json", "x-svc-csrf": "1" };
+  const init = body ? { method: "POST", headers, body: JSON.stringify(body) } : {};
+  try {
+    const answer = await fetch(`../../../${path}`, { ...init, signal: AbortSignal.timeout(ANSWER_MS) });
+    const said = await answer.json();
+    ahead = Date.parse(answer.headers.get("date")) - Date.now() || 0;
+    const wait = Number(answer.headers.get("retry-after")) || 0;
+    return { status: answer.status, said, error: said.error || {}, wait };
+  } catch {
+    return { status: 0, said: {}, error: {}, wait: 0 };
+  }
+}
+
+// What is read once, or nothing where this person may not; what cannot be read now is thrown.
+async function read(path) {
+  if (known.has(path)) return known.get(path);
+  const { status, said } = await ask(within + path);
+  if (![200, 403, 404].includes(status)) throw SILENT;
+  known.set(path, status === 200 ? said : null);
+  return known.get(path);
+}
+
+function workspace() {
+  return ((me && me.workspaces) || []).find((it) => it.id === wid) || {};
+}
+
+// A person, a machine or a rule by its name.
+async function who(by) {
+  if (by === workspace().principalId) return "You";
+  if (by.startsWith("token:")) return `Service token ${by.slice(6)}`;
+  if (by.startsWith("agt_")) return ((await read(`agents/${by}`)) || {}).name || by;
+  const member = by.startsWith("prp_") && (await read(`members/${by}`));
+  const rules = { policy: "The rules", freeze: "A freeze of the agent", program: "The server's operator" };
+  if (member) return member.name ? `${member.name} (${member.email})` : member.email;
+  return rules[by] || by;
+}
+
+// Refusals, as people are told.
+function refusal({ status, error, wait }) {
+  if (status === 0) return SILENT;
+  if (status === 401) return "You are not signed in.";
+  if (status === 404) return me ? `${NONE} You are signed in as ${me.email}.` : NONE;
+  if (status === 429 || status === 503) return `${sentence(error.message || "the server is busy")} Try again in ${wait || 1} s.`;
+  if (status === 403 && error.type === "forbidden") return forbidden(error);
+  const ended = { approved: "it was approved", denied: "it was denied", expired: "its time is up" }[error.reason];
+  if (error.type === "not_allowed" && ended) return `Your word came too late: ${ended}.`;
+  const faults = (error.errors || []).map((it) => `${it.field}: ${it.message}`).join("; ");
+  const told = {
+    selection_changed: "What is asked has changed since you looked. Nothing was decided: look at it again.",
+    second_person_required: "A second person has to approve: not the first, nor anybody whom the first has lately invited or given a role.",
+    second_owner_required: "Another owner has to approve: not the one who asked, nor one who has approved already.",
+    csrf: "The server did not take this for a page of its own. Nothing was decided: open the link again.",
+  };
+  return told[error.type] || sentence(faults || error.reason || error.message || `the server answered ${status}`);
+}
+
+function forbidden(error) {
+  const { name, role, signIn = {} } = workspace();
+  if (signIn.requireTwoFactor && !me.twoFactor) return "This workspace asks for a second factor. Sign in to set one up, then come back.";
+  if (signIn.requireSso) return "This workspace takes only sessions of its own single sign-on.";
+  if (error.message.includes("second factor")) return "You have to set up a second factor first. Sign in to do that, then come back.";
+  return role ? `Your role in ${name}, ${role}, does not reach this.` : sentence(error.message);
+}
+
+// What is asked.
+
+// Everything that is shown of an approval, or nothing where the action cannot be read: nobody decides on half of it.
+async function gather(approval) {
+  const { subject, kind } = approval;
+  const [action, agent] = await Promise.all([
+    kind === "action" ? read(`actions/${subject.actionId}`) : null,
+    approval.agentId ? read(`agents/${approval.agentId}`) : null,
+  ]);
+  if (kind === "action" && (!action || action.actionDigest !== approval.actionDigest)) return null;
+  const people = [approval.requestedBy, approval.decidedBy, ...approval.approvals.map((it) => it.by)].filter(Boolean);
+  const names = new Map(await Promise.all(people.map(async (by) => [by, await who(by)])));
+  const matter = await about(approval);
+  return { approval, action, agent, names, matter, key: JSON.stringify([approval, action, agent, me]) };
+}
+
+// What the kinds of approval that are about no action ask.
+async function about({ kind, subject }) {
+  if (kind === "freeze") {
+    const shownIds = (subject.members || []).slice(0, AGENTS_NAMED);
+    const named = await Promise.all(shownIds.map((it) => who(it)));
+    const more = subject.count - named.length;
+    const list = named.flatMap((it, place) => [place ? ", " : "", quoted(it)]);
+    return [
+      ["Agents", `${subject.count}: `, ...list, more > 0 ? ` and ${more} more` : ""],
+      ["Because", quoted(subject.reason)],
+      ["Approving", "stops them at once. Only a person starts them again."],
+      ...(subject.all ? [["Also", "a hold stops every other agent, until it is lifted."]] : []),
+    ];
+  }
+  if (kind === "hold_lift") {
+    const holds = ((await read("holds?limit=500")) || {}).data || [];
+    const hold = holds.find((it) => it.id === subject.hold);
+    const told = hold ? [["Set", `${time(hold.at)}, by `, quoted(await who(hold.by)), ": ", quoted(hold.reason)]] : [];
+    const then = subject.restart ? "starts again the agents that the freeze stopped." : "leaves the agents stopped until a person starts each.";
+    return [["Hold", quoted(subject.hold)], ...told, ["Lift because", quoted(subject.reason)], ["Approving", then]];
+  }
+  if (kind === "owner") return [["Whom", quoted(subject.email || subject.principalId)]];
+  if (kind !== "budget") return [];
+  const budget = await read(`budgets/${subject.budgetId}`);
+  const told = budget && [
+    ["Budget of", `${budget.scope.kind} `, quoted(budget.scope.id ? await who(budget.scope.id) : "")],
+    ["Period", budget.period],
+    ["Allotted", dollars(budget.allocationMicros)],
+    ["Spent", dollars(budget.spentMicros)],
+  ];
+  return [["More", dollars(subject.moreMicros)], ...(told || []), ["Budget", quoted(subject.budgetId)]];
+}
+
+function facts({ approval, action, agent, names }) {
+  const out = [];
+  const row = (label, ...nodes) => nodes.every(Boolean) && out.push([label, ...nodes]);
+  const text = (it) => (it === undefined || it === null ? null : quoted(it));
+  if (action) {
+    const { payment = {}, data = {}, tool = {}, provenance } = action;
+    const { name, domain } = payment.merchant || {};
+    row("Kind", text(action.type));
+    row("Amount", payment.currency && money(payment));
+    row("Payee", text(name));
+    row("Domain", text(domain));
+    row("Tool", text(tool.name));
+    row("Server", text(tool.server));
+    row("Input", tool.inputDigest && `${tool.inputBytes ?? "?"} bytes, ${tool.inputDigest}`);
+    row("Recipient", text(data.recipient));
+    row("Fields", data.fields && quoted(data.fields.join(", ")));
+    row("Purpose", text(data.purpose));
+    row("Content from", TRUST[provenance.effective] || text(provenance.effective));
+    row("Declared", quoted(provenance.declared.join(", ") || "nothing"));
+    row("Observed", quoted(provenance.observed.join(", ") || "nothing"));
+    row("Compared", VERDICTS[provenance.verdict] || text(provenance.verdict));
+    row("Session", text(action.session && action.session.id));
+  }
+  row("Agent", text(agent ? agent.name : approval.agentId));
+  row("Agent's tier", text(agent && agent.tier));
+  row("Acts for", text(agent && agent.principalEmail));
+  if (!action) row("Asked by", quoted(names.get(approval.requestedBy)));
+  row("Asked", time(approval.createdAt));
+  row("Expires", time(approval.expiresAt));
+  row("Approval", quoted(approval.id));
+  row("Action", text(action && action.id));
+  return out;
+}
+
+// Showing it.
+
+function paint() {
+  const { approval, action, agent, names } = shown;
+  const waits = approval.state === "waiting";
+  const { payment, tool = {}, data = {} } = action || {};
+  const { name, domain } = (payment && payment.merchant) || {};
+  document.title = `${STATES[approval.state]}: approval`;
+  put("state", STATES[approval.state]);
+  const asks = (action && ASKS[action.type]) || "asks to do this";
+  put("title", ...(action ? [quoted(agent ? agent.name : "An agent"), ` ${asks}`] : [quoted(approval.summary)]));
+  const shared = data.fields && ["Fields: ", quoted(data.fields.join(", "))];
+  const target = payment ? money(payment) : tool.name || data.recipient || (action && !ASKS[action.type] && action.type);
+  put("sum", ...(target ? [quoted(target)] : []));
+  part("sum").className = payment ? "money" : "";
+  put("whom", ...(name ? ["to ", quoted(name)] : tool.server ? ["of ", quoted(tool.server)] : shared || []));
+  put("domain", ...(domain ? ["Domain: ", code(domain)] : []));
+  put("summary", quoted(approval.summary));
+  part("words").hidden = !action;
+  const strange = waits && action && STRANGE[action.provenance.effective];
+  const isReason = approval.reasons.some((it) => it.code === "untrusted_provenance");
+  put("origin", ...(strange && !isReason ? [strange] : []));
+  put("reasons", ...approval.reasons.map((it) => item(quoted(sentence(it.message)))));
+  if (approval.exceptions && waits) part("reasons").append(item("Approving makes an exception to its limits, this once."));
+  put("because", waits ? "Why a person is asked" : "What the rules said");
+  part("why").hidden = !part("reasons").children.length;
+  part("expires").textContent = time(approval.expiresAt);
+  part("until").hidden = !waits;
+  paintWord(approval, waits, payment);
+  paintPeople(approval, names);
+  put("matter", ...shown.matter.flatMap(pair));
+  put("facts", ...facts(shown).flatMap(pair));
+  put("sent", ...(action && action.details ? [quoted(JSON.stringify(action.details, null, 2), "ltr")] : []));
+  part("details").hidden = !part("sent").textContent;
+  const { name: where, role } = workspace();
+  put("me", "Signed in as ", quoted(me.email), ...(where ? [`, ${role} of `, quoted(where)] : []));
+  tick();
+}
+
+function code(text) {
+  const it = document.createElement("code");
+  it.append(quoted(text, "ltr"));
+  return it;
+}
+
+function pair([label, ...nodes]) {
+  const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
+  dt.append(label);
+  dd.append(...nodes);
+  return [dt, dd];
+}
+
+// The buttons that would be heard, and why others are not there. Whoever may not say yes as the second may still say no.
+function paintWord({ needed, approvals, mayDecide, mayNot }, waits, payment) {
+  const given = approvals.length ? `${approvals.length} of ${needed} approvals is given.` : "Two persons have to approve this.";
+  put("needed", ...(waits && needed > 1 ? [`${given} One no is enough to deny it.`] : []));
+  const yours = approvals.some((it) => it.by === workspace().principalId);
+  const why = {
+    role: `Your role, ${workspace().role}, may see this and not decide it.`,
+    own: "You asked for this yourself, so another owner has to approve. You can take it back: deny it.",
+    second_person: yours
+      ? "You have approved; now somebody else has to. You can still deny it."
+      : "You cannot be the second person: the first has lately invited you or given you your role. You can still deny it.",
+  };
+  put("may", ...(waits && why[mayNot] ? [why[mayNot]] : []));
+  const mayDeny = waits && (mayDecide || mayNot === "own" || mayNot === "second_person");
+  part("word").hidden = !mayDeny;
+  put("approve", payment ? `Approve ${money(payment)}` : "Approve");
+  part("approve").hidden = !mayDecide;
+}
+
+function paintPeople({ state, approvals, decidedBy, decidedAt, note }, names) {
+  const word = (what, by, at, why) => item(`${what}: `, by, `, ${time(at)}`, ...(why ? [": \u201c", quoted(why), "\u201d"] : []));
+  const list = approvals.map((it) => word("Approved", quoted(names.get(it.by)), it.at, it.note));
+  if (decidedBy && state !== "approved") {
+    const by = state === "expired" ? "nobody decided in time" : quoted(names.get(decidedBy));
+    list.push(word(STATES[state], by, decidedAt, note));
+  }
+  put("people", ...list);
+  part("decided").hidden = !list.length;
+}
+
+function tick() {
+  if (!shown || shown.approval.state !== "waiting") return;
+  const left = Date.parse(shown.approval.expiresAt) - Date.now() - ahead;
+  const text = span(left);
+  if (part("left").textContent !== text) part("left").textContent = text;
+}
+
+// Following it.
+
+// Nothing of an approval stays on the page of somebody who may not see it any more.
+function hide(got) {
+  const focused = part("asked").contains(document.activeElement);
+  part("asked").hidden = true;
+  for (const id of TOLD) put(id);
+  part("title").textContent = document.title = "Approval";
+  shown = null;
+  known.clear();
+  say("news");
+  say("said", refusal(got));
+  part("enter").firstElementChild.textContent = got.status === 404 ? "Sign in as somebody else" : "Sign in";
+  part("enter").hidden = false;
+  if (focused) part("said").focus();
+}
+
+// Shows an approval as it stands; whether all of it could be read.
+async function take(approval, mine) {
+  const view = await gather(approval).catch((it) => {
+    if (it !== SILENT) throw it;
+  });
+  if (mine !== turn) return true;
+  if (!view) return false;
+  const before = shown;
+  const focused = part("word").contains(document.activeElement);
+  shown = view;
+  if (!before || before.key !== view.key) paint();
+  part("asked").hidden = false;
+  part("enter").hidden = true;
+  if (before) follow(before.approval, view);
+  else if (!busy) say("news");
+  if (focused && part("word").hidden) part("news").focus();
+  return true;
+}
+
+// Says what others did meanwhile.
+function follow(before, { approval, names }) {
+  const { state, approvals, decidedBy } = approval;
+  if (busy || (before.state === state && before.approvals.length === approvals.length)) return;
+  if (state === "expired") return say("news", "Its time is up: nobody decided.");
+  const by = quoted(names.get(state === "waiting" ? approvals.at(-1)?.by : decidedBy) || "somebody");
+  say("news", state === "waiting" ? "Approved meanwhile by the first of two: " : `${STATES[state]} meanwhile: `, by, ".");
+}
+
+// What came of this person's own word.
+function outcome({ state, needed, kind }, choice) {
+  const isAction = kind === "action";
+  if (state === "waiting") return `Your yes is noted, the first of ${needed}. It waits for another person.`;
+  if (state === "approved") return isAction ? "You approved it. The agent can go on." : "You approved it. It is done.";
+  if (choice === "approve") return "It is denied in spite of your yes: the rules have changed since it was asked.";
+  return isAction ? "You denied it. The agent is told so." : "You denied it. Nothing was changed.";
+}
+
+function rest() {
+  clearTimeout(timer);
+  timer = 0;
+}
+
+async function look() {
+  rest();
+  if (busy) return;
+  const mine = ++turn;
+  const [person, got] = await Promise.all([me ? { status: 200, said: me } : ask("api/me"), ask(own)]);
+  if (mine !== turn) return;
+  me = got.status === 401 ? null : person.status === 200 ? person.said : null;
+  let trouble = got.status === 200 && !me ? person : got;
+  if (trouble.status === 200 && !(await take(got.said, mine))) trouble = { status: 0 };
+  if (mine !== turn) return;
+  const passes = trouble.status === 0 || trouble.status === 429 || trouble.status >= 500;
+  if (trouble.status === 200 && part("said").textContent === SILENT) say("said");
+  if (passes && !part("said").textContent) say("said", refusal(trouble));
+  if (passes && !shown) say("news");
+  if (trouble.status !== 200 && !passes) hide(trouble);
+  again(trouble, passes);
+}
+
+// Looks again in a while, for as long as something can change and somebody is there.
+function again({ wait = 0 }, passes) {
+  const waits = passes || (shown && shown.approval.state === "waiting");
+  const isThere = !document.hidden && Date.now() - touched < WATCHED_MS;
+  if (waits && isThere) timer = setTimeout(look, Math.max(LOOK_MS, wait * 1000));
+}
+
+function setBusy(is) {
+  busy = is;
+  for (const it of document.querySelectorAll("button")) it.disabled = is;
+}
+
+async function decide(choice, button) {
+  rest();
+  const mine = ++turn;
+  setBusy(true);
+  say("said");
+  say("news", "Sending your word…");
+  const note = part("note").value.trim();
+  const body = { ...(note && { note }), ...(shown.action && { actionDigest: shown.action.actionDigest }) };
+  const got = await ask(`${own}/${choice}`, body);
+  if (got.status === 200) {
+    part("note").value = "";
+    say("news", outcome(got.said, choice));
+    await take(got.said, mine);
+    part("news").focus();
+    setBusy(false);
+    return again(got);
+  }
+  setBusy(false);
+  say("news");
+  const unknown = "The server did not answer, so it is not known whether your word arrived. What is shown here is looked up again.";
+  say("said", got.status === 0 ? unknown : refusal(got));
+  button.focus();
+  await look();
+  if (part("word").hidden || part("asked").hidden) part("said").focus();
+}
+
+function touch() {
+  const wasAway = Date.now() - touched >= WATCHED_MS;
+  touched = Date.now();
+  if (wasAway) look();
+}
+
+part("enter").firstElementChild.href = `../../../sign-in?next=${encodeURIComponent(place || "/")}`;
+part("word").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (event.submitter && shown) decide(event.submitter.value, event.submitter);
+});
+document.addEventListener("visibilitychange", () => {
+  rest();
+  if (document.hidden) return;
+  // Somebody else may have signed in meanwhile.
+  me = null;
+  known.clear();
+  touched = Date.now();
+  look();
+});
+for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, touch);
+setInterval(tick, 1000);
+look();

@@ -1,0 +1,226 @@
+"""A real browser at the page that an approval's link leads to, on a phone's screen, under the page's content policy: signed out,
+by the keyboard alone, with a note, after somebody else, with two persons, and with texts that want to mislead.
+"""
+
+import contextlib
+import json
+import shutil
+import urllib.parse
+
+from playwright.sync_api import sync_playwright
+
+import browser
+import desk
+import person
+import run
+
+WAIT_MS = 20_000
+# Turns round what follows it, is markup, has no place to break, and hides an address behind another.
+WICKED = "\u202eShop\u2066 <img src=x onerror=alert(1)> \u05de\u05d5\u05ea\u05e8 " + "W" * 60
+PATH = "/w/{}/approvals/apv_01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+def ask(dev, amount, currency="EUR", name="Example Cloud", domain="cloud.example", **more):
+    """A payment that a person has to decide; its decision."""
+    body = {
+        "type": "payment", "summary": "Move to the yearly plan", "provenance": [{"source": "user"}], **more,
+        "payment": {"amount": amount, "currency": currency, "merchant": {"name": name, "domain": domain}},
+    }  # fmt: skip
+    headers = {"authorization": f"Bearer {dev['agentKey']}", "content-type": "application/json"}
+    data = json.dumps(body).encode()
+    status, _, text = person.browse(dev["baseUrl"] + "/v1/actions/authorize", data, headers=headers)
+    assert status == 200, (status, text)
+    decision = json.loads(text)
+    assert decision["decision"] == "approval_required", decision
+    return decision
+
+
+def read(dev, decision):
+    """The approval as it stands."""
+    return desk.api(dev, "approvals/" + decision["approval"]["id"])
+
+
+@contextlib.contextmanager
+def phone(chromium, cookies=(), base="", **more):
+    """A tab on a small screen. Whatever the browser complains of but refusals of the server is an error."""
+    context = chromium.new_context(viewport={"width": 360, "height": 640}, **more)
+    for cookie in cookies:
+        name, value = cookie.split("=", 1)
+        context.add_cookies([{"name": name, "value": value, "url": base}])
+    page, wrong = context.new_page(), []
+    page.set_default_timeout(WAIT_MS)
+    page.on("console", lambda it: "Failed to load resource" in it.text or wrong.append(it.text))
+    page.on("pageerror", lambda it: wrong.append(str(it)))
+    page.on("dialog", lambda it: (wrong.append(it.message), it.dismiss()))
+    yield page
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    context.close()
+    assert not wrong and wide <= 360, (wrong, wide)
+
+
+def says(page, role, text):
+    """Waits until the page says so."""
+    page.get_by_role(role).filter(has_text=text).wait_for()
+
+
+def signed_out(chromium, decision):
+    """Nobody is told anything, and the way leads to signing in and back."""
+    with phone(chromium) as page:
+        page.goto(decision["approval"]["url"])
+        says(page, "alert", "You are not signed in.")
+        link = page.get_by_role("link", name="Sign in")
+        parts = urllib.parse.urlsplit(link.evaluate("it => it.href"))
+        back = urllib.parse.urlsplit(decision["approval"]["url"]).path
+        assert (parts.path, parts.query) == ("/sign-in", urllib.parse.urlencode({"next": back})), parts
+        assert "310" not in page.inner_text("main") and "plan" not in page.inner_text("main"), page.inner_text("main")
+
+
+def approve_by_keyboard(chromium, dev, cookie, decision):
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.goto(decision["approval"]["url"])
+        page.get_by_role("heading", name="First agent asks to pay", level=1).wait_for()
+        main = page.inner_text("main")
+        for told in ("EUR 310.00", "to Example Cloud", "Domain: cloud.example", "above EUR 200.00", "23 h 59 min left"):
+            assert told in main, (told, main)
+        browser.press(page, "Approve EUR 310.00")
+        says(page, "status", "You approved it.")
+        assert page.evaluate("document.activeElement.id") == "news", "the focus is where the outcome is"
+        assert not page.get_by_role("button").count(), page.inner_text("main")
+    assert read(dev, decision)["state"] == "approved"
+
+
+def deny_with_a_note(chromium, dev, cookie):
+    decision = ask(dev, 32_000)
+    with phone(chromium, [cookie], dev["baseUrl"], color_scheme="dark") as page:
+        page.goto(decision["approval"]["url"])
+        page.get_by_label("Note").fill("Not this year.\nAsk again in May.")
+        page.get_by_role("button", name="Deny").click()
+        says(page, "status", "You denied it.")
+        assert "Not this year. Ask again in May." in page.inner_text("main"), page.inner_text("main")
+    stands = read(dev, decision)
+    assert (stands["state"], stands["note"]) == ("denied", "Not this year.\nAsk again in May."), stands
+
+
+def after_somebody_else(chromium, dev, cookie):
+    """What others decide is seen without a hand, and a word that comes too late is told so."""
+    seen, late = ask(dev, 33_000), ask(dev, 34_000)
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.clock.install()
+        page.goto(seen["approval"]["url"])
+        page.get_by_role("button", name="Deny").wait_for()
+        desk.api(dev, f"approvals/{seen['approval']['id']}/deny", {})
+        page.clock.fast_forward(11_000)
+        says(page, "status", "Denied meanwhile: You.")
+        page.goto(late["approval"]["url"])
+        button = page.get_by_role("button", name="Approve")
+        button.wait_for()
+        desk.api(dev, f"approvals/{late['approval']['id']}/deny", {})
+        button.click()
+        says(page, "alert", "Your word came too late: it was denied.")
+        page.get_by_text("Denied", exact=True).wait_for()
+        assert not page.get_by_role("button").count(), page.inner_text("main")
+    assert read(dev, late)["state"] == "denied"
+
+
+def session_that_ends(chromium, dev, decision):
+    """Nothing of what was asked stays on the page of somebody who was signed out meanwhile."""
+    made = desk.api(dev, "members", {"email": "auditor@example.com", "role": "auditor"})
+    headers = {"content-type": "application/json", "x-svc-csrf": "1"}
+    token = json.dumps({"token": made["signInLink"].split("token=")[1]}).encode()
+    signed_in = person.browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=headers)[1]
+    cookie = signed_in["set-cookie"].split(";")[0]
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.clock.install()
+        page.goto(decision["approval"]["url"])
+        page.get_by_text("Your role, auditor, may see this and not decide it.").wait_for()
+        assert not page.get_by_role("button").count(), "no button that would not be heard"
+        assert person.browse(dev["baseUrl"] + "/api/sign-out", b"{}", cookie, headers)[0] < 300
+        page.clock.fast_forward(11_000)
+        says(page, "alert", "You are not signed in.")
+        text = page.locator("main").text_content()
+        assert "cloud.example" not in text and "310" not in text, text
+
+
+def texts_that_mislead(chromium, dev, cookie):
+    decision = ask(
+        dev, 35_000, name=WICKED[:100], domain="xn--80ak6aa92e.com", summary=WICKED, details={"it": WICKED},
+        provenance=[{"source": "web"}],
+    )  # fmt: skip
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.goto(decision["approval"]["url"])
+        page.get_by_role("button", name="Deny").wait_for()
+        main = page.locator("main")
+        assert not main.locator("img").count() and "\u202e" not in main.inner_text(), main.inner_text()
+        assert "\u2039U+202E\u203aShop\u2039U+2066\u203a <img" in main.inner_text(), main.inner_text()
+        assert "Domain: xn--80ak6aa92e.com" in main.inner_text() and "EUR 350.00" in main.inner_text(), main.inner_text()
+        page.get_by_text("What the agent sent beside it").click()
+
+
+def two_persons(chromium, dev, cookie):
+    """The first yes is noted, and the first person may still say no."""
+    desk.api(dev, "settings", {"secondPersonAbove": {"EUR": 10_000}}, "PUT")
+    decision = ask(dev, 36_000)
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.goto(decision["approval"]["url"])
+        page.get_by_text("Two persons have to approve this.").wait_for()
+        page.get_by_role("button", name="Approve").click()
+        says(page, "status", "Your yes is noted, the first of 2.")
+        assert not page.get_by_role("button", name="Approve").count(), page.inner_text("main")
+        page.get_by_role("button", name="Deny").click()
+        says(page, "status", "You denied it.")
+    assert read(dev, decision)["state"] == "denied"
+
+
+def without_an_answer(chromium, dev, cookie):
+    """What goes wrong on the way is told, the buttons come back, and amounts have the digits of their currency."""
+    decision = ask(dev, 123_456, "IQD")
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.goto(decision["approval"]["url"])
+        button = page.get_by_role("button", name="Approve IQD 123.456")
+        button.wait_for()
+        page.route("**/approve", lambda it: it.abort())
+        button.click()
+        says(page, "alert", "it is not known whether your word arrived")
+        assert button.is_enabled() and page.evaluate("document.activeElement.id") == "approve"
+        told = {"error": {"type": "rate_limited", "message": "too many requests"}}
+        page.unroute("**/approve")
+        page.route("**/approve", lambda it: it.fulfill(status=429, json=told, headers={"retry-after": "7"}))
+        button.click()
+        says(page, "alert", "Too many requests. Try again in 7 s.")
+    assert read(dev, decision)["state"] == "waiting"
+
+
+def elsewhere(chromium, dev, cookie):
+    """Below a base address with a path all of it works the same, and what is not there is told as that."""
+    decision = ask(dev, 37_000)
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.route("**", lambda it: it.abort())
+        page.route("**/below/**", lambda it: it.continue_(url=it.request.url.replace("/below/", "/")))
+        page.goto(decision["approval"]["url"].replace("/w/", "/below/w/"))
+        page.get_by_role("button", name="Approve").click()
+        says(page, "status", "You approved it.")
+        page.unroute_all()
+        for path in (PATH.format(dev["workspaceId"]), PATH.format("wsp_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "/w/x/approvals/%3Cb%3E"):
+            page.goto(dev["baseUrl"] + path)
+            says(page, "alert", "There is no such approval, or it is not yours to see. You are signed in as owner@localhost.")
+    assert read(dev, decision)["state"] == "approved"
+
+
+def test_a_person_decides_at_the_link():
+    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert binary, "chromium is needed (Debian: apt-get install chromium)"
+    with run.serving("--json") as line, sync_playwright() as playwright:
+        dev = json.loads(line)
+        chromium = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+        cookie = person.sign_in(dev)
+        decision = ask(dev, 31_000)
+        signed_out(chromium, decision)
+        session_that_ends(chromium, dev, decision)
+        approve_by_keyboard(chromium, dev, cookie, decision)
+        deny_with_a_note(chromium, dev, cookie)
+        after_somebody_else(chromium, dev, cookie)
+        texts_that_mislead(chromium, dev, cookie)
+        without_an_answer(chromium, dev, cookie)
+        elsewhere(chromium, dev, cookie)
+        two_persons(chromium, dev, cookie)
+        chromium.close()
