@@ -28,17 +28,18 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Writes the pages.
+    /// Writes the pages of a deployment whose routes have `base` before their path, as a browser sees it
+    /// ([`Site::path`](crate::headers::Site::path)).
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(base: &str) -> Self {
         let policy = format!(
             "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
             STANDARD.encode(Sha256::digest(STYLE.as_bytes()))
         );
         Self {
             openapi: Bytes::from_static(openapi::SERVED.as_bytes()),
-            reference: page("svc reference", &reference()).into(),
-            errors: page("svc errors", &errors()).into(),
+            reference: page(base, "svc reference", &reference(base)).into(),
+            errors: page(base, "svc errors", &errors()).into(),
             policy: HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'")),
         }
     }
@@ -69,25 +70,20 @@ impl Pages {
     }
 }
 
-impl Default for Pages {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+const STYLE: &str = ":root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}body{max-width:60rem;margin:0 auto;padding:1rem}.wide{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid #8886}code{font:.95em ui-monospace,monospace;overflow-wrap:anywhere}section:target{outline:2px solid;outline-offset:.4rem}";
 
-const STYLE: &str = ":root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}body{max-width:60rem;margin:0 auto;padding:1rem}table{border-collapse:collapse;width:100%;display:block;overflow-x:auto}th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid #8886}code{font:.95em ui-monospace,monospace;overflow-wrap:anywhere}section:target{outline:2px solid;outline-offset:.4rem}";
-
-fn page(title: &str, main: &str) -> String {
+fn page(base: &str, title: &str, main: &str) -> String {
+    let base = escape(base);
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<nav aria-label=\"Pages\"><a href=\"/docs\">Reference</a> · <a href=\"/docs/errors\">Errors</a> · <a href=\"/openapi.json\">OpenAPI</a></nav>\n<main>\n{main}</main>\n</body>\n</html>\n"
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<nav aria-label=\"Pages\"><a href=\"{base}/docs\">Reference</a> · <a href=\"{base}/docs/errors\">Errors</a> · <a href=\"{base}/openapi.json\">OpenAPI</a></nav>\n<main>\n{main}</main>\n</body>\n</html>\n"
     )
 }
 
-fn reference() -> String {
+fn reference(base: &str) -> String {
     let mut html = String::from(
         "<h1>svc reference</h1>\n<p>An agent asks <code>POST /v1/actions/authorize</code> before it acts and follows the answer: <code>allow</code> comes with a receipt, <code>deny</code> with reasons, and with <code>approval_required</code> a person has been asked. Afterwards it records what happened.</p>\n<p>Every answer carries <code>x-request-id</code>, <code>svc-version</code> and <code>traceparent</code>. Money is whole minor units, times are RFC 3339 in UTC.</p>\n",
     );
-    html.push_str("<table>\n<thead><tr><th scope=\"col\">Route</th><th scope=\"col\">Credential</th><th scope=\"col\">What it does</th></tr></thead>\n<tbody>\n");
+    open_table(&mut html, "Routes", &["Route", "Credential", "What it does"]);
     for route in routes::all() {
         let _ = writeln!(
             html,
@@ -95,14 +91,14 @@ fn reference() -> String {
             anchor(route),
             route.method,
             route.path,
-            escape(route.auth.words()),
-            escape(route.summary)
+            marked(route.auth.words()),
+            marked(route.summary)
         );
     }
-    html.push_str("</tbody>\n</table>\n");
+    html.push_str(END_OF_TABLE);
     let schemas = schemas::all();
     for route in routes::all() {
-        push_route(&mut html, route);
+        push_route(&mut html, base, route);
     }
     html.push_str("<h2>Records</h2>\n");
     for (name, schema) in &schemas {
@@ -111,16 +107,16 @@ fn reference() -> String {
     html
 }
 
-fn push_route(html: &mut String, route: &Route) {
+fn push_route(html: &mut String, base: &str, route: &Route) {
     let _ = writeln!(
         html,
         "<section id=\"{}\">\n<h2><code>{} {}</code></h2>\n<p>{}.</p>\n<dl>",
         anchor(route),
         route.method,
         route.path,
-        escape(route.summary)
+        marked(route.summary)
     );
-    let _ = writeln!(html, "<dt>Credential</dt><dd>{}</dd>", escape(route.auth.words()));
+    let _ = writeln!(html, "<dt>Credential</dt><dd>{}</dd>", marked(route.auth.words()));
     let counted = match route.limit {
         Limit::Unlimited => None,
         Limit::Gate => Some("agent"),
@@ -163,11 +159,12 @@ fn push_route(html: &mut String, route: &Route) {
         let row = kind.row();
         let _ = writeln!(
             html,
-            "<dt>{}</dt><dd><a href=\"/docs/errors#{}\"><code>{}</code></a> {}</dd>",
+            "<dt>{}</dt><dd><a href=\"{}/docs/errors#{}\"><code>{}</code></a> {}</dd>",
             row.status,
+            escape(base),
             row.type_,
             row.type_,
-            escape(row.message)
+            marked(row.message)
         );
     }
     html.push_str("</dl>\n</section>\n");
@@ -176,7 +173,7 @@ fn push_route(html: &mut String, route: &Route) {
 fn push_schema(html: &mut String, name: &str, schema: &Value) {
     let _ = writeln!(html, "<section id=\"{name}\">\n<h3>{name}</h3>");
     if let Some(description) = schema.get("description").and_then(Value::as_str) {
-        let _ = writeln!(html, "<p>{}</p>", escape(description));
+        let _ = writeln!(html, "<p>{}</p>", marked(description));
     }
     let required: Vec<&str> = schema
         .get("required")
@@ -184,20 +181,31 @@ fn push_schema(html: &mut String, name: &str, schema: &Value) {
         .map(|it| it.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
     if let Some(members) = schema.get("properties").and_then(Value::as_object) {
-        html.push_str("<table>\n<thead><tr><th scope=\"col\">Member</th><th scope=\"col\">Type</th><th scope=\"col\">Always</th><th scope=\"col\">Meaning</th></tr></thead>\n<tbody>\n");
+        open_table(html, &format!("Members of {name}"), &["Member", "Type", "Always", "Meaning"]);
         for (member, schema) in members {
             let always = if required.contains(&member.as_str()) { "yes" } else { "no" };
-            let meaning = schema.get("description").and_then(Value::as_str).map(escape).unwrap_or_default();
+            let meaning = schema.get("description").and_then(Value::as_str).map(marked).unwrap_or_default();
             let _ = writeln!(
                 html,
                 "<tr><td><code>{member}</code></td><td>{}</td><td>{always}</td><td>{meaning}</td></tr>",
                 type_words(schema)
             );
         }
-        html.push_str("</tbody>\n</table>\n");
+        html.push_str(END_OF_TABLE);
     }
     html.push_str("</section>\n");
 }
+
+/// The head of a table that scrolls by itself where it is wider than the page, by the keyboard too.
+fn open_table(html: &mut String, label: &str, columns: &[&str]) {
+    let columns: String = columns.iter().map(|it| format!("<th scope=\"col\">{it}</th>")).collect();
+    let _ = write!(
+        html,
+        "<div class=\"wide\" role=\"group\" aria-label=\"{label}\" tabindex=\"0\">\n<table>\n<thead><tr>{columns}</tr></thead>\n<tbody>\n"
+    );
+}
+
+const END_OF_TABLE: &str = "</tbody>\n</table>\n</div>\n";
 
 /// What a member is, in a word, with a link where it is a record of its own.
 fn type_words(schema: &Value) -> String {
@@ -229,9 +237,9 @@ fn errors() -> String {
         done.push(type_);
         let _ = writeln!(html, "<section id=\"{type_}\">\n<h2><code>{type_}</code></h2>\n<dl>");
         for row in Kind::ALL.iter().map(|it| it.row()).filter(|it| it.type_ == type_) {
-            let _ = writeln!(html, "<dt>{}</dt><dd>{}.", row.status, escape(row.message));
+            let _ = writeln!(html, "<dt>{}</dt><dd>{}.", row.status, marked(row.message));
             if let Some(fix) = row.fix {
-                let _ = write!(html, " <strong>{}</strong>", escape(fix));
+                let _ = write!(html, " <strong>{}</strong>", marked(fix));
             }
             html.push_str("</dd>\n");
         }
@@ -248,16 +256,20 @@ fn errors() -> String {
     html
 }
 
-/// A name for a route within the page.
+/// A name for a route within the page. Records have their own, which some of the operations share.
 fn anchor(route: &Route) -> String {
-    format!("{:?}", route.op)
+    format!("op-{:?}", route.op)
 }
 
-/// Text for a page: backticks become code.
+/// Text for a page or an attribute of it.
 pub(crate) fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// This program's own text for a page: backticks become code. In what others wrote they are signs as any.
+pub(crate) fn marked(text: &str) -> String {
     let mut html = String::new();
-    for (place, part) in text.split('`').enumerate() {
+    for (place, part) in escape(text).split('`').enumerate() {
         if place > 0 {
             html.push_str(if place % 2 == 1 { "<code>" } else { "</code>" });
         }
@@ -279,10 +291,13 @@ mod tests {
         }
     }
 
-    /// The reference names every route and record, and every link within it leads somewhere.
+    /// The reference names every route and record, each once, and every link within it leads somewhere.
     #[test]
     fn links_lead_somewhere() {
-        let html = reference();
+        let html = reference("");
+        let mut ids: Vec<&str> = html.split(" id=\"").skip(1).filter_map(|it| it.split('"').next()).collect();
+        ids.sort_unstable();
+        assert!(ids.windows(2).all(|it| it.first() != it.last()), "{ids:?}");
         for target in html.split("href=\"#").skip(1).filter_map(|it| it.split('"').next()) {
             assert!(html.contains(&format!("id=\"{target}\"")), "{target}");
         }
@@ -291,13 +306,36 @@ mod tests {
         }
     }
 
+    /// Links keep the path that a proxy has put before the routes.
+    #[test]
+    fn links_keep_what_stands_before_the_routes() {
+        let pages = Pages::new("/gate");
+        for html in [&pages.reference, &pages.errors] {
+            let html = std::str::from_utf8(html).unwrap_or_default();
+            let links: Vec<&str> = html.split("href=\"").skip(1).collect();
+            assert!(links.len() > 2 && links.iter().all(|it| it.starts_with(['#']) || it.starts_with("/gate/")));
+        }
+    }
+
+    /// A wide table scrolls by the keyboard, and says what it is.
+    #[test]
+    fn wide_tables_are_reached_by_the_keyboard() {
+        let html = reference("");
+        let tables: Vec<&str> = html.split("<table>").collect();
+        let (_, before) = tables.split_last().unwrap_or((&"", &[]));
+        assert!(
+            before.len() > 2 && before.iter().all(|it| it.ends_with("tabindex=\"0\">\n") && it.contains("aria-label="))
+        );
+    }
+
     /// No page holds a script, and backticks and signs are written as a page needs them.
     #[test]
     fn pages_are_plain() {
-        for html in [page("a", &reference()), page("b", &errors())] {
+        for html in [page("", "a", &reference("")), page("", "b", &errors())] {
             assert!(!html.contains("<script") && !html.contains("javascript:") && !html.contains('`'));
             assert_eq!(html.matches("<section").count(), html.matches("</section>").count());
         }
-        assert_eq!(escape("send `a<b>` & go"), "send <code>a&lt;b&gt;</code> &amp; go");
+        assert_eq!(marked("send `a<b>` & go"), "send <code>a&lt;b&gt;</code> &amp; go");
+        assert_eq!(escape("a`b`<"), "a`b`&lt;", "what others wrote");
     }
 }

@@ -123,14 +123,15 @@ impl<S: Service> Shell<S> {
     /// # Errors
     /// [`AmbiguousRoute`] where the table contradicts itself: a bug that tests find.
     pub fn new(service: S, settings: Settings) -> Result<Self, AmbiguousRoute> {
+        let site = Site::of(&settings.base_url);
         Ok(Self {
             service,
             router: Router::new()?,
             limiter: RateLimiter::new(settings.rates),
             good: Seen::new(),
-            pages: Pages::new(),
+            pages: Pages::new(site.path()),
             docs: format!("{}/docs/errors", settings.base_url),
-            site: Site::of(&settings.base_url),
+            site,
             settings,
         })
     }
