@@ -17,6 +17,7 @@ mod mock_upstream;
 mod models;
 mod output;
 mod providers;
+mod reached;
 mod receipt;
 mod serve;
 mod setup;

@@ -10,8 +10,8 @@ use svc_store::Gate;
 
 use super::listen::{Bound, Stops, bind, try_metrics};
 use super::output::Problem;
-use super::setup;
 use super::store::{Missing, Use, open};
+use super::{reached, setup};
 
 /// Serves until a signal.
 ///
@@ -64,6 +64,7 @@ pub(crate) fn run(
             let _ = stopped.await;
         }));
         tracing::info!(%address, %base_url, data = %config.data.display(), "listening");
+        reached::note(config, base_url);
         announce()?;
         tokio::select! {
             () = &mut serving => return Ok(ExitCode::SUCCESS),

@@ -12,6 +12,7 @@ use svc_http::config::Config;
 use svc_http::secrets::{LINK_PREFIX, draw, sign_in_link};
 
 use super::output::{Problem, note, print, print_json, visible};
+use super::reached;
 use super::store::{Missing, Use, open};
 
 /// Makes the link and prints it.
@@ -20,7 +21,7 @@ use super::store::{Missing, Use, open};
 /// [`Problem`] where nobody signs in with that address.
 pub(crate) fn run(config: &Config, email: &Email, json: bool) -> Result<ExitCode, Problem> {
     visible()?;
-    let base_url = config.base_url(config.listen);
+    let base_url = reached::base_url(config);
     let gate = open(config, &base_url, Missing::Refuse, Use::Command)?;
     let token = draw(LINK_PREFIX)?;
     let made = gate.execute(MakeLink { email: email.clone(), token: token.digest, life: Some(LINK_LIFE) });

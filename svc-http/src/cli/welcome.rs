@@ -70,9 +70,12 @@ impl Home {
     /// The same for people.
     pub(crate) fn as_text(&self, base_url: &str) -> String {
         let mut out = String::new();
-        if let Some(token) = &self.sign_in_token {
-            let _ = writeln!(out, "  sign in        {}", sign_in_link(base_url, token.expose()));
-        }
+        let _ = match &self.sign_in_token {
+            Some(token) => writeln!(out, "  sign in        {}", sign_in_link(base_url, token.expose())),
+            None => {
+                writeln!(out, "  sign in        {base_url}/sign-in, or by a link: `svc sign-in-link EMAIL` makes one")
+            }
+        };
         let _ = writeln!(out, "  workspace      {}", self.workspace);
         let _ = writeln!(out, "  agent          {}", self.agent);
         match &self.keys {

@@ -135,6 +135,36 @@ fn later_starts_keep_everything_until_new_keys_are_asked_for() {
     }
 }
 
+/// A sign-in link leads to where the server of that data was reached last, whatever its own settings are, but for an address
+/// that was set; a later start names both ways to sign in.
+#[test]
+fn a_sign_in_link_leads_to_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dev = Server::start(folder.path(), "--json");
+    let home: Value = serde_json::from_str(&dev.line()).unwrap();
+    let base = text(&home, "baseUrl");
+    assert_ne!(base, "http://127.0.0.1:8080");
+    let link = run(folder.path(), "sign-in-link owner@localhost");
+    assert!(link.out.starts_with(&format!("{base}/sign-in#token=sil_")), "{link:?}");
+    let mut set = svc(folder.path());
+    set.args(["sign-in-link", "owner@localhost"]).env("SVC_BASE_URL", "https://gate.example.com");
+    let set = Ran::from(set.output().unwrap());
+    assert!(set.out.starts_with("https://gate.example.com/sign-in#token=sil_"), "{set:?}");
+    assert_eq!(dev.stop().0, Some(0));
+    let mut dev = Server::start(folder.path(), "");
+    let (mut here, mut line) = (String::new(), String::new());
+    while !line.trim_start().starts_with("workspace ") {
+        here.push_str(&line);
+        line = dev.line();
+    }
+    let base = here.split_whitespace().find(|it| it.starts_with("http://")).unwrap();
+    assert!(
+        here.contains(&format!("  sign in        {base}/sign-in, or by a link: `svc sign-in-link EMAIL`")),
+        "{here}"
+    );
+    assert_eq!(dev.stop().0, Some(0));
+}
+
 /// An address that is taken, one that others can reach and a directory of somebody else's are refused, each with what to
 /// do, and nothing is left behind.
 #[test]
