@@ -94,9 +94,9 @@ pub struct Site {
 pub const HOST_COOKIE: &str = "__Host-sid";
 /// The cookie of a session on a local http server.
 pub const LOCAL_COOKIE: &str = "sid";
-/// The cookie of a form on https.
+/// The cookie of a browser with a form on https.
 const HOST_FORM_COOKIE: &str = "__Host-form";
-/// The cookie of a form on a local http server.
+/// The cookie of a browser with a form on a local http server.
 const LOCAL_FORM_COOKIE: &str = "form";
 /// The header that a console write carries.
 pub const X_SVC_CSRF: HeaderName = HeaderName::from_static("x-svc-csrf");
@@ -143,30 +143,30 @@ impl Site {
         format!("{}={sid}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}", self.cookie_name())
     }
 
-    /// The `set-cookie` value that a form of this server comes with, or its end where `token` is empty.
+    /// The `set-cookie` value of a browser that forms of this server are shown in, or its end where `value` is empty.
     #[must_use]
-    pub fn set_form_cookie(&self, token: &str, seconds: i64) -> String {
+    pub fn set_form_cookie(&self, value: &str, seconds: i64) -> String {
         let (name, secure) = if self.is_https { (HOST_FORM_COOKIE, "; Secure") } else { (LOCAL_FORM_COOKIE, "") };
-        format!("{name}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
+        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
     }
 
-    /// The cookie that a form of this server came with.
+    /// The cookie of a browser that forms of this server are shown in.
     #[must_use]
-    pub fn form_token<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+    pub fn form_cookie<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         self.cookie(headers, HOST_FORM_COOKIE, LOCAL_FORM_COOKIE)
     }
 
-    /// Whether a form came from this deployment's own pages: a browser names the origin of every form that it posts.
+    /// Whether a form came from this deployment's own pages: a browser names the origin of every form that it posts. It is the
+    /// base address's (CONTRACT part 4), on loopback too: what listens at another of the machine's names may be another program.
     #[must_use]
     pub fn is_own_form(&self, headers: &HeaderMap) -> bool {
-        let origin = single(headers, &ORIGIN).ok().flatten().and_then(|it| it.to_str().ok());
-        origin.is_some_and(|it| self.is_own_origin(it))
+        origin(headers).is_some_and(|it| self.is_base_origin(it))
     }
 
     /// Whether a page of another origin has sent a request: browsers name theirs, other clients none.
     #[must_use]
     pub fn is_foreign(&self, headers: &HeaderMap) -> bool {
-        headers.contains_key(ORIGIN) && !self.is_own_form(headers)
+        headers.contains_key(ORIGIN) && !origin(headers).is_some_and(|it| self.is_own_origin(it))
     }
 
     /// The session's cookie, where exactly one was sent: `__Host-sid`, or on a local http server either name.
@@ -215,8 +215,15 @@ impl Site {
         marked && origin
     }
 
+    fn is_base_origin(&self, origin: &str) -> bool {
+        // Browsers leave out the port that is its scheme's own.
+        let is_short = !self.is_https && self.port == "80";
+        origin.eq_ignore_ascii_case(&self.origin)
+            || (is_short && origin.strip_prefix("http://").is_some_and(|it| it.eq_ignore_ascii_case(&self.host)))
+    }
+
     fn is_own_origin(&self, origin: &str) -> bool {
-        if origin.eq_ignore_ascii_case(&self.origin) {
+        if self.is_base_origin(origin) {
             return true;
         }
         match origin.split_once("://") {
@@ -231,6 +238,11 @@ impl Site {
         let named = host == self.host || (self.is_loopback && LOOPBACK_HOSTS.contains(&host));
         named && port.unwrap_or(default_port) == self.port
     }
+}
+
+/// The origin that was sent once, where it is text.
+fn origin(headers: &HeaderMap) -> Option<&str> {
+    single(headers, &ORIGIN).ok().flatten().and_then(|it| it.to_str().ok())
 }
 
 /// Host and port of an authority; an IPv6 address keeps its brackets.
@@ -463,5 +475,25 @@ mod tests {
         ] {
             assert!(!write(&https, origin, mark), "{origin:?} {mark:?}");
         }
+    }
+
+    /// A form comes from the base address alone, also where a loopback server answers to other names.
+    #[test]
+    fn forms_come_from_the_base_address() {
+        let form = |base: &str, origin: &str| Site::of(base).is_own_form(&headers(&[("origin", origin)]));
+        assert!(
+            form("http://127.0.0.1:8080", "http://127.0.0.1:8080") && form("http://127.0.0.1:80", "http://127.0.0.1")
+        );
+        assert!(form("https://Gate.example.com", "https://gate.example.com"));
+        for other in
+            ["http://localhost:8080", "http://[::1]:8080", "http://127.0.0.1", "https://127.0.0.1:8080", "null", ""]
+        {
+            assert!(!form("http://127.0.0.1:8080", other), "{other}");
+        }
+        let local = Site::of("http://127.0.0.1:8080");
+        assert!(
+            !local.is_foreign(&headers(&[("origin", "http://localhost:8080")])) && !local.is_foreign(&headers(&[]))
+        );
+        assert!(local.is_foreign(&headers(&[("origin", "http://localhost:8081")])));
     }
 }

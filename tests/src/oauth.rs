@@ -92,6 +92,36 @@ pub fn hidden(page: &str, name: &str) -> String {
     rest.split('"').next().unwrap_or_default().replace("&amp;", "&")
 }
 
+/// The cookies that an answer sets.
+#[must_use]
+pub fn cookies(got: &Got) -> Vec<String> {
+    got.headers.iter().filter(|(name, _)| name == "set-cookie").map(|(_, value)| value.clone()).collect()
+}
+
+/// The cookie of this name as a browser sends it back.
+#[must_use]
+pub fn cookie(got: &Got, name: &str) -> Option<String> {
+    let set = cookies(got).into_iter().find(|it| it.split('=').next() == Some(name))?;
+    set.split(';').next().map(str::to_owned)
+}
+
+/// Answers a page of signing in, as the browser that it was shown to does.
+///
+/// # Panics
+/// Where it came without the cookie of its form.
+pub async fn send(client: &mut Client, page: &Got, members: &[(&str, &str)]) -> Got {
+    let form = cookie(page, "__Host-form").expect("a form's cookie");
+    send_with(client, page, members, &form).await
+}
+
+/// The same with these cookies.
+pub async fn send_with(client: &mut Client, page: &Got, members: &[(&str, &str)], cookies: &str) -> Got {
+    let text = page.text();
+    let (request, next) = (hidden(&text, "request"), hidden(&text, "next"));
+    let all = [&[("request", request.as_str()), ("next", next.as_str())][..], members].concat();
+    post(client, "/sign-in", &all, &[("cookie", cookies), ("origin", BASE_URL)]).await
+}
+
 /// Answers the page.
 pub async fn decide(client: &mut Client, person: &Person, members: &[(&str, &str)], origin: Option<&str>) -> Got {
     let cookie = format!("__Host-sid={}", person.sid);

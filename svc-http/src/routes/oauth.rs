@@ -120,6 +120,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::OAuth(OAuthOp::SignInPage),
         path: "/sign-in",
+        query: &["next"],
         content: Content::Html,
         summary: "Sign in by a link, or by e-mail and password",
         ..FLAT

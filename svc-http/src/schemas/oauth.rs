@@ -18,7 +18,7 @@ fn oauth() -> Vec<(&'static str, Value)> {
         ),
         ("ClientRegistration", registration()),
         ("RegisteredClient", registered()),
-        ("ConsentForm", form(&["request", "choice"], &["agentId"])),
+        ("ConsentForm", form(&["request", "choice"], &["agentId", "next"])),
         ("SignInForm", form(&["request", "next"], &["email", "password", "pending", "code"])),
         (
             "TokenForm",

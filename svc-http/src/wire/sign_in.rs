@@ -12,6 +12,8 @@ use super::{Fields, parse, text};
 /// Characters of a password.
 const PASSWORD_MIN: usize = 12;
 const PASSWORD_MAX: usize = 256;
+/// Digits of a code.
+const CODE_DIGITS: usize = 6;
 
 fn secret(value: &Json) -> Result<Secret<String>, Invalid> {
     text(value).map(|it| Secret::new(it.to_owned()))
@@ -47,6 +49,17 @@ pub enum Factor {
     Code(Secret<String>),
     /// A recovery code.
     Recovery(Secret<String>),
+}
+
+impl Factor {
+    /// What a person typed where a page has one field for both. Spaces and hyphens, with which people and apps part long
+    /// codes, count for nothing.
+    #[must_use]
+    pub fn typed(text: &str) -> Self {
+        let text: String = text.chars().filter(|it| !it.is_whitespace() && *it != '-').collect();
+        let is_code = text.len() == CODE_DIGITS && text.bytes().all(|it| it.is_ascii_digit());
+        if is_code { Self::Code(Secret::new(text)) } else { Self::Recovery(Secret::new(text)) }
+    }
 }
 
 /// `{ pending, code | recoveryCode }`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::header::{LOCATION, SET_COOKIE};
+use http::header::LOCATION;
 use http::{HeaderValue, StatusCode};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::connect::consent::{AskConsent, DecideConsent, connectable};
@@ -20,7 +20,7 @@ use svc_core::value::text::Label;
 use svc_store::Gate;
 
 use super::page::{self, Choice};
-use super::sign_in::{FORM_SECONDS, form_token};
+use super::sign_in::{self, is_question};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::ops::sign_in::draw;
@@ -56,21 +56,11 @@ pub(super) async fn ask(service: &GateService, call: &Call) -> Result<Answer, Re
     };
     let state = form.get("state").map(Into::into);
     let wish = Wish { client: client.into(), name: known.name, redirect, challenge, state };
+    let question = call.uri.path_and_query().map(|it| it.as_str()).unwrap_or_default();
     match session(service, call)? {
-        Some(person) => show(service, &person, wish).await,
-        None => {
-            let next = call.uri.path_and_query().map(|it| it.as_str()).unwrap_or_default();
-            let token = form_token(service, next)?;
-            with_form_cookie(service, page::sign_in(service.site.path(), &token, next, None), &token)
-        }
+        Some(person) => show(service, &person, wish, question).await,
+        None => sign_in::ask(service, call, question),
     }
-}
-
-/// The same answer with the cookie that a form of this server has to come with.
-pub(super) fn with_form_cookie(service: &GateService, answer: Answer, token: &str) -> Result<Answer, Refusal> {
-    let seconds = if token.is_empty() { 0 } else { FORM_SECONDS };
-    let cookie = HeaderValue::from_str(&service.site.set_form_cookie(token, seconds));
-    Ok(answer.with_header(SET_COOKIE, cookie.map_err(|_| Refusal::internal())?))
 }
 
 /// What the client wants, where its redirect is good: its challenge.
@@ -98,7 +88,7 @@ async fn client_of(service: &GateService, id: &str, call: &Call) -> Result<Known
 }
 
 /// Who is signed in, if anybody is.
-fn session(service: &GateService, call: &Call) -> Result<Option<SignedIn>, Refusal> {
+pub(super) fn session(service: &GateService, call: &Call) -> Result<Option<SignedIn>, Refusal> {
     let Some(cookie) = service.site.session(&call.headers) else { return Ok(None) };
     let digest = Digest::of(cookie);
     match service.read(|scope| signed_in(scope, &digest)) {
@@ -108,9 +98,10 @@ fn session(service: &GateService, call: &Call) -> Result<Option<SignedIn>, Refus
     }
 }
 
-async fn show(service: &GateService, person: &SignedIn, wish: Wish) -> Result<Answer, Refusal> {
+async fn show(service: &GateService, person: &SignedIn, wish: Wish, question: &str) -> Result<Answer, Refusal> {
+    let base = service.site.path();
     if person.must_enroll() {
-        return Err(Refusal::must_enroll());
+        return Ok(page::unready(base));
     }
     let gate = service.gate.clone();
     let (own, places) = (person.clone(), service.workspaces(person.account.id, false)?);
@@ -119,8 +110,8 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish) -> Result<An
     let token = draw("")?;
     let asked = AskConsent { session: person.row.id, wish: wish.clone(), token: token.digest };
     service.run(asked).await?;
-    let (base, email) = (service.site.path(), person.account.email.as_str());
-    Ok(page::consent(base, &wish, email, token.text.expose(), &agents, is_cut))
+    let form = page::Form { base, request: token.text.expose(), next: question };
+    Ok(page::consent(form, &wish, person.account.email.as_str(), &agents, is_cut))
 }
 
 /// The agents that a person may connect, of every workspace they are in, newest first, and whether there may be more. Very many may
@@ -192,6 +183,16 @@ pub(super) async fn decide(service: &GateService, call: &Call) -> Result<Answer,
         return Err(Refusal::csrf());
     }
     let form = Form::of(&call.headers, &call.uri, &call.body)?;
+    let decided = decided(service, call, &form).await;
+    // A second click comes after the answer to the first was let go of, and a session may have ended meanwhile: the question
+    // can be put again.
+    match (decided, form.get("next").filter(|it| is_question(it))) {
+        (Err(refusal), Some(question)) => Ok(page::undecided(service.site.path(), question, &refusal)),
+        (decided, _) => decided,
+    }
+}
+
+async fn decided(service: &GateService, call: &Call, form: &Form) -> Result<Answer, Refusal> {
     let person = session(service, call)?.ok_or_else(Refusal::unauthenticated)?;
     let token = Digest::of(form.need("request")?);
     let agent = match form.need("choice")? {

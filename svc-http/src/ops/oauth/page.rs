@@ -5,13 +5,36 @@
 //! ([`Site::path`](crate::headers::Site::path)). The page itself names `same-origin` as its referrer policy, or
 //! browsers would send its form with the origin `null`.
 
+use std::borrow::Cow;
+
 use http::StatusCode;
+use http::header::RETRY_AFTER;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::state::connect::{Redirect, Wish};
 
 use crate::answer::Answer;
-use crate::docs::escape;
+use crate::docs::{escape, marked};
 use crate::pages::Page;
+
+/// What each form carries: `base`, the token under which it counts, and the question that it leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form<'a> {
+    pub(super) base: &'a str,
+    pub(super) request: &'a str,
+    pub(super) next: &'a str,
+}
+
+impl Form<'_> {
+    /// Its begin, sent to `path`.
+    fn begin(self, path: &str) -> String {
+        format!(
+            "<form method=\"post\" action=\"{}{path}\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n<input type=\"hidden\" name=\"next\" value=\"{}\">\n",
+            escape(self.base),
+            escape(self.request),
+            escape(self.next)
+        )
+    }
+}
 
 /// An agent that may be chosen.
 #[derive(Debug)]
@@ -22,7 +45,7 @@ pub(super) struct Choice {
 }
 
 /// The question to a person: may this client act as one of these agents? `is_cut` where there may be more of them.
-pub(super) fn consent(base: &str, wish: &Wish, email: &str, token: &str, agents: &[Choice], is_cut: bool) -> Answer {
+pub(super) fn consent(form: Form<'_>, wish: &Wish, email: &str, agents: &[Choice], is_cut: bool) -> Answer {
     // What a stranger wrote stands by itself: signs of direction in it do not turn what is around it.
     let name = format!("<bdi>{}</bdi>", escape(wish.name.as_str()));
     let host = escape(wish.redirect.host());
@@ -31,9 +54,8 @@ pub(super) fn consent(base: &str, wish: &Wish, email: &str, token: &str, agents:
         None => String::new(),
     };
     let mut main = format!(
-        "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. The application chose that name itself; nobody has checked it. Afterwards you are sent to <strong>{host}</strong>.{known}</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time.</p>\n<form method=\"post\" action=\"{}/oauth/authorize\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n",
-        escape(base),
-        escape(token)
+        "<h1>Connect {name}</h1>\n<p><strong>{name}</strong> wants to act as one of your agents. The application chose that name itself; nobody has checked it. Afterwards you are sent to <strong>{host}</strong>.{known}</p>\n<p>It may ask for actions, use models and call tools as the agent you choose. It cannot approve anything. You can end it at any time.</p>\n{}",
+        form.begin("/oauth/authorize")
     );
     if is_cut {
         main.push_str("<p>Not all of your agents are shown: only the newest that are running. To act as another one, give the application that agent's key instead.</p>\n");
@@ -60,54 +82,108 @@ pub(super) fn consent(base: &str, wish: &Wish, email: &str, token: &str, agents:
 }
 
 /// Signing in, on the way to the question. `said` is what went wrong the last time.
-pub(super) fn sign_in(base: &str, token: &str, next: &str, said: Option<&str>) -> Answer {
-    let fields = "<label>E-mail <input type=\"email\" name=\"email\" autocomplete=\"username\" required></label>\n<label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required></label>\n<p><small>No password yet? Open your sign-in link in this browser first, then come back and load this page again.</small></p>\n";
-    sign_in_page(base, token, next, said, fields)
+pub(super) fn sign_in(form: Form<'_>, said: Option<&str>) -> Answer {
+    let fields = format!(
+        "<label>E-mail <input type=\"text\" inputmode=\"email\" name=\"email\" autocomplete=\"username\" autocapitalize=\"none\" spellcheck=\"false\" required></label>\n<label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required></label>\n<p><small>No password yet? Open your sign-in link in this browser first, then go <a href=\"{}{}\">back to the question</a>.</small></p>\n",
+        escape(form.base),
+        escape(form.next)
+    );
+    sign_in_page(form, said, &fields)
 }
 
 /// The second factor.
-pub(super) fn second_factor(base: &str, token: &str, next: &str, pending: &str, said: Option<&str>) -> Answer {
+pub(super) fn second_factor(form: Form<'_>, pending: &str, said: Option<&str>) -> Answer {
     let fields = format!(
-        "<input type=\"hidden\" name=\"pending\" value=\"{}\">\n<label>Code <input type=\"text\" name=\"code\" inputmode=\"numeric\" autocomplete=\"one-time-code\" required></label>\n",
+        "<input type=\"hidden\" name=\"pending\" value=\"{}\">\n<label>Code of your second factor, or a recovery code <input type=\"text\" name=\"code\" autocomplete=\"one-time-code\" autocapitalize=\"none\" spellcheck=\"false\" required></label>\n",
         escape(pending)
     );
-    sign_in_page(base, token, next, said, &fields)
+    sign_in_page(form, said, &fields)
 }
 
-fn sign_in_page(base: &str, token: &str, next: &str, said: Option<&str>, fields: &str) -> Answer {
+fn sign_in_page(form: Form<'_>, said: Option<&str>, fields: &str) -> Answer {
     let said = said.map(|it| format!("<p role=\"alert\">{}</p>\n", escape(it))).unwrap_or_default();
-    let main = format!(
-        "<h1>Sign in</h1>\n{said}<form method=\"post\" action=\"{}/sign-in\">\n<input type=\"hidden\" name=\"request\" value=\"{}\">\n<input type=\"hidden\" name=\"next\" value=\"{}\">\n{fields}<button>Sign in</button>\n</form>\n",
-        escape(base),
-        escape(token),
-        escape(next)
-    );
+    let begin = form.begin("/sign-in");
+    let main = format!("<h1>Sign in</h1>\n{said}{begin}{fields}<button>Sign in</button>\n</form>\n");
     page(StatusCode::OK, "Sign in", &main, "'self'")
+}
+
+/// Where a second factor has to be set up before anything else.
+pub(super) fn unready(base: &str) -> Answer {
+    let way = format!(
+        "<p>First <a href=\"{}/sign-in\">set it up</a>, then go back to the application and connect again.</p>\n",
+        escape(base)
+    );
+    refused(StatusCode::FORBIDDEN, "Your workspace asks for a second factor before anything else.", &way)
 }
 
 /// What went wrong, where nobody can be sent back.
 pub(super) fn error(refusal: &Refusal) -> Answer {
+    let (said, fix) = words(refusal);
+    let answer = refused(status_of(refusal), &said, &format!("<p>{}</p>\n", marked(&fix)));
+    match refusal.retry_after_s() {
+        Some(seconds) => answer.with_header(RETRY_AFTER, seconds.into()),
+        None => answer,
+    }
+}
+
+/// An answer that could not be taken: the question can be put again.
+pub(super) fn undecided(base: &str, question: &str, refusal: &Refusal) -> Answer {
+    let (said, _) = words(refusal);
+    let way = format!("<p><a href=\"{}{}\">Back to the question</a></p>\n", escape(base), escape(question));
+    refused(status_of(refusal), &said, &way)
+}
+
+/// What a person reads of a refusal, and what to do: the table's words are for those who write requests.
+fn words(refusal: &Refusal) -> (Cow<'_, str>, Cow<'_, str>) {
+    let again = "Go back to the application and connect again.";
+    match refusal.kind() {
+        Kind::Csrf => ("This form did not come from a page of this server.".into(), again.into()),
+        Kind::NotAllowed => ("This page was answered already, or is too old.".into(), again.into()),
+        Kind::Unauthenticated => ("You are no longer signed in.".into(), again.into()),
+        Kind::RateLimited => {
+            let seconds = refusal.retry_after_s().unwrap_or(1);
+            ("There were too many tries.".into(), format!("Wait {seconds} seconds, then try again.").into())
+        }
+        Kind::Forbidden => (sentence(refusal.message()), again.into()),
+        Kind::InvalidRequest => (
+            sentence(refusal.message()),
+            format!("{again} If you see this again, tell whoever makes the application.").into(),
+        ),
+        _ => (sentence(refusal.message()), refusal.fix().unwrap_or(again).into()),
+    }
+}
+
+/// A message as a sentence.
+fn sentence(message: &str) -> Cow<'_, str> {
+    let mut letters = message.chars();
+    let first = letters.next().map(|it| it.to_ascii_uppercase()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str()).into()
+}
+
+fn status_of(refusal: &Refusal) -> StatusCode {
     let status = match refusal.kind() {
         // A page has no scheme of credentials to name.
         Kind::InvalidClient => 400,
         Kind::Unauthenticated => 403,
         _ => refusal.status(),
     };
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let fix = refusal.fix().map(|it| format!("<p>{}</p>\n", escape(it))).unwrap_or_default();
-    let main = format!("<h1>This did not work</h1>\n<p role=\"alert\">{}</p>\n{fix}", escape(refusal.message()));
+    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// A page that says what did not work, and, as HTML, the way on.
+fn refused(status: StatusCode, said: &str, way: &str) -> Answer {
+    let main = format!("<h1>This did not work</h1>\n<p role=\"alert\">{}</p>\n{way}", marked(said));
     page(status, "This did not work", &main, "'none'")
 }
 
 /// What is wrong with what a client asks. The client is told where the person goes on: nobody is sent on by a link alone.
 pub(super) fn unasked(refusal: &Refusal, redirect: &Redirect, to: &str) -> Answer {
-    let main = format!(
-        "<h1>This did not work</h1>\n<p role=\"alert\">{}</p>\n<p>The application sent a request that this server does not accept. <a href=\"{}\" rel=\"noreferrer\">Go back to {}</a></p>\n",
-        escape(refusal.message()),
+    let way = format!(
+        "<p>The application sent a request that this server does not accept. <a href=\"{}\" rel=\"noreferrer\">Go back to {}</a></p>\n",
         escape(to),
         escape(redirect.host())
     );
-    page(StatusCode::BAD_REQUEST, "This did not work", &main, "'none'")
+    refused(StatusCode::BAD_REQUEST, &sentence(refusal.message()), &way)
 }
 
 /// Where the form may lead: here, and on to the client.

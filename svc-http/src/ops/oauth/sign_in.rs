@@ -1,56 +1,69 @@
 //! Signing in from a page of this server: the form twin of `/api/sign-in`.
 //!
-//! **Invariant:** a form counts once and for ten minutes, only with this server's own origin and the cookie that its page came
-//! with, and leads only back to the page that asked for it.
+//! **Invariant:** a form counts once and for ten minutes, only with this server's own origin and the cookie of the browser that
+//! its page was shown in, and leads only back to the page that asked for it.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use http::header::LOCATION;
+use http::header::{LOCATION, SET_COOKIE};
 use http::{HeaderValue, StatusCode};
 use svc_core::refusal::{Kind, Refusal};
-use svc_core::rules::people::sign_in::SignInStep;
+use svc_core::rules::people::sign_in::{SignInStep, pending};
 use svc_core::state::people::SESSION_LIFE;
 use svc_core::value::digest::Digest;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::Email;
 use svc_core::value::{Span, Timestamp};
 
-use super::authorize::with_form_cookie;
+use super::authorize::session;
 use super::page;
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::ops::sign_in::{Begun, with_code, with_password};
+use crate::ops::sign_in::{Begun, draw, with_code, with_password};
 use crate::ops::{GateService, refusal};
 use crate::wire::oauth::Form;
 use crate::wire::sign_in::Factor;
 
 /// How long the page can be answered, in seconds.
-pub(super) const FORM_SECONDS: i64 = 600;
+const FORM_SECONDS: i64 = 600;
 /// Where signing in may lead, as this server's routes have it: the path before them is put there on the way out.
 const NEXT: &str = "/oauth/authorize?";
 const WRONG: &str = "That did not match. Try again.";
+const STALE: &str = "This page was sent before, or is too old. Sign in here.";
+const ENDED: &str = "This sign-in has ended: there were too many wrong codes, or it took too long. Begin again.";
+/// Characters of a browser's cookie, of base64url.
+const COOKIE_CHARACTERS: usize = 43;
+
+/// Whether this is the address of a question, as this server's routes have it.
+pub(super) fn is_question(next: &str) -> bool {
+    next.starts_with(NEXT) && next.bytes().all(|it| it.is_ascii_graphic())
+}
+
+/// The page that asks who somebody is, before the question at `next`.
+pub(super) fn ask(service: &GateService, call: &Call, next: &str) -> Result<Answer, Refusal> {
+    Browser::of(service, call)?.shown(next, |form| page::sign_in(form, None))
+}
 
 /// Answers the form.
 pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let form = Form::of(&call.headers, &call.uri, &call.body)?;
-    let token = service.site.form_token(&call.headers);
-    if !service.site.is_own_form(&call.headers) || token.is_none() || token != form.get("request") {
+    if !service.site.is_own_form(&call.headers) {
         return Err(Refusal::csrf());
     }
     let next = form.need("next")?;
-    if !next.starts_with(NEXT) || !next.bytes().all(|it| it.is_ascii_graphic()) {
+    if !is_question(next) {
         return Err(Refusal::invalid_field("next", "leads elsewhere"));
     }
-    if !is_good(service, token.unwrap_or_default(), next) {
-        return Err(Refusal::csrf());
+    let browser = Browser::of(service, call)?;
+    if !browser.sent(form.get("request").unwrap_or_default(), next) {
+        return stale(&browser, call, next);
     }
-    let again = form_token(service, next)?;
-    let pending = form.get("pending");
-    let begun = match pending {
-        Some(pending) => {
-            let (pending, code) = (Secret::new(pending.to_owned()), Secret::new(form.need("code")?.to_owned()));
-            with_code(service, &pending, &Factor::Code(code), call).await
+    let waiting = form.get("pending");
+    let begun = match waiting {
+        Some(waiting) => {
+            let factor = Factor::typed(form.need("code")?);
+            with_code(service, &Secret::new(waiting.to_owned()), &factor, call).await
         }
         None => {
             let email = Email::parse(form.need("email")?).map_err(|_| Refusal::unauthenticated());
@@ -62,46 +75,96 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
             }
         }
     };
-    let (base, shown) = (service.site.path(), again.as_str());
-    let retry = |said| match pending {
-        Some(pending) => page::second_factor(base, shown, next, pending, said),
-        None => page::sign_in(base, shown, next, said),
-    };
     match begun {
-        Err(refusal) if refusal.kind() == Kind::Unauthenticated => with_form_cookie(service, retry(Some(WRONG)), shown),
+        Err(refusal) if refusal.kind() == Kind::Unauthenticated => wrong(&browser, next, waiting),
         Err(refusal) => Err(refusal),
-        Ok(Begun { step: SignInStep::Wrong, .. }) => with_form_cookie(service, retry(Some(WRONG)), shown),
+        Ok(Begun { step: SignInStep::Wrong, .. }) => wrong(&browser, next, waiting),
         Ok(Begun { step: SignInStep::Totp, waiting, .. }) => {
             let waiting = waiting.as_ref().map(|it| it.text.expose().as_str()).unwrap_or_default();
-            with_form_cookie(service, page::second_factor(base, shown, next, waiting, None), shown)
+            browser.shown(next, |form| page::second_factor(form, waiting, None))
         }
         Ok(Begun { step: SignInStep::Sso(_), .. }) => Err(Refusal::forbidden(
             "this account signs in by its workspace's single sign-on, which this page cannot do",
         )),
         Ok(Begun { step: SignInStep::Started(_), cookie, .. }) => {
-            let to = HeaderValue::from_str(&format!("{base}{next}")).map_err(|_| Refusal::internal())?;
-            let answer = Answer::html("").with_status(StatusCode::SEE_OTHER).with_header(LOCATION, to);
+            let answer = onward(service, next)?;
             let answer = service.with_cookie(answer, cookie.text.expose(), SESSION_LIFE.as_millis() / 1_000)?;
             with_form_cookie(service, answer, "")
         }
     }
 }
 
-/// A token for a form that leads to `next`: when it was made, sealed for that place, so that it is good nowhere else.
-pub(super) fn form_token(service: &GateService, next: &str) -> Result<String, Refusal> {
-    let now = service.gate.now().as_millis().to_be_bytes();
-    service.gate.seal(&purpose(next), &now).map_err(refusal)
+/// The page again after something wrong: the second factor's for as long as its sign-in waits, else the first one.
+fn wrong(browser: &Browser<'_>, next: &str, waiting: Option<&str>) -> Result<Answer, Refusal> {
+    let Some(waiting) = waiting else { return browser.shown(next, |form| page::sign_in(form, Some(WRONG))) };
+    let token = Digest::of(waiting);
+    match browser.service.read(|scope| pending(scope, &token)) {
+        Ok(_) => browser.shown(next, |form| page::second_factor(form, waiting, Some(WRONG))),
+        Err(refusal) if refusal.kind() == Kind::Unauthenticated => {
+            browser.shown(next, |form| page::sign_in(form, Some(ENDED)))
+        }
+        Err(refusal) => Err(refusal),
+    }
 }
 
-/// Whether a form's token was made for `next` within ten minutes and was not shown before.
-fn is_good(service: &GateService, token: &str, next: &str) -> bool {
-    let Ok(opened) = service.gate.open_sealed(&purpose(next), token) else { return false };
-    let Ok(made) = <[u8; 8]>::try_from(opened.expose().as_slice()) else { return false };
-    service.forms.spend(token, Timestamp::from_millis(i64::from_be_bytes(made)), service.gate.now())
+/// What a form leads to that does not count: to the question where its browser is signed in by now, as it was sent twice or
+/// another page was answered meanwhile, else to a form that counts.
+fn stale(browser: &Browser<'_>, call: &Call, next: &str) -> Result<Answer, Refusal> {
+    if session(browser.service, call)?.is_some() {
+        return onward(browser.service, next);
+    }
+    Ok(browser.shown(next, |form| page::sign_in(form, Some(STALE)))?.with_status(StatusCode::FORBIDDEN))
 }
 
-fn purpose(next: &str) -> String {
-    format!("sign-in form {next}")
+fn onward(service: &GateService, next: &str) -> Result<Answer, Refusal> {
+    let to = HeaderValue::from_str(&format!("{}{next}", service.site.path())).map_err(|_| Refusal::internal())?;
+    Ok(Answer::html("").with_status(StatusCode::SEE_OTHER).with_header(LOCATION, to))
+}
+
+/// The same answer with the cookie that a form of this server has to come with, or its end where it is empty.
+fn with_form_cookie(service: &GateService, answer: Answer, cookie: &str) -> Result<Answer, Refusal> {
+    let seconds = if cookie.is_empty() { 0 } else { FORM_SECONDS };
+    let cookie = HeaderValue::from_str(&service.site.set_form_cookie(cookie, seconds));
+    Ok(answer.with_header(SET_COOKIE, cookie.map_err(|_| Refusal::internal())?))
+}
+
+/// A browser that forms are shown in, known by a cookie that all of them share: it may have several open at once.
+struct Browser<'call> {
+    service: &'call GateService,
+    cookie: String,
+}
+
+impl<'call> Browser<'call> {
+    fn of(service: &'call GateService, call: &Call) -> Result<Self, Refusal> {
+        let plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
+        let sent = service.site.form_cookie(&call.headers);
+        let sent = sent.filter(|it| it.len() == COOKIE_CHARACTERS && it.bytes().all(plain));
+        let cookie = match sent {
+            Some(cookie) => cookie.to_owned(),
+            None => draw("")?.text.expose().clone(),
+        };
+        Ok(Self { service, cookie })
+    }
+
+    /// A page with a form that leads to `next`, under a token of its own.
+    fn shown(&self, next: &str, page: impl FnOnce(page::Form<'_>) -> Answer) -> Result<Answer, Refusal> {
+        let now = self.service.gate.now().as_millis().to_be_bytes();
+        let request = self.service.gate.seal(&self.purpose(next), &now).map_err(refusal)?;
+        let form = page::Form { base: self.service.site.path(), request: &request, next };
+        with_form_cookie(self.service, page(form), &self.cookie)
+    }
+
+    /// Whether a form's token was made for this browser and for `next` within ten minutes, and was not shown before.
+    fn sent(&self, token: &str, next: &str) -> bool {
+        let Ok(opened) = self.service.gate.open_sealed(&self.purpose(next), token) else { return false };
+        let Ok(made) = <[u8; 8]>::try_from(opened.expose().as_slice()) else { return false };
+        self.service.forms.spend(token, Timestamp::from_millis(i64::from_be_bytes(made)), self.service.gate.now())
+    }
+
+    /// What a token is sealed for, so that it is good nowhere else.
+    fn purpose(&self, next: &str) -> String {
+        format!("sign-in form {} {next}", self.cookie)
+    }
 }
 
 /// Forms that have been sent, for as long as their tokens would be good.
