@@ -1,15 +1,18 @@
-"""A real browser at the pages where a person signs in by a link and lets a client act as an agent: by the keyboard alone, the
-second with and without script, under the pages' content policy, and from signing in by a form.
+"""A real browser at the pages where a person signs in and lets a client act as an agent: by the keyboard alone, with and
+without script, under the pages' content policy, by a link, a password and a second factor, and where something goes wrong.
 """
 
 import base64
 import contextlib
 import hashlib
+import hmac
 import html
 import http.server
 import json
 import shutil
+import struct
 import threading
+import time
 import urllib.parse
 import urllib.request
 
@@ -46,13 +49,34 @@ def post(url, body, cookie=""):
         return answer.headers, answer.read()
 
 
-def question(base, port):
-    """The address at which a person is asked, for a client that registered just now."""
-    wish = {"client_name": NAME, "redirect_uris": ["http://127.0.0.1/callback"], "token_endpoint_auth_method": "none"}
+@contextlib.contextmanager
+def browsing():
+    """A server of its own and a browser."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert chromium, "chromium is needed (Debian: apt-get install chromium)"
+    with run.serving("--json") as line, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield json.loads(line), browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def calling_back():
+    """Where clients are sent back to; its port."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Callback)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+
+
+def question(base, port, back=None):
+    """The address at which a person is asked, for a client that registered just now and is sent back to `back`."""
+    back = back or f"http://127.0.0.1:{port}/callback"
+    wish = {"client_name": NAME, "redirect_uris": [back], "token_endpoint_auth_method": "none"}
     client = json.loads(post(base + "/oauth/register", wish)[1])["client_id"]
     challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
     members = {
-        "response_type": "code", "client_id": client, "redirect_uri": f"http://127.0.0.1:{port}/callback", "state": "a b",
+        "response_type": "code", "client_id": client, "redirect_uri": back, "state": "a b",
         "code_challenge": challenge, "code_challenge_method": "S256", "resource": base + "/mcp",
     }
     return f"{base}/oauth/authorize?{urllib.parse.urlencode(members)}"
@@ -80,7 +104,6 @@ def sign_in(browser, link):
     press(page, "Sign in")
     page.get_by_role("heading", name="You are signed in").wait_for(timeout=20_000)
     assert "(owner)" in page.inner_text("main"), page.inner_text("main")
-    page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
@@ -116,29 +139,165 @@ def decide(browser, base, ask, cookie, button, script):
     return query
 
 
+def fill(page, name, *texts):
+    """Types each text into the field that has the focus and the ones behind it, and sends the form."""
+    for text in texts:
+        page.keyboard.type(text)
+        if text is not texts[-1]:
+            page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_text(name).first.wait_for(timeout=20_000)
+
+
+def fresh(browser, address, **more):
+    """A page of a browser that knows nothing, once it shows what there is to do."""
+    page = browser.new_context(viewport={"width": 360, "height": 640}, **more).new_page()
+    page.goto(address)
+    page.locator("button:visible").first.wait_for(timeout=20_000)
+    return page
+
+
+def code(secret):
+    """The code of this moment (RFC 6238)."""
+    key, step = base64.b32decode(secret + "=" * (-len(secret) % 8)), struct.pack(">Q", int(time.time()) // 30)
+    digest = hmac.new(key, step, hashlib.sha1).digest()
+    place = digest[-1] & 15
+    return f"{(struct.unpack('>I', digest[place:place + 4])[0] & 0x7FFFFFFF) % 10**6:06}"
+
+
+def require_two_factors(dev, cookie):
+    headers = {"content-type": "application/json", "x-svc-csrf": "1", "cookie": cookie}
+    body = json.dumps({"signIn": {"requireTwoFactor": True}}).encode()
+    address = f"{dev['baseUrl']}/api/w/{dev['workspaceId']}/settings"
+    urllib.request.urlopen(urllib.request.Request(address, body, headers, method="PUT"), timeout=60).close()
+
+
 def test_a_person_lets_a_client_in():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Callback)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert chromium, "chromium is needed (Debian: apt-get install chromium)"
-    with run.serving("--json") as line, sync_playwright() as playwright:
-        dev = json.loads(line)
+    with calling_back() as port, browsing() as (dev, browser):
         base = dev["baseUrl"]
-        ask = question(base, server.server_port)
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        ask = question(base, port)
         cookie = sign_in(browser, dev["signInLink"])
         for script in (False, True):
             assert len(decide(browser, base, ask, cookie, "Allow", script)["code"]) >= 43
         assert decide(browser, base, ask, cookie, "Deny", False)["error"] == "access_denied"
-        context = browser.new_context(java_script_enabled=False)
-        page = context.new_page()
-        page.goto(ask)
+        page = fresh(browser, ask, java_script_enabled=False)
         assert "Sign in" in page.inner_text("main"), html.escape(page.inner_text("main"))
         page.keyboard.press("Tab")
-        page.keyboard.type("nobody@example.com")
-        page.keyboard.press("Tab")
-        page.keyboard.type("not the password at all")
-        page.keyboard.press("Enter")
-        page.wait_for_selector("[role=alert]", timeout=20_000)
-        browser.close()
-    assert len(Callback.got) == 3 and all(referer is None for _, referer in Callback.got), Callback.got
+        fill(page, "did not match", "nobody@example.com", "not the password at all")
+        got = list(Callback.got)
+        Callback.got.clear()
+    assert len(got) == 3 and all(referer is None for _, referer in got), got
+
+
+def test_a_second_factor_is_set_up_and_replaced_by_recovery_codes():
+    """All of it on the pages: who has only a browser is not kept out."""
+    with calling_back() as port, browsing() as (dev, browser):
+        base = dev["baseUrl"]
+        require_two_factors(dev, sign_in(browser, dev["signInLink"]))
+        page = fresh(browser, base + "/sign-in")
+        said = []
+        fill(page, "Set up a second factor", "owner@localhost", PASSWORD)
+        page.on("console", lambda message: "status of 40" in message.text or said.append(message.text))
+        assert "connect it again" not in page.inner_text("main"), page.inner_text("main")
+        page.reload()
+        page.get_by_role("heading", name="Set up a second factor").wait_for(timeout=20_000)
+        press(page, "Begin")
+        page.get_by_role("img", name="QR code").wait_for(timeout=20_000)
+        assert page.get_by_role("img").bounding_box()["width"] > 100 and not said, said
+        fill(page, "is not the code of this moment", "000000")
+        page.get_by_label("Code that the app shows").fill("")
+        fill(page, "Keep your recovery codes", code(page.inner_text("#secret")))
+        codes = page.locator("#codes li").all_inner_texts()
+        assert len(codes) == 10, codes
+        press(page, "I have kept them")
+        page.get_by_role("heading", name="You are signed in").wait_for(timeout=20_000)
+        for script in (True, False):
+            page = fresh(browser, base + "/sign-in" if script else question(base, port), java_script_enabled=script)
+            if not script:
+                page.keyboard.press("Tab")
+            fill(page, "recovery code", "owner@localhost", PASSWORD)
+            page.get_by_label("recovery code").focus()
+            fill(page, "You are signed in" if script else "Act as", codes.pop().replace("-", " ").upper())
+        page = fresh(browser, base + "/sign-in")
+        fill(page, "recovery code", "owner@localhost", PASSWORD)
+        for _ in range(5):
+            assert page.get_by_label("recovery code").is_visible(), page.inner_text("main")
+            with page.expect_response("**/totp"):
+                fill(page, "did not match", "000 000") if _ < 4 else fill(page, "Begin again with", "000 000")
+            page.get_by_label("recovery code").fill("") if _ < 4 else None
+        assert page.get_by_label("Password", exact=True).is_visible()
+
+
+def test_a_password_is_set_after_a_reload():
+    """A link is used up by the first page it leads to, but its session sets a password for as long as it lives."""
+    with browsing() as (dev, browser):
+        base = dev["baseUrl"]
+        page = fresh(browser, dev["signInLink"])
+        press(page, "Sign in")
+        page.get_by_role("heading", name="You are signed in").wait_for(timeout=20_000)
+        page.get_by_role("link", name="reference").click()
+        page.go_back()
+        page.get_by_role("heading", name="You are signed in").wait_for(timeout=20_000)
+        page.get_by_label("New password").focus()
+        fill(page, "must be 12 to 256 characters", "x" * 300)
+        page.get_by_label("New password").fill("")
+        fill(page, "The password is set.", PASSWORD)
+        press(page, "Sign out")
+        page.get_by_text("You are signed out.").wait_for(timeout=20_000)
+        fill(page, "You are signed in", "owner@localhost", PASSWORD)
+        press(page, "Sign out")
+        page.get_by_text("You are signed out.").wait_for(timeout=20_000)
+        assert page.get_by_label("Password", exact=True).input_value() == "", "nothing is left for who comes next"
+        page = fresh(browser, base + "/sign-in?next=/w/one/approvals/two_2")
+        fill(page, "did not match", "jörg@example.de", "not the password at all")
+        page.get_by_label("Password", exact=True).fill("")
+        page.get_by_label("E-mail").fill("")
+        with page.expect_navigation(url=base + "/w/one/approvals/two_2"):
+            page.keyboard.type("owner@localhost")
+            page.keyboard.press("Tab")
+            page.keyboard.type(PASSWORD)
+            page.keyboard.press("Enter")
+        for elsewhere in ("//evil.example/w/a", "/w/../docs", "/w/a%0a", "javascript:alert(1)"):
+            page = fresh(browser, f"{base}/sign-in?next={elsewhere}")
+            fill(page, "You are signed in", "owner@localhost", PASSWORD)
+            assert page.url.startswith(base + "/sign-in?") and page.locator("#onward").is_hidden(), page.url
+
+
+def test_a_second_click_loses_nothing():
+    """On a slow line a second click lets the answer to the first go; whoever follows the page gets there all the same."""
+    with calling_back() as port, browsing() as (dev, browser):
+        cookie = sign_in(browser, dev["signInLink"])
+        page = browser.new_context(java_script_enabled=False).new_page()
+        name, value = cookie.split("=", 1)
+        page.context.add_cookies([{"name": name, "value": value, "url": dev["baseUrl"]}])
+        page.goto(question(dev["baseUrl"], port))
+        line = page.context.new_cdp_session(page)
+        slow = {"offline": False, "latency": 900, "downloadThroughput": -1, "uploadThroughput": -1}
+        line.send("Network.enable")
+        line.send("Network.emulateNetworkConditions", slow)
+        allow = page.get_by_role("button", name="Allow").bounding_box()
+        for _ in range(2):
+            with page.expect_request(lambda it: it.method == "POST"):
+                page.mouse.click(allow["x"] + 5, allow["y"] + 5)
+        line.send("Network.emulateNetworkConditions", slow | {"latency": 0})
+        page.wait_for_function("location.pathname === '/callback' || document.querySelector('[role=alert]')")
+        if "/callback" not in page.url:
+            assert "answered already" in page.inner_text("main"), page.inner_text("main")
+            page.get_by_role("link", name="Back to the question").click()
+            press(page, "Allow")
+        page.wait_for_url("**/callback?code=**", timeout=20_000)
+        Callback.got.clear()
+
+
+def test_a_long_host_is_seen_to_its_end():
+    """Where a person is sent is decided by the end of a host, which a long one could keep off a small screen."""
+    with browsing() as (dev, browser):
+        cookie = sign_in(browser, dev["signInLink"])
+        host = f"accounts.google.com.{'a' * 60}.{'b' * 60}.evil.example"
+        page = browser.new_context(viewport={"width": 360, "height": 640}).new_page()
+        name, value = cookie.split("=", 1)
+        page.context.add_cookies([{"name": name, "value": value, "url": dev["baseUrl"]}])
+        page.goto(question(dev["baseUrl"], 0, f"https://{host}/callback"))
+        assert host in page.inner_text("main"), page.inner_text("main")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 360, wide

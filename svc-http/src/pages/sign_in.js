@@ -2,11 +2,25 @@
 // The token stands behind `#`, which no request carries. Nothing is sent before a person presses the button: what looks
 // through mail opens links too.
 const part = (id) => document.getElementById(id);
-const steps = ["link", "password", "code", "done"];
+const steps = ["link", "password", "code", "enroll", "recovery", "done"];
+// As the server has them: what waits for the second factor ends with its fifth wrong code, or after five minutes.
+const TRIES = 5;
+const WAIT_MS = 5 * 60 * 1000;
+const WRONG = "That did not match. Try again.";
 let token = null;
 let pending = null;
+let wrong = 0;
+let until = 0;
 
+// The page of this server that sent somebody here, seen from this one; nowhere else is led to.
+function onward() {
+  const next = new URLSearchParams(location.search).get("next") || "";
+  return /^\/w\/[A-Za-z0-9_/]+$/.test(next) ? next.slice(1) : null;
+}
+
+// What was typed is let go of: a password or code is not there for whoever comes next.
 function show(step) {
+  for (const it of document.forms) it.reset();
   for (const it of steps) part(it).hidden = it !== step;
   part(step).querySelector("input, button, h2").focus();
 }
@@ -15,70 +29,160 @@ function say(text) {
   part("said").textContent = text;
 }
 
-function begin() {
+async function begin() {
+  say("");
   token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) history.replaceState(null, "", location.pathname);
-  show(token ? "link" : "password");
+  if (token) history.replaceState(null, "", location.pathname + location.search);
+  if (token) return show("link");
+  const { status, said } = await ask("GET", "api/me");
+  // A session that has to set up a second factor may ask for nothing else yet.
+  if (status === 403) return show("enroll");
+  return status === 200 && said.session ? arrive(said, false) : show("password");
 }
 
-// Sends JSON to this server and gives what it answers, or nothing where it refuses.
-async function send(method, path, body, refused) {
-  say("");
+// Sends JSON to this server; the status is 0 where nothing answers.
+async function ask(method, path, body) {
+  const held = document.activeElement;
   for (const it of document.querySelectorAll("button")) it.disabled = true;
   try {
     const headers = { "content-type": "application/json", "x-svc-csrf": "1" };
     const answer = await fetch(path, { method, headers, body: JSON.stringify(body) });
-    const said = await answer.json().catch(() => ({}));
-    if (answer.ok) return said;
-    const error = said.error || {};
-    const faults = (error.errors || []).map((it) => it.message);
-    const text = faults.length ? faults.join("; ") : error.message || `The server answered ${answer.status}.`;
-    say(answer.status === 401 && refused ? refused : text);
+    const said = (await answer.json().catch(() => null)) || {};
+    return { status: answer.status, seconds: Number(answer.headers.get("retry-after")), said };
   } catch {
-    say("The server does not answer. Try again in a moment.");
+    return { status: 0, seconds: 0, said: {} };
   } finally {
     for (const it of document.querySelectorAll("button")) it.disabled = false;
+    held.focus();
   }
+}
+
+// The answer where it has the member `has`; else it says what is wrong, and 401 as `refused` has it.
+async function send(method, path, body, has, refused = ended) {
+  say("");
+  const answer = await ask(method, path, body);
+  if (answer.status === 200 && answer.said[has] !== undefined) return answer.said;
+  say(answer.status === 401 ? refused() : fault(answer));
   return null;
+}
+
+function fault({ status, seconds, said }) {
+  if (status === 0) return "The server does not answer. Try again in a moment.";
+  if (status === 200) return "Something else answered in the server's place. Look at your network, then try again.";
+  if (status === 403) return "The server does not take that from here. Open this page at the server's own address and try again.";
+  if (status === 429) return `There were too many tries. Wait ${seconds > 90 ? `${Math.ceil(seconds / 60)} minutes` : `${seconds || 60} seconds`}, then try again.`;
+  const error = said.error || {};
+  const faults = (error.errors || []).map((it) => it.message);
+  return (faults.join("; ") || error.message || `The server answered ${status}.`).replaceAll("`", "");
+}
+
+function ended() {
+  show("password");
+  return "You are no longer signed in. Sign in again.";
+}
+
+function wrongCode() {
+  wrong += 1;
+  if (wrong < TRIES && Date.now() < until) return WRONG;
+  show("password");
+  return "This sign-in has ended. Begin again with your password, or with a new link.";
 }
 
 async function go(step) {
   if (step.next === "totp") {
-    pending = step.pending;
+    [pending, wrong, until] = [step.pending, 0, Date.now() + WAIT_MS];
     show("code");
   } else if (step.next === "sso") {
     say("Your workspace signs people in by single sign-on; this page cannot.");
+  } else if (step.next === "enroll_totp") {
+    show("enroll");
   } else {
-    // Who has to set up a second factor may ask for nothing else yet.
-    const me = step.next === "enroll_totp" ? {} : (await send("GET", "api/me")) || {};
-    const names = (step.workspaces || []).map((it) => `${it.name} (${it.role})`);
-    part("who").textContent = [me.email, ...names].filter(Boolean).join(" · ");
-    part("name").value = me.email || "";
-    part("new-password").hidden = step.next !== "set_password";
-    part("enroll").hidden = step.next !== "enroll_totp";
-    show("done");
+    const me = await send("GET", "api/me", undefined, "session");
+    if (me) arrive(me, step.next === "done");
   }
+}
+
+// Somebody is signed in; where nothing is left to set up, they go on to where they came from.
+function arrive(me, isDone) {
+  const next = onward();
+  if (next && isDone) return location.assign(next);
+  show("done");
+  const names = me.workspaces.map((it) => `${it.name} (${it.role})`);
+  part("who").textContent = [me.email, ...names].filter(Boolean).join(" · ");
+  part("name").value = me.email;
+  part("new-password").hidden = me.session.proof !== "link";
+  part("onward").hidden = !next;
+  if (next) part("onward").firstChild.href = next;
 }
 
 function on(id, act) {
   part(id).addEventListener("submit", async (event) => {
     event.preventDefault();
-    const fields = Object.fromEntries(new FormData(event.target));
-    const step = await act(fields);
-    if (step) await go(step);
+    await act(Object.fromEntries(new FormData(event.target)));
   });
 }
 
-on("link", () => send("POST", "api/sign-in/link", { token },
-  "This link was used before or is too old. Whoever runs the server makes another with `svc sign-in-link EMAIL`."));
-on("password", (it) => send("POST", "api/sign-in", it, "That did not match. Try again."));
-on("code", (it) => send("POST", "api/sign-in/totp", { pending, ...it }, "That did not match. Try again."));
-part("new-password").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  if (await send("POST", "api/me/password", { password: part("new").value })) {
-    event.target.hidden = true;
-    say("The password is set.");
-  }
+// Where this is right, the sign-in goes on.
+function leadsOn(id, path, body, refused) {
+  on(id, async (fields) => {
+    const answer = await send("POST", path, body(fields), "next", refused);
+    if (answer) await go(answer);
+  });
+}
+
+leadsOn("link", "api/sign-in/link", () => ({ token }),
+  () => "This link was used before or is too old. Whoever runs the server makes another with svc sign-in-link.");
+leadsOn("password", "api/sign-in", (it) => it, () => WRONG);
+leadsOn("code", "api/sign-in/totp", ({ code }) => {
+  const typed = code.replace(/[\s-]/g, "");
+  return /^[0-9]{6}$/.test(typed) ? { pending, code: typed } : { pending, recoveryCode: typed };
+}, wrongCode);
+part("again").addEventListener("click", () => {
+  say("");
+  show("password");
+});
+on("begin", async () => {
+  const made = await send("POST", "api/me/totp", {}, "qrSvg");
+  if (!made) return;
+  const picture = new DOMParser().parseFromString(made.qrSvg, "image/svg+xml").documentElement;
+  picture.setAttribute("role", "img");
+  picture.setAttribute("aria-label", "The key below as a QR code");
+  part("picture").replaceChildren(picture);
+  part("secret").textContent = made.secret;
+  [part("begin").hidden, part("confirm").hidden] = [true, false];
+  part("confirm").querySelector("input").focus();
+});
+on("confirm", async ({ code }) => {
+  const made = await send("POST", "api/me/totp/confirm", { code: code.replace(/\s/g, "") }, "recoveryCodes");
+  if (!made) return;
+  part("codes").replaceChildren(...made.recoveryCodes.map((it) => {
+    const [line, text] = [document.createElement("li"), document.createElement("code")];
+    text.textContent = it;
+    line.append(text);
+    return line;
+  }));
+  show("recovery");
+});
+on("kept", async () => {
+  const me = await send("GET", "api/me", undefined, "session");
+  if (!me) return;
+  for (const it of ["picture", "secret", "codes"]) part(it).replaceChildren();
+  arrive(me, me.session.proof !== "link");
+});
+on("new-password", async () => {
+  const me = await send("POST", "api/me/password", { password: part("new").value }, "session");
+  if (!me) return;
+  const next = onward();
+  if (next) return location.assign(next);
+  part("new-password").hidden = true;
+  part("done").querySelector("h2").focus();
+  say("The password is set.");
+});
+on("out", async () => {
+  const { status } = await ask("POST", "api/sign-out", {});
+  if (status !== 200 && status !== 401) return say("The server does not answer. Try again in a moment.");
+  show("password");
+  say("You are signed out.");
 });
 addEventListener("hashchange", begin);
 begin();
