@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_tests::client::{Client, PATIENCE, bearer, request};
 use svc_tests::oauth::HOST;
-use svc_tests::requests::payment;
+use svc_tests::requests::{payment, with};
 use svc_tests::site::Fault;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, message, text};
 use svc_tests::tool_server::{Reply, Speaks, tool};
@@ -77,6 +77,34 @@ async fn what_is_told_on_the_way_is_noted_first() {
     let mut socket = begun(&desk, json!({})).await;
     until(&mut socket, "pay evil.example").await;
     assert_eq!(verdict(&mut desk).await, "understated");
+}
+
+/// A tool that clients would say is none costs an agent no other tool, and what only the stateless era may say is told to its
+/// clients alone.
+#[tokio::test]
+async fn a_tool_that_is_none_costs_no_other() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    let odd = |name: &str, member: &str, value: Value| with(tool(name, "Odd."), member, value);
+    desk.server.tell(vec![
+        tool("read_one", "Reads one."),
+        odd("empty", "inputSchema", json!({})),
+        odd("kind", "annotations", json!({ "readOnlyHint": "yes" })),
+        odd("unsaid", "title", Value::Null),
+        odd("wide", "outputSchema", json!({ "type": "string" })),
+    ]);
+    let made = desk.server(json!({})).await;
+    assert_eq!((&made["state"], &made["held"]), (&json!("ok"), &json!([])), "{made}");
+    assert_eq!(desk.listed().await, ["read_one", "unsaid"]);
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {} });
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
+    let got = desk.send(&message("tools/list", json!({ "_meta": meta })), &headers).await.ok();
+    let names: Vec<&str> =
+        got["result"]["tools"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["read_one", "unsaid", "wide"]);
+    assert_eq!(text(&desk.call("read_one", json!({})).await), "done");
+    let got = desk.send(&calling("empty", json!({})), &[]).await.ok();
+    assert_eq!(got["error"]["code"], -32_602, "{got}");
 }
 
 /// A notification beyond all measure is left out, and the call goes on.

@@ -44,7 +44,7 @@ use crate::ops::gate::Known;
 use crate::tool_server::{Definition, Definitions, ToolServers, Trouble, arguments_as_sent};
 use crate::upstream::Upstreams;
 use crate::wire::action_request;
-use crate::wire::mcp::{self, Asked, Request, ToolCall};
+use crate::wire::mcp::{self, Asked, Era, Request, ToolCall};
 
 const SESSION: &str = "x-svc-client-session";
 /// Bytes of arguments that the gate is shown as they are.
@@ -87,7 +87,7 @@ pub(super) async fn answer(service: &GateService, known: Known, call: Call) -> R
         Asked::Ping => Ok(json!({})),
         Asked::List(from) => match place.open().await? {
             Ok(open) => {
-                let shown = open.shown();
+                let shown = open.shown(era);
                 mcp::listed(shown.iter().map(|it| it.value.clone()), shown.len(), from, era)
             }
             Err(trouble) => return Err(place.unreachable(&trouble)),
@@ -128,12 +128,13 @@ struct Open {
 }
 
 impl Open {
-    /// The tools that agents see: shown by the server's lists, and as they were accepted.
-    fn shown(&self) -> Vec<&Arc<Definition>> {
+    /// The tools that agents see whose clients speak like this: shown by the server's lists, and as they were accepted.
+    fn shown(&self, era: Era) -> Vec<&Arc<Definition>> {
         let is_open = |it: &&Arc<Definition>| {
             self.reached.server.tools.shows(&it.name) && self.known.tools.get(&it.name).is_some_and(|it| it.is_open())
         };
-        self.definitions.iter().filter(is_open).collect()
+        let is_read = |it: &&Arc<Definition>| era == Era::Modern || !it.is_modern;
+        self.definitions.iter().filter(is_open).filter(is_read).collect()
     }
 }
 
@@ -186,7 +187,7 @@ impl Place<'_> {
     }
 
     /// Asks about a call and makes it.
-    async fn called(&self, id: &Value, era: mcp::Era, asked: ToolCall) -> Result<Called, Refusal> {
+    async fn called(&self, id: &Value, era: Era, asked: ToolCall) -> Result<Called, Refusal> {
         let session = self.session()?;
         let open = match self.open().await? {
             Ok(open) => open,

@@ -85,6 +85,6 @@ pub fn list(data: &[u8]) {
 pub fn list_seeds() -> Vec<Vec<u8>> {
     inputs(&[
         "{\"id\":\"\u{e9}\",\"n\":{\"x\":3}}\n{\"tools\":[{\"name\":\"read_one\",\"description\":\"Reads.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\",\"x-mcp-header\":\"Id\"},\"n\":{\"properties\":{\"x\":{\"x-mcp-header\":\"N\"}}}}},\"annotations\":{\"readOnlyHint\":true},\"_meta\":{\"a\":1},\"icons\":[]}],\"nextCursor\":\"n\"}",
-        "{}\n{\"tools\":[{\"name\":\"a\",\"inputSchema\":{\"minimum\":1.50,\"maximum\":1e15}},{\"name\":\"a\",\"inputSchema\":{}},{\"name\":\"__proto__\",\"inputSchema\":{\"__proto__\":{}}},{\"name\":7},null],\"nextCursor\":null}",
+        "{}\n{\"tools\":[{\"name\":\"a\",\"inputSchema\":{\"type\":\"object\",\"minimum\":1.50,\"maximum\":1e15}},{\"name\":\"a\",\"inputSchema\":{}},{\"name\":\"__proto__\",\"inputSchema\":{\"type\":\"object\",\"__proto__\":{}}},{\"name\":7},null],\"nextCursor\":null}",
     ])
 }
