@@ -45,6 +45,10 @@ const SHORT: Times =
     Times { first_token: Duration::from_secs(10), idle: Duration::from_secs(10), total: Duration::from_secs(20) };
 /// Pages of a list of tools that are read.
 const PAGES_MAX: usize = 32;
+/// How a tool is called.
+const CALL: &str = "tools/call";
+/// How long the first message of a stream is waited for before the stream is handed on: most answers come in it, and need none.
+const FIRST_TIME: Duration = Duration::from_secs(1);
 /// How long a list may take with all its pages, and a server that is met with it.
 const LIST_TIME: Duration = Duration::from_secs(30);
 
@@ -149,7 +153,7 @@ impl ToolServers {
         let headers = call.tool.headers(call.arguments);
         let more: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, value.as_str())).collect();
         let (name, progress) = (Some(&*call.tool.name), call.progress);
-        let sent = Sent { method: "tools/call", params: &params, progress, name, more: &more };
+        let sent = Sent { method: CALL, params: &params, progress, name, more: &more };
         let total = self.upstreams.times().total;
         let times = Times { first_token: total, idle: total, total };
         let session = format!("{}/{}", call.agent, call.session);
@@ -184,7 +188,7 @@ impl ToolServers {
             if ended {
                 known.end_session(session, &era);
             }
-            if !(ended && again && (is_unknown || sent.method != "tools/call")) {
+            if !(ended && again && (is_unknown || sent.method != CALL)) {
                 return asked;
             }
             again = false;
@@ -239,7 +243,7 @@ impl ToolServers {
         let id = known.next_id();
         let posted = self.post(known, &first, &sent, Some(id), SHORT).await?;
         let session = posted.session.clone();
-        let result = whole(Events::first(known, posted, id).await?).await?;
+        let result = whole(Events::first(known, posted, id, SHORT.total).await?).await?;
         let version = message::initialized(result.get())?;
         let era = Era::Legacy { version: Some(version), session };
         let noted = Sent::new("notifications/initialized", "{}");
@@ -256,7 +260,9 @@ impl ToolServers {
     ) -> Result<Answered, Trouble> {
         let id = known.next_id();
         let posted = self.post(known, era, sent, Some(id), times).await?;
-        Events::first(known, posted, id).await
+        // A client hears that a call runs, and can call it off, once there is a stream to hand on.
+        let patience = if sent.method == CALL { FIRST_TIME } else { times.total };
+        Events::first(known, posted, id, patience).await
     }
 
     async fn post(

@@ -107,6 +107,22 @@ async fn a_tool_that_is_none_costs_no_other() {
     assert_eq!(got["error"]["code"], -32_602, "{got}");
 }
 
+/// A call whose server has begun a stream and said nothing in it yet is heard of, and can be called off.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_is_called_off_before_its_first_event() {
+    for speaks in [Speaks::Modern, Speaks::Legacy { sessions: true }] {
+        let mut desk = Desk::new(speaks).await;
+        desk.server(json!({})).await;
+        desk.server.reply(Reply::Stalled(Vec::new()));
+        let mut socket = begun(&desk, json!({})).await;
+        let head = until(&mut socket, "\r\n\r\n").await;
+        assert!(head.starts_with("HTTP/1.1 200") && head.contains("text/event-stream"), "{head}");
+        drop(socket);
+        desk.server.until_cut().await;
+        assert_eq!(desk.actions().await[0]["status"], "allowed", "nobody knows whether it has run");
+    }
+}
+
 /// A notification beyond all measure is left out, and the call goes on.
 #[tokio::test]
 async fn a_notification_has_a_bound() {

@@ -1,9 +1,11 @@
 //! An answer of an MCP server: one message, or a stream of them whose last is the answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use svc_core::dialect::sse;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 
 use super::known::Known;
 use super::message::Heard;
@@ -24,8 +26,14 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// The answer, or the stream it will come in: a stream that begins with the answer is none.
-    pub(super) async fn first(known: &Arc<Known>, posted: Posted, id: u64) -> Result<Answered, Trouble> {
+    /// The answer, or the stream it will come in: a stream that begins with the answer is none, where that comes within
+    /// `patience`.
+    pub(super) async fn first(
+        known: &Arc<Known>,
+        posted: Posted,
+        id: u64,
+        patience: Duration,
+    ) -> Result<Answered, Trouble> {
         match posted.kind {
             Type::Json => {
                 let text = posted.read(MESSAGE_BYTES_MAX).await.map_err(Trouble::Failed)?;
@@ -38,11 +46,15 @@ impl Events {
             Type::Events => {
                 let (known, events) = (Arc::clone(known), sse::Events::default());
                 let mut events = Self { known, posted, events, id, first: None, _place: None };
-                match events.next().await? {
-                    Heard::Result(result) => Ok(Answered::Result(result)),
-                    Heard::Error(error) => Err(Trouble::Rpc(error)),
-                    note @ Heard::Note(_) => {
-                        events.first = Some(note);
+                let first = match timeout(patience, events.next()).await {
+                    Ok(heard) => Some(heard?),
+                    Err(_) => None,
+                };
+                match first {
+                    Some(Heard::Result(result)) => Ok(Answered::Result(result)),
+                    Some(Heard::Error(error)) => Err(Trouble::Rpc(error)),
+                    note @ (Some(Heard::Note(_)) | None) => {
+                        events.first = note;
                         Ok(Answered::Stream(Box::new(events)))
                     }
                 }
