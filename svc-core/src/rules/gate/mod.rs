@@ -24,6 +24,7 @@ pub mod release;
 pub mod restart;
 pub mod settle;
 pub mod suggest;
+pub mod unasked;
 pub mod velocity;
 pub mod verify;
 

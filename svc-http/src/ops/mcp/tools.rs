@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use svc_core::answer::Decided;
 use svc_core::refusal::Refusal;
+use svc_core::rules::gate::unasked::unasked;
 use svc_core::rules::people::show;
 use svc_core::state::gate::{Agent, Code, Effect, Reason, Status, Verb};
 use svc_core::state::gateway::{Payer, Sums};
@@ -55,7 +56,11 @@ pub(super) async fn call(service: &GateService, known: &Known, tool: Tool, argum
             whole(&decided)
         }
         Tool::CheckActionStatus => whole(&service.action(known, action(arguments)?)?),
-        Tool::ExplainDecision => explain(&service.action(known, action(arguments)?)?),
+        Tool::ExplainDecision => {
+            let decided = service.action(known, action(arguments)?)?;
+            let line = service.read(|scope| unasked(scope, decided.action()))?;
+            explain(&decided, line)
+        }
         Tool::SpendSummary => spend(service, known, window(arguments, Period::Day)?).await,
         Tool::FindWaste => waste(service, known, window(arguments, Period::Month)?).await,
         Tool::UnwatchedKeys => unwatched(service, known).await,
@@ -82,12 +87,15 @@ fn whole(decided: &Decided) -> Result<Value, Refusal> {
     serde_json::from_slice(&decision::write(decided)?).map_err(|_| Refusal::internal())
 }
 
-fn explain(decided: &Decided) -> Result<Value, Refusal> {
+/// Explains a decision; `line` is what would be paid without anybody being asked.
+fn explain(decided: &Decided, line: Option<i64>) -> Result<Value, Refusal> {
     let whole = whole(decided)?;
     let reasons = decided.reasons();
     let spoke: Vec<&Reason> = reasons.iter().filter(|it| it.effect != Effect::Info).collect();
     let rule = spoke.iter().find_map(|it| it.mandate).or_else(|| decided.action().mandate.map(|it| it.mandate));
-    let allowed = if decided.verb() == Verb::Allow { None } else { would_be_allowed(&spoke) };
+    let requested = decided.action().payment.as_ref().map(|it| it.amount);
+    let way = if decided.verb() == Verb::Allow { None } else { would_be_allowed(&spoke) };
+    let allowed = way.and_then(|way| way.unasked(line, requested));
     let mut told = json!({
         "decision": decided.verb().as_str(),
         "why": whole.get("reasons").cloned().unwrap_or_default(),
@@ -95,42 +103,60 @@ fn explain(decided: &Decided) -> Result<Value, Refusal> {
     });
     if let Some(members) = told.as_object_mut() {
         members.extend(rule.map(|it| ("rule".to_owned(), json!(it.to_string()))));
-        members.extend(
-            allowed
-                .map(|(changed, value)| ("wouldBeAllowed".to_owned(), json!({ "changed": changed, "value": value }))),
-        );
+        members.extend(allowed.map(|it| ("wouldBeAllowed".to_owned(), it.write())));
     }
     Ok(told)
 }
 
-/// The one change that every rule that spoke would have let through.
-fn would_be_allowed(spoke: &[&Reason]) -> Option<(&'static str, Value)> {
-    let mut changes = spoke.iter().map(|it| way_of(it));
-    let (changed, mut value) = changes.next()??;
-    for change in changes {
-        let (other, next) = change?;
-        if other != changed {
-            return None;
-        }
-        let narrower = match (value.as_i64(), next.as_i64()) {
-            (Some(amount), Some(other)) => other < amount,
-            // Times are of one form, so their order is that of their texts.
-            _ => next.as_str() > value.as_str(),
-        };
-        if narrower {
-            value = next;
+/// A change that rules would have let through.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// Another amount.
+    Amount(i64),
+    /// Another time.
+    Time(Timestamp),
+}
+
+impl Way {
+    /// The same as far as nobody is asked below `line`, where there is one: what the limits leave may be above it.
+    fn unasked(self, line: Option<i64>, requested: Option<i64>) -> Option<Self> {
+        let Some(line) = line else { return Some(self) };
+        match self {
+            Self::Amount(amount) => Some(Self::Amount(amount.min(line))).filter(|_| line > 0),
+            Self::Time(_) => requested.is_none_or(|it| it <= line).then_some(self),
         }
     }
-    Some((changed, value))
+
+    fn write(self) -> Value {
+        match self {
+            Self::Amount(amount) => json!({ "changed": "payment.amount", "value": amount }),
+            Self::Time(at) => json!({ "changed": "time", "value": at.to_string() }),
+        }
+    }
+}
+
+/// The one change that every rule that spoke would have let through.
+fn would_be_allowed(spoke: &[&Reason]) -> Option<Way> {
+    let mut ways = spoke.iter().map(|it| way_of(it));
+    let first = ways.next()??;
+    ways.try_fold(first, |narrowest, way| match (narrowest, way?) {
+        (Way::Amount(one), Way::Amount(other)) => Some(Way::Amount(one.min(other))),
+        (Way::Time(one), Way::Time(other)) => Some(Way::Time(one.max(other))),
+        (Way::Amount(_), Way::Time(_)) | (Way::Time(_), Way::Amount(_)) => None,
+    })
 }
 
 /// The change that a rule would have let through.
-fn way_of(reason: &Reason) -> Option<(&'static str, Value)> {
+fn way_of(reason: &Reason) -> Option<Way> {
     let room = reason.limit.map(|limit| limit.saturating_sub(reason.used.unwrap_or(0)));
-    let later = reason.clears_at.map(|it| ("time", json!(it.to_string())));
+    let later = reason.clears_at.map(Way::Time);
     match reason.code {
-        Code::OverLimit | Code::AboveAskThreshold => reason.limit.map(|it| ("payment.amount", json!(it))),
-        Code::OverPeriodLimit => room.filter(|it| *it > 0).map(|it| ("payment.amount", json!(it))).or(later),
+        Code::OverLimit | Code::AboveAskThreshold => reason.limit.map(Way::Amount),
+        // What is more than a whole period has room for has none in the next one either.
+        Code::OverPeriodLimit => match room.filter(|it| *it > 0) {
+            Some(room) => Some(Way::Amount(room)),
+            None => later.filter(|_| reason.requested <= reason.limit),
+        },
         Code::OverCountLimit | Code::VelocityExceeded | Code::PossibleDuplicate => later,
         _ => None,
     }

@@ -1,0 +1,68 @@
+//! What `explain_decision` says would be allowed, asked for over a real socket.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
+
+use serde_json::{Value, json};
+use svc_core::value::Span;
+use svc_tests::client::{Client, bearer};
+use svc_tests::oauth::HOST;
+use svc_tests::requests::{payment, payment_to};
+use svc_tests::site::Site;
+
+/// What the agent with this key is told of its own action.
+async fn explained(client: &mut Client, key: &str, action: &Value) -> Value {
+    let params = json!({ "name": "explain_decision", "arguments": { "actionId": action["id"] } });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+    let headers = [("host", HOST), ("authorization", &*bearer(key))];
+    client.ask("POST", "/mcp", &headers, body.as_bytes()).await.ok()["result"]["structuredContent"].clone()
+}
+
+/// What an explanation says would be allowed is: no more than nobody is asked about, with what was paid there before, and
+/// at another time only what a whole period has room for.
+#[tokio::test]
+async fn what_would_be_allowed_is_allowed() {
+    const TIGHT: &str = r#"{"name":"Tight","actions":["payment"],"limits":{"currency":"EUR","perAction":5000,
+        "askAbove":1000,"onLimit":"deny"},"duplicates":"record"}"#;
+    const DAILY: &str = r#"{"name":"Daily","actions":["payment"],"limits":{"currency":"EUR",
+        "perPeriod":{"amount":1000,"period":"day"},"onLimit":"deny"},"duplicates":"record"}"#;
+    const WATCHED: &str = r#"{"name":"Watched","actions":["payment"],"limits":{"currency":"EUR",
+        "perPeriod":{"amount":600,"period":"day"},"askAbove":300,"onLimit":"deny"},"duplicates":"record"}"#;
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let [tight, daily, watched] = [TIGHT, DAILY, WATCHED].map(|it| site.agent(&[it]).key);
+    let mut asked = async |key: &str, amount: i64| client.authorize(key, &payment(amount)).await.ok();
+    let (mut other, mut third) = (site.client().await, site.client().await);
+    let mut way = async |key: &str, action: &Value| {
+        let told = explained(&mut other, key, action).await;
+        let said = told["nextStep"].as_str().unwrap().contains("wouldBeAllowed");
+        assert_eq!(said, told.get("wouldBeAllowed").is_some() && told["decision"] == "deny", "{told}");
+        told["wouldBeAllowed"].clone()
+    };
+    let amount = |value: i64| json!({ "changed": "payment.amount", "value": value });
+    for (before, most) in [(None, 1_000), (Some(400), 600)] {
+        if let Some(before) = before {
+            site.advance(Span::hours(25));
+            assert_eq!(asked(&tight, before).await["decision"], "allow");
+        }
+        let denied = asked(&tight, 9_000).await;
+        assert_eq!((&denied["decision"], way(&tight, &denied).await), (&json!("deny"), amount(most)));
+        assert_eq!(asked(&tight, most).await["decision"], "allow");
+    }
+    let denied = asked(&tight, 9_000).await;
+    assert_eq!(way(&tight, &denied).await, Value::Null, "nothing more goes there unasked today");
+    site.advance(Span::hours(25));
+    let pending = asked(&tight, 1_500).await;
+    assert_eq!((&pending["decision"], way(&tight, &pending).await), (&json!("approval_required"), amount(1_000)));
+    assert_eq!(asked(&daily, 1_000).await["decision"], "allow");
+    let denied = asked(&daily, 2_000).await;
+    assert_eq!((&denied["decision"], way(&daily, &denied).await), (&json!("deny"), Value::Null), "more than a day has");
+    let denied = asked(&daily, 500).await;
+    assert_eq!(way(&daily, &denied).await["changed"], "time");
+    for domain in ["shop.example.net", "shop.example.org"] {
+        let paid = third.authorize(&watched, &payment_to(300, domain)).await.ok();
+        assert_eq!(paid["decision"], "allow");
+    }
+    let denied = asked(&watched, 500).await;
+    assert_eq!((&denied["decision"], way(&watched, &denied).await), (&json!("deny"), Value::Null), "asked tomorrow");
+    site.advance(Span::hours(24));
+    assert_eq!(asked(&daily, 500).await["decision"], "allow");
+}
