@@ -185,10 +185,17 @@ impl Reply {
         response
     }
 
-    fn challenge(&self, refusal: &Refusal) -> HeaderValue {
-        let Some(way_in) = &self.challenge else { return HeaderValue::from_static(self.scheme) };
-        let error = if refusal.kind() == Kind::InvalidApiKey { ", error=\"invalid_token\"" } else { "" };
-        HeaderValue::from_str(&format!("{way_in}{error}")).unwrap_or_else(|_| HeaderValue::from_static(self.scheme))
+    /// What `www-authenticate` says, where it is said: where no credential is good, and, to clients of MCP, where one is good
+    /// for something else (RFC 6750 part 3).
+    fn challenge(&self, refusal: &Refusal) -> Option<HeaderValue> {
+        let error = match refusal.kind() {
+            Kind::AgentKeyRequired if self.challenge.is_some() => ", error=\"insufficient_scope\"",
+            _ if refusal.status() != StatusCode::UNAUTHORIZED.as_u16() => return None,
+            Kind::InvalidApiKey => ", error=\"invalid_token\"",
+            _ => "",
+        };
+        let told = self.challenge.as_ref().and_then(|it| HeaderValue::from_str(&format!("{it}{error}")).ok());
+        Some(told.unwrap_or_else(|| HeaderValue::from_static(self.scheme)))
     }
 
     /// The response for a refusal. `docs` is the address of the page of errors, up to the `#`.
@@ -201,8 +208,8 @@ impl Reply {
         if let Some(seconds) = refusal.retry_after_s() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, self.challenge(refusal));
+        if let Some(challenge) = self.challenge(refusal) {
+            headers.insert(WWW_AUTHENTICATE, challenge);
         }
         let scope = refusal.call().and_then(|it| it.budget.as_ref()).map(|it| HeaderValue::from_str(&it.scope));
         if let Some(Ok(scope)) = scope {
@@ -271,6 +278,8 @@ fn flat_body(refusal: &Refusal, error: &ErrorObject<'_>) -> Vec<u8> {
         request_id: error.request_id,
         fix: error.fix,
         docs: &error.docs,
+        errors: &error.errors,
+        did_you_mean: error.did_you_mean,
     };
     serde_json::to_vec(&told).unwrap_or_default()
 }
@@ -295,9 +304,14 @@ struct Flat<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<&'static str>,
     docs: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [Fault<'a>],
+    #[serde(rename = "didYouMean", skip_serializing_if = "Option::is_none")]
+    did_you_mean: Option<&'a str>,
 }
 
-/// An error as JSON-RPC 2.0 has it, to a request whose id is not known.
+/// An error as JSON-RPC 2.0 has it, to a request whose id is not known. Its members stand twice: in `data`, where JSON-RPC has
+/// them, and where every other error of this service has them.
 fn rpc_body(refusal: &Refusal, error: &ErrorObject<'_>) -> Vec<u8> {
     let code = match refusal.kind() {
         Kind::InvalidJson => -32_700,
@@ -305,12 +319,23 @@ fn rpc_body(refusal: &Refusal, error: &ErrorObject<'_>) -> Vec<u8> {
         // Codes of one's own stand outside what the protocol keeps for itself.
         _ => i32::from(refusal.status()),
     };
-    let body = serde_json::json!({
-        "jsonrpc": "2.0",
-        "id": null,
-        "error": { "code": code, "message": error.message, "data": error },
-    });
+    let body = Rpc { jsonrpc: "2.0", id: (), error: RpcError { code, error, data: error } };
     serde_json::to_vec(&body).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Rpc<'a> {
+    jsonrpc: &'static str,
+    id: (),
+    error: RpcError<'a>,
+}
+
+#[derive(Serialize)]
+struct RpcError<'a> {
+    code: i32,
+    #[serde(flatten)]
+    error: &'a ErrorObject<'a>,
+    data: &'a ErrorObject<'a>,
 }
 
 #[derive(Serialize)]
@@ -470,6 +495,32 @@ mod tests {
             members(&Refusal::idempotency_conflict().with_evidence("evd_1")),
             "docs evidenceRecord fix message requestId type"
         );
+    }
+
+    /// What speaks JSON-RPC has the members of the error object where JSON-RPC has them, and where all others have them.
+    #[test]
+    fn errors_of_json_rpc_are_those_of_the_interface_too() {
+        let refusal = Refusal::agent_not_found("agt_1").with_evidence("evd_1");
+        let plain = body(&refusal, Shape::Plain).get("error").unwrap().clone();
+        let told = body(&refusal, Shape::Rpc);
+        assert_eq!((told.get("jsonrpc"), told.get("id")), (Some(&json!("2.0")), Some(&Value::Null)));
+        let mut expected = plain.clone();
+        crate::wire::put(&mut expected, "code", json!(403));
+        crate::wire::put(&mut expected, "data", plain);
+        assert_eq!(told.get("error"), Some(&expected));
+    }
+
+    /// A fix that speaks of `errors` comes with them, also where OAuth has the shape.
+    #[test]
+    fn flat_errors_name_what_their_fix_speaks_of() {
+        let refusal = Refusal::invalid_request(vec![FieldError::missing("code")]).did_you_mean("codes");
+        let told = body(&refusal, Shape::Flat);
+        assert_eq!(told.get("errors"), Some(&json!([{ "field": "code", "message": "`code` is required" }])));
+        assert_eq!(
+            (told.get("error"), told.get("didYouMean")),
+            (Some(&json!("invalid_request")), Some(&json!("codes")))
+        );
+        assert_eq!(body(&Refusal::not_found(), Shape::Flat).get("errors"), None);
     }
 
     /// Messages-shaped routes wrap the same object once more.

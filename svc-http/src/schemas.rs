@@ -396,6 +396,21 @@ fn health() -> Value {
     })
 }
 
+/// The faults that an error names.
+fn faults() -> Value {
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["field", "message"],
+            "properties": {
+                "field": { "type": ["string", "null"], "description": "A dotted path into the body, a header's or a parameter's name; null for the whole body." },
+                "message": { "type": "string" },
+            },
+        },
+    })
+}
+
 fn error() -> Value {
     json!({
         "type": "object",
@@ -410,17 +425,7 @@ fn error() -> Value {
                     "requestId": { "type": "string", "description": "The same as the header x-request-id." },
                     "fix": { "type": "string", "description": "What to send differently; on every 4xx." },
                     "docs": { "type": "string", "format": "uri" },
-                    "errors": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "required": ["field", "message"],
-                            "properties": {
-                                "field": { "type": ["string", "null"], "description": "A dotted path into the body, a header's or a parameter's name; null for the whole body." },
-                                "message": { "type": "string" },
-                            },
-                        },
-                    },
+                    "errors": faults(),
                     "didYouMean": { "type": "string" },
                     "reason": { "type": "string" },
                     "agentId": id("agt_"),

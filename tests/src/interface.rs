@@ -116,13 +116,17 @@ fn check_rpc(got: &Got) {
     }
     let body = got.json();
     assert_eq!((body["jsonrpc"].as_str(), body.get("id").is_some()), (Some("2.0"), true), "{body}");
-    let data = &body["error"]["data"];
-    assert!(body["error"]["code"].is_i64() && data["type"].is_string(), "{body}");
+    let (error, data) = (&body["error"], &body["error"]["data"]);
+    assert!(error["code"].is_i64() && data["type"].is_string(), "{body}");
+    for member in data.as_object().into_iter().flat_map(|it| it.keys()) {
+        assert_eq!(error[member], data[member], "as every other error of the service: {body}");
+    }
     assert_eq!(data["requestId"].as_str(), got.header("x-request-id"), "{body}");
     assert!(data["docs"].as_str().is_some_and(|it| it.contains("/docs/errors#")), "{body}");
     assert!(got.status >= 500 || data["fix"].as_str().is_some_and(|it| it.ends_with('.')), "{body}");
     let challenge = got.header("www-authenticate");
-    assert_eq!(challenge.is_some_and(|it| it.starts_with("Bearer resource_metadata=")), got.status == 401, "{got:?}");
+    let is_told = got.status == 401 || data["type"] == "agent_key_required";
+    assert_eq!(challenge.is_some_and(|it| it.starts_with("Bearer resource_metadata=")), is_told, "{got:?}");
 }
 
 fn check_headers(path: &str, got: &Got) {

@@ -246,8 +246,11 @@ async fn what_is_no_message_is_a_fault() {
     ] {
         let got = send(&mut client, key, body, &[]).await;
         assert_eq!(code(&got), (status, expected), "{body:.80}");
-        let data = got.json()["error"]["data"].clone();
+        let (error, data) = (got.json()["error"].clone(), got.json()["error"]["data"].clone());
         assert!(data["fix"].is_string() && data["docs"].is_string() && data["type"].is_string(), "{body:.80}: {data}");
+        for member in ["type", "requestId", "fix", "docs"] {
+            assert!(status == 200 || error[member] == data[member], "{body:.80}: {error}");
+        }
     }
     let long = "x".repeat(10_000);
     for id in
@@ -306,7 +309,11 @@ async fn agents_alone_are_answered() {
     assert_eq!(got.header("www-authenticate"), Some(format!("{way}, error=\"invalid_token\"").as_str()));
     assert_eq!(got.json()["error"]["data"]["type"], "invalid_api_key");
     let inference = site.key(KeyScope::Inference);
-    assert_eq!(send(&mut client, &inference, &body, &[]).await.status, 403);
+    for key in [&inference, &site.key(KeyScope::Admin)] {
+        let got = send(&mut client, key, &body, &[]).await;
+        assert_eq!((got.status, got.kind()), (403, "agent_key_required".to_owned()));
+        assert_eq!(got.header("www-authenticate"), Some(format!("{way}, error=\"insufficient_scope\"").as_str()));
+    }
     let path = format!("/mcp?access_token={}", agent.key);
     assert_eq!(client.ask("POST", &path, &[("host", HOST)], body.as_bytes()).await.status, 401);
     for origin in ["https://evil.example", "null", "http://gate.example.com"] {
@@ -479,7 +486,12 @@ async fn waste_and_unwatched_keys_are_told() {
         let refused = call(&mut client, &agent.key, tool, arguments).await;
         let text = refused["content"][0]["text"].as_str().unwrap();
         assert!(refused["isError"] == true && text.starts_with("invalid_request: "), "{tool}: {text}");
+        assert!(text.contains("`errors`") && text.contains("\nerrors: "), "a fix speaks of what is shown: {text}");
     }
+    let meant = with(payment(0), "type", json!("pay"));
+    let refused = call(&mut client, &agent.key, "authorize_action", meant).await;
+    let text = refused["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("\nerrors: type, payment.amount\n") && text.contains("\ndidYouMean: payment\n"), "{text}");
 }
 
 /// A stopped agent's key is told by the gate that it is stopped; its access tokens have ended.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{id, reference, time};
+use super::{faults, id, reference, time};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -67,6 +67,8 @@ fn answers() -> Vec<(&'static str, Value)> {
                     "requestId": { "type": "string" },
                     "fix": { "type": "string" },
                     "docs": { "type": "string" },
+                    "errors": faults(),
+                    "didYouMean": { "type": "string" },
                 },
             }),
         ),
@@ -124,7 +126,12 @@ fn mcp() -> Vec<(&'static str, Value)> {
                     "error": {
                         "type": "object",
                         "required": ["code", "message"],
-                        "properties": { "code": { "type": "integer" }, "message": { "type": "string" }, "data": { "type": "object" } },
+                        "properties": {
+                            "code": { "type": "integer" },
+                            "message": { "type": "string" },
+                            "type": { "type": "string", "description": "As in every other error; the members beside it too." },
+                            "data": { "type": "object", "description": "The same members, where JSON-RPC has them." },
+                        },
                     },
                 },
             }),

@@ -365,6 +365,13 @@ pub fn given(structured: Value) -> Value {
 #[must_use]
 pub fn refused(refusal: &Refusal, docs: &str) -> Value {
     let mut text = format!("{}: {}", refusal.type_(), refusal.message());
+    let named: Vec<&str> = refusal.errors().iter().map(|it| it.field.as_deref().unwrap_or("arguments")).collect();
+    if !named.is_empty() {
+        text.push_str(&format!("\nerrors: {}", named.join(", ")));
+    }
+    if let Some(nearest) = refusal.nearest() {
+        text.push_str(&format!("\ndidYouMean: {nearest}"));
+    }
     if let Some(fix) = refusal.fix() {
         text.push_str(&format!("\nfix: {fix}"));
     }
@@ -394,5 +401,12 @@ pub fn faulty(id: &Value, fault: &Fault, request_id: &str, docs: &str) -> Value 
     ] {
         super::put(&mut data, name, json!(value));
     }
-    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": fault.code, "message": fault.message, "data": data } })
+    let mut error = json!({ "code": fault.code, "message": fault.message, "data": data });
+    if fault.status >= 400 {
+        // Where the status alone says that it is an error, it is this service's own as well.
+        for (name, value) in data.as_object().into_iter().flatten() {
+            super::put(&mut error, name, value.clone());
+        }
+    }
+    json!({ "jsonrpc": "2.0", "id": id, "error": error })
 }
