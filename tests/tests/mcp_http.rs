@@ -494,6 +494,30 @@ async fn waste_and_unwatched_keys_are_told() {
     assert!(text.contains("\nerrors: type, payment.amount\n") && text.contains("\ndidYouMean: payment\n"), "{text}");
 }
 
+/// What the list says of a request to act is what the gate takes and refuses.
+#[tokio::test]
+async fn a_request_to_act_is_as_it_is_described() {
+    let site = Site::start().await;
+    let (mut client, agent) = (site.client().await, site.agent(&[OFFICE]));
+    let listed = legacy(&mut client, &agent.key, "tools/list", json!({})).await;
+    let schema = &listed["result"]["tools"][0]["inputSchema"];
+    let validator = jsonschema::validator_for(schema).unwrap();
+    let call = json!({ "type": "tool.call", "summary": "Look", "tool": { "name": "look" } });
+    for (asked, is_taken) in [
+        (payment(1), true),
+        (payment(0), false),
+        (with(call.clone(), "tool.inputDigest", json!(format!("sha256:{}", "0a".repeat(32)))), true),
+        (with(call.clone(), "tool.inputDigest", json!("0a")), false),
+        (with(call.clone(), "tool.inputBytes", json!(0)), true),
+        (with(call, "tool.inputBytes", json!(-1)), false),
+    ] {
+        let got = client.authorize(&agent.key, &asked).await;
+        assert_eq!((got.status == 200, validator.is_valid(&asked)), (is_taken, is_taken), "{asked}");
+    }
+    let name = schema["properties"]["tool"]["properties"]["name"]["description"].as_str().unwrap();
+    assert!(name.contains("tool.call") && name.contains("mcp.call"), "{name}");
+}
+
 /// A stopped agent's key is told by the gate that it is stopped; its access tokens have ended.
 #[tokio::test]
 async fn a_stopped_agent_is_stopped_here_too() {

@@ -238,7 +238,7 @@ fn action_request() -> Value {
             "summary": text("One sentence on what is about to happen, for the person who may be asked."),
             "payment": object(
                 json!({
-                    "amount": { "type": "integer", "minimum": 0, "description": "Minor units: 4900 is 49.00." },
+                    "amount": { "type": "integer", "minimum": 1, "description": "Minor units: 4900 is 49.00." },
                     "currency": text("ISO 4217."),
                     "merchant": object(json!({ "name": { "type": "string" }, "domain": { "type": "string" } }), &["name", "domain"]),
                 }),
@@ -253,7 +253,13 @@ fn action_request() -> Value {
                 &["recipient", "fields"],
             ),
             "tool": object(
-                json!({ "name": { "type": "string" }, "server": { "type": "string" }, "input": { "type": "object" } }),
+                json!({
+                    "name": text("Needed for tool.call and mcp.call."),
+                    "server": { "type": "string" },
+                    "input": { "type": "object" },
+                    "inputDigest": { "type": "string", "pattern": "^sha256:[0-9a-fA-F]{64}$", "description": "SHA-256 of the input, in its place or beside it." },
+                    "inputBytes": { "type": "integer", "minimum": 0, "description": "Its length." },
+                }),
                 &[],
             ),
             "details": { "type": "object" },
