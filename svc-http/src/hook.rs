@@ -110,6 +110,9 @@ pub(crate) fn run(client: Option<Client>, config: Option<PathBuf>) -> ExitCode {
         })
     });
     let done = done.and_then(|answer| {
+        if !answer.is_empty() && is_unheard() {
+            return Err(Refused::new("nobody hears the answer: standard output is closed or `/dev/null`"));
+        }
         let mut out = io::stdout().lock();
         let written = out.write_all(answer.as_bytes()).and_then(|()| out.flush());
         written.map_err(|error| Refused(format!("the answer cannot be written: {error}")))
@@ -143,6 +146,23 @@ fn guarded(
         Err(RecvTimeoutError::Timeout) => Err(deadline.missed()),
         Err(RecvTimeoutError::Disconnected) => Err(Refused::new("the hook broke down, which is a fault of svc")),
     }
+}
+
+/// Whether what is written to standard output is lost. One that was closed is so as well: Rust opens `/dev/null` in its place
+/// before the program begins.
+#[cfg(unix)]
+fn is_unheard() -> bool {
+    use std::os::fd::AsFd as _;
+    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+    let out = io::stdout().as_fd().try_clone_to_owned().and_then(|it| std::fs::File::from(it).metadata());
+    let Ok(out) = out else { return true };
+    let null = std::fs::metadata("/dev/null");
+    out.file_type().is_char_device() && null.is_ok_and(|it| it.rdev() == out.rdev())
+}
+
+#[cfg(not(unix))]
+const fn is_unheard() -> bool {
+    false
 }
 
 /// How long it may take.

@@ -187,6 +187,34 @@ fn decisions_are_followed() {
     }
 }
 
+/// An answer that nobody can hear is none: clients let a tool run where a hook says nothing and ends well. What has no words,
+/// and what comes after the tool, needs nobody.
+#[test]
+fn an_answer_that_nobody_hears_is_a_refusal() {
+    let denied = decision(&[
+        ("decision", json!("deny")),
+        ("status", json!("denied")),
+        ("reasons", json!([{ "code": "agent_frozen", "message": "the agent is frozen" }])),
+    ]);
+    let user = User::at(&answering(denied));
+    let heard = |user: &User, out: &str, client: &str, said: &Value| {
+        let mut command = std::process::Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_svc");
+        command.args(["-c", &format!("exec \"$0\" hook --client {client} {out}"), program]).current_dir(user.project());
+        command.env_clear().env("HOME", user.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(user.environment.iter().map(|(name, value)| (name, value)));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(said.to_string().as_bytes());
+        Ran::from(child.wait_with_output().unwrap())
+    };
+    for out in [">&-", ">/dev/null"] {
+        refused(&heard(&user, out, "claude-code", &call("t")), "nobody hears the answer");
+        let ran = heard(&User::at(&answering(decision(&[]))), out, "codex", &call("t"));
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "an allow of Codex is no words: {ran:?}");
+    }
+    assert_eq!(heard(&user, "", "claude-code", &call("t")).code, 0);
+}
+
 /// A server that answers anything but a decision on this very call is as good as none, whatever it answers.
 #[test]
 fn an_answer_that_is_no_decision_is_a_refusal() {
