@@ -341,7 +341,7 @@ fn a_principal_without_a_sign_in_is_not_asked() {
         ..RegisterAgent::new(world.workspace(), Label::parse("Robot").unwrap(), NewKey::of("ask_of_a_test"))
     };
     let made = world.run(made).unwrap();
-    let agent = svc_core::rules::gate::Caller::of(&made.binding).unwrap();
+    let agent = Caller::of(&made.binding).unwrap();
     let asked = world.authorize(&agent, request("crm.read"));
     let view = asked.view();
     assert_eq!((view.approval.as_ref().unwrap().needed, view.client_may_ask), (1, false));
