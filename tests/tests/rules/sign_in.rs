@@ -8,6 +8,7 @@ use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::password::ChangePassword;
 use svc_core::rules::people::second_factor::{ChangeSecondFactor, FactorChange, FactorShown};
 use svc_core::rules::people::sessions::{EndSession, Next, TouchSession};
+use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::rules::people::sign_in::{FinishSignIn, Shown, SignInStep, StartSession};
 use svc_core::state::people::{Account, LINK_LIFE, Proof, Role, Session, Settings, SignInLink};
 use svc_core::testing::world::World;
@@ -321,6 +322,22 @@ fn single_sign_on_alone_is_told() {
     assert!(matches!(by_link(&mut world, "two", "b").unwrap(), SignInStep::Sso(_)));
     assert!(!lives(&mut world, "b"));
     assert_eq!(by_link(&mut world, "two", "c").unwrap_err(), Kind::Unauthenticated, "it is used up all the same");
+}
+
+/// Single sign-on is not asked for where there is no provider of it: nobody could sign in to take it back. Whoever runs the gate
+/// may, and returning to the default stays open.
+#[test]
+fn single_sign_on_needs_a_provider() {
+    let mut world = World::new();
+    let by = world.owner();
+    let mut change = |require_sso| {
+        let change = SettingsChange { require_sso: Some(require_sso), ..SettingsChange::default() };
+        world.run(ChangeSettings { workspace: by.workspace, by: by::By::Person(by), change })
+    };
+    let refused = change(true).unwrap_err();
+    assert_eq!((refused.kind(), refused.errors().len()), (Kind::InvalidRequest, 1));
+    assert_eq!(refused.errors()[0].field.as_deref(), Some("signIn.requireSso"));
+    assert!(!change(false).unwrap().settings.sign_in.require_sso);
 }
 
 /// A session that a workspace's own single sign-on made is good there alone; one of a password nowhere that asks for the other.

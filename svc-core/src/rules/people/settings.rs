@@ -119,8 +119,15 @@ pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<
         }
         after.plan = plan;
     }
-    let faults: Vec<FieldError> =
+    let mut faults: Vec<FieldError> =
         after.settings.faults().into_iter().map(|(field, why)| FieldError::invalid(field, why)).collect();
+    // Nobody can sign in as this asks while no provider can be named: who asked would be locked out with everybody else.
+    if asked.change.require_sso == Some(true) && !matches!(asked.by, By::Program) {
+        faults.push(FieldError::new(
+            "signIn.requireSso",
+            "must be false: this workspace has no provider of single sign-on",
+        ));
+    }
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
