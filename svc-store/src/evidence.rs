@@ -15,7 +15,7 @@ use svc_core::state::evidence::merkle::leaf_hash;
 use svc_core::state::evidence::note::Checkpoint;
 use svc_core::state::evidence::{Chain, Disclosure, Entry};
 use svc_core::state::gate::receipt::{Claims, PublicKey, Signer, write};
-use svc_core::state::gate::{Action, Payload, commitment, commitment_salt};
+use svc_core::state::gate::{Action, Agent, Payload, commitment, commitment_salt};
 use svc_core::state::people::Purpose;
 use svc_core::store::{Key, Range, Record, Row};
 use svc_core::value::canonical::{Object, text};
@@ -114,6 +114,13 @@ impl Gate {
         Ok(Proved { entry, seq, size: path.size, leaf, path: path.hashes, checkpoint })
     }
 
+    /// That an agent that is asked about is one of the workspace: of another's there is nothing to tell, and nothing to sign.
+    pub(crate) fn names_own(&self, workspace: WorkspaceId, agent: Option<AgentId>) -> Result<(), Failed> {
+        let Some(id) = agent else { return Ok(()) };
+        let found = self.read(|scope| Ok(scope.get::<Agent>(id)?.filter(|it| it.workspace == workspace)))?;
+        found.map(drop).ok_or_else(|| refused(Refusal::not_found()))
+    }
+
     /// The ledger's signed checkpoint as it stands.
     ///
     /// # Errors
@@ -126,9 +133,11 @@ impl Gate {
     /// A bundle, piece by piece. What can be refused is refused before the first one.
     ///
     /// # Errors
-    /// `invalid_request` for a `since` that is no size of a checkpoint; as [`proof`](Self::proof).
+    /// `invalid_request` for a `since` that is no size of a checkpoint, `not_found` for an agent of another workspace; as
+    /// [`proof`](Self::proof).
     pub fn bundle(&self, wanted: &Wanted) -> Result<Bundle, Failed> {
         self.place(wanted.workspace)?;
+        self.names_own(wanted.workspace, wanted.agent)?;
         let chain = self.read(|scope| proof::chain(scope, wanted.workspace))?;
         let previous = match wanted.since {
             Some(old) => Some((old, self.read(|scope| proof::continues(scope, &chain, old))?)),

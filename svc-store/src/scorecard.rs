@@ -40,10 +40,12 @@ impl Gate {
     /// names. Each full stretch of the ledger is counted once and its tally kept.
     ///
     /// # Errors
-    /// `not_found` where there is no such workspace; the store does not answer, or this gate has no scorecard key.
+    /// `not_found` where there is no such workspace, or no such agent in it; the store does not answer, or this gate has no
+    /// scorecard key.
     pub fn scorecard(&self, asked: &Card) -> Result<String, Failed> {
         let missing = Failure::Load(StoreError::Malformed("this gate has no scorecard key"));
         self.place(asked.workspace)?;
+        self.names_own(asked.workspace, asked.agent)?;
         let chain = self.read(|scope| proof::chain(scope, asked.workspace))?;
         let (now, zone) = (self.now(), self.zone(asked.workspace)?);
         let before = |to: Timestamp| Timestamp::from_millis(to.as_millis().saturating_sub(1));

@@ -149,6 +149,27 @@ async fn a_scorecard_counts_what_the_ledger_tells() {
     auditor.ask(&mut client, "GET", &own, None).await.ok();
 }
 
+/// Nothing is signed of an agent that is not the workspace's own: neither a clean scorecard nor an empty bundle.
+#[tokio::test]
+async fn of_another_workspaces_agent_there_is_nothing_to_sign() {
+    let (site, mut client, _, key) = lived().await;
+    let token = site.token(&[TokenScope::EvidenceRead]);
+    let (auditor, own) = (site.member(Role::Auditor), site.agent(&[WIDE]));
+    let stranger = format!("agt_{}", "0".repeat(26));
+    for (agent, status) in [(own.id.to_string(), 200), (stranger, 404)] {
+        for (path, credential) in
+            [("/v1/admin/scorecard", &token), ("/v1/admin/evidence", &token), ("/v1/evidence", &key)]
+        {
+            let got = ask(&mut client, &format!("{path}?agentId={agent}"), credential).await;
+            assert_eq!(got.status, status, "{path}: {}", got.text());
+        }
+        for end in ["scorecard", "evidence"] {
+            let path = format!("/api/w/{}/{end}?agentId={agent}", site.workspace());
+            assert_eq!(auditor.ask(&mut client, "GET", &path, None).await.status, status, "{path}");
+        }
+    }
+}
+
 fn kinds_all(bundle: &Value) -> u64 {
     bundle["records"].as_array().unwrap().len() as u64
 }

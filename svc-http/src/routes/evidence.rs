@@ -77,6 +77,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Evidence(EvidenceOp::TokenBundle),
         path: "/v1/admin/evidence",
         content: Content::Json("Evidence"),
+        refusals: &[Kind::NotFound],
         query: WANTED,
         summary: "An evidence bundle that anyone can check offline",
         ..TOKEN
@@ -93,6 +94,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Evidence(EvidenceOp::TokenScorecard),
         path: "/v1/admin/scorecard",
         content: Content::Json("Scorecard"),
+        refusals: &[Kind::NotFound],
         query: CARD,
         summary: "Signed counts that follow from the ledger",
         ..TOKEN
@@ -101,6 +103,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Evidence(EvidenceOp::KeyBundle),
         path: "/v1/evidence",
         content: Content::Json("Evidence"),
+        refusals: &[Kind::NotFound],
         query: WANTED,
         summary: "An evidence bundle that anyone can check offline",
         ..KEY
