@@ -1,11 +1,14 @@
 //! Wrong sign-ins: ten a quarter of an hour for an account and address, a hundred for an account, and then no more for that
 //! pair. Counted by what was typed, whether or not such an account exists.
 //!
+//! A try that is not over takes a place of those that may be wrong, so that guessing side by side gains nothing; whoever finds
+//! none left waits a second, not a quarter of an hour, since what runs may well be right.
+//!
 //! **Invariant:** nobody is locked out by others: a pair that was never wrong may always try.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::address::RateAddress;
@@ -18,69 +21,106 @@ const PAIR_MAX: usize = 10;
 const ACCOUNT_MAX: usize = 100;
 /// Accounts and pairs that are remembered: beyond it the oldest make place.
 const KEPT_MAX: usize = 50_000;
+/// Seconds until a try that runs is over, more or less.
+const MOMENT_S: u32 = 1;
 
-/// The wrong sign-ins of the last quarter of an hour.
+/// The wrong sign-ins of the last quarter of an hour, and the tries that run.
 #[derive(Debug, Default)]
 pub struct WrongSignIns {
     hasher: RandomState,
-    seen: Mutex<HashMap<u64, Vec<Instant>>>,
+    seen: Mutex<HashMap<u64, Tries>>,
 }
 
-/// A try that counts as wrong until it is forgiven.
+/// What is known of a pair or an account.
+#[derive(Debug, Default)]
+struct Tries {
+    /// When those began that were wrong.
+    wrong: Vec<Instant>,
+    /// How many are not over.
+    running: usize,
+}
+
+impl Tries {
+    fn taken(&self) -> usize {
+        self.wrong.len().saturating_add(self.running)
+    }
+}
+
+/// A try that runs. It is over when it is dropped, and was wrong unless it is [forgiven](Self::forgive).
 #[derive(Debug)]
-pub struct Try {
+#[must_use]
+pub struct Try<'a> {
+    of: &'a WrongSignIns,
     pair: u64,
     account: u64,
     at: Instant,
+    right: bool,
 }
 
 impl WrongSignIns {
-    /// Counts a try, as a wrong one until it is [forgiven](Self::forgive).
+    /// Begins a try.
     ///
     /// # Errors
     /// The seconds after which the pair may try again.
-    pub fn begin(&self, account: &str, address: RateAddress, now: Instant) -> Result<Try, u32> {
+    pub fn begin(&self, account: &str, address: RateAddress, now: Instant) -> Result<Try<'_>, u32> {
         let pair = self.hasher.hash_one((account, address.0));
         let account = self.hasher.hash_one(account);
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen();
         for key in [pair, account] {
-            let times = seen.entry(key).or_default();
-            times.retain(|at| now.saturating_duration_since(*at) < WINDOW);
+            let tries = seen.entry(key).or_default();
+            tries.wrong.retain(|at| now.saturating_duration_since(*at) < WINDOW);
         }
-        let count = |key: &u64| seen.get(key).map_or(0, Vec::len);
-        let (of_pair, of_account) = (count(&pair), count(&account));
-        if of_pair >= PAIR_MAX || (of_pair > 0 && of_account >= ACCOUNT_MAX) {
-            let first = seen.get(&pair).and_then(|it| it.first()).copied().unwrap_or(now);
-            let left = WINDOW.saturating_sub(now.saturating_duration_since(first));
-            return Err(u32::try_from(left.as_secs().saturating_add(1)).unwrap_or(u32::MAX));
-        }
+        room(seen.get(&pair), seen.get(&account), now)?;
         for key in [pair, account] {
-            let times = seen.entry(key).or_default();
-            if times.len() < ACCOUNT_MAX {
-                times.push(now);
-            }
+            let tries = seen.entry(key).or_default();
+            tries.running = tries.running.saturating_add(1);
         }
         if seen.len() > KEPT_MAX {
-            seen.retain(|_, times| times.last().is_some_and(|at| now.saturating_duration_since(*at) < WINDOW));
+            let is_recent = |at: &Instant| now.saturating_duration_since(*at) < WINDOW;
+            seen.retain(|_, it| it.running > 0 || it.wrong.last().is_some_and(is_recent));
             // Many at once, so that whoever fills the memory does not make every try look through it.
-            let own = |it: &u64| *it == pair || *it == account;
             let over = (seen.len() + KEPT_MAX / 4).saturating_sub(KEPT_MAX);
-            let victims: Vec<u64> = seen.keys().copied().filter(|it| !own(it)).take(over).collect();
+            let idle = seen.iter().filter(|(_, it)| it.running == 0).map(|(key, _)| *key);
+            let victims: Vec<u64> = idle.take(over).collect();
             for victim in victims {
                 seen.remove(&victim);
             }
         }
-        Ok(Try { pair, account, at: now })
+        Ok(Try { of: self, pair, account, at: now, right: false })
     }
 
-    /// Takes a try back that was not wrong.
-    pub fn forgive(&self, right: &Try) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        for key in [right.pair, right.account] {
-            if let Some(times) = seen.get_mut(&key)
-                && let Some(place) = times.iter().position(|at| *at == right.at)
-            {
-                times.remove(place);
+    fn seen(&self) -> MutexGuard<'_, HashMap<u64, Tries>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// That a pair may try now.
+fn room(pair: Option<&Tries>, account: Option<&Tries>, now: Instant) -> Result<(), u32> {
+    let (Some(pair), Some(account)) = (pair, account) else { return Ok(()) };
+    let is_full = |of_pair: usize, of_account: usize| of_pair >= PAIR_MAX || (of_pair > 0 && of_account >= ACCOUNT_MAX);
+    if is_full(pair.wrong.len(), account.wrong.len()) {
+        let first = pair.wrong.iter().min().copied().unwrap_or(now);
+        let left = WINDOW.saturating_sub(now.saturating_duration_since(first));
+        return Err(u32::try_from(left.as_secs().saturating_add(1)).unwrap_or(u32::MAX));
+    }
+    if is_full(pair.taken(), account.taken()) { Err(MOMENT_S) } else { Ok(()) }
+}
+
+impl Try<'_> {
+    /// Ends a try that was not wrong.
+    pub fn forgive(mut self) {
+        self.right = true;
+    }
+}
+
+impl Drop for Try<'_> {
+    fn drop(&mut self) {
+        let mut seen = self.of.seen();
+        for key in [self.pair, self.account] {
+            let tries = seen.entry(key).or_default();
+            tries.running = tries.running.saturating_sub(1);
+            if !self.right && tries.wrong.len() < ACCOUNT_MAX {
+                tries.wrong.push(self.at);
             }
         }
     }
@@ -97,7 +137,7 @@ mod tests {
         let (wrong, start) = (WrongSignIns::default(), Instant::now());
         let here = RateAddress(1);
         for _ in 0..PAIR_MAX {
-            wrong.begin("ann", here, start).unwrap();
+            drop(wrong.begin("ann", here, start).unwrap());
         }
         assert_eq!(wrong.begin("ann", here, start).unwrap_err(), 901);
         assert!(wrong.begin("ann", RateAddress(2), start).is_ok());
@@ -110,12 +150,38 @@ mod tests {
     fn an_account_has_a_hundred() {
         let (wrong, now) = (WrongSignIns::default(), Instant::now());
         for address in 0..ACCOUNT_MAX as u128 {
-            wrong.begin("ann", RateAddress(address), now).unwrap();
+            drop(wrong.begin("ann", RateAddress(address), now).unwrap());
         }
         assert!(wrong.begin("ann", RateAddress(0), now).is_err());
-        let right = wrong.begin("ann", RateAddress(1_000), now).unwrap();
-        wrong.forgive(&right);
+        wrong.begin("ann", RateAddress(1_000), now).unwrap().forgive();
         assert!(wrong.begin("ann", RateAddress(1_000), now).is_ok());
+    }
+
+    /// Tries side by side take the places of wrong ones while they run: whoever finds none waits a moment, and what turns out to be
+    /// right leaves nothing behind. Guesses side by side are no more than one after the other.
+    #[test]
+    fn what_runs_takes_a_place_for_a_moment() {
+        let (wrong, now) = (WrongSignIns::default(), Instant::now());
+        let here = RateAddress(1);
+        let running: Vec<Try<'_>> = (0..PAIR_MAX).map(|_| wrong.begin("ann", here, now).unwrap()).collect();
+        assert_eq!(wrong.begin("ann", here, now).unwrap_err(), MOMENT_S);
+        running.into_iter().for_each(Try::forgive);
+        let guesses: Vec<Try<'_>> = (0..PAIR_MAX).map(|_| wrong.begin("ann", here, now).unwrap()).collect();
+        drop(guesses);
+        assert_eq!(wrong.begin("ann", here, now).unwrap_err(), 901);
+    }
+
+    /// From an address that was never wrong there is one guess at a time at an account that has had its hundred.
+    #[test]
+    fn a_full_account_is_guessed_at_one_by_one() {
+        let (wrong, now) = (WrongSignIns::default(), Instant::now());
+        for address in 0..ACCOUNT_MAX as u128 {
+            drop(wrong.begin("ann", RateAddress(address), now).unwrap());
+        }
+        let first = wrong.begin("ann", RateAddress(1_000), now).unwrap();
+        assert_eq!(wrong.begin("ann", RateAddress(1_000), now).unwrap_err(), MOMENT_S);
+        drop(first);
+        assert_eq!(wrong.begin("ann", RateAddress(1_000), now).unwrap_err(), 901);
     }
 
     /// What was right does not count, and memory is bounded whatever is typed.
@@ -123,11 +189,10 @@ mod tests {
     fn right_ones_do_not_count() {
         let (wrong, now) = (WrongSignIns::default(), Instant::now());
         for _ in 0..50 {
-            let right = wrong.begin("ann", RateAddress(1), now).unwrap();
-            wrong.forgive(&right);
+            wrong.begin("ann", RateAddress(1), now).unwrap().forgive();
         }
         for typed in 0..60_000 {
-            let _ = wrong.begin(&format!("{typed}"), RateAddress(1), now);
+            drop(wrong.begin(&format!("{typed}"), RateAddress(1), now));
         }
         assert!(wrong.seen.lock().unwrap().len() <= KEPT_MAX + 2);
     }

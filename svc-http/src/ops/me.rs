@@ -50,7 +50,7 @@ pub(super) async fn answer(service: &GateService, op: MeOp, caller: &Caller, cal
             let tried = service.begin_try(own.account.email.folded(), call)?;
             let shown = service.look_at_factor(&own.account, &factor)?;
             service.run(ChangeSecondFactor { by: own.row.id, change: FactorChange::Remove(shown) }).await?;
-            service.wrong.forgive(&tried);
+            tried.forgive();
             Ok(Answer::empty())
         }
         MeOp::Sessions => sessions(service, own, call),
@@ -82,7 +82,7 @@ async fn set_password(service: &GateService, own: &SignedIn, call: &Call) -> Res
         if !service.passwords.agrees(current, hash.clone()).await? {
             return Err(wrong_password());
         }
-        service.wrong.forgive(&tried);
+        tried.forgive();
         checked = hash;
     }
     let hash = service.passwords.hash(password).await?;

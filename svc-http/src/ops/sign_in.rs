@@ -69,7 +69,7 @@ pub(super) async fn with_password(
     let agrees = service.passwords.agrees(password, hash).await?;
     let (account, hash) = found.filter(|_| agrees).ok_or_else(Refusal::unauthenticated)?;
     let begun = begin(service, Shown::Password { account, hash }).await?;
-    service.wrong.forgive(&tried);
+    tried.forgive();
     Ok(begun)
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn with_code(
     let cookie = draw("")?;
     let step = service.run(FinishSignIn { pending: token, shown, cookie: cookie.digest }).await?;
     if !matches!(step, SignInStep::Wrong) {
-        service.wrong.forgive(&tried);
+        tried.forgive();
     }
     Ok(Begun { step, cookie, waiting: None })
 }
@@ -156,8 +156,8 @@ pub(super) fn purpose(account: AccountId) -> String {
 }
 
 impl GateService {
-    /// Counts a try to sign in as wrong, until it is forgiven.
-    pub(super) fn begin_try(&self, email: &str, call: &Call) -> Result<Try, Refusal> {
+    /// Begins a try to sign in, which counts as wrong where it is not forgiven.
+    pub(super) fn begin_try(&self, email: &str, call: &Call) -> Result<Try<'_>, Refusal> {
         let address = RateAddress::from(call.address);
         self.wrong.begin(email, address, Instant::now()).map_err(Refusal::rate_limited)
     }
