@@ -88,6 +88,8 @@ pub struct Shown<'a> {
     pub address: IpAddr,
     /// The text in the place of `{wid}`, where the route has one.
     pub workspace: Option<&'a str>,
+    /// The text in the place of `{apv}`, where the route has one: a right to it may come from what it is about.
+    pub approval: Option<&'a str>,
 }
 
 /// A request, as far as the transport has read it: routed, admitted and its body whole.

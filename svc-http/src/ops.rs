@@ -35,6 +35,7 @@ use svc_core::command::Operation;
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller as AgentCaller;
+use svc_core::rules::gate::asked::reach_to;
 use svc_core::rules::gateway::admit::Admission;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::refuse::RefuseStopped;
@@ -47,7 +48,7 @@ use svc_core::state::people::{Binding, Credential, KeyScope, Plans, Reach, Right
 use svc_core::store::{CommitError, Range};
 use svc_core::turn::{Halt, Scope};
 use svc_core::value::digest::Digest;
-use svc_core::value::id::WorkspaceId;
+use svc_core::value::id::{ApprovalId, WorkspaceId};
 use svc_core::value::{Id, Timestamp};
 use svc_store::{Gate, StoreError};
 
@@ -348,7 +349,7 @@ impl Service for GateService {
                 self.note_use(&session.row);
                 Ok(Caller::Session(Box::new(session)))
             }
-            Auth::Member(right) => self.member(&digest, shown.workspace, right).map(Caller::Member),
+            Auth::Member(right) => self.member(&digest, shown, right).map(Caller::Member),
         }
     }
 
@@ -447,14 +448,19 @@ impl Service for GateService {
 }
 
 impl GateService {
-    fn member(&self, digest: &Digest, workspace: Option<&str>, right: Right) -> Result<Member, Refusal> {
-        let workspace = WorkspaceId::parse(workspace.unwrap_or_default());
+    fn member(&self, digest: &Digest, shown: &Shown<'_>, right: Right) -> Result<Member, Refusal> {
+        let workspace = WorkspaceId::parse(shown.workspace.unwrap_or_default());
+        let approval = shown.approval.and_then(|it| ApprovalId::parse(it).ok());
         let (member, session) = self.read(|scope| {
             // Whoever is not signed in learns nothing of workspaces.
             let signed_in = signed_in(scope, digest)?;
             let workspace = workspace.clone().map_err(|_| Refusal::not_found())?;
             let (person, role) = person_in(scope, &signed_in, workspace)?;
-            match role.reach(right) {
+            let reach = match (role.reach(right), approval) {
+                (Reach::No, Some(id)) => reach_to(scope, &By::Person(person), person.workspace, right, id)?,
+                (reach, _) => reach,
+            };
+            match reach {
                 Reach::No => Err(Refusal::forbidden(format!("a workspace's {} may not do that", role.as_str())).into()),
                 reach => Ok((Member { person, role, reach }, signed_in.row)),
             }

@@ -205,9 +205,11 @@ impl<S: Service> Shell<S> {
         if route.is_own_host() {
             self.is_own_host(route, &parts, reply)?;
         }
-        let workspace = route.params().zip(&params).find(|(name, _)| *name == "wid");
-        let workspace = workspace.and_then(|(_, place)| parts.uri.path().get(place.clone()));
-        let caller = self.admit(route, &parts, address, workspace, reply).await?;
+        let at = |name: &str| {
+            let found = route.params().zip(&params).find(|(it, _)| *it == name);
+            found.and_then(|(_, place)| parts.uri.path().get(place.clone()))
+        };
+        let caller = self.admit(route, &parts, address, (at("wid"), at("apv")), reply).await?;
         let body = match self.body(route, wire, &parts.headers, body, reply).await {
             Ok(body) => body,
             Err(fault) => {
@@ -293,11 +295,11 @@ impl<S: Service> Shell<S> {
         route: &'static Route,
         parts: &Parts,
         address: IpAddr,
-        workspace: Option<&str>,
+        (workspace, approval): (Option<&str>, Option<&str>),
         reply: &mut Reply,
     ) -> Result<Option<S::Caller>, Refusal> {
         let by_address = Subject::Address(RateAddress::from(address).0);
-        let shown = |credential| Shown { auth: route.auth, credential, address, workspace };
+        let shown = |credential| Shown { auth: route.auth, credential, address, workspace, approval };
         let caller = match headers::credential(route.auth, &parts.headers, &self.site) {
             Ok(None) => None,
             Ok(Some(credential)) => match self.service.known(&shown(credential)) {
@@ -363,7 +365,7 @@ impl<S: Service> Shell<S> {
         else {
             return fault;
         };
-        let shown = Shown { auth: route.auth, credential, address, workspace: None };
+        let shown = Shown { auth: route.auth, credential, address, workspace: None, approval: None };
         match caller.in_force(&self.service, &shown, route.op).await {
             Ok(()) => fault,
             Err(ended) => self.unadmitted(route, ended, Subject::Address(RateAddress::from(address).0), reply),

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use svc_core::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedBudget};
-use svc_core::state::gateway::{BudgetUse, Mode, Routing};
+use svc_core::state::gateway::{Budget, BudgetUse, Mode, Routing};
 use svc_core::state::people::{KeyScope, Role};
 use svc_core::store::{Record, Row, Store as _};
 use svc_core::value::id::{ApprovalId, BudgetId, PrincipalId};
@@ -208,6 +208,19 @@ async fn a_person_approves_more_of_a_budget() {
     assert_eq!(listed["data"].as_array().unwrap().len(), 1);
     let decided = admin.ask(&mut client, "POST", &format!("{own}/approve"), Some(&json!({}))).await.ok();
     assert_eq!(decided["state"], "approved");
+    // Whoever owns it reads and decides, whatever their role; to others of that role it is as before.
+    for (role, word) in [(Role::Analyst, "approve"), (Role::Auditor, "deny")] {
+        let (owner, other) = (site.member(role), site.member(role));
+        site.plant(Approval { state: ApprovalState::Waiting, approvals: Vec::new(), ..row::<Approval>(&site, id) });
+        site.plant(Budget { owner: owner.principal, ..row::<Budget>(&site, budget) });
+        site.plant(BudgetUse { raised: None, ..row::<BudgetUse>(&site, budget) });
+        let got = other.ask(&mut client, "POST", &format!("{own}/{word}"), Some(&json!({}))).await;
+        assert_eq!((got.status, got.kind()), (403, "forbidden".to_owned()), "{role:?}");
+        assert_eq!(owner.ask(&mut client, "GET", &own, None).await.ok()["mayDecide"], true, "{role:?}");
+        let decided = owner.ask(&mut client, "POST", &format!("{own}/{word}"), Some(&json!({}))).await.ok();
+        assert_eq!(decided["decidedBy"], json!(owner.principal), "{role:?}");
+    }
+    site.plant(BudgetUse { raised: Some(MicroUsd::new(5_000_000)), ..row::<BudgetUse>(&site, budget) });
     let budget = admin.ask(&mut client, "GET", &path(&site, &format!("budgets/{budget}")), None).await.ok();
     assert_eq!(budget["allocationMicros"], 5_000_000);
     site.stop().await;

@@ -147,7 +147,8 @@ impl Reader {
         match self.seat.role.reach(event.right) {
             Reach::All => true,
             Reach::Own => event.is_of(principal) || self.may_read(event),
-            Reach::No => false,
+            // Whoever owns a budget is asked about it, whatever their role.
+            Reach::No => self.may_read(event),
         }
     }
 

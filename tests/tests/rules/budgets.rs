@@ -16,7 +16,7 @@ use svc_core::state::gateway::{Budget, BudgetPeriod, BudgetScope, BudgetUse, Lad
 use svc_core::state::gateway::{Payer, Rung, Step};
 use svc_core::state::people::Role;
 use svc_core::state::people::Workspace;
-use svc_core::store::Row as _;
+use svc_core::store::{Record, Row as _};
 use svc_core::testing::people;
 use svc_core::testing::world::World;
 use svc_core::value::MicroUsd;
@@ -229,22 +229,43 @@ fn one_question_waits_a_budget_and_period() {
     assert_eq!(kinds(&mut world), ["budget.created", "budget.raised", "approval.approved"]);
 }
 
-/// Whoever may not raise a budget does not decide about it; its owner does, whatever their role decides otherwise.
+/// Whoever may not raise a budget does not decide about it; its owner reads and decides, whatever their role.
 #[test]
 fn the_budgets_owner_decides() {
+    for role in [Role::Member, Role::Analyst, Role::Auditor] {
+        let mut world = World::new();
+        let id = full(&mut world);
+        let approval = asked(&mut world, id);
+        let person = world.person(role);
+        let workspace = world.workspace();
+        let sees = |world: &mut World| {
+            let read = world.engine().read(|scope| get_approval(scope, &By::Person(person), workspace, approval));
+            read.map(|it| it.may_not)
+        };
+        // An auditor reads what anybody is asked.
+        let told = if role == Role::Auditor { Some(MayNot::Role) } else { None };
+        assert_eq!(sees(&mut world).ok().flatten(), told, "{role:?}");
+        assert!(sees(&mut world).is_ok() == told.is_some(), "another's budget is not there");
+        assert!(decide(&mut world, &person, approval, Choice::Approve).is_err());
+        world.edit::<Budget>(id, |it| it.owner = person.principal);
+        assert_eq!(sees(&mut world).unwrap(), None);
+        assert!(decide(&mut world, &person, approval, Choice::Approve).is_ok(), "{role:?}");
+    }
+}
+
+/// The ledger is told of a change what differs, and nothing else.
+#[test]
+fn the_ledger_says_what_changed_of_a_budget() {
     let mut world = World::new();
-    let id = full(&mut world);
-    let approval = asked(&mut world, id);
-    let member = world.person(Role::Member);
-    let workspace = world.workspace();
-    let sees = |world: &mut World| {
-        world.engine().read(|scope| get_approval(scope, &By::Person(member), workspace, approval)).map(|it| it.may_not)
-    };
-    assert!(sees(&mut world).is_err(), "another's budget is not there");
-    assert!(decide(&mut world, &member, approval, Choice::Approve).is_err());
-    world.edit::<Budget>(id, |it| it.owner = member.principal);
-    assert_eq!(sees(&mut world).unwrap(), None);
-    assert!(decide(&mut world, &member, approval, Choice::Approve).is_ok());
+    let id = made(&mut world, 5).budget.id;
+    let (workspace, by, amount) = (world.workspace(), By::Program, Some(MicroUsd::new(6)));
+    world.run(ChangeBudget { workspace, by, budget: id, amount, ladder: None, owner: None }).unwrap();
+    let rows = world.rows();
+    let told = rows.iter().find_map(|(_, _, it)| match it {
+        Record::Entry(it) if &*it.kind == "budget.changed" => Some(it.data.to_string()),
+        _ => None,
+    });
+    assert_eq!(told.as_deref(), Some(r#"{"new":{"amount":6},"old":{"amount":5}}"#));
 }
 
 /// A no stands for the rest of the period; a question that nobody answered may be asked again.

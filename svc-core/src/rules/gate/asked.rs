@@ -137,10 +137,33 @@ fn dollars(micros: MicroUsd) -> String {
 /// `forbidden` and `missing_scope` where `by` may read none, `not_found` where the workspace has no such approval or it is
 /// about another's agent.
 pub fn get_approval(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: ApprovalId) -> Result<Question, Halt> {
-    let reach = entitled(scope, by, workspace, Right::ReadApprovals)?;
+    let reach = reach_to(scope, by, workspace, Right::ReadApprovals, id)?;
     let approval = own_approval(scope, workspace, id)?;
     readable(scope, by, reach, &approval)?;
     question(scope, by, approval)
+}
+
+/// How far a right to approvals goes where it is about this one: whoever may raise a budget reads and decides what is asked about
+/// it, whatever their role.
+///
+/// # Errors
+/// Those of [`entitled`].
+pub fn reach_to(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    right: Right,
+    id: ApprovalId,
+) -> Result<Reach, Halt> {
+    if let By::Person(person) = by
+        && person.workspace == workspace
+        && let Some(approval) = scope.get::<Approval>(id)?.filter(|it| it.workspace == workspace)
+        && let ApprovalSubject::Budget(asked) = &approval.subject
+        && raises(scope, person, asked.budget)?
+    {
+        return Ok(Reach::All);
+    }
+    entitled(scope, by, workspace, right)
 }
 
 /// Several approvals as they read for `by`, in their order; `None` for what `by` may not read.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::asked::{Question, close, own_approval, question, readable, standing_consents};
+use super::asked::{Question, close, own_approval, question, reach_to, readable, standing_consents};
 use super::decide_other::decide_other;
 use super::evaluate::{denied, tool_name};
 use super::fleet::Everyone;
@@ -14,7 +14,7 @@ use super::record::ActionRecord;
 use super::{authorize, posting};
 use crate::refusal::Refusal;
 use crate::rules::edge::notify;
-use crate::rules::people::by::{By, Person, entitled, member};
+use crate::rules::people::by::{By, Person, member};
 use crate::state::evidence::Actor;
 use crate::state::gate::{
     Action, Activity, Agent, Allowed, Approval, ApprovalState, ApprovalSubject, AskedAction, Code, Consent, DecidedBy,
@@ -65,7 +65,7 @@ pub fn decide_approval(scope: &mut Scope<'_>, asked: &DecideApproval) -> Result<
     let workspace = asked.by.workspace;
     let by = By::Person(asked.by);
     scope.want(&[Approval::key(asked.approval), Workspace::key(workspace), Session::key(asked.by.session)])?;
-    let reach = entitled(scope, &by, workspace, Right::DecideApprovals)?;
+    let reach = reach_to(scope, &by, workspace, Right::DecideApprovals, asked.approval)?;
     let approval = own_approval(scope, workspace, asked.approval)?;
     readable(scope, &by, reach, &approval)?;
     match &approval.subject {
