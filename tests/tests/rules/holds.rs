@@ -10,7 +10,7 @@ use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::read::View;
-use svc_core::state::gate::{Agent, Code, DecidedBy, OutcomeStatus, Status, Verb};
+use svc_core::state::gate::{Agent, Approval, Code, DecidedBy, OutcomeStatus, Status, Verb};
 use svc_core::state::people::{Hold, HoldScope, Principal, Role, Roster, Selector, Workspace};
 use svc_core::store::Row;
 use svc_core::testing::people;
@@ -171,6 +171,29 @@ fn an_admins_question_takes_two_owners() {
     assert_eq!((other.stands, other.approval.approvals.len()), (Stands::Waiting, 1), "the first is an owner no more");
     world.run(decision(&second, question, Choice::Approve)).unwrap();
     assert!(world.row::<Workspace>(workspace).holds.is_empty());
+}
+
+/// An owner who asks for what an admin has asked for is the first of the two, whoever came before: asked again they hear so, and
+/// one more owner's yes lifts it. Who asks for something else agrees to nothing.
+#[test]
+fn an_owners_asking_counts_behind_an_admins() {
+    let (mut world, _) = fleet(1);
+    let (first, second) = (world.owner(), world.person(Role::Owner));
+    let admin = world.person(Role::Admin);
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let question = asked(world.run(lift(&world, hold, By::Person(admin), false)).unwrap());
+    let given = |world: &mut World| world.row::<Approval>(question).approvals.len();
+    assert_eq!(asked(world.run(lift(&world, hold, By::Person(first), true)).unwrap()), question);
+    assert_eq!(given(&mut world), 0, "an admin asked for no restart");
+    assert_eq!(asked(world.run(lift(&world, hold, By::Person(first), false)).unwrap()), question);
+    assert_eq!(given(&mut world), 1);
+    let again = world.run(lift(&world, hold, By::Person(first), false)).unwrap_err();
+    assert_eq!(again.kind(), Kind::SecondOwnerRequired);
+    assert_eq!(asked(world.run(lift(&world, hold, By::Person(second), false)).unwrap()), question);
+    assert_eq!(given(&mut world), 1, "the second owner agrees to the question");
+    world.run(decision(&second, question, Choice::Approve)).unwrap();
+    assert!(world.row::<Workspace>(world.workspace()).holds.is_empty());
+    world.audit();
 }
 
 /// A question counts as none once whoever asked it may lift holds no more: another owner asks one that can be agreed to.

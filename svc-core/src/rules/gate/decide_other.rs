@@ -94,7 +94,10 @@ pub(super) fn owners_needed(scope: &mut Scope<'_>, workspace: WorkspaceId, first
 }
 
 /// The consents of those who are owners still.
-fn owners_consents(scope: &mut Scope<'_>, approval: &Approval) -> Result<Vec<Consent>, Halt> {
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where the workspace is not there.
+pub(super) fn owners_consents(scope: &mut Scope<'_>, approval: &Approval) -> Result<Vec<Consent>, Halt> {
     let workspace = scope.get::<Workspace>(approval.workspace)?.ok_or_else(Refusal::internal)?;
     Ok(approval.approvals.iter().filter(|it| workspace.owners.contains(&it.by)).cloned().collect())
 }

@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
-use super::decide_other::owners_needed;
+use super::asked::own_approval;
+use super::decide::{Choice, DecideApproval};
+use super::decide_other::{decide_other, owners_consents, owners_needed};
 use super::fleet::{FREEZE_MAX, Own, listed};
 use super::freeze::touch;
 use super::restart::restart;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift};
+use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift, Via};
 use crate::state::people::{
     Hold, HoldScope, HoldTask, HoldWork, Lifted, MEMBERS_OF_PART, Principal, Reach, Right, Roster, STEP_PARTS,
     Workspace,
@@ -86,7 +88,8 @@ fn liftable(hold: &Hold) -> Result<(), Refusal> {
     }
 }
 
-/// Asks a second owner, once: the one who asked hears that another is needed, anybody else which question waits.
+/// Asks a second owner, once: the one who asked hears that another is needed, anybody else which question waits. Where who asked
+/// is no owner, the first owner to ask for the same is the first of the two.
 fn ask_second(
     scope: &mut Scope<'_>,
     asked: &LiftHold,
@@ -102,6 +105,9 @@ fn ask_second(
     {
         if first.by == person || waiting.approvals.iter().any(|it| it.by == person) {
             return Err(Refusal::second_owner_required(asked.workspace, id).into());
+        }
+        if counts_first(scope, asked, first)? && owners_consents(scope, &waiting)?.is_empty() {
+            return agree_first(scope, asked, &waiting);
         }
         return Ok(waiting);
     }
@@ -128,6 +134,29 @@ fn ask_second(
     scope.put(Hold { asked: Some(approval.id), ..hold.clone() });
     scope.put(approval.clone());
     Ok(Arc::new(approval))
+}
+
+/// Whether the caller is an owner who asks for the same as somebody who is none: of the owners who have to agree, the first.
+fn counts_first(scope: &mut Scope<'_>, asked: &LiftHold, before: &AskedLift) -> Result<bool, Halt> {
+    let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    let is_owner = asked.by.principal().is_some_and(|it| workspace.owners.contains(&it));
+    Ok(is_owner && !workspace.owners.contains(&before.by) && before.restart == asked.restart)
+}
+
+/// Takes the caller's asking as their yes to the question that waits.
+fn agree_first(scope: &mut Scope<'_>, asked: &LiftHold, waiting: &Approval) -> Result<Arc<Approval>, Halt> {
+    let By::Person(by) = asked.by else { return Err(Refusal::internal().into()) };
+    let word = DecideApproval {
+        by,
+        approval: waiting.id,
+        choice: Choice::Approve,
+        note: Some(asked.reason.clone()),
+        digest: None,
+        via: Via::Console,
+        everyone: None,
+    };
+    decide_other(scope, &word, waiting)?;
+    own_approval(scope, asked.workspace, waiting.id)
 }
 
 /// Lifts a hold that as many owners have agreed to lift as it takes, where it still stands and the first still may.
