@@ -12,7 +12,7 @@ use crate::rules::read::{View, view};
 use crate::state::gate::{
     Action, Agent, Approval, ApprovalState, ApprovalSubject, AskedAction, Consent, DecidedBy, OwnerChange, Status,
 };
-use crate::state::people::{Member, MemberPart, Principal, Reach, Right, Role, Workspace};
+use crate::state::people::{MemberPart, Principal, Reach, Right, Role, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::id::{AgentId, ApprovalId, PrincipalId, WorkspaceId};
@@ -366,7 +366,7 @@ pub(super) fn standing_consents(
     Ok(standing)
 }
 
-/// Whether one of the two has made the other what they are so lately that they count as one person.
+/// Whether the first has made the second what they are so lately that they count as one person.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row is not there.
@@ -377,9 +377,6 @@ pub(super) fn close(
     second: &Principal,
 ) -> Result<bool, Halt> {
     let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
-    let first_row = scope.get::<Principal>(first.by)?;
     let (now, age) = (scope.now(), workspace.settings.second_person_age());
-    let raised = |member: Option<&Member>, by: PrincipalId| member.is_some_and(|it| it.is_raised_by(by, age, now));
-    let first_member = first_row.as_ref().and_then(|it| it.membership());
-    Ok(raised(second.membership(), first.by) || raised(first_member, second.id))
+    Ok(second.membership().is_some_and(|it| it.is_raised_by(first.by, age, now)))
 }
