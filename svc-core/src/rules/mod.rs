@@ -4,6 +4,7 @@
 //! **Invariant:** a rule takes time from its scope and ids from `fresh`, decides on nothing it has not read by key, and
 //! writes whatever a permitting decision found absent.
 
+mod changed;
 pub mod connect;
 pub mod edge;
 pub mod evidence;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::raising::{self, Raise};
 use crate::refusal::{FieldError, Refusal};
+use crate::rules::changed::changed;
 use crate::rules::people::by::{By, entitled, member};
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::Agent;
@@ -125,7 +126,7 @@ pub fn change_budget(scope: &mut Scope<'_>, asked: &ChangeBudget) -> Result<Budg
     if after == *before {
         return shown(scope, before, used);
     }
-    let data = Object::new().raw("new", &told(&after)).raw("old", &told(&before)).finish();
+    let data = changed(&told(&before), &told(&after))?;
     record(scope, &asked.by, "budget.changed", &after, data);
     // Its steps stand elsewhere now, so each may be told again.
     let used = BudgetUse { told: None, ..used };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::by::{By, entitled};
 use crate::refusal::{FieldError, Refusal};
+use crate::rules::changed::changed;
 use crate::rules::gate::freeze::touch;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::people::{MEMBER_TEAMS_MAX, Member, Principal, Right, TEAM_MEMBERS_MAX, Team, Workspace};
@@ -68,7 +69,7 @@ pub fn keep_team(scope: &mut Scope<'_>, asked: &KeepTeam) -> Result<Arc<Team>, H
     }
     let (kind, data) = match &before {
         None => ("team.created", told(&team)),
-        Some(before) => ("team.changed", Object::new().raw("old", &told(before)).raw("new", &told(&team)).finish()),
+        Some(before) => ("team.changed", changed(&told(before), &told(&team))?),
     };
     let fact = Fact { kind, actor: asked.by.actor(), subject: Subject::Team(team.id), data };
     scope.append(asked.workspace, fact);
