@@ -160,8 +160,11 @@ async fn a_budget_is_raised_by_those_who_may() {
     let made = admin.ask(&mut client, "POST", &path(&site, "budgets"), Some(&wish)).await.json();
     let raise = path(&site, &format!("budgets/{}/raise", made["id"].as_str().unwrap()));
     let to = |amount: u64| json!({ "amountMicros": amount, "note": "a busy month" });
-    let got = other.ask(&mut client, "POST", &raise, Some(&to(200))).await;
-    assert_eq!((got.status, got.kind()), (403, "forbidden".to_owned()));
+    let unknown = path(&site, &format!("budgets/bdg_{}/raise", "0".repeat(26)));
+    for raise in [&raise, &unknown] {
+        let got = other.ask(&mut client, "POST", raise, Some(&to(200))).await;
+        assert_eq!((got.status, got.kind()), (404, "not_found".to_owned()), "who may not read it sees no budget there");
+    }
     let raised = member.ask(&mut client, "POST", &raise, Some(&to(200))).await.ok();
     assert_eq!((&raised["amount"], &raised["allocationMicros"]), (&json!(100), &json!(200)));
     assert_eq!(admin.ask(&mut client, "POST", &raise, Some(&to(201))).await.ok()["allocationMicros"], 201);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::raising::{self, Raise};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::changed::changed;
-use crate::rules::people::by::{By, entitled, member};
+use crate::rules::people::by::{By, entitled, member, unseen};
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::Agent;
 use crate::state::gateway::{BUDGETS_MAX, Budget, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Mode, Routing};
@@ -188,12 +188,13 @@ pub struct RaiseBudget {
 /// answered by it.
 ///
 /// # Errors
-/// Those of [`entitled`], `forbidden` where the budget is another's, `not_found`, `invalid_budget` where the allocation is not
-/// above the present one.
+/// Those of [`entitled`], `not_found`, also where the budget is another's and the caller may read none, `forbidden` where they may
+/// read it, `invalid_budget` where the allocation is not above the present one.
 pub fn raise_budget(scope: &mut Scope<'_>, asked: &RaiseBudget) -> Result<BudgetView, Halt> {
     let reach = entitled(scope, &asked.by, asked.workspace, Right::RaiseBudgets)?;
     let (budget, used) = standing(scope, asked.workspace, asked.budget)?;
     if reach != Reach::All && asked.by.principal() != Some(budget.owner) {
+        entitled(scope, &asked.by, asked.workspace, Right::ReadReports).map_err(unseen)?;
         return Err(Refusal::forbidden("the budget's owner, an owner or an admin raises it").into());
     }
     let faults = faults_of_raise(&budget, &used, asked.allocation);

@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use std::sync::Arc;
 
 use super::keys;
-use crate::refusal::Refusal;
+use crate::refusal::{Kind, Refusal};
 use crate::state::evidence::Actor;
 use crate::state::gate::Agent;
 use crate::state::people::{
@@ -335,6 +335,14 @@ pub fn reaches(by: &By, reach: Reach, agent: &Agent) -> Result<(), Refusal> {
         Reach::All => Ok(()),
         Reach::Own if by.principal().is_some_and(|it| owns(it, agent)) => Ok(()),
         Reach::Own | Reach::No => Err(Refusal::not_found()),
+    }
+}
+
+/// A refusal about an item: whoever may not read such items learns no more than that it is not there.
+pub(in crate::rules) fn unseen(halt: Halt) -> Halt {
+    match halt {
+        Halt::Refuse(refusal) if refusal.kind() == Kind::Forbidden => Refusal::not_found().into(),
+        other => other,
     }
 }
 

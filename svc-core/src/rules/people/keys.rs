@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::by::{By, entitled, reaches};
+use super::by::{By, entitled, reaches, unseen};
 use super::register_agent::unknown_principal;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::gate::freeze::own_agent;
@@ -312,7 +312,7 @@ pub fn own_key(
         let agent = scope.get::<Agent>(agent)?.ok_or_else(Refusal::not_found)?;
         reaches(by, reach, &agent)?;
     } else {
-        entitled(scope, by, workspace, Right::ManageKeys)?;
+        entitled(scope, by, workspace, Right::ManageKeys).map_err(unseen)?;
     }
     Ok(credential)
 }
