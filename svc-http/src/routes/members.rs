@@ -122,9 +122,10 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Members(MembersOp::RemoveTeam),
         method: Method::DELETE,
         path: "/api/w/{wid}/teams/{team}",
+        refusals: &[Kind::NotAllowed],
         content: Content::Empty,
         success: &[204],
-        summary: "Remove a team; its members stay",
+        summary: "Remove a team that no budget is over and no key is bound to; its members stay",
         ..WRITE
     },
 ];

@@ -1,25 +1,29 @@
 //! Members: who may make whom what, and that a workspace always has an owner.
 
+use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::evidence::erase::{Erase, Target};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
+use svc_core::rules::gateway::budgets::{CreateBudget, RemoveBudget};
 use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::by::{By, Person};
-use svc_core::rules::people::keys::{CreateKey, NewKey};
+use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey, own_key};
 use svc_core::rules::people::leave::PassAgent;
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::rules::read::check_key;
 use svc_core::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, Via};
+use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Ladder};
 use svc_core::state::people::{
     Account, Credential, KeyScope, LINK_LIFE, MemberState, Principal, Role, SignInLink, Workspace,
 };
+use svc_core::store::Record;
 use svc_core::testing::people;
 use svc_core::testing::world::World;
-use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AgentId, ApprovalId, PrincipalId};
 use svc_core::value::text::{Email, Label};
+use svc_core::value::{MicroUsd, Span};
 
 /// A world with its first owner and another one, both signed in.
 fn owners() -> (World, Person, Person) {
@@ -241,11 +245,62 @@ fn a_team_that_is_gone_keeps_no_owner_out() {
     let (email, token) = (Email::parse("third@example.com").unwrap(), Digest::of("link"));
     let invite = InviteMember { workspace, by: by(), email, name: None, role: Role::Owner, teams: vec![id], token };
     let approval = asked(world.run(invite));
-    world.run(RemoveTeam { workspace, by: by(), team: id }).unwrap();
+    world.run(RemoveTeam { workspace, by: by(), team: id, key: None }).unwrap();
     world.run(approve(second, approval)).unwrap();
     let ApprovalSubject::Owner(of) = world.row::<Approval>(approval).subject.clone() else { panic!("another kind") };
     let invited = world.row::<Principal>(of.principal);
     assert_eq!(invited.membership().unwrap().teams, []);
+}
+
+/// A team stays as long as a budget is over it or a key in force is bound to it; the ledger says of a change what differs.
+#[test]
+fn a_team_that_is_in_use_stays() {
+    let (mut world, first, _) = owners();
+    let (workspace, by) = (first.workspace, || By::Person(first));
+    let label = |text: &str| Some(Label::parse(text).unwrap());
+    let keep = |team, name| KeepTeam { workspace, by: by(), team, name, owner: None, members: None };
+    let team = world.run(keep(None, label("Accounts"))).unwrap().id;
+    world.run(keep(Some(team), label("Accounting"))).unwrap();
+    let rows = world.rows();
+    let told = rows.iter().find_map(|(_, _, it)| match it {
+        Record::Entry(it) if &*it.kind == "team.changed" => Some(it.data.to_string()),
+        _ => None,
+    });
+    assert_eq!(told.as_deref(), Some(r#"{"new":{"name":"Accounting"},"old":{"name":"Accounts"}}"#));
+    let new = CreateKey::new(workspace, By::Program, KeyScope::Inference, NewKey::of("ask_1"));
+    let key = world.run(CreateKey { team: Some(team), ..new }).unwrap().id;
+    let remove = |key| RemoveTeam { workspace, by: by(), team, key };
+    assert_eq!(world.run(remove(Some(key))).unwrap_err().reason(), Some("a key is bound to it"));
+    world.run(RevokeKey { workspace, by: by(), credential: key }).unwrap();
+    let budget = CreateBudget {
+        workspace,
+        by: by(),
+        scope: BudgetScope::Team(team),
+        key: None,
+        amount: MicroUsd::new(5),
+        period: BudgetPeriod::Day,
+        ladder: Ladder::default(),
+        owner: None,
+    };
+    let budget = world.run(budget).unwrap().budget.id;
+    assert_eq!(world.run(remove(Some(key))).unwrap_err().reason(), Some("a budget is over it"));
+    world.run(RemoveBudget { workspace, by: by(), budget }).unwrap();
+    world.run(remove(Some(key))).unwrap();
+}
+
+/// To a member, whose right is to their own agents' keys, any other key is not there: read or revoked, known or not.
+#[test]
+fn a_key_that_one_may_not_read_is_not_there() {
+    let (mut world, first, _) = owners();
+    let (workspace, member) = (first.workspace, world.person(Role::Member));
+    let new = CreateKey::new(workspace, By::Program, KeyScope::Inference, NewKey::of("ask_1"));
+    let known = world.run(new).unwrap().id;
+    for credential in [known, Credential::id_of(&Digest::of("ask_2"))] {
+        let by = By::Person(member);
+        let read = world.engine().read(|scope| own_key(scope, &by, workspace, credential));
+        assert!(matches!(read, Err(Failure::Refused(it)) if it.kind() == Kind::NotFound));
+        assert_eq!(world.run(RevokeKey { workspace, by, credential }).unwrap_err().kind(), Kind::NotFound);
+    }
 }
 
 /// Where there are two owners, one who invites another asks the second; nobody is invited before they agree.

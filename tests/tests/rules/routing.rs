@@ -8,13 +8,13 @@ use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, Set};
 use svc_core::rules::gateway::upstreams::{self, NewKey, UPSTREAMS_MAX};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey, RevokeKey};
-use svc_core::state::gateway::{BoundKeys, Dialect, Mode, Quality, Routing, UpstreamKey};
-use svc_core::state::people::KeyScope;
+use svc_core::state::gateway::{BoundKeys, BudgetAt, BudgetScope, Dialect, Mode, Quality, Routing, UpstreamKey};
+use svc_core::state::people::{KeyScope, Workspace};
 use svc_core::store::Record;
 use svc_core::testing::world::World;
-use svc_core::value::Span;
 use svc_core::value::id::UpstreamId;
 use svc_core::value::text::{ClassId, Label, ModelName, UpstreamName, UrlText};
+use svc_core::value::{Id, Span};
 
 use super::{PAY, calm};
 
@@ -108,7 +108,7 @@ fn every_fault_is_told_at_once() {
     for gone in [
         Edit::RemoveModel(Place { provider: "one".into(), model: "b".into() }),
         Edit::ChangeClass(class("no.such"), Vec::new()),
-        Edit::RemoveProfile(svc_core::value::Id::from_bits(7)),
+        Edit::RemoveProfile(Id::from_bits(7)),
     ] {
         assert_eq!(edit(&mut world, gone).unwrap_err().kind(), Kind::NotFound);
     }
@@ -135,7 +135,8 @@ fn a_model_takes_after_its_provider_and_the_catalogue() {
     assert_eq!(&*routing.model("one", "a").unwrap().0.jurisdiction, "eu");
 }
 
-/// What a key is bound to stays until the key is revoked or its time is up; a class that is the default stays too.
+/// What a key is bound to stays until the key is revoked or its time is up; a class that is the default, or that a budget is over,
+/// stays too.
 #[test]
 fn what_is_in_use_stays() {
     let (mut world, _) = calm(&[PAY]);
@@ -151,8 +152,7 @@ fn what_is_in_use_stays() {
         let new = CreateKey::new(workspace, By::Program, KeyScope::Inference, key);
         world.run(CreateKey { task_class: class, profile, expires_at, ..new })
     };
-    let refused =
-        make(&mut world, "ask_0", Some(class("c")), Some(svc_core::value::Id::from_bits(7)), None).unwrap_err();
+    let refused = make(&mut world, "ask_0", Some(class("c")), Some(Id::from_bits(7)), None).unwrap_err();
     assert_eq!(fields(&refused), ["taskClassId", "policyProfileId"]);
     let key = make(&mut world, "ask_1", Some(class("a")), None, None).unwrap();
     make(&mut world, "ask_2", None, Some(profile), Some(Span::hours(24))).unwrap();
@@ -162,6 +162,10 @@ fn what_is_in_use_stays() {
         assert_eq!(edit(&mut world, used).unwrap_err().kind(), Kind::NotAllowed);
     }
     world.run(RevokeKey { workspace, by: By::Program, credential: key.id }).unwrap();
+    let over = BudgetAt { id: Id::from_bits(1), scope: BudgetScope::TaskClass(class("a")) };
+    world.edit::<Workspace>(workspace, |it| it.budgets.push(over));
+    assert_eq!(edit(&mut world, Edit::RemoveClass(class("a"))).unwrap_err().reason(), Some("a budget is over it"));
+    world.edit::<Workspace>(workspace, |it| it.budgets.clear());
     edit(&mut world, Edit::RemoveClass(class("a"))).unwrap();
     world.advance(Span::hours(24));
     edit(&mut world, Edit::RemoveProfile(profile)).unwrap();

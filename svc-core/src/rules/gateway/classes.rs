@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::routing::{Work, stamp};
 use crate::refusal::{FieldError, Refusal};
-use crate::state::gateway::{Capability, Constraints, Objective, Routing, TaskClass};
+use crate::state::gateway::{BudgetScope, Capability, Constraints, Objective, Routing, TaskClass};
 use crate::turn::Halt;
 use crate::value::MicroUsd;
 use crate::value::text::{ClassId, Label};
@@ -136,6 +136,7 @@ pub(super) fn remove(work: &mut Work<'_, '_>, id: &ClassId) -> Result<(), Halt> 
         return Err(Refusal::not_allowed("it is the default task class of this workspace").into());
     }
     work.unbound(|key| key.class.as_ref() == Some(id), "a key is bound to it")?;
+    work.unbudgeted(&BudgetScope::TaskClass(id.clone()))?;
     work.removed("task_class.removed", id.as_str());
     work.routing.classes.retain(|it| it.id != *id);
     Ok(())

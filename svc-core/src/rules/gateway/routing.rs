@@ -10,8 +10,8 @@ use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::settings::differing;
 use crate::state::evidence::{Fact, Subject};
-use crate::state::gateway::{BoundKey, BoundKeys, Mode, Objective, Routing, ToolRule};
-use crate::state::people::Right;
+use crate::state::gateway::{BoundKey, BoundKeys, BudgetScope, Mode, Objective, Routing, ToolRule};
+use crate::state::people::{Right, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::canonical::{Object, canonical};
@@ -243,6 +243,15 @@ impl Work<'_, '_> {
         let workspace = self.routing.workspace;
         let fact = Fact { kind, actor: self.by.actor(), subject: Subject::Workspace(workspace), data };
         self.scope.append_with(workspace, fact, texts);
+    }
+
+    /// That no budget is over this.
+    pub(super) fn unbudgeted(&mut self, over: &BudgetScope) -> Result<(), Halt> {
+        let workspace = self.scope.get::<Workspace>(self.routing.workspace)?.ok_or_else(Refusal::internal)?;
+        if workspace.has_budget_over(over) {
+            return Err(Refusal::not_allowed("a budget is over it").into());
+        }
+        Ok(())
     }
 
     /// That no key in force is bound to what `is_meant` says.

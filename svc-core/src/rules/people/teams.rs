@@ -7,10 +7,12 @@ use crate::refusal::{FieldError, Refusal};
 use crate::rules::changed::changed;
 use crate::rules::gate::freeze::touch;
 use crate::state::evidence::{Fact, Subject};
-use crate::state::people::{MEMBER_TEAMS_MAX, Member, Principal, Right, TEAM_MEMBERS_MAX, Team, Workspace};
+use crate::state::gateway::BudgetScope;
+use crate::state::people::{Credential, MEMBER_TEAMS_MAX, Member, Principal, Right, TEAM_MEMBERS_MAX, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::{Object, text};
+use crate::value::digest::CredentialId;
 use crate::value::id::{PrincipalId, TeamId, WorkspaceId};
 use crate::value::text::Label;
 
@@ -113,15 +115,28 @@ pub struct RemoveTeam {
     pub by: By,
     /// Which one.
     pub team: TeamId,
+    /// A key that was found to be bound to the team, if any was: whether it still is, is looked at here.
+    pub key: Option<CredentialId>,
 }
 
 /// Removes a team; its members stay members.
 ///
 /// # Errors
-/// Those of [`entitled`], and `not_found`.
+/// Those of [`entitled`], `not_found`, `not_allowed` where a budget is over it or a key in force is bound to it.
 pub fn remove_team(scope: &mut Scope<'_>, asked: &RemoveTeam) -> Result<(), Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMembers)?;
     let team = own_team(scope, asked.workspace, asked.team)?;
+    let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    if workspace.has_budget_over(&BudgetScope::Team(team.id)) {
+        return Err(Refusal::not_allowed("a budget is over it").into());
+    }
+    if let Some(key) = asked.key
+        && let Some(key) = scope.get::<Credential>(key)?
+        && key.binding.team == Some(team.id)
+        && key.is_live(scope.now())
+    {
+        return Err(Refusal::not_allowed("a key is bound to it").into());
+    }
     scope.want(&team.members.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
     for id in &team.members {
         place(scope, *id, team.id, false)?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hold::StandingHold;
 use super::plan::Plan;
-use crate::state::gateway::BudgetAt;
+use crate::state::gateway::{BudgetAt, BudgetScope};
 use crate::value::currency::Currency;
 use crate::value::domain::Domain;
 use crate::value::id::{PrincipalId, WorkspaceId};
@@ -53,6 +53,12 @@ impl Workspace {
     #[must_use]
     pub fn all_held(&self) -> Option<&StandingHold> {
         self.holds.iter().find(|it| it.over.is_none())
+    }
+
+    /// Whether one of its budgets is over this.
+    #[must_use]
+    pub fn has_budget_over(&self, scope: &BudgetScope) -> bool {
+        self.budgets.iter().any(|it| it.scope == *scope)
     }
 }
 
