@@ -9,7 +9,7 @@ use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::{By, entitled};
 use svc_core::state::gate::Approval;
-use svc_core::state::people::{Hold, Principal, Right, Role};
+use svc_core::state::people::{Hold, Principal, Right};
 use svc_core::store::{Range, Row};
 use svc_core::value::Id as _;
 use svc_core::value::id::{PrincipalId, WorkspaceId};
@@ -120,9 +120,7 @@ impl GateService {
         loop {
             let found = self.scan(&range)?;
             let principals = found.iter().filter_map(|it| it.row.record.as_ref().and_then(Principal::peel));
-            let is_admin = |it: &&std::sync::Arc<Principal>| {
-                Some(it.id) != own && matches!(it.membership().map(|it| it.role), Some(Role::Owner | Role::Admin))
-            };
+            let is_admin = |it: &&std::sync::Arc<Principal>| Some(it.id) != own && it.administers();
             if let Some(other) = { principals }.find(is_admin) {
                 return Ok(Some(other.id));
             }

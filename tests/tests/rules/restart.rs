@@ -6,7 +6,7 @@ use svc_core::rules::gate::freeze::{FollowStop, FreezeAgent};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::state::gate::{Agent, ApprovalState, Code, OutcomeStatus, Status, Verb};
-use svc_core::state::people::Role;
+use svc_core::state::people::{MemberState, Principal, Role};
 use svc_core::store::Row;
 use svc_core::testing::people;
 use svc_core::testing::world::{World, charge, payment, request};
@@ -107,6 +107,10 @@ fn an_incidents_principal_does_not_restart_alone() {
     let workspace = world.workspace();
     let told = |admin| RestartAgent { workspace, agent: agent.agent, by: By::Person(owner), reason: note("r"), admin };
     assert_eq!(world.run(told(Some(admin.principal))).unwrap_err().kind(), Kind::DutiesNow);
+    let invited = world.person(Role::Admin);
+    world.edit::<Principal>(invited.principal, |it| it.member.as_mut().unwrap().state = MemberState::Invited);
+    assert!(world.run(told(Some(invited.principal))).unwrap().is_active(), "who has never come cannot do it");
+    incident(&mut world, &owner, &agent);
     assert!(world.run(told(Some(member.principal))).unwrap().is_active(), "a member is no admin");
 }
 

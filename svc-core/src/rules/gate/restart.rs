@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled, reaches};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::Agent;
-use crate::state::people::{Principal, Right, Role, Roster, Workspace};
+use crate::state::people::{Principal, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
@@ -58,7 +58,7 @@ pub fn restart_agent(scope: &mut Scope<'_>, asked: &RestartAgent) -> Result<Arc<
     Ok(restart(scope, &agent, asked.by.actor(), None, &[("reason", asked.reason.as_str())]))
 }
 
-/// Whether the workspace has an owner or admin besides the caller.
+/// Whether the workspace has an owner or admin besides the caller who could do it: one who is only invited cannot yet.
 fn has_other(scope: &mut Scope<'_>, workspace: &Workspace, asked: &RestartAgent) -> Result<bool, Halt> {
     let own = asked.by.principal();
     if workspace.owners.iter().any(|it| Some(*it) != own) {
@@ -66,8 +66,7 @@ fn has_other(scope: &mut Scope<'_>, workspace: &Workspace, asked: &RestartAgent)
     }
     let Some(admin) = asked.admin.filter(|it| Some(*it) != own) else { return Ok(false) };
     let admin = scope.get::<Principal>(admin)?.filter(|it| it.workspace == workspace.id);
-    let role = admin.as_ref().and_then(|it| it.membership()).map(|it| it.role);
-    Ok(matches!(role, Some(Role::Owner | Role::Admin)))
+    Ok(admin.as_ref().is_some_and(|it| it.administers()))
 }
 
 /// Starts a frozen agent again and records it; `hold` is the one whose end does it.

@@ -165,6 +165,13 @@ impl Principal {
         self.membership().is_some()
     }
 
+    /// Whether it is an owner or admin who has signed in.
+    #[must_use]
+    pub fn administers(&self) -> bool {
+        let has_come = |it: &&Member| it.state == MemberState::Active;
+        self.membership().filter(has_come).is_some_and(|it| matches!(it.role, Role::Owner | Role::Admin))
+    }
+
     /// Whether it can sign in and decide what its own agents ask.
     #[must_use]
     pub fn decides_own(&self) -> bool {
