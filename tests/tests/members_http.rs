@@ -65,6 +65,28 @@ async fn an_invited_member_comes_in_changes_and_is_removed() {
     assert!(anew.json().get("signInLink").is_none(), "whoever has signed in once does so as before");
 }
 
+/// Who was invited by a name has it where they look at themselves, and a team is not removed from under a key.
+#[tokio::test]
+async fn a_person_has_the_name_they_were_invited_by() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let admin = site.member(Role::Admin);
+    let wish = json!({ "email": "new@example.com", "role": "member", "name": "Ada" });
+    let invited = admin.ask(&mut client, "POST", &path(&site, "members"), Some(&wish)).await.json();
+    let sid = come(&mut client, &invited).await;
+    assert_eq!(ask(&mut client, Some(&sid), "GET", "/api/me", None).await.ok()["name"], "Ada");
+    let teams = path(&site, "teams");
+    let team = admin.ask(&mut client, "POST", &teams, Some(&json!({ "name": "Accounts" }))).await.json();
+    let wish = json!({ "label": "theirs", "teamId": team["id"] });
+    let made = admin.ask(&mut client, "POST", &path(&site, "keys"), Some(&wish)).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    let key = made.json()["binding"]["id"].as_str().unwrap().to_owned();
+    let team = format!("{teams}/{}", team["id"].as_str().unwrap());
+    assert_eq!(status(&admin.ask(&mut client, "DELETE", &team, None).await), (409, "not_allowed".to_owned()));
+    assert_eq!(admin.ask(&mut client, "DELETE", &path(&site, &format!("keys/{key}")), None).await.status, 204);
+    assert_eq!(admin.ask(&mut client, "DELETE", &team, None).await.status, 204);
+}
+
 /// An admin makes no owner and touches none; what a body misspells is named; another workspace's principal is not there.
 #[tokio::test]
 async fn an_admin_makes_no_owner() {

@@ -12,11 +12,12 @@ use svc_core::value::id::SessionId;
 /// None that a test does not rule out.
 pub fn write(signed_in: &SignedIn, workspaces: &[InWorkspace]) -> Result<Vec<u8>, Refusal> {
     let account = &signed_in.account;
+    let own = workspaces.first().map(|it| &it.principal);
     let list: Vec<_> = workspaces.iter().map(workspace).collect();
     let me = json!({
         "id": account.id,
-        "principalId": workspaces.first().map(|it| it.principal.id),
-        "name": account.name,
+        "principalId": own.map(|it| it.id),
+        "name": account.name.as_ref().or_else(|| own.and_then(|it| it.name.as_ref())),
         "email": account.email.as_str(),
         "twoFactor": account.second_factor.is_some(),
         "session": { "id": signed_in.session(), "expiresAt": signed_in.expires_at().to_string(), "proof": proof(signed_in.row.proof) },
