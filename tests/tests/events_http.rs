@@ -275,6 +275,32 @@ async fn a_kill_owner_is_told_of_freezes() {
     site.stop().await;
 }
 
+/// Where many agents are stopped at once a member hears of each of theirs, once, at its record's place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_hears_once_that_an_agent_was_stopped_among_many() {
+    let site = Site::start().await;
+    let (own, other) = (site.agent(&[CRM]), site.agent(&[CRM]));
+    let (owner, member) = (site.member(Role::Owner), site.member(Role::Member));
+    give(&site, &own, &member);
+    place(&site);
+    let mut watch = Watch::open(&site, &member.sid, None).await;
+    let mut client = site.client().await;
+    let selector = serde_json::json!({ "agentIds": [own.id, other.id] });
+    let stop = serde_json::json!({ "selector": selector, "reason": "odd", "confirmCount": 2 });
+    let base = format!("/api/w/{}", site.workspace());
+    owner.ask(&mut client, "POST", &format!("{base}/freeze"), Some(&stop)).await.ok();
+    site.advance(Span::seconds(1));
+    let restart = serde_json::json!({ "reason": "mended" });
+    owner.ask(&mut client, "POST", &format!("{base}/agents/{}/restart", own.id), Some(&restart)).await.ok();
+    place(&site);
+    let id = own.id.to_string();
+    for name in ["agent.frozen", "agent.restarted"] {
+        let told = watch.next().await.unwrap();
+        assert_eq!((named(&told), told.id.is_some()), ((name, id.as_str()), true));
+    }
+    site.stop().await;
+}
+
 /// A stream over HTTP/2 and what has come of it.
 struct Stream {
     body: hyper::body::Incoming,

@@ -6,11 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use svc_core::rules::gate::asked::get_approval;
 use svc_core::rules::people::by::{By, member};
-use svc_core::state::gate::Standing;
-use svc_core::state::people::{Reach, Right};
-use svc_core::store::{Range, Record};
-use svc_core::value::Id as _;
-use svc_core::value::link::Index;
+use svc_core::state::people::Reach;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
@@ -30,8 +26,6 @@ const PIECE: usize = 16 * 1024;
 const BEHIND_MAX: u64 = 10_000;
 /// How soon a client comes back by itself, in milliseconds.
 const RETRY: &str = "retry: 2000\n\n";
-/// Agents of one's own that are looked at where many were stopped at once.
-const OWN_MAX: usize = 500;
 
 /// The stream of a watcher who has heard of all records up to `heard`, or begins now.
 pub(crate) fn stream(seat: Seat, heard: Option<u64>) -> Stream {
@@ -121,8 +115,8 @@ impl Reader {
         let mut text = String::new();
         let mut good = false;
         for event in events {
-            let hears = self.may_hear(&event);
-            if !hears && !self.is_stopped_among(&event) {
+            // Of many agents that were stopped at once each has a record of its own, which its people hear of.
+            if !self.may_hear(&event) {
                 continue;
             }
             // Looked at anew for what was read anew, so that nothing reaches a session that has ended.
@@ -130,7 +124,7 @@ impl Reader {
             if !good {
                 return false;
             }
-            self.add(&event, hears, &mut text);
+            event.write(&mut text);
             if text.len() >= PIECE && !event.more && !self.give(std::mem::take(&mut text)).await {
                 return false;
             }
@@ -158,28 +152,6 @@ impl Reader {
         let Some(id) = event.approval else { return false };
         let person = self.seat.person;
         self.seat.live.gate.read(|scope| get_approval(scope, &By::Person(person), person.workspace, id)).is_ok()
-    }
-
-    /// Whether many agents were stopped at once and this person hears of their own.
-    fn is_stopped_among(&self, event: &Event) -> bool {
-        event.name == "agent.frozen" && event.agent.is_none() && self.seat.role.reach(Right::ReadAgents) == Reach::Own
-    }
-
-    fn add(&self, event: &Event, hears: bool, text: &mut String) {
-        if hears {
-            return event.write(text);
-        }
-        for index in [Index::AgentsFor, Index::AgentsUnder] {
-            let own = Range::all(index, self.seat.person.principal.bits(), OWN_MAX);
-            for found in self.seat.live.gate.scan(&own).unwrap_or_default() {
-                let Some(Record::Agent(agent)) = &found.row.record else { continue };
-                if matches!(&agent.standing, Standing::Frozen(frozen) if frozen.at == event.at) {
-                    let (id, at) = (agent.id, event.at);
-                    let data = format!(r#"{{"agentId":"{id}","at":"{at}","id":"{id}","type":"agent.frozen"}}"#);
-                    write(text, None, event.name, &data);
-                }
-            }
-        }
     }
 
     /// Whether the session is still good, with the role that the stream began with.
