@@ -84,7 +84,7 @@ struct Place<'a> {
 impl Place<'_> {
     fn keys(&self, call: &Call, agent: Option<AgentId>) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
-        let page = query.page(&agent.map_or_else(|| "keys".to_owned(), |it| format!("keys of {it}")));
+        let page = query.page("keys", agent.map_or_else(|| self.workspace.to_string(), |it| it.to_string()));
         query.finish()?;
         let all = Range::all(Index::KeysOf, self.workspace.bits(), page.limit);
         let (mut data, mut after, mut next) = (Vec::new(), page.after, None);
@@ -148,7 +148,7 @@ impl Place<'_> {
 
     fn tokens(&self, call: &Call) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
-        let page = query.page("service tokens");
+        let page = query.page("service tokens", self.workspace);
         query.finish()?;
         self.service.read(|scope| entitled(scope, &self.by, self.workspace, Right::ManageTokens))?;
         let all = Range::all(Index::TokensOf, self.workspace.bits(), page.limit);

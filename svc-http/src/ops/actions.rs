@@ -67,7 +67,7 @@ fn item(service: &GateService, member: Member, view: &View) -> Result<Answer, Re
 }
 
 fn list(service: &GateService, member: Member, call: &Call) -> Result<Answer, Refusal> {
-    let wish = Wish::read(&call.uri)?;
+    let wish = Wish::read(&call.uri, member.person.workspace)?;
     let page = &wish.page;
     let mut walk = Walk::of(service, member, &wish)?;
     let (mut data, mut looked, mut next) = (Vec::new(), 0, None);

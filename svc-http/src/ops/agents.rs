@@ -87,7 +87,7 @@ struct Place<'a> {
 impl Place<'_> {
     fn list(&self, call: &Call, name: &str, newest_first: bool) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
-        let page = query.page(name);
+        let page = query.page(name, self.workspace);
         query.finish()?;
         let all = Range::all(Index::AgentsOf, self.workspace.bits(), LOOK);
         let found = self.service.scan(&page.of(Range { newest_first, ..all }))?;
@@ -135,7 +135,7 @@ impl Place<'_> {
 
     fn mandates(&self, call: &Call) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
-        let page = query.page("mandates of an agent");
+        let page = query.page("mandates of an agent", call.param("aid"));
         query.finish()?;
         let id = call.param_id("aid")?;
         let view = self.service.read(|scope| show::agent(scope, &self.by, self.workspace, id))?;
@@ -206,7 +206,7 @@ impl Place<'_> {
     fn versions(&self, call: &Call) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
         let id: MandateId = call.param_id("mnd")?;
-        let page = query.page(&format!("versions of {id}"));
+        let page = query.page("versions of a mandate", id);
         query.finish()?;
         let held = self.held(id)?;
         let all = Range::all(Index::VersionsOf, id.bits(), LOOK);

@@ -105,7 +105,7 @@ async fn approved(service: &GateService, approve: &mut ApproveApplication) -> Re
 
 fn list(service: &GateService, by: &Person, call: &Call) -> Result<Answer, Refusal> {
     let mut query = Query::of(&call.uri);
-    let page = query.page("applications");
+    let page = query.page("applications", by.workspace);
     query.finish()?;
     let (index, prefix) = match service.read(|scope| readable(scope, by))? {
         Some(own) => (Index::ApplicationsBy, own.bits()),

@@ -46,19 +46,19 @@ pub(super) async fn answer(
         ApprovalsOp::List => {
             let mut query = Query::of(&call.uri);
             let filter = Filter::of(&mut query);
-            let page = query.page("approvals");
+            let page = query.page("approvals", workspace);
             query.finish()?;
             list(service, &by, workspace, filter, &page)
         }
         ApprovalsOp::Waiting => {
             let mut query = Query::of(&call.uri);
-            let page = query.page("waiting approvals");
+            let page = query.page("waiting approvals", workspace);
             query.finish()?;
             list(service, &by, workspace, Filter { state: Some(Stands::Waiting), ..Filter::default() }, &page)
         }
         ApprovalsOp::Suggested => {
             let mut query = Query::of(&call.uri);
-            let page = query.page("suggested rules");
+            let page = query.page("suggested rules", workspace);
             query.finish()?;
             suggested(service, &by, workspace, &page)
         }

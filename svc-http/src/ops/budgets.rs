@@ -81,7 +81,7 @@ pub(super) async fn answer(
 
 fn list(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let mut query = Query::of(&call.uri);
-    let page = query.page("budgets");
+    let page = query.page("budgets", workspace);
     query.finish()?;
     let after = budget::after(page.after);
     let (views, more) = service.read(|scope| list_budgets(scope, by, workspace, after, page.limit))?;

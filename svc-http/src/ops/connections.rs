@@ -45,7 +45,7 @@ pub(super) async fn answer(
 
 fn list(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let mut query = Query::of(&call.uri);
-    let page = query.page("connections");
+    let page = query.page("connections", workspace);
     query.finish()?;
     let all = Range { newest_first: true, ..Range::all(Index::ConnectionsOf, workspace.bits(), page.limit) };
     let found = service.scan(&page.of(all))?;

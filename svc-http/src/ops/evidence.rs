@@ -54,7 +54,7 @@ pub(super) async fn answer(
 
 fn list(service: &GateService, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let mut query = Query::of(&call.uri);
-    let page = query.page("ledger");
+    let page = query.page("ledger", workspace);
     query.finish()?;
     let all = Range { newest_first: true, ..Range::all(Index::LedgerOf, workspace.bits(), 0) };
     let found = service.scan(&page.of(all))?;

@@ -107,7 +107,7 @@ impl GateService {
 fn list(service: &GateService, caller: &Caller, call: &Call, index: Index) -> Result<Answer, Refusal> {
     let (_, workspace) = caller.by()?;
     let mut query = Query::of(&call.uri);
-    let page = query.page(index.name());
+    let page = query.page(index.name(), workspace);
     query.finish()?;
     let range = Range { newest_first: true, ..Range::all(index, workspace.bits(), 0) };
     let found = service.scan(&page.of(range))?;

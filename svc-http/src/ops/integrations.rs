@@ -65,7 +65,7 @@ struct Place<'a> {
 impl Place<'_> {
     fn list(&self, call: &Call) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
-        let page = query.page("integrations");
+        let page = query.page("integrations", self.workspace);
         query.finish()?;
         let all = self.service.read(|scope| rules::all(scope, &self.by, self.workspace))?;
         let now = self.service.gate.now();
@@ -116,7 +116,7 @@ impl Place<'_> {
 
     fn deliveries(&self, call: &Call) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
-        let page = query.page("deliveries");
+        let page = query.page("deliveries", self.workspace);
         let state = query.take("state", |text| {
             let known = wire::STATES.into_iter().find(|it| *it == text);
             known.ok_or_else(|| format!("must be one of `{}`", wire::STATES.join("`, `")))

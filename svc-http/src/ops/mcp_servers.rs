@@ -75,7 +75,7 @@ struct Place<'a> {
 impl Place<'_> {
     fn list(&self, call: &Call) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
-        let page = query.page("mcp-servers");
+        let page = query.page("mcp-servers", self.workspace);
         query.finish()?;
         let all = self.service.read(|scope| read_mcp_servers(scope, &self.by, self.workspace))?;
         let place = |it: &McpServerView| (it.server.id.bits(), McpServers::key(self.workspace));

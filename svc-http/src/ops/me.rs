@@ -121,7 +121,7 @@ async fn confirm_factor(service: &GateService, own: &SignedIn, call: &Call) -> R
 
 fn sessions(service: &GateService, own: &SignedIn, call: &Call) -> Result<Answer, Refusal> {
     let mut query = Query::of(&call.uri);
-    let page = query.page("me/sessions");
+    let page = query.page("me/sessions", own.account.id);
     query.finish()?;
     let range = Range { newest_first: true, ..Range::all(Index::SessionsOf, own.account.id.bits(), 1) };
     let found = service.scan(&page.of(range))?;

@@ -149,7 +149,7 @@ fn list(
     write: impl Fn(&svc_core::store::Found) -> Option<Value>,
 ) -> Result<Answer, Refusal> {
     let mut query = Query::of(&call.uri);
-    let page = query.page(name);
+    let page = query.page(name, workspace);
     query.finish()?;
     service.read(|scope| entitled(scope, by, workspace, Right::ReadMembers))?;
     let range = Range { newest_first: true, ..Range::all(index, workspace.bits(), page.limit) };

@@ -226,7 +226,7 @@ fn rows_of<R: svc_core::store::Row>(scope: &mut Scope<'_>, ids: &[R::Id]) -> Res
 
 fn bills(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let mut query = Query::of(&call.uri);
-    let page = query.page("billing imports");
+    let page = query.page("billing imports", workspace);
     query.finish()?;
     zone(service, by, workspace)?;
     let range = Range { newest_first: true, ..Range::all(Index::BillingOf, workspace.bits(), page.limit) };

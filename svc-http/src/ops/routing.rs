@@ -122,7 +122,7 @@ impl Place<'_> {
         all: impl Fn(&Routing) -> Vec<(String, Value)>,
     ) -> Result<Answer, Refusal> {
         let mut query = Query::of(&call.uri);
-        let page = query.page(name);
+        let page = query.page(name, self.workspace);
         query.finish()?;
         let all = all(&*read(self)?);
         let left = page.after.map_or(all.len(), |(order, _)| older(&all, order));

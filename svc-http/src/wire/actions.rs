@@ -3,7 +3,7 @@
 use svc_core::refusal::{FieldError, Refusal};
 use svc_core::state::gate::{Action, ActionKind, Status};
 use svc_core::value::Timestamp;
-use svc_core::value::id::AgentId;
+use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::text::Note;
 
 use super::page::{Page, Query};
@@ -31,7 +31,7 @@ impl Wish {
     ///
     /// # Errors
     /// `invalid_request` with every fault.
-    pub fn read(uri: &http::Uri) -> Result<Self, Refusal> {
+    pub fn read(uri: &http::Uri, workspace: WorkspaceId) -> Result<Self, Refusal> {
         let mut query = Query::of(uri);
         let agent = query.take("agentId", |it| AgentId::parse(it).map_err(|why| why.to_string()));
         let status = query.take("status", |it| {
@@ -44,7 +44,7 @@ impl Wish {
         if from.zip(to).is_some_and(|(from, to)| from >= to) {
             query.fault("to", "must be later than `from`");
         }
-        let page = query.page("actions");
+        let page = query.page("actions", workspace);
         query.finish()?;
         Ok(Self { agent, status, kind, from, to, page })
     }

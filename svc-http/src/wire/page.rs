@@ -1,6 +1,7 @@
 //! Lists: `limit`, an opaque `cursor`, and `{ "data": [...], "nextCursor": … }` (CONTRACT part 1, "Lists").
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -60,13 +61,14 @@ impl Query {
         self.faults.push(FieldError::new(name.to_owned(), why));
     }
 
-    /// `limit` and `cursor` of the list called `list`, whose parts depend on the other parameters that it is asked with.
-    pub fn page(&mut self, list: &str) -> Page {
+    /// `limit` and `cursor` of the list called `list` of a workspace, or of whatever else `of` names; its parts depend on the other
+    /// parameters that it is asked with.
+    pub fn page(&mut self, list: &str, of: impl Display) -> Page {
         let limit = self.take("limit", |text| match text.parse::<usize>() {
             Ok(limit) if (1..=PAGE_MAX).contains(&limit) && !text.starts_with('+') => Ok(limit),
             _ => Err(format!("must be a whole number between 1 and {PAGE_MAX}")),
         });
-        let mark = self.mark(list);
+        let mark = self.mark(&format!("{list}\n{of}"));
         let after =
             self.take("cursor", |text| read_cursor(text, mark).ok_or_else(|| "is no cursor of this list".to_owned()));
         Page { limit: limit.unwrap_or(PAGE_DEFAULT), after, mark }
@@ -190,16 +192,18 @@ mod tests {
         Query::of(&format!("/x?{text}").parse().unwrap())
     }
 
-    /// A cursor leads on in its own list alone, asked with the same filters.
+    /// A cursor leads on in its own list alone, of its own workspace and asked with the same filters.
     #[test]
     fn a_cursor_is_good_for_its_own_list() {
         let key = Agent::key(AgentId::from_bits(7));
-        let cursor = query("state=waiting").page("approvals").cursor(9, key);
-        let read = |list: &str, text: String| {
+        let cursor = query("state=waiting").page("approvals", "wsp_1").cursor(9, key);
+        let of = |list: &str, of: &str, text: String| {
             let mut query = query(&text);
-            let page = query.page(list);
+            let page = query.page(list, of);
             (query.finish().is_ok(), page.after)
         };
+        let read = |list: &str, text: String| of(list, "wsp_1", text);
+        assert_eq!(of("approvals", "wsp_2", format!("state=waiting&cursor={cursor}")), (false, None));
         assert_eq!(read("approvals", format!("state=waiting&limit=3&cursor={cursor}")), (true, Some((9, key))));
         assert_eq!(read("approvals", format!("state=denied&cursor={cursor}")), (false, None));
         assert_eq!(read("agents", format!("state=waiting&cursor={cursor}")), (false, None));
@@ -213,11 +217,11 @@ mod tests {
     fn limits_have_bounds() {
         for (text, limit) in [("", 100), ("limit=1", 1), ("limit=500", 500)] {
             let mut query = query(text);
-            assert_eq!((query.page("x").limit, query.finish().is_ok()), (limit, true), "{text}");
+            assert_eq!((query.page("x", "wsp_1").limit, query.finish().is_ok()), (limit, true), "{text}");
         }
         for text in ["limit=0", "limit=501", "limit=-1", "limit=+5", "limit=", "limit=1e2", "limit=5&limit=5"] {
             let mut query = query(text);
-            query.page("x");
+            query.page("x", "wsp_1");
             let refusal = query.finish().unwrap_err();
             assert_eq!(refusal.errors().first().unwrap().field.as_deref(), Some("limit"), "{text}");
         }
