@@ -76,7 +76,7 @@ impl Providers {
 }
 
 /// Has the workspace know the providers whose keys are in the environment, or, where there are none and it knows no others,
-/// a stand-in that runs as long as this process.
+/// a stand-in that runs as long as this process. A stand-in that it knows runs beside whatever else it knows.
 ///
 /// # Errors
 /// [`Problem`] where the store takes nothing more or the stand-in cannot start.
@@ -89,11 +89,22 @@ pub(crate) fn ensure(gate: &Gate, workspace: WorkspaceId) -> Result<Providers, P
             real.push(known.name);
         }
     }
-    let own =
-        routing(gate, workspace)?.upstreams.iter().any(|it| !DEMO.iter().any(|(name, _)| *name == it.name.as_str()));
-    if !real.is_empty() || own {
-        return Ok(Providers::Real(if real.is_empty() { vec!["the workspace's own upstreams"] } else { real }));
+    let known = routing(gate, workspace)?;
+    let (demo, own): (Vec<_>, Vec<_>) =
+        known.upstreams.iter().partition(|it| DEMO.iter().any(|(name, _)| *name == it.name.as_str()));
+    if real.is_empty() && own.is_empty() {
+        keep_demo(gate, workspace, true)?;
+        return Ok(Providers::Demo);
     }
+    if !demo.is_empty() {
+        keep_demo(gate, workspace, false)?;
+    }
+    Ok(Providers::Real(if real.is_empty() { vec!["the workspace's own upstreams"] } else { real }))
+}
+
+/// Starts the stand-in and has the workspace know where it listens this time. Where the workspace does not know it, `is_new` says
+/// whether it is to.
+fn keep_demo(gate: &Gate, workspace: WorkspaceId, is_new: bool) -> Result<(), Problem> {
     let (chat, messages) = stand_in()?;
     for ((name, dialect), base_url) in DEMO.into_iter().zip([chat, messages]) {
         let set = vec![
@@ -106,13 +117,14 @@ pub(crate) fn ensure(gate: &Gate, workspace: WorkspaceId) -> Result<Providers, P
         match known {
             // The stand-in listens on another port at each start.
             Some(id) => edit(gate, workspace, Edit::ChangeUpstream(id, set)).map(drop)?,
-            None => {
+            None if is_new => {
                 let id = edit(gate, workspace, Edit::CreateUpstream(set))?;
                 demo_models(gate, workspace, id)?;
             }
+            None => {}
         }
     }
-    Ok(Providers::Demo)
+    Ok(())
 }
 
 fn keep_real(gate: &Gate, workspace: WorkspaceId, known: &Known, key: &str) -> Result<(), Problem> {

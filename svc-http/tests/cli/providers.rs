@@ -18,6 +18,13 @@ fn ask(home: &Value, path: &str, key: &str, body: Option<&Value>) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// What the first start gave, at the address of a later one.
+fn own(first: &Value, later: &Value) -> Value {
+    let mut home = first.clone();
+    home["baseUrl"] = later["baseUrl"].clone();
+    home
+}
+
 fn names(home: &Value) -> Vec<String> {
     let listed = ask(home, "/v1/admin/upstreams", "adminKey", None);
     let mut names: Vec<String> =
@@ -46,6 +53,11 @@ fn models_come_from_the_environment_or_from_a_demonstration() {
         let answer = ask(&home, path, "inferenceKey", Some(&body));
         assert!(answer["choices"].is_array() || answer["type"] == "message", "{answer}");
     }
+    assert_eq!(dev.stop().0, Some(0));
+    let (dev, later) = start(&[("OPENAI_API_KEY", "sk-planted-zero-wxyz")]);
+    assert_eq!(names(&own(&home, &later)), ["demo", "demo-messages", "openai"]);
+    let answer = ask(&own(&home, &later), "/v1/chat/completions", "inferenceKey", Some(&body));
+    assert!(answer["choices"].is_array(), "the demonstration answers at each start, beside others too: {answer}");
     assert_eq!(dev.stop().0, Some(0));
     let secrets = [("OPENAI_API_KEY", "sk-planted-one-wxyz"), ("ANTHROPIC_API_KEY", "sk-planted-two-abcd")];
     let folder_of_keys = tempfile::tempdir().unwrap();
