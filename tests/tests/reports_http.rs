@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use serde_json::{Value, json};
+use svc_core::state::gate::Agent;
 use svc_core::state::gateway::{
     CallFacts, CellAt, Dialect, ModelTimeouts, Payer, Routing, TaskStatus, Upstream, Usage, WasteKind,
 };
@@ -104,6 +105,39 @@ async fn spend_is_added_up_by_every_group() {
     }
     let half_open = report(&site, &analyst, &format!("spend?from={from}&to={today}")).await;
     assert_eq!(half_open["totals"]["costMicros"], 7);
+    site.stop().await;
+}
+
+/// A member reads what counts for them and what their agents spend, and nothing of anybody else's; no other report is theirs.
+#[tokio::test]
+async fn a_member_reads_their_own_spend() {
+    let site = Site::start().await;
+    let (own, other) = (site.agent(&[OFFICE]), site.agent(&[OFFICE]));
+    let member = site.member(Role::Member);
+    let mut agent = site.gate.read(|scope| scope.get::<Agent>(own.id)).unwrap().map(|it| Agent::clone(&it)).unwrap();
+    agent.sponsor = Some(member.principal);
+    site.plant(agent);
+    cell(&site, 0, "one/large", 1, 100);
+    for (principal, agent, cost) in [(member.principal, None, 30), (PrincipalId::from_bits(7), Some(own.id), 5)] {
+        let payer = Payer { key: KeyId::from_bits(cost), agent, principal, team: None, class: None };
+        let at = CellAt::new(site.workspace(), site.now(), &Zone::utc(), &payer, Some("one/large"));
+        let mut cell = at.empty();
+        cell.sums.cost = MicroUsd::new(u64::try_from(cost).unwrap());
+        site.plant(cell);
+    }
+    let mut client = site.client().await;
+    for agent in [&own, &other] {
+        assert_eq!(client.authorize(&agent.key, &payment(1_000)).await.ok()["decision"], "allow");
+    }
+    site.ledger();
+    let mine = report(&site, &member, "spend").await;
+    assert_eq!(mine["totals"]["costMicros"], 35);
+    assert_eq!(mine["totals"]["payments"][0]["reserved"], 1_000);
+    let all = report(&site, &site.member(Role::Analyst), "spend").await;
+    assert_eq!((&all["totals"]["costMicros"], &all["totals"]["payments"][0]["reserved"]), (&json!(135), &json!(2_000)));
+    for rest in ["reports/yield", "reports/waste", "calls", "tasks"] {
+        assert_eq!(member.ask(&mut client, "GET", &path(&site, rest), None).await.kind(), "forbidden", "{rest}");
+    }
     site.stop().await;
 }
 

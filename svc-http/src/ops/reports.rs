@@ -1,6 +1,6 @@
 //! Reports over days of model traffic, and bills beside them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use svc_core::rules::gateway::billing::ImportBill;
 use svc_core::rules::people::by::{By, entitled};
 use svc_core::state::gate::Agent;
 use svc_core::state::gateway::{BillingImport, Cell, DayOfModel, Routing, Sums};
-use svc_core::state::people::{Credential, Principal, Right, Team, Workspace};
+use svc_core::state::people::{Credential, Principal, Reach, Right, Team, Workspace};
 use svc_core::store::{Range, Row as _};
 use svc_core::turn::{Halt, Scope};
 use svc_core::value::Id as _;
@@ -54,9 +54,11 @@ pub(super) async fn answer(
         | ReportsOp::AdminYield
         | ReportsOp::AdminWaste => {}
     }
-    let zone = zone(service, &by, workspace)?;
+    let right = if op == ReportsOp::Spend { Right::ReadSpend } else { Right::ReadReports };
+    let (reach, zone) = zone(service, &by, workspace, right)?;
     let asked = report::read(&call.uri, &zone, service.gate.now())?;
-    let place = Place { gate: service.gate.clone(), workspace, asked };
+    let own = by.principal().filter(|_| reach != Reach::All).map(|it| Own::of(service, it)).transpose()?;
+    let place = Place { gate: service.gate.clone(), workspace, asked, own };
     let shown = service.aside.run(asker(&by), move || match op {
         ReportsOp::Spend | ReportsOp::AdminSpend => place.spend(&zone),
         ReportsOp::Yield | ReportsOp::AdminYield => Ok(report::write_yield(&asked, &zone, &place.groups()?)),
@@ -79,13 +81,39 @@ fn asker(by: &By) -> u128 {
     }
 }
 
-/// The workspace's zone, for whoever may read reports.
-fn zone(service: &GateService, by: &By, workspace: WorkspaceId) -> Result<Zone, Refusal> {
+/// How far the right to read reports goes, and the workspace's zone.
+fn zone(service: &GateService, by: &By, workspace: WorkspaceId, right: Right) -> Result<(Reach, Zone), Refusal> {
     service.read(|scope| {
-        entitled(scope, by, workspace, Right::ReadReports)?;
+        let reach = entitled(scope, by, workspace, right)?;
         let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::not_found)?;
-        Ok(row.settings.timezone.clone())
+        Ok((reach, row.settings.timezone.clone()))
     })
+}
+
+/// What of a report is its reader's own: what counts for them, and what their agents spend.
+struct Own {
+    principal: PrincipalId,
+    agents: BTreeSet<AgentId>,
+}
+
+impl Own {
+    fn of(service: &GateService, principal: PrincipalId) -> Result<Self, Refusal> {
+        let mut agents = BTreeSet::new();
+        for index in [Index::AgentsFor, Index::AgentsUnder] {
+            let mut range = Range::all(index, principal.bits(), LOOK);
+            loop {
+                let found = service.scan(&range)?;
+                agents.extend(found.iter().filter_map(|it| Some(Agent::peel(it.row.record.as_ref()?)?.id)));
+                let Some(last) = found.last().filter(|_| found.len() == LOOK) else { break };
+                range.after = Some((last.order, last.row.key));
+            }
+        }
+        Ok(Self { principal, agents })
+    }
+
+    fn has(&self, principal: Option<PrincipalId>, agent: Option<AgentId>) -> bool {
+        principal == Some(self.principal) || agent.is_some_and(|it| self.agents.contains(&it))
+    }
 }
 
 /// Every cell of these days, a page at a time.
@@ -115,11 +143,21 @@ struct Place {
     gate: Gate,
     workspace: WorkspaceId,
     asked: Asked,
+    /// What alone is read; absent where all is.
+    own: Option<Own>,
 }
 
 impl Place {
-    fn each(&self, take: impl FnMut(&Cell)) -> Result<(), Refusal> {
-        each_cell(&self.gate, self.workspace, self.asked.from..self.asked.to, take)
+    fn each(&self, mut take: impl FnMut(&Cell)) -> Result<(), Refusal> {
+        each_cell(&self.gate, self.workspace, self.asked.from..self.asked.to, |cell| {
+            if self.shows(Some(cell.principal), cell.agent) {
+                take(cell);
+            }
+        })
+    }
+
+    fn shows(&self, principal: Option<PrincipalId>, agent: Option<AgentId>) -> bool {
+        self.own.as_ref().is_none_or(|it| it.has(principal, agent))
     }
 
     fn read<T>(&self, rule: impl Fn(&mut Scope<'_>) -> Result<T, Halt>) -> Result<T, Refusal> {
@@ -147,7 +185,7 @@ impl Place {
         let tallied = self.gate.tallied(self.workspace, days).map_err(refusal)?;
         let ids: Vec<AgentId> = tallied.iter().filter_map(|it| it.1).collect();
         let owners = self.read(|scope| rows_of::<Agent>(scope, &ids))?;
-        for (day, agent, counts) in tallied {
+        for (day, agent, counts) in tallied.into_iter().filter(|it| self.shows(None, it.1)) {
             let group = match self.asked.by {
                 ReportBy::Day => Some(svc_core::value::period::date_of(day)),
                 ReportBy::Agent => agent.map(|it| it.to_string()),
@@ -228,7 +266,7 @@ fn bills(service: &GateService, by: &By, workspace: WorkspaceId, call: &Call) ->
     let mut query = Query::of(&call.uri);
     let page = query.page("billing imports", workspace);
     query.finish()?;
-    zone(service, by, workspace)?;
+    zone(service, by, workspace, Right::ReadReports)?;
     let range = Range { newest_first: true, ..Range::all(Index::BillingOf, workspace.bits(), page.limit) };
     let found = service.scan(&page.of(range))?;
     let answer = page.answer(&found, |row| {
@@ -245,7 +283,7 @@ async fn import(service: &GateService, by: By, workspace: WorkspaceId, call: &Ca
     };
     let asked = Asked { from: bill.from, to: bill.to, by: ReportBy::Day, currency: None };
     let report::Bill { upstream, from, to, lines: billed } = bill;
-    let place = Place { gate: service.gate.clone(), workspace, asked };
+    let place = Place { gate: service.gate.clone(), workspace, asked, own: None };
     let metered = service.aside.run(asker(&by), move || place.metered(upstream)).await?;
     let kept = service.run(ImportBill { workspace, by, upstream, from, to, billed, metered }).await?;
     written(&report::write_bill(&kept)).map(Answer::created)

@@ -38,6 +38,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         op: Op::Reports(ReportsOp::Spend),
         path: "/api/w/{wid}/reports/spend",
+        auth: Auth::Member(Right::ReadSpend),
         content: Content::Json("SpendReport"),
         query: SPEND,
         summary: "What was spent on models, by day, team, principal, agent, model, task class or key",

@@ -51,12 +51,13 @@ impl Role {
             | (Self::Owner, _)
             | (Self::Auditor, Right::ReadEvidence | Right::ReadAgents | Right::ReadApprovals | Right::ReadActions)
             | (Self::Auditor, Right::ReadHolds | Right::ReadMembers)
-            | (Self::Analyst, Right::ReadReports | Right::ReadModels | Right::ReadActions)
+            | (Self::Analyst, Right::ReadReports | Right::ReadSpend | Right::ReadModels | Right::ReadActions)
             | (Self::Member, Right::ReadTemplates | Right::ReadModels) => Reach::All,
             (Self::Admin, Right::ManageTokens | Right::ManageOwners) => Reach::No,
             (Self::Admin, _) => Reach::All,
             (Self::Member, Right::ReadAgents | Right::RunAgents | Right::AgentKeys) => Reach::Own,
             (Self::Member, Right::ReadApprovals | Right::DecideApprovals | Right::ReadActions) => Reach::Own,
+            (Self::Member, Right::ReadSpend) => Reach::Own,
             (Self::Member | Self::Analyst | Self::Auditor, Right::RaiseBudgets) => Reach::Own,
             (Self::Member | Self::Analyst | Self::Auditor, _) => Reach::No,
         }
@@ -114,6 +115,8 @@ pub enum Right {
     Erase,
     /// Reading reports, budgets and routing.
     ReadReports,
+    /// Reading what was spent; a member reads what is their own of it.
+    ReadSpend,
     /// Reading models, which a member sees without the routing among them.
     ReadModels,
     /// Changing providers, models, classes, profiles and routing.
@@ -155,6 +158,7 @@ impl Right {
         Self::ReadEvidence,
         Self::Erase,
         Self::ReadReports,
+        Self::ReadSpend,
         Self::ReadModels,
         Self::ManageRouting,
         Self::ManageBudgets,
@@ -212,9 +216,9 @@ mod tests {
         assert_eq!(reaching(Role::Member, Reach::All), "Everyone ReadTemplates ReadModels");
         assert_eq!(
             reaching(Role::Member, Reach::Own),
-            "ReadAgents RunAgents AgentKeys ReadApprovals DecideApprovals ReadActions RaiseBudgets"
+            "ReadAgents RunAgents AgentKeys ReadApprovals DecideApprovals ReadActions ReadSpend RaiseBudgets"
         );
-        assert_eq!(reaching(Role::Analyst, Reach::All), "Everyone ReadActions ReadReports ReadModels");
+        assert_eq!(reaching(Role::Analyst, Reach::All), "Everyone ReadActions ReadReports ReadSpend ReadModels");
         assert_eq!(reaching(Role::Analyst, Reach::Own), "RaiseBudgets");
         assert_eq!(
             reaching(Role::Auditor, Reach::All),
