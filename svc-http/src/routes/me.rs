@@ -83,7 +83,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/me/sessions",
         content: Content::Json("SessionPage"),
         query: PAGE,
-        summary: "The person's sessions, newest first",
+        summary: "The person's sessions, newest first: at most 64, as another one ends the oldest",
         ..CONSOLE
     },
     Route {
