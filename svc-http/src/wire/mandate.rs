@@ -382,12 +382,7 @@ fn template_terms(fields: &mut Fields<'_>, name: Option<&Label>, currency: Curre
         }
         let mut read = change(it);
         read.name = read.name.or_else(|| name.cloned());
-        if let Set::To(limits) = &mut read.limits
-            && limits.currency == Set::Keep
-        {
-            limits.currency = Set::To(currency);
-        }
-        let terms = read.into_terms()?;
+        let terms = read.into_terms()?.in_currency(currency);
         it.note_beside(terms.faults(now));
         Some(terms)
     })

@@ -147,7 +147,7 @@ pub(super) fn grant(
 }
 
 /// Terms as the ledger tells them: as the interface does, without the name, which enters a record as a commitment.
-fn told(terms: &Terms) -> Result<Vec<(String, Json)>, Halt> {
+pub(super) fn told(terms: &Terms) -> Result<Vec<(String, Json)>, Halt> {
     let Json::Object(mut members) = as_json(terms)? else { return Err(Refusal::internal().into()) };
     members.retain(|(member, _)| member != "name" && member != "expiresAt");
     members.extend(terms.expires_at.map(|it| ("expiresAt".to_owned(), Json::Text(it.to_string()))));

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use super::by::{By, entitled};
+use super::mandates::told;
+use super::settings::differing;
 use crate::refusal::{FieldError, Refusal};
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::{Template, Terms, WorkspaceTemplate};
@@ -11,6 +13,7 @@ use crate::state::people::{Right, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::WorkspaceId;
+use crate::value::json::Json;
 use crate::value::text::Label;
 
 /// Adds a template, or changes what one says.
@@ -44,11 +47,13 @@ pub fn keep_template(scope: &mut Scope<'_>, asked: &KeepTemplate) -> Result<Arc<
     if !asked.is_there && (before.is_some() || Template::find(asked.name.as_str()).is_some()) {
         return Err(Refusal::invalid_field("name", "is the name of another template").into());
     }
-    let terms = in_currency(&asked.terms, &workspace);
+    let terms = asked.terms.clone().in_currency(workspace.settings.currency);
     let faults: Vec<FieldError> = terms.faults(scope.now()).into_iter().map(|it| it.within("mandate")).collect();
     if !faults.is_empty() {
         return Err(Refusal::invalid_mandate(faults).into());
     }
+    let said = before.as_ref().map(|it| &it.terms);
+    record(scope, asked.workspace, &asked.by, &asked.name, (said, Some(&terms)))?;
     let template = match before {
         Some(before) => WorkspaceTemplate { terms, ..WorkspaceTemplate::clone(&before) },
         None => WorkspaceTemplate {
@@ -60,28 +65,31 @@ pub fn keep_template(scope: &mut Scope<'_>, asked: &KeepTemplate) -> Result<Arc<
             created_at: scope.now(),
         },
     };
-    record(scope, asked.workspace, &asked.by, &asked.name, if asked.is_there { "changed" } else { "created" });
     scope.put(template.clone());
     Ok(Arc::new(template))
 }
 
-/// Amounts of a template are in the workspace's currency where it names none.
-fn in_currency(terms: &Terms, workspace: &Workspace) -> Terms {
-    let mut terms = terms.clone();
-    if let Some(limits) = &mut terms.limits {
-        let speaks = limits.per_action.is_some() || limits.per_period.is_some() || limits.ask_above.is_some();
-        if limits.currency.is_none() && speaks {
-            limits.currency = Some(workspace.settings.currency);
-        }
-    }
-    terms
-}
+/// What a change does to a template: what it said, and what it says from now on.
+type Sides<'a> = (Option<&'a Terms>, Option<&'a Terms>);
 
-/// A template is a setting of its workspace: so the ledger names it.
-fn record(scope: &mut Scope<'_>, workspace: WorkspaceId, by: &By, name: &Label, what: &str) {
-    let data = Object::new().text("member", "templates").text("template", name.as_str()).text("what", what).finish();
+/// A template is a setting of its workspace: so the ledger names it, with what it said and says as mandates have it.
+fn record(scope: &mut Scope<'_>, workspace: WorkspaceId, by: &By, name: &Label, sides: Sides<'_>) -> Result<(), Halt> {
+    let what = match sides {
+        (None, _) => "created",
+        (Some(_), Some(_)) => "changed",
+        (Some(_), None) => "removed",
+    };
+    let side = |terms: Option<&Terms>| Ok::<_, Halt>(Json::Object(terms.map(told).transpose()?.unwrap_or_default()));
+    let (old, new) = differing(&side(sides.0)?, &side(sides.1)?);
+    let data = Object::new().text("member", "templates").raw("new", &new).raw("old", &old);
+    let data = data.text("template", name.as_str()).text("what", what).finish();
+    let names = [("new.name", sides.1), ("old.name", sides.0)].map(|(path, terms)| Some((path, terms?.name.as_str())));
+    let renamed = sides.0.map(|it| &it.name) != sides.1.map(|it| &it.name);
+    let texts: Vec<_> = names.into_iter().flatten().filter(|_| renamed).collect();
     let subject = Subject::Workspace(workspace);
-    scope.append(workspace, Fact { kind: "settings.changed", actor: by.actor(), subject, data });
+    let fact = Fact { kind: "settings.changed", actor: by.actor(), subject, data };
+    scope.append_with(workspace, fact, &texts);
+    Ok(())
 }
 
 /// Removes a template. Mandates that were made from it stay as they are.
@@ -102,8 +110,8 @@ pub struct RemoveTemplate {
 pub fn remove_template(scope: &mut Scope<'_>, asked: &RemoveTemplate) -> Result<(), Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageTemplates)?;
     let id = WorkspaceTemplate::id_of(asked.workspace, &asked.name);
-    scope.get::<WorkspaceTemplate>(id)?.ok_or_else(Refusal::not_found)?;
-    record(scope, asked.workspace, &asked.by, &asked.name, "removed");
+    let template = scope.get::<WorkspaceTemplate>(id)?.ok_or_else(Refusal::not_found)?;
+    record(scope, asked.workspace, &asked.by, &asked.name, (Some(&template.terms), None))?;
     scope.delete::<WorkspaceTemplate>(id);
     Ok(())
 }

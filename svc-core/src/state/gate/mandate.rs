@@ -302,6 +302,17 @@ impl Terms {
         self.limits.as_ref().unwrap_or(NONE)
     }
 
+    /// The same with its amounts in `currency` where it has any and names none. Without an amount a currency would make the
+    /// mandate cover payments that nothing limits.
+    #[must_use]
+    pub fn in_currency(mut self, currency: Currency) -> Self {
+        if let Some(limits) = &mut self.limits {
+            let speaks = limits.per_action.is_some() || limits.per_period.is_some() || limits.ask_above.is_some();
+            limits.currency = limits.currency.or_else(|| speaks.then_some(currency));
+        }
+        self
+    }
+
     /// Everything that makes these terms no mandate (CONTRACT part 2, "Mandate"), with dotted paths.
     #[must_use]
     pub fn faults(&self, now: Timestamp) -> Vec<FieldError> {
