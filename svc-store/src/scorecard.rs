@@ -3,7 +3,8 @@
 use svc_core::engine::Failure;
 use svc_core::rules::evidence::proof;
 use svc_core::rules::evidence::tally::KeepTally;
-use svc_core::state::evidence::{Chain, Counted, Counter, Counts, TALLIED, Tally, TallyId};
+use svc_core::state::evidence::{COUNTED_BY, Chain, Counted, Counter, Counts, TALLIED, Tally, TallyId};
+use svc_core::state::gate::OPEN_MAX;
 use svc_core::state::gate::receipt::sign_compact;
 use svc_core::state::people::{Purpose, Workspace};
 use svc_core::value::canonical::Object;
@@ -75,7 +76,7 @@ impl Gate {
     }
 
     /// What the ledger's records of these days of the workspace's zone come to, by day and agent, from the same tallies as a
-    /// scorecard.
+    /// scorecard. What later records gave back of a day's reservations is taken off them.
     ///
     /// # Errors
     /// `not_found` where there is no such workspace; the store does not answer.
@@ -86,10 +87,18 @@ impl Gate {
     ) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {
         self.place(workspace)?;
         let chain = self.read(|scope| proof::chain(scope, workspace))?;
-        let zone = self.zone(workspace)?;
+        let (now, zone) = (self.now(), self.zone(workspace)?);
+        let may_be_open = |day: i64| zone.start(day.saturating_add(1)).plus(OPEN_MAX) > now;
+        let begin = self.first_at(&chain, zone.start(*days.start()))?;
+        let end = self.first_at(&chain, zone.start(days.end().saturating_add(1)))?;
+        let end = if may_be_open(*days.end()) { chain.size } else { end };
         let mut found = Vec::new();
-        self.each_tally(&chain, &zone, &days, |tally| {
-            found.extend(tally.into_iter().filter(|(day, _, _)| days.contains(day)));
+        self.each_tally(&chain, &zone, begin..end, |tally| {
+            let of_days = tally.into_iter().filter(|(day, _, _)| days.contains(day));
+            // Longer than that nothing is reserved, whatever was still to be recorded of it.
+            found.extend(of_days.map(|(day, agent, counts)| {
+                (day, agent, if may_be_open(day) { counts } else { counts.without_reserved() })
+            }));
         })?;
         Ok(found)
     }
@@ -108,7 +117,9 @@ impl Gate {
         days: std::ops::RangeInclusive<i64>,
     ) -> Result<Counts, Failed> {
         let mut sum = Counts::default();
-        self.each_tally(chain, zone, &days, |tally| {
+        let begin = self.first_at(chain, zone.start(*days.start()))?;
+        let end = self.first_at(chain, zone.start(days.end().saturating_add(1)))?;
+        self.each_tally(chain, zone, begin..end, |tally| {
             let of_agent = |it: &Option<AgentId>| agent.is_none() || agent == *it;
             for (_, _, counts) in tally.iter().filter(|(day, it, _)| days.contains(day) && of_agent(it)) {
                 sum.add(counts);
@@ -117,18 +128,16 @@ impl Gate {
         Ok(sum)
     }
 
-    /// Every tally that holds records of these days, and of days around them.
+    /// Every tally that holds these records, and records around them.
     fn each_tally(
         &self,
         chain: &Chain,
         zone: &Zone,
-        days: &std::ops::RangeInclusive<i64>,
+        records: std::ops::Range<u64>,
         mut take: impl FnMut(Vec<(i64, Option<AgentId>, Counts)>),
     ) -> Result<(), Failed> {
-        let begin = self.first_at(chain, zone.start(*days.start()))?;
-        let end = self.first_at(chain, zone.start(days.end().saturating_add(1)))?;
-        let mut number = begin / TALLIED;
-        while number.saturating_mul(TALLIED) < end {
+        let mut number = records.start / TALLIED;
+        while number.saturating_mul(TALLIED) < records.end {
             take(self.tally(chain, zone, number)?);
             number = number.saturating_add(1);
         }
@@ -138,7 +147,9 @@ impl Gate {
     fn tally(&self, chain: &Chain, zone: &Zone, number: u64) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {
         let (from, to) = (number.saturating_mul(TALLIED), number.saturating_add(1).saturating_mul(TALLIED));
         let id = TallyId { workspace: chain.workspace, number: u32::try_from(number).unwrap_or(u32::MAX) };
-        if let Some(kept) = self.read(|scope| scope.get::<Tally>(id))?.filter(|it| it.zone == *zone) {
+        if let Some(kept) =
+            self.read(|scope| scope.get::<Tally>(id))?.filter(|it| it.zone == *zone && it.by == COUNTED_BY)
+        {
             return Ok(kept.counts.clone());
         }
         let (mut counter, mut next, end) = (Counter::by_days_of(zone.clone()), from, to.min(chain.size));
@@ -150,7 +161,7 @@ impl Gate {
         }
         let counts = counter.finish();
         if to <= chain.size {
-            self.execute(KeepTally(Tally { id, zone: zone.clone(), counts: counts.clone() }))?;
+            self.execute(KeepTally(Tally { id, zone: zone.clone(), by: COUNTED_BY, counts: counts.clone() }))?;
         }
         Ok(counts)
     }

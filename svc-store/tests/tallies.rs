@@ -2,20 +2,44 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use svc_core::rules::gate::Caller;
+use svc_core::rules::people::by::By;
 use svc_core::state::evidence::{Chain, Counted, TALLIED, Tally, TallyId};
-use svc_core::state::people::Settings as WorkspaceSettings;
+use svc_core::state::gate::{OPEN_MAX, OutcomeStatus};
+use svc_core::state::people::{Role, Settings as WorkspaceSettings};
 use svc_core::store::MemoryStore;
-use svc_core::testing::world::{World, payment, terms};
+use svc_core::testing::world::{World, charge, payment, terms};
+use svc_core::value::id::{ActionId, AgentId};
 use svc_core::value::period::Zone;
 use svc_core::value::{Span, Timestamp};
 use svc_store::{Gate, Settings};
 
 const OFFICE: &str = r#"{"name":"Office","actions":["payment"],"limits":{"currency":"EUR","perAction":5000}}"#;
 
+/// A gate over the world's own rows, which tells and moves nothing.
+fn gate(store: MemoryStore, world: &mut World) -> Gate {
+    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+    let mut settings = Settings::default();
+    settings.timers = false;
+    Gate::over(store, clock, signer, settings).unwrap()
+}
+
+/// What was posted for an agent and is reserved for it, by day, as a gate tells it.
+fn told(gate: &Gate, world: &World, agent: AgentId, days: RangeInclusive<i64>) -> BTreeMap<i64, (i64, i64)> {
+    let mut by_day = BTreeMap::<_, (i64, i64)>::new();
+    for (day, _, counts) in gate.tallied(world.workspace(), days).unwrap().iter().filter(|it| it.1 == Some(agent)) {
+        by_day.entry(*day).or_default().0 += counts.money().map(|it| it.2).sum::<i64>();
+        by_day.entry(*day).or_default().1 += counts.reserved().map(|it| it.1).sum::<i64>();
+    }
+    by_day.retain(|_, it| *it != (0, 0));
+    by_day
+}
+
 /// Decisions by day, as a gate tells them.
-fn decided(gate: &Gate, world: &mut World, days: std::ops::RangeInclusive<i64>) -> BTreeMap<i64, u64> {
+fn decided(gate: &Gate, world: &mut World, days: RangeInclusive<i64>) -> BTreeMap<i64, u64> {
     let workspace = world.workspace();
     let mut by_day = BTreeMap::new();
     for (day, agent, counts) in gate.tallied(workspace, days).unwrap() {
@@ -44,10 +68,7 @@ fn days_are_those_of_the_workspace() {
     for _ in 0..TALLIED {
         world.authorize(&agent, payment(1, "EUR", "shop.example.com"));
     }
-    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
-    let mut settings = Settings::default();
-    settings.timers = false;
-    let gate = Gate::over(store, clock, signer, settings).unwrap();
+    let gate = gate(store, &mut world);
 
     let days = day - 1..=day + 1;
     assert_eq!(decided(&gate, &mut world, days.clone()), BTreeMap::from([(day, early + TALLIED)]));
@@ -66,4 +87,236 @@ fn days_are_those_of_the_workspace() {
     // What is kept is what is told: it is not counted a second time.
     world.overwrite(Tally { counts: Vec::new(), ..(*kept).clone() });
     assert!(decided(&gate, &mut world, days)[&(day + 1)] < TALLIED);
+}
+
+/// Payments of one agent, one of which a test moves about.
+struct Shop {
+    world: World,
+    agent: Caller,
+}
+
+impl Shop {
+    /// Allows up to 3,000 at once, asks about more; of a mandate that sums up nothing by period where `free`.
+    fn open(store: &MemoryStore, free: bool) -> Self {
+        let mut world = World::over(store.clone(), WorkspaceSettings::default());
+        let period = if free { "" } else { r#""perPeriod":{"amount":900000,"period":"year"},"# };
+        let shop = format!(
+            r#"{{"name":"Shop","actions":["payment"],"duplicates":"record",
+                "limits":{{"currency":"EUR",{period}"perAction":5000,"askAbove":3000,"onLimit":"ask"}}}}"#
+        );
+        let agent = world.agent().with_mandate(terms(&shop)).register();
+        Self { world, agent }
+    }
+
+    fn pay(&mut self, amount: i64) -> ActionId {
+        self.world.authorize(&self.agent, payment(amount, "EUR", "shop.example.com")).id()
+    }
+
+    fn charge(&mut self, action: ActionId, amount: i64) {
+        let allowed = self.world.read(&self.agent, action);
+        let charge = charge(amount, "EUR", "shop.example.com");
+        assert!(self.world.verify(allowed.receipt().unwrap(), Some(charge)).is_valid());
+    }
+
+    fn settle(&mut self, action: ActionId, status: OutcomeStatus, amount: Option<i64>) {
+        self.world.settle(&self.agent, action, status, amount);
+    }
+
+    /// Past the lapse of what is allowed now.
+    fn lapse(&mut self) {
+        self.world.advance(Span::hours(26));
+    }
+}
+
+/// Whatever becomes of a payment, what was posted for it is told as settled, and what still waits or is allowed as reserved.
+#[test]
+fn money_is_told_as_it_is_posted() {
+    use OutcomeStatus::{Cancelled, Completed, Failed};
+    type Case = (&'static str, bool, fn(&mut Shop), (i64, i64));
+    let cases: [Case; 16] = [
+        ("allowed", false, |it| _ = it.pay(1_000), (0, 1_000)),
+        (
+            "charged, then failed",
+            false,
+            |it| {
+                let action = it.pay(1_000);
+                it.charge(action, 600);
+                it.settle(action, Failed, None);
+            },
+            (600, 0),
+        ),
+        (
+            "cancelled with an amount",
+            false,
+            |it| {
+                let action = it.pay(1_000);
+                it.settle(action, Cancelled, Some(300));
+            },
+            (300, 0),
+        ),
+        (
+            "lapsed",
+            false,
+            |it| {
+                it.pay(1_000);
+                it.lapse();
+            },
+            (1_000, 0),
+        ),
+        (
+            "charged and lapsed, then cancelled",
+            false,
+            |it| {
+                let action = it.pay(1_000);
+                it.charge(action, 700);
+                it.lapse();
+                it.settle(action, Cancelled, None);
+            },
+            (700, 0),
+        ),
+        (
+            "lapsed, then completed",
+            false,
+            |it| {
+                let action = it.pay(1_000);
+                it.lapse();
+                it.settle(action, Completed, Some(400));
+            },
+            (400, 0),
+        ),
+        (
+            "lapsed without a sum, then completed",
+            true,
+            |it| {
+                let action = it.pay(1_000);
+                it.lapse();
+                it.settle(action, Completed, Some(400));
+            },
+            (400, 0),
+        ),
+        (
+            "revoked, then lapsed",
+            false,
+            |it| {
+                it.pay(1_000);
+                it.world.freeze(it.agent.agent);
+                it.lapse();
+            },
+            (1_000, 0),
+        ),
+        (
+            "settled above what was allowed",
+            false,
+            |it| {
+                let action = it.pay(1_000);
+                it.settle(action, Completed, Some(1_200));
+            },
+            (1_200, 0),
+        ),
+        (
+            "charged, failed and released",
+            false,
+            |it| {
+                let action = it.pay(1_000);
+                it.charge(action, 600);
+                it.settle(action, Failed, None);
+                it.world.release(By::Program, action).unwrap();
+            },
+            (0, 0),
+        ),
+        ("waits", false, |it| _ = it.pay(4_000), (0, 4_000)),
+        ("waits beyond the limits", false, |it| _ = it.pay(6_000), (0, 0)),
+        (
+            "approved",
+            false,
+            |it| {
+                let (owner, action) = (it.world.person(Role::Owner), it.pay(4_000));
+                it.world.approve(&owner, action);
+            },
+            (0, 4_000),
+        ),
+        (
+            "approved beyond the limits",
+            false,
+            |it| {
+                let (owner, action) = (it.world.person(Role::Owner), it.pay(6_000));
+                it.world.approve(&owner, action);
+            },
+            (0, 6_000),
+        ),
+        (
+            "denied by a person",
+            false,
+            |it| {
+                let (owner, action) = (it.world.person(Role::Owner), it.pay(4_000));
+                it.world.deny(&owner, action);
+            },
+            (0, 0),
+        ),
+        (
+            "expired, and denied by a stop",
+            false,
+            |it| {
+                it.pay(4_000);
+                it.lapse();
+                it.pay(4_500);
+                it.world.freeze(it.agent.agent);
+                it.world.advance(Span::seconds(1));
+            },
+            (0, 0),
+        ),
+    ];
+    for (name, free, play, expected) in cases {
+        let store = MemoryStore::new();
+        let mut shop = Shop::open(&store, free);
+        let first = Zone::utc().day(shop.world.now());
+        play(&mut shop);
+        shop.world.advance(Span::seconds(1));
+        let gate = gate(store, &mut shop.world);
+        let days = first..=Zone::utc().day(shop.world.now());
+        let by_day = told(&gate, &shop.world, shop.agent.agent, days);
+        let sum = by_day.values().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        assert_eq!(sum, expected, "{name}: {by_day:?}");
+        assert!(by_day.values().all(|it| it.1 >= 0), "{name}: {by_day:?}");
+    }
+}
+
+/// A payment is reserved on the day on which it was asked for, and not any more once it has ended on a later one, whichever days are
+/// looked at; nothing is reserved longer than an action can be open.
+#[test]
+fn a_day_keeps_what_is_still_reserved_of_it() {
+    let store = MemoryStore::new();
+    let mut shop = Shop::open(&store, true);
+    let day = Zone::utc().day(shop.world.now());
+    let (agent, paid) = (shop.agent.agent, shop.pay(2_500));
+    shop.world.advance(Span::hours(24));
+    shop.settle(paid, OutcomeStatus::Completed, None);
+    shop.pay(2_000);
+    shop.world.advance(Span::seconds(1));
+    let gate = gate(store, &mut shop.world);
+    let told = |shop: &Shop, days| told(&gate, &shop.world, agent, days);
+    assert_eq!(told(&shop, day..=day), BTreeMap::new());
+    let second = BTreeMap::from([(day + 1, (2_500, 2_000))]);
+    assert_eq!([told(&shop, day..=day + 1), told(&shop, day + 1..=day + 1)], [second.clone(), second]);
+    shop.world.advance(OPEN_MAX);
+    shop.world.advance(Span::hours(24));
+    assert_eq!(told(&shop, day + 1..=day + 1), BTreeMap::from([(day + 1, (2_500, 0))]));
+}
+
+/// What was kept by earlier rules of counting is counted again, once.
+#[test]
+fn a_tally_by_earlier_rules_is_counted_again() {
+    let store = MemoryStore::new();
+    let mut shop = Shop::open(&store, true);
+    for _ in 0..TALLIED {
+        shop.pay(1);
+    }
+    let gate = gate(store, &mut shop.world);
+    let (workspace, today) = (shop.world.workspace(), Zone::utc().day(shop.world.now()));
+    let all = decided(&gate, &mut shop.world, today..=today);
+    let first = TallyId { workspace, number: 0 };
+    let kept = shop.world.row::<Tally>(first);
+    shop.world.overwrite(Tally { by: 0, counts: Vec::new(), ..Tally::clone(&kept) });
+    assert_eq!(decided(&gate, &mut shop.world, today..=today), all);
+    assert_eq!(shop.world.row::<Tally>(first), kept);
 }

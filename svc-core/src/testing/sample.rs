@@ -371,8 +371,8 @@ const CHAIN: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000B","size":0,"head":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}"#,
 ];
 const TALLY: [&str; 2] = [
-    r#"{"id":{"w":"wsp_01K6FN0001000000000000000A","number":4294967295},"zone":"Europe/Vienna","counts":[[20727,"agt_01K6FN0001000000000000000A",
-        {"n":[1,2,3,4,5,6,7,8,9,10,11,12,18446744073709551615],"money":{"EUR":[9007199254740991,-1]},"ended":{"EUR":7}}],[0,null,{"n":[0,0,0,0,0,0,0,0,0,0,0,0,0]}]]}"#,
+    r#"{"id":{"w":"wsp_01K6FN0001000000000000000A","number":4294967295},"zone":"Europe/Vienna","by":1,"counts":[[20727,"agt_01K6FN0001000000000000000A",
+        {"n":[1,2,3,4,5,6,7,8,9,10,11,12,18446744073709551615],"money":{"EUR":[9007199254740991,-1]},"reserved":{"EUR":7}}],[0,null,{"n":[0,0,0,0,0,0,0,0,0,0,0,0,0]}]]}"#,
     r#"{"id":{"w":"wsp_01K6FN0001000000000000000B","number":0},"counts":[]}"#,
 ];
 const TILE: [&str; 2] = [

@@ -179,7 +179,8 @@ impl Place {
     }
 
     /// Adds what agents paid, from the ledger's tallies: payments belong to days, agents and whom they act for. They belong to
-    /// no team, model, class or key and stand in the group of what has none, so that the groups add up to the totals.
+    /// no team, model, class or key and stand in the group of what has none, so that the groups add up to the totals. What is
+    /// reserved belongs to the day on which it was asked for, what is settled to the day that it was posted on.
     fn payments(&self, rows: &mut BTreeMap<Option<String>, SpendRow>) -> Result<(), Refusal> {
         let days = self.asked.from..=self.asked.to.saturating_sub(1);
         let tallied = self.gate.tallied(self.workspace, days).map_err(refusal)?;
@@ -195,9 +196,9 @@ impl Place {
                 }
             };
             let wanted = |code: &str| self.asked.currency.is_none_or(|it| it.as_str() == code);
-            let ended = counts.ended().map(|(currency, ended)| (currency, 0, ended.saturating_neg()));
-            let moved = counts.money().map(|(currency, allowed, settled)| (currency, settled, allowed));
-            for (currency, settled, reserved) in moved.chain(ended).filter(|it| wanted(it.0)) {
+            let settled = counts.money().map(|(currency, _, posted)| (currency, posted, 0));
+            let reserved = counts.reserved().map(|(currency, reserved)| (currency, 0, reserved));
+            for (currency, settled, reserved) in settled.chain(reserved).filter(|it| wanted(it.0)) {
                 let sums = rows.entry(group.clone()).or_default().payments.entry(currency.into()).or_default();
                 *sums = (sums.0.saturating_add(settled), sums.1.saturating_add(reserved));
             }

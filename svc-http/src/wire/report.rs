@@ -127,7 +127,7 @@ fn day(text: &str, zone: &Zone, is_end: bool) -> Result<i64, String> {
     Ok(zone.day(last).saturating_add(i64::from(is_end)))
 }
 
-/// Payments by currency: settled, and allowed less what came to its end, in minor units.
+/// Payments by currency: settled, and reserved, in minor units.
 pub type Payments = BTreeMap<Box<str>, (i64, i64)>;
 
 /// One group of a report of spend.
@@ -153,7 +153,7 @@ impl SpendRow {
         let sums = &self.sums;
         // What was allowed before the days of a report may end within them.
         let payments = self.payments.iter().map(|(currency, (settled, reserved))| {
-            json!({ "currency": currency, "settled": bounded(*settled), "reserved": bounded((*reserved).max(0)) })
+            json!({ "currency": currency, "settled": bounded(*settled), "reserved": bounded(*reserved) })
         });
         json!({
             "calls": sums.calls,

@@ -142,7 +142,7 @@ fn records_hold_the_members_of_their_kind() {
     let of_payment = "agentId amount codes currency decision digest domain epoch mandateId mandateVersion";
     let paid = format!("{of_payment} receiptId signals status summary type");
     let later = format!("{of_payment} outcome posted receiptId released signals status type");
-    let late = later.replacen("mandateId", "late mandateId", 1);
+    let late = later.replacen("mandateId", "late mandateId", 1).replacen("currency", "corrected currency", 1);
     let settled = format!("action.settled by agent on act: {later}");
     assert_eq!(
         told,

@@ -9,7 +9,7 @@ use crate::turn::{Halt, Scope};
 pub struct KeepTally(pub Tally);
 
 /// Keeps a tally unless it is there: whoever counts the same records by the same days counts the same. One by the days of
-/// another zone makes way.
+/// another zone, or by earlier rules, makes way.
 ///
 /// # Errors
 /// `internal` where the stretch is not full, so that its tally would change.
@@ -19,7 +19,7 @@ pub fn keep_tally(scope: &mut Scope<'_>, asked: &KeepTally) -> Result<(), Halt> 
     if chain.size < end {
         return Err(Refusal::internal().into());
     }
-    if scope.get::<Tally>(asked.0.id)?.is_none_or(|it| it.zone != asked.0.zone) {
+    if scope.get::<Tally>(asked.0.id)?.is_none_or(|it| (&it.zone, it.by) != (&asked.0.zone, asked.0.by)) {
         scope.put(asked.0.clone());
     }
     Ok(())

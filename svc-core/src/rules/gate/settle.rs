@@ -134,6 +134,10 @@ fn settled_fact(action: &Action, agent: &Agent, hold: bool, now: crate::value::T
     }
     if outcome.is_some_and(|it| it.late) {
         more.push(("late", "true".into()));
+        // What was posted at the lapse, which this takes the place of; nothing of an action that had reserved nothing.
+        if let (Some(payment), Some(allowed)) = (&action.payment, action.allowed()) {
+            more.push(("corrected", allowed.lapsed.map_or(0, |_| payment.amount).to_string()));
+        }
     }
     let verb = action.verb(status);
     ActionRecord { kind: "action.settled", actor: Actor::Agent(agent.id), action, agent, verb, status }.fact(&more)

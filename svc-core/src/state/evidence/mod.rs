@@ -12,5 +12,5 @@ mod tile;
 pub use chain::Chain;
 pub use disclosure::Disclosure;
 pub use entry::{Actor, Entry, Fact, Place, Subject};
-pub use tally::{Counted, Counter, Counts, TALLIED, Tally, TallyId};
+pub use tally::{COUNTED_BY, Counted, Counter, Counts, TALLIED, Tally, TallyId};
 pub use tile::{TILE_WIDTH, Tile, TileId, filled, root_over};

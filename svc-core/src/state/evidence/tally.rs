@@ -7,13 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::Entry;
 use crate::value::Id as _;
-use crate::value::id::{AgentId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, WorkspaceId};
 use crate::value::json::Json;
 use crate::value::link::{Link, Linked, RowId};
 use crate::value::period::Zone;
 
 /// Records of one tally.
 pub const TALLIED: u64 = 4_096;
+/// By which rules records are counted now. What was kept under earlier ones is counted again.
+pub const COUNTED_BY: u8 = 1;
 
 /// The n-th stretch of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -43,8 +45,15 @@ pub struct Tally {
     /// Whose days: the workspace's zone when it was counted. Under another zone the stretch is counted again.
     #[serde(default, skip_serializing_if = "Zone::is_utc")]
     pub zone: Zone,
+    /// By which rules it was counted: [`COUNTED_BY`] then.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub by: u8,
     /// Days since 1970, agents, and what there was of each; records that name no agent count under none.
     pub counts: Vec<(i64, Option<AgentId>, Counts)>,
+}
+
+const fn is_first(by: &u8) -> bool {
+    *by == 0
 }
 
 impl Linked for Tally {
@@ -58,12 +67,12 @@ impl Linked for Tally {
 pub struct Counts {
     /// By [`Counted::ALL`].
     n: [u64; Counted::ALL.len()],
-    /// By currency: allowed and settled, in minor units.
+    /// By currency: allowed and posted, in minor units.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     money: BTreeMap<Box<str>, (i64, i64)>,
-    /// By currency: what had been allowed of actions that came to their end, in minor units.
+    /// By currency: what actions that were asked for on that day took, less what they gave back on any, in minor units.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    ended: BTreeMap<Box<str>, i64>,
+    reserved: BTreeMap<Box<str>, i64>,
 }
 
 macro_rules! counted {
@@ -119,15 +128,21 @@ impl Counts {
         self.n.get(what as usize).copied().unwrap_or(0)
     }
 
-    /// By currency: what was allowed and what was settled.
+    /// By currency: what was allowed, and what was posted. A later word corrects an earlier one on its own day, so the second may
+    /// be below zero.
     pub fn money(&self) -> impl Iterator<Item = (&str, i64, i64)> {
         self.money.iter().map(|(currency, (allowed, settled))| (&**currency, *allowed, *settled))
     }
 
-    /// By currency: of what was allowed, maybe on another day, what came to its end. It was settled, whatever the outcome, or
-    /// it lapsed.
-    pub fn ended(&self) -> impl Iterator<Item = (&str, i64)> {
-        self.ended.iter().map(|(currency, ended)| (&**currency, *ended))
+    /// By currency: what is reserved for actions that were asked for on that day.
+    pub fn reserved(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.reserved.iter().map(|(currency, reserved)| (&**currency, *reserved))
+    }
+
+    /// The same with nothing reserved.
+    #[must_use]
+    pub fn without_reserved(self) -> Self {
+        Self { reserved: BTreeMap::new(), ..self }
     }
 
     /// Adds what others counted.
@@ -135,11 +150,11 @@ impl Counts {
         for (to, from) in self.n.iter_mut().zip(&other.n) {
             *to = to.saturating_add(*from);
         }
-        for (currency, allowed, settled) in other.money() {
-            self.move_money(currency, allowed, settled);
+        for (currency, allowed, posted) in other.money() {
+            self.move_money(currency, allowed, posted);
         }
-        for (currency, ended) in &other.ended {
-            self.end(currency, *ended);
+        for (currency, reserved) in other.reserved() {
+            self.reserve(currency, reserved);
         }
     }
 
@@ -149,19 +164,18 @@ impl Counts {
         }
     }
 
-    fn move_money(&mut self, currency: &str, allowed: i64, settled: i64) {
+    fn move_money(&mut self, currency: &str, allowed: i64, posted: i64) {
         let sums = self.money.entry(currency.into()).or_default();
-        *sums = (sums.0.saturating_add(allowed), sums.1.saturating_add(settled));
+        *sums = (sums.0.saturating_add(allowed), sums.1.saturating_add(posted));
     }
 
-    fn end(&mut self, currency: &str, amount: i64) {
-        let sum = self.ended.entry(currency.into()).or_default();
+    fn reserve(&mut self, currency: &str, amount: i64) {
+        let sum = self.reserved.entry(currency.into()).or_default();
         *sum = sum.saturating_add(amount);
     }
 
     fn take(&mut self, kind: &str, data: &Json) {
         let text = |name| data.get(name).and_then(Json::as_str);
-        let int = |name| data.get(name).and_then(Json::as_int).unwrap_or(0);
         let decided = match kind {
             "action.asked" => Counted::Asked,
             "action.allowed" => Counted::Allowed,
@@ -184,19 +198,44 @@ impl Counts {
         if first && words.any(|it| it == "provenance_mismatch") {
             self.one(Counted::ProvenanceMismatch);
         }
-        // What lapsed has ended before it is settled late.
-        let ends = match decided {
-            Counted::Settled | Counted::Failed => data.get("late").is_none(),
-            Counted::Lapsed => true,
-            _ => false,
-        };
-        if let Some(currency) = text("currency").filter(|_| ends) {
-            self.end(currency, int("amount"));
-        }
-        match (decided, text("currency")) {
-            (Counted::Allowed | Counted::Approved, Some(currency)) => self.move_money(currency, int("amount"), 0),
-            (Counted::Settled, Some(currency)) => self.move_money(currency, 0, int("posted")),
-            _ => {}
+    }
+}
+
+/// What a record moves of the money of its action, in minor units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Moved {
+    allowed: i64,
+    posted: i64,
+    reserved: i64,
+}
+
+impl Moved {
+    /// By CONTRACT part 3, "Reservations and posting".
+    fn of(kind: &str, data: &Json) -> Self {
+        let int = |name| data.get(name).and_then(Json::as_int);
+        let amount = int("amount").unwrap_or(0);
+        // What is asked beyond the limits, or of no mandate, takes nothing before a person allows it.
+        let limit = |it: &Json| matches!(it.as_str(), Some("over_limit" | "over_period_limit" | "over_count_limit"));
+        let beyond = data.get("codes").and_then(Json::as_list).is_some_and(|codes| codes.iter().any(limit));
+        let held = if beyond || data.get("mandateId").is_none() { 0 } else { amount };
+        let none = Self::default();
+        match kind {
+            "action.asked" => Self { reserved: held, ..none },
+            "action.allowed" => Self { allowed: amount, reserved: amount, ..none },
+            "action.approved" => Self { allowed: amount, reserved: amount.saturating_sub(held), ..none },
+            // What was refused at once had taken nothing.
+            "action.denied" if data.get("approvalId").is_none() => none,
+            "action.denied" | "action.expired" | "action.person_denied" => {
+                Self { reserved: held.saturating_neg(), ..none }
+            }
+            "action.settled" | "action.lapsed" => {
+                let lapsed = if data.get("late").is_some() { amount } else { 0 };
+                let before = int("corrected").unwrap_or(lapsed);
+                let posted = int("posted").unwrap_or(0).saturating_sub(before);
+                Self { posted, reserved: before.saturating_sub(amount), ..none }
+            }
+            "action.released" => Self { posted: int("released").unwrap_or(0).saturating_neg(), ..none },
+            _ => none,
         }
     }
 }
@@ -220,7 +259,19 @@ impl Counter {
         // What stands in a record was written as JSON; what could not be read would count for nothing.
         let data = Json::parse(entry.data.as_bytes()).unwrap_or(Json::Null);
         let agent = data.get("agentId").and_then(Json::as_str).and_then(|it| AgentId::parse(it).ok());
-        self.counts.entry((self.zone.day(entry.at), agent)).or_default().take(&entry.kind, &data);
+        let day = self.zone.day(entry.at);
+        self.counts.entry((day, agent)).or_default().take(&entry.kind, &data);
+        let Some(currency) = data.get("currency").and_then(Json::as_str) else { return };
+        let moved = Moved::of(&entry.kind, &data);
+        if (moved.allowed, moved.posted) != (0, 0) {
+            self.counts.entry((day, agent)).or_default().move_money(currency, moved.allowed, moved.posted);
+        }
+        // A reservation belongs to the day on which its action was asked for, however late it ends: so no day keeps what another
+        // gave back.
+        let asked_on = ActionId::parse(&entry.subject).map_or(day, |it| self.zone.day(it.time()));
+        if moved.reserved != 0 {
+            self.counts.entry((asked_on, agent)).or_default().reserve(currency, moved.reserved);
+        }
     }
 
     /// What was counted.
