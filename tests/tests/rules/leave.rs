@@ -5,24 +5,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use svc_core::dialect::Body;
+use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gateway::admit::{Admission, AdmitCall};
+use svc_core::rules::gateway::budgets::list_budgets;
 use svc_core::rules::gateway::models::NewModel;
 use svc_core::rules::gateway::outcome::ReportOutcome;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::routing::{Edit, EditRouting};
 use svc_core::rules::gateway::upstreams::{self, NewKey as UpstreamSecret};
-use svc_core::rules::people::by::{By, Person};
+use svc_core::rules::people::by::{By, KeyCaller, Person};
 use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
 use svc_core::rules::people::mandates::Content;
-use svc_core::rules::people::members::RemoveMember;
+use svc_core::rules::people::members::{ChangeMember, RemoveMember};
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::show;
 use svc_core::state::gate::Agent;
 use svc_core::state::gateway::{Call, Dialect, Task, TaskStatus};
-use svc_core::state::people::{Credential, DataLoss, KeyScope, Plans, Role};
+use svc_core::state::people::{Binding, Credential, DataLoss, KeyScope, Plans, Role};
 use svc_core::testing::world::World;
+use svc_core::turn::Scope;
 use svc_core::value::Span;
 use svc_core::value::digest::CredentialId;
 use svc_core::value::id::PrincipalId;
@@ -193,4 +196,87 @@ fn a_key_that_ended_keeps_no_class() {
     assert_eq!(world.run(gone(&classes[1])).map(drop).unwrap_err().kind(), Kind::NotAllowed);
     world.run(RevokeKey { workspace, by: by(), credential: stuck.id }).unwrap();
     world.run(gone(&classes[1])).unwrap();
+}
+
+/// A key that an admin key made for somebody else ends in the commit in which whoever made the admin key leaves, as that does.
+#[test]
+fn a_key_that_an_admin_key_made_ends_with_whoever_made_that() {
+    let mut world = World::new();
+    let (owner, admin) = (world.owner(), world.person(Role::Admin));
+    let workspace = world.workspace();
+    let make = |by: By, text: &str| CreateKey::new(workspace, by, KeyScope::Admin, NewKey::of(text));
+    let first = world.run(make(By::Person(admin), "ask_first")).unwrap();
+    let (first, other) = (key_caller(&first), Some(owner.principal));
+    let second = world.run(CreateKey { principal: other, ..make(By::Key(first), "ask_second") }).unwrap();
+    let third = world.run(CreateKey { principal: other, ..make(By::Key(key_caller(&second)), "ask_third") }).unwrap();
+    remove(&mut world, &owner, admin.principal);
+    for (key, text) in [(first, "ask_a"), (key_caller(&second), "ask_b"), (key_caller(&third), "ask_c")] {
+        let told = world.run(make(By::Key(key), text)).map(drop);
+        assert_eq!(told.unwrap_err().kind(), Kind::InvalidApiKey, "at once");
+    }
+    assert!(world.row::<Credential>(third.id).revoked_at.is_none(), "nothing has followed yet");
+}
+
+fn key_caller(row: &Credential) -> KeyCaller {
+    let Binding { workspace, key, principal, .. } = row.binding;
+    KeyCaller { workspace, key, row: row.id, principal }
+}
+
+/// Whoever may make no keys any more has no admin key of their own either, nor does what that made go on; one that was made for
+/// them by another, and one for traffic, does.
+#[test]
+fn an_admin_key_ends_with_the_role_that_made_it() {
+    let mut world = World::new();
+    let (owner, admin) = (world.owner(), world.person(Role::Admin));
+    let workspace = world.workspace();
+    let make = |by: By, scope: KeyScope, text: &str| CreateKey::new(workspace, by, scope, NewKey::of(text));
+    let own = world.run(make(By::Person(admin), KeyScope::Admin, "ask_own")).unwrap();
+    let under = make(By::Key(key_caller(&own)), KeyScope::Admin, "ask_under");
+    let under = world.run(CreateKey { principal: Some(owner.principal), ..under }).unwrap();
+    let traffic = world.run(make(By::Person(admin), KeyScope::Inference, "ask_traffic")).unwrap();
+    let given = make(By::Person(owner), KeyScope::Admin, "ask_given");
+    let given = world.run(CreateKey { principal: Some(admin.principal), ..given }).unwrap();
+    let states = |world: &mut World| {
+        [&own, &under, &traffic, &given].map(|row| {
+            let row = Arc::clone(row);
+            world.engine().read(|scope| show::key(scope, Arc::clone(&row))).unwrap().state
+        })
+    };
+    assert_eq!(states(&mut world), ["active"; 4]);
+    let change = ChangeMember {
+        role: Some(Role::Member),
+        principal: admin.principal,
+        workspace,
+        by: By::Person(owner),
+        teams: None,
+    };
+    world.run(change).unwrap();
+    assert_eq!(states(&mut world), ["revoked", "revoked", "active", "active"]);
+    for (key, ends) in [(&own, true), (&under, true), (&given, false)] {
+        let list = |scope: &mut Scope<'_>| list_budgets(scope, &By::Key(key_caller(key)), workspace, None, 1);
+        let told = world.engine().read(list).map(drop).err().map(refused);
+        assert_eq!(told, ends.then_some(Kind::InvalidApiKey), "{}", key.prefix);
+    }
+}
+
+fn refused<E: std::fmt::Debug>(failure: Failure<E>) -> Kind {
+    let Failure::Refused(refusal) = failure else { panic!("{failure:?}") };
+    refusal.kind()
+}
+
+/// Nobody makes a key for a member who was removed: they would have one again. What never was a member may have one.
+#[test]
+fn no_key_is_made_for_a_removed_member() {
+    let mut world = World::new();
+    let (owner, leaver) = (world.owner(), world.person(Role::Member));
+    let (service, workspace) = (world.agent().register(), world.workspace());
+    let service = world.row::<Agent>(service.agent).principal;
+    remove(&mut world, &owner, leaver.principal);
+    let make = |principal: PrincipalId, text: &str| {
+        let make = CreateKey::new(workspace, By::Person(owner), KeyScope::Inference, NewKey::of(text));
+        CreateKey { principal: Some(principal), ..make }
+    };
+    let refusal = world.run(make(leaver.principal, "ask_gone")).unwrap_err();
+    assert_eq!((refusal.kind(), refusal.errors()[0].field.as_deref()), (Kind::InvalidRequest, Some("principalId")));
+    assert!(world.run(make(service, "ask_there")).is_ok());
 }

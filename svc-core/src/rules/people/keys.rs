@@ -10,7 +10,7 @@ use crate::rules::gateway::routing;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::{AGENT_KEYS_MAX, Agent, AgentKey};
 use crate::state::gateway::BoundKey;
-use crate::state::people::{Binding, Credential, KeyScope, Principal, Right, Team, Workspace};
+use crate::state::people::{Binding, Credential, KeyScope, Maker, Member, Principal, Reach, Right, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
@@ -157,6 +157,7 @@ fn known(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<(), Halt> {
     let mut faults = Vec::new();
     if !matches!(asked.scope, KeyScope::Agent(_)) {
         faults.extend(unknown_principal(scope, asked.workspace, "principalId", asked.principal)?);
+        faults.extend(removed_principal(scope, asked.principal)?);
     }
     if let Some(team) = asked.team
         && scope.get::<Team>(team)?.is_none_or(|it| it.workspace != asked.workspace)
@@ -173,6 +174,13 @@ fn known(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<(), Halt> {
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
+}
+
+/// The fault of a field that names a member who was removed: a key would be theirs again.
+fn removed_principal(scope: &mut Scope<'_>, id: Option<PrincipalId>) -> Result<Option<FieldError>, Halt> {
+    let Some(id) = id else { return Ok(None) };
+    let removed = scope.get::<Principal>(id)?.is_some_and(|it| it.was_removed());
+    Ok(removed.then(|| FieldError::new("principalId", "names a member who was removed")))
 }
 
 /// The keys that a key ends with which `by` makes.
@@ -192,18 +200,24 @@ fn made_under(scope: &mut Scope<'_>, by: &By) -> Result<Vec<CredentialId>, Halt>
 /// # Errors
 /// [`Halt::Load`] alone.
 pub fn is_in_force(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
-    if !credential.is_live(scope.now()) {
-        return Ok(false);
-    }
-    if ended_above(scope, credential)? {
-        return Ok(false);
-    }
-    // A key ends with its principal's membership.
-    let principal = scope.get::<Principal>(credential.binding.principal)?;
-    Ok(principal.is_some_and(|it| !it.has_ended_since(credential.created_at)))
+    Ok(credential.is_live(scope.now()) && !is_void(scope, credential)? && !ended_above(scope, credential)?)
 }
 
-/// Whether a key that this one ends with was revoked.
+/// Whether a key that is no agent's ended though its own row does not say so yet: its principal is a member no more or, where it is an
+/// admin key that they made for themselves, may make none any more.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn is_void(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
+    let Some(principal) = scope.get::<Principal>(credential.binding.principal)? else { return Ok(true) };
+    let is_own = credential.created_by == Some(Maker::Person(principal.id));
+    let gives_keys = |it: &Member| it.role.reach(Right::ManageKeys) != Reach::No;
+    let demoted =
+        credential.binding.scope == KeyScope::Admin && is_own && !principal.membership().is_none_or(gives_keys);
+    Ok(demoted || principal.has_ended_since(credential.created_at))
+}
+
+/// Whether a key that this one ends with has ended.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
@@ -211,7 +225,8 @@ pub fn ended_above(scope: &mut Scope<'_>, credential: &Credential) -> Result<boo
     let keys: Vec<_> = credential.made_under.iter().map(|it| Credential::key(*it)).collect();
     scope.want(&keys)?;
     for above in &credential.made_under {
-        if scope.get::<Credential>(*above)?.is_none_or(|it| it.revoked_at.is_some()) {
+        let Some(above) = scope.get::<Credential>(*above)? else { return Ok(true) };
+        if above.revoked_at.is_some() || is_void(scope, &above)? {
             return Ok(true);
         }
     }

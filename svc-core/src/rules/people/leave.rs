@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::rules::gate::freeze::touch;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::Agent;
-use crate::state::people::{Credential, KeyScope, MemberState, Principal};
+use crate::state::people::{Credential, KeyScope, Principal};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::canonical::Object;
@@ -52,8 +52,7 @@ pub(super) fn heir(
     sponsor: Option<PrincipalId>,
 ) -> Result<Option<PrincipalId>, Halt> {
     let Some(sponsor) = sponsor.filter(|it| *it != agent.principal) else { return Ok(None) };
-    let gone = |it: &Principal| it.member.as_ref().is_some_and(|it| it.state == MemberState::Disabled);
-    if !scope.get::<Principal>(agent.principal)?.is_some_and(|it| gone(&it)) {
+    if !scope.get::<Principal>(agent.principal)?.is_some_and(|it| it.was_removed()) {
         return Ok(None);
     }
     let is_member = scope.get::<Principal>(sponsor)?.is_some_and(|it| it.membership().is_some());

@@ -247,8 +247,9 @@ pub fn key(scope: &mut Scope<'_>, row: Arc<Credential>) -> Result<KeyView, Halt>
     let agent = if let KeyScope::Agent(id) = row.binding.scope { scope.get::<Agent>(id)? } else { None };
     // Keys of a removed agent ended with it.
     let removed = agent.as_ref().is_some_and(|it| matches!(it.standing, Standing::Removed { .. }));
+    let void = agent.is_none() && keys::is_void(scope, &row)?;
     let state = match () {
-        () if removed || row.revoked_at.is_some() || keys::ended_above(scope, &row)? => "revoked",
+        () if removed || void || row.revoked_at.is_some() || keys::ended_above(scope, &row)? => "revoked",
         () if row.is_live(scope.now()) => "active",
         () => "expired",
     };

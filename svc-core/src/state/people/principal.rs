@@ -153,6 +153,12 @@ impl Principal {
         self.member.as_ref().filter(|it| it.state != MemberState::Disabled)
     }
 
+    /// Whether it was a member and is none any more.
+    #[must_use]
+    pub fn was_removed(&self) -> bool {
+        self.member.as_ref().is_some_and(|it| it.state == MemberState::Disabled)
+    }
+
     /// Whether a key made at `at` is void because the membership ended since.
     #[must_use]
     pub fn has_ended_since(&self, at: Timestamp) -> bool {
