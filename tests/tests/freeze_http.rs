@@ -171,8 +171,8 @@ async fn a_guesser_keeps_nobody_from_stopping_agents() {
     site.stop().await;
 }
 
-/// A token asks for every agent past its ceiling, another agent comes, and a person says yes: that one is stopped too, and
-/// what it was allowed before stays void after the lift.
+/// A token asks for every agent past its ceiling, another agent comes, and a person says yes: those that were counted are frozen,
+/// that one is active and refused, and what it was allowed before stays void after the lift.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_agrees_to_stop_every_agent() {
     let site = Site::start().await;
@@ -195,7 +195,9 @@ async fn a_person_agrees_to_stop_every_agent() {
     let approved = admin.ask(&mut client, "POST", &yes, Some(&json!({}))).await.ok();
     assert_eq!(approved["state"], "approved");
     let holds = admin.ask(&mut client, "GET", &path("holds"), None).await.ok();
-    assert_eq!((&holds["data"][0]["scope"], &holds["data"][0]["agents"]), (&json!("all"), &json!(3)), "{holds}");
+    assert_eq!((&holds["data"][0]["scope"], &holds["data"][0]["agents"]), (&json!("all"), &json!(2)), "{holds}");
+    let held = client.post("/v1/actions/authorize", &later.key, &payment(200)).await.ok();
+    assert_eq!((&held["decision"], &held["signals"]), (&json!("deny"), &json!(["agent_frozen"])), "{held}");
     let lift = path(&format!("holds/{}/lift", holds["data"][0]["id"].as_str().unwrap()));
     admin.ask(&mut client, "POST", &lift, Some(&json!({ "reason": "over", "restart": true }))).await.ok();
     site.advance(svc_core::value::Span::seconds(1));

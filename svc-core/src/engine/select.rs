@@ -75,7 +75,7 @@ impl Selected {
 
 impl From<Selected> for Everyone {
     fn from(looked: Selected) -> Self {
-        Self { epoch: looked.epoch, agents: looked.agents.into(), frozen: looked.frozen, digest: looked.digest }
+        Self { epoch: looked.epoch, agents: looked.agents.into() }
     }
 }
 

@@ -346,7 +346,12 @@ fn check_stops(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
     let stops: Vec<usize> = books
         .on(agent.id)
         .iter()
-        .filter(|(_, entry)| matches!(&*entry.kind, "agent.frozen" | "agent.removed"))
+        .filter(|(_, entry)| match &*entry.kind {
+            "agent.frozen" | "agent.removed" => true,
+            // What the agent held was made void, and it was left active.
+            "agent.changed" => entry.data.contains(r#""new":{"epoch":"#),
+            _ => false,
+        })
         .map(|(place, _)| *place)
         .collect();
     let unrecorded = usize::from(agent.frozen().is_some_and(|it| it.unrecorded));

@@ -1,6 +1,7 @@
 //! Many agents are stopped at once: whom a selector means, what has to be confirmed, the ceiling of a token, and the person
 //! who agrees past it.
 
+use svc_core::answer::Decided;
 use svc_core::engine::select::{Selected, select};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller;
@@ -9,11 +10,11 @@ use svc_core::rules::gate::fleet::{Fleet, FreezeFleet, Halted};
 use svc_core::rules::gate::freeze::{FreezeAgent, Stopped};
 use svc_core::rules::gate::lift::LiftHold;
 use svc_core::rules::people::by::{By, Person, TokenCaller};
-use svc_core::state::gate::{Agent, Approval, ApprovalSubject, FrozenBy, Via};
-use svc_core::state::people::{FREEZES_ASKED_MAX, Role, Selector, ServiceToken, TokenScope, TokenUse, Workspace};
+use svc_core::state::gate::{Agent, Approval, ApprovalSubject, FrozenBy, Status, Verb, Via};
+use svc_core::state::people::{FREEZES_ASKED_MAX, Hold, Role, Selector, ServiceToken, TokenScope, TokenUse, Workspace};
 use svc_core::store::Row;
 use svc_core::testing::people;
-use svc_core::testing::world::{World, payment, terms};
+use svc_core::testing::world::{World, payment, request, terms};
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{ApprovalId, TokenId};
 use svc_core::value::text::{Label, Note};
@@ -278,30 +279,39 @@ fn approve_everyone(world: &mut World, owner: &Person, id: ApprovalId) -> Result
     world.run(DecideApproval { everyone, ..decision(owner, id, Choice::Approve) }).map(drop)
 }
 
-/// A freeze of every agent that a person agrees to freezes also who came since it was asked: what such an agent was allowed is
-/// not good again when the hold is lifted. A yes without a look at who is there now, or after an outdated one, freezes nobody.
+/// A freeze of every agent that a person agrees to freezes those who were counted: who came since is active, and refused until the
+/// lift. What such an agent was allowed, or waits for, is not good again then. A yes without a look at who is there now, or after an
+/// outdated one, freezes nobody.
 #[test]
-fn every_agent_means_also_those_who_came_before_the_yes() {
+fn a_yes_to_a_freeze_of_every_agent_freezes_those_who_were_counted() {
     let (mut world, agents) = fleet(51);
     let (owner, by) = (world.owner(), token(&mut world, 7));
     let id = freeze(&mut world, &by, &Selector::everyone()).map(asked).unwrap();
     let outdated = look(&mut world, &Selector::everyone()).into();
     let late = world.agent().with_mandate(terms(PAY)).register();
     let allowed = world.authorize(&late, payment(100, "EUR", "a.example"));
+    let waits = world.authorize(&late, request("crm.read"));
     assert!(world.read(&late, allowed.id()).receipt().is_some());
+    assert_eq!(world.read(&late, waits.id()).status(), Status::Pending);
     for everyone in [None, Some(outdated)] {
         let yes = DecideApproval { everyone, ..decision(&owner, id, Choice::Approve) };
         assert_eq!(world.run(yes).unwrap_err().kind(), Kind::NotReady);
     }
     assert_eq!(standing(&mut world, &agents), [true; 51]);
     approve_everyone(&mut world, &owner, id).unwrap();
-    assert_eq!(standing(&mut world, &[late]), [false]);
+    assert_eq!(standing(&mut world, &agents), [false; 51]);
+    assert_eq!(standing(&mut world, &[late]), [true]);
+    assert_eq!(world.authorize(&late, payment(100, "EUR", "a.example")).verb(), Verb::Deny);
     let hold = world.row::<Workspace>(world.workspace()).all_held().unwrap().id;
+    assert_eq!(world.row::<Hold>(hold).members.count, 51);
     let (workspace, by) = (world.workspace(), By::Person(owner));
     world.run(LiftHold { workspace, hold, by, reason: note("over"), restart: true }).unwrap();
     world.advance(Span::seconds(1));
     assert_eq!(standing(&mut world, &[late]), [true]);
+    let stands = |world: &mut World, action: &Decided| world.read(&late, action.id()).status();
     assert_eq!(world.read(&late, allowed.id()).receipt(), None);
+    assert_eq!((stands(&mut world, &allowed), stands(&mut world, &waits)), (Status::Revoked, Status::Denied));
+    assert_eq!(world.authorize(&late, payment(200, "EUR", "a.example")).verb(), Verb::Allow);
     world.audit();
 }
 

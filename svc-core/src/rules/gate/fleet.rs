@@ -60,10 +60,6 @@ pub struct Everyone {
     pub epoch: u64,
     /// The agents, sorted, each once.
     pub agents: Arc<[AgentId]>,
-    /// How many of them were frozen.
-    pub frozen: u32,
-    /// What names the selection.
-    pub digest: Digest,
 }
 
 /// What comes of stopping many agents.
@@ -130,8 +126,8 @@ pub fn freeze_fleet(scope: &mut Scope<'_>, asked: &FreezeFleet) -> Result<Fleet,
     stop.write(scope).map(Fleet::Frozen)
 }
 
-/// Freezes what a person has agreed to: the members as they were counted when it was asked or, where every agent is meant,
-/// also those that came since. Were those left to the hold alone, its lift would make good again what they held before it.
+/// Freezes what a person has agreed to: the members as they were counted when it was asked. Where every agent is meant, those
+/// that came since stay active and are left to the hold; what they hold is void from now on, or its lift would make it good again.
 ///
 /// # Errors
 /// `not_ready` where too many holds stand, or where every agent is meant and `everyone` is not as the agents are now;
@@ -143,30 +139,46 @@ pub fn freeze_asked(
     everyone: Option<&Everyone>,
     by: PrincipalId,
 ) -> Result<Halted, Halt> {
-    let mut kept = Vec::new();
-    let (agents, list, digest, frozen) = if asked.all {
+    let whole = usize::try_from(asked.members.count).unwrap_or(usize::MAX) <= FREEZE_MAX;
+    let mut agents = Vec::new();
+    if whole || asked.all {
+        agents = listed(scope, &asked.members, 0, u32::MAX)?;
+    }
+    if asked.all {
         let roster = scope.get::<Roster>(workspace.id)?.ok_or_else(Refusal::internal)?;
         let now = everyone.filter(|it| it.epoch == roster.epoch).ok_or_else(Refusal::not_ready)?;
-        let (members, parts) = Members::of(scope.fresh(), &now.agents);
-        (&*now.agents, List::New(members, parts), now.digest, Some(now.frozen))
-    } else {
-        if usize::try_from(asked.members.count).unwrap_or(usize::MAX) <= FREEZE_MAX {
-            kept = listed(scope, &asked.members, 0, u32::MAX)?;
-        }
-        (kept.as_slice(), List::Kept(asked.members.clone()), asked.digest, None)
-    };
+        void_others(scope, &agents, &now.agents, by)?;
+    }
     let stop = Stop {
         workspace,
-        agents,
-        list,
-        digest,
-        frozen,
+        agents: &agents,
+        list: List::Kept(asked.members.clone()),
+        digest: asked.digest,
+        frozen: None,
         all: asked.all,
         by: FrozenBy::Person(by),
         actor: Actor::Person(by),
         reason: &asked.reason,
     };
     stop.write(scope)
+}
+
+/// Makes void what agents hold that are none of `counted`, which is sorted: so many as one commit can write.
+fn void_others(scope: &mut Scope<'_>, counted: &[AgentId], agents: &[AgentId], by: PrincipalId) -> Result<(), Halt> {
+    let others = agents.iter().filter(|it| counted.binary_search(it).is_err());
+    let others: Vec<AgentId> = others.copied().take(FREEZE_MAX).collect();
+    scope.want(&others.iter().map(|it| Agent::key(*it)).collect::<Vec<_>>())?;
+    for id in others {
+        let Some(agent) = scope.get::<Agent>(id)?.filter(|it| it.is_active()) else { continue };
+        let void = Agent::clone(&agent).void(scope.now());
+        let side = |epoch: u32| Object::new().int("epoch", epoch.into()).finish();
+        let data = Object::new().text("agentId", &id.to_string()).int("epoch", void.epoch.into());
+        let data = data.raw("new", &side(void.epoch)).raw("old", &side(agent.epoch)).finish();
+        let (actor, subject) = (Actor::Person(by), Subject::Agent(id));
+        scope.append(agent.workspace, Fact { kind: "agent.changed", actor, subject, data });
+        scope.put(void);
+    }
+    Ok(())
 }
 
 /// A list of members: to be written where a hold needs it, or there already.

@@ -82,6 +82,15 @@ impl Agent {
         self
     }
 
+    /// Makes void what an active agent was allowed and waits for, as a stop does, and leaves it active.
+    #[must_use]
+    pub fn void(mut self, at: Timestamp) -> Self {
+        if self.standing == Standing::Active {
+            self.stop(at);
+        }
+        self
+    }
+
     /// Starts the agent again. What was made before its stop stays void: the epoch is the one after it.
     #[must_use]
     pub fn restart(mut self) -> Self {
