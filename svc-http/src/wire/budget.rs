@@ -179,7 +179,7 @@ pub fn write(view: &BudgetView, open: &[std::sync::Arc<Call>]) -> Value {
         "amount": budget.amount,
         "period": budget.period.as_str(),
         "ladder": rungs.collect::<Vec<_>>(),
-        "owner": budget.owner,
+        "owner": view.owner,
         "allocationMicros": bounded(used.allocation(budget).get()),
         "spentMicros": bounded(used.spent.get()),
         "reservedMicros": bounded(used.reserved.get()),

@@ -11,6 +11,7 @@ use svc_core::rules::gateway::budgets::{
 use svc_core::rules::gateway::raising::ask_for_raise;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::by::Person;
+use svc_core::rules::people::members::RemoveMember;
 use svc_core::state::gate::{Approval, ApprovalState, Via};
 use svc_core::state::gateway::{Budget, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Mode};
 use svc_core::state::gateway::{Payer, Rung, Step};
@@ -140,6 +141,44 @@ fn a_budget_is_over_something_of_the_workspace() {
     let scope = BudgetScope::Agent(agent);
     let asked = CreateBudget { scope: scope.clone(), ..create(&world, By::Program, 1) };
     assert_eq!(world.run(asked).unwrap().budget.scope, scope);
+}
+
+/// The newest budget is listed first; a page goes on with those that were made before, also where the last one of the page before was
+/// removed meanwhile.
+#[test]
+fn budgets_are_listed_from_the_newest() {
+    let mut world = World::new();
+    let workspace = world.workspace();
+    let mut ids = Vec::new();
+    for amount in 1..=4 {
+        world.advance(Span::millis(1));
+        ids.insert(0, made(&mut world, amount).budget.id);
+    }
+    let page = |world: &mut World, after: Option<BudgetId>, limit: usize| {
+        let read = world.engine().read(|scope| list_budgets(scope, &By::Program, workspace, after, limit)).unwrap();
+        (read.0.iter().map(|it| it.budget.id).collect::<Vec<_>>(), read.1)
+    };
+    assert_eq!(page(&mut world, None, 2), (ids[..2].to_vec(), true));
+    assert_eq!(page(&mut world, Some(ids[1]), 2), (ids[2..].to_vec(), false));
+    world.run(RemoveBudget { workspace, by: By::Program, budget: ids[1] }).unwrap();
+    assert_eq!(page(&mut world, Some(ids[1]), 1), (ids[2..3].to_vec(), true));
+}
+
+/// Of a budget whose owner was removed the workspace's first owner can approve more; none is made over somebody who was removed.
+#[test]
+fn the_first_owner_stands_in_for_a_budgets_owner_who_left() {
+    let mut world = World::new();
+    let (owner, leaver) = (world.owner(), world.person(Role::Member));
+    let workspace = world.workspace();
+    let asked = CreateBudget { owner: Some(leaver.principal), ..create(&world, By::Program, 5) };
+    let id = world.run(asked).unwrap().budget.id;
+    let shown =
+        |world: &mut World| world.engine().read(|scope| read_budget(scope, &By::Program, workspace, id)).unwrap().owner;
+    assert_eq!(shown(&mut world), leaver.principal);
+    world.run(RemoveMember { workspace, by: By::Person(owner), principal: leaver.principal }).unwrap();
+    assert_eq!(shown(&mut world), owner.principal);
+    let over = CreateBudget { scope: BudgetScope::Principal(leaver.principal), ..create(&world, By::Program, 5) };
+    assert_eq!(fields(&world.run(over).unwrap_err()), ["scope.id"]);
 }
 
 /// Making, changing and removing is for owners and admins; an analyst reads.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::budgets::owner_now;
 use super::payer::CallKey;
 use super::raising::ask_for_raise;
 use crate::refusal::{BudgetDetail, BudgetOwner, Refusal};
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gateway::{Admission, Budget, BudgetUse, Call, CallBudget, Mode, Payer, Step, strictest};
-use crate::state::people::{Principal, Workspace};
+use crate::state::people::Workspace;
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::MicroUsd;
@@ -68,7 +69,7 @@ pub(super) fn refusal(
         }
         return Ok(Some(Refusal::budget_exhausted(detail, refusing.retry_after_s(scope.now()))));
     }
-    let owner = scope.get::<Principal>(on.budget.owner)?.ok_or_else(Refusal::internal)?;
+    let owner = owner_now(scope, &on.budget)?;
     let owner = BudgetOwner {
         principal: owner.id.to_string().into(),
         name: owner.name.as_ref().map(|it| it.as_str().into()),

@@ -25,6 +25,8 @@ pub struct BudgetView {
     pub budget: Arc<Budget>,
     /// What has been used of it in the period that runs now.
     pub used: BudgetUse,
+    /// Who can approve more now: see [`owner_now`].
+    pub owner: PrincipalId,
     /// Whether the workspace enforces budgets where a key's own profile says nothing else.
     pub enforcing: bool,
 }
@@ -312,7 +314,18 @@ pub(in crate::rules) fn raises(
 
 fn shown(scope: &mut Scope<'_>, budget: Arc<Budget>, used: BudgetUse) -> Result<BudgetView, Halt> {
     let routing = scope.get::<Routing>(budget.workspace)?.ok_or_else(Refusal::internal)?;
-    Ok(BudgetView { budget, used, enforcing: routing.mode == Mode::Enforce })
+    let owner = owner_now(scope, &budget)?.id;
+    Ok(BudgetView { budget, used, owner, enforcing: routing.mode == Mode::Enforce })
+}
+
+/// Who can approve more of a budget now: its owner, or the workspace's first owner where that is a member no more.
+pub(super) fn owner_now(scope: &mut Scope<'_>, budget: &Budget) -> Result<Arc<Principal>, Halt> {
+    let named = scope.get::<Principal>(budget.owner)?.filter(|it| it.signs_in());
+    if let Some(named) = named {
+        return Ok(named);
+    }
+    let workspace = scope.get::<Workspace>(budget.workspace)?.ok_or_else(Refusal::internal)?;
+    Ok(scope.get::<Principal>(workspace.owner)?.ok_or_else(Refusal::internal)?)
 }
 
 fn amount_faults(amount: MicroUsd, field: &str) -> Vec<FieldError> {
@@ -326,7 +339,9 @@ fn scope_fault(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<Option<Fie
     let known = match &asked.scope {
         BudgetScope::Workspace => true,
         BudgetScope::Team(id) => scope.get::<Team>(*id)?.is_some_and(|it| it.workspace == workspace),
-        BudgetScope::Principal(id) => scope.get::<Principal>(*id)?.is_some_and(|it| it.workspace == workspace),
+        BudgetScope::Principal(id) => {
+            scope.get::<Principal>(*id)?.is_some_and(|it| it.workspace == workspace && !it.was_removed())
+        }
         BudgetScope::Agent(id) => {
             scope.get::<Agent>(*id)?.is_some_and(|it| it.workspace == workspace && !it.is_removed())
         }
