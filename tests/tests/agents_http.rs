@@ -348,7 +348,11 @@ async fn templates_of_a_workspace_stand_beside_the_catalogue() {
         let Some(next) = page["nextCursor"].as_str() else { break };
         cursor = format!("&cursor={next}");
     }
-    assert_eq!((names.len(), names[0].as_str(), names[10].as_str()), (11, "saas-subscriptions", "Büro & mehr"));
+    assert_eq!((names.len(), names[0].as_str(), names[10].as_str()), (11, "Büro & mehr", "data-export-none"));
+    let second = json!({ "name": "second", "mandate": { "actions": ["crm.read"] } });
+    assert_eq!(desk.ask("POST", "templates", second).await.status, 201);
+    let list = desk.ask("GET", "templates?limit=2", Value::Null).await.json();
+    assert_eq!((text(&list["data"][0]["name"]), text(&list["data"][1]["name"])), ("second", "Büro & mehr"));
     let path = "templates/B%C3%BCro%20%26%20mehr";
     let changed = desk.ask("PATCH", path, json!({ "mandate": { "actions": ["crm.read"] } })).await.json();
     assert_eq!(changed["mandate"]["actions"], json!(["crm.read"]));

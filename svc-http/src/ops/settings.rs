@@ -80,8 +80,11 @@ impl Place<'_> {
         let page = query.page("templates", self.workspace);
         query.finish()?;
         let workspace = self.own()?;
-        let after = page.after.map(|(order, _)| order);
-        let mut found = Vec::new();
+        // One's own from the newest on, then the catalogue, which was there before them.
+        let last = u128::try_from(mandate::catalogue().len()).unwrap_or(0);
+        let after = page.after.map(|(order, _)| order).filter(|order| *order < last);
+        let own = Range { newest_first: true, ..Range::all(Index::TemplatesOf, self.workspace.bits(), page.limit) };
+        let mut found = if after.is_some() { Vec::new() } else { self.service.scan(&page.of(own))? };
         for (order, template) in (0_u128..).zip(mandate::catalogue()) {
             let name = Label::parse(template.name).map_err(|_| Refusal::internal())?;
             let key = WorkspaceTemplate::key(WorkspaceTemplate::id_of(self.workspace, &name));
@@ -89,9 +92,6 @@ impl Place<'_> {
                 found.push(Found { order, row: Loaded { key, stamp: Stamp::ABSENT, record: None } });
             }
         }
-        let last = u128::try_from(mandate::catalogue().len()).unwrap_or(0);
-        let all = page.of(Range::all(Index::TemplatesOf, self.workspace.bits(), page.limit));
-        found.extend(self.service.scan(&Range { after: all.after.filter(|(order, _)| *order >= last), ..all })?);
         found.truncate(page.limit.saturating_add(1));
         let answer = page.answer(&found, |row| match row.row.record.as_ref().and_then(WorkspaceTemplate::peel) {
             Some(own) => Ok(Some(mandate::write_template(own))),

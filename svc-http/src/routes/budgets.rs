@@ -38,7 +38,7 @@ pub(super) const ROUTES: &[Route] = &[
         content: Content::Json("Budgets"),
         query: PAGE,
         refusals: &[Kind::NotFound],
-        summary: "Budgets of the workspace, the oldest first",
+        summary: "Budgets of the workspace, the newest first",
         ..ADMIN
     },
     Route {
@@ -57,7 +57,7 @@ pub(super) const ROUTES: &[Route] = &[
         auth: Auth::Member(Right::ReadReports),
         content: Content::Json("Budgets"),
         query: PAGE,
-        summary: "Budgets of the workspace, the oldest first",
+        summary: "Budgets of the workspace, the newest first",
         ..BUDGET
     },
     Route {

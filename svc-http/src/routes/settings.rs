@@ -52,7 +52,7 @@ pub(super) const ROUTES: &[Route] = &[
         auth: Auth::Member(Right::ReadTemplates),
         content: Content::Json("Templates"),
         query: PAGE,
-        summary: "The catalogue's templates, then the workspace's own",
+        summary: "The workspace's own templates, the newest first, then the catalogue's",
         ..TEMPLATE
     },
     Route {

@@ -243,7 +243,7 @@ pub fn read_budget(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: B
     shown(scope, budget, used)
 }
 
-/// The budgets of a workspace after one of them, the oldest first: at most `limit`, and whether more follow.
+/// The budgets of a workspace after one of them, the newest first: at most `limit`, and whether more follow.
 ///
 /// # Errors
 /// Those of [`entitled`].
@@ -256,12 +256,13 @@ pub fn list_budgets(
 ) -> Result<(Vec<BudgetView>, bool), Halt> {
     entitled(scope, by, workspace, Right::ReadReports)?;
     let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::not_found)?;
-    let from = after.and_then(|id| row.budgets.iter().position(|it| it.id == id)).map_or(0, |at| at.saturating_add(1));
-    // A cursor whose budget was removed begins again with those that were made after it.
-    let rest: Vec<BudgetId> = match after {
-        Some(id) if from == 0 => row.budgets.iter().map(|it| it.id).filter(|it| *it > id).collect(),
-        _ => row.budgets.iter().skip(from).map(|it| it.id).collect(),
-    };
+    let mut rest: Vec<BudgetId> = row.budgets.iter().rev().map(|it| it.id).collect();
+    match after.map(|id| (id, rest.iter().position(|it| *it == id))) {
+        Some((_, Some(at))) => drop(rest.drain(..=at)),
+        // A cursor whose budget was removed goes on with those that were made before it.
+        Some((id, None)) => rest.retain(|it| *it < id),
+        None => {}
+    }
     let page = rest.get(..limit.min(rest.len())).unwrap_or_default();
     scope.want(&page.iter().flat_map(|id| [Budget::key(*id), BudgetUse::key(*id)]).collect::<Vec<_>>())?;
     let mut views = Vec::with_capacity(page.len());
