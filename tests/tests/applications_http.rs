@@ -102,6 +102,12 @@ async fn more_of_a_budget_can_be_asked_for() {
         let fields = fields.into_iter().map(str::to_owned).collect();
         assert_eq!(got.refusal(), (400, "invalid_application".to_owned(), fields), "{body}");
     }
+    // How much a budget allots is told to those alone who may read it.
+    let analyst = office.site.member(Role::Analyst);
+    for (who, knows) in [(&member, false), (&analyst, true)] {
+        let got = office.ask(who, "POST", "applications", wish(250)).await;
+        assert_eq!(got.text().contains("allocation of 250"), knows, "{}", got.text());
+    }
     office.end().await;
 }
 

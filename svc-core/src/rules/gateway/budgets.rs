@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::raising::{self, Raise};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::changed::changed;
-use crate::rules::people::by::{By, entitled, member, unseen};
+use crate::rules::people::by::{By, Person, entitled, member, unseen};
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::Agent;
 use crate::state::gateway::{BUDGETS_MAX, Budget, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Mode, Routing};
@@ -199,7 +199,7 @@ pub fn raise_budget(scope: &mut Scope<'_>, asked: &RaiseBudget) -> Result<Budget
         entitled(scope, &asked.by, asked.workspace, Right::ReadReports).map_err(unseen)?;
         return Err(Refusal::forbidden("the budget's owner, an owner or an admin raises it").into());
     }
-    let faults = faults_of_raise(&budget, &used, asked.allocation);
+    let faults = faults_of_raise(&budget, &used, asked.allocation, true);
     if !faults.is_empty() {
         return Err(Refusal::invalid_budget(faults).into());
     }
@@ -209,26 +209,29 @@ pub fn raise_budget(scope: &mut Scope<'_>, asked: &RaiseBudget) -> Result<Budget
     shown(scope, budget, used)
 }
 
-/// What is wrong with a raise of a budget to `allocation`, as it stands now.
+/// What is wrong with a raise of a budget to `allocation`, as it stands now. How much that is, only those are told who may read
+/// budgets, or raise this one.
 ///
 /// # Errors
 /// `not_found`.
 pub(in crate::rules) fn raise_faults(
     scope: &mut Scope<'_>,
-    workspace: WorkspaceId,
+    by: &Person,
     budget: BudgetId,
     allocation: MicroUsd,
 ) -> Result<Vec<FieldError>, Halt> {
-    let (budget, used) = standing(scope, workspace, budget)?;
-    Ok(faults_of_raise(&budget, &used, allocation))
+    let (budget, used) = standing(scope, by.workspace, budget)?;
+    let (_, role) = member(scope, by)?;
+    let may_know = role.reach(Right::ReadReports) != Reach::No || may_raise(role, by.principal, &budget);
+    Ok(faults_of_raise(&budget, &used, allocation, may_know))
 }
 
-fn faults_of_raise(budget: &Budget, used: &BudgetUse, allocation: MicroUsd) -> Vec<FieldError> {
+fn faults_of_raise(budget: &Budget, used: &BudgetUse, allocation: MicroUsd, may_know: bool) -> Vec<FieldError> {
     let mut faults = amount_faults(allocation, "amountMicros");
     let present = used.allocation(budget);
     if faults.is_empty() && allocation <= present {
-        let clause = format!("must be above the present allocation of {present}");
-        faults.push(FieldError::new("amountMicros", clause));
+        let of = if may_know { format!(" of {present}") } else { String::new() };
+        faults.push(FieldError::new("amountMicros", format!("must be above the present allocation{of}")));
     }
     faults
 }
@@ -303,11 +306,7 @@ pub(in crate::rules) fn may_raise(role: Role, principal: PrincipalId, budget: &B
 ///
 /// # Errors
 /// Those of [`member`].
-pub(in crate::rules) fn raises(
-    scope: &mut Scope<'_>,
-    person: &crate::rules::people::by::Person,
-    budget: BudgetId,
-) -> Result<bool, Halt> {
+pub(in crate::rules) fn raises(scope: &mut Scope<'_>, person: &Person, budget: BudgetId) -> Result<bool, Halt> {
     let (_, role) = member(scope, person)?;
     let budget = scope.get::<Budget>(budget)?.filter(|it| it.workspace == person.workspace);
     Ok(budget.is_some_and(|it| may_raise(role, person.principal, &it)))

@@ -108,7 +108,7 @@ fn faults(scope: &mut Scope<'_>, asked: &CreateApplication) -> Result<Vec<FieldE
         Change::ChangedMandate(wish) => faults.extend(of_change(scope, &asked.by, wish)?),
         Change::Tier { agent, .. } => faults.extend(of_agent(scope, &asked.by, *agent)?),
         Change::Role(wish) => faults.extend(of_role(scope, &asked.by, wish)?),
-        Change::BudgetRaise(wish) => faults.extend(of_raise(scope, place, wish)?),
+        Change::BudgetRaise(wish) => faults.extend(of_raise(scope, &asked.by, wish)?),
     }
     Ok(faults)
 }
@@ -119,8 +119,8 @@ fn of_agent(scope: &mut Scope<'_>, person: &Person, agent: AgentId) -> Result<Op
 }
 
 /// What is wrong with a raise. Whoever is refused by a budget is told of it, so whoever names one may ask for more of it.
-fn of_raise(scope: &mut Scope<'_>, workspace: WorkspaceId, wish: &RaiseWish) -> Result<Vec<FieldError>, Halt> {
-    match raise_faults(scope, workspace, wish.budget, wish.allocation) {
+fn of_raise(scope: &mut Scope<'_>, person: &Person, wish: &RaiseWish) -> Result<Vec<FieldError>, Halt> {
+    match raise_faults(scope, person, wish.budget, wish.allocation) {
         Ok(faults) => Ok(faults.into_iter().map(|it| it.within("change")).collect()),
         Err(Halt::Refuse(refusal)) if refusal.kind() == Kind::NotFound => {
             Ok(vec![FieldError::new("target", "names no budget of this workspace")])
