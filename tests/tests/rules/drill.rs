@@ -8,7 +8,8 @@ use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{Content, GrantMandate};
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::gate::{
-    Agent, Code, DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep, FrozenBy, Standing, Verb,
+    Agent, Code, DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep, FREEZE_WITHIN, FrozenBy, Standing,
+    Verb,
 };
 use svc_core::state::people::Roster;
 use svc_core::testing::World;
@@ -96,14 +97,26 @@ fn a_drill_passes_only_where_all_refused() {
     world.audit();
 }
 
-/// A drill that a crash left running has failed when its time is over, and its canary is left frozen.
+/// One whose canary is frozen has the rest of its time to come to its end.
+#[test]
+fn a_drill_whose_canary_is_frozen_runs_on() {
+    let (mut world, _) = fleet(1);
+    let started = world.run(start(&world, &By::Program, &[], "ask_1")).unwrap();
+    world.run(FreezeCanary(started.drill.id)).unwrap();
+    world.advance(Span::millis(DRILL_LIFE.as_millis() - 1));
+    assert_eq!(world.row::<Drill>(started.drill.id).state, DrillState::Running);
+    world.advance(Span::millis(1));
+    assert_eq!(world.row::<Drill>(started.drill.id).state, DrillState::Failed);
+}
+
+/// A drill that a crash left running before it came to its freeze has failed within seconds, and its canary is left frozen.
 #[test]
 fn a_drill_that_came_to_no_end_leaves_its_canary_frozen() {
     let (mut world, agents) = fleet(1);
     let roster = world.row::<Roster>(world.workspace());
     let before = (roster.agents, roster.mandates);
     let started = world.run(start(&world, &By::Program, &[agents[0].agent], "ask_1")).unwrap();
-    world.advance(Span::millis(DRILL_LIFE.as_millis() - 1));
+    world.advance(Span::millis(FREEZE_WITHIN.as_millis() - 1));
     assert_eq!(world.row::<Drill>(started.drill.id).state, DrillState::Running);
     world.advance(Span::millis(1));
     assert_eq!(world.row::<Drill>(started.drill.id).state, DrillState::Failed);

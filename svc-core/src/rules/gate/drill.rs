@@ -15,8 +15,7 @@ use crate::rules::people::mandates::Meant;
 use crate::rules::people::register_agent::{ActsFor, RegisterAgent, made};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
-    Agent, Count, DRILL_EVERY, DRILL_LIFE, Drill, DrillState, DrillStep, Frozen, FrozenBy, Mandate, OnLimit, Terms,
-    Tier,
+    Agent, Count, DRILL_EVERY, Drill, DrillState, DrillStep, Frozen, FrozenBy, Mandate, OnLimit, Terms, Tier,
 };
 use crate::state::people::{Credential, Plans, Right, Roster, TokenUse, Workspace};
 use crate::store::Row;
@@ -257,7 +256,7 @@ fn over(scope: &mut Scope<'_>, ended: Drill, actor: Actor) -> Arc<Drill> {
 /// [`Halt::Load`] alone; what is over or not due is left as it is.
 pub fn expire_drill(scope: &mut Scope<'_>, id: DrillId) -> Result<(), Halt> {
     let now = scope.now();
-    let due = |it: &Arc<Drill>| it.state == DrillState::Running && now >= it.started_at.plus(DRILL_LIFE);
+    let due = |it: &Arc<Drill>| it.due().is_some_and(|at| now >= at);
     let Some(drill) = scope.get::<Drill>(id)?.filter(due) else { return Ok(()) };
     stop(scope, &drill)?;
     let frozen_at = drill.frozen_at.or(Some(now));

@@ -9,6 +9,8 @@ use crate::value::{Span, Timestamp};
 
 /// How long a drill may run. One that is not over by then has failed, and its canary is left frozen.
 pub const DRILL_LIFE: Span = Span::minutes(5);
+/// How long a drill may run before its canary is frozen: what no server gets to, since it stopped, a timer does.
+pub const FREEZE_WITHIN: Span = Span::seconds(10);
 /// How long a token waits from one drill to the next.
 pub const DRILL_EVERY: Span = Span::minutes(60);
 
@@ -128,9 +130,17 @@ pub struct DrillStep {
     pub ok: bool,
 }
 
+impl Drill {
+    /// When it has failed where it came no further; `None` where it is over.
+    #[must_use]
+    pub fn due(&self) -> Option<Timestamp> {
+        let within = if self.frozen_at.is_some() { DRILL_LIFE } else { FREEZE_WITHIN };
+        (self.state == DrillState::Running).then(|| self.started_at.plus(within))
+    }
+}
+
 impl Linked for Drill {
     fn links(&self) -> Vec<Link> {
-        let due = (self.state == DrillState::Running).then(|| self.started_at.plus(DRILL_LIFE));
-        due.map(|at| Link::wake(self.workspace, at)).into_iter().collect()
+        self.due().map(|at| Link::wake(self.workspace, at)).into_iter().collect()
     }
 }

@@ -33,7 +33,7 @@ pub use approval::{
     AskedOwner, Consent, OwnerChange, Requester, Via,
 };
 pub use block::{Block, BlockId, BlockOwner, SEALED};
-pub use drill::{DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep};
+pub use drill::{DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep, FREEZE_WITHIN};
 pub use erasure::erased;
 pub use kind::{ActionKind, ActionPattern};
 pub use mandate::{Count, Duplicates, Fields, Limits, Mandate, Merchants, OnLimit, PerPeriod, Terms, Tools};
