@@ -361,10 +361,6 @@ async fn templates_of_a_workspace_stand_beside_the_catalogue() {
     assert_eq!(desk.ask("DELETE", "templates/ad-spend", Value::Null).await.status, 409);
 }
 
-/// A template whose time is up stands for nothing: who names it, a person or a machine, is told that there is none.
-#[tokio::test]
-async fn a_template_whose_time_is_up_is_none() {
-    let mut desk = Desk::of(Role::Owner).await;
 /// A template that limits no amount has no currency, and covers no payment; what it said and says is in the ledger.
 #[tokio::test]
 async fn a_template_without_amounts_covers_no_payment() {
@@ -424,6 +420,10 @@ async fn a_revoked_mandate_changes_no_more() {
     assert_eq!(kind(&desk.ask("DELETE", &none, Value::Null).await).0, 404);
 }
 
+/// A template whose time is up stands for nothing: who names it, a person or a machine, is told that there is none.
+#[tokio::test]
+async fn a_template_whose_time_is_up_is_none() {
+    let mut desk = Desk::of(Role::Owner).await;
     let ends = desk.site.now().plus(Span::hours(1)).to_string();
     let brief = json!({ "name": "brief", "mandate": { "actions": ["crm.read"], "expiresAt": ends } });
     assert_eq!(desk.ask("POST", "templates", brief).await.status, 201);

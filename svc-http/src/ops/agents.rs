@@ -179,9 +179,6 @@ impl Place<'_> {
         let held = call.param_id("mnd").and_then(|it| self.held(it));
         let asked = mandate::read_change(&call.body, held.as_ref().ok().map(|it| it.mandate.terms()), self.now)?;
         let held = held?;
-        if held.grant.is_none() {
-            return Err(Refusal::not_found());
-        }
         let mut change = ChangeMandate {
             workspace: self.workspace,
             by: self.by.clone(),
@@ -269,8 +266,6 @@ fn spend(gate: &Gate, agent: AgentId, since: Timestamp) -> Result<BTreeMap<Curre
         let found = gate.scan(&range).map_err(refusal)?;
         for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
             let Some(payment) = &action.payment else { continue };
-                // What is asked beyond the limits, or of no mandate, reserves nothing before a person allows it.
-                State::Pending { .. } if action.mandate.is_none() || action.is_beyond() => {}
             let sum = sums.entry(payment.currency).or_default();
             match &action.state {
                 State::Denied { .. } | State::Expired { .. } => {}

@@ -78,6 +78,11 @@ pub fn read_change(body: &[u8]) -> Result<BudgetChange, Refusal> {
         }
     }
     fields.only(&["amount", "ladder", "owner", "scope", "period"]);
+    for name in ["amount", "ladder", "owner"] {
+        if fields.is_null(name) {
+            fields.fault(name, Invalid::new("cannot be taken away"));
+        }
+    }
     let amount = fields.optional("amount", micros);
     let ladder = ladder(&mut fields);
     let owner = fields.optional("owner", |it| PrincipalId::parse(text(it)?));

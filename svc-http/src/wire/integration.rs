@@ -45,7 +45,8 @@ pub fn read_change(body: &[u8]) -> Result<Option<bool>, Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["enabled", "config"]);
-    let enabled = fields.optional("enabled", truth);
+    // `null` returns it to what it begins with.
+    let enabled = if fields.is_null("enabled") { Some(true) } else { fields.optional("enabled", truth) };
     no_config(&mut fields);
     fields.finish(Some(enabled))
 }
@@ -154,4 +155,17 @@ fn no_config(fields: &mut Fields<'_>) {
         config.only(&[]);
         Some(())
     });
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// `null` returns `enabled` to what an integration begins with; what is not named stays.
+    #[test]
+    fn null_is_the_default_of_enabled() {
+        let told = [r#"{"enabled":null}"#, r#"{"enabled":false}"#, "{}"].map(|it| read_change(it.as_bytes()).unwrap());
+        assert_eq!(told, [Some(true), Some(false), None]);
+    }
 }

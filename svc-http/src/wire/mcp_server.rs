@@ -80,7 +80,8 @@ pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), In
     } else {
         set.extend(fields.nested("tools", filter).map(Set::Tools));
     }
-    set.extend(fields.optional("enabled", truth).map(Set::Enabled));
+    let enabled = if fields.is_null("enabled") { Some(true) } else { fields.optional("enabled", truth) };
+    set.extend(enabled.map(Set::Enabled));
     fields.finish(Some(Sent { set, credential }))
 }
 
@@ -248,6 +249,17 @@ impl std::io::Write for Capped {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `null` returns every member that has a default to it.
+    #[test]
+    fn null_is_the_default_of_a_member() {
+        let sent = read(br#"{"credential":null,"tools":null,"enabled":null}"#, false, |_| Ok(()));
+        let sent = sent.ok().map(|it| (it.set, matches!(it.credential, Some(Shown::None))));
+        assert!(
+            matches!(&sent, Some((set, true)) if matches!(set.as_slice(), [Set::Tools(_), Set::Enabled(true)])),
+            "{sent:?}"
+        );
+    }
 
     /// Why a tool cannot be accepted is told beside it.
     #[test]

@@ -201,8 +201,8 @@ pub struct Held {
 /// and were not, or have moved since: count with [`super::recount::plan`] and ask again.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` where the agent has no such mandate, `not_allowed` where it has expired, from which there
-/// is no way back; `invalid_mandate` naming every fault; `confirm_broaden` naming the narrower mandate.
+/// Those of [`entitled`]; `not_found` where the agent never had such a mandate, `not_allowed` where it was revoked or has
+/// expired, from which there is no way back; `invalid_mandate` naming every fault; `confirm_broaden` naming the narrower mandate.
 pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Option<Held>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace), Workspace::key(asked.workspace)])?;
@@ -285,12 +285,22 @@ fn record(
 }
 
 /// The version in force of a mandate that the agent holds.
+///
+/// # Errors
+/// `not_found` where it never did, `not_allowed` where the mandate was revoked.
 pub(super) fn held(scope: &mut Scope<'_>, agent: &Agent, id: MandateId) -> Result<(Arc<Mandate>, Grant), Halt> {
     let found = agent.mandates.iter().find(|it| it.id == id).cloned();
-    let grant = found.ok_or_else(Refusal::not_found)?;
+    let Some(grant) = found else { return Err(gone(scope, agent, id)?.into()) };
     let version = MandateVersionId { mandate: id, version: grant.version };
     let mandate = scope.get::<Mandate>(version)?.ok_or_else(Refusal::internal)?;
     Ok((mandate, grant))
+}
+
+/// What is said of a mandate that the agent does not hold: whether it ever did.
+fn gone(scope: &mut Scope<'_>, agent: &Agent, id: MandateId) -> Result<Refusal, Halt> {
+    let first = scope.get::<Mandate>(MandateVersionId { mandate: id, version: 1 })?;
+    let was_held = first.is_some_and(|it| it.agent == agent.id);
+    Ok(if was_held { Refusal::not_allowed("the mandate was revoked: grant a new one") } else { Refusal::not_found() })
 }
 
 /// Ends a mandate for good.
@@ -309,7 +319,7 @@ pub struct RevokeMandate {
 /// Ends a mandate.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` where the agent has no such mandate in force.
+/// Those of [`entitled`]; `not_found` where the agent never had such a mandate, `not_allowed` where it was revoked.
 pub fn revoke_mandate(scope: &mut Scope<'_>, asked: &RevokeMandate) -> Result<MandateId, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageMandates)?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
@@ -318,7 +328,7 @@ pub fn revoke_mandate(scope: &mut Scope<'_>, asked: &RevokeMandate) -> Result<Ma
     let before = agent.mandates.len();
     agent.mandates.retain(|it| it.id != asked.mandate);
     if agent.mandates.len() == before {
-        return Err(Refusal::not_found().into());
+        return Err(gone(scope, &agent, asked.mandate)?.into());
     }
     let data = Object::new().text("agentId", &agent.id.to_string()).finish();
     let subject = Subject::Mandate(asked.mandate);

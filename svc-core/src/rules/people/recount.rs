@@ -47,7 +47,7 @@ impl Sum {
 /// What has to be counted before a change: `None` where no period changes.
 ///
 /// # Errors
-/// `not_found` where the agent has no such mandate in force.
+/// `not_found` where the agent never had such a mandate, `not_allowed` where it was revoked.
 pub fn plan(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Option<Recount>, Halt> {
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     let (old, _) = held(scope, &agent, asked.mandate)?;
