@@ -148,7 +148,7 @@ fn ladder(fields: &mut Fields<'_>) -> Option<Ladder> {
     let rungs = fields.each("ladder", Step::ALL.len(), |rung| {
         rung.only(&["at", "step"]);
         let at = rung.required("at", |it| {
-            let at = integer(it).ok().and_then(|it| u16::try_from(it).ok());
+            let at = integer(it).ok().and_then(|it| u16::try_from(it).ok()).filter(|it| *it <= Ladder::AT_MAX);
             at.ok_or_else(|| Invalid::new("must be between 0 and 1000"))
         });
         let step = rung.required("step", |it| {
@@ -214,5 +214,34 @@ pub fn after(after: Option<(u128, svc_core::store::Key)>) -> Option<BudgetId> {
     match after {
         Some((_, svc_core::store::Key::Budget(id))) => Some(id),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    fn fields(refusal: &Refusal) -> Vec<&str> {
+        refusal.errors().iter().filter_map(|it| it.field.as_deref()).collect()
+    }
+
+    /// Every step out of its range is told at once, beside what else is wrong with its rung.
+    #[test]
+    fn every_fault_of_a_ladder_is_told() {
+        let read = |ladder: &str| {
+            let body = format!(r#"{{"scope":{{"kind":"workspace"}},"amount":1,"period":"day","ladder":{ladder}}}"#);
+            read(body.as_bytes()).map(drop)
+        };
+        assert!(read(r#"[{"at":0,"step":"observe"},{"at":1000,"step":"stop"}]"#).is_ok());
+        let refusal = read(r#"[{"at":2000,"step":"q"},{"at":-5,"step":"stop"}]"#).unwrap_err();
+        assert_eq!(fields(&refusal), ["ladder.0.at", "ladder.0.step", "ladder.1.at"]);
+    }
+
+    /// Nothing of a budget can be taken away: `null` is told and changes nothing.
+    #[test]
+    fn null_takes_nothing_from_a_budget() {
+        let refusal = read_change(br#"{"amount":null,"ladder":null,"owner":null}"#).unwrap_err();
+        assert_eq!((refusal.type_(), fields(&refusal)), ("invalid_budget", vec!["amount", "ladder", "owner"]));
     }
 }

@@ -151,7 +151,6 @@ impl SpendRow {
 
     fn write(&self) -> Value {
         let sums = &self.sums;
-        // What was allowed before the days of a report may end within them.
         let payments = self.payments.iter().map(|(currency, (settled, reserved))| {
             json!({ "currency": currency, "settled": bounded(*settled), "reserved": bounded(*reserved) })
         });
@@ -297,6 +296,8 @@ pub fn read_bill(body: &[u8]) -> Result<Bill, Refusal> {
             let micros = integer(it).ok().and_then(|it| u64::try_from(it).ok()).map(MicroUsd::new);
             micros.ok_or_else(|| Invalid::new("must be a whole number of micros, 0 or more"))
         });
+        // What was used is not compared: only a malformed account of it is told.
+        line.optional("usage", |it| it.as_object().map(drop).ok_or_else(|| Invalid::new("must be an object")));
         Some(DayOfModel { day: day?, model: model?, micros: micros? })
     });
     if let (Some(from), Some(to), Some(lines)) = (from, to, &lines) {
@@ -455,6 +456,7 @@ pub fn write_bill(import: &BillingImport) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
+    use svc_core::value::Id as _;
 
     fn asked(query: &str) -> Result<(String, String), Refusal> {
         let zone = Zone::parse("Europe/Vienna").unwrap();
@@ -488,6 +490,20 @@ mod tests {
         ] {
             assert_eq!(asked(bad).unwrap_err().type_(), "invalid_request", "{bad}");
         }
+    }
+
+    /// Every fault of a bill's lines is told, that of a member nobody compares too.
+    #[test]
+    fn every_fault_of_a_bill_is_told() {
+        let bill = |line: &str| {
+            let days = r#""from":"2026-10-01","to":"2026-10-02""#;
+            read_bill(format!(r#"{{"upstreamId":"{}",{days},"lines":[{line}]}}"#, UpstreamId::from_bits(1)).as_bytes())
+        };
+        let sound = r#"{"model":"large","day":"2026-10-01","micros":1,"usage":{"input":2}}"#;
+        assert!(bill(sound).is_ok());
+        let refusal = bill(r#"{"model":"","day":"2026-10-01","micros":-1,"usage":5}"#).unwrap_err();
+        let fields: Vec<_> = refusal.errors().iter().filter_map(|it| it.field.as_deref()).collect();
+        assert_eq!(fields, ["lines.0.model", "lines.0.micros", "lines.0.usage"]);
     }
 
     /// Dollars are read as decimals, never through floats.

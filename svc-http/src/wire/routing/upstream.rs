@@ -81,7 +81,13 @@ pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), In
         let why = || Invalid::new(format!("must be 1 to {KEY_MAX} visible ASCII characters without space"));
         sound.then(|| Secret::new(key.to_owned())).ok_or_else(why)
     });
-    put(&mut fields, "headers", &mut set, headers, |it| Set::Headers(it.unwrap_or_default()));
+    if fields.is_null("headers") {
+        set.push(Set::Headers(BTreeMap::new()));
+    } else if fields.raw("headers").and_then(Json::as_object).is_some_and(|it| it.len() > HEADERS_MAX) {
+        fields.fault("headers", Invalid::new(format!("must have at most {HEADERS_MAX} members")));
+    } else {
+        set.extend(fields.nested("headers", headers).map(Set::Headers));
+    }
     put(&mut fields, "jurisdiction", &mut set, |it| law(text(it)?), Set::Jurisdiction);
     put(&mut fields, "region", &mut set, region, Set::Region);
     if fields.is_null("timeouts") {
@@ -122,25 +128,29 @@ fn region(value: &Json) -> Result<Box<str>, Invalid> {
     sound.then(|| region.into()).ok_or_else(why)
 }
 
-fn headers(value: &Json) -> Result<BTreeMap<Box<str>, Box<str>>, Invalid> {
-    let members = value.as_object().ok_or_else(|| Invalid::new("must be an object of texts"))?;
-    if members.len() > HEADERS_MAX {
-        return Err(Invalid::new(format!("must have at most {HEADERS_MAX} members")));
-    }
+fn headers(fields: &mut Fields<'_>) -> Option<BTreeMap<Box<str>, Box<str>>> {
     let mut headers = BTreeMap::new();
-    for (name, value) in members {
-        let name = http::HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| Invalid::new(format!("holds `{name}`, which is no name of a header")))?;
-        if OWN.contains(&name.as_str()) {
-            return Err(Invalid::new(format!("must not set `{name}`: it is set by the call itself")));
+    for sent in fields.names() {
+        let name = http::HeaderName::from_bytes(sent.as_bytes());
+        let value = match name.as_ref().map(http::HeaderName::as_str) {
+            Err(_) => Err(Invalid::new("is no name of a header")),
+            Ok(own) if OWN.contains(&own) => Err(Invalid::new("must not be set: the call itself sets it")),
+            Ok(_) => fields.raw(sent).map_or(Ok(""), header_value),
+        };
+        match (name, value) {
+            (Ok(name), Ok(value)) => drop(headers.insert(name.as_str().into(), value.into())),
+            (_, value) => value.err().into_iter().for_each(|why| fields.fault(sent, why)),
         }
-        let value = text(value).map_err(|_| Invalid::new(format!("must have a text as `{name}`")))?;
-        if value.len() > 1_024 || !value.bytes().all(|it| it == b' ' || it.is_ascii_graphic()) {
-            return Err(Invalid::new(format!("must have at most 1024 visible ASCII characters as `{name}`")));
-        }
-        headers.insert(name.as_str().into(), value.into());
     }
-    Ok(headers)
+    Some(headers)
+}
+
+fn header_value(value: &Json) -> Result<&str, Invalid> {
+    let sound = |it: &&str| it.len() <= 1_024 && it.bytes().all(|it| it == b' ' || it.is_ascii_graphic());
+    text(value)
+        .ok()
+        .filter(sound)
+        .ok_or_else(|| Invalid::new("must be a text of at most 1024 visible ASCII characters"))
 }
 
 fn timeouts(fields: &mut Fields<'_>) -> Option<ModelTimeouts> {
@@ -172,4 +182,26 @@ pub fn write(upstream: &Upstream, health: Circuit, last_error: Option<&str>) -> 
         "createdAt": upstream.created_at.to_string(),
         "createdBy": upstream.created_by.as_ref().map(ToString::to_string),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// Every header that cannot be sent is told by its own name.
+    #[test]
+    fn every_fault_of_the_headers_is_told() {
+        let read = |headers: &str| read(format!(r#"{{"headers":{headers}}}"#).as_bytes(), false, |_| Ok(())).map(drop);
+        assert!(read(r#"{"x-team":"blue"}"#).is_ok() && read("null").is_ok());
+        let refusal = read(r#"{"a":5,"x team":"b","host":"c","d":"e\u00e9","f":"g"}"#).unwrap_err();
+        let fields: Vec<_> = refusal.errors().iter().filter_map(|it| it.field.as_deref()).collect();
+        assert_eq!(
+            (refusal.type_(), fields),
+            ("invalid_upstream", vec!["headers.a", "headers.x team", "headers.host", "headers.d"])
+        );
+        let many = (0..=HEADERS_MAX).map(|it| format!(r#""h{it}":"x""#)).collect::<Vec<_>>().join(",");
+        let refusal = read(&format!("{{{many}}}")).unwrap_err();
+        assert_eq!(refusal.errors().first().and_then(|it| it.field.as_deref()), Some("headers"));
+    }
 }

@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::refusal::FieldError;
 use crate::value::MicroUsd;
 
-/// The highest percentage at which a step may stand.
-const AT_MAX: u16 = 1_000;
-
 /// What a budget does, the mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -76,6 +73,9 @@ impl Default for Ladder {
 }
 
 impl Ladder {
+    /// The highest percentage at which a step may stand.
+    pub const AT_MAX: u16 = 1_000;
+
     /// A ladder of these steps: `at` from 0 to 1,000 and strictly ascending, each step at most once and in their order.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Ladder {
         let mut faults = Vec::new();
         let mut before: Option<Rung> = None;
         for (place, rung) in rungs.iter().enumerate() {
-            if rung.at > AT_MAX {
+            if rung.at > Self::AT_MAX {
                 faults.push(FieldError::new(format!("ladder.{place}.at"), "must be between 0 and 1000"));
             }
             if before.is_some_and(|it| it.at >= rung.at) {
