@@ -209,7 +209,7 @@ async fn yield_is_relative_to_the_class() {
         }
     }
     // 30 of 40 in the class: 1 ÷ 0.75 and 0.5 ÷ 0.75.
-    for (model, multiplier) in [("chat/large-1", "1.333"), ("chat/small-1", "0.666"), ("messages/large-1", "1.000")] {
+    for (model, multiplier) in [("chat/large-1", "1.333"), ("chat/small-1", "0.667"), ("messages/large-1", "1.000")] {
         let got = desk.chat_with(&[("x-svc-task-class", "support.reply")], &chat(model)).await;
         assert_eq!(got.header("x-svc-yield-multiplier"), Some(multiplier), "{model}");
     }
