@@ -357,6 +357,32 @@ async fn classes_and_profiles_hold_constraints() {
     desk.site.stop().await;
 }
 
+/// What a limit names has to be there when it is set, and an emptied list, which would admit everything, is none; a list outlives
+/// its models.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_names_what_is_there() {
+    let mut desk = Desk::new().await;
+    let one = desk.upstream("one").await;
+    desk.model(&one, "small", json!({})).await;
+    desk.post("task-classes", json!({ "id": "last", "models": ["one/small"] })).await.made();
+    let id = desk.post("policy-profiles", json!({ "name": "Strict" })).await.made()["id"].as_str().unwrap().to_owned();
+    let odd = json!({ "models": ["small", "smal", "two/large"], "providers": ["one", "two"] });
+    let empty = json!({ "models": [], "providers": [], "jurisdictions": [] });
+    let wanted = ["models.1", "models.2", "providers.1"].map(str::to_owned).to_vec();
+    for (path, own, made) in [("task-classes", "id", "last"), ("policy-profiles", "name", &*id)] {
+        let mut new = odd.clone();
+        new[own] = json!("other");
+        let made = format!("{path}/{made}");
+        for got in [desk.post(path, new).await, desk.patch(&made, odd.clone()).await] {
+            assert_eq!((got.status, got.fields()), (400, wanted.clone()), "{made}");
+        }
+        let fields: BTreeSet<String> = desk.patch(&made, empty.clone()).await.fields().into_iter().collect();
+        assert_eq!(fields, empty.as_object().unwrap().keys().cloned().collect(), "{made}");
+    }
+    assert_eq!(desk.ask("DELETE", "models/one/small", None).await.status, 204);
+    assert_eq!(desk.get("task-classes").await["data"][0]["models"], json!(["one/small"]));
+}
+
 /// A preview says which model, why, and what the others break; without one it is a 409 with the error beside, whose
 /// relaxations admit what they say once they are made.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
