@@ -176,7 +176,7 @@ fn served(admitted: &Admitted, demand: &Demand, usage: Option<Usage>) -> Served 
         routing: Arc::clone(&admitted.routing),
         place: admitted.places[0],
         usage,
-        status: Some(200),
+        status: usage.map(|_| 200),
         received: Received::default(),
         tools: BTreeMap::new(),
         brought: BTreeSet::new(),
