@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use serde_json::json;
-use svc_core::state::people::Role;
+use svc_core::state::people::{Role, Settings};
 use svc_core::value::link::Index;
 use svc_tests::oauth::{VERIFIER, challenge, connect, flat, open, public, refresh, refused, register, wish};
 use svc_tests::requests::{OFFICE, payment};
@@ -28,6 +28,24 @@ async fn no_decision_waits_behind_the_page_that_asks() {
     held.release();
     let page = asking.await.unwrap();
     assert!(page.status == 200 && page.text().contains(&name), "{}", page.text());
+}
+
+/// Whoever signed in before their workspace asked for a second factor is told so, as on every other route, and not that there is
+/// nothing to connect.
+#[tokio::test]
+async fn a_session_from_before_is_told_what_is_asked_for_now() {
+    let site = Site::start().await;
+    let (mut client, owner) = (site.client().await, site.member(Role::Owner));
+    site.agent(&[OFFICE]);
+    let id = public(&mut client).await;
+    let challenge = challenge(VERIFIER);
+    assert_eq!(open(&mut client, Some(&owner), &wish(&id, &challenge)).await.status, 200);
+    let mut settings = Settings::default();
+    settings.sign_in.require_two_factor = true;
+    site.change_settings(settings);
+    let shown = open(&mut client, Some(&owner), &wish(&id, &challenge)).await;
+    assert!(shown.status == 403 && shown.text().contains("second factor"), "{}", shown.text());
+    assert!(!shown.text().contains("no agent"), "{}", shown.text());
 }
 
 /// Members see connections of their own agents; who has no right sees none.

@@ -142,7 +142,24 @@ fn agents(gate: &Gate, person: &SignedIn, places: &[InWorkspace]) -> Result<(Vec
             workspace: workspace.name.as_str().to_owned(),
         }));
     }
+    if choices.is_empty() {
+        is_let_in(gate, person, places)?;
+    }
     Ok((choices, is_cut))
+}
+
+/// That a workspace takes the person's session; else why the first does not: it may ask for another proof than the session was
+/// made with, also since then.
+fn is_let_in(gate: &Gate, person: &SignedIn, places: &[InWorkspace]) -> Result<(), Refusal> {
+    let mut told = Ok(());
+    for place in places {
+        let taken = gate.read(|scope| person_in(scope, person, place.workspace.id).map(drop)).map_err(refusal);
+        if taken.is_ok() {
+            return taken;
+        }
+        told = told.and(taken);
+    }
+    told
 }
 
 /// Those of the agents found that a person may connect.
