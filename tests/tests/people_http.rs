@@ -4,14 +4,14 @@
 use serde_json::{Value, json};
 use svc_core::state::edge::Job;
 use svc_core::state::gateway::{Call, Task};
-use svc_core::state::people::{Hold, Role};
+use svc_core::state::people::{Hold, Role, TokenScope};
 use svc_core::store::Record;
 use svc_core::testing::sample;
 use svc_core::value::Span;
 use svc_tests::client::{Client, Got};
 use svc_tests::oauth::{connect, public};
 use svc_tests::people::Person;
-use svc_tests::requests::{text, update};
+use svc_tests::requests::{payment, text, update, with};
 use svc_tests::site::Site;
 
 /// A site with its owner.
@@ -171,6 +171,44 @@ async fn the_templates_are_the_contracts() {
         let fields = if name == "data-export-none" { json!({ "allow": ["none"] }) } else { Value::Null };
         assert_eq!(mandate.get("fields").unwrap_or(&Value::Null), &fields, "{name}");
     }
+}
+
+/// A template that limits no amount has no currency, and covers no payment; what it said and says is in the ledger.
+#[tokio::test]
+async fn a_template_without_amounts_covers_no_payment() {
+    let mut office = Office::open().await;
+    let counted =
+        |max: u32| json!({ "actions": ["crm.update"], "limits": { "count": { "max": max, "period": "day" } } });
+    let made = office.ask("POST", "templates", json!({ "name": "counted", "mandate": counted(500) })).await.made();
+    assert_eq!(made["mandate"]["limits"].get("currency"), None, "{made}");
+    for (name, limits) in [("empty", json!({})), ("asks", json!({ "onLimit": "ask" }))] {
+        let mandate = json!({ "actions": ["crm.update"], "limits": limits });
+        let made = office.ask("POST", "templates", json!({ "name": name, "mandate": mandate })).await.made();
+        assert_eq!(made["mandate"]["limits"].get("currency"), None, "{made}");
+    }
+    let mut client = office.site.client().await;
+    let token = office.site.token(&[TokenScope::AgentsWrite]);
+    let bot = json!({ "name": "Bot", "principalEmail": "bot@example.com", "mandates": [{ "template": "counted" }] });
+    let key = text(&client.post("/v1/admin/agents", &token, &bot).await.made()["key"]).to_owned();
+    let pays = with(update(), "payment", payment(10_000_000_000)["payment"].clone());
+    let refused = client.authorize(&key, &pays).await.ok();
+    assert_eq!(
+        (text(&refused["decision"]), text(&refused["reasons"][0]["code"])),
+        ("approval_required", "currency_not_covered"),
+        "{refused}"
+    );
+    assert_eq!(client.authorize(&key, &update()).await.ok()["decision"], "allow");
+
+    office.ask("PATCH", "templates/counted", json!({ "mandate": counted(9) })).await.ok();
+    assert_eq!(office.ask("DELETE", "templates/counted", Value::Null).await.status, 204);
+    let told = office.site.ledger().into_iter().filter(|it| &*it.kind == "settings.changed");
+    let told: Vec<Value> = told.map(|it| serde_json::from_str(&it.data).unwrap()).collect();
+    let told: Vec<_> = told.iter().filter(|it| it["template"] == "counted").collect();
+    let max = |side: &Value| side.pointer("/limits/count/max").cloned().unwrap_or_default();
+    let sides: Vec<_> = told.iter().map(|it| (text(&it["what"]), max(&it["old"]), max(&it["new"]))).collect();
+    let expected =
+        [("created", json!(null), json!(500)), ("changed", json!(500), json!(9)), ("removed", json!(9), json!(null))];
+    assert_eq!(sides, expected);
 }
 
 /// A key's binding has the contract's members, and no key in it.
