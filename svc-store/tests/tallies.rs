@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::people::by::By;
 use svc_core::state::evidence::{Chain, Counted, TALLIED, Tally, TallyId};
 use svc_core::state::gate::{OPEN_MAX, OutcomeStatus};
@@ -128,157 +129,90 @@ impl Shop {
     }
 }
 
-/// Whatever becomes of a payment, what was posted for it is told as settled, and what still waits or is allowed as reserved.
+/// What is told as settled and as reserved, all days together, of what was played; of a mandate that sums up nothing where `free`.
+fn comes_to(free: bool, play: impl FnOnce(&mut Shop)) -> (i64, i64) {
+    let store = MemoryStore::new();
+    let mut shop = Shop::open(&store, free);
+    let first = Zone::utc().day(shop.world.now());
+    play(&mut shop);
+    shop.world.advance(Span::seconds(1));
+    let gate = gate(store, &mut shop.world);
+    let days = first..=Zone::utc().day(shop.world.now());
+    let by_day = told(&gate, &shop.world, shop.agent.agent, days);
+    assert!(by_day.values().all(|it| it.1 >= 0), "{by_day:?}");
+    by_day.values().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1))
+}
+
+/// Whatever an agent says of a payment, what was posted for it is told as settled.
 #[test]
-fn money_is_told_as_it_is_posted() {
+fn what_was_posted_is_settled() {
     use OutcomeStatus::{Cancelled, Completed, Failed};
-    type Case = (&'static str, bool, fn(&mut Shop), (i64, i64));
-    let cases: [Case; 16] = [
-        ("allowed", false, |it| _ = it.pay(1_000), (0, 1_000)),
-        (
-            "charged, then failed",
-            false,
-            |it| {
-                let action = it.pay(1_000);
-                it.charge(action, 600);
-                it.settle(action, Failed, None);
-            },
-            (600, 0),
-        ),
-        (
-            "cancelled with an amount",
-            false,
-            |it| {
-                let action = it.pay(1_000);
-                it.settle(action, Cancelled, Some(300));
-            },
-            (300, 0),
-        ),
-        (
-            "lapsed",
-            false,
-            |it| {
-                it.pay(1_000);
-                it.lapse();
-            },
-            (1_000, 0),
-        ),
-        (
-            "charged and lapsed, then cancelled",
-            false,
-            |it| {
-                let action = it.pay(1_000);
-                it.charge(action, 700);
-                it.lapse();
-                it.settle(action, Cancelled, None);
-            },
-            (700, 0),
-        ),
-        (
-            "lapsed, then completed",
-            false,
-            |it| {
-                let action = it.pay(1_000);
-                it.lapse();
-                it.settle(action, Completed, Some(400));
-            },
-            (400, 0),
-        ),
-        (
-            "lapsed without a sum, then completed",
-            true,
-            |it| {
-                let action = it.pay(1_000);
-                it.lapse();
-                it.settle(action, Completed, Some(400));
-            },
-            (400, 0),
-        ),
-        (
-            "revoked, then lapsed",
-            false,
-            |it| {
-                it.pay(1_000);
-                it.world.freeze(it.agent.agent);
-                it.lapse();
-            },
-            (1_000, 0),
-        ),
-        (
-            "settled above what was allowed",
-            false,
-            |it| {
-                let action = it.pay(1_000);
-                it.settle(action, Completed, Some(1_200));
-            },
-            (1_200, 0),
-        ),
-        (
-            "charged, failed and released",
-            false,
-            |it| {
-                let action = it.pay(1_000);
-                it.charge(action, 600);
-                it.settle(action, Failed, None);
-                it.world.release(By::Program, action).unwrap();
-            },
-            (0, 0),
-        ),
-        ("waits", false, |it| _ = it.pay(4_000), (0, 4_000)),
-        ("waits beyond the limits", false, |it| _ = it.pay(6_000), (0, 0)),
-        (
-            "approved",
-            false,
-            |it| {
-                let (owner, action) = (it.world.person(Role::Owner), it.pay(4_000));
-                it.world.approve(&owner, action);
-            },
-            (0, 4_000),
-        ),
-        (
-            "approved beyond the limits",
-            false,
-            |it| {
-                let (owner, action) = (it.world.person(Role::Owner), it.pay(6_000));
-                it.world.approve(&owner, action);
-            },
-            (0, 6_000),
-        ),
-        (
-            "denied by a person",
-            false,
-            |it| {
-                let (owner, action) = (it.world.person(Role::Owner), it.pay(4_000));
-                it.world.deny(&owner, action);
-            },
-            (0, 0),
-        ),
-        (
-            "expired, and denied by a stop",
-            false,
-            |it| {
-                it.pay(4_000);
-                it.lapse();
-                it.pay(4_500);
-                it.world.freeze(it.agent.agent);
-                it.world.advance(Span::seconds(1));
-            },
-            (0, 0),
-        ),
-    ];
-    for (name, free, play, expected) in cases {
-        let store = MemoryStore::new();
-        let mut shop = Shop::open(&store, free);
-        let first = Zone::utc().day(shop.world.now());
-        play(&mut shop);
-        shop.world.advance(Span::seconds(1));
-        let gate = gate(store, &mut shop.world);
-        let days = first..=Zone::utc().day(shop.world.now());
-        let by_day = told(&gate, &shop.world, shop.agent.agent, days);
-        let sum = by_day.values().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
-        assert_eq!(sum, expected, "{name}: {by_day:?}");
-        assert!(by_day.values().all(|it| it.1 >= 0), "{name}: {by_day:?}");
+    let settled = |charge: Option<i64>, status: OutcomeStatus, amount: Option<i64>| {
+        comes_to(false, |it| {
+            let action = it.pay(1_000);
+            charge.into_iter().for_each(|amount| it.charge(action, amount));
+            it.settle(action, status, amount);
+        })
+    };
+    assert_eq!(settled(Some(600), Failed, None), (600, 0));
+    assert_eq!(settled(None, Failed, None), (0, 0));
+    assert_eq!(settled(None, Cancelled, Some(300)), (300, 0));
+    assert_eq!(settled(None, Completed, Some(1_200)), (1_200, 0), "above what was allowed");
+    let released = comes_to(false, |it| {
+        let action = it.pay(1_000);
+        it.charge(action, 600);
+        it.settle(action, Failed, None);
+        it.world.release(By::Program, action).unwrap();
+    });
+    assert_eq!(released, (0, 0));
+}
+
+/// What lapses is posted in full, and corrected by what is said of it later; of what had reserved nothing there is only that.
+#[test]
+fn what_lapsed_is_settled_until_it_is_corrected() {
+    let lapsed = |free: bool, charge: Option<i64>, then: Option<(OutcomeStatus, Option<i64>)>| {
+        comes_to(free, |it| {
+            let action = it.pay(1_000);
+            charge.into_iter().for_each(|amount| it.charge(action, amount));
+            it.lapse();
+            then.into_iter().for_each(|(status, amount)| it.settle(action, status, amount));
+        })
+    };
+    assert_eq!(lapsed(false, None, None), (1_000, 0));
+    assert_eq!(lapsed(false, Some(700), Some((OutcomeStatus::Cancelled, None))), (700, 0));
+    for free in [false, true] {
+        assert_eq!(lapsed(free, None, Some((OutcomeStatus::Completed, Some(400)))), (400, 0));
     }
+    let revoked = comes_to(false, |it| {
+        it.pay(1_000);
+        it.world.freeze(it.agent.agent);
+        it.lapse();
+    });
+    assert_eq!(revoked, (1_000, 0));
+}
+
+/// What is allowed or waits is reserved; beyond the limits nothing is before a person says yes, and a no or time gives it back.
+#[test]
+fn what_is_open_is_reserved() {
+    let asked = |amount: i64, choice: Option<Choice>| {
+        comes_to(false, |it| {
+            let (owner, action) = (it.world.person(Role::Owner), it.pay(amount));
+            choice.into_iter().for_each(|choice| drop(it.world.decide(&owner, action, choice).unwrap()));
+        })
+    };
+    assert_eq!([asked(1_000, None), asked(4_000, None), asked(6_000, None)], [(0, 1_000), (0, 4_000), (0, 0)]);
+    let yes = Some(Choice::Approve);
+    assert_eq!([asked(4_000, yes), asked(6_000, yes)], [(0, 4_000), (0, 6_000)]);
+    let no = Some(Choice::Deny);
+    assert_eq!([asked(4_000, no), asked(6_000, no)], [(0, 0), (0, 0)]);
+    let ended = comes_to(false, |it| {
+        it.pay(4_000);
+        it.lapse();
+        it.pay(4_500);
+        it.world.freeze(it.agent.agent);
+        it.world.advance(Span::seconds(1));
+    });
+    assert_eq!(ended, (0, 0), "expired, and denied by a stop");
 }
 
 /// A payment is reserved on the day on which it was asked for, and not any more once it has ended on a later one, whichever days are
