@@ -70,8 +70,7 @@ fn a_receipt_is_read_back() {
     for claims in [payment(), tool_call()] {
         let text = write(&claims, &signer);
         let parsed = parse(&text).unwrap();
-        assert_eq!(parsed.kid(), signer.kid());
-        assert_eq!(parsed.claims(), &claims);
+        assert_eq!((parsed.kid(), parsed.claims()), (signer.kid(), &claims));
         assert_eq!(keys.verify(&parsed), Ok(()));
     }
 }

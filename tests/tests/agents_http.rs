@@ -570,14 +570,11 @@ async fn spend_tells_what_is_reserved() {
         "perPeriod":{"amount":1000,"period":"month"}}}"#;
     let (agent, mut client) = (site.agent(&[month]), site.client().await);
     let path = format!("/api/w/{}/agents/{}", site.workspace(), agent.id);
-    let mut spend = async |site: &Site| {
-        let item = site.member(Role::Admin).ask(&mut client, "GET", &path, None).await.ok();
-        item["spend"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|it| [it["reserved"].clone(), it["settled"].clone()])
-            .collect::<Vec<_>>()
+    let mut spend =
+        async |site: &Site| site.member(Role::Admin).ask(&mut client, "GET", &path, None).await.ok()["spend"].clone();
+    let sums = |euros: [i64; 2], dollars: [i64; 2]| {
+        let row = |code: &str, it: [i64; 2]| json!({ "currency": code, "reserved": it[0], "settled": it[1] });
+        json!([row("EUR", euros), row("USD", dollars)])
     };
     let mut other = site.client().await;
     for (amount, currency) in [(5_000, "EUR"), (500, "USD"), (400, "EUR")] {
@@ -585,14 +582,14 @@ async fn spend_tells_what_is_reserved() {
         let asked = other.authorize(&agent.key, &body).await.ok();
         assert_eq!(asked["decision"], "approval_required", "{asked}");
         if currency == "USD" {
-            assert_eq!(spend(&site).await, [[json!(0), json!(0)], [json!(0), json!(0)]]);
+            assert_eq!(spend(&site).await, sums([0, 0], [0, 0]));
             let approve = format!("/api/w/{}/approvals/{}/approve", site.workspace(), text(&asked["approval"]["id"]));
             site.member(Role::Owner).ask(&mut other, "POST", &approve, Some(&json!({}))).await.ok();
         }
     }
-    assert_eq!(spend(&site).await, [[json!(400), json!(0)], [json!(500), json!(0)]]);
+    assert_eq!(spend(&site).await, sums([400, 0], [500, 0]));
     site.advance(Span::hours(25));
-    assert_eq!(spend(&site).await, [[json!(0), json!(0)], [json!(0), json!(500)]]);
+    assert_eq!(spend(&site).await, sums([0, 0], [0, 500]));
     site.stop().await;
 }
 
