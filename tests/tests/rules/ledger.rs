@@ -181,6 +181,7 @@ fn records_hold_the_members_of_their_kind() {
     let incident = data("incident.over_settlement");
     assert_eq!((incident["allowedAmount"].as_i64(), incident["settledAmount"].as_i64()), (Some(300), Some(301)));
     assert_eq!(data("receipt.consumed")["amount"].as_i64(), Some(60));
+    assert_eq!(data("action.revoked")["codes"], serde_json::json!(["agent_frozen"]));
     let actor: serde_json::Value = serde_json::from_str(&find("action.allowed").actor.to_string()).unwrap();
     assert_eq!(actor, serde_json::json!({ "kind": "agent", "id": agent.agent.to_string() }));
     let entry = find("action.asked");

@@ -42,7 +42,9 @@ impl ActionRecord<'_> {
         if let Some(approval) = action.approval {
             data = data.plain("approvalId", approval);
         }
-        data = data.raw("codes", &words(action.reasons.iter().map(|it| it.code)));
+        // What was allowed and is denied by now, a stop has voided: no rule's reason says so.
+        let stopped = (action.allowed().is_some() && verb == Verb::Deny).then_some(Code::AgentFrozen);
+        data = data.raw("codes", &words(action.reasons.iter().map(|it| it.code).chain(stopped)));
         if let Some(payment) = &action.payment {
             data = data.text("currency", payment.currency.as_str());
         }
