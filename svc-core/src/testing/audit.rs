@@ -180,7 +180,13 @@ impl<'a> Books<'a> {
             self.on(workspace.id).iter().filter(|(at, entry)| *at > place && &*entry.kind == "settings.changed");
         let old = changes.filter_map(|(_, entry)| {
             let data = serde_json::from_str::<Value>(&entry.data).ok()?;
-            serde_json::from_value(data.pointer("/old/agent_velocity")?.clone()).ok()
+            let old = data.pointer("/old/agentVelocity")?;
+            let number = |name: &str| old.get(name)?.as_u64();
+            Some(Velocity {
+                tool_count: number("toolVelocityCount")?.try_into().ok()?,
+                other_count: number("velocityCount")?.try_into().ok()?,
+                minutes: number("velocityMinutes")?.try_into().ok()?,
+            })
         });
         old.into_iter().next().unwrap_or_else(|| workspace.settings.agent_velocity.clone())
     }

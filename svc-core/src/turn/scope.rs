@@ -169,6 +169,7 @@ impl<'turn> Scope<'turn> {
     }
 
     fn put_entry(&mut self, id: EvidenceId, workspace: WorkspaceId, fact: Fact) {
+        debug_assert!(fact.is_of_interface(), "a record tells what only a row says: {} {}", fact.kind, fact.data);
         self.put(Entry {
             id,
             workspace,

@@ -1,5 +1,6 @@
 //! What a workspace routes by: unique names, bounds, what is in use stays, and a record of every change.
 
+use serde_json::{Value, json};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gateway::classes::{self, CLASSES_MAX, Limit};
 use svc_core::rules::gateway::models::{self, NewModel, Place};
@@ -54,6 +55,49 @@ fn told(world: &mut World) -> Vec<(String, String)> {
     // By the commits that wrote them: ids of one instant are in no order.
     found.sort_by_key(|(at, it)| (**at, it.id));
     found.into_iter().map(|(_, it)| (it.kind.to_string(), it.data.to_string())).collect()
+}
+
+/// The ledger tells of each thing under its own id, with the names and times of the interface; a change tells what it changed.
+#[test]
+fn a_record_is_of_the_thing_and_speaks_as_the_interface() {
+    let (mut world, _) = calm(&[PAY]);
+    let id = create_upstream(&mut world, "one");
+    edit(&mut world, Edit::CreateModel(new_model(id, "some-model"))).unwrap();
+    let place = || Place { provider: "one".into(), model: "some-model".into() };
+    edit(&mut world, Edit::ChangeModel(place(), vec![models::Set::MaxOutput(10)])).unwrap();
+    edit(&mut world, Edit::CreateClass(class("summary"), Vec::new())).unwrap();
+    let set = vec![classes::Set::Limit(Limit::MaxLatencyMs(Some(9)))];
+    edit(&mut world, Edit::ChangeClass(class("summary"), set)).unwrap();
+    let name = |name: &str| vec![profiles::Set::Name(Label::parse(name).unwrap())];
+    let profile = edit(&mut world, Edit::CreateProfile(name("Planted"))).unwrap().profile.unwrap();
+    edit(&mut world, Edit::ChangeProfile(profile, name("Planted anew"))).unwrap();
+    edit(&mut world, Edit::ChangeUpstream(id, vec![upstreams::Set::Enabled(false)])).unwrap();
+    let rows = world.rows();
+    let entries = rows.iter().filter_map(|(_, _, it)| if let Record::Entry(it) = it { Some(it) } else { None });
+    let find = |kind: &str| {
+        let found: Vec<_> = entries.clone().filter(|it| &*it.kind == kind).collect();
+        assert_eq!(found.len(), 1, "{kind}");
+        (found[0].subject.to_string(), serde_json::from_str::<Value>(&found[0].data).unwrap())
+    };
+    let (subject, made) = find("upstream.created");
+    assert_eq!((subject, &made["kind"], &made["keyHint"]), (id.to_string(), &json!("chat"), &json!("wxyz")));
+    assert_eq!(made["baseUrl"], "https://models.example.com/v1");
+    assert!(made["createdAt"].as_str().is_some_and(|it| it.ends_with("Z")), "{made}");
+    assert_eq!(
+        find("upstream.changed"),
+        (id.to_string(), json!({ "old": { "enabled": true }, "new": { "enabled": false } }))
+    );
+    let (subject, made) = find("model.created");
+    assert_eq!((&*subject, &made["upstreamId"], &made["retention"]), ("one/some-model", &json!(id), &json!("days")));
+    let (subject, changed) = find("model.changed");
+    assert_eq!((&*subject, &changed["new"]), ("one/some-model", &json!({ "maxOutput": 10 })));
+    assert_eq!(find("task_class.created").0, "summary");
+    let (old, new) = (json!({ "maxLatencyMs": null }), json!({ "maxLatencyMs": 9 }));
+    assert_eq!(find("task_class.changed"), ("summary".to_owned(), json!({ "old": old, "new": new })));
+    assert_eq!(find("policy_profile.created").0, profile.to_string());
+    let (subject, changed) = find("policy_profile.changed");
+    let commits = |side: &str| changed[side]["name"]["commit"].is_string();
+    assert!(subject == profile.to_string() && commits("old") && commits("new"), "{changed}");
 }
 
 fn fields(refusal: &Refusal) -> Vec<&str> {
@@ -191,7 +235,7 @@ fn there_are_bounds_and_commitments() {
     assert_eq!(routing.class(&class("a")).unwrap().constraints.min_quality, Some(3));
     let told = told(&mut world);
     let (kind, data) = told.last().unwrap();
-    assert!(kind == "task_class.created" && data.contains("min_quality") && !data.contains("Planted"));
+    assert!(kind == "task_class.created" && data.contains("minQuality") && !data.contains("Planted"));
     let routing = edit(&mut world, Edit::Change(vec![Set::Mode(Mode::Enforce)])).unwrap().routing;
     let mode = |routing: &Routing| routing.mode_for(None);
     assert_eq!((mode(&routing), CLASSES_MAX), (Mode::Enforce, 500));

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::integrations::NewSecret;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::gateway::routing::as_json;
@@ -127,8 +129,8 @@ fn create(scope: &mut Scope<'_>, asked: &EditMcpServers, all: &mut McpServers, s
     };
     apply(scope, asked.workspace, &mut made, set)?;
     scope.put(McpTools::new(made.id, asked.workspace));
-    let data = Object::new().text("id", &made.id.to_string()).raw("new", &canonical(&as_json(&made)?));
-    record(scope, asked, "mcp_server.created", data.finish());
+    let data = canonical(&as_json(&Told::of(&made))?);
+    record(scope, asked, "mcp_server.created", made.id, data);
     all.servers.push(made.clone());
     Ok(made)
 }
@@ -156,9 +158,9 @@ fn change(
     if after == before {
         return Ok(after);
     }
-    let (old, new) = differing(&as_json(&before)?, &as_json(&after)?);
-    let data = Object::new().text("id", &id.to_string()).raw("new", &new).raw("old", &old).finish();
-    record(scope, asked, "mcp_server.changed", data);
+    let (old, new) = differing(&as_json(&Told::of(&before))?, &as_json(&Told::of(&after))?);
+    let data = Object::new().raw("new", &new).raw("old", &old).finish();
+    record(scope, asked, "mcp_server.changed", id, data);
     for it in &mut all.servers {
         if it.id == id {
             it.clone_from(&after);
@@ -182,7 +184,7 @@ fn remove(
         scope.delete::<McpTools>(id);
     }
     let data = Object::new().text("id", &id.to_string()).text("name", removed.name.as_str()).finish();
-    record(scope, asked, "mcp_server.removed", data);
+    record(scope, asked, "mcp_server.removed", id, data);
     all.servers.retain(|it| it.id != id);
     Ok(removed)
 }
@@ -250,9 +252,63 @@ fn show(
     Ok(())
 }
 
-fn record(scope: &mut Scope<'_>, asked: &EditMcpServers, kind: &'static str, data: String) {
-    let fact = Fact { kind, actor: asked.by.actor(), subject: Subject::Workspace(asked.workspace), data };
+fn record(scope: &mut Scope<'_>, asked: &EditMcpServers, kind: &'static str, id: McpServerId, data: String) {
+    let fact = Fact { kind, actor: asked.by.actor(), subject: Subject::McpServer(id), data };
     scope.append(asked.workspace, fact);
+}
+
+/// A server as the ledger tells it: under the names of the interface, as what is hashed there stays.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told<'a> {
+    id: McpServerId,
+    name: &'a ServerName,
+    url: &'a UrlText,
+    credential: ToldCredential<'a>,
+    tools: ToldFilter<'a>,
+    enabled: bool,
+    created_at: String,
+    created_by: Option<String>,
+}
+
+/// What it is shown, by its last characters, and since when: that tells one from another that ends alike.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToldCredential<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    header: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret_hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ToldFilter<'a> {
+    allow: &'a [Box<str>],
+    deny: &'a [Box<str>],
+}
+
+impl<'a> Told<'a> {
+    fn of(it: &'a McpServer) -> Self {
+        let (kind, header, hint, since) = match &it.credential {
+            McpCredential::None => ("none", None, None, None),
+            McpCredential::Bearer { hint, since } => ("bearer", None, Some(&**hint), Some(since)),
+            McpCredential::Header { name, hint, since } => ("header", Some(&**name), Some(&**hint), Some(since)),
+        };
+        let since = since.map(ToString::to_string);
+        Self {
+            id: it.id,
+            name: &it.name,
+            url: &it.url,
+            credential: ToldCredential { r#type: kind, header, secret_hint: hint, since },
+            tools: ToldFilter { allow: &it.tools.allow, deny: &it.tools.deny },
+            enabled: it.enabled,
+            created_at: it.created_at.to_string(),
+            created_by: it.created_by.as_ref().map(ToString::to_string),
+        }
+    }
 }
 
 /// A workspace's MCP servers.

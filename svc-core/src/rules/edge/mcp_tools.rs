@@ -56,7 +56,7 @@ pub fn note_tools(scope: &mut Scope<'_>, asked: &NoteTools) -> Result<McpServerV
         let (told, hash) = (texts(names.iter().map(|it| &**it)), format!("sha256:{}", after.hash()));
         let data = Object::new().text("id", &asked.server.to_string()).text("toolsHash", &hash);
         let data = data.raw("tools", &told).finish();
-        record(scope, asked.workspace, "mcp_server.accepted", by.actor(), data);
+        record(scope, asked.workspace, asked.server, "mcp_server.accepted", by.actor(), data);
     }
     let was_held = |name: &str| before.tools.get(name).map(|it| &it.seen);
     let held: Vec<&str> = after
@@ -66,7 +66,7 @@ pub fn note_tools(scope: &mut Scope<'_>, asked: &NoteTools) -> Result<McpServerV
         .collect();
     if !held.is_empty() {
         let data = Object::new().text("id", &asked.server.to_string()).raw("tools", &texts(held.into_iter())).finish();
-        record(scope, asked.workspace, "mcp_server.held", Actor::Policy, data);
+        record(scope, asked.workspace, asked.server, "mcp_server.held", Actor::Policy, data);
     }
     if after != before {
         scope.put(after.clone());
@@ -122,13 +122,20 @@ pub fn accept_tools(scope: &mut Scope<'_>, asked: &AcceptTools) -> Result<McpSer
     let data = Object::new().text("id", &asked.server.to_string());
     let data = data.text("toolsHash", &format!("sha256:{}", asked.hash));
     let data = data.raw("tools", &texts(asked.tools.iter().map(|it| &**it))).finish();
-    record(scope, asked.workspace, "mcp_server.accepted", asked.by.actor(), data);
+    record(scope, asked.workspace, asked.server, "mcp_server.accepted", asked.by.actor(), data);
     scope.put(after.clone());
     Ok(McpServerView { server, tools: Some(Arc::new(after)) })
 }
 
-fn record(scope: &mut Scope<'_>, workspace: WorkspaceId, kind: &'static str, actor: Actor, data: String) {
-    scope.append(workspace, Fact { kind, actor, subject: Subject::Workspace(workspace), data });
+fn record(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    server: McpServerId,
+    kind: &'static str,
+    actor: Actor,
+    data: String,
+) {
+    scope.append(workspace, Fact { kind, actor, subject: Subject::McpServer(server), data });
 }
 
 fn texts<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -73,7 +73,7 @@ pub fn import_bill(scope: &mut Scope<'_>, asked: &ImportBill) -> Result<Arc<Bill
         .text("to", &date_of(import.to))
         .text("upstreamId", &import.upstream.to_string())
         .finish();
-    let subject = Subject::Workspace(asked.workspace);
+    let subject = Subject::BillingImport(import.id);
     scope.append(asked.workspace, Fact { kind: "billing.imported", actor: asked.by.actor(), subject, data });
     scope.put(import.clone());
     Ok(Arc::new(import))

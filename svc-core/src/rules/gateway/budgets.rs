@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::raising::{self, Raise};
+use super::routing::as_json;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::changed::changed;
 use crate::rules::people::by::{By, Person, entitled, member, unseen};
@@ -12,9 +15,10 @@ use crate::state::gateway::{BUDGETS_MAX, Budget, BudgetPeriod, BudgetScope, Budg
 use crate::state::people::{Credential, Principal, Reach, Right, Role, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::canonical::{Object, text};
+use crate::value::canonical::{Object, canonical};
 use crate::value::digest::CredentialId;
 use crate::value::id::{BudgetId, PrincipalId, WorkspaceId};
+use crate::value::json::Json;
 use crate::value::text::Note;
 use crate::value::{MicroUsd, SAFE_MAX};
 
@@ -86,7 +90,7 @@ pub fn create_budget(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<Budg
     scope.put(listing);
     scope.put(budget.clone());
     scope.put(used.clone());
-    record(scope, &asked.by, "budget.created", &budget, told(&budget));
+    record(scope, &asked.by, "budget.created", &budget, canonical(&told(&budget)?));
     shown(scope, Arc::new(budget), used)
 }
 
@@ -128,7 +132,7 @@ pub fn change_budget(scope: &mut Scope<'_>, asked: &ChangeBudget) -> Result<Budg
     if after == *before {
         return shown(scope, before, used);
     }
-    let data = changed(&told(&before), &told(&after))?;
+    let data = changed(&told(&before)?, &told(&after)?);
     record(scope, &asked.by, "budget.changed", &after, data);
     // Its steps stand elsewhere now, so each may be told again.
     let used = BudgetUse { told: None, ..used };
@@ -158,7 +162,7 @@ pub fn remove_budget(scope: &mut Scope<'_>, asked: &RemoveBudget) -> Result<(), 
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
     raising::end_asked(scope, &used, &asked.by.actor())?;
     let data = Object::new()
-        .raw("old", &told(&budget))
+        .json("old", &told(&budget)?)
         .int("reservedMicros", amount(used.reserved))
         .int("spentMicros", amount(used.spent))
         .finish();
@@ -389,20 +393,42 @@ pub(super) fn amount(micros: MicroUsd) -> i64 {
 }
 
 /// What a budget says, for the ledger.
-fn told(budget: &Budget) -> String {
-    let rungs: Vec<String> = budget
-        .ladder
-        .rungs()
-        .iter()
-        .map(|it| Object::new().int("at", it.at.into()).text("step", it.step.as_str()).finish())
-        .collect();
-    let target = budget.scope.target().map_or_else(|| "null".to_owned(), |it| text(&it));
-    Object::new()
-        .int("amount", amount(budget.amount))
-        .raw("ladder", &format!("[{}]", rungs.join(",")))
-        .text("owner", &budget.owner.to_string())
-        .text("period", budget.period.as_str())
-        .raw("scopeId", &target)
-        .text("scopeKind", budget.scope.kind())
-        .finish()
+fn told(budget: &Budget) -> Result<Json, Halt> {
+    let rungs = budget.ladder.rungs().iter().map(|it| ToldRung { at: it.at.into(), step: it.step.as_str() });
+    as_json(&Told {
+        id: budget.id,
+        amount: amount(budget.amount),
+        ladder: rungs.collect(),
+        owner: budget.owner,
+        period: budget.period.as_str(),
+        scope: ToldScope { kind: budget.scope.kind(), id: budget.scope.target().map(|it| it.to_string()) },
+        created_at: budget.created_at.to_string(),
+        created_by: budget.created_by.as_ref().map(ToString::to_string),
+    })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told<'a> {
+    id: BudgetId,
+    amount: i64,
+    ladder: Vec<ToldRung>,
+    owner: PrincipalId,
+    period: &'a str,
+    scope: ToldScope<'a>,
+    created_at: String,
+    created_by: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ToldRung {
+    at: u64,
+    step: &'static str,
+}
+
+#[derive(Serialize)]
+struct ToldScope<'a> {
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::routing::{Work, stamp};
+use super::told::ToldClass;
 use crate::refusal::{FieldError, Refusal};
 use crate::state::gateway::{BudgetScope, Capability, Constraints, Objective, Routing, TaskClass};
+use crate::state::evidence::Subject;
 use crate::turn::Halt;
 use crate::value::MicroUsd;
 use crate::value::text::{ClassId, Label};
@@ -105,7 +107,8 @@ pub(super) fn create(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Resu
     let mut made =
         TaskClass { id: id.clone(), name: None, constraints: Constraints::default(), created_by, created_at };
     apply(&mut made, set);
-    work.created("task_class.created", id.as_str(), &told(&made), &texts(&made))?;
+    let name: Vec<_> = made.name.iter().map(|it| ("name", it.as_str())).collect();
+    work.created("task_class.created", Subject::TaskClass(id.clone()), &ToldClass::of(&made), &name)?;
     work.routing.classes.push(made);
     Ok(())
 }
@@ -118,10 +121,8 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: &ClassId, set: &[Set]) -> Resu
     }
     let mut after = before.clone();
     apply(&mut after, set);
-    let texts = if before.name == after.name { Vec::new() } else { texts(&after) };
-    if before != after {
-        work.changed("task_class.changed", Some(id.as_str()), &told(&before), &told(&after), &texts)?;
-    }
+    let (old, new) = (ToldClass::of(&before), ToldClass::of(&after));
+    work.changed("task_class.changed", Subject::TaskClass(id.clone()), &old, &new, &names(&before, &after))?;
     for it in &mut work.routing.classes {
         if it.id == *id {
             it.clone_from(&after);
@@ -137,7 +138,7 @@ pub(super) fn remove(work: &mut Work<'_, '_>, id: &ClassId) -> Result<(), Halt> 
     }
     work.unbound(|key| key.class.as_ref() == Some(id), "a key is bound to it")?;
     work.unbudgeted(&BudgetScope::TaskClass(id.clone()))?;
-    work.removed("task_class.removed", id.as_str());
+    work.removed("task_class.removed", Subject::TaskClass(id.clone()));
     work.routing.classes.retain(|it| it.id != *id);
     Ok(())
 }
@@ -156,11 +157,11 @@ fn apply(to: &mut TaskClass, set: &[Set]) {
     }
 }
 
-/// A class as the ledger tells it: people's words are commitments.
-fn told(class: &TaskClass) -> TaskClass {
-    TaskClass { name: None, ..class.clone() }
-}
-
-fn texts(class: &TaskClass) -> Vec<(&'static str, &str)> {
-    class.name.iter().map(|it| ("name", it.as_str())).collect()
+/// What people called it and call it now, where that changed.
+fn names<'a>(before: &'a TaskClass, after: &'a TaskClass) -> Vec<(&'static str, &'a str)> {
+    if before.name == after.name {
+        return Vec::new();
+    }
+    let sides = [("new.name", &after.name), ("old.name", &before.name)];
+    sides.into_iter().filter_map(|(path, name)| Some((path, name.as_ref()?.as_str()))).collect()
 }

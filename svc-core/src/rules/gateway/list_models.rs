@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::routing::as_json;
+use super::told::ToldPrices;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::state::evidence::{Fact, Subject};
@@ -108,7 +109,8 @@ fn told(done: &Listings, repriced: &[Repriced]) -> Result<String, Halt> {
         return Ok(data.finish());
     }
     let side = |prices: fn(&Repriced) -> &Option<Prices>| {
-        let members = repriced.iter().map(|it| Ok((it.model.to_string(), as_json(prices(it))?)));
+        let members =
+            repriced.iter().map(|it| Ok((it.model.to_string(), as_json(&prices(it).as_ref().map(ToldPrices::of))?)));
         Ok::<_, Halt>(canonical(&Json::Object(members.collect::<Result<_, Halt>>()?)))
     };
     Ok(data.raw("new", &side(|it| &it.new)?).raw("old", &side(|it| &it.old)?).finish())
@@ -153,8 +155,8 @@ mod tests {
                     "prices":{prices},"enabled":true,"created_at":0}}"#
             )
         };
-        let known = r#"{"tokens":{"input":1,"output":2}}"#;
-        let own = r#"{"tokens":{"input":9,"output":9}}"#;
+        let known = r#"{"input":1,"output":2}"#;
+        let own = r#"{"input":9,"output":9}"#;
         let text = format!(
             r#"{{"workspace":"wsp_01K6FN0001000000000000000A","models":[{},{},{}],"upstreams":[
                 {{"id":"ups_01K6FN0001000000000000000A","name":"one","dialect":"chat","base_url":"https://a.example",
@@ -169,7 +171,7 @@ mod tests {
         assert_eq!([price(0), price(1), price(2)], [Some(3), Some(9), None]);
         assert_eq!(repriced.iter().map(|it| &*it.model).collect::<Vec<_>>(), ["one/m"]);
         let done = Listings { repriced: vec!["one/m".into()], ..Listings::default() };
-        let cost = |input| format!(r#"{{"one/m":{{"tokens":{{"input":{input},"output":2}}}}}}"#);
+        let cost = |input| format!(r#"{{"one/m":{{"input":{input},"output":2}}}}"#);
         let data = format!(r#"{{"models":{{"changed":0,"new":0,"repriced":1}},"new":{},"old":{}}}"#, cost(3), cost(1));
         assert_eq!(told(&done, &repriced).unwrap(), data);
         let (first, _) = reprice(&routing, &Listing::default(), &listing(3));

@@ -19,4 +19,5 @@ mod rollup;
 pub mod routing;
 mod seats;
 pub mod show;
+mod told;
 pub mod upstreams;

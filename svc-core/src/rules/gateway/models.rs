@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::routing::{NO_CLASS, Work, stamp};
+use super::told::ToldModel;
 use crate::refusal::{FieldError, Refusal};
+use crate::state::evidence::Subject;
 use crate::state::gateway::listing::{ModelListing, find};
 use crate::state::gateway::{Capability, Figures, Model, Prices, Quality, Retention, Upstream};
 use crate::turn::Halt;
@@ -106,8 +108,8 @@ pub(super) fn create(work: &mut Work<'_, '_>, new: &NewModel) -> Result<(), Halt
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
-    let id = full_name(work, &made);
-    work.created("model.created", &id, &made, &[])?;
+    let subject = subject(work, &made);
+    work.created("model.created", subject, &ToldModel::of(&made), &[])?;
     work.routing.models.push(made);
     Ok(())
 }
@@ -144,8 +146,8 @@ pub(super) fn change(work: &mut Work<'_, '_>, place: &Place, set: &[Set]) -> Res
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
-    let id = full_name(work, &after);
-    work.changed("model.changed", Some(&id), &before, &after, &[])?;
+    let subject = subject(work, &after);
+    work.changed("model.changed", subject, &ToldModel::of(&before), &ToldModel::of(&after), &[])?;
     for it in &mut work.routing.models {
         if it.upstream == before.upstream && it.name == before.name {
             it.clone_from(&after);
@@ -156,8 +158,8 @@ pub(super) fn change(work: &mut Work<'_, '_>, place: &Place, set: &[Set]) -> Res
 
 pub(super) fn remove(work: &mut Work<'_, '_>, place: &Place) -> Result<(), Halt> {
     let gone = found(work, place)?;
-    let id = full_name(work, &gone);
-    work.removed("model.removed", &id);
+    let subject = subject(work, &gone);
+    work.removed("model.removed", subject);
     work.routing.models.retain(|it| it.upstream != gone.upstream || it.name != gone.name);
     Ok(())
 }
@@ -167,10 +169,10 @@ fn found(work: &Work<'_, '_>, place: &Place) -> Result<Model, Refusal> {
     found.map(|(model, _)| model.clone()).ok_or_else(Refusal::not_found)
 }
 
-/// `provider/model`.
-fn full_name(work: &Work<'_, '_>, model: &Model) -> String {
+/// What a record of a model is about.
+fn subject(work: &Work<'_, '_>, model: &Model) -> Subject {
     let provider = work.routing.upstream(model.upstream).map_or("", |it| it.name.as_str());
-    format!("{provider}/{}", model.name)
+    Subject::Model(format!("{provider}/{}", model.name).into())
 }
 
 /// What is wrong with a model among the others; `own` is what it was.

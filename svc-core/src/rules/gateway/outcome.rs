@@ -45,7 +45,7 @@ pub fn report_outcome(scope: &mut Scope<'_>, asked: &ReportOutcome) -> Result<Ar
     if let Some(before) = task.outcome {
         data = data.text("before", before.status.as_str());
     }
-    let subject = asked.caller.agent().map_or(Subject::Key(binding.key), Subject::Agent);
+    let subject = Subject::Task(asked.task.clone());
     let fact = Fact { kind: "outcome.reported", actor: asked.caller.actor(), subject, data: data.finish() };
     scope.append(binding.workspace, fact);
     scope.put(next.clone());

@@ -2,7 +2,9 @@
 
 use super::classes::Limit;
 use super::routing::{Work, stamp};
+use super::told::ToldProfile;
 use crate::refusal::{FieldError, Refusal};
+use crate::state::evidence::Subject;
 use crate::state::gateway::{Constraints, Mode, Profile};
 use crate::turn::Halt;
 use crate::value::id::ProfileId;
@@ -41,7 +43,8 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<ProfileId, 
     let mut made =
         Profile { id, name: name.clone(), mode: None, constraints: Constraints::default(), created_by, created_at };
     apply(&mut made, set);
-    work.created("policy_profile.created", &id.to_string(), &Told::of(&made), &[("name", made.name.as_str())])?;
+    let name = [("name", made.name.as_str())];
+    work.created("policy_profile.created", Subject::Profile(id), &ToldProfile::of(&made), &name)?;
     work.routing.profiles.push(made);
     Ok(id)
 }
@@ -54,9 +57,10 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: ProfileId, set: &[Set]) -> Res
     }
     let mut after = before.clone();
     apply(&mut after, set);
-    let texts = if before.name == after.name { Vec::new() } else { vec![("name", after.name.as_str())] };
-    let (old, new) = (Told::of(&before), Told::of(&after));
-    work.changed("policy_profile.changed", Some(&id.to_string()), &old, &new, &texts)?;
+    let names = [("new.name", after.name.as_str()), ("old.name", before.name.as_str())];
+    let texts: &[_] = if before.name == after.name { &[] } else { &names };
+    let (old, new) = (ToldProfile::of(&before), ToldProfile::of(&after));
+    work.changed("policy_profile.changed", Subject::Profile(id), &old, &new, texts)?;
     for it in &mut work.routing.profiles {
         if it.id == id {
             it.clone_from(&after);
@@ -68,7 +72,7 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: ProfileId, set: &[Set]) -> Res
 pub(super) fn remove(work: &mut Work<'_, '_>, id: ProfileId) -> Result<(), Halt> {
     work.routing.profile(id).ok_or_else(Refusal::not_found)?;
     work.unbound(|key| key.profile == Some(id), "a key is bound to it")?;
-    work.removed("policy_profile.removed", &id.to_string());
+    work.removed("policy_profile.removed", Subject::Profile(id));
     work.routing.profiles.retain(|it| it.id != id);
     Ok(())
 }
@@ -94,18 +98,5 @@ fn apply(to: &mut Profile, set: &[Set]) {
             Set::Mode(it) => to.mode = *it,
             Set::Limit(it) => it.apply(&mut to.constraints),
         }
-    }
-}
-
-/// A profile as the ledger tells it: what people call it is a commitment.
-#[derive(PartialEq, Eq, serde::Serialize)]
-struct Told<'a> {
-    mode: Option<Mode>,
-    constraints: &'a Constraints,
-}
-
-impl<'a> Told<'a> {
-    const fn of(profile: &'a Profile) -> Self {
-        Self { mode: profile.mode, constraints: &profile.constraints }
     }
 }

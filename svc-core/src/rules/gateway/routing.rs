@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::told::ToldRouting;
 use super::{classes, models, profiles, upstreams};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::by::{By, entitled};
@@ -154,7 +155,7 @@ pub fn routing_of(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<Arc<R
 }
 
 fn change(work: &mut Work<'_, '_>, set: &[Set]) -> Result<(), Halt> {
-    let before = Told::of(&work.routing);
+    let before = ToldRouting::of(&work.routing);
     let mut faults = Vec::new();
     for one in set {
         match one {
@@ -172,29 +173,9 @@ fn change(work: &mut Work<'_, '_>, set: &[Set]) -> Result<(), Halt> {
     if !faults.is_empty() {
         return Err(Refusal::invalid_request(faults).into());
     }
-    let after = Told::of(&work.routing);
-    work.changed("routing.changed", None, &before, &after, &[])
-}
-
-/// What the ledger tells of routing itself.
-#[derive(PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Told {
-    mode: Mode,
-    default_objective: Objective,
-    default_task_class: Option<ClassId>,
-    tool_table: Option<Vec<ToolRule>>,
-}
-
-impl Told {
-    fn of(routing: &Routing) -> Self {
-        Self {
-            mode: routing.mode,
-            default_objective: routing.objective,
-            default_task_class: routing.default_class.clone(),
-            tool_table: routing.tools.clone(),
-        }
-    }
+    let after = ToldRouting::of(&work.routing);
+    let subject = Subject::Workspace(work.routing.workspace);
+    work.changed("routing.changed", subject, &before, &after, &[])
 }
 
 /// What a name of no class is told.
@@ -205,12 +186,11 @@ impl Work<'_, '_> {
     pub(super) fn created<T: Serialize>(
         &mut self,
         kind: &'static str,
-        id: &str,
+        subject: Subject,
         item: &T,
         texts: &[(&str, &str)],
     ) -> Result<(), Halt> {
-        let data = Object::new().text("id", id).raw("new", &canonical(&as_json(item)?)).finish();
-        self.record(kind, data, texts);
+        self.record(kind, subject, canonical(&as_json(item)?), texts);
         Ok(())
     }
 
@@ -218,7 +198,7 @@ impl Work<'_, '_> {
     pub(super) fn changed<T: Serialize + PartialEq>(
         &mut self,
         kind: &'static str,
-        id: Option<&str>,
+        subject: Subject,
         before: &T,
         after: &T,
         texts: &[(&str, &str)],
@@ -227,21 +207,19 @@ impl Work<'_, '_> {
             return Ok(());
         }
         let (old, new) = differing(&as_json(before)?, &as_json(after)?);
-        let data = Object::new();
-        let data = if let Some(id) = id { data.text("id", id) } else { data };
-        self.record(kind, data.raw("new", &new).raw("old", &old).finish(), texts);
+        self.record(kind, subject, Object::new().raw("new", &new).raw("old", &old).finish(), texts);
         Ok(())
     }
 
     /// Records that something went.
-    pub(super) fn removed(&mut self, kind: &'static str, id: &str) {
-        let data = Object::new().text("id", id).finish();
-        self.record(kind, data, &[]);
+    pub(super) fn removed(&mut self, kind: &'static str, subject: Subject) {
+        let data = Object::new().text("id", &subject.to_string()).finish();
+        self.record(kind, subject, data, &[]);
     }
 
-    fn record(&mut self, kind: &'static str, data: String, texts: &[(&str, &str)]) {
+    fn record(&mut self, kind: &'static str, subject: Subject, data: String, texts: &[(&str, &str)]) {
         let workspace = self.routing.workspace;
-        let fact = Fact { kind, actor: self.by.actor(), subject: Subject::Workspace(workspace), data };
+        let fact = Fact { kind, actor: self.by.actor(), subject, data };
         self.scope.append_with(workspace, fact, texts);
     }
 

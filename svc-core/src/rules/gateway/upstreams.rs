@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::routing::{Work, stamp};
+use super::told::ToldUpstream;
 use crate::refusal::{FieldError, Refusal};
+use crate::state::evidence::Subject;
 use crate::state::gateway::{Dialect, ModelTimeouts, Upstream, UpstreamKey};
 use crate::turn::Halt;
 use crate::value::id::UpstreamId;
@@ -87,7 +89,7 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<UpstreamId,
     };
     apply(work, &mut made, set);
     let id = made.id;
-    work.created("upstream.created", &id.to_string(), &told(&made), &[])?;
+    work.created("upstream.created", Subject::Upstream(id), &ToldUpstream::of(&made), &[])?;
     work.routing.upstreams.push(made);
     Ok(id)
 }
@@ -106,16 +108,14 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: UpstreamId, set: &[Set]) -> Re
         return Err(Refusal::invalid_upstream(faults).into());
     }
     apply(work, &mut after, set);
-    if before.headers != after.headers && told(&before) == told(&after) {
-        // The values of headers are not told, that they changed is.
-        let texts = Upstream { headers: BTreeMap::new(), ..told(&before) };
-        work.changed("upstream.changed", Some(&id.to_string()), &texts, &told(&after), &[])?;
-    } else if set.iter().any(|it| matches!(it, Set::Key(_))) && before.key_hint == after.key_hint {
-        let texts = Upstream { key_hint: "".into(), ..told(&before) };
-        work.changed("upstream.changed", Some(&id.to_string()), &texts, &told(&after), &[])?;
-    } else {
-        work.changed("upstream.changed", Some(&id.to_string()), &told(&before), &told(&after), &[])?;
+    let (mut old, new) = (ToldUpstream::of(&before), ToldUpstream::of(&after));
+    // Neither the values of headers nor the key are told, that they changed is.
+    if before.headers != after.headers && old == new {
+        old.headers = BTreeMap::new();
+    } else if shows_key && before.key_hint == after.key_hint {
+        old.key_hint = "";
     }
+    work.changed("upstream.changed", Subject::Upstream(id), &old, &new, &[])?;
     for it in &mut work.routing.upstreams {
         if it.id == id {
             it.clone_from(&after);
@@ -131,7 +131,7 @@ pub(super) fn remove(work: &mut Work<'_, '_>, id: UpstreamId) -> Result<(), Halt
     if models > 0 {
         return Err(Refusal::not_allowed(format!("{models} of its models are still here")).into());
     }
-    work.removed("upstream.removed", &id.to_string());
+    work.removed("upstream.removed", Subject::Upstream(id));
     work.routing.upstreams.retain(|it| it.id != id);
     work.scope.delete::<UpstreamKey>(id);
     Ok(())
@@ -163,10 +163,4 @@ fn apply(work: &mut Work<'_, '_>, to: &mut Upstream, set: &[Set]) {
             Set::Enabled(it) => to.enabled = *it,
         }
     }
-}
-
-/// A provider as the ledger tells it: of its headers the names.
-fn told(upstream: &Upstream) -> Upstream {
-    let headers = upstream.headers.keys().map(|it| (it.clone(), "".into())).collect();
-    Upstream { headers, ..upstream.clone() }
 }

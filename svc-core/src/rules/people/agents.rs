@@ -74,17 +74,17 @@ pub fn change_agent(scope: &mut Scope<'_>, asked: &ChangeAgent) -> Result<Arc<Ag
 }
 
 fn record(scope: &mut Scope<'_>, by: &By, before: &Agent, after: &Agent) {
-    let subject = Subject::Agent(before.id);
     let agent = before.id.to_string();
     if before.name != after.name {
         let data = Object::new().text("agentId", &agent).finish();
-        let fact = Fact { kind: "agent.renamed", actor: by.actor(), subject, data };
+        let fact = Fact { kind: "agent.renamed", actor: by.actor(), subject: Subject::Agent(before.id), data };
         scope.append_with(before.workspace, fact, &[("old", before.name.as_str()), ("new", after.name.as_str())]);
     }
     let (old, new) = (trust(before, after), trust(after, before));
     if old != new {
         let data = Object::new().text("agentId", &agent).raw("new", &new).raw("old", &old).finish();
-        scope.append(before.workspace, Fact { kind: "agent.changed", actor: by.actor(), subject, data });
+        let fact = Fact { kind: "agent.changed", actor: by.actor(), subject: Subject::Agent(before.id), data };
+        scope.append(before.workspace, fact);
     }
 }
 

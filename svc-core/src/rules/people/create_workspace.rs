@@ -58,6 +58,7 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
     scope.put(Sweep::new(id, asked.settings.retention_days, now));
     scope.put(Chain::empty(id));
     let data = Object::new().text("principalId", &owner.id.to_string()).text("role", "owner").finish();
-    scope.append(id, Fact { kind: "member.created", actor: Actor::Policy, subject: Subject::Workspace(id), data });
+    scope
+        .append(id, Fact { kind: "member.created", actor: Actor::Policy, subject: Subject::Principal(owner.id), data });
     Ok(Arc::new(workspace))
 }

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::by::{By, entitled};
 use crate::refusal::{FieldError, Refusal};
+use crate::rules::gateway::routing::as_json;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::Sweep;
 use crate::state::people::{DataLoss, OnMismatch, OnUndeclared, Outside, Plan, Right, Settings, Workspace};
@@ -134,8 +137,7 @@ pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<
     if after == *before {
         return Ok(before);
     }
-    let (old, new) = (as_json(&before)?, as_json(&after)?);
-    let (old, new) = differing(&old, &new);
+    let (old, new) = differing(&told(&before)?, &told(&after)?);
     let data = format!("{{\"new\":{new},\"old\":{old}}}");
     let subject = Subject::Workspace(asked.workspace);
     scope.append(asked.workspace, Fact { kind: "settings.changed", actor: asked.by.actor(), subject, data });
@@ -147,14 +149,87 @@ pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<
     Ok(Arc::new(after))
 }
 
-fn as_json(workspace: &Workspace) -> Result<Json, Halt> {
-    let text = serde_json::to_vec(&workspace.settings).map_err(|_| Refusal::internal())?;
-    let mut json = Json::parse(&text).map_err(|_| Refusal::internal())?;
-    if let Json::Object(members) = &mut json {
-        members.push(("name".to_owned(), Json::Text(workspace.name.as_str().into())));
-        members.push(("plan".to_owned(), Json::Text(workspace.plan.as_str().into())));
-    }
-    Ok(json)
+/// Settings as the ledger tells them: under the names of the interface, as what is hashed there stays.
+fn told(workspace: &Workspace) -> Result<Json, Halt> {
+    let it = &workspace.settings;
+    let (velocity, provenance, sign_in) = (&it.agent_velocity, &it.provenance, &it.sign_in);
+    as_json(&Told {
+        name: &workspace.name,
+        plan: workspace.plan.as_str(),
+        timezone: &it.timezone,
+        currency: it.currency,
+        agent_velocity: ToldVelocity {
+            tool_velocity_count: velocity.tool_count,
+            velocity_count: velocity.other_count,
+            velocity_minutes: velocity.minutes,
+        },
+        outside_mandate: it.outside_mandate,
+        provenance: ToldProvenance {
+            mismatch: provenance.mismatch,
+            undeclared: provenance.undeclared,
+            window_minutes: provenance.window_minutes,
+        },
+        approval_hours: it.approval_hours,
+        second_person_above: &it.second_person_above,
+        second_person_age_days: it.second_person_age_days,
+        receipt_minutes: it.receipt_minutes,
+        max_waiting: it.max_waiting,
+        freeze_ceiling_per_hour: it.freeze_ceiling_per_hour,
+        data_loss: it.data_loss,
+        sign_in: ToldSignIn {
+            require_two_factor: sign_in.require_two_factor,
+            require_sso: sign_in.require_sso,
+            sso_domains: &sign_in.sso_domains,
+        },
+        step_up_above: &it.step_up_above,
+        retention_days: it.retention_days,
+    })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told<'a> {
+    name: &'a Label,
+    plan: &'a str,
+    timezone: &'a Zone,
+    currency: Currency,
+    agent_velocity: ToldVelocity,
+    outside_mandate: Outside,
+    provenance: ToldProvenance,
+    approval_hours: u16,
+    second_person_above: &'a BTreeMap<Currency, i64>,
+    second_person_age_days: u16,
+    receipt_minutes: u16,
+    max_waiting: u16,
+    freeze_ceiling_per_hour: u32,
+    data_loss: DataLoss,
+    sign_in: ToldSignIn<'a>,
+    step_up_above: &'a BTreeMap<Currency, i64>,
+    retention_days: Option<u16>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToldVelocity {
+    tool_velocity_count: u32,
+    velocity_count: u32,
+    velocity_minutes: u16,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToldProvenance {
+    mismatch: OnMismatch,
+    undeclared: OnUndeclared,
+    window_minutes: u16,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToldSignIn<'a> {
+    require_two_factor: bool,
+    require_sso: bool,
+    sso_domains: &'a [Domain],
 }
 
 /// The members that differ, as two canonical objects.

@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::by::{By, entitled};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::changed::changed;
 use crate::rules::gate::freeze::touch;
+use crate::rules::gateway::routing::as_json;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gateway::BudgetScope;
 use crate::state::people::{Credential, MEMBER_TEAMS_MAX, Member, Principal, Right, TEAM_MEMBERS_MAX, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::canonical::{Object, text};
+use crate::value::canonical::{Object, canonical, text};
 use crate::value::digest::CredentialId;
 use crate::value::id::{PrincipalId, TeamId, WorkspaceId};
+use crate::value::json::Json;
 use crate::value::text::Label;
 
 /// Makes a team, or changes one: what is absent stays.
@@ -70,8 +74,8 @@ pub fn keep_team(scope: &mut Scope<'_>, asked: &KeepTeam) -> Result<Arc<Team>, H
         place(scope, id, team.id, is_in)?;
     }
     let (kind, data) = match &before {
-        None => ("team.created", told(&team)),
-        Some(before) => ("team.changed", changed(&told(before), &told(&team))?),
+        None => ("team.created", canonical(&told(&team)?)),
+        Some(before) => ("team.changed", changed(&told(before)?, &told(&team)?)),
     };
     let fact = Fact { kind, actor: asked.by.actor(), subject: Subject::Team(team.id), data };
     scope.append(asked.workspace, fact);
@@ -141,7 +145,7 @@ pub fn remove_team(scope: &mut Scope<'_>, asked: &RemoveTeam) -> Result<(), Halt
     for id in &team.members {
         place(scope, *id, team.id, false)?;
     }
-    let data = told(&team);
+    let data = canonical(&told(&team)?);
     let fact = Fact { kind: "team.removed", actor: asked.by.actor(), subject: Subject::Team(team.id), data };
     scope.append(asked.workspace, fact);
     scope.delete::<Team>(team.id);
@@ -220,12 +224,14 @@ fn place(scope: &mut Scope<'_>, id: PrincipalId, team: TeamId, is_in: bool) -> R
     Ok(())
 }
 
-fn told(team: &Team) -> String {
-    let members: Vec<String> = team.members.iter().map(|it| format!("\"{it}\"")).collect();
-    let owner = team.owner.map_or_else(|| "null".to_owned(), |it| text(&it.to_string()));
-    Object::new()
-        .raw("memberIds", &format!("[{}]", members.join(",")))
-        .text("name", team.name.as_str())
-        .raw("owner", &owner)
-        .finish()
+fn told(team: &Team) -> Result<Json, Halt> {
+    as_json(&Told { member_ids: &team.members, name: &team.name, owner: team.owner })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told<'a> {
+    member_ids: &'a [PrincipalId],
+    name: &'a Label,
+    owner: Option<PrincipalId>,
 }

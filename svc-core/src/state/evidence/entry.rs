@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::value::canonical::Object;
 use crate::value::digest::Digest;
 use crate::value::id::{
-    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BudgetId, ConnectionId, DeliveryId, DrillId, EvidenceId,
-    HoldId, IntegrationId, KeyId, MandateId, PrincipalId, SessionId, TeamId, TokenId, WorkspaceId,
+    AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BillingImportId, BudgetId, ConnectionId, DeliveryId,
+    DrillId, EvidenceId, HoldId, IntegrationId, KeyId, MandateId, McpServerId, PrincipalId, ProfileId, SessionId,
+    TeamId, TokenId, UpstreamId, WorkspaceId,
 };
+use crate::value::json::Json;
 use crate::value::link::{Index, Link, Linked, Order, shard};
-use crate::value::text::Label;
+use crate::value::text::{ClassId, Label, TaskId};
 use crate::value::verbatim::Verbatim;
 use crate::value::{Id, Timestamp};
 
@@ -231,7 +233,7 @@ impl Actor {
 macro_rules! subjects {
     ($($(#[$doc:meta])* $name:ident($id:ty);)*) => {
         /// What a record is about.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Subject { $($(#[$doc])* $name($id),)* }
 
         impl fmt::Display for Subject {
@@ -253,6 +255,8 @@ subjects! {
     Application(ApplicationId);
     /// What a person is asked.
     Approval(ApprovalId);
+    /// What a provider billed, beside what was metered.
+    BillingImport(BillingImportId);
     /// A budget.
     Budget(BudgetId);
     /// A connection.
@@ -269,14 +273,26 @@ subjects! {
     Key(KeyId);
     /// A mandate.
     Mandate(MandateId);
+    /// An MCP server.
+    McpServer(McpServerId);
+    /// A model, as `provider/model`.
+    Model(Box<str>);
     /// A principal.
     Principal(PrincipalId);
+    /// A policy profile.
+    Profile(ProfileId);
     /// A session.
     Session(SessionId);
+    /// A task.
+    Task(TaskId);
+    /// A class of tasks.
+    TaskClass(ClassId);
     /// A team.
     Team(TeamId);
     /// A service token.
     Token(TokenId);
+    /// A provider of models.
+    Upstream(UpstreamId);
     /// The workspace itself.
     Workspace(WorkspaceId);
 }
@@ -292,6 +308,31 @@ pub struct Fact {
     pub subject: Subject,
     /// The record's `data`, canonical JSON.
     pub data: String,
+}
+
+impl Fact {
+    /// Whether all that it tells has the names and times of the interface, none of a row: what is hashed stays as it is for
+    /// ever, and strangers read it.
+    #[must_use]
+    pub fn is_of_interface(&self) -> bool {
+        Json::parse(self.data.as_bytes()).is_ok_and(|it| is_of_interface("", &it))
+    }
+}
+
+/// Members that hold names which somebody else gave, such as those of classes, headers and tools.
+const GIVEN: [&str; 4] = ["headers", "quality", "serviceTiers", "tools"];
+
+fn is_of_interface(name: &str, value: &Json) -> bool {
+    match value {
+        Json::Object(members) => members.iter().all(|(inner, value)| {
+            let sound = !inner.contains('_') || inner.contains('/') || GIVEN.contains(&name);
+            sound && is_of_interface(inner, value)
+        }),
+        Json::List(items) => items.iter().all(|it| is_of_interface(name, it)),
+        Json::Text(text) => !name.ends_with("At") || Timestamp::parse(text).is_ok(),
+        Json::Number(_) => !name.ends_with("At"),
+        Json::Null | Json::Bool(_) => true,
+    }
 }
 
 #[cfg(test)]
