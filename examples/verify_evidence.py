@@ -2,11 +2,11 @@
 
     python verify_evidence.py BUNDLE      exit 0 whole, 1 tampered, 2 incomplete, 3 malformed
 
-A bundle is one JSON text without white space. Its records form a chain of SHA-256 hashes and the leaves of an RFC 6962 tree,
+A bundle is one JSON text, signed as it stands without white space around its tokens. Its records form a chain of SHA-256 hashes and the leaves of an RFC 6962 tree,
 whose root a signed checkpoint names (C2SP tlog-checkpoint); a seal at its end signs the digest of all before it.
 """
 
-import base64, hashlib, json, sys
+import base64, hashlib, json, re, sys
 from datetime import datetime
 
 from cryptography.exceptions import InvalidSignature
@@ -122,14 +122,14 @@ def commitments(seq, path, value, found):
 
 def check(raw):
     bundle = json.loads(raw.decode(), parse_float=int, parse_constant=int)
+    raw = re.sub(rb'("(?:[^"\\]|\\.)*")|\s+', rb"\1", raw)
     names = list(bundle)
     if text_of(bundle).encode() != raw or names != [it for it in MEMBERS if it in names] \
             or any(it not in names for it in MEMBERS if it not in OPTIONAL) or bundle["format"] != "svc-evidence/1":
         raise ValueError("not as a bundle is written")
     keys = {use: {it["kid"]: b64(it["x"]) for it in bundle["keys"] if it["use"] == use and "compromisedAt" not in it}
             for use in ("receipt", "checkpoint", "scorecard")}
-    if any(it["kid"] != thumbprint(it["x"]) for it in bundle["keys"]):
-        raise ValueError("a key has another's name")
+    need(all(it["kid"] == thumbprint(it["x"]) for it in bundle["keys"]), "a key has another's name")
     origin, first, end = bundle["origin"], bundle["range"]["fromSeq"], bundle["range"]["toSeq"]
     whole = bundle["range"]["complete"]
     need(origin.endswith("/" + bundle["workspaceId"]), "the origin is another ledger's")
@@ -153,7 +153,7 @@ def check(raw):
             raise Tampered(f"{name}: {fault}") from None
         commitments(seq, "data", data, found)
         hashes[seq], before, expected = bytes.fromhex(record["hash"]), record["hash"], seq + 1
-        if "receiptId" in data:
+        if record["kind"] in ("action.allowed", "action.approved") and "receiptId" in data:
             allowed[data["receiptId"], int(datetime.fromisoformat(record["at"]).timestamp())] = data
     need(not whole or expected == end <= size, f"record {expected} and those behind it are missing")
     for shown in bundle.get("disclosures", []):

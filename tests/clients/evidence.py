@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import secrets
 import subprocess
 import tempfile
 import urllib.request
@@ -30,6 +31,14 @@ def fetch(query=""):
         return answer.read()
 
 
+def post(path, body, key=None):
+    address = DEV["baseUrl"].rstrip("/") + path
+    headers = {"content-type": "application/json"} | ({"authorization": "Bearer " + key} if key else {})
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
 def svc(bundle):
     with tempfile.NamedTemporaryFile() as file:
         file.write(bundle)
@@ -42,6 +51,27 @@ def test_both_verifiers_find_a_bundle_whole():
     bundle = fetch()
     assert example.judge(bundle)[0] == 0, example.judge(bundle)
     assert svc(bundle) == 0
+
+
+def test_both_verifiers_find_a_used_receipt_genuine():
+    # Several, so that one is used within the second of its issue: both records then speak of the receipt at one instant.
+    for number in range(5):
+        merchant = {"name": "Shop", "domain": f"used-{secrets.token_hex(6)}.com"}
+        asked = {"type": "payment", "summary": "Buy a stamp", "provenance": [{"source": "user"}]}
+        asked |= {"payment": {"amount": 100 + number, "currency": "EUR", "merchant": merchant}}
+        receipt = post("/v1/actions/authorize", asked, DEV["agentKey"])["receipt"]
+        charge = {"amount": 100 + number, "currency": "EUR", "merchant": {"domain": merchant["domain"]}}
+        assert post("/v1/verify", {"receipt": receipt, "charge": charge})["valid"]
+    bundle = fetch()
+    assert len(json.loads(bundle)["receipts"]) >= 5
+    assert example.judge(bundle)[0] == 0, example.judge(bundle)
+    assert svc(bundle) == 0
+
+
+def test_both_verifiers_take_a_bundle_that_was_written_anew():
+    anew = json.dumps(json.loads(fetch()), indent=2, ensure_ascii=False).encode() + b"\n"
+    assert example.judge(anew)[0] == 0, example.judge(anew)
+    assert svc(anew) == 0
 
 
 def test_both_verifiers_call_a_choice_incomplete():
@@ -61,3 +91,4 @@ def test_both_verifiers_find_every_changed_byte():
             # A byte that is no bundle's to one may be a bundle's that does not fit to the other.
             told = svc(bytes(changed))
             assert told in (1, 3), (at, told, code, said)
+

@@ -77,7 +77,35 @@ fn every_flipped_byte_is_found() {
     for cut in [1, bundle.len() / 2, bundle.len() - 1] {
         assert_eq!(check(&bundle[..cut]).verdict, Verdict::Malformed, "{cut}");
     }
-    assert_eq!(check(&[&bundle[..], b"\n"].concat()).verdict, Verdict::Malformed);
+    assert_eq!(check(&[&bundle[..], b"x"].concat()).verdict, Verdict::Malformed);
+}
+
+/// White space that another program put around tokens, or behind the end, takes nothing from a bundle; what is altered in it
+/// is told as such: a member added to a record, and a key in another's place.
+#[test]
+fn a_bundle_written_anew_is_whole_and_an_altered_one_is_not() {
+    let ledger = lived();
+    let text = String::from_utf8(ledger.bundle(&ledger.all())).unwrap();
+    let (mut anew, mut quoted, mut escaped) = (String::new(), false, false);
+    for one in text.chars() {
+        if !quoted && matches!(one, '}' | ']') {
+            anew.push_str("\r\n");
+        }
+        anew.push(one);
+        (quoted, escaped) = (quoted ^ (one == '"' && !escaped), quoted && !escaped && one == '\\');
+        if !quoted && matches!(one, '{' | '[' | ',' | ':') {
+            anew.push_str("\n\t ");
+        }
+    }
+    assert_eq!(check((anew.clone() + "\n").as_bytes()).verdict, Verdict::Whole, "{:?}", check(anew.as_bytes()).fault);
+    let json = parsed(text.as_bytes());
+    let raw = serde_json::to_string(&json["records"][4]).unwrap();
+    let report = check(text.replace(&raw, &raw.replacen('{', "{\"aside\":1,", 1)).as_bytes());
+    assert_eq!((report.verdict, report.fault.unwrap().seq), (Verdict::Tampered, Some(4)));
+    let keys = json["keys"].as_array().unwrap();
+    let x = |at: usize| keys[at]["x"].as_str().unwrap();
+    let report = check(text.replacen(x(0), x(1), 1).as_bytes());
+    assert_eq!(report.verdict, Verdict::Tampered, "{:?}", report.fault);
 }
 
 /// The first record that does not fit is named.

@@ -117,7 +117,7 @@ fn as_json(report: &Report) -> Value {
         "fault": fault.map(|it| json!({ "seq": it.seq, "record": it.record, "what": it.what })),
         "workspaceId": report.workspace,
         "checkpoint": report.checkpoint.as_ref().map(|it| {
-            json!({ "origin": it.origin, "size": it.size, "root": it.root })
+            json!({ "origin": it.origin, "size": it.size, "root": it.root.to_string() })
         }),
         "range": report.range.map(|it| json!({ "fromSeq": it.from, "toSeq": it.to, "complete": it.complete })),
         "records": report.records,

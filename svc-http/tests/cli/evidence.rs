@@ -33,10 +33,14 @@ fn what_does_not_fit_is_named() {
     let record = serde_json::to_string(&json["records"][3]).unwrap();
     let (code, report) = told(&WHOLE.replace(&record, &record.replacen("\"kind\":\"", "\"kind\":\"x", 1)));
     assert_eq!((code, &report["fault"]["seq"], &report["fault"]["record"]), (1, &3.into(), &json["records"][3]["id"]));
-    for broken in ["", "{}", "[]", &WHOLE[..WHOLE.len() / 2], &format!("{WHOLE}\n")] {
+    for broken in ["", "{}", "[]", &WHOLE[..WHOLE.len() / 2], &format!("{WHOLE}\nx")] {
         let (code, report) = told(broken);
         assert_eq!((code, report["verdict"].as_str()), (3, Some("malformed")), "{report}");
     }
+    let (code, report) = told(&format!("{WHOLE}\n"));
+    assert_eq!((code, report["verdict"].as_str()), (0, Some("ok")), "a line end is no fault: {report}");
+    let root = report["checkpoint"]["root"].as_str().unwrap();
+    assert!(root.len() == 64 && root.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f')), "{root}");
     let ran = run(folder.path(), "evidence verify none.json");
     assert!(ran.code == 1 && ran.err.contains("none.json"), "{ran:?}");
 }

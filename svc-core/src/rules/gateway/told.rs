@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::state::gateway::{
     Capability, Constraints, Dialect, Figures, Mode, Model, ModelTimeouts, Objective, PriceTier, Prices, Profile,
-    Quality, Retention, Routing, TaskClass, TokenPrices, ToolRule, Upstream,
+    Quality, Retention, Routing, ServicePrices, TaskClass, TokenPrices, ToolRule, Upstream,
 };
 use crate::state::people::Maker;
 use crate::value::id::{ProfileId, UpstreamId};
@@ -150,9 +150,6 @@ pub(super) struct ToldPrices<'a> {
 
 impl<'a> ToldPrices<'a> {
     pub(super) fn of(it: &'a Prices) -> Self {
-        let service = |(name, it): (&'a Box<str>, &'a crate::state::gateway::ServicePrices)| {
-            (&**name, ToldService { tokens: it.tokens, tiers: &it.tiers })
-        };
         Self {
             tokens: it.tokens,
             per_image: it.per_image,
@@ -161,7 +158,7 @@ impl<'a> ToldPrices<'a> {
             audio_output: it.audio_output,
             tools: &it.tools,
             tiers: &it.tiers,
-            service_tiers: it.service_tiers.iter().map(service).collect(),
+            service_tiers: it.service_tiers.iter().map(|(name, it)| (&**name, ToldService::of(it))).collect(),
             caches_unasked: it.caches_unasked,
         }
     }
@@ -173,6 +170,12 @@ struct ToldService<'a> {
     tokens: TokenPrices,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     tiers: &'a [PriceTier],
+}
+
+impl<'a> ToldService<'a> {
+    fn of(it: &'a ServicePrices) -> Self {
+        Self { tokens: it.tokens, tiers: &it.tiers }
+    }
 }
 
 /// What a class or a profile asks of models.

@@ -1,5 +1,6 @@
 //! Takes a bundle apart while it comes in: each member, and of lists each item, as it stands in the text. What is held at any
-//! time is one piece.
+//! time is one piece. White space around tokens is passed over, as nothing is meant by it: programs that read JSON and write
+//! it again put it there.
 
 use sha2::{Digest as _, Sha256};
 
@@ -43,6 +44,8 @@ pub(super) struct Pieces {
     depth: u32,
     text: bool,
     escaped: bool,
+    last: u8,
+    gap: bool,
     hash: Sha256,
     held: Vec<u8>,
 }
@@ -60,6 +63,8 @@ impl Pieces {
             depth: 0,
             text: false,
             escaped: false,
+            last: b' ',
+            gap: false,
             hash: Sha256::new(),
             held: Vec::new(),
         }
@@ -80,9 +85,26 @@ impl Pieces {
         mut take: impl FnMut(&Self, Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         for byte in bytes {
+            if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') && !self.is_in_text() {
+                self.gap = true;
+                continue;
+            }
+            // A number or a word that is parted is no longer one.
+            if self.gap && is_literal(self.last) && is_literal(*byte) && !self.is_in_text() {
+                return Err(NotABundle("has white space inside a value").into());
+            }
+            (self.last, self.gap) = (*byte, false);
             self.byte(*byte, &mut take)?;
         }
         Ok(())
+    }
+
+    /// Whether what comes next stands between quotes. No name of a member has an escape.
+    fn is_in_text(&self) -> bool {
+        match self.at {
+            At::Name => !self.piece.is_empty() && (self.piece.len() == 1 || self.piece.last() != Some(&b'"')),
+            At::Start | At::Value | At::First | At::Item | At::AfterItems | At::End => self.text,
+        }
     }
 
     /// Whether the bundle has ended.
@@ -193,6 +215,11 @@ impl Pieces {
     }
 }
 
+/// Whether a byte belongs to a number or to one of the words of JSON.
+const fn is_literal(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -223,6 +250,26 @@ mod tests {
         for broken in ["", "{", "[]", r#"{"a":1"#, r#"{"a":[1}"#, r#"{"a":[]x}"#, r#"{"a":1}x"#, r#"{a:1}"#] {
             assert!(taken(broken, 1_000).is_err(), "{broken}");
         }
+    }
+
+    /// White space around tokens changes neither the pieces nor the digest; within texts it stays, and nothing is parted by it.
+    #[test]
+    fn white_space_around_tokens_is_passed_over() {
+        let tight = r#"{"a":"x ,\" y","b":[{"c":[1,-2]},true],"d":[],"seal":{}}"#;
+        let loose = "\n{ \"a\" : \"x ,\\\" y\" ,\r\n\t\"b\" : [ { \"c\" : [ 1 , -2 ] } , true ] , \"d\" : [ ] , \"seal\" : { } }\n ";
+        let read = |text: &str| {
+            let (mut pieces, mut out) = (Pieces::new(), Vec::new());
+            let fed = pieces.feed(text.as_bytes(), |_, piece| {
+                out.push(format!("{piece:?}"));
+                Ok::<(), NotABundle>(())
+            });
+            fed.map(|()| (out, pieces.digest(), pieces.is_done()))
+        };
+        assert_eq!(read(loose).unwrap(), read(tight).unwrap());
+        for parted in [r#"{"a":1 2}"#, r#"{"a":tr ue}"#, r#"{"a":[1, - 2]}"#, "{\"a\":1}\nx"] {
+            assert!(read(parted).is_err(), "{parted}");
+        }
+        assert_ne!(read(r#"{"a b":1}"#), read(r#"{"ab":1}"#));
     }
 
     /// The digest is over all that stands before the seal's comma, and over nothing else.

@@ -238,7 +238,15 @@ impl Checked {
     }
 
     fn add_key(&mut self, json: &Json, raw: &str) -> Result<(), Fault> {
-        let key = BundleKey::read(json).filter(|it| it.text() == raw).ok_or_else(|| malformed("keys"))?;
+        let kid = json.get("kid").and_then(Json::as_str).ok_or_else(|| malformed("keys"))?;
+        let key = BundleKey::read(json).ok_or_else(|| malformed("keys"))?;
+        // A key is named by its own bytes: one whose name is another's was put in its place.
+        if key.key.kid() != kid {
+            return Err(tampered("a key has another's name"));
+        }
+        if key.text() != raw {
+            return Err(malformed("keys"));
+        }
         self.keys.push(key);
         Ok(())
     }
@@ -296,12 +304,12 @@ impl Checked {
         let id = member("id").map(str::to_owned);
         let wrong = |fault: Fault| Fault { seq, record: id.clone(), ..fault };
         let (seq, hash) = seq.zip(member("hash")).ok_or_else(|| malformed("records"))?;
-        if json.as_object().is_none_or(|it| it.len() != 9) || canonical(json) != raw {
-            return Err(wrong(malformed("records")));
-        }
         let hashed = Digest::of(canonical_without(json, "hash"));
         if hashed.to_string() != hash {
             return Err(wrong(tampered("its hash is not that of its text")));
+        }
+        if json.as_object().is_none_or(|it| it.len() != 9) || canonical(json) != raw {
+            return Err(wrong(malformed("records")));
         }
         let range = self.range.unwrap_or(Range { from: 0, to: 0, complete: true });
         let place = if range.complete { seq == self.next } else { seq >= self.next };
