@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use self::edit::{Indent, append, remove};
+use self::edit::{Indent, append, remove, was_empty};
 use self::json::{Comments, Kind, Node, parse};
 use super::Refused;
 use super::client::Client;
@@ -206,8 +206,8 @@ impl Settings {
             }
             // What we made empty goes with it.
             let place = |node: &Node, name: &str| node.members().iter().position(|it| it.key == name);
-            let last = list.items().len() == 1;
-            return Ok(match (last, last && hooks.members().len() == 1) {
+            let last = list.items().len() == 1 && !was_empty(list);
+            return Ok(match (last, last && hooks.members().len() == 1 && !was_empty(hooks)) {
                 (_, true) => place(&root, "hooks").map(|it| remove(text, &root, it)),
                 (true, false) => place(hooks, event).map(|it| remove(text, hooks, it)),
                 (false, _) => Some(remove(text, list, at)),

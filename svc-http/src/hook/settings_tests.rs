@@ -28,8 +28,11 @@ const FULL: &str = r#"{
 fn in_and_out_again_leaves_every_byte() {
     let compact = r#"{"a":1,"hooks":{"PreToolUse":[{"matcher":"X","hooks":[{"command":"y"}]}]}}"#;
     let tabs = "{\n\t\"a\": {}\n}";
+    let empty = r#"{"model": "x",  "hooks": {}}"#;
+    let blank = "{\n  \"hooks\": {\n  }\n}\n";
+    let no_entry = r#"{"hooks": {"PreToolUse": [], "preToolUse": [ ], "BeforeTool": [\n]}}"#.replace(r"\n", "\n");
     for client in Client::ALL {
-        for text in ["{}\n", "{\n  \"a\": 1\n}\n", FULL, compact, tabs] {
+        for text in ["{}\n", "{\n  \"a\": 1\n}\n", FULL, compact, tabs, empty, blank, &no_entry] {
             let new = with(client, text);
             assert_eq!(settings(client, &new).installed(COMMAND), Ok(Installed::Whole), "{client:?} {new}");
             assert_eq!(settings(client, &new).without().unwrap(), text, "{client:?}\n{new}");

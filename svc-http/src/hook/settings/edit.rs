@@ -38,6 +38,10 @@ pub(super) fn append(
     let (at, new) = match container.children().last() {
         None => {
             let inside = text.get(container.span.start + 1..close).unwrap_or_default();
+            if inside.trim().is_empty() && level > 1 {
+                // Nothing is put behind it: by that, whoever takes it out again sees that this stood there empty.
+                return replaced(text, close, close, &format!("\n{inner}{item}"));
+            }
             if inside.trim().is_empty() {
                 let all = format!("\n{inner}{item}\n{outer}");
                 return replaced(text, container.span.start + 1, close, &all);
@@ -54,6 +58,11 @@ pub(super) fn append(
     replaced(text, at, at, &new)
 }
 
+/// Whether a container stood there empty before its last child was put into it.
+pub(super) fn was_empty(container: &Node) -> bool {
+    container.children().last().is_some_and(|it| it.end + 1 == container.span.end)
+}
+
 /// The text without the child at `at` of `container`.
 pub(super) fn remove(text: &str, container: &Node, at: usize) -> String {
     let children = container.children();
@@ -65,6 +74,7 @@ pub(super) fn remove(text: &str, container: &Node, at: usize) -> String {
             let after = text.get(own.end..close).unwrap_or_default();
             let is_blank = |it: &str| it.trim_matches([' ', '\t', '\r', '\n', ',']).is_empty();
             let (from, to) = match (is_blank(before), is_blank(after)) {
+                (true, true) if after.is_empty() => (open + before.rfind('\n').unwrap_or(0), close),
                 (true, true) => (open, close),
                 _ => (own.start, comma(text, own.end, close).map_or(own.end, |it| it + 1)),
             };
