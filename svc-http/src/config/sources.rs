@@ -210,10 +210,15 @@ impl FileReader<'_> {
                 (Some(key), value) => self.take(key, value),
                 // A table that no key begins with is one fault, not one for each of its members.
                 (None, toml::Value::Table(inner)) if is_group(&name) => self.walk(&format!("{name}."), inner),
-                (None, _) => self.found.faults.push(Fault::new(
-                    format!("`{name}` in {} is no setting", self.path.display()),
-                    format!("Did you mean `{}`? Correct the name or remove the line.", nearest(&name)),
-                )),
+                (None, value) => {
+                    // What a table is near to, its members tell as well.
+                    let member = value.as_table().and_then(|it| it.keys().next());
+                    let near = member.map_or_else(|| nearest(&name), |member| nearest(&format!("{name}.{member}")));
+                    self.found.faults.push(Fault::new(
+                        format!("`{name}` in {} is no setting", self.path.display()),
+                        format!("Did you mean `{near}`? Correct the name or remove the line."),
+                    ));
+                }
             }
         }
     }

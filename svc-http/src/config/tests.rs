@@ -159,7 +159,7 @@ fn a_plan_allows_what_the_settings_say() {
 /// A misspelt key is refused in the file and in the environment, and the nearest one is named.
 #[test]
 fn unknown_keys_are_refused_and_the_nearest_is_named() {
-    let folder = directory("[limits]\ngatePerMin = 1\n[limts]\nbodyBytes = 1\n");
+    let folder = directory("[limits]\ngatePerMin = 1\n[limts]\nbodyBytes = 1\n[limit]\ngatePerMinute = 5\n");
     let mut sources = in_directory(&folder);
     sources.environment = environment(&[("SVC_LIMIT_BODY_BYTES", "1")]);
     let at = folder_of(&sources);
@@ -167,8 +167,9 @@ fn unknown_keys_are_refused_and_the_nearest_is_named() {
         faults(sources),
         [
             "`SVC_LIMIT_BODY_BYTES` in the environment is no setting / Did you mean `SVC_LIMITS_BODY_BYTES`? Correct the name or unset it.".to_owned(),
+            format!("`limit` in {at}/svc.toml is no setting / Did you mean `limits.gatePerMinute`? Correct the name or remove the line."),
             format!("`limits.gatePerMin` in {at}/svc.toml is no setting / Did you mean `limits.gatePerMinute`? Correct the name or remove the line."),
-            format!("`limts` in {at}/svc.toml is no setting / Did you mean `listen`? Correct the name or remove the line."),
+            format!("`limts` in {at}/svc.toml is no setting / Did you mean `limits.bodyBytes`? Correct the name or remove the line."),
         ]
     );
 }
