@@ -44,7 +44,7 @@ mod health;
 pub mod keys;
 mod lane;
 mod lanes;
-mod newest;
+pub mod newest;
 mod parking;
 mod reader;
 mod scorecard;

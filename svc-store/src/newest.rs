@@ -11,9 +11,28 @@ use crate::error::StoreError;
 use crate::gate::Core;
 
 /// How far a node's clock may be behind the newest record of the store.
-const CLOCK_SLACK: Span = Span::seconds(5);
+pub const CLOCK_SLACK: Span = Span::seconds(5);
 /// Workspaces whose newest record is looked at.
 const WORKSPACES_LOOKED_AT: usize = 64;
+
+/// The instant of the newest record that a store's ledgers hold; `None` while they hold none. It is what [`CLOCK_SLACK`] is
+/// measured from, so that a command can say why a server would decide nothing.
+///
+/// # Errors
+/// Rows could not be read.
+pub fn newest_record<E>(mut scan: impl FnMut(&Range) -> Result<Vec<Found>, E>) -> Result<Option<Timestamp>, E> {
+    let mut newest = None;
+    for workspace in scan(&Range::all(Index::Workspaces, 0, WORKSPACES_LOOKED_AT))? {
+        let Key::Workspace(id) = workspace.row.key else { continue };
+        let last = scan(&Range { newest_first: true, ..Range::all(Index::LedgerOf, id.bits(), 1) })?;
+        newest = newest.max(last.iter().filter_map(instant).max());
+    }
+    Ok(newest)
+}
+
+fn instant(found: &Found) -> Option<Timestamp> {
+    if let Some(Record::Entry(entry)) = &found.row.record { Some(entry.at) } else { None }
+}
 
 /// The newest instant seen; the start of 1970 while none was.
 #[derive(Debug, Default)]
@@ -31,12 +50,8 @@ impl Newest {
 
     /// Takes in the instants of ledger records.
     pub(crate) fn see_records(&self, rows: &[Found]) {
-        let instants = rows.iter().filter_map(|found| match &found.row.record {
-            Some(Record::Entry(entry)) => Some(entry.at.as_millis()),
-            _ => None,
-        });
-        if let Some(newest) = instants.max() {
-            self.see(Timestamp::from_millis(newest));
+        if let Some(newest) = rows.iter().filter_map(instant).max() {
+            self.see(newest);
         }
     }
 
@@ -67,10 +82,9 @@ impl Newest {
 impl Core {
     /// Takes in the newest record of each workspace.
     pub(crate) fn look_back(&self) -> Result<(), Failure<StoreError>> {
-        let scan = |range: &Range| self.readers.open().and_then(|mut it| it.scan(range)).map_err(Failure::Load);
-        for workspace in scan(&Range::all(Index::Workspaces, 0, WORKSPACES_LOOKED_AT))? {
-            let Key::Workspace(id) = workspace.row.key else { continue };
-            self.newest.see_records(&scan(&Range { newest_first: true, ..Range::all(Index::LedgerOf, id.bits(), 1) })?);
+        let newest = newest_record(|range| self.readers.open()?.scan(range)).map_err(Failure::Load)?;
+        if let Some(newest) = newest {
+            self.newest.see(newest);
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
     let bound = bind(listen)?;
     try_metrics(&config)?;
     let base_url = config.base_url(bound.address);
-    let gate = open(&config, &base_url, Missing::Make, Use::Server)?;
+    let gate = open(&config, &base_url, Missing::Make, Use::Dev)?;
     let home = setup::ensure(&gate, &setup::default_owner()?, wish.new_keys)?;
     let models = providers::ensure(&gate, home.workspace)?;
     tell_unseen(&home);

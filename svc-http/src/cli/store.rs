@@ -8,12 +8,13 @@ use std::sync::Arc;
 use svc_core::engine::Failure;
 use svc_core::refusal::Refusal;
 use svc_core::state::gate::receipt::Signer;
-use svc_core::store::CommitError;
+use svc_core::store::{CommitError, Store as _};
 use svc_core::value::secret::Secret;
 use svc_http::clock;
 use svc_http::config::{BaseUrl, Config};
 use svc_http::signer::AwsSigner;
 use svc_store::keys::{dalek, receipt_signer};
+use svc_store::newest::{CLOCK_SLACK, newest_record};
 use svc_store::seal::MasterKey;
 use svc_store::{Backend as _, Gate, Settings, SqliteStore, StoreError, SystemClock};
 
@@ -73,6 +74,8 @@ impl From<Failure<StoreError>> for Problem {
 pub(crate) enum Use {
     /// A few operations of one command: what is due is left to a server.
     Command,
+    /// Serving, after a few operations of the command.
+    Dev,
     /// Serving.
     Server,
 }
@@ -98,8 +101,30 @@ pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpos
         Some(master) => Some(master),
         None => MasterKey::read(&config.data)?,
     };
-    settings.timers = purpose == Use::Server;
+    settings.timers = purpose != Use::Command;
+    if purpose != Use::Server {
+        in_time(&store)?;
+    }
     Ok(Gate::over(store, SystemClock::new(), signer, settings)?)
+}
+
+/// That the clock is not behind what the store holds: nothing is decided then, and what is refused speaks to callers of a
+/// server, not to whoever can set its clock.
+///
+/// # Errors
+/// [`Problem`] where it is, or where rows could not be read.
+fn in_time(store: &SqliteStore) -> Result<(), Problem> {
+    let mut reader = store.reader()?;
+    let (now, newest) = (clock::now(), newest_record(|range| reader.scan(range))?);
+    match newest.filter(|it| *it > now.plus(CLOCK_SLACK)) {
+        None => Ok(()),
+        Some(newest) => Err(Problem::new(
+            format!(
+                "it is {now} by this machine's clock, which is behind the newest record of the database, of {newest}"
+            ),
+            "Set the clock and keep it by NTP: nothing is decided until it is not behind.",
+        )),
+    }
 }
 
 /// Makes the data directory where the database lies elsewhere and the master key is to lie here: before the database, which

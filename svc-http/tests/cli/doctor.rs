@@ -4,6 +4,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use serde_json::Value;
+use svc_core::rules::people::create_workspace::CreateWorkspace;
+use svc_core::store::Clock;
+use svc_core::value::text::{Email, Label};
+use svc_core::value::{Span, Timestamp};
+use svc_http::clock;
+use svc_store::keys::{dalek, receipt_signer};
+use svc_store::{Backend as _, Gate, Settings, SqliteStore};
 
 use crate::server::Server;
 use crate::{Ran, run, svc};
@@ -182,6 +189,35 @@ fn a_clock_behind_the_data_is_found() {
         message.contains("but the data directory was written at 2096-10-02T07:06:40.000Z|Set the clock"),
         "{message}"
     );
+}
+
+/// A clock behind the newest record is found, and a command that decides names it.
+#[test]
+fn a_clock_behind_the_records_is_found() {
+    struct Ahead;
+    impl Clock for Ahead {
+        fn now(&self) -> Timestamp {
+            clock::now().plus(Span::hours(60))
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init --data d").code, 0);
+    let place = folder.path().join("d");
+    let store = SqliteStore::existing(&place).unwrap();
+    let signer = receipt_signer(&mut store.writer().unwrap(), &place, None, clock::now(), "https://x.example", &dalek);
+    let gate = Gate::over(store, Ahead, signer.unwrap(), Settings::default()).unwrap();
+    let (email, name) = (Email::parse("a@example.com").unwrap(), Label::parse("Later").unwrap());
+    let settings = svc_core::state::people::Settings::default();
+    gate.execute(CreateWorkspace { name, settings, owner: email }).unwrap();
+    drop(gate);
+    let (code, lines) = checks(folder.path(), "--data d");
+    let (state, message) = of(&lines, "clock");
+    assert_eq!((code, state), (1, "fail"));
+    assert!(message.contains("but the newest record of the database is of "), "{message}");
+    for command in ["key create --scope admin --data d", "dev --data d --listen 127.0.0.1:0"] {
+        let Ran { code, err, .. } = run(folder.path(), command);
+        assert!(code == 1 && err.contains("which is behind the newest record of the database"), "{command}: {err}");
+    }
 }
 
 /// An address that another program listens on is found; one that is not this machine's as well.

@@ -2,8 +2,10 @@
 
 use svc_core::state::people::{SigningKey, SigningUse};
 use svc_core::store::{Row as _, Store as _};
+use svc_core::value::Timestamp;
 use svc_http::clock;
 use svc_http::config::Config;
+use svc_store::newest::newest_record;
 use svc_store::{Backend as _, SqliteStore, StoreError, keys, seal, sqlite};
 
 use super::Finding::{self, Broken, Odd, Well};
@@ -31,6 +33,16 @@ pub(super) fn keys(config: &Config) -> Finding {
         Ok(None) => Odd("there is none to sign receipts yet".to_owned(), "The next start makes it.".to_owned()),
         Err(error) => broken(error),
     }
+}
+
+/// The instant of the newest record, where there is a database of this release that can be read.
+pub(super) fn newest(config: &Config) -> Option<Timestamp> {
+    if !matches!(sqlite::schema_of(config.database_directory()), Ok(sqlite::SCHEMA)) {
+        return None;
+    }
+    let store = SqliteStore::existing(config.database_directory()).ok()?;
+    let mut reader = store.reader().ok()?;
+    newest_record(|range| reader.scan(range)).ok().flatten()
 }
 
 fn opened(config: &Config) -> Result<Option<String>, StoreError> {

@@ -11,6 +11,7 @@ use svc_store::seal::{MASTER_KEY, MasterKey};
 use svc_store::{StoreError, sqlite};
 
 use super::Finding::{self, Broken, Odd, Well};
+use super::data;
 
 /// Free bytes under which commits are about to fail.
 const FREE_BROKEN: u64 = 100 << 20;
@@ -150,6 +151,14 @@ pub(super) fn clock(config: &Config) -> Finding {
     let advice = "Set the clock and keep it by NTP: receipts, windows and expiry follow it.";
     if now < CLOCK_MIN || now > CLOCK_MAX {
         return Broken(format!("it is {now} by this machine's clock"), advice.to_owned());
+    }
+    if let Some(recorded) = data::newest(config).filter(|it| *it > now.plus(CLOCK_SLACK)) {
+        return Broken(
+            format!(
+                "it is {now} by this machine's clock, but the newest record of the database is of {recorded}: a server decides nothing"
+            ),
+            advice.to_owned(),
+        );
     }
     match newest(&config.data) {
         Some(written) if written > now.plus(CLOCK_SLACK) => Broken(
