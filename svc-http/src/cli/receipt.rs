@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
-use svc_core::state::gate::receipt::{Claims, Offline, PublicKeys, RECEIPT_BYTES_MAX, check_offline};
+use svc_core::state::gate::receipt::{Claims, Offline, PublicKeys, check_offline};
 use svc_core::value::Timestamp;
 use svc_http::clock;
 
@@ -16,6 +16,8 @@ const MALFORMED: u8 = 3;
 /// What no offline check can see; said with every verdict.
 const NOT_SHOWN: &str =
     "Whether it was consumed or revoked is not shown: only `POST /v1/verify` of its issuer tells that.";
+/// The largest file of a receipt, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 /// The largest key set that is read, in bytes.
 const JWKS_BYTES_MAX: u64 = 1 << 20;
 
@@ -24,15 +26,19 @@ const JWKS_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// [`Problem`] where a file cannot be read, or the second is no key set.
 pub(crate) fn verify(receipt: &Path, jwks: &Path, json: bool) -> Result<ExitCode, Problem> {
-    // One byte more than a receipt can have tells one that is too long; white space around it is a file's, not its.
-    let text = read(receipt, u64::try_from(RECEIPT_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(65))?;
+    // White space around a receipt is the file's. What is read ends where none of any length could: a file that is longer is
+    // read as one that holds no receipt.
+    let text = read(receipt, FILE_BYTES_MAX)?;
     let keys = PublicKeys::from_jwks(&read(jwks, JWKS_BYTES_MAX)?).map_err(|error| {
         Problem::new(
             format!("{} is {error}", jwks.display()),
             "Fetch it anew from the issuer's `/.well-known/jwks.json`.",
         )
     })?;
-    let verdict = check_offline(text.trim(), &keys, clock::now());
+    let verdict = match text.trim() {
+        whole if text.len() as u64 <= FILE_BYTES_MAX => check_offline(whole, &keys, clock::now()),
+        _ => Err(Offline::Malformed),
+    };
     if json {
         print_json(&as_json(&verdict))?;
     } else {
@@ -45,9 +51,9 @@ pub(crate) fn verify(receipt: &Path, jwks: &Path, json: bool) -> Result<ExitCode
     })
 }
 
-/// The first `most` bytes of a file or of standard input; what is no text reads as a text that is no receipt.
+/// The first `most` bytes of a file or of standard input, and one more where there are more; what is no text reads as a text that is no receipt.
 fn read(path: &Path, most: u64) -> Result<String, Problem> {
-    let mut bytes = Vec::new();
+    let (mut bytes, most) = (Vec::new(), most.saturating_add(1));
     let done = if path == Path::new("-") {
         std::io::stdin().take(most).read_to_end(&mut bytes)
     } else {

@@ -99,7 +99,7 @@ fn a_receipt_that_proves_nothing_is_exit_1() {
     assert_eq!(verdict()["reason"], "bad_signature");
 }
 
-/// What is no receipt is exit 3: nothing, words, bytes that are no text, one that is too long.
+/// What is no receipt is exit 3: nothing, words, bytes that are no text, one that is too long, one with something far behind it.
 #[test]
 fn a_file_without_a_receipt_is_exit_3() {
     let folder = tempfile::tempdir().unwrap();
@@ -110,6 +110,8 @@ fn a_file_without_a_receipt_is_exit_3() {
         b"\xff\xfe",
         format!("{good}{}", "A".repeat(8_000)).as_bytes(),
         format!("{good} {good}").as_bytes(),
+        format!("{good}{}garbage", " ".repeat(4_096)).as_bytes(),
+        format!("{good}{}garbage", " ".repeat(1 << 20)).as_bytes(),
     ] {
         fs::write(folder.path().join("r.jws"), bytes).unwrap();
         let out = "malformed: the text is not a receipt\n".to_owned();
