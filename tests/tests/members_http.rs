@@ -137,6 +137,33 @@ async fn a_second_owner_agrees_to_an_owner() {
     assert_eq!(asked.status, 202);
 }
 
+/// A page of members is full while there are more, however many principals stand between that agents act for alone.
+#[tokio::test]
+async fn pages_of_members_are_full() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let admin = site.member(Role::Admin);
+    let mut members = Vec::new();
+    for number in 0..4 {
+        members.push(site.member(Role::Member).principal.to_string());
+        for more in 0..3 {
+            let agent = json!({ "name": "Buyer", "principalEmail": format!("nobody{number}{more}@example.com") });
+            admin.ask(&mut client, "POST", &path(&site, "agents"), Some(&agent)).await.ok();
+        }
+    }
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let got = admin.ask(&mut client, "GET", &path(&site, &format!("members?limit=2{cursor}")), None).await.ok();
+        let page = got["data"].as_array().unwrap();
+        found.extend(page.iter().map(|it| it["id"].as_str().unwrap().to_owned()));
+        let Some(next) = got["nextCursor"].as_str() else { break };
+        assert_eq!(page.len(), 2, "{got}");
+        cursor = format!("&cursor={next}");
+    }
+    let own = found.iter().filter(|it| members.contains(*it)).count();
+    assert_eq!((own, found.len()), (members.len(), members.len() + 2), "the owner and the admin beside them");
+}
+
 /// A team is named, filled, changed and removed; its members know of it and stay.
 #[tokio::test]
 async fn a_team_comes_and_goes_and_its_members_stay() {

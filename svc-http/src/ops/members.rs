@@ -8,7 +8,7 @@ use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, R
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam, read_team};
 use svc_core::state::gate::Approval;
 use svc_core::state::people::{Credential, Principal, Right, Team};
-use svc_core::store::{Range, Row as _};
+use svc_core::store::{Found, Range, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::digest::CredentialId;
 use svc_core::value::id::{TeamId, WorkspaceId};
@@ -19,11 +19,15 @@ use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::routes::MembersOp;
 use crate::secrets::{LINK_PREFIX, draw, sign_in_link};
-use crate::wire::page::Query;
+use crate::wire::page::{Page, Query};
 use crate::wire::{member, stop};
 
 /// Keys that are looked at together.
 const KEYS_PAGE: usize = 500;
+/// Rows that one page looks at, at most; what is not found among them is looked for from the cursor on.
+const LOOKED_MAX: usize = 2_000;
+/// Rows that are looked at together, at least.
+const CHUNK: usize = 128;
 
 /// Answers a route of this family.
 ///
@@ -38,9 +42,8 @@ pub(super) async fn answer(
     let (by, workspace) = caller.by()?;
     match op {
         MembersOp::Members => {
-            let write = |row: &svc_core::store::Found| {
-                row.row.record.as_ref().and_then(Principal::peel).and_then(|it| member::write(it))
-            };
+            let write =
+                |row: &Found| row.row.record.as_ref().and_then(Principal::peel).and_then(|it| member::write(it));
             list(service, &by, workspace, call, "members", Index::PrincipalsOf, write)
         }
         MembersOp::Invite => invite(service, by, workspace, call).await,
@@ -66,9 +69,7 @@ pub(super) async fn answer(
             }
         }
         MembersOp::Teams => {
-            let write = |row: &svc_core::store::Found| {
-                row.row.record.as_ref().and_then(Team::peel).map(|it| member::write_team(it))
-            };
+            let write = |row: &Found| row.row.record.as_ref().and_then(Team::peel).map(|it| member::write_team(it));
             list(service, &by, workspace, call, "teams", Index::TeamsOf, write)
         }
         MembersOp::CreateTeam => keep(service, by, workspace, true, call).await.map(Answer::created),
@@ -146,15 +147,44 @@ fn list(
     call: &Call,
     name: &str,
     index: Index,
-    write: impl Fn(&svc_core::store::Found) -> Option<Value>,
+    write: impl Fn(&Found) -> Option<Value>,
 ) -> Result<Answer, Refusal> {
     let mut query = Query::of(&call.uri);
     let page = query.page(name, workspace);
     query.finish()?;
     service.read(|scope| entitled(scope, by, workspace, Right::ReadMembers))?;
-    let range = Range { newest_first: true, ..Range::all(index, workspace.bits(), page.limit) };
-    let found = service.scan(&page.of(range))?;
-    Ok(Answer::json(page.answer(&found, |row| Ok(write(row)))?))
+    let mut range = Range { newest_first: true, ..Range::all(index, workspace.bits(), page.limit) };
+    (range.after, range.limit) = (page.after, page.limit.saturating_add(1).max(CHUNK));
+    let (data, next) = gather(service, &page, range, write)?;
+    Ok(Answer::json(page.list(data, next)?))
+}
+
+/// The items of one page, and where the next begins. Rows that are no item, such as principals that agents act for and that
+/// nobody signs in as, are passed over, so that a page is full while there is more.
+fn gather(
+    service: &GateService,
+    page: &Page,
+    mut range: Range,
+    write: impl Fn(&Found) -> Option<Value>,
+) -> Result<(Vec<Value>, Option<String>), Refusal> {
+    let (mut data, mut looked, mut last) = (Vec::new(), 0_usize, None);
+    loop {
+        let found = service.scan(&range)?;
+        for row in &found {
+            let Some(item) = write(row) else { continue };
+            if data.len() == page.limit {
+                return Ok((data, last));
+            }
+            data.push(item);
+            last = Some(page.cursor(row.order, row.row.key));
+        }
+        let Some(end) = found.last().filter(|_| found.len() == range.limit) else { return Ok((data, None)) };
+        looked = looked.saturating_add(found.len());
+        if looked >= LOOKED_MAX {
+            return Ok((data, Some(page.cursor(end.order, end.row.key))));
+        }
+        range.after = Some((end.order, end.row.key));
+    }
 }
 
 fn asked(service: &GateService, approval: &Approval) -> Result<Answer, Refusal> {
