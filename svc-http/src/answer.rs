@@ -290,7 +290,7 @@ const fn flat_type(kind: Kind) -> &'static str {
         Kind::InvalidJson | Kind::BodyTooLarge | Kind::RouteNotFound | Kind::MethodNotAllowed => "invalid_request",
         Kind::RateLimited | Kind::NotReady => "temporarily_unavailable",
         Kind::Internal => "server_error",
-        Kind::Forbidden | Kind::ForeignHost | Kind::Csrf | Kind::Unauthenticated => "access_denied",
+        Kind::Forbidden | Kind::ForeignHost | Kind::Csrf | Kind::Unauthenticated | Kind::WrongSignIn => "access_denied",
         _ => kind.row().type_,
     }
 }

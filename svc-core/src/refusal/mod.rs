@@ -112,6 +112,12 @@ impl Refusal {
         Self::plain(Kind::Unauthenticated)
     }
 
+    /// 401: what somebody signs in by is wrong; whatever it is, in one text.
+    #[must_use]
+    pub fn wrong_sign_in() -> Self {
+        Self::plain(Kind::WrongSignIn)
+    }
+
     /// 401: the key is unknown, expired or revoked.
     #[must_use]
     pub fn invalid_api_key() -> Self {

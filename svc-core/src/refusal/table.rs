@@ -52,6 +52,8 @@ refusals! {
     InvalidJson = 400 "invalid_json", "the body is not JSON that this service reads", fix "Send one JSON object in UTF-8 with unique member names and at most 64 levels.";
     InvalidRequest = 400 "invalid_request", "the request is malformed", fix "Correct the fields that `errors` names and send the request again.";
     Unauthenticated = 401 "unauthenticated", "no credential that this route reads was sent", fix "Send the credential that this route takes, as its documentation says.";
+    /// What somebody signs in by, whatever of it is wrong.
+    WrongSignIn = 401 "unauthenticated", "what was sent to sign in with does not fit, or is used up or too old", fix "Send the account's own e-mail address and password, a link that was not used yet, or a new code with the `pending` of this sign-in.";
     InvalidApiKey = 401 "invalid_api_key", "the key is unknown, expired or revoked", fix "Send a key that is in force; `svc key create` makes a new one.";
     Forbidden = 403 "forbidden", "this caller may not do that", fix "Ask somebody whose role allows it, or use a credential that does.";
     /// The request named another host than the deployment's own.

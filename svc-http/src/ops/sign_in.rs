@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use http::HeaderValue;
 use http::header::SET_COOKIE;
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::people::by::{InWorkspace, workspaces_of};
 use svc_core::rules::people::second_factor::FactorShown;
 use svc_core::rules::people::sessions::{Next, Started};
@@ -33,14 +33,16 @@ use crate::wrong_sign_ins::Try;
 /// # Errors
 /// As the routes declare.
 pub(super) async fn answer(service: &GateService, op: SignInOp, call: &Call) -> Result<Answer, Refusal> {
-    match op {
+    let answered = match op {
         SignInOp::Password => by_password(service, call).await,
         SignInOp::Link => {
             let token = sign_in::link(&call.body)?;
             start(service, Shown::Link(Digest::of(token.expose()))).await
         }
         SignInOp::Totp => by_second_factor(service, call).await,
-    }
+    };
+    // No credential was missing: the one that was sent is wrong.
+    answered.map_err(|it| if it.kind() == Kind::Unauthenticated { Refusal::wrong_sign_in() } else { it })
 }
 
 async fn by_password(service: &GateService, call: &Call) -> Result<Answer, Refusal> {

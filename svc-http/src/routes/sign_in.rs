@@ -45,6 +45,6 @@ const SIGN_IN: Route = Route {
     method: Method::POST,
     limit: Limit::SignIn,
     content: Content::Json("SignInStep"),
-    refusals: &[Kind::Unauthenticated],
+    refusals: &[Kind::WrongSignIn],
     ..OPEN
 };
