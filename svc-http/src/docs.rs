@@ -44,6 +44,13 @@ impl Pages {
         }
     }
 
+    /// The same for a server whose addresses begin with `base_url`.
+    #[must_use]
+    pub fn at(mut self, base_url: &str) -> Self {
+        self.openapi = openapi::served(base_url).into();
+        self
+    }
+
     /// `/openapi.json`
     #[must_use]
     pub fn openapi(&self) -> Answer {

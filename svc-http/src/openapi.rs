@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::routes::{self, Auth, Content, Limit, NOWHERE, Route, Shape};
+use crate::routes::{self, Auth, Content, GatewayOp, Limit, NOWHERE, Op, Route, Shape};
 use crate::schemas::{self, reference};
 
-/// The document as it is served: what [`text`] writes, kept in the repository, where a test keeps it equal. Writing it anew takes
+/// The document, as [`served`] begins with it: what [`text`] writes, kept in the repository, where a test keeps it equal. Writing it anew takes
 /// twenty times its size in memory, at every start.
 pub const SERVED: &str = include_str!("../../docs/openapi.json");
 
@@ -46,6 +46,12 @@ pub fn text() -> String {
     text
 }
 
+/// The document of a server whose addresses begin with `base_url`, which need not be where the host's own begin.
+#[must_use]
+pub fn served(base_url: &str) -> String {
+    SERVED.replacen(r#""url": "/""#, &format!(r#""url": {}"#, json!(base_url.trim_end_matches('/'))), 1)
+}
+
 fn operation(route: &Route) -> Value {
     let mut operation = Map::new();
     operation.insert("operationId".to_owned(), json!(operation_id(route)));
@@ -84,13 +90,76 @@ fn parameters(route: &Route) -> Vec<Value> {
         parameters.push(json!({ "name": "x-svc-csrf", "in": "header", "required": true, "schema": { "const": "1" } }));
     }
     for header in route.headers {
-        let schema = schemas::key(
-            1,
-            "Makes a repeated request answer as the first did. On /v1/verify 16 characters at least, random for each attempt.",
-        );
-        parameters.push(json!({ "name": header, "in": "header", "required": false, "schema": schema }));
+        parameters.push(json!({ "name": header, "in": "header", "required": false, "schema": sent_header(header) }));
     }
     parameters
+}
+
+/// What a header of a request may hold.
+fn sent_header(name: &str) -> Value {
+    let text =
+        |most: u32, told: &str| json!({ "type": "string", "minLength": 1, "maxLength": most, "description": told });
+    match name {
+        "idempotency-key" => schemas::key(
+            1,
+            "Makes a repeated request answer as the first did. On /v1/verify 16 characters at least, random for each attempt.",
+        ),
+        "last-event-id" => {
+            json!({ "type": "string", "description": "The `id` of the last event that was read: what follows it is sent." })
+        }
+        "te" => json!({ "type": "string", "description": "With `trailers`, a stream ends with what it cost." }),
+        "x-svc-client-session" => text(128, "The agent's session, as the actions that it asks for name it."),
+        "x-svc-dry-run" => {
+            json!({ "enum": ["true", "false"], "description": "`true` routes and checks budgets without calling a model." })
+        }
+        "x-svc-human-oversight" => {
+            json!({ "const": "acknowledged", "description": "A person oversees what comes of it." })
+        }
+        "x-svc-objective" => json!({
+            "enum": ["balanced", "cost", "quality", "latency", "sovereign"],
+            "description": "What the choice among models is to favour.",
+        }),
+        "x-svc-task-class" => text(64, "The class of the task."),
+        "x-svc-task-id" => json!({
+            "type": "string",
+            "pattern": "^tsk_[A-Za-z0-9_-]{1,64}$",
+            "description": "The task that the call is part of; without it one is made.",
+        }),
+        _ => json!({ "type": "string" }),
+    }
+}
+
+/// What every call of a model is told by in headers.
+const CALL_HEADERS: [&str; 11] = [
+    "x-svc-advisory",
+    "x-svc-budget-scope",
+    "x-svc-call-id",
+    "x-svc-cost-micros",
+    "x-svc-enforcement",
+    "x-svc-jurisdiction",
+    "x-svc-routed-to",
+    "x-svc-session",
+    "x-svc-task-id",
+    "x-svc-would-route-to",
+    "x-svc-yield-multiplier",
+];
+
+/// Whether it calls a model, whole or as a stream.
+fn calls_model(route: &Route) -> bool {
+    matches!(route.op, Op::Gateway(GatewayOp::Chat | GatewayOp::Messages))
+}
+
+/// The headers of an answer that is no refusal.
+fn answer_headers(route: &Route, status: u16) -> Map<String, Value> {
+    let mut headers = every_header(route);
+    let further: &[&str] = match (calls_model(route), route.headers.contains(&"idempotency-key"), status) {
+        (true, _, _) => &CALL_HEADERS,
+        (_, true, _) => &["idempotent-replayed"],
+        (_, _, 303) => &["location"],
+        (false, false, _) => &[],
+    };
+    headers.extend(further.iter().map(|name| ((*name).to_owned(), header(name))));
+    headers
 }
 
 fn responses(route: &Route) -> Map<String, Value> {
@@ -104,15 +173,16 @@ fn responses(route: &Route) -> Map<String, Value> {
             Content::Json("Member") if *status == 202 => {
                 json!({ "application/json": { "schema": reference("PendingMember") } })
             }
+            Content::Json(schema) if calls_model(route) => json!({
+                "application/json": { "schema": reference(schema) },
+                "text/event-stream": { "schema": { "type": "string", "description": "The same in pieces, where `stream` is true." } },
+            }),
             Content::Json(schema) => json!({ "application/json": { "schema": reference(schema) } }),
             Content::Html => json!({ "text/html": { "schema": { "type": "string" } } }),
             Content::Events => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
             Content::Empty => json!({}),
         };
-        let mut headers = every_header(route);
-        if !route.headers.is_empty() {
-            headers.insert("idempotent-replayed".to_owned(), header("idempotent-replayed"));
-        }
+        let headers = answer_headers(route, *status);
         responses.insert(
             status.to_string(),
             json!({ "description": route.summary, "headers": headers, "content": content }),
@@ -128,6 +198,9 @@ fn responses(route: &Route) -> Map<String, Value> {
     }
     for (status, types) in refused {
         let mut headers = every_header(route);
+        if calls_model(route) && matches!(status, 402 | 429) {
+            headers.extend(["x-svc-budget-scope", "x-svc-enforcement"].map(|name| (name.to_owned(), header(name))));
+        }
         for (name, statuses) in [("retry-after", [429, 503]), ("www-authenticate", [401, 401])] {
             if statuses.contains(&status) {
                 headers.insert(name.to_owned(), header(name));
@@ -141,16 +214,21 @@ fn responses(route: &Route) -> Map<String, Value> {
     responses
 }
 
-/// What is wrong is told in a page where a page was asked for.
+/// What is wrong is told in a page where a page was asked for, but for what is wrong before the page is looked for, such as
+/// another host or too many requests.
 fn error_content(route: &Route, types: &[&str]) -> Value {
-    if route.shape == Shape::Flat && route.content == Content::Html {
-        return json!({ "text/html": { "schema": { "type": "string" } } });
+    let mut content = json!({ "application/json": { "schema": error_schema(route, types) } });
+    if route.shape == Shape::Flat
+        && route.content == Content::Html
+        && let Some(kinds) = content.as_object_mut()
+    {
+        kinds.insert("text/html".to_owned(), json!({ "schema": { "type": "string" } }));
     }
-    json!({ "application/json": { "schema": error_schema(route, types) } })
+    content
 }
 
 fn error_schema(route: &Route, types: &[&str]) -> Value {
-    match route.shape {
+    match route.told_in() {
         Shape::Flat => return reference("OAuthError"),
         Shape::Rpc => return reference("McpError"),
         Shape::Plain | Shape::Messages => {}
@@ -193,6 +271,18 @@ fn headers() -> Value {
         "retry-after": number("Seconds to wait before asking again."),
         "www-authenticate": text("The scheme of the credential that is missing."),
         "idempotent-replayed": text("`true` where the answer repeats an earlier one."),
+        "location": text("Where to go on."),
+        "x-svc-advisory": text("What a person should look at."),
+        "x-svc-budget-scope": text("The budget that spoke, as `kind:id`."),
+        "x-svc-call-id": text("The call's id, `cal_`."),
+        "x-svc-cost-micros": number("What the call cost, in millionths of a US dollar; of a stream a trailer, where `te: trailers` was sent."),
+        "x-svc-enforcement": text("`shadow`, or how far the ladder of a budget is climbed: `observe`, `nudge`, `downgrade`."),
+        "x-svc-jurisdiction": text("Under whose law the model runs."),
+        "x-svc-routed-to": text("The model that was called, where routing acts."),
+        "x-svc-session": text("The session that was made for a client that sent none: send it back."),
+        "x-svc-task-id": text("The task that the call is part of."),
+        "x-svc-would-route-to": text("The model that would have been called, where routing only tells."),
+        "x-svc-yield-multiplier": text("How this model's yield compares with that of all models."),
     })
 }
 
@@ -259,6 +349,33 @@ mod tests {
         for name in schemas::all().keys() {
             assert!(pointers.iter().any(|it| it.ends_with(&format!("/{name}"))), "{name} is used nowhere");
         }
+    }
+
+    /// A call of a model answers whole or as a stream, with headers of its own; each header of a request is described for itself,
+    /// and the document names the server's own address.
+    #[test]
+    fn headers_and_kinds_of_answers_are_told() {
+        let document = document();
+        let at = |pointer: &str| document.pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
+        for path in ["~1v1~1chat~1completions", "~1anthropic~1v1~1messages"] {
+            let answer = at(&format!("/paths/{path}/post/responses/200"));
+            let kinds: Vec<_> = answer["content"].as_object().unwrap().keys().collect();
+            assert_eq!(kinds, ["application/json", "text/event-stream"]);
+            assert!(CALL_HEADERS.iter().all(|name| answer["headers"].get(name).is_some()), "{path}");
+            assert!(answer["headers"].get("idempotent-replayed").is_none());
+            assert!(at(&format!("/paths/{path}/post/responses/429/headers")).get("x-svc-budget-scope").is_some());
+        }
+        assert!(at("/paths/~1v1~1actions~1authorize/post/responses/200/headers").get("idempotent-replayed").is_some());
+        assert!(at("/paths/~1oauth~1authorize/get/responses/303/headers").get("location").is_some());
+        for route in routes::all() {
+            for name in route.headers {
+                let schema = sent_header(name);
+                assert!(schema.get("description").is_some(), "{name} of {} is not described", route.path);
+                assert_eq!(schema.to_string().contains("repeated"), *name == "idempotency-key", "{name}");
+            }
+        }
+        let served: Value = serde_json::from_str(&served("https://x.example/gate/")).unwrap();
+        assert_eq!(served["servers"], json!([{ "url": "https://x.example/gate" }]));
     }
 
     /// Each route has its operation, with its statuses and types of errors.

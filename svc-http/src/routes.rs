@@ -277,6 +277,12 @@ impl Route {
         self.shape == Shape::Flat && self.path != "/oauth/register"
     }
 
+    /// How it tells what is wrong before its handler does: a page outside OAuth's own paths is no client library's.
+    #[must_use]
+    pub fn told_in(&self) -> Shape {
+        if self.content == Content::Html && !self.path.starts_with("/oauth/") { Shape::Plain } else { self.shape }
+    }
+
     /// Whether it changes something.
     #[must_use]
     pub fn is_write(&self) -> bool {

@@ -129,7 +129,7 @@ impl<S: Service> Shell<S> {
             router: Router::new()?,
             limiter: RateLimiter::new(settings.rates),
             good: Seen::new(),
-            pages: Pages::new(site.path()),
+            pages: Pages::new(site.path()).at(&settings.base_url),
             docs: format!("{}/docs/errors", settings.base_url),
             site,
             settings,
@@ -200,7 +200,7 @@ impl<S: Service> Shell<S> {
     ) -> Result<Answer, Refusal> {
         let address = address::client(peer, &parts.headers, &self.settings.trusted_proxies);
         let Matched { route, params, .. } = self.find(&parts, address, reply)?;
-        reply.shape = route.shape;
+        reply.shape = route.told_in();
         reply.route = Some(route.path);
         if route.is_own_host() {
             self.is_own_host(route, &parts, reply)?;

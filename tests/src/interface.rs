@@ -33,6 +33,7 @@ pub fn check(method: &str, path: &str, got: &Got) {
     check_headers(path, got);
     if got.status >= 400 && method != "HEAD" {
         match shape(path) {
+            Shape::Usual if is_page(got) => {}
             Shape::Usual => check_error(path, got),
             Shape::Flat => check_flat(got),
             Shape::Rpc => check_rpc(got),
@@ -54,7 +55,8 @@ pub fn check(method: &str, path: &str, got: &Got) {
     let answer = &document()["paths"][template][method.to_ascii_lowercase()]["responses"][got.status.to_string()];
     assert!(answer.is_object(), "the document has no {place}: {}", got.text());
     let content = &answer["content"]["application/json"]["schema"];
-    if content.is_null() {
+    assert!(!is_page(got) || answer["content"]["text/html"].is_object(), "the document has no page for {place}");
+    if content.is_null() || is_page(got) {
         return;
     }
     let body = got.json();
@@ -86,15 +88,18 @@ fn shape(path: &str) -> Shape {
     match path.split('?').next().unwrap_or_default() {
         "/mcp" => Shape::Rpc,
         it if it.starts_with("/mcp/") => Shape::Rpc,
-        "/sign-in" => Shape::Flat,
         _ if path.starts_with("/oauth/") => Shape::Flat,
         _ => Shape::Usual,
     }
 }
 
+fn is_page(got: &Got) -> bool {
+    got.header("content-type").is_some_and(|it| it.starts_with("text/html"))
+}
+
 /// An error as RFC 6749 has it; where a page was asked for, a page.
 fn check_flat(got: &Got) {
-    if got.status == 405 || got.header("content-type").is_some_and(|it| it.starts_with("text/html")) {
+    if got.status == 405 || is_page(got) {
         return;
     }
     let body = got.json();

@@ -69,6 +69,8 @@ async fn lists_are_whole_and_filtered_by_how_an_action_reads() {
     for limit in [1, 2, 4, 9, 500] {
         assert_eq!(ids(&site, &owner, &format!("limit={limit}")).await, made, "{limit}");
     }
+    let items = all(&site, &owner, "").await.0;
+    assert!(items.iter().all(|it| text(&it["createdBy"]).starts_with("agt_") && it["createdBy"] == it["agentId"]));
     let every = |start: usize| made.iter().skip(start).step_by(3).cloned().collect::<Vec<_>>();
     assert_eq!(ids(&site, &owner, &format!("agentId={}&limit=2", two.id)).await, every(1));
     assert_eq!(ids(&site, &owner, "type=crm.update&limit=1").await, every(1));

@@ -148,7 +148,8 @@ async fn pages_of_members_are_full() {
         members.push(site.member(Role::Member).principal.to_string());
         for more in 0..3 {
             let agent = json!({ "name": "Buyer", "principalEmail": format!("nobody{number}{more}@example.com") });
-            admin.ask(&mut client, "POST", &path(&site, "agents"), Some(&agent)).await.ok();
+            let made = admin.ask(&mut client, "POST", &path(&site, "agents"), Some(&agent)).await;
+            assert_eq!(made.status, 201);
         }
     }
     let (mut found, mut cursor) = (Vec::new(), String::new());

@@ -96,6 +96,10 @@ async fn sign_in_says_nothing_about_who_exists() {
     assert_eq!(told(&without), told(&wrong));
     assert_eq!(told(&nobody), told(&wrong));
     assert_eq!((wrong.status, wrong.kind()), (401, "unauthenticated".to_owned()));
+    let link = post(&mut client, "/api/sign-in/link", json!({ "token": "sil_none" })).await;
+    let code = post(&mut client, "/api/sign-in/totp", json!({ "pending": "none", "code": "000000" })).await;
+    assert_eq!((told(&link), told(&code)), (told(&wrong), told(&wrong)));
+    assert!(wrong.json()["error"]["fix"].as_str().unwrap().contains("a link that was not used yet"));
     let right = post(&mut client, "/api/sign-in", json!({ "email": "OWNER@example.com", "password": PASSWORD })).await;
     assert_eq!(right.ok()["next"], "done");
     for (body, field) in [
@@ -247,6 +251,23 @@ async fn sessions_are_listed_and_ended() {
         let got = ask(&mut client, Some(&first), "POST", "/api/me/password", Some(&change(Some(current)))).await;
         assert_eq!((got.status, got.kind().as_str()), (403, "forbidden"), "{current}");
     }
+    site.stop().await;
+}
+
+/// What is wrong before the page for signing in is made is told as the interface tells it, not in the words of OAuth.
+#[tokio::test]
+async fn the_page_is_of_its_own_host_alone() {
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let got = client.ask("GET", "/sign-in", &[("host", "evil.example")], b"").await;
+    assert_eq!((got.status, got.kind()), (403, "forbidden".to_owned()));
+    let host = BASE_URL.trim_start_matches("https://");
+    let headers = [("host", host), ("content-type", "application/x-www-form-urlencoded"), ("content-encoding", "gzip")];
+    let got = client.ask("POST", "/sign-in", &headers, b"x").await;
+    assert_eq!(
+        (got.status, got.kind(), got.fields()),
+        (400, "invalid_request".to_owned(), vec!["content-encoding".to_owned()])
+    );
     site.stop().await;
 }
 

@@ -18,10 +18,12 @@ fn item() -> Value {
     }
     if let Some(required) = item.get_mut("required").and_then(Value::as_array_mut) {
         required.retain(|it| it != "summary" && it != "digestSalt");
+        required.push("createdBy".into());
     }
     if let Some(members) = item.get_mut("properties").and_then(Value::as_object_mut) {
         members.remove("receipt");
         members.remove("receiptExpiresAt");
+        members.insert("createdBy".into(), json!({ "type": "string", "description": "Its agent." }));
         let payment = json!({
             "type": "object",
             "required": ["amount", "currency"],

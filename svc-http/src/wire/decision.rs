@@ -53,7 +53,10 @@ pub fn item(view: &View, base_url: &str, shown: Shown) -> Result<Value, Refusal>
         let names = [Code::MerchantDenied, Code::MerchantNotAllowed, Code::PossibleDuplicate, Code::SplitPayments];
         reasons.iter_mut().filter(|it| names.contains(&it.code)).for_each(|it| it.field = None);
     }
-    serde_json::to_value(answer(view, &reasons, url.as_deref(), None, shown)?).map_err(|_| Refusal::internal())
+    let answer = answer(view, &reasons, url.as_deref(), None, shown)?;
+    let mut item = serde_json::to_value(answer).map_err(|_| Refusal::internal())?;
+    super::put(&mut item, "createdBy", view.action.agent.to_string().into());
+    Ok(item)
 }
 
 fn answer<'a>(
