@@ -14,7 +14,7 @@ use crate::state::gateway::BudgetScope;
 use crate::state::people::{Credential, MEMBER_TEAMS_MAX, Member, Principal, Right, TEAM_MEMBERS_MAX, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::canonical::{Object, canonical, text};
+use crate::value::canonical::canonical;
 use crate::value::digest::CredentialId;
 use crate::value::id::{PrincipalId, TeamId, WorkspaceId};
 use crate::value::json::Json;
