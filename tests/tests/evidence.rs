@@ -88,12 +88,12 @@ fn a_bundle_written_anew_is_whole_and_an_altered_one_is_not() {
     let text = String::from_utf8(ledger.bundle(&ledger.all())).unwrap();
     let (mut anew, mut quoted, mut escaped) = (String::new(), false, false);
     for one in text.chars() {
-        if !quoted && matches!(one, '}' | ']') {
+        if !quoted && "}]".contains(one) {
             anew.push_str("\r\n");
         }
         anew.push(one);
         (quoted, escaped) = (quoted ^ (one == '"' && !escaped), quoted && !escaped && one == '\\');
-        if !quoted && matches!(one, '{' | '[' | ',' | ':') {
+        if !quoted && "{[,:".contains(one) {
             anew.push_str("\n\t ");
         }
     }

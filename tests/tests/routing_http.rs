@@ -118,7 +118,7 @@ async fn faults_of_a_provider_are_named() {
                 "apiKey",
                 "baseUrl",
                 "enabled",
-                "headers",
+                "headers.authorization",
                 "jurisdiction",
                 "key",
                 "kind",
@@ -309,24 +309,6 @@ async fn classes_and_profiles_hold_constraints() {
             ["minQualty", "maxCostMicros", "models.1"].iter().chain(known).map(|it| (*it).to_owned()).collect();
         assert_eq!((got.status, fields), (400, wanted), "{path}");
     }
-    // What is not there is a fault, and so is an emptied list, which would admit everything.
-    let odd = json!({ "models": ["small", "smal", "two/large"], "providers": ["one", "two"] });
-    let empty = json!({ "models": [], "providers": [], "jurisdictions": [] });
-    for (path, made) in [
-        ("task-classes", "task-classes/support.reply".to_owned()),
-        ("policy-profiles", format!("policy-profiles/{id}")),
-    ] {
-        let mut new = odd.clone();
-        new[if path == "task-classes" { "id" } else { "name" }] = json!("other");
-        for got in [desk.post(path, new).await, desk.patch(&made, odd.clone()).await] {
-            assert_eq!(
-                (got.status, got.fields()),
-                (400, ["models.1", "models.2", "providers.1"].map(str::to_owned).to_vec())
-            );
-        }
-        let fields: BTreeSet<String> = desk.patch(&made, empty.clone()).await.fields().into_iter().collect();
-        assert_eq!(fields, empty.as_object().unwrap().keys().cloned().collect(), "{made}");
-    }
     let changed = desk.patch("task-classes/support.reply", json!({ "models": null, "minQuality": null })).await.ok();
     assert_eq!(
         (&changed["models"], &changed["minQuality"], &changed["providers"]),
@@ -349,10 +331,6 @@ async fn classes_and_profiles_hold_constraints() {
     for path in ["task-classes/support.reply".to_owned(), format!("policy-profiles/{id}")] {
         assert_eq!(desk.ask("DELETE", &path, None).await.status, 204, "{path}");
     }
-    // A list outlives its models.
-    desk.post("task-classes", json!({ "id": "last", "models": ["one/small"] })).await.made();
-    assert_eq!(desk.ask("DELETE", "models/one/small", None).await.status, 204);
-    assert_eq!(desk.get("task-classes").await["data"][0]["models"], json!(["one/small"]));
     desk.site.audit();
     desk.site.stop().await;
 }

@@ -155,8 +155,8 @@ mod tests {
                     "prices":{prices},"enabled":true,"created_at":0}}"#
             )
         };
-        let known = r#"{"input":1,"output":2}"#;
-        let own = r#"{"input":9,"output":9}"#;
+        let known = r#"{"tokens":{"input":1,"output":2}}"#;
+        let own = r#"{"tokens":{"input":9,"output":9}}"#;
         let text = format!(
             r#"{{"workspace":"wsp_01K6FN0001000000000000000A","models":[{},{},{}],"upstreams":[
                 {{"id":"ups_01K6FN0001000000000000000A","name":"one","dialect":"chat","base_url":"https://a.example",
