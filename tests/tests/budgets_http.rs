@@ -94,7 +94,7 @@ async fn every_fault_of_a_budget_is_named() {
             json!({ "scope": { "kind": "team" }, "amount": 1.5, "period": "day", "ladder": [
                 { "at": 90, "step": "nudge" }, { "at": 80, "step": "observe" }, { "at": 2_000, "step": "stop", "x": 1 },
             ] }),
-            vec!["amount", "ladder.2.at", "ladder.2.x", "scope.id"],
+            vec!["amount", "ladder.1.at", "ladder.1.step", "ladder.2.at", "ladder.2.x", "scope.id"],
         ),
         (
             json!({ "scope": { "kind": "workspace", "id": "x" }, "amount": 1, "period": "day", "ladder": [

@@ -92,7 +92,7 @@ fn a_bundle_written_anew_is_whole_and_an_altered_one_is_not() {
             anew.push_str("\r\n");
         }
         anew.push(one);
-        (quoted, escaped) = (quoted ^ (one == '"' && !escaped), quoted && !escaped && one == '\\');
+        (quoted, escaped) = (quoted ^ (one == '\u{22}' && !escaped), quoted && !escaped && one == '\u{5c}');
         if !quoted && "{[,:".contains(one) {
             anew.push_str("\n\t ");
         }
@@ -100,7 +100,7 @@ fn a_bundle_written_anew_is_whole_and_an_altered_one_is_not() {
     assert_eq!(check((anew.clone() + "\n").as_bytes()).verdict, Verdict::Whole, "{:?}", check(anew.as_bytes()).fault);
     let json = parsed(text.as_bytes());
     let raw = serde_json::to_string(&json["records"][4]).unwrap();
-    let report = check(text.replace(&raw, &raw.replacen('{', "{\"aside\":1,", 1)).as_bytes());
+    let report = check(text.replace(&raw, &raw.replacen("{", "{\"aside\":1,", 1)).as_bytes());
     assert_eq!((report.verdict, report.fault.unwrap().seq), (Verdict::Tampered, Some(4)));
     let keys = json["keys"].as_array().unwrap();
     let x = |at: usize| keys[at]["x"].as_str().unwrap();

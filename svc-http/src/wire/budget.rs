@@ -145,22 +145,31 @@ fn scope(fields: &mut Fields<'_>) -> Option<BudgetScope> {
 
 /// A ladder, where one is there and none of it is wrong.
 fn ladder(fields: &mut Fields<'_>) -> Option<Ladder> {
-    let rungs = fields.each("ladder", Step::ALL.len(), |rung| {
+    let items = fields.raw("ladder").and_then(Json::as_list).map_or(0, <[_]>::len);
+    let mut read = Vec::new();
+    let sound = fields.each("ladder", Step::ALL.len(), |rung| {
         rung.only(&["at", "step"]);
-        let at = rung.required("at", |it| {
-            let at = integer(it).ok().and_then(|it| u16::try_from(it).ok()).filter(|it| *it <= Ladder::AT_MAX);
-            at.ok_or_else(|| Invalid::new("must be between 0 and 1000"))
-        });
+        let clause = "must be between 0 and 1000";
+        let at = rung.required("at", |it| integer(it).map_err(|_| Invalid::new(clause)));
+        if at.is_some_and(|it| !(0..=i64::from(Ladder::AT_MAX)).contains(&it)) {
+            rung.fault("at", Invalid::new(clause));
+        }
         let step = rung.required("step", |it| {
             let clause = "must be `observe`, `nudge`, `downgrade`, `approval` or `stop`";
             Step::parse(text(it)?).ok_or_else(|| Invalid::new(clause))
         });
-        Some(Rung { at: at?, step: step? })
-    })?;
-    match Ladder::of(rungs) {
-        Ok(ladder) => Some(ladder),
+        // How the steps follow each other is looked at beside what is wrong with one of them.
+        let at = u16::try_from(at?.clamp(0, i64::from(u16::MAX))).ok()?;
+        read.push(Rung { at, step: step? });
+        Some(())
+    });
+    let whole = read.len() == items;
+    match Ladder::of(read) {
+        Ok(ladder) => sound.map(|_| ladder),
         Err(faults) => {
-            fields.note_beside(faults);
+            if whole {
+                fields.note_beside(faults);
+            }
             None
         }
     }

@@ -184,8 +184,7 @@ fn records_hold_the_members_of_their_kind() {
     assert_eq!(data("action.revoked")["codes"], serde_json::json!(["agent_frozen"]));
     let actor = find("action.allowed").actor.to_string();
     assert_eq!(actor, format!(r#"{{"id":"{}","kind":"agent"}}"#, agent.agent));
-    let entry = find("action.asked");
-    let place = entry.place.as_ref().unwrap();
+    let (entry, place) = (find("action.asked"), find("action.asked").place.as_ref().unwrap());
     let whole: serde_json::Value = serde_json::from_str(&entry.hashed_text(place.seq, &place.prev)).unwrap();
     let members: Vec<&str> = whole.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(members, ["actor", "at", "data", "id", "kind", "prevHash", "seq", "subject"]);
