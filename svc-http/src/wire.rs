@@ -272,15 +272,12 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// `invalid_request` with every fault.
     pub fn finish<T>(mut self, made: Option<T>) -> Result<T, Refusal> {
-        let mut places = Vec::new();
+        let mut places = Places { faults: &self.faults, found: Vec::new(), bytes: 0 };
         for (name, value) in self.object.as_object().unwrap_or_default() {
-            unsafe_integers(value, self.at(name), &mut places);
+            places.look(value, &self.path, &name);
         }
-        for place in places {
-            let is_told = |it: &FieldError| it.field.as_deref().is_some_and(|field| is_within(&place, field));
-            if !self.faults.iter().any(is_told) {
-                self.note(FieldError::invalid(place, Invalid::new("must be within 2^53 − 1 of zero")));
-            }
+        for place in places.found {
+            self.note(FieldError::invalid(place, Invalid::new("must be within 2^53 − 1 of zero")));
         }
         match made {
             Some(made) if self.faults.is_empty() => Ok(made),
@@ -319,21 +316,35 @@ fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The paths of integers in `value` that are too large, as long as fewer than [`NUMBERS_NAMED_MAX`] are known: a body has room for a
-/// hundred thousand, and what is told stays in proportion to what was sent.
-fn unsafe_integers(value: &Json, path: String, found: &mut Vec<String>) {
-    if found.len() == NUMBERS_NAMED_MAX || !value.has_unsafe_integer() {
-        return;
-    }
-    match value {
-        Json::Number(_) => found.push(path),
-        Json::List(items) => {
-            items.iter().enumerate().for_each(|(place, it)| unsafe_integers(it, format!("{path}.{place}"), found));
+/// Bytes of paths that are named because of a number.
+const NUMBERS_NAMED_BYTES: usize = 8 * 1024;
+
+/// The paths of integers that are too large, where nothing is said yet of them or of what they stand in. A body has room for a hundred
+/// thousand, and for names of any length: a path is made only where it leads to one, and what is told stays small.
+struct Places<'a> {
+    faults: &'a [FieldError],
+    found: Vec<String>,
+    bytes: usize,
+}
+
+impl Places<'_> {
+    fn look(&mut self, value: &Json, outer: &str, name: &dyn Display) {
+        if self.found.len() == NUMBERS_NAMED_MAX || self.bytes >= NUMBERS_NAMED_BYTES || !value.has_unsafe_integer() {
+            return;
         }
-        Json::Object(members) => {
-            members.iter().for_each(|(name, it)| unsafe_integers(it, format!("{path}.{name}"), found));
+        let path = if outer.is_empty() { name.to_string() } else { format!("{outer}.{name}") };
+        if self.faults.iter().filter_map(|it| it.field.as_deref()).any(|told| is_within(&path, told)) {
+            return;
         }
-        Json::Null | Json::Bool(_) | Json::Text(_) => {}
+        match value {
+            Json::Number(_) => {
+                self.bytes = self.bytes.saturating_add(path.len());
+                self.found.push(path);
+            }
+            Json::List(items) => items.iter().enumerate().for_each(|(place, it)| self.look(it, &path, &place)),
+            Json::Object(members) => members.iter().for_each(|(name, it)| self.look(it, &path, name)),
+            Json::Null | Json::Bool(_) | Json::Text(_) => {}
+        }
     }
 }
 
@@ -443,6 +454,11 @@ mod tests {
         let body = parse(format!("{{{}}}", members.join(",")).as_bytes()).unwrap();
         let refusal = Fields::of(&body).unwrap().finish(Some(())).unwrap_err();
         assert_eq!(refusal.errors().len(), NUMBERS_NAMED_MAX);
+        // Nor does a long name make much of them, however much stands beside.
+        let ones = ",1".repeat(100_000);
+        let body = format!(r#"{{"{}":[9007199254740992{ones},9007199254740992]}}"#, "n".repeat(200_000));
+        let refusal = Fields::of(&parse(body.as_bytes()).unwrap()).unwrap().finish(Some(())).unwrap_err();
+        assert_eq!(refusal.errors().len(), 1);
     }
 
     /// What is no object is one fault of the whole body; `null` members count as not sent.

@@ -183,6 +183,17 @@ fn what_lapsed_is_settled_until_it_is_corrected() {
     for free in [false, true] {
         assert_eq!(lapsed(free, None, Some((OutcomeStatus::Completed, Some(400)))), (400, 0));
     }
+    // What a person released after the lapse stands at nothing, until the agent says what it was.
+    for (free, then, comes) in [(false, None, (0, 0)), (false, Some(400), (400, 0)), (true, Some(400), (400, 0))] {
+        let released = comes_to(free, |it| {
+            let action = it.pay(1_000);
+            it.charge(action, 600);
+            it.lapse();
+            it.world.release(By::Program, action).unwrap();
+            then.into_iter().for_each(|amount| it.settle(action, OutcomeStatus::Completed, Some(amount)));
+        });
+        assert_eq!(released, comes, "{free} {then:?}");
+    }
     let revoked = comes_to(false, |it| {
         it.pay(1_000);
         it.world.freeze(it.agent.agent);

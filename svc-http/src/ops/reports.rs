@@ -57,15 +57,18 @@ pub(super) async fn answer(
     let right = if op == ReportsOp::Spend { Right::ReadSpend } else { Right::ReadReports };
     let (reach, zone) = zone(service, &by, workspace, right)?;
     let asked = report::read(&call.uri, &zone, service.gate.now())?;
-    let own = by.principal().filter(|_| reach != Reach::All).map(|it| Own::of(service, it)).transpose()?;
-    let place = Place { gate: service.gate.clone(), workspace, asked, own };
-    let shown = service.aside.run(asker(&by), move || match op {
-        ReportsOp::Spend | ReportsOp::AdminSpend => place.spend(&zone),
-        ReportsOp::Yield | ReportsOp::AdminYield => Ok(report::write_yield(&asked, &zone, &place.groups()?)),
-        _ => {
-            let mut sums = Sums::default();
-            place.each(|cell| sums.add(&cell.sums))?;
-            Ok(report::write_waste(&asked, &zone, &sums))
+    let (gate, own) = (service.gate.clone(), by.principal().filter(|_| reach != Reach::All));
+    let shown = service.aside.run(asker(&by), move || {
+        let own = own.map(|it| Own::of(&gate, it)).transpose()?;
+        let place = Place { gate, workspace, asked, own };
+        match op {
+            ReportsOp::Spend | ReportsOp::AdminSpend => place.spend(&zone),
+            ReportsOp::Yield | ReportsOp::AdminYield => Ok(report::write_yield(&asked, &zone, &place.groups()?)),
+            _ => {
+                let mut sums = Sums::default();
+                place.each(|cell| sums.add(&cell.sums))?;
+                Ok(report::write_waste(&asked, &zone, &sums))
+            }
         }
     });
     written(&shown.await?)
@@ -97,12 +100,12 @@ struct Own {
 }
 
 impl Own {
-    fn of(service: &GateService, principal: PrincipalId) -> Result<Self, Refusal> {
+    fn of(gate: &Gate, principal: PrincipalId) -> Result<Self, Refusal> {
         let mut agents = BTreeSet::new();
         for index in [Index::AgentsFor, Index::AgentsUnder] {
             let mut range = Range::all(index, principal.bits(), LOOK);
             loop {
-                let found = service.scan(&range)?;
+                let found = gate.scan(&range).map_err(refusal)?;
                 agents.extend(found.iter().filter_map(|it| Some(Agent::peel(it.row.record.as_ref()?)?.id)));
                 let Some(last) = found.last().filter(|_| found.len() == LOOK) else { break };
                 range.after = Some((last.order, last.row.key));

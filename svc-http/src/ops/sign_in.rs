@@ -68,11 +68,20 @@ pub(super) async fn with_password(
     let tried = service.begin_try(email.folded(), call)?;
     let found = service.read(|scope| password_of(scope, email))?;
     let hash = found.as_ref().map(|(_, hash)| hash.clone());
-    let agrees = service.passwords.agrees(password, hash).await?;
+    // What this server cannot look at now is nobody's wrong try.
+    let agrees = match service.passwords.agrees(password, hash).await {
+        Ok(agrees) => agrees,
+        Err(busy) => {
+            tried.forgive();
+            return Err(busy);
+        }
+    };
     let (account, hash) = found.filter(|_| agrees).ok_or_else(Refusal::unauthenticated)?;
-    let begun = begin(service, Shown::Password { account, hash }).await?;
-    tried.forgive();
-    Ok(begun)
+    let begun = begin(service, Shown::Password { account, hash }).await;
+    if begun.as_ref().err().is_none_or(|it| it.kind() != Kind::Unauthenticated) {
+        tried.forgive();
+    }
+    begun
 }
 
 async fn start(service: &GateService, shown: Shown) -> Result<Answer, Refusal> {

@@ -55,6 +55,8 @@ const within = `api/w/${wid}/`;
 const own = `${within}approvals/${apv}`;
 
 let me = null;
+// Whether somebody else may have signed in since `me` was read.
+let stale = false;
 let shown = null;
 let turn = 0;
 let timer = 0;
@@ -152,8 +154,9 @@ async function read(path) {
   if (known.has(path)) return known.get(path);
   const { status, said } = await ask(within + path);
   if (![200, 403, 404].includes(status)) throw SILENT;
-  known.set(path, status === 200 ? said : null);
-  return known.get(path);
+  // Names stay; what a person decides by moves on, and what may not be read now may be later.
+  if (status === 200 && !/^(budgets|holds)/.test(path)) known.set(path, said);
+  return status === 200 ? said : null;
 }
 
 function workspace() {
@@ -192,9 +195,8 @@ function refusal({ status, error, wait }) {
 
 function forbidden(error) {
   const { name, role, signIn = {} } = workspace();
-  if (signIn.requireTwoFactor && !me.twoFactor) return "This workspace asks for a second factor. Sign in to set one up, then come back.";
+  if (error.message.includes("second factor")) return "This workspace asks for a second factor. Sign in to set one up, then come back.";
   if (signIn.requireSso) return "This workspace takes only sessions of its own single sign-on.";
-  if (error.message.includes("second factor")) return "You have to set up a second factor first. Sign in to do that, then come back.";
   return role ? `Your role in ${name}, ${role}, does not reach this.` : sentence(error.message);
 }
 
@@ -433,9 +435,10 @@ async function look() {
   rest();
   if (busy) return;
   const mine = ++turn;
-  const [person, got] = await Promise.all([me ? { status: 200, said: me } : ask("api/me"), ask(own)]);
+  const [person, got] = await Promise.all([me && !stale ? { status: 200, said: me } : ask("api/me"), ask(own)]);
   if (mine !== turn) return;
   me = got.status === 401 ? null : person.status === 200 ? person.said : null;
+  stale = false;
   let trouble = got.status === 200 && !me ? person : got;
   if (trouble.status === 200 && !(await take(got.said, mine))) trouble = { status: 0 };
   if (mine !== turn) return;
@@ -460,6 +463,8 @@ function setBusy(is) {
 }
 
 async function decide(choice, button) {
+  // Whoever decides has been told who they are.
+  if (stale || !me) return look();
   rest();
   const mine = ++turn;
   setBusy(true);
@@ -499,8 +504,7 @@ part("word").addEventListener("submit", (event) => {
 document.addEventListener("visibilitychange", () => {
   rest();
   if (document.hidden) return;
-  // Somebody else may have signed in meanwhile.
-  me = null;
+  stale = true;
   known.clear();
   touched = Date.now();
   look();

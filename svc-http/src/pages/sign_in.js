@@ -105,8 +105,13 @@ async function go(step) {
 // Somebody is signed in; where nothing is left to set up, they go on to where they came from.
 function arrive(me, isDone) {
   const next = onward();
-  if (next && isDone) return location.assign(next);
+  // A workspace that asks for a second factor takes no session without one, whenever it began to ask.
+  const lacks = !me.twoFactor && !String(me.session.proof).startsWith("sso");
+  const asking = me.workspaces.filter((it) => lacks && it.signIn.requireTwoFactor);
+  const isBarred = asking.some((it) => (next || "").startsWith(`w/${it.id}/`));
+  if (next && isDone && !isBarred) return location.assign(next);
   show("done");
+  part("enroll").hidden = !asking.length;
   const names = me.workspaces.map((it) => `${it.name} (${it.role})`);
   part("who").textContent = [me.email, ...names].filter(Boolean).join(" · ");
   part("name").value = me.email;

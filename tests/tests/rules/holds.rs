@@ -102,6 +102,27 @@ fn a_second_freeze_of_all_joins_the_hold() {
     world.audit();
 }
 
+/// A lift that waits for another owner was asked before the second freeze: it ends, so that nobody's yes to it lifts more than they
+/// were asked about.
+#[test]
+fn a_second_freeze_ends_the_question_of_a_lift() {
+    let (mut world, agents) = fleet(1);
+    let (first, second) = (world.owner(), world.person(Role::Owner));
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let question = asked(world.run(lift(&world, hold, By::Person(first), true)).unwrap());
+    halted(&mut world, &By::Program, &Selector::everyone());
+    assert!(world.row::<Approval>(question).is_waiting(), "one that stops nobody else changes nothing");
+    world.agent().register();
+    halted(&mut world, &By::Program, &Selector::everyone());
+    assert!(!world.row::<Approval>(question).is_waiting());
+    assert_eq!(world.run(decision(&second, question, Choice::Approve)).unwrap_err().kind(), Kind::NotAllowed);
+    let anew = asked(world.run(lift(&world, hold, By::Person(first), true)).unwrap());
+    world.run(decision(&second, anew, Choice::Approve)).unwrap();
+    assert!(world.row::<Agent>(agents[0].agent).is_active());
+    world.advance(Span::seconds(1));
+    world.audit();
+}
+
 /// The same where they are too many for one commit: no second hold is set, and the one that stands has the new row written.
 #[test]
 fn a_second_freeze_of_very_many_joins_the_hold() {

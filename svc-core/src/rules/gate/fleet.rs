@@ -11,7 +11,7 @@ use crate::rules::connect::end::end_all;
 use crate::rules::people::by::{By, entitled};
 use crate::state::connect::EndedBy;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Agent, Approval, AskedFreeze, Frozen, FrozenBy, Standing};
+use crate::state::gate::{Agent, Approval, ApprovalState, AskedFreeze, Frozen, FrozenBy, Standing};
 use crate::state::people::{
     Hold, HoldScope, HoldTask, HoldWork, MEMBERS_OF_PART, MemberPart, Members, Right, Roster, StandingHold, Workspace,
 };
@@ -195,6 +195,21 @@ impl List {
     }
 }
 
+/// Ends the question that waits whether a hold is lifted, as it stops more than was asked about.
+///
+/// # Errors
+/// [`Halt::Load`].
+fn end_question(scope: &mut Scope<'_>, hold: &Hold, actor: &Actor) -> Result<(), Halt> {
+    let Some(id) = hold.asked else { return Ok(()) };
+    let Some(waiting) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting()) else { return Ok(()) };
+    let data = Object::new().text("kind", waiting.kind().as_str()).finish();
+    let fact = Fact { kind: "approval.denied", actor: actor.clone(), subject: Subject::Approval(id), data };
+    scope.append(hold.workspace, fact);
+    let state = ApprovalState::Denied { at: scope.now(), by: None, note: None };
+    scope.put(Approval::clone(&waiting).ended(state));
+    Ok(())
+}
+
 /// A stop of many on its way into rows.
 struct Stop<'a> {
     workspace: &'a Workspace,
@@ -264,7 +279,9 @@ impl Stop<'_> {
         parts.into_iter().for_each(|part| scope.put(part));
         let anew = HoldWork { task: HoldTask::Freeze, parts: 0, since: scope.now() };
         let work = (!whole || hold.work.is_some()).then_some(anew);
-        scope.put(Hold { members, work, ..Hold::clone(&hold) });
+        // Whoever asked for its lift, or agreed to it, knew nothing of this stop.
+        end_question(scope, &hold, &self.actor)?;
+        scope.put(Hold { members, work, asked: None, ..Hold::clone(&hold) });
         Ok(())
     }
 

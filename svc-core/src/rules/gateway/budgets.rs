@@ -272,6 +272,11 @@ pub fn list_budgets(
     }
     let page = rest.get(..limit.min(rest.len())).unwrap_or_default();
     scope.want(&page.iter().flat_map(|id| [Budget::key(*id), BudgetUse::key(*id)]).collect::<Vec<_>>())?;
+    let mut owners = Vec::with_capacity(page.len());
+    for id in page {
+        owners.extend(scope.get::<Budget>(*id)?.map(|it| Principal::key(it.owner)));
+    }
+    scope.want(&owners)?;
     let mut views = Vec::with_capacity(page.len());
     for id in page {
         let (budget, used) = standing(scope, workspace, *id)?;

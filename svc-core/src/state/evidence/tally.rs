@@ -231,10 +231,15 @@ impl Moved {
             "action.settled" | "action.lapsed" => {
                 let lapsed = if data.get("late").is_some() { amount } else { 0 };
                 let before = int("corrected").unwrap_or(lapsed);
-                let posted = int("posted").unwrap_or(0).saturating_sub(before);
+                let stood = int("stood").unwrap_or(before);
+                let posted = int("posted").unwrap_or(0).saturating_sub(stood);
                 Self { posted, reserved: before.saturating_sub(amount), ..none }
             }
-            "action.released" => Self { posted: int("released").unwrap_or(0).saturating_neg(), ..none },
+            // What was released before any record told of it stood at nothing.
+            "action.released" => {
+                let released = int("released").unwrap_or(0);
+                Self { posted: int("stood").map_or(released, |it| released.min(it)).saturating_neg(), ..none }
+            }
             _ => none,
         }
     }

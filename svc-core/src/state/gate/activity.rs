@@ -28,8 +28,9 @@ pub struct Activity {
     #[serde(default, skip_serializing_if = "is_none")]
     waiting: u32,
     /// The agent's epoch that `waiting` speaks of: a stop ends every older wait at once, although each is written one by one.
-    #[serde(default, skip_serializing_if = "is_none")]
-    waiting_of: u32,
+    /// Where nothing is named, that of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    waiting_of: Option<u32>,
     /// Sums of periods that have not ended.
     #[serde(default)]
     pub tallies: Vec<Tally>,
@@ -79,7 +80,7 @@ impl Activity {
             others: Line::default(),
             denials: Vec::new(),
             waiting: 0,
-            waiting_of: 0,
+            waiting_of: None,
             tallies: Vec::new(),
             seen: Vec::new(),
             unsummed: 0,
@@ -89,18 +90,25 @@ impl Activity {
     /// How many approvals of the agent's present `epoch` wait.
     #[must_use]
     pub const fn waiting(&self, epoch: u32) -> u32 {
-        if self.waiting_of == epoch { self.waiting } else { 0 }
+        if self.is_of(epoch) { self.waiting } else { 0 }
+    }
+
+    const fn is_of(&self, epoch: u32) -> bool {
+        match self.waiting_of {
+            Some(own) => own == epoch,
+            None => true,
+        }
     }
 
     /// Notes that one more approval waits, asked for in the agent's present `epoch`.
     pub const fn begin_wait(&mut self, epoch: u32) {
         self.waiting = self.waiting(epoch).saturating_add(1);
-        self.waiting_of = epoch;
+        self.waiting_of = Some(epoch);
     }
 
     /// Notes that an approval asked for in `epoch` waits no more. One of an older epoch is not counted any more.
     pub const fn end_wait(&mut self, epoch: u32) {
-        if self.waiting_of == epoch {
+        if self.is_of(epoch) {
             self.waiting = self.waiting.saturating_sub(1);
         }
     }

@@ -106,7 +106,10 @@ async fn show(service: &GateService, person: &SignedIn, wish: Wish, question: &s
     let gate = service.gate.clone();
     let (own, places) = (person.clone(), service.workspaces(person.account.id, false)?);
     let reading = move || agents(&gate, &own, &places);
-    let (agents, is_cut) = service.aside.run(person.account.id.bits(), reading).await?;
+    let (agents, is_cut) = match service.aside.run(person.account.id.bits(), reading).await {
+        Err(refusal) if refusal.message() == Refusal::must_enroll().message() => return Ok(page::unready(base)),
+        read => read?,
+    };
     let token = draw("")?;
     let asked = AskConsent { session: person.row.id, wish: wish.clone(), token: token.digest };
     service.run(asked).await?;

@@ -135,6 +135,7 @@ fn headers(fields: &mut Fields<'_>) -> Option<BTreeMap<Box<str>, Box<str>>> {
         let value = match name.as_ref().map(http::HeaderName::as_str) {
             Err(_) => Err(Invalid::new("is no name of a header")),
             Ok(own) if OWN.contains(&own) => Err(Invalid::new("must not be set: the call itself sets it")),
+            Ok(_) if fields.is_null(sent) => header_value(&Json::Null),
             Ok(_) => fields.raw(sent).map_or(Ok(""), header_value),
         };
         match (name, value) {
@@ -194,11 +195,11 @@ mod tests {
     fn every_fault_of_the_headers_is_told() {
         let read = |headers: &str| read(format!(r#"{{"headers":{headers}}}"#).as_bytes(), false, |_| Ok(())).map(drop);
         assert!(read(r#"{"x-team":"blue"}"#).is_ok() && read("null").is_ok());
-        let refusal = read(r#"{"a":5,"x team":"b","host":"c","d":"e\u00e9","f":"g"}"#).unwrap_err();
+        let refusal = read(r#"{"a":5,"x team":"b","host":"c","d":"e\u00e9","f":"g","h":null}"#).unwrap_err();
         let fields: Vec<_> = refusal.errors().iter().filter_map(|it| it.field.as_deref()).collect();
         assert_eq!(
             (refusal.type_(), fields),
-            ("invalid_upstream", vec!["headers.a", "headers.x team", "headers.host", "headers.d"])
+            ("invalid_upstream", vec!["headers.a", "headers.x team", "headers.host", "headers.d", "headers.h"])
         );
         let many = (0..=HEADERS_MAX).map(|it| format!(r#""h{it}":"x""#)).collect::<Vec<_>>().join(",");
         let refusal = read(&format!("{{{many}}}")).unwrap_err();

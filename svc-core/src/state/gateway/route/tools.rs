@@ -5,7 +5,7 @@ use crate::value::glob;
 
 /// What tools bring in where a workspace has no table of its own, the first that covers a name: folded globs and sources
 /// (CONTRACT part 2, "Routing"). No tool of it is a sink. What counts as a file is more trusted than what another server says, so
-/// those rules begin where a name begins: no MCP server's tool can call itself one.
+/// those rules begin where a name begins, behind the one for mail: neither an MCP server's tool nor what searches mail counts as a file.
 const DEFAULT: [(&str, &str); 30] = [
     ("*webfetch*", "web"),
     ("*websearch*", "web"),
@@ -23,6 +23,7 @@ const DEFAULT: [(&str, &str); 30] = [
     ("*terminal*", "tool_result"),
     ("*runcommand*", "tool_result"),
     ("exec*", "tool_result"),
+    ("*mail*", "email"),
     ("read", "file"),
     ("readfile*", "file"),
     ("readmany*", "file"),
@@ -35,7 +36,6 @@ const DEFAULT: [(&str, &str); 30] = [
     ("ls", "file"),
     ("listdir*", "file"),
     ("searchfile*", "file"),
-    ("*mail*", "email"),
     ("mcp*", "mcp"),
 ];
 
@@ -122,6 +122,8 @@ mod tests {
             ("grep_search", "file"),
             ("gmail_read", "email"),
             ("read-mail", "email"),
+            ("grep_emails", "email"),
+            ("search_files_in_gmail", "email"),
             ("search_web", "web"),
             ("http_get", "web"),
             ("mcp__brave__web_search", "web"),
