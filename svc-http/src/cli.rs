@@ -15,6 +15,7 @@ mod listen;
 mod migrate;
 mod mock_upstream;
 mod models;
+mod occupancy;
 mod output;
 mod providers;
 mod reached;

@@ -7,7 +7,7 @@ use svc_http::upstream::Allowed;
 
 use super::listen::{bind, try_metrics};
 use super::output::{Problem, print_made, writable};
-use super::store::{Missing, Use, open};
+use super::store::{Use, open_alone};
 use super::welcome::tell_unseen;
 use super::{providers, serve, setup};
 
@@ -40,7 +40,7 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
     let bound = bind(listen)?;
     try_metrics(&config)?;
     let base_url = config.base_url(bound.address);
-    let gate = open(&config, &base_url, Missing::Make, Use::Dev)?;
+    let (gate, _alone) = open_alone(&config, &base_url, Use::Dev)?;
     let home = setup::ensure(&gate, &setup::default_owner()?, wish.new_keys)?;
     let models = providers::ensure(&gate, home.workspace)?;
     tell_unseen(&home);

@@ -10,7 +10,7 @@ use svc_store::Gate;
 
 use super::listen::{Bound, Stops, bind, try_metrics};
 use super::output::Problem;
-use super::store::{Missing, Use, open};
+use super::store::{Use, open_alone};
 use super::{reached, setup};
 
 /// Serves until a signal.
@@ -22,7 +22,7 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
     let bound = bind(config.listen)?;
     try_metrics(&config)?;
     let base_url = config.base_url(bound.address);
-    let gate = open(&config, &base_url, Missing::Make, Use::Server)?;
+    let (gate, _alone) = open_alone(&config, &base_url, Use::Server)?;
     if setup::is_empty(&gate)? {
         tracing::warn!(
             "there is no workspace yet, so no key is known: stop the server, run `svc init`, start it again"

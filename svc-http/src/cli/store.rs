@@ -18,6 +18,7 @@ use svc_store::newest::{CLOCK_SLACK, newest_record};
 use svc_store::seal::MasterKey;
 use svc_store::{Backend as _, Gate, Settings, SqliteStore, StoreError, SystemClock};
 
+use super::occupancy::Occupancy;
 use super::output::Problem;
 
 /// What becomes of a data directory without a database.
@@ -106,6 +107,23 @@ pub(crate) fn open(config: &Config, base_url: &BaseUrl, missing: Missing, purpos
         in_time(&store)?;
     }
     Ok(Gate::over(store, SystemClock::new(), signer, settings)?)
+}
+
+/// The same for a server, which no other may serve beside; the database is made where there is none.
+///
+/// # Errors
+/// [`Problem`] as [`open`], and where another server works on the database.
+pub(crate) fn open_alone(
+    config: &Config,
+    base_url: &BaseUrl,
+    purpose: Use,
+) -> Result<(Gate, Option<Occupancy>), Problem> {
+    let directory = config.database_directory();
+    // Before anything is looked at, so that no release brings a database up to date under a running server.
+    let held = Occupancy::take(&directory)?;
+    let gate = open(config, base_url, Missing::Make, purpose)?;
+    let held = if held.is_some() { held } else { Occupancy::take(&directory)? };
+    Ok((gate, held))
 }
 
 /// That the clock is not behind what the store holds: nothing is decided then, and what is refused speaks to callers of a

@@ -165,6 +165,37 @@ fn a_sign_in_link_leads_to_the_server() {
     assert_eq!(dev.stop().0, Some(0));
 }
 
+/// One server at a time works on a database: another is refused with what to do, commands go on beside it, and one that was
+/// killed is in nobody's way.
+#[test]
+fn a_second_server_on_the_same_data_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dev = Server::start(folder.path(), "--json");
+    let home: Value = serde_json::from_str(&dev.line()).unwrap();
+    std::os::unix::fs::symlink("svc-data", folder.path().join("other-name")).unwrap();
+    for (command, data) in [("dev", "svc-data"), ("serve", "svc-data"), ("serve", "other-name")] {
+        let mut other = svc(folder.path());
+        let mut other = Server::spawn(other.args([command, "--listen", "127.0.0.1:0", "--data", data]));
+        let (mut told, mut advice) = (String::new(), String::new());
+        other.log.read_line(&mut told).unwrap();
+        assert_eq!(told, format!("svc: another server works on the database in `{data}`\n"));
+        other.log.read_line(&mut advice).unwrap();
+        assert!(advice.starts_with("     Stop it first, or name another data directory with `--data`"), "{advice}");
+        assert_eq!(other.child.wait().unwrap().code(), Some(1));
+    }
+    for command in ["init", "key create --scope inference", "sign-in-link owner@localhost", "backup copy.db", "migrate"]
+    {
+        let Ran { code, err, .. } = run(folder.path(), command);
+        assert_eq!(code, 0, "{command}: {err}");
+    }
+    assert_eq!(authorize(&home, text(&home, "agentKey")).0, 200);
+    dev.child.kill().unwrap();
+    dev.child.wait().unwrap();
+    let mut again = Server::start(folder.path(), "--json");
+    assert!(again.line().contains("baseUrl"));
+    assert_eq!(again.stop().0, Some(0));
+}
+
 /// An address that is taken, one that others can reach and a directory of somebody else's are refused, each with what to
 /// do, and nothing is left behind.
 #[test]
