@@ -1,31 +1,61 @@
 //! Where the server of a data directory is reached: a command that prints a link is often started without the settings that
 //! the server runs with.
 //!
-//! **Invariant:** it is told to people alone; nothing is decided or signed by it.
+//! **Invariant:** it is told to people alone; nothing is decided or signed by it. A note counts for as long as the server that
+//! wrote it runs, which keeps it locked.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 
 use svc_http::config::{BaseUrl, Config};
 
 /// The file, beside the database.
 const FILE: &str = "base-url";
+/// What it is called until it is whole.
+const UNFINISHED: &str = "base-url.new";
 
-/// Notes where a server is reached. One that cannot write it serves all the same.
-pub(crate) fn note(config: &Config, base_url: &BaseUrl) {
-    if let Err(error) = fs::write(file(config), format!("{base_url}\n")) {
-        tracing::warn!(%error, "it cannot be noted where this server is reached: `svc sign-in-link` goes by the settings");
-    }
+/// A note of where this server is reached, which counts until this is dropped or the process ends.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Note {
+    _locked: Option<File>,
 }
 
-/// Where links of this data directory lead: to where the settings say, else to where its server was reached last.
+/// Notes where a server is reached. One that cannot write it serves all the same.
+pub(crate) fn note(config: &Config, base_url: &BaseUrl) -> Note {
+    let written = write(config, base_url).inspect_err(|error| {
+        tracing::warn!(%error, "it cannot be noted where this server is reached: `svc sign-in-link` goes by the settings");
+    });
+    Note { _locked: written.ok() }
+}
+
+/// The note is locked before anybody can find it, so nobody who looks at it is in the way.
+fn write(config: &Config, base_url: &BaseUrl) -> io::Result<File> {
+    let unfinished = config.database_directory().join(UNFINISHED);
+    let mut file = File::create(&unfinished)?;
+    file.write_all(format!("{base_url}\n").as_bytes())?;
+    file.try_lock()?;
+    fs::rename(unfinished, place(config))?;
+    Ok(file)
+}
+
+/// Where links of this data directory lead: to where the settings say, else to where its server is reached.
 pub(crate) fn base_url(config: &Config) -> BaseUrl {
     let is_set = config.base_url.is_some() || config.listen != Config::default().listen;
-    let noted = || BaseUrl::parse(fs::read_to_string(file(config)).ok()?.trim_end()).ok();
-    let noted = if is_set { None } else { noted() };
+    let noted = if is_set { None } else { read(config) };
     noted.unwrap_or_else(|| config.base_url(config.listen))
 }
 
-fn file(config: &Config) -> PathBuf {
+/// What the running server has noted.
+fn read(config: &Config) -> Option<BaseUrl> {
+    let mut file = File::open(place(config)).ok()?;
+    let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    BaseUrl::parse(text.trim_end()).ok().filter(|_| is_held)
+}
+
+fn place(config: &Config) -> PathBuf {
     config.database_directory().join(FILE)
 }

@@ -64,7 +64,7 @@ pub(crate) fn run(
             let _ = stopped.await;
         }));
         tracing::info!(%address, %base_url, data = %config.data.display(), "listening");
-        reached::note(config, base_url);
+        let _noted = reached::note(config, base_url);
         announce()?;
         tokio::select! {
             () = &mut serving => return Ok(ExitCode::SUCCESS),

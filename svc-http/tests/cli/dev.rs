@@ -135,8 +135,8 @@ fn later_starts_keep_everything_until_new_keys_are_asked_for() {
     }
 }
 
-/// A sign-in link leads to where the server of that data was reached last, whatever its own settings are, but for an address
-/// that was set; a later start names both ways to sign in.
+/// A sign-in link leads to where the server of that data is reached, whatever its own settings are, but for an address that was
+/// set; what a server noted that runs no longer does not count. A later start names both ways to sign in.
 #[test]
 fn a_sign_in_link_leads_to_the_server() {
     let folder = tempfile::tempdir().unwrap();
@@ -150,7 +150,13 @@ fn a_sign_in_link_leads_to_the_server() {
     set.args(["sign-in-link", "owner@localhost"]).env("SVC_BASE_URL", "https://gate.example.com");
     let set = Ran::from(set.output().unwrap());
     assert!(set.out.starts_with("https://gate.example.com/sign-in#token=sil_"), "{set:?}");
-    assert_eq!(dev.stop().0, Some(0));
+    dev.child.kill().unwrap();
+    dev.child.wait().unwrap();
+    let link = run(folder.path(), "sign-in-link owner@localhost");
+    assert!(link.out.starts_with("http://127.0.0.1:8080/sign-in#token=sil_"), "nobody listens there: {link:?}");
+    let notes = fs::read_dir(folder.path().join("svc-data")).unwrap().map(|it| it.unwrap().file_name());
+    let notes: Vec<_> = notes.filter(|it| it.to_string_lossy().starts_with("base-url")).collect();
+    assert_eq!(notes, ["base-url"], "whole, under its own name");
     let mut dev = Server::start(folder.path(), "");
     let (mut here, mut line) = (String::new(), String::new());
     while !line.trim_start().starts_with("workspace ") {
