@@ -10,7 +10,7 @@ use svc_core::rules::gateway::routing::{Edit, EditRouting};
 use svc_core::rules::gateway::upstreams::{NewKey, Set};
 use svc_core::rules::people::by::By;
 use svc_core::state::gateway::listing::{Listed, shipped};
-use svc_core::state::gateway::{Capability, Dialect, Prices, Quality, Routing, TokenPrices, UpstreamKey};
+use svc_core::state::gateway::{Capability, Dialect, Prices, Quality, Routing, TokenPrices, Upstream, UpstreamKey};
 use svc_core::value::MicroUsd;
 use svc_core::value::id::{UpstreamId, WorkspaceId};
 use svc_core::value::text::{ModelName, UpstreamName, UrlText};
@@ -53,12 +53,18 @@ const DEMO: [(&str, Dialect); 2] = [("demo", Dialect::Chat), ("demo-messages", D
 const DEMO_MODELS: [(&str, u8, u64, u64); 2] =
     [("demo-large", 80, 3_000_000, 15_000_000), ("demo-small", 50, 250_000, 1_000_000)];
 
+/// What is kept as the stand-in's key. A key goes with its address: with another host it has to be given anew, so an upstream
+/// that still has this one is as it was made here.
+const DEMO_KEY: &str = "demonstration";
+
 /// What model traffic goes to.
 pub(crate) enum Providers {
     /// Providers by their names.
     Real(Vec<&'static str>),
     /// The stand-in.
     Demo,
+    /// The stand-in alone, which somebody disabled.
+    Off,
 }
 
 impl Providers {
@@ -71,12 +77,18 @@ impl Providers {
                  ANTHROPIC_API_KEY for real ones."
                     .to_owned()
             }
+            Self::Off => {
+                "Models are answered by nobody: the demonstration upstream is disabled. Enable `demo`, or set \
+                 OPENAI_API_KEY or ANTHROPIC_API_KEY."
+                    .to_owned()
+            }
         }
     }
 }
 
 /// Has the workspace know the providers whose keys are in the environment, or, where there are none and it knows no others,
-/// a stand-in that runs as long as this process. A stand-in that it knows runs beside whatever else it knows.
+/// a stand-in that runs as long as this process. Beside others a stand-in of an earlier start is disabled: what it makes up is
+/// no answer where real ones are to be had, and nothing listens any more where it was.
 ///
 /// # Errors
 /// [`Problem`] where the store takes nothing more or the stand-in cannot start.
@@ -90,38 +102,52 @@ pub(crate) fn ensure(gate: &Gate, workspace: WorkspaceId) -> Result<Providers, P
         }
     }
     let known = routing(gate, workspace)?;
-    let (demo, own): (Vec<_>, Vec<_>) =
-        known.upstreams.iter().partition(|it| DEMO.iter().any(|(name, _)| *name == it.name.as_str()));
-    if real.is_empty() && own.is_empty() {
-        keep_demo(gate, workspace, true)?;
-        return Ok(Providers::Demo);
+    let mut demo = Vec::new();
+    for upstream in &known.upstreams {
+        if is_demo(gate, workspace, upstream)? {
+            demo.push(upstream);
+        }
     }
-    if !demo.is_empty() {
-        keep_demo(gate, workspace, false)?;
+    if real.is_empty() && demo.len() == known.upstreams.len() {
+        keep_demo(gate, workspace, &demo)?;
+        let is_off = !demo.is_empty() && demo.iter().all(|it| !it.enabled);
+        return Ok(if is_off { Providers::Off } else { Providers::Demo });
+    }
+    for upstream in demo.into_iter().filter(|it| it.enabled) {
+        edit(gate, workspace, Edit::ChangeUpstream(upstream.id, vec![Set::Enabled(false)]))?;
+        tracing::info!(upstream = %upstream.name.as_str(), "the demonstration upstream is disabled, as there are others");
     }
     Ok(Providers::Real(if real.is_empty() { vec!["the workspace's own upstreams"] } else { real }))
 }
 
-/// Starts the stand-in and has the workspace know where it listens this time. Where the workspace does not know it, `is_new` says
-/// whether it is to.
-fn keep_demo(gate: &Gate, workspace: WorkspaceId, is_new: bool) -> Result<(), Problem> {
+/// Whether an upstream is the stand-in as it was made here: what somebody made of it since, or gave its name to, is theirs.
+fn is_demo(gate: &Gate, workspace: WorkspaceId, upstream: &Upstream) -> Result<bool, Problem> {
+    let is_named = DEMO.iter().any(|(name, _)| *name == upstream.name.as_str());
+    let here = Some(url::Host::Ipv4(Ipv4Addr::LOCALHOST));
+    if !is_named || !url::Url::parse(upstream.base_url.as_str()).is_ok_and(|it| it.host() == here) {
+        return Ok(false);
+    }
+    let key = gate.read(|scope| scope.get::<UpstreamKey>(upstream.id))?;
+    let opened = key.map(|it| gate.open_sealed(&UpstreamKey::purpose(workspace), &it.sealed));
+    Ok(opened.is_some_and(|it| it.is_ok_and(|key| key.expose() == DEMO_KEY.as_bytes())))
+}
+
+/// Starts the stand-in and has the workspace know where it listens this time: it is another port at each start.
+fn keep_demo(gate: &Gate, workspace: WorkspaceId, known: &[&Upstream]) -> Result<(), Problem> {
     let (chat, messages) = stand_in()?;
     for ((name, dialect), base_url) in DEMO.into_iter().zip([chat, messages]) {
         let set = vec![
             Set::Name(own_value(UpstreamName::parse(name))?),
             Set::Kind(dialect),
             Set::BaseUrl(own_value(UrlText::parse(&base_url))?),
-            Set::Key(seal(gate, workspace, "demonstration")?),
+            Set::Key(seal(gate, workspace, DEMO_KEY)?),
         ];
-        let known = routing(gate, workspace)?.upstreams.iter().find(|it| it.name.as_str() == name).map(|it| it.id);
-        match known {
-            // The stand-in listens on another port at each start.
-            Some(id) => edit(gate, workspace, Edit::ChangeUpstream(id, set)).map(drop)?,
-            None if is_new => {
+        match known.iter().find(|it| it.name.as_str() == name) {
+            Some(it) => edit(gate, workspace, Edit::ChangeUpstream(it.id, set)).map(drop)?,
+            None => {
                 let id = edit(gate, workspace, Edit::CreateUpstream(set))?;
                 demo_models(gate, workspace, id)?;
             }
-            None => {}
         }
     }
     Ok(())

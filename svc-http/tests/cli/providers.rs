@@ -1,8 +1,19 @@
 //! The providers that `svc dev` begins with.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use svc_core::rules::gateway::routing::{Edit, EditRouting};
+use svc_core::rules::gateway::upstreams::{NewKey, Set};
+use svc_core::rules::people::by::By;
+use svc_core::state::gateway::{Routing, UpstreamKey};
+use svc_core::store::{Key, Range};
+use svc_core::value::link::Index;
+use svc_core::value::text::UrlText;
+use svc_store::keys::{dalek, receipt_signer};
+use svc_store::seal::MasterKey;
+use svc_store::{Backend as _, Gate, Settings, SqliteStore, SystemClock};
 
 use crate::server::{Server, text};
 use crate::svc;
@@ -23,6 +34,15 @@ fn own(first: &Value, later: &Value) -> Value {
     let mut home = first.clone();
     home["baseUrl"] = later["baseUrl"].clone();
     home
+}
+
+/// The upstreams that calls may go to.
+fn enabled(home: &Value) -> Vec<String> {
+    let listed = ask(home, "/v1/admin/upstreams", "adminKey", None);
+    let on = listed["data"].as_array().unwrap().iter().filter(|it| it["enabled"] == true);
+    let mut names: Vec<String> = on.map(|it| text(it, "name").to_owned()).collect();
+    names.sort();
+    names
 }
 
 fn names(home: &Value) -> Vec<String> {
@@ -56,8 +76,7 @@ fn models_come_from_the_environment_or_from_a_demonstration() {
     assert_eq!(dev.stop().0, Some(0));
     let (dev, later) = start(&[("OPENAI_API_KEY", "sk-planted-zero-wxyz")]);
     assert_eq!(names(&own(&home, &later)), ["demo", "demo-messages", "openai"]);
-    let answer = ask(&own(&home, &later), "/v1/chat/completions", "inferenceKey", Some(&body));
-    assert!(answer["choices"].is_array(), "the demonstration answers at each start, beside others too: {answer}");
+    assert_eq!(enabled(&own(&home, &later)), ["openai"], "nobody is answered by a stand-in where there are others");
     assert_eq!(dev.stop().0, Some(0));
     let secrets = [("OPENAI_API_KEY", "sk-planted-one-wxyz"), ("ANTHROPIC_API_KEY", "sk-planted-two-abcd")];
     let folder_of_keys = tempfile::tempdir().unwrap();
@@ -72,4 +91,65 @@ fn models_come_from_the_environment_or_from_a_demonstration() {
     let (code, log) = dev.stop();
     assert_eq!(code, Some(0));
     assert!(!format!("{home}{models}{listed}{log}").contains("planted"), "a key was shown");
+}
+
+/// The stand-in answers at each start for as long as it is alone. What somebody made of it since is theirs, whatever it is called,
+/// and is let be.
+#[test]
+fn what_somebody_made_of_the_demonstration_is_let_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        let mut server = Server::start(folder.path(), "--json");
+        let home: Value = serde_json::from_str(&server.line()).unwrap();
+        (server, home)
+    };
+    let (dev, home) = start();
+    assert_eq!(dev.stop().0, Some(0));
+    let (dev, later) = start();
+    let body = json!({ "model": "demo/demo-small", "max_tokens": 9, "messages": [{ "role": "user", "content": "x" }] });
+    let answer = ask(&own(&home, &later), "/v1/chat/completions", "inferenceKey", Some(&body));
+    assert!(answer["choices"].is_array(), "{answer}");
+    assert_eq!(dev.stop().0, Some(0));
+
+    change(folder.path(), "demo", |_| vec![Set::Enabled(false)]);
+    change(folder.path(), "demo-messages", |_| vec![Set::Enabled(false)]);
+    let mut dev = Server::start(folder.path(), "");
+    let mut told = String::new();
+    while !told.contains("Ctrl-C") {
+        told.push_str(&dev.line());
+    }
+    assert!(told.contains("the demonstration upstream is disabled"), "{told}");
+    assert_eq!(dev.stop().0, Some(0));
+
+    let theirs = "http://127.0.0.1:9/v1";
+    change(folder.path(), "demo", |sealed| {
+        let key = NewKey { sealed, hint: "own".into() };
+        vec![Set::BaseUrl(UrlText::parse(theirs).unwrap()), Set::Key(key), Set::Enabled(true)]
+    });
+    change(folder.path(), "demo-messages", |_| vec![Set::Enabled(true)]);
+    let (dev, later) = start();
+    let listed = ask(&own(&home, &later), "/v1/admin/upstreams", "adminKey", None);
+    let demo = listed["data"].as_array().unwrap().iter().find(|it| it["name"] == "demo").unwrap();
+    assert_eq!((&demo["enabled"], &demo["baseUrl"]), (&json!(true), &json!(theirs)), "{demo}");
+    assert_eq!(enabled(&own(&home, &later)), ["demo"], "the other one is the stand-in's");
+    assert_eq!(dev.stop().0, Some(0));
+}
+
+/// Changes an upstream while no server runs; `of` is given a key that somebody chose, sealed.
+fn change(folder: &Path, name: &str, of: impl FnOnce(Box<str>) -> Vec<Set>) {
+    let place = folder.join("svc-data");
+    let store = SqliteStore::existing(&place).unwrap();
+    let now = svc_http::clock::now();
+    let signer = receipt_signer(&mut store.writer().unwrap(), &place, None, now, "https://x.example", &dalek).unwrap();
+    let mut settings = Settings::default();
+    settings.vault = MasterKey::read(&place).unwrap();
+    settings.timers = false;
+    let gate = Gate::over(store, SystemClock::new(), signer, settings).unwrap();
+    let found = gate.scan(&Range::all(Index::Workspaces, 0, 1)).unwrap();
+    let Key::Workspace(workspace) = found[0].row.key else { panic!("a workspace") };
+    let routing = gate.read(|scope| Ok(scope.get::<Routing>(workspace)?.unwrap())).unwrap();
+    let id = routing.upstreams.iter().find(|it| it.name.as_str() == name).unwrap().id;
+    let sealed = gate.seal(&UpstreamKey::purpose(workspace), b"a key of their own").unwrap();
+    let edit = Edit::ChangeUpstream(id, of(sealed.into()));
+    gate.execute(EditRouting { by: By::Program, workspace, edit }).unwrap();
 }
