@@ -27,7 +27,7 @@ mod switch;
 mod target;
 mod translate;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -170,6 +170,20 @@ impl Upstreams {
         self.base(base_url).map(drop)
     }
 
+    /// Whether a call to this base address may go to `address`, which its host has: asked of every one at every connection.
+    #[must_use]
+    pub fn may_reach(&self, base_url: &str, address: IpAddr) -> bool {
+        self.base(base_url).is_ok_and(|it| {
+            let place = SocketAddr::new(address, it.origin.port);
+            self.guard(&it.origin).is_allowed(address) && !self.0.dial.is_own(place)
+        })
+    }
+
+    /// What judges the addresses of a host.
+    fn guard(&self, origin: &Origin) -> Outbound {
+        Outbound { allow_private_loopback: self.0.allowed.has(&origin.host), own_host: self.0.own_host.clone() }
+    }
+
     fn base(&self, base_url: &str) -> Result<Base, Invalid> {
         Base::parse(base_url, &self.0.allowed, &self.0.own_host)
     }
@@ -271,10 +285,10 @@ impl Upstreams {
 
     /// A new connection.
     async fn dial(&self, origin: &Origin) -> Result<Connection, Reason> {
-        let allowed = self.0.allowed.has(&origin.host);
-        let guard = Outbound { allow_private_loopback: allowed, own_host: self.0.own_host.clone() };
+        let guard = self.guard(origin);
         let may = |ip| guard.is_allowed(ip);
-        let place = Place { host: &origin.host, port: origin.port, tls: origin.tls, may: &may, here: allowed };
+        let here = guard.allow_private_loopback;
+        let place = Place { host: &origin.host, port: origin.port, tls: origin.tls, may: &may, here };
         let slot = self.0.pool.place().ok_or(Reason::Busy)?;
         let io = self.0.dial.dial(&place).await.map_err(|error| match error {
             DialError::Resolve => Reason::Resolve,

@@ -130,7 +130,7 @@ impl Dial {
     }
 
     /// Whether this server listens there.
-    fn is_own(&self, address: SocketAddr) -> bool {
+    pub(crate) fn is_own(&self, address: SocketAddr) -> bool {
         let ip = address.ip().to_canonical();
         let at = |own: SocketAddr| {
             let own_ip = own.ip().to_canonical();

@@ -1,7 +1,7 @@
 //! What `svc doctor` looks at of providers of models: whether each of them could be called, without a call.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -84,20 +84,41 @@ impl Doctor<'_> {
             let advice = "Give it its key anew, or this server the master key that it was sealed under.";
             return Ok(Broken(format!("the key of `{name}` does not open"), advice.to_owned()));
         }
-        Ok(match self.hosts.find(url) {
-            Some(host) => Well(format!("`{name}` is at {host}")),
-            None => Broken(
-                format!("the host of `{name}` is not found"),
-                "Correct its `baseUrl`, or this machine's name service.".to_owned(),
-            ),
-        })
+        Ok(self.place(name, url))
     }
 
-    /// The outbound guard, as a server with these settings has it.
+    /// Whether its host is found, at addresses that may all be called: one that may not keeps every call from being made.
+    fn place(&mut self, name: &str, url: &str) -> Finding {
+        let Some((host, addresses)) = self.hosts.find(url) else {
+            return Broken(
+                format!("the host of `{name}` is not found"),
+                "Correct its `baseUrl`, or this machine's name service.".to_owned(),
+            );
+        };
+        let caller = self.caller(&self.config.outbound.allow);
+        match addresses.into_iter().find(|it| !caller.may_reach(url, *it)) {
+            None => Well(format!("`{name}` is at {host}")),
+            Some(address) => Broken(
+                format!(
+                    "`{name}` at {host} is not called: {address}, where it lies, is not public or is this server's own"
+                ),
+                "Correct its `baseUrl` or this machine's name service, or name the host in `outbound.allow`."
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// The outbound guard, as a server with these settings has it, as far as an address's text goes.
     fn judge(&self, allowed: &Allowed, url: &str) -> Result<(), svc_core::value::Invalid> {
-        let (own, times) = (self.config.base_url(self.config.listen), self.config.timeouts.calls);
+        self.caller(allowed).judge(url)
+    }
+
+    /// Who would call, in such a server.
+    fn caller(&self, allowed: &Allowed) -> Upstreams {
+        let Config { listen, timeouts, .. } = self.config;
+        let own = self.config.base_url(*listen);
         let resolver = Arc::new(SystemResolver);
-        Upstreams::new(allowed.clone(), times, own.authority(), None, resolver, Trust::default()).judge(url)
+        Upstreams::new(allowed.clone(), timeouts.calls, own.authority(), Some(*listen), resolver, Trust::default())
     }
 
     /// Whether its key can be shown; one that has none needs none.
@@ -117,32 +138,72 @@ impl Doctor<'_> {
 /// Hosts that were looked for, each once, all of them within one time.
 struct Hosts {
     until: Instant,
-    found: BTreeMap<String, bool>,
+    look: fn(String, Duration) -> Vec<IpAddr>,
+    found: BTreeMap<String, Vec<IpAddr>>,
 }
 
 impl Hosts {
     const fn until(until: Instant) -> Self {
-        Self { until, found: BTreeMap::new() }
+        Self { until, look: addresses_of, found: BTreeMap::new() }
     }
 
-    /// The host of an address, where the system finds it in time.
-    fn find(&mut self, url: &str) -> Option<String> {
-        let url = url::Url::parse(url).ok()?;
-        let (host, port) = (url.host()?.to_owned(), url.port_or_known_default()?);
-        let shown = host.to_string();
-        let url::Host::Domain(name) = host else { return Some(shown) };
-        let left = self.until.saturating_duration_since(Instant::now());
-        let is_there = *self.found.entry(name.clone()).or_insert_with(|| resolves(name, port, left));
-        is_there.then_some(shown)
+    /// The host of an address and where it lies, where the system finds it in time.
+    fn find(&mut self, url: &str) -> Option<(String, Vec<IpAddr>)> {
+        let host = url::Url::parse(url).ok()?.host()?.to_owned();
+        let addresses = match &host {
+            url::Host::Ipv4(it) => vec![IpAddr::V4(*it)],
+            url::Host::Ipv6(it) => vec![IpAddr::V6(*it)],
+            url::Host::Domain(name) => {
+                let (look, left) = (self.look, self.until.saturating_duration_since(Instant::now()));
+                self.found.entry(name.clone()).or_insert_with(|| look(name.clone(), left)).clone()
+            }
+        };
+        if addresses.is_empty() { None } else { Some((host.to_string(), addresses)) }
     }
 }
 
-fn resolves(name: String, port: u16, patience: Duration) -> bool {
+/// The addresses of a host; none where the system finds none in time.
+fn addresses_of(name: String, patience: Duration) -> Vec<IpAddr> {
     let (tell, told) = mpsc::sync_channel(1);
     // The system takes its own time, and cannot be told to stop: whoever waits does.
     std::thread::spawn(move || {
-        let found = (name.as_str(), port).to_socket_addrs().map(|mut it: std::vec::IntoIter<SocketAddr>| it.next());
-        let _ = tell.send(found.ok().flatten().is_some());
+        let found = (name.as_str(), 0).to_socket_addrs().map(|it| it.map(|place| place.ip()).collect());
+        let _ = tell.send(found.unwrap_or_default());
     });
     told.recv_timeout(patience).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host is judged by every address that it has, as a server does before it calls.
+    #[test]
+    fn a_host_is_judged_by_its_addresses() {
+        let look = |name: String, _: Duration| match name.as_str() {
+            "public.example" => vec![[203, 1, 113, 7].into()],
+            "inside.example" => vec![[10, 0, 0, 5].into()],
+            "both.example" => vec![[203, 1, 113, 7].into(), [169, 254, 169, 254].into()],
+            _ => Vec::new(),
+        };
+        let found = |allow: &[&str], host: &str| {
+            let mut config = Config::default();
+            config.outbound.allow = Allowed::parse(allow.iter().copied()).unwrap_or_default();
+            let hosts = Hosts { look, ..Hosts::until(Instant::now()) };
+            match (Doctor { config: &config, master: None, hosts }).place("it", &format!("https://{host}/v1")) {
+                Broken(seen, _) => seen,
+                Well(_) => "well".to_owned(),
+                Odd(..) => "odd".to_owned(),
+            }
+        };
+        let refused = |host: &str, address: &str| {
+            format!("`it` at {host} is not called: {address}, where it lies, is not public or is this server's own")
+        };
+        assert_eq!(found(&[], "public.example"), "well");
+        assert_eq!(found(&[], "inside.example"), refused("inside.example", "10.0.0.5"));
+        assert_eq!(found(&["inside.example"], "inside.example"), "well");
+        assert_eq!(found(&[], "both.example"), refused("both.example", "169.254.169.254"));
+        assert_eq!(found(&["both.example"], "both.example"), refused("both.example", "169.254.169.254"));
+        assert_eq!(found(&[], "nowhere.example"), "the host of `it` is not found");
+    }
 }
