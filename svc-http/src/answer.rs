@@ -15,6 +15,7 @@ use svc_core::rate::Standing;
 use svc_core::refusal::{AttemptedModel, Kind, Refusal, RelaxationText};
 
 use crate::headers::X_REQUEST_ID;
+use crate::pages::refused;
 use crate::routes::Shape;
 use crate::trace::{TRACEPARENT, Trace};
 
@@ -132,6 +133,8 @@ pub struct Reply {
     pub trace: Trace,
     /// The envelope of errors.
     pub shape: Shape,
+    /// Whether a refusal is told in a page: a browser shows what it is answered to whoever sits before it.
+    pub page: bool,
     /// What a 401 names in `www-authenticate`.
     pub scheme: &'static str,
     /// The same on routes that speak MCP, where it says where the way in is described.
@@ -202,8 +205,12 @@ impl Reply {
     #[must_use]
     pub fn refuse(&self, refusal: &Refusal, docs: &str) -> Response<Sent> {
         let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = error_body(refusal, self.shape, self.request_id.to_str().unwrap_or_default(), docs);
-        let mut response = self.send(Answer::json(body).with_status(status));
+        let mut response = self.send(if self.page {
+            refused::page(refusal)
+        } else {
+            let body = error_body(refusal, self.shape, self.request_id.to_str().unwrap_or_default(), docs);
+            Answer::json(body).with_status(status)
+        });
         let headers = response.headers_mut();
         if let Some(seconds) = refusal.retry_after_s() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** a credential that the route does not take is not read, so it can neither help nor harm.
 
-use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, ORIGIN};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::refusal::{FieldError, Refusal};
 
@@ -36,6 +36,13 @@ pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     text.extend_from_slice(b"req_");
     push_hex(&mut text, &entropy::bytes::<16>());
     HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).unwrap_or(HeaderValue::from_static("req_"))
+}
+
+/// Whether whoever asks names pages among what they take, as browsers do wherever a person goes.
+#[must_use]
+pub fn accepts_pages(headers: &HeaderMap) -> bool {
+    let sent = headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(','));
+    sent.filter_map(|it| it.split(';').next()).any(|it| it.trim().eq_ignore_ascii_case("text/html"))
 }
 
 /// The one value of a header; `None` where it is not sent.

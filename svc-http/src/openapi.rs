@@ -214,12 +214,11 @@ fn responses(route: &Route) -> Map<String, Value> {
     responses
 }
 
-/// What is wrong is told in a page where a page was asked for, but for what is wrong before the page is looked for, such as
-/// another host or too many requests.
+/// What is wrong is told in a page where a page was asked for: before it is looked for, as with another host or too many requests,
+/// to whoever accepts pages.
 fn error_content(route: &Route, types: &[&str]) -> Value {
     let mut content = json!({ "application/json": { "schema": error_schema(route, types) } });
-    if route.shape == Shape::Flat
-        && route.content == Content::Html
+    if route.content == Content::Html
         && let Some(kinds) = content.as_object_mut()
     {
         kinds.insert("text/html".to_owned(), json!({ "schema": { "type": "string" } }));

@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** a page runs no script and takes no style but its own, named by hash in its policy; no page may be framed.
 
+pub(crate) mod refused;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};

@@ -27,7 +27,7 @@ use crate::headers::{self, Site};
 use crate::log::{self, RequestLine};
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
-use crate::routes::{BodyMax, Limit, NOWHERE, Route, Shape};
+use crate::routes::{BodyMax, Content, Limit, NOWHERE, Route, Shape};
 use crate::seen::Seen;
 use crate::trace::Trace;
 
@@ -158,6 +158,7 @@ impl<S: Service> Shell<S> {
             request_id: headers::request_id(&parts.headers),
             trace: Trace::of(&parts.headers),
             shape: Shape::Plain,
+            page: false,
             scheme: "Bearer",
             challenge: None,
             standing: None,
@@ -201,6 +202,7 @@ impl<S: Service> Shell<S> {
         let address = address::client(peer, &parts.headers, &self.settings.trusted_proxies);
         let Matched { route, params, .. } = self.find(&parts, address, reply)?;
         reply.shape = route.told_in();
+        reply.page = route.content == Content::Html && headers::accepts_pages(&parts.headers);
         reply.route = Some(route.path);
         if route.is_own_host() {
             self.is_own_host(route, &parts, reply)?;

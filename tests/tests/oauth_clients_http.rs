@@ -485,9 +485,9 @@ async fn a_second_factor_is_asked_for_on_the_way() {
     assert!(!cookies(&waits).iter().any(|it| it.starts_with("__Host-sid=")), "nobody is signed in yet");
     let (pending, used) = (hidden(&text, "pending"), code(&site));
     let again = send(&mut client, &waits, &[("pending", &pending), ("code", &used)]).await;
-    assert!(again.status == 200 && again.text().contains("did not match"), "the code that confirmed it was used");
+    assert!(again.status == 401 && again.text().contains("did not match"), "the code that confirmed it was used");
     let none = send(&mut client, &again, &[("pending", "other"), ("code", "000000")]).await;
-    assert!(none.status == 200 && none.text().contains("Begin again"), "{}", none.text());
+    assert!(none.status == 401 && none.text().contains("Begin again"), "{}", none.text());
     site.shift(Span::seconds(30));
     let right = code(&site);
     let done = send(&mut client, &none, &[("pending", &pending), ("code", &right)]).await;
@@ -502,7 +502,7 @@ async fn a_second_factor_is_asked_for_on_the_way() {
     assert_eq!(twice.status, 403, "a form counts once");
     let fresh = page(&mut client, None, &id, REDIRECT).await;
     let twice = send(&mut client, &fresh, &[("pending", &pending), ("code", &right)]).await;
-    assert!(twice.status == 200 && twice.text().contains("Begin again"), "a sign-in ends once");
+    assert!(twice.status == 401 && twice.text().contains("Begin again"), "a sign-in ends once");
     site.stop().await;
 }
 

@@ -361,7 +361,7 @@ async fn a_person_signs_in_on_the_way() {
         assert_eq!(send(said(right, bad), &own).await.status, 400, "{bad}");
     }
     let wrong = send(said("wrong", &next), &own).await;
-    assert!(wrong.status == 200 && wrong.text().contains("did not match"), "{}", wrong.text());
+    assert!(wrong.status == 401 && wrong.text().contains("did not match"), "{}", wrong.text());
     assert_eq!(send(said(right, &next), &own).await.status, 403, "a form counts once");
     let again = wrong.header("set-cookie").unwrap().split(';').next().unwrap();
     let own = [("cookie", again), ("origin", BASE_URL)];

@@ -16,7 +16,7 @@ use svc_tests::oauth::{
 };
 use svc_tests::people::{Person, unbase32};
 use svc_tests::requests::OFFICE;
-use svc_tests::site::{Agent, Site};
+use svc_tests::site::{Agent, Plan, Site};
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -81,7 +81,7 @@ async fn a_recovery_code_goes_where_a_code_goes() {
     assert_eq!(done.status, 303, "{}", done.text());
     let (waits, pending) = scene.waiting().await;
     let again = send(&mut scene.client, &waits, &[("pending", &pending), ("code", &codes[0])]).await;
-    assert!(again.status == 200 && again.text().contains("did not match"), "{}", again.text());
+    assert!(again.status == 401 && again.text().contains("did not match"), "{}", again.text());
     scene.site.shift(Span::seconds(30));
     let code = scene.code(&secret);
     let parted = format!(" {} {}", &code[..3], &code[3..]);
@@ -105,7 +105,7 @@ async fn a_sign_in_that_has_ended_begins_again() {
     scene.site.shift(Span::minutes(5));
     let too_late = send(&mut scene.client, &late, &[("pending", &other), ("code", "0000")]).await;
     for got in [ended, too_late] {
-        assert!(got.status == 200 && got.text().contains("Begin again"), "{}", got.text());
+        assert!(got.status == 401 && got.text().contains("Begin again"), "{}", got.text());
         let waits = send(&mut scene.client, &got, &[("email", &scene.owner.email), ("password", PASSWORD)]).await;
         assert!(waits.text().contains("one-time-code"), "{}", waits.text());
     }
@@ -192,7 +192,8 @@ async fn an_answer_that_is_not_taken_leads_back_to_the_question() {
     leads_back(&stopped, 403, "The agent is stopped.");
     scene.owner.ask(&mut scene.client, "POST", "/api/sign-out", None).await.ok();
     let ended = decide(&mut scene.client, &scene.owner, &said(2), Some(BASE_URL)).await;
-    leads_back(&ended, 403, "no longer signed in");
+    leads_back(&ended, 401, "no longer signed in");
+    assert_eq!(ended.header("www-authenticate"), Some("Session"));
     scene.site.stop().await;
 }
 
@@ -223,15 +224,53 @@ async fn pages_speak_to_people() {
     assert!(!page.text().contains("type=\"email\"") && page.text().contains("inputmode=\"email\""), "{}", page.text());
     for _ in 0..10 {
         page = send(&mut scene.client, &page, &[("email", "jörg@example.de"), ("password", "wrong")]).await;
-        assert!(page.text().contains("did not match"), "{}", page.text());
+        assert!(page.status == 401 && page.text().contains("did not match"), "{}", page.text());
+        assert_eq!(page.header("www-authenticate"), Some("Session"));
     }
     let got = send(&mut scene.client, &page, &[("email", "jörg@example.de"), ("password", "wrong")]).await;
     let seconds = got.header("retry-after").unwrap();
     assert!(got.status == 429 && !got.text().contains("retry-after"), "{}", got.text());
     assert!(got.text().contains(&format!("Wait {seconds} seconds")), "{seconds}: {}", got.text());
+    let right = [("email", scene.owner.email.as_str()), ("password", PASSWORD)];
+    assert_eq!(send(&mut scene.client, &got, &right).await.status, 303, "the form that says so counts");
     let bare = scene.client.ask("GET", "/oauth/authorize", &[("host", HOST)], b"").await;
     assert!(bare.status == 400 && bare.text().contains("connect again") && !bare.text().contains("errors"));
     let foreign = send_with(&mut scene.client, &page, &[], "").await;
     assert!(!foreign.text().contains("x-svc-csrf"), "{}", foreign.text());
     scene.site.stop().await;
+}
+
+/// Whoever asks for pages too often reads when to come again, on every page of this server; a program is answered as programs are.
+#[tokio::test]
+async fn too_many_requests_are_told_in_a_page() {
+    let limits = |plan: &mut Plan| {
+        (plan.config.limits.oauth_per_minute, plan.config.limits.sign_in_per_minute) = (1, 1);
+    };
+    let site = Site::with(limits).await;
+    let mut client = site.client().await;
+    let browser = [("host", HOST), ("accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")];
+    let program = [("host", HOST), ("accept", "*/*")];
+    assert_eq!(client.ask("GET", "/sign-in", &browser, b"").await.status, 200);
+    client.ask("POST", "/sign-in", &browser, b"").await;
+    let approval = format!("/w/{}/approvals/apv_{}", site.workspace(), "0".repeat(26));
+    for (method, path) in [
+        ("GET", "/sign-in"),
+        ("POST", "/sign-in"),
+        ("GET", "/oauth/authorize"),
+        ("POST", "/oauth/authorize"),
+        ("GET", &approval),
+    ] {
+        let got = client.ask(method, path, &browser, b"").await;
+        let text = got.text();
+        let seconds = got.header("retry-after").unwrap();
+        assert!(got.header("content-type").unwrap().starts_with("text/html"), "{method} {path}: {text}");
+        assert!(got.status == 429 && text.contains(&format!("Wait {seconds} seconds")), "{method} {path}: {text}");
+        assert!(got.header("content-security-policy").is_some(), "{method} {path}");
+        let got = client.ask(method, path, &program, b"").await;
+        let error = got.json()["error"].clone();
+        let kind = if path.starts_with("/oauth/") { &error } else { &error["type"] };
+        let wanted = if path.starts_with("/oauth/") { "temporarily_unavailable" } else { "rate_limited" };
+        assert_eq!((got.status, kind.as_str()), (429, Some(wanted)), "{method} {path}");
+    }
+    site.stop().await;
 }

@@ -31,7 +31,7 @@ use super::sign_in::draw;
 use crate::address::RateAddress;
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::pages;
+use crate::pages::{self, refused};
 use crate::rate_limit::Subject;
 use crate::routes::{Limit, OAuthOp};
 use crate::secrets::NewSecret;
@@ -64,10 +64,10 @@ pub(super) async fn answer(service: &GateService, op: OAuthOp, call: &Call) -> R
             metadata(&oauth::resource(base, &format!("/mcp/proxy/{name}")))
         }
         OAuthOp::Register => register(service, call).await,
-        OAuthOp::Authorize => Ok(authorize::ask(service, call).await.unwrap_or_else(|it| page::error(&it))),
-        OAuthOp::Decide => Ok(authorize::decide(service, call).await.unwrap_or_else(|it| page::error(&it))),
+        OAuthOp::Authorize => Ok(authorize::ask(service, call).await.unwrap_or_else(|it| refused::page(&it))),
+        OAuthOp::Decide => Ok(authorize::decide(service, call).await.unwrap_or_else(|it| refused::page(&it))),
         OAuthOp::SignInPage => Ok(pages::sign_in()),
-        OAuthOp::SignIn => Ok(sign_in::answer(service, call).await.unwrap_or_else(|it| page::error(&it))),
+        OAuthOp::SignIn => Ok(sign_in::answer(service, call).await.unwrap_or_else(|it| refused::page(&it))),
         OAuthOp::Token => token(service, call).await,
         OAuthOp::Revoke => revoke(service, call).await,
     }

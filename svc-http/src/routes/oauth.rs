@@ -113,7 +113,7 @@ pub(super) const ROUTES: &[Route] = &[
         request: Some("ConsentForm"),
         content: Content::Html,
         success: &[303],
-        refusals: &[Kind::Csrf, Kind::NotAllowed, Kind::NotFound],
+        refusals: &[Kind::Unauthenticated, Kind::Csrf, Kind::NotAllowed, Kind::NotFound],
         summary: "The person's answer, from that page alone",
         ..FLAT
     },
@@ -133,7 +133,7 @@ pub(super) const ROUTES: &[Route] = &[
         request: Some("SignInForm"),
         content: Content::Html,
         success: &[200, 303],
-        refusals: &[Kind::Csrf],
+        refusals: &[Kind::WrongSignIn, Kind::Csrf],
         summary: "Sign in from a page of this server, on the way to being asked",
         ..FLAT
     },

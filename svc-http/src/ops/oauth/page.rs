@@ -1,20 +1,18 @@
-//! The pages that a person sees on the way: signing in, consent, and what went wrong.
+//! The pages that a person sees on the way: signing in, consent.
 //!
 //! **Invariant:** no script; a page's policy lets its form go to this server and to where the client is sent back
 //! alone. `base` is the path before every route, as a browser that sends a form sees it
 //! ([`Site::path`](crate::headers::Site::path)). The page itself names `same-origin` as its referrer policy, or
 //! browsers would send its form with the origin `null`.
 
-use std::borrow::Cow;
-
 use http::StatusCode;
-use http::header::RETRY_AFTER;
-use svc_core::refusal::{Kind, Refusal};
+use svc_core::refusal::Refusal;
 use svc_core::state::connect::{Redirect, Wish};
 
 use crate::answer::Answer;
-use crate::docs::{escape, marked};
+use crate::docs::escape;
 use crate::pages::Page;
+use crate::pages::refused::{leading_on, saying, sentence};
 
 /// What each form carries: `base`, the token under which it counts, and the question that it leads to.
 #[derive(Clone, Copy, Debug)]
@@ -113,67 +111,13 @@ pub(super) fn unready(base: &str) -> Answer {
         "<p>First <a href=\"{}/sign-in\">set it up</a>, then go back to the application and connect again.</p>\n",
         escape(base)
     );
-    refused(StatusCode::FORBIDDEN, "Your workspace asks for a second factor before anything else.", &way)
-}
-
-/// What went wrong, where nobody can be sent back.
-pub(super) fn error(refusal: &Refusal) -> Answer {
-    let (said, fix) = words(refusal);
-    let answer = refused(status_of(refusal), &said, &format!("<p>{}</p>\n", marked(&fix)));
-    match refusal.retry_after_s() {
-        Some(seconds) => answer.with_header(RETRY_AFTER, seconds.into()),
-        None => answer,
-    }
+    saying(StatusCode::FORBIDDEN, "Your workspace asks for a second factor before anything else.", &way)
 }
 
 /// An answer that could not be taken: the question can be put again.
 pub(super) fn undecided(base: &str, question: &str, refusal: &Refusal) -> Answer {
-    let (said, _) = words(refusal);
     let way = format!("<p><a href=\"{}{}\">Back to the question</a></p>\n", escape(base), escape(question));
-    refused(status_of(refusal), &said, &way)
-}
-
-/// What a person reads of a refusal, and what to do: the table's words are for those who write requests.
-fn words(refusal: &Refusal) -> (Cow<'_, str>, Cow<'_, str>) {
-    let again = "Go back to the application and connect again.";
-    match refusal.kind() {
-        Kind::Csrf => ("This form did not come from a page of this server.".into(), again.into()),
-        Kind::NotAllowed => ("This page was answered already, or is too old.".into(), again.into()),
-        Kind::Unauthenticated => ("You are no longer signed in.".into(), again.into()),
-        Kind::RateLimited => {
-            let seconds = refusal.retry_after_s().unwrap_or(1);
-            ("There were too many tries.".into(), format!("Wait {seconds} seconds, then try again.").into())
-        }
-        Kind::Forbidden => (sentence(refusal.message()), again.into()),
-        Kind::InvalidRequest => (
-            sentence(refusal.message()),
-            format!("{again} If you see this again, tell whoever makes the application.").into(),
-        ),
-        _ => (sentence(refusal.message()), refusal.fix().unwrap_or(again).into()),
-    }
-}
-
-/// A message as a sentence.
-fn sentence(message: &str) -> Cow<'_, str> {
-    let mut letters = message.chars();
-    let first = letters.next().map(|it| it.to_ascii_uppercase()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str()).into()
-}
-
-fn status_of(refusal: &Refusal) -> StatusCode {
-    let status = match refusal.kind() {
-        // A page has no scheme of credentials to name.
-        Kind::InvalidClient => 400,
-        Kind::Unauthenticated => 403,
-        _ => refusal.status(),
-    };
-    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-}
-
-/// A page that says what did not work, and, as HTML, the way on.
-fn refused(status: StatusCode, said: &str, way: &str) -> Answer {
-    let main = format!("<h1>This did not work</h1>\n<p role=\"alert\">{}</p>\n{way}", marked(said));
-    page(status, "This did not work", &main, "'none'")
+    leading_on(refusal, &way)
 }
 
 /// What is wrong with what a client asks. The client is told where the person goes on: nobody is sent on by a link alone.
@@ -183,7 +127,7 @@ pub(super) fn unasked(refusal: &Refusal, redirect: &Redirect, to: &str) -> Answe
         escape(to),
         escape(redirect.host())
     );
-    refused(StatusCode::BAD_REQUEST, &sentence(refusal.message()), &way)
+    saying(StatusCode::BAD_REQUEST, &sentence(refusal.message()), &way)
 }
 
 /// Where the form may lead: here, and on to the client.

@@ -22,6 +22,7 @@ use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::ops::sign_in::{Begun, draw, with_code, with_password};
 use crate::ops::{GateService, refusal};
+use crate::pages::refused;
 use crate::wire::oauth::Form;
 use crate::wire::sign_in::Factor;
 
@@ -76,9 +77,8 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
         }
     };
     match begun {
-        Err(refusal) if refusal.kind() == Kind::Unauthenticated => wrong(&browser, next, waiting),
-        Err(refusal) => Err(refusal),
-        Ok(Begun { step: SignInStep::Wrong, .. }) => wrong(&browser, next, waiting),
+        Err(refusal) => again(&browser, next, waiting, &refusal),
+        Ok(Begun { step: SignInStep::Wrong, .. }) => again(&browser, next, waiting, &Refusal::wrong_sign_in()),
         Ok(Begun { step: SignInStep::Totp, waiting, .. }) => {
             let waiting = waiting.as_ref().map(|it| it.text.expose().as_str()).unwrap_or_default();
             browser.shown(next, |form| page::second_factor(form, waiting, None))
@@ -94,17 +94,24 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     }
 }
 
-/// The page again after something wrong: the second factor's for as long as its sign-in waits, else the first one.
-fn wrong(browser: &Browser<'_>, next: &str, waiting: Option<&str>) -> Result<Answer, Refusal> {
-    let Some(waiting) = waiting else { return browser.shown(next, |form| page::sign_in(form, Some(WRONG))) };
-    let token = Digest::of(waiting);
-    match browser.service.read(|scope| pending(scope, &token)) {
-        Ok(_) => browser.shown(next, |form| page::second_factor(form, waiting, Some(WRONG))),
-        Err(refusal) if refusal.kind() == Kind::Unauthenticated => {
+/// The page again where it led nowhere, with a form that counts: the second factor's for as long as its sign-in waits, else the
+/// first one.
+fn again(browser: &Browser<'_>, next: &str, waiting: Option<&str>, refusal: &Refusal) -> Result<Answer, Refusal> {
+    let said = match refusal.kind() {
+        Kind::Unauthenticated | Kind::WrongSignIn => WRONG.to_owned(),
+        _ => {
+            let (said, fix) = refused::words(refusal);
+            format!("{said} {fix}")
+        }
+    };
+    let shown = match waiting.map(|it| (it, browser.service.read(|scope| pending(scope, &Digest::of(it))))) {
+        None => browser.shown(next, |form| page::sign_in(form, Some(&said))),
+        Some((_, Err(ended))) if ended.kind() == Kind::Unauthenticated => {
             browser.shown(next, |form| page::sign_in(form, Some(ENDED)))
         }
-        Err(refusal) => Err(refusal),
-    }
+        Some((waiting, _)) => browser.shown(next, |form| page::second_factor(form, waiting, Some(&said))),
+    };
+    Ok(refused::told(refusal, shown?))
 }
 
 /// What a form leads to that does not count: to the question where its browser is signed in by now, as it was sent twice or
