@@ -166,6 +166,8 @@ const HOLD: [&str; 2] = [
         "members":{"selection":"sel_01K6FN0001000000000000000S","count":1,"firsts":["agt_01K6FN0001000000000000000A"]},
         "by":{"token":{"id":"stk_01K6FN0001000000000000000K","name":"soar"}},"reason":"line one\n\tline two","at":1790847000000,
         "evidence":"evd_01K6FN0001000000000000000E","work":{"task":"restart","parts":4294967295,"since":1790847000001},
+        "then":[{"task":"void","parts":0,"since":1790847000003,"of":{"members":{"selection":"sel_01K6FN0001000000000000000T","count":0},
+        "by":{"person":"prp_01K6FN0001000000000000000P"},"reason":"again","at":1790847000003}}],
         "asked":"apv_01K6FN0001000000000000000V","lifted":{"at":1790847000002,"by":"prp_01K6FN0001000000000000000P","reason":"over"}}"#,
     r#"{"id":"hld_01K6FN0001000000000000000J","workspace":"wsp_01K6FN0001000000000000000B","scope":"selection",
         "members":{"selection":"sel_01K6FN0001000000000000000T","count":0},"by":"policy","reason":"r","at":0,

@@ -274,7 +274,7 @@ fn every_agent_past_the_ceiling_waits_for_a_person() {
 }
 
 /// A person's yes to a freeze of every agent, with the agents as they are looked through now.
-fn approve_everyone(world: &mut World, owner: &Person, id: ApprovalId) -> Result<(), Refusal> {
+pub(super) fn approve_everyone(world: &mut World, owner: &Person, id: ApprovalId) -> Result<(), Refusal> {
     let everyone = Some(look(world, &Selector::everyone()).into());
     world.run(DecideApproval { everyone, ..decision(owner, id, Choice::Approve) }).map(drop)
 }

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use svc_core::refusal::Kind;
 use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
 use svc_core::rules::gate::decide::Choice;
-use svc_core::rules::gate::fleet::FREEZE_MAX;
+use svc_core::rules::gate::fleet::{FREEZE_MAX, Fleet, FreezeFleet, Halted};
 use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::read::View;
-use svc_core::state::gate::{Agent, Approval, Code, DecidedBy, OutcomeStatus, Status, Verb};
+use svc_core::state::gate::{Agent, Approval, Code, DecidedBy, FrozenBy, OutcomeStatus, Status, Verb};
 use svc_core::state::people::{Hold, HoldScope, Principal, Role, Roster, Selector, Workspace};
 use svc_core::store::Row;
 use svc_core::testing::people;
-use svc_core::testing::world::{World, charge, payment};
+use svc_core::testing::world::{World, charge, payment, request, terms};
 use svc_core::value::id::{AgentId, ApprovalId, HoldId};
 use svc_core::value::{Id as _, Span};
 
-use super::fleet::{decision, fleet, halted, note};
-use super::{ask, codes};
+use super::fleet::{approve_everyone, command, decision, fleet, freeze, halted, look, note, token};
+use super::{PAY, ask, codes};
 
 fn lift(world: &World, hold: HoldId, by: By, restart: bool) -> LiftHold {
     LiftHold { workspace: world.workspace(), hold, by, reason: note("over"), restart }
@@ -123,23 +123,90 @@ fn a_second_freeze_ends_the_question_of_a_lift() {
     world.audit();
 }
 
-/// The same where they are too many for one commit: no second hold is set, and the one that stands has the new row written.
+/// Every agent is frozen once more by somebody, with their own words.
+fn freeze_again(world: &mut World, by: &By) -> Halted {
+    let selected = look(world, &Selector::everyone());
+    let again = FreezeFleet { reason: note("again"), ..command(world, by, &Selector::everyone(), &selected) };
+    if let Fleet::Frozen(halted) = world.run(again).unwrap() { halted } else { panic!("nobody is asked") }
+}
+
+/// Under which hold, by whom and why an agent is frozen.
+fn frozen(world: &mut World, agent: AgentId) -> (Option<HoldId>, FrozenBy, String) {
+    let row = world.row::<Agent>(agent);
+    let frozen = row.frozen().unwrap();
+    (frozen.hold, frozen.by.clone(), frozen.reason.as_str().to_owned())
+}
+
+/// The same where they are too many for one commit and the first stop is still being written: no second hold is set, each row
+/// names the stop that froze it, and the hold is lifted once all are written.
 #[test]
 fn a_second_freeze_of_very_many_joins_the_hold() {
     let (mut world, agents) = fleet(1);
+    let owner = world.owner();
     crowd(&mut world, agents[0].agent, FREEZE_MAX);
     let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
-    world.advance(Span::seconds(1));
     let later = world.agent().register();
-    let again = halted(&mut world, &By::Program, &Selector::everyone());
+    let again = freeze_again(&mut world, &By::Person(owner));
     assert_eq!((again.frozen, again.hold), (1, Some(hold)));
     assert_eq!(world.row::<Workspace>(world.workspace()).holds.len(), 1);
     assert_eq!(world.run(lift(&world, hold, By::Program, true)).unwrap_err().kind(), Kind::NotAllowed);
     world.advance(Span::seconds(1));
-    assert_eq!(world.row::<Agent>(later.agent).frozen().unwrap().hold, Some(hold));
+    let first = (Some(hold), FrozenBy::Policy, "a leak".to_owned());
+    assert_eq!(frozen(&mut world, agents[0].agent), first);
+    let second = (Some(hold), FrozenBy::Person(owner.principal), "again".to_owned());
+    assert_eq!(frozen(&mut world, later.agent), second);
     world.run(lift(&world, hold, By::Program, true)).unwrap();
     world.advance(Span::seconds(1));
     assert!(agents.iter().chain([&later]).all(|it| world.row::<Agent>(it.agent).is_active()));
+}
+
+/// Those who are new are too many for one commit: the hold has their rows written in the words of the stop that froze them, and
+/// what it does by then keeps it from being lifted.
+#[test]
+fn very_many_new_agents_join_the_hold() {
+    let (mut world, agents) = fleet(1);
+    let owner = world.owner();
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    let newest = world.agent().register().agent;
+    let new = crowd(&mut world, newest, FREEZE_MAX);
+    let again = freeze_again(&mut world, &By::Person(owner));
+    let count = u32::try_from(FREEZE_MAX).unwrap() + 1;
+    assert_eq!((again.count, again.frozen, again.hold), (count + 1, count, Some(hold)));
+    assert!(world.row::<Agent>(newest).is_active(), "its own row is still to be written");
+    assert_eq!(world.run(lift(&world, hold, By::Program, true)).unwrap_err().kind(), Kind::NotAllowed);
+    world.advance(Span::seconds(1));
+    for agent in [new[0], newest] {
+        let second = (Some(hold), FrozenBy::Person(owner.principal), "again".to_owned());
+        assert_eq!(frozen(&mut world, agent), second);
+    }
+    assert_eq!(frozen(&mut world, agents[0].agent).2, "a leak");
+    world.run(lift(&world, hold, By::Program, true)).unwrap();
+    world.advance(Span::seconds(1));
+    assert!([agents[0].agent, new[0], newest].iter().all(|it| world.row::<Agent>(*it).is_active()));
+    world.audit();
+}
+
+/// A person agrees to a freeze of every agent, and those who came since it was asked are too many for one commit: what each of
+/// them holds is void all the same before the hold is lifted.
+#[test]
+fn what_very_many_later_agents_hold_is_void() {
+    let (mut world, agents) = fleet(51);
+    let (owner, by) = (world.owner(), token(&mut world, 7));
+    let Fleet::Asked(question) = freeze(&mut world, &by, &Selector::everyone()).unwrap() else { panic!() };
+    crowd(&mut world, agents[0].agent, FREEZE_MAX);
+    let late = world.agent().with_mandate(terms(PAY)).register();
+    let allowed = world.authorize(&late, payment(100, "EUR", "a.example"));
+    let waits = world.authorize(&late, request("crm.read"));
+    assert_eq!((allowed.verb(), waits.verb()), (Verb::Allow, Verb::Ask));
+    approve_everyone(&mut world, &owner, question.id).unwrap();
+    let hold = world.row::<Workspace>(world.workspace()).all_held().unwrap().id;
+    assert_eq!(world.run(lift(&world, hold, By::Program, false)).unwrap_err().kind(), Kind::NotAllowed);
+    world.advance(Span::seconds(1));
+    world.run(lift(&world, hold, By::Program, false)).unwrap();
+    assert!(world.row::<Agent>(late.agent).is_active(), "it was none of those counted");
+    let stands = [&allowed, &waits].map(|it| world.read(&late, it.id()).status());
+    assert_eq!(stands, [Status::Revoked, Status::Denied]);
+    world.audit();
 }
 
 /// Where there are two owners both have to agree: the first is told to wait, told again that another is needed, and only

@@ -13,7 +13,8 @@ use crate::state::connect::EndedBy;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Agent, Approval, ApprovalState, AskedFreeze, Frozen, FrozenBy, Standing};
 use crate::state::people::{
-    Hold, HoldScope, HoldTask, HoldWork, MEMBERS_OF_PART, MemberPart, Members, Right, Roster, StandingHold, Workspace,
+    Hold, HoldScope, HoldTask, HoldWork, LaterStop, MEMBERS_OF_PART, MemberPart, Members, Right, Roster, StandingHold,
+    Workspace,
 };
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -116,6 +117,7 @@ pub fn freeze_fleet(scope: &mut Scope<'_>, asked: &FreezeFleet) -> Result<Fleet,
         workspace: &workspace,
         agents: &asked.agents,
         list: List::New(members, parts),
+        others: Vec::new(),
         digest: asked.digest,
         frozen: Some(asked.frozen),
         all: asked.all,
@@ -144,15 +146,17 @@ pub fn freeze_asked(
     if whole || asked.all {
         agents = listed(scope, &asked.members, 0, u32::MAX)?;
     }
+    let mut others = Vec::new();
     if asked.all {
         let roster = scope.get::<Roster>(workspace.id)?.ok_or_else(Refusal::internal)?;
         let now = everyone.filter(|it| it.epoch == roster.epoch).ok_or_else(Refusal::not_ready)?;
-        void_others(scope, &agents, &now.agents, by)?;
+        others = without(&now.agents, &agents);
     }
     let stop = Stop {
         workspace,
         agents: &agents,
         list: List::Kept(asked.members.clone()),
+        others,
         digest: asked.digest,
         frozen: None,
         all: asked.all,
@@ -163,18 +167,21 @@ pub fn freeze_asked(
     stop.write(scope)
 }
 
-/// Makes void what agents hold that are none of `counted`, which is sorted: so many as one commit can write.
-fn void_others(scope: &mut Scope<'_>, counted: &[AgentId], agents: &[AgentId], by: PrincipalId) -> Result<(), Halt> {
-    let others = agents.iter().filter(|it| counted.binary_search(it).is_err());
-    let others: Vec<AgentId> = others.copied().take(FREEZE_MAX).collect();
-    scope.want(&others.iter().map(|it| Agent::key(*it)).collect::<Vec<_>>())?;
-    for id in others {
-        let Some(agent) = scope.get::<Agent>(id)?.filter(|it| it.is_active()) else { continue };
-        let void = Agent::clone(&agent).void(scope.now());
+/// Those of `agents` that are none of `known`, which is sorted.
+fn without(agents: &[AgentId], known: &[AgentId]) -> Vec<AgentId> {
+    agents.iter().filter(|it| known.binary_search(it).is_err()).copied().collect()
+}
+
+/// Makes void what those of `agents` hold that are active, so many as one commit can write.
+pub(super) fn void(scope: &mut Scope<'_>, agents: &[AgentId], at: Timestamp, actor: &Actor) -> Result<(), Halt> {
+    scope.want(&agents.iter().map(|it| Agent::key(*it)).collect::<Vec<_>>())?;
+    for id in agents {
+        let Some(agent) = scope.get::<Agent>(*id)?.filter(|it| it.is_active()) else { continue };
+        let void = Agent::clone(&agent).void(at);
         let side = |epoch: u32| Object::new().int("epoch", epoch.into()).finish();
         let data = Object::new().text("agentId", &id.to_string()).int("epoch", void.epoch.into());
         let data = data.raw("new", &side(void.epoch)).raw("old", &side(agent.epoch)).finish();
-        let (actor, subject) = (Actor::Person(by), Subject::Agent(id));
+        let (actor, subject) = (actor.clone(), Subject::Agent(*id));
         scope.append(agent.workspace, Fact { kind: "agent.changed", actor, subject, data });
         scope.put(void);
     }
@@ -213,9 +220,11 @@ fn end_question(scope: &mut Scope<'_>, hold: &Hold, actor: &Actor) -> Result<(),
 /// A stop of many on its way into rows.
 struct Stop<'a> {
     workspace: &'a Workspace,
-    /// The members; may be empty where they are too many for one commit.
+    /// The members; may be empty where they are too many for one commit and not every agent is meant.
     agents: &'a [AgentId],
     list: List,
+    /// Agents that are no members and are left to the hold: what they hold is made void.
+    others: Vec<AgentId>,
     digest: Digest,
     /// How many of them were frozen, where that was counted.
     frozen: Option<u32>,
@@ -227,22 +236,100 @@ struct Stop<'a> {
 
 impl Stop<'_> {
     fn write(self, scope: &mut Scope<'_>) -> Result<Halted, Halt> {
+        let voids = self.void_others(scope)?;
+        match self.workspace.all_held().filter(|_| self.all) {
+            Some(standing) => self.join(scope, standing.id, voids),
+            None => self.stand(scope, voids),
+        }
+    }
+
+    /// Freezes the members, under a hold of its own where it takes one.
+    fn stand(self, scope: &mut Scope<'_>, voids: Option<HoldWork>) -> Result<Halted, Halt> {
         let count = self.list.members().count;
         let whole = usize::try_from(count).unwrap_or(usize::MAX) <= FREEZE_MAX;
-        let standing = self.workspace.all_held().filter(|_| self.all).map(|it| it.id);
-        let sets = standing.is_none() && (self.all || !whole);
+        let sets = self.all || !whole;
         if sets && self.workspace.holds.len() >= HOLDS_MAX {
             return Err(Refusal::not_ready().into());
         }
-        let set = sets.then(|| scope.fresh::<HoldId>());
-        let hold = standing.or(set);
-        let now = scope.now();
-        let own = Own { at: now, by: &self.by, reason: self.reason, hold };
-        let newly = if whole { own.freeze(scope, self.agents)? } else { 0 };
+        let hold = sets.then(|| scope.fresh::<HoldId>());
+        let newly = if whole { self.freeze(scope, self.agents, hold)? } else { 0 };
         let frozen = match self.frozen {
             Some(before) if !whole => Some(count.saturating_sub(before)),
             _ => whole.then_some(newly),
         };
+        let evidence = self.record(scope, hold, frozen)?;
+        if let Some(id) = hold {
+            self.hold(scope, id, evidence, voids);
+        }
+        Ok(Halted { count, frozen: frozen.unwrap_or(0), hold, evidence })
+    }
+
+    /// Adds who is new among the members to those of the hold over all that stands, so that its end finds them too. It stops
+    /// them already, and its first members are frozen, or being frozen, in the words of the stop that set it.
+    fn join(self, scope: &mut Scope<'_>, id: HoldId, voids: Option<HoldWork>) -> Result<Halted, Halt> {
+        let mut hold = Hold::clone(&*scope.get::<Hold>(id)?.ok_or_else(Refusal::internal)?);
+        let mut members = listed(scope, &hold.members, 0, u32::MAX)?;
+        let came = without(self.agents, &members);
+        let whole = came.len() <= FREEZE_MAX;
+        let count = self.list.members().count;
+        let frozen = if whole {
+            self.freeze(scope, &came, Some(id))?
+        } else {
+            let before = self.frozen.unwrap_or(0);
+            count.saturating_sub(before).min(u32::try_from(came.len()).unwrap_or(u32::MAX))
+        };
+        let evidence = self.record(scope, Some(id), Some(frozen))?;
+        if frozen > 0 {
+            members.extend(&came);
+            members.sort_unstable();
+            let (now, parts) = Members::of(scope.fresh(), &members);
+            parts.into_iter().for_each(|part| scope.put(part));
+            let first = std::mem::replace(&mut hold.members, now);
+            if let Some(work) = hold.work.as_mut().filter(|it| it.of.is_none()) {
+                let (by, reason) = (hold.by.clone(), hold.reason.clone());
+                work.of = Some(LaterStop { members: first, by, reason, at: hold.at });
+            }
+            // Whoever asked for its lift, or agreed to it, knew nothing of this stop.
+            end_question(scope, &hold, &self.actor)?;
+            hold.asked = None;
+            if !whole {
+                hold.begin(self.work(scope, HoldTask::Freeze, &came));
+            }
+        }
+        if frozen > 0 || voids.is_some() {
+            voids.into_iter().for_each(|it| hold.begin(it));
+            scope.put(hold);
+        }
+        Ok(Halted { count, frozen, hold: Some(id), evidence })
+    }
+
+    /// Freezes those of `agents` that are active, so many as one commit can write, and gives how many they were.
+    fn freeze(&self, scope: &mut Scope<'_>, agents: &[AgentId], hold: Option<HoldId>) -> Result<u32, Halt> {
+        Own { at: scope.now(), by: &self.by, reason: self.reason, hold }.freeze(scope, agents)
+    }
+
+    /// Makes void what the others hold: now, or a step at a time under the hold where they are too many for one commit.
+    fn void_others(&self, scope: &mut Scope<'_>) -> Result<Option<HoldWork>, Halt> {
+        if self.others.len() > FREEZE_MAX {
+            return Ok(Some(self.work(scope, HoldTask::Void, &self.others)));
+        }
+        let at = scope.now();
+        void(scope, &self.others, at, &self.actor)?;
+        Ok(None)
+    }
+
+    /// What is done to so many agents that one commit cannot write them.
+    fn work(&self, scope: &mut Scope<'_>, task: HoldTask, agents: &[AgentId]) -> HoldWork {
+        let (members, parts) = Members::of(scope.fresh(), agents);
+        parts.into_iter().for_each(|part| scope.put(part));
+        let at = scope.now();
+        let of = LaterStop { members, by: self.by.clone(), reason: self.reason.clone(), at };
+        HoldWork { task, parts: 0, since: at, of: Some(of) }
+    }
+
+    /// Writes the record of the whole fleet, and tells whoever selects agents that their standing has changed.
+    fn record(&self, scope: &mut Scope<'_>, hold: Option<HoldId>, frozen: Option<u32>) -> Result<EvidenceId, Halt> {
+        let count = self.list.members().count;
         let mut data = Object::new().int("count", count.into());
         if let Some(frozen) = frozen {
             data = data.int("frozen", frozen.into()).int("alreadyFrozen", count.saturating_sub(frozen).into());
@@ -255,39 +342,13 @@ impl Stop<'_> {
         let fact = Fact { kind: "fleet.frozen", actor: self.actor.clone(), subject, data };
         let evidence = scope.append_with(self.workspace.id, fact, &[("reason", self.reason.as_str())]);
         touch(scope, self.workspace.id)?;
-        if let Some(id) = set {
-            let kind = if self.all { HoldScope::All } else { HoldScope::Selection };
-            self.hold(scope, id, kind, evidence);
-        } else if let Some(id) = standing.filter(|_| frozen != Some(0)) {
-            self.join(scope, id, whole)?;
-        }
-        Ok(Halted { count, frozen: frozen.unwrap_or(0), hold, evidence })
-    }
-
-    /// Adds the members to those of the hold over all that stands, so that its end finds them too. It stops them already: where
-    /// they are too many for one commit, their rows are written as those of the hold's first members were.
-    fn join(self, scope: &mut Scope<'_>, id: HoldId, whole: bool) -> Result<(), Halt> {
-        let hold = scope.get::<Hold>(id)?.ok_or_else(Refusal::internal)?;
-        let mut agents = listed(scope, &hold.members, 0, u32::MAX)?;
-        match self.list {
-            List::Kept(members) => agents.extend(listed(scope, &members, 0, u32::MAX)?),
-            List::New(_, parts) => agents.extend(parts.into_iter().flat_map(|it| it.agents)),
-        }
-        agents.sort_unstable();
-        agents.dedup();
-        let (members, parts) = Members::of(scope.fresh(), &agents);
-        parts.into_iter().for_each(|part| scope.put(part));
-        let anew = HoldWork { task: HoldTask::Freeze, parts: 0, since: scope.now() };
-        let work = (!whole || hold.work.is_some()).then_some(anew);
-        // Whoever asked for its lift, or agreed to it, knew nothing of this stop.
-        end_question(scope, &hold, &self.actor)?;
-        scope.put(Hold { members, work, asked: None, ..Hold::clone(&hold) });
-        Ok(())
+        Ok(evidence)
     }
 
     /// Sets the hold: from this commit on nobody whom it names acts.
-    fn hold(self, scope: &mut Scope<'_>, id: HoldId, kind: HoldScope, evidence: EvidenceId) {
+    fn hold(self, scope: &mut Scope<'_>, id: HoldId, evidence: EvidenceId, voids: Option<HoldWork>) {
         let (at, workspace) = (scope.now(), self.workspace.id);
+        let kind = if self.all { HoldScope::All } else { HoldScope::Selection };
         let members = match self.list {
             List::Kept(members) => members,
             List::New(members, parts) => {
@@ -303,9 +364,9 @@ impl Stop<'_> {
         let fact = Fact { kind: "hold.set", actor: self.actor, subject: Subject::Hold(id), data };
         scope.append_with(workspace, fact, &[("reason", self.reason.as_str())]);
         let whole = usize::try_from(members.count).unwrap_or(usize::MAX) <= FREEZE_MAX;
-        let work = (!whole).then_some(HoldWork { task: HoldTask::Freeze, parts: 0, since: at });
+        let work = (!whole).then_some(HoldWork { task: HoldTask::Freeze, parts: 0, since: at, of: None });
         let (by, reason) = (self.by, self.reason.clone());
-        scope.put(Hold {
+        let mut hold = Hold {
             id,
             workspace,
             scope: kind,
@@ -315,9 +376,12 @@ impl Stop<'_> {
             at,
             evidence,
             work,
+            then: Vec::new(),
             asked: None,
             lifted: None,
-        });
+        };
+        voids.into_iter().for_each(|it| hold.begin(it));
+        scope.put(hold);
     }
 }
 

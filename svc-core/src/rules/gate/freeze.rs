@@ -162,15 +162,20 @@ pub fn recorded(scope: &mut Scope<'_>, agent: &Agent) -> Agent {
         && frozen.unrecorded
     {
         frozen.unrecorded = false;
-        let actor = match &frozen.by {
-            FrozenBy::Person(id) => Actor::Person(*id),
-            FrozenBy::Policy => Actor::Policy,
-            FrozenBy::Drill(id) => Actor::Drill(*id),
-            FrozenBy::Token { id, name } => Actor::Token { id: *id, name: name.clone() },
-        };
+        let actor = actor_of(&frozen.by);
         record_stop(scope, &agent, actor);
     }
     agent
+}
+
+/// Who has frozen an agent, as the ledger names them.
+pub(super) fn actor_of(by: &FrozenBy) -> Actor {
+    match by {
+        FrozenBy::Person(id) => Actor::Person(*id),
+        FrozenBy::Policy => Actor::Policy,
+        FrozenBy::Drill(id) => Actor::Drill(*id),
+        FrozenBy::Token { id, name } => Actor::Token { id: *id, name: name.clone() },
+    }
 }
 
 /// Ends one approval of an agent that was stopped after it was asked: deny, by the freeze.

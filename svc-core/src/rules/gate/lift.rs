@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::asked::own_approval;
 use super::decide::{Choice, DecideApproval};
 use super::decide_other::{decide_other, owners_consents, owners_needed};
-use super::fleet::{FREEZE_MAX, Own, listed};
-use super::freeze::touch;
+use super::fleet::{FREEZE_MAX, Own, listed, void};
+use super::freeze::{actor_of, touch};
 use super::restart::restart;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
@@ -196,7 +196,7 @@ fn lift_now(
     let by = if let Actor::Person(id) = actor { Some(*id) } else { None };
     let mut lifted = hold.clone();
     lifted.lifted = Some(Lifted { at: now, by, reason: Some(reason.clone()) });
-    lifted.work = restart.then_some(HoldWork { task: HoldTask::Restart, parts: 0, since: now });
+    lifted.work = restart.then_some(HoldWork { task: HoldTask::Restart, parts: 0, since: now, of: None });
     end(scope, hold, actor.clone(), &[("reason", reason.as_str())], restart)?;
     work(scope, &mut lifted)?;
     scope.put(lifted.clone());
@@ -235,13 +235,14 @@ pub fn work_on(scope: &mut Scope<'_>, id: HoldId) -> Result<(), Halt> {
 /// The next step of what a hold does to its members' rows, if it does anything.
 fn work(scope: &mut Scope<'_>, hold: &mut Hold) -> Result<(), Halt> {
     let Some(work) = hold.work.clone() else { return Ok(()) };
-    let agents = listed(scope, &hold.members, work.parts, STEP_PARTS)?;
+    let agents = listed(scope, hold.members_of(&work), work.parts, STEP_PARTS)?;
     touch(scope, hold.workspace)?;
+    let (at, by, reason) = work.of.as_ref().map_or((hold.at, &hold.by, &hold.reason), |it| (it.at, &it.by, &it.reason));
     match work.task {
         HoldTask::Freeze => {
-            let own = Own { at: hold.at, by: &hold.by, reason: &hold.reason, hold: Some(hold.id) };
-            own.freeze(scope, &agents)?;
+            Own { at, by, reason, hold: Some(hold.id) }.freeze(scope, &agents)?;
         }
+        HoldTask::Void => void(scope, &agents, at, &actor_of(by))?,
         HoldTask::Restart => {
             let by = hold.lifted.as_ref().and_then(|it| it.by);
             let actor = by.map_or(Actor::Policy, Actor::Person);
@@ -256,7 +257,6 @@ fn work(scope: &mut Scope<'_>, hold: &mut Hold) -> Result<(), Halt> {
             }
         }
     }
-    let parts = work.parts.saturating_add(STEP_PARTS);
-    hold.work = hold.members.part(parts).map(|_| HoldWork { parts, ..work });
+    hold.step(work);
     Ok(())
 }

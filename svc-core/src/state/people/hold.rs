@@ -65,6 +65,9 @@ pub struct Hold {
     /// What is being done to the members' own rows, while that is not finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<HoldWork>,
+    /// What is to be done after that, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<HoldWork>,
     /// The question whether to lift it, once an owner has asked a second one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<ApprovalId>,
@@ -80,6 +83,10 @@ impl Hold {
         if self.by == FrozenBy::Person(person) {
             self.reason = erased(&self.reason);
         }
+        let stops = self.work.iter_mut().chain(&mut self.then).filter_map(|it| it.of.as_mut());
+        for stop in stops.filter(|it| it.by == FrozenBy::Person(person)) {
+            stop.reason = erased(&stop.reason);
+        }
         if let Some(lifted) = self.lifted.as_mut().filter(|it| it.by == Some(person)) {
             lifted.reason = lifted.reason.as_ref().map(erased);
         }
@@ -89,8 +96,39 @@ impl Hold {
     /// In how many commits its work is done at most; 0 where there is none.
     #[must_use]
     pub fn steps_left(&self) -> u32 {
-        let parts = u32::try_from(self.members.firsts.len()).unwrap_or(u32::MAX);
-        self.work.as_ref().map_or(0, |it| parts.saturating_sub(it.parts).div_ceil(STEP_PARTS).max(1))
+        let steps = |it: &HoldWork| {
+            let parts = u32::try_from(self.members_of(it).firsts.len()).unwrap_or(u32::MAX);
+            parts.saturating_sub(it.parts).div_ceil(STEP_PARTS).max(1)
+        };
+        self.work.iter().chain(&self.then).map(steps).fold(0, u32::saturating_add)
+    }
+
+    /// The list that a work goes through.
+    #[must_use]
+    pub fn members_of<'a>(&'a self, work: &'a HoldWork) -> &'a Members {
+        work.of.as_ref().map_or(&self.members, |it| &it.members)
+    }
+
+    /// Has `work` done, after what is being done already.
+    pub fn begin(&mut self, work: HoldWork) {
+        if self.work.is_none() {
+            self.work = Some(work);
+        } else {
+            self.then.push(work);
+        }
+    }
+
+    /// Notes that the next rows of `work` are done: it goes on behind them, or what comes after it begins.
+    pub fn step(&mut self, work: HoldWork) {
+        let parts = work.parts.saturating_add(STEP_PARTS);
+        let more = self.members_of(&work).part(parts).is_some();
+        self.work = if more {
+            Some(HoldWork { parts, ..work })
+        } else {
+            // Later than what was just done, as each step is.
+            let since = work.since.plus(Span::millis(parts.into()));
+            (!self.then.is_empty()).then(|| HoldWork { since, ..self.then.remove(0) })
+        };
     }
 }
 
@@ -106,6 +144,22 @@ pub struct HoldWork {
     pub parts: u32,
     /// Since when.
     pub since: Timestamp,
+    /// To whom and in whose name, where that is not as the hold's own members and words say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<LaterStop>,
+}
+
+/// A stop of many that came while a hold over every agent stood already.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaterStop {
+    /// Whom it concerns.
+    pub members: Members,
+    /// Who stopped them.
+    pub by: FrozenBy,
+    /// Why.
+    pub reason: Note,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// What is done to each member.
@@ -116,6 +170,8 @@ pub enum HoldTask {
     Freeze,
     /// It is restarted, if this hold's freeze and nothing else has frozen it.
     Restart,
+    /// What it holds is made void, and it stays active.
+    Void,
 }
 
 /// A hold's end.
@@ -138,5 +194,50 @@ impl Linked for Hold {
         let due = self.work.as_ref().map(|it| it.since.plus(Span::millis(it.parts.into())));
         links.extend(due.map(|at| Link::wake(self.workspace, at)));
         links
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::testing::sample;
+    use crate::value::id::AgentId;
+
+    /// One work begins behind another and goes through its own list; each step is due later than the one before, and the count of
+    /// steps is right at each.
+    #[test]
+    fn works_are_done_one_after_another() {
+        let members =
+            |parts: usize| Members { selection: sample::id(9), count: 1, firsts: vec![AgentId::from_bits(1); parts] };
+        let mut hold = Hold {
+            id: sample::id(1),
+            workspace: sample::id(2),
+            scope: HoldScope::All,
+            members: members(6),
+            by: FrozenBy::Policy,
+            reason: Note::parse("r").unwrap(),
+            at: Timestamp::from_millis(5),
+            evidence: sample::id(3),
+            work: None,
+            then: Vec::new(),
+            asked: None,
+            lifted: None,
+        };
+        let since = Timestamp::from_millis(7);
+        hold.begin(HoldWork { task: HoldTask::Freeze, parts: 0, since, of: None });
+        let (by, reason) = (FrozenBy::Person(sample::id(4)), Note::parse("again").unwrap());
+        let of = LaterStop { members: members(1), by, reason, at: since };
+        hold.begin(HoldWork { task: HoldTask::Void, parts: 0, since, of: Some(of) });
+        let mut done = Vec::new();
+        while let Some(work) = hold.work.clone() {
+            done.push((work.task, work.parts, hold.steps_left(), work.since.plus(Span::millis(work.parts.into()))));
+            assert_eq!(hold.clone().forget(sample::id(4)).steps_left(), hold.steps_left());
+            hold.step(work);
+        }
+        let at = |millis| Timestamp::from_millis(millis);
+        let freeze = HoldTask::Freeze;
+        assert_eq!(done, [(freeze, 0, 3, at(7)), (freeze, 5, 2, at(12)), (HoldTask::Void, 0, 1, at(17))]);
+        assert_eq!(hold.steps_left(), 0);
     }
 }
