@@ -220,7 +220,10 @@ fn two_owners_lift_a_hold() {
     let again = world.run(lift(&world, hold, By::Person(first), true)).unwrap_err();
     assert_eq!(again.kind(), Kind::SecondOwnerRequired);
     assert_eq!(again.approval().unwrap().1, question.to_string());
-    assert_eq!(asked(world.run(lift(&world, hold, By::Person(second), false)).unwrap()), question);
+    assert_eq!(asked(world.run(lift(&world, hold, By::Person(second), true)).unwrap()), question);
+    let other = world.run(lift(&world, hold, By::Person(second), false)).unwrap_err();
+    let why = format!("{question} asks already whether it is lifted with a restart: decide that first");
+    assert_eq!((other.kind(), other.reason()), (Kind::NotAllowed, Some(why.as_str())));
     let own = world.run(decision(&first, question, Choice::Approve)).unwrap_err();
     assert_eq!(own.kind(), Kind::SecondOwnerRequired);
     assert_eq!(world.run(decision(&admin, question, Choice::Approve)).unwrap_err().kind(), Kind::Forbidden);
@@ -262,7 +265,7 @@ fn an_admins_question_takes_two_owners() {
 }
 
 /// An owner who asks for what an admin has asked for is the first of the two, whoever came before: asked again they hear so, and
-/// one more owner's yes lifts it. Who asks for something else agrees to nothing.
+/// one more owner's yes lifts it. Who asks for something else agrees to nothing, and is told what waits.
 #[test]
 fn an_owners_asking_counts_behind_an_admins() {
     let (mut world, _) = fleet(1);
@@ -271,7 +274,9 @@ fn an_owners_asking_counts_behind_an_admins() {
     let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
     let question = asked(world.run(lift(&world, hold, By::Person(admin), false)).unwrap());
     let given = |world: &mut World| world.row::<Approval>(question).approvals.len();
-    assert_eq!(asked(world.run(lift(&world, hold, By::Person(first), true)).unwrap()), question);
+    let other = world.run(lift(&world, hold, By::Person(first), true)).unwrap_err();
+    let why = format!("{question} asks already whether it is lifted without a restart: decide that first");
+    assert_eq!((other.kind(), other.reason()), (Kind::NotAllowed, Some(why.as_str())));
     assert_eq!(given(&mut world), 0, "an admin asked for no restart");
     assert_eq!(asked(world.run(lift(&world, hold, By::Person(first), false)).unwrap()), question);
     assert_eq!(given(&mut world), 1);

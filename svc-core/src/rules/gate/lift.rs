@@ -56,8 +56,8 @@ pub enum Lift {
 /// have to agree.
 ///
 /// # Errors
-/// `not_found`, `not_allowed` where it is lifted, ends by itself or is still being written, `second_owner_required` where the
-/// caller has asked already; those of [`entitled`].
+/// `not_found`, `not_allowed` where it is lifted, ends by itself or is still being written, or another lift of it waits,
+/// `second_owner_required` where the caller has asked already; those of [`entitled`].
 pub fn lift_hold(scope: &mut Scope<'_>, asked: &LiftHold) -> Result<Lift, Halt> {
     scope.want(&[Hold::key(asked.hold), Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
     entitled(scope, &asked.by, asked.workspace, Right::LiftHolds)?;
@@ -106,6 +106,11 @@ fn ask_second(
         if first.by == person || waiting.approvals.iter().any(|it| it.by == person) {
             return Err(Refusal::second_owner_required(asked.workspace, id).into());
         }
+        if first.restart != asked.restart {
+            let with = if first.restart { "with" } else { "without" };
+            let why = format!("{id} asks already whether it is lifted {with} a restart: decide that first");
+            return Err(Refusal::not_allowed_under(asked.hold, why).into());
+        }
         if counts_first(scope, asked, first)? && owners_consents(scope, &waiting)?.is_empty() {
             return agree_first(scope, asked, &waiting);
         }
@@ -136,11 +141,11 @@ fn ask_second(
     Ok(Arc::new(approval))
 }
 
-/// Whether the caller is an owner who asks for the same as somebody who is none: of the owners who have to agree, the first.
+/// Whether the caller is an owner and whoever asked for the same before is none: of the owners who have to agree, the first.
 fn counts_first(scope: &mut Scope<'_>, asked: &LiftHold, before: &AskedLift) -> Result<bool, Halt> {
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
     let is_owner = asked.by.principal().is_some_and(|it| workspace.owners.contains(&it));
-    Ok(is_owner && !workspace.owners.contains(&before.by) && before.restart == asked.restart)
+    Ok(is_owner && !workspace.owners.contains(&before.by))
 }
 
 /// Takes the caller's asking as their yes to the question that waits.
