@@ -11,14 +11,14 @@ use svc_core::rules::connect::revoke::RevokeOAuth;
 use svc_core::rules::connect::{Grant, NewTokens};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::people::by::{By, Person};
-use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::keys::{NewKey, RevokeKey, own_key};
 use svc_core::rules::people::members::RemoveMember;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::rules::read::check_key;
 use svc_core::state::connect::{
     ClientAuth, ClientTally, Connection, EndedBy, OAuthClient, Redirect, TOKENS_KEPT, UNUSED_CLIENTS_MAX, Wish,
 };
-use svc_core::state::people::Role;
+use svc_core::state::people::{Credential, Role};
 use svc_core::store::{MemoryStore, Record};
 use svc_core::testing::people;
 use svc_core::testing::world::{World, payment};
@@ -564,4 +564,19 @@ fn a_flood_of_registrations_keeps_nobody_out() {
     scene.world.overwrite(ClientTally { unused: 2, ..tally });
     scene.world.run(asked(second)).unwrap();
     assert_eq!(ids(&mut scene).len(), 3, "nobody goes while there is room");
+}
+
+/// An access token is none of the keys that are read and revoked one by one: it is its connection that is ended, or the client
+/// would have another by its next renewal.
+#[test]
+fn an_access_token_is_ended_with_its_connection_alone() {
+    let mut scene = Scene::new();
+    let pair = scene.connect();
+    let (workspace, by) = (scene.owner.workspace, || By::Person(scene.owner));
+    let credential = Credential::id_of(&Digest::of(&pair.access));
+    let revoke = RevokeKey { workspace, by: by(), credential };
+    assert_eq!(scene.world.run(revoke).unwrap_err().kind(), Kind::NotFound);
+    let read = scene.world.engine().read(|scope| own_key(scope, &by(), workspace, credential));
+    assert!(read.is_err());
+    assert_eq!((scene.works(&pair.access), scene.ended()), (Ok(()), None));
 }

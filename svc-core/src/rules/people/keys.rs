@@ -307,7 +307,7 @@ pub(super) fn free(scope: &mut Scope<'_>, credential: &Credential) -> Result<(),
 }
 
 /// A key of the workspace that `by` may read and end: an agent's by the right to that agent's keys, any other by the right to
-/// keys.
+/// keys. An access token is none of them: it is its connection that is ended, or its client would ask for another.
 ///
 /// # Errors
 /// Those of [`entitled`], and `not_found`.
@@ -317,7 +317,8 @@ pub fn own_key(
     workspace: WorkspaceId,
     id: CredentialId,
 ) -> Result<Arc<Credential>, Halt> {
-    let found = scope.get::<Credential>(id)?.filter(|it| it.binding.workspace == workspace);
+    let is_one = |it: &Arc<Credential>| it.binding.workspace == workspace && it.binding.connection.is_none();
+    let found = scope.get::<Credential>(id)?.filter(is_one);
     let Some(credential) = found else {
         entitled(scope, by, workspace, Right::AgentKeys)?;
         return Err(Refusal::not_found().into());
