@@ -10,7 +10,7 @@ use crate::rules::gateway::routing;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::{AGENT_KEYS_MAX, Agent, AgentKey};
 use crate::state::gateway::BoundKey;
-use crate::state::people::{Binding, Credential, KeyScope, Maker, Member, Principal, Reach, Right, Team, Workspace};
+use crate::state::people::{Binding, Credential, KeyScope, Maker, Member, Principal, Right, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
@@ -204,14 +204,14 @@ pub fn is_in_force(scope: &mut Scope<'_>, credential: &Credential) -> Result<boo
 }
 
 /// Whether a key that is no agent's ended though its own row does not say so yet: its principal is a member no more or, where it is an
-/// admin key that they made for themselves, may make none any more.
+/// admin key that they made for themselves, may make none any more or could not at some time since.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
 pub fn is_void(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
     let Some(principal) = scope.get::<Principal>(credential.binding.principal)? else { return Ok(true) };
     let is_own = credential.created_by == Some(Maker::Person(principal.id));
-    let gives_keys = |it: &Member| it.role.reach(Right::ManageKeys) != Reach::No;
+    let gives_keys = |it: &Member| it.role.gives_keys() && !it.was_demoted_since(credential.created_at);
     let demoted =
         credential.binding.scope == KeyScope::Admin && is_own && !principal.membership().is_none_or(gives_keys);
     Ok(demoted || principal.has_ended_since(credential.created_at))

@@ -116,6 +116,7 @@ pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<
         ended_at: principal.member.as_ref().and_then(|it| it.ended_at),
         teams: before.map(|it| it.teams.clone()).unwrap_or_default(),
         raised: principal.member.as_ref().map(|it| it.raised.clone()).unwrap_or_default(),
+        demoted_at: principal.member.as_ref().and_then(|it| it.demoted_at),
         ..Member::new(entry.role, MemberState::Invited, account.id)
     };
     // An owner comes in by the word of two.
@@ -222,7 +223,7 @@ pub(super) fn set_role(
     let member = principal.membership().ok_or_else(Refusal::not_found)?;
     let active = member.state == MemberState::Active;
     owners::keep(scope, principal, active && role == Role::Owner)?;
-    let mut changed = Member { role, owner_change: None, ..member.clone() };
+    let mut changed = Member { owner_change: None, ..member.clone() }.in_role(role, scope.now());
     if let Some(by) = person(actor) {
         changed.raise(principal.id, by, scope.now());
     }

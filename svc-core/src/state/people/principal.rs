@@ -64,6 +64,9 @@ pub struct Member {
     /// Who else invited them, gave them a sign-in link or changed their role, and when each did so last, the newest at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raised: Vec<(PrincipalId, Timestamp)>,
+    /// When they last ceased to have a role that gives keys: admin keys that they made for themselves before stay void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub demoted_at: Option<Timestamp>,
 }
 
 /// How long it is kept who raised somebody: as long as a workspace may ask for.
@@ -82,7 +85,24 @@ impl Member {
             ended_at: None,
             owner_change: None,
             raised: Vec::new(),
+            demoted_at: None,
         }
+    }
+
+    /// The same in another role, from `now` on.
+    #[must_use]
+    pub fn in_role(mut self, role: Role, now: Timestamp) -> Self {
+        if self.role.gives_keys() && !role.gives_keys() {
+            self.demoted_at = Some(now);
+        }
+        self.role = role;
+        self
+    }
+
+    /// Whether an admin key that they made for themselves at `at` is void because their role gave none at some time since.
+    #[must_use]
+    pub fn was_demoted_since(&self, at: Timestamp) -> bool {
+        self.demoted_at.is_some_and(|end| at <= end)
     }
 
     /// Notes that `by` has made `own`, whose membership this is, what they are. Nobody does so to themselves.

@@ -43,6 +43,12 @@ impl Role {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
+    /// Whether it makes and ends keys of the workspace.
+    #[must_use]
+    pub fn gives_keys(self) -> bool {
+        self.reach(Right::ManageKeys) != Reach::No
+    }
+
     /// How far this role's right goes.
     #[must_use]
     pub const fn reach(self, right: Right) -> Reach {
