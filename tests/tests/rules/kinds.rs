@@ -6,12 +6,14 @@ use svc_core::rules::gate::lift::{Lift, LiftHold};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::by::{By, Person};
+use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
 use svc_core::rules::people::register_agent::RemoveAgent;
+use svc_core::rules::people::teams::KeepTeam;
 use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
 use svc_core::state::evidence::Entry;
 use svc_core::state::gate::Tier;
-use svc_core::state::people::{Role, Selector, Settings, TokenScope};
+use svc_core::state::people::{KeyScope, Role, Selector, Settings, TokenScope};
 use svc_core::store::Row as _;
 use svc_core::testing::world::World;
 use svc_core::value::Span;
@@ -89,6 +91,42 @@ fn what_happens_to_a_fleet_is_recorded() {
     for kind in ["fleet.frozen", "hold.set", "hold.lifted"] {
         assert!(found.get(kind).is_some_and(|it| it.contains(&owner.principal.to_string())), "{kind}: {found:?}");
     }
+}
+
+/// A key's beginning and its end tell whose it is and what it is bound to: whoever hears of one need not look for the other. A
+/// removed agent is told of as the one that was made.
+#[test]
+fn keys_and_agents_are_recorded_whole() {
+    let mut world = World::new();
+    let (owner, workspace) = (world.owner(), world.workspace());
+    let by = || By::Person(owner);
+    let (name, agent) = (Some(Label::parse("Accounts").unwrap()), world.agent().register().agent);
+    let team = world.run(KeepTeam { workspace, by: by(), team: None, name, owner: None, members: None }).unwrap().id;
+    let until = world.now().plus(Span::hours(24));
+    let make = CreateKey::new(workspace, by(), KeyScope::Inference, NewKey::of("ask_planted_secret"));
+    let label = Some(Label::parse("Laptop").unwrap());
+    let key = world.run(CreateKey { team: Some(team), label, expires_at: Some(until), ..make }).unwrap();
+    world.run(RevokeKey { workspace, by: by(), credential: key.id }).unwrap();
+    world.run(RemoveAgent { workspace, by: by(), agent }).unwrap();
+    let rows = world.rows();
+    let mut entries = rows.iter().filter_map(|(_, _, it)| Entry::peel(it));
+    let told = |kind: &str, subject: String| {
+        let entry = entries.clone().find(|it| &*it.kind == kind && *it.subject == *subject).unwrap();
+        serde_json::from_str::<serde_json::Value>(&entry.data).unwrap()
+    };
+    for kind in ["key.created", "key.revoked"] {
+        let data = told(kind, key.binding.key.to_string());
+        let texts = ["expiresAt", "prefix", "principalId", "scope", "teamId"].map(|it| data[it].as_str().unwrap());
+        let (until, whose, team) = (until.to_string(), owner.principal.to_string(), team.to_string());
+        assert_eq!(texts, [&until, "ask_planted_", &whose, "inference", &team]);
+        assert!(data["label"]["commit"].is_string(), "{data}");
+    }
+    for kind in ["agent.created", "agent.removed"] {
+        let data = told(kind, agent.to_string());
+        assert_eq!((&data["tier"], data["principalId"].is_string()), (&"standard".into(), true), "{data}");
+        assert!(data["name"]["commit"].is_string(), "{data}");
+    }
+    assert!(entries.all(|it| !it.data.contains("secret") && !it.data.contains("Laptop")));
 }
 
 /// Tokens come and go, members are invited, changed and removed, settings change.

@@ -147,7 +147,7 @@ fn records_hold_the_members_of_their_kind() {
     assert_eq!(
         told,
         [
-            "agent.created by policy on agt: agentId epoch name".to_owned(),
+            "agent.created by policy on agt: agentId epoch name principalId tier".to_owned(),
             "key.created by policy on key: agentId prefix principalId scope".to_owned(),
             format!("action.allowed by agent on act: {paid}"),
             "action.asked by agent on act: agentId approvalId codes decision digest epoch signals status summary type"
@@ -167,7 +167,7 @@ fn records_hold_the_members_of_their_kind() {
             settled,
             "incident.over_settlement by policy on act: agentId allowedAmount currency settledAmount".to_owned(),
             "agent.frozen by policy on agt: agentId epoch reason".to_owned(),
-            "key.revoked by policy on key: prefix".to_owned(),
+            "key.revoked by policy on key: agentId prefix principalId scope".to_owned(),
             format!("action.revoked by policy on act: {of_payment} receiptId signals status type"),
         ]
     );

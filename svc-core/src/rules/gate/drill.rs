@@ -12,7 +12,7 @@ use crate::rules::gateway::payer::CallKey;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::keys::NewKey;
 use crate::rules::people::mandates::Meant;
-use crate::rules::people::register_agent::{ActsFor, RegisterAgent, made};
+use crate::rules::people::register_agent::{ActsFor, RegisterAgent, made, record_agent};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
     Agent, Count, DRILL_EVERY, Drill, DrillState, DrillStep, Frozen, FrozenBy, Mandate, OnLimit, Terms, Tier,
@@ -227,9 +227,7 @@ fn remove(scope: &mut Scope<'_>, drill: &Drill) -> Result<(), Halt> {
     }
     touch(scope, drill.workspace)?;
     let removed = recorded(scope, &canary).remove(scope.now());
-    let data = Object::new().text("agentId", &canary.id.to_string()).int("epoch", removed.epoch.into()).finish();
-    let (actor, subject) = (Actor::Drill(drill.id), Subject::Agent(canary.id));
-    scope.append(drill.workspace, Fact { kind: "agent.removed", actor, subject, data });
+    record_agent(scope, &removed, "agent.removed", Actor::Drill(drill.id));
     scope.put(removed);
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::register_agent::unknown_principal;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::gate::freeze::own_agent;
 use crate::rules::gateway::routing;
-use crate::state::evidence::{Fact, Subject};
+use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{AGENT_KEYS_MAX, Agent, AgentKey};
 use crate::state::gateway::BoundKey;
 use crate::state::people::{Binding, Credential, KeyScope, Maker, Member, Principal, Right, Team, Workspace};
@@ -241,16 +241,6 @@ pub(super) fn keep(
     id: CredentialId,
     made_under: Vec<CredentialId>,
 ) -> Arc<Credential> {
-    let mut data = Object::new().text("scope", binding.scope.as_str()).text("prefix", &asked.key.prefix);
-    data = data.text("principalId", &binding.principal.to_string());
-    let agent = if let KeyScope::Agent(agent) = binding.scope { Some(agent.to_string()) } else { None };
-    if let Some(agent) = &agent {
-        data = data.text("agentId", agent);
-    }
-    let subject = Subject::Key(binding.key);
-    let fact = Fact { kind: "key.created", actor: asked.by.actor(), subject, data: data.finish() };
-    let texts: Vec<_> = asked.label.iter().map(|it| ("label", it.as_str())).collect();
-    scope.append_with(binding.workspace, fact, &texts);
     let credential = Credential {
         id,
         digest: asked.key.digest,
@@ -263,8 +253,35 @@ pub(super) fn keep(
         expires_at: asked.expires_at,
         revoked_at: None,
     };
+    record(scope, &credential, "key.created", asked.by.actor());
     scope.put(credential.clone());
     Arc::new(credential)
+}
+
+/// Records what becomes of a key, with all that may be told of it: whoever reads of its end need not look for its beginning.
+pub(super) fn record(scope: &mut Scope<'_>, key: &Credential, kind: &'static str, actor: Actor) {
+    let it = &key.binding;
+    let agent = if let KeyScope::Agent(agent) = it.scope { Some(agent.to_string()) } else { None };
+    let data = Object::new().text("scope", it.scope.as_str()).text("prefix", &key.prefix);
+    let mut data = data.text("principalId", &it.principal.to_string());
+    let members = [
+        ("agentId", agent),
+        ("expiresAt", key.expires_at.map(|it| it.to_string())),
+        ("policyProfileId", it.profile.map(|it| it.to_string())),
+        ("taskClassId", it.task_class.as_ref().map(|it| it.as_str().to_owned())),
+        ("teamId", it.team.map(|it| it.to_string())),
+    ];
+    for (name, text) in &members {
+        if let Some(text) = text {
+            data = data.text(name, text);
+        }
+    }
+    if it.task_class_open {
+        data = data.bool("taskClassOpen", true);
+    }
+    let fact = Fact { kind, actor, subject: Subject::Key(it.key), data: data.finish() };
+    let texts: Vec<_> = key.label.iter().map(|it| ("label", it.as_str())).collect();
+    scope.append_with(it.workspace, fact, &texts);
 }
 
 /// Ends a key for good.
@@ -293,9 +310,7 @@ pub fn revoke_key(scope: &mut Scope<'_>, asked: &RevokeKey) -> Result<KeyId, Hal
     if let KeyScope::Agent(agent) = credential.binding.scope {
         drop_from(scope, agent, key)?;
     }
-    let data = Object::new().text("prefix", &credential.prefix).finish();
-    let fact = Fact { kind: "key.revoked", actor: asked.by.actor(), subject: Subject::Key(key), data };
-    scope.append(asked.workspace, fact);
+    record(scope, &credential, "key.revoked", asked.by.actor());
     scope.put(Credential { revoked_at: Some(scope.now()), ..Credential::clone(&credential) });
     Ok(key)
 }

@@ -89,9 +89,7 @@ pub fn end_key(scope: &mut Scope<'_>, asked: &EndKey) -> Result<(), Halt> {
             keys::drop_from(scope, agent, credential.binding.key)?;
         }
         keys::free(scope, &credential)?;
-        let data = Object::new().text("prefix", &credential.prefix).finish();
-        let subject = Subject::Key(credential.binding.key);
-        scope.append(left.workspace, Fact { kind: "key.revoked", actor: Actor::Policy, subject, data });
+        keys::record(scope, &credential, "key.revoked", Actor::Policy);
         scope.put(Credential { revoked_at: Some(scope.now()), ..Credential::clone(&credential) });
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::rules::connect::end::end_all;
 use crate::rules::gate::freeze::{own_agent, recorded};
 use crate::state::connect::EndedBy;
-use crate::state::evidence::{Fact, Subject};
+use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Activity, Agent, AgentKey, Standing, Tier};
 use crate::state::people::{Allowance, Binding, Credential, KeyScope, Plans, Principal, Right, Roster, Workspace};
 use crate::store::Row;
@@ -155,9 +155,7 @@ pub(in crate::rules) fn made(
         following: None,
         canary: None,
     };
-    let data = Object::new().text("agentId", &id.to_string()).int("epoch", 0).finish();
-    let fact = Fact { kind: "agent.created", actor: asked.by.actor(), subject: Subject::Agent(id), data };
-    scope.append_with(asked.workspace, fact, &[("name", asked.name.as_str())]);
+    record_agent(scope, &agent, "agent.created", asked.by.actor());
     for meant in meant {
         let (granted, _) = grant(scope, id, asked.workspace, &asked.by, meant);
         agent.mandates.push(granted);
@@ -168,6 +166,19 @@ pub(in crate::rules) fn made(
     scope.put(Activity::none(id));
     scope.put(agent.clone());
     Registered { agent: Arc::new(agent), binding }
+}
+
+/// Records that an agent comes or goes, with who answers for it and how much it is trusted.
+pub(in crate::rules) fn record_agent(scope: &mut Scope<'_>, agent: &Agent, kind: &'static str, actor: Actor) {
+    let data = Object::new().text("agentId", &agent.id.to_string()).int("epoch", agent.epoch.into());
+    let mut data = data.text("principalId", &agent.principal.to_string()).text("tier", agent.tier.as_str());
+    for (name, id) in [("killOwner", agent.kill_owner), ("sponsor", agent.sponsor)] {
+        if let Some(id) = id {
+            data = data.text(name, &id.to_string());
+        }
+    }
+    let fact = Fact { kind, actor, subject: Subject::Agent(agent.id), data: data.finish() };
+    scope.append_with(agent.workspace, fact, &[("name", agent.name.as_str())]);
 }
 
 /// A machine registers from templates, and trusts and entrusts nobody.
@@ -253,9 +264,7 @@ pub fn remove_agent(scope: &mut Scope<'_>, asked: &RemoveAgent) -> Result<Arc<Ag
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
     end_all(scope, &agent, EndedBy::Removed, &asked.by.actor())?;
     let removed = recorded(scope, &agent).remove(scope.now());
-    let data = Object::new().text("agentId", &agent.id.to_string()).int("epoch", removed.epoch.into()).finish();
-    let fact = Fact { kind: "agent.removed", actor: asked.by.actor(), subject: Subject::Agent(agent.id), data };
-    scope.append(asked.workspace, fact);
+    record_agent(scope, &removed, "agent.removed", asked.by.actor());
     let mandates = u32::try_from(agent.mandates.len()).unwrap_or(u32::MAX);
     let (places, mandates) = if agent.canary.is_some() { (0, 0) } else { (1, mandates) };
     scope.put(Roster {

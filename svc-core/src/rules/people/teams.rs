@@ -9,7 +9,7 @@ use crate::refusal::{FieldError, Refusal};
 use crate::rules::changed::changed;
 use crate::rules::gate::freeze::touch;
 use crate::rules::gateway::routing::as_json;
-use crate::state::evidence::{Fact, Subject};
+use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gateway::BudgetScope;
 use crate::state::people::{Credential, MEMBER_TEAMS_MAX, Member, Principal, Right, TEAM_MEMBERS_MAX, Team, Workspace};
 use crate::store::Row;
@@ -73,12 +73,7 @@ pub fn keep_team(scope: &mut Scope<'_>, asked: &KeepTeam) -> Result<Arc<Team>, H
     for (id, is_in) in left.map(|it| (*it, false)).chain(came.map(|it| (*it, true))) {
         place(scope, id, team.id, is_in)?;
     }
-    let (kind, data) = match &before {
-        None => ("team.created", canonical(&told(&team)?)),
-        Some(before) => ("team.changed", changed(&told(before)?, &told(&team)?)),
-    };
-    let fact = Fact { kind, actor: asked.by.actor(), subject: Subject::Team(team.id), data };
-    scope.append(asked.workspace, fact);
+    record(scope, asked.by.actor(), before.as_deref(), &team)?;
     scope.put(team.clone());
     touch(scope, asked.workspace)?;
     Ok(Arc::new(team))
@@ -147,7 +142,7 @@ pub fn remove_team(scope: &mut Scope<'_>, asked: &RemoveTeam) -> Result<(), Halt
     }
     let data = canonical(&told(&team)?);
     let fact = Fact { kind: "team.removed", actor: asked.by.actor(), subject: Subject::Team(team.id), data };
-    scope.append(asked.workspace, fact);
+    scope.append_with(asked.workspace, fact, &[("name", team.name.as_str())]);
     scope.delete::<Team>(team.id);
     touch(scope, asked.workspace)
 }
@@ -224,14 +219,30 @@ fn place(scope: &mut Scope<'_>, id: PrincipalId, team: TeamId, is_in: bool) -> R
     Ok(())
 }
 
+/// Records that a team was made or has changed.
+fn record(scope: &mut Scope<'_>, actor: Actor, before: Option<&Team>, team: &Team) -> Result<(), Halt> {
+    let (kind, data) = match before {
+        None => ("team.created", canonical(&told(team)?)),
+        Some(before) => ("team.changed", changed(&told(before)?, &told(team)?)),
+    };
+    let name = team.name.as_str();
+    let texts = match before {
+        None => vec![("name", name)],
+        Some(before) if before.name == team.name => Vec::new(),
+        Some(before) => vec![("new.name", name), ("old.name", before.name.as_str())],
+    };
+    scope.append_with(team.workspace, Fact { kind, actor, subject: Subject::Team(team.id), data }, &texts);
+    Ok(())
+}
+
+/// A team as the ledger tells it: without the name, which enters a record as a commitment.
 fn told(team: &Team) -> Result<Json, Halt> {
-    as_json(&Told { member_ids: &team.members, name: &team.name, owner: team.owner })
+    as_json(&Told { member_ids: &team.members, owner: team.owner })
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Told<'a> {
     member_ids: &'a [PrincipalId],
-    name: &'a Label,
     owner: Option<PrincipalId>,
 }
