@@ -7,11 +7,10 @@ use svc_core::rules::people::by::{By, entitled};
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember, read_member};
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam, read_team};
 use svc_core::state::gate::Approval;
-use svc_core::state::people::{Credential, Principal, Right, Team};
+use svc_core::state::people::{Principal, Right, Team};
 use svc_core::store::{Found, Range, Row as _};
 use svc_core::value::Id as _;
-use svc_core::value::digest::CredentialId;
-use svc_core::value::id::{TeamId, WorkspaceId};
+use svc_core::value::id::WorkspaceId;
 use svc_core::value::link::Index;
 
 use super::{Caller, GateService, refusal};
@@ -22,8 +21,6 @@ use crate::secrets::{LINK_PREFIX, draw, sign_in_link};
 use crate::wire::page::{Page, Query};
 use crate::wire::{member, stop};
 
-/// Keys that are looked at together.
-const KEYS_PAGE: usize = 500;
 /// Rows that one page looks at, at most; what is not found among them is looked for from the cursor on.
 const LOOKED_MAX: usize = 2_000;
 /// Rows that are looked at together, at least.
@@ -81,25 +78,9 @@ pub(super) async fn answer(
         MembersOp::ChangeTeam => keep(service, by, workspace, false, call).await,
         MembersOp::RemoveTeam => {
             let team = call.param_id("team")?;
-            let key = key_of(service, workspace, team)?;
-            service.run(RemoveTeam { workspace, by, team, key }).await?;
+            service.run(RemoveTeam { workspace, by, team }).await?;
             Ok(Answer::empty())
         }
-    }
-}
-
-/// A key in force that is bound to a team, if there is one.
-fn key_of(service: &GateService, workspace: WorkspaceId, team: TeamId) -> Result<Option<CredentialId>, Refusal> {
-    let now = service.gate.now();
-    let mut range = Range::all(Index::KeysOf, workspace.bits(), KEYS_PAGE);
-    loop {
-        let found = service.scan(&range)?;
-        let keys = found.iter().filter_map(|it| it.row.record.as_ref().and_then(Credential::peel));
-        if let Some(key) = { keys }.find(|it| it.binding.team == Some(team) && it.is_live(now)) {
-            return Ok(Some(key.id));
-        }
-        let Some(last) = found.last().filter(|_| found.len() == range.limit) else { return Ok(None) };
-        range.after = Some((last.order, last.row.key));
     }
 }
 

@@ -170,8 +170,8 @@ fn an_agent_that_passed_on_pays_as_who_it_passed_to() {
     assert_eq!(call(&mut world, &foreign, &later).unwrap_err().kind(), Kind::Forbidden, "another principal's task");
 }
 
-/// A class is free to be removed once the key that was bound to it has ended with whoever left, and where such a key ended
-/// without letting go of it, revoking the key once more frees it.
+/// A class is free to be removed as soon as the key that was bound to it has ended with whoever left, or with the key that made
+/// it, whatever its own row says.
 #[test]
 fn a_key_that_ended_keeps_no_class() {
     let mut world = World::new();
@@ -185,17 +185,21 @@ fn a_key_that_ended_keeps_no_class() {
         let make = CreateKey::new(workspace, by(), KeyScope::Inference, NewKey::of(&format!("ask_{class}")));
         CreateKey { principal: Some(principal), task_class: Some(class.clone()), ..make }
     };
-    world.run(bound(leaver.principal, &classes[0])).unwrap();
-    let stuck = world.run(bound(owner.principal, &classes[1])).unwrap();
-    remove(&mut world, &owner, leaver.principal);
-    world.advance(Span::seconds(1));
-    let now = world.now();
-    world.edit::<Credential>(stuck.id, |it| it.revoked_at = Some(now));
+    let theirs = world.run(bound(leaver.principal, &classes[0])).unwrap();
+    let make = CreateKey::new(workspace, by(), KeyScope::Admin, NewKey::of("ask_admin"));
+    let admin = world.run(make).unwrap();
+    let under = CreateKey { by: By::Key(key_caller(&admin)), ..bound(owner.principal, &classes[1]) };
+    let under = world.run(under).unwrap();
     let gone = |class: &ClassId| EditRouting { by: by(), workspace, edit: Edit::RemoveClass(class.clone()) };
-    world.run(gone(&classes[0])).unwrap();
-    assert_eq!(world.run(gone(&classes[1])).map(drop).unwrap_err().kind(), Kind::NotAllowed);
-    world.run(RevokeKey { workspace, by: by(), credential: stuck.id }).unwrap();
-    world.run(gone(&classes[1])).unwrap();
+    for class in &classes {
+        assert_eq!(world.run(gone(class)).map(drop).unwrap_err().kind(), Kind::NotAllowed);
+    }
+    remove(&mut world, &owner, leaver.principal);
+    world.run(RevokeKey { workspace, by: by(), credential: admin.id }).unwrap();
+    assert!([&theirs, &under].iter().all(|it| world.row::<Credential>(it.id).revoked_at.is_none()));
+    for class in &classes {
+        world.run(gone(class)).unwrap();
+    }
 }
 
 /// A key that an admin key made for somebody else ends in the commit in which whoever made the admin key leaves, as that does.
@@ -257,15 +261,15 @@ fn an_admin_key_ends_with_the_role_that_made_it() {
         let told = world.engine().read(list).map(drop).err().map(refused);
         assert_eq!(told, ends.then_some(Kind::InvalidApiKey), "{}", key.prefix);
     }
-}
-
-fn refused<E: std::fmt::Debug>(failure: Failure<E>) -> Kind {
-    let Failure::Refused(refusal) = failure else { panic!("{failure:?}") };
     world.advance(Span::millis(1));
     world.run(becomes(Role::Admin)).unwrap();
     assert_eq!(states(&mut world), ["revoked", "revoked", "active", "active"]);
     let anew = world.run(make(By::Person(admin), KeyScope::Admin, "ask_anew")).unwrap();
     assert_eq!(world.engine().read(|scope| show::key(scope, Arc::clone(&anew))).unwrap().state, "active");
+}
+
+fn refused<E: std::fmt::Debug>(failure: Failure<E>) -> Kind {
+    let Failure::Refused(refusal) = failure else { panic!("{failure:?}") };
     refusal.kind()
 }
 

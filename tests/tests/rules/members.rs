@@ -245,14 +245,15 @@ fn a_team_that_is_gone_keeps_no_owner_out() {
     let (email, token) = (Email::parse("third@example.com").unwrap(), Digest::of("link"));
     let invite = InviteMember { workspace, by: by(), email, name: None, role: Role::Owner, teams: vec![id], token };
     let approval = asked(world.run(invite));
-    world.run(RemoveTeam { workspace, by: by(), team: id, key: None }).unwrap();
+    world.run(RemoveTeam { workspace, by: by(), team: id }).unwrap();
     world.run(approve(second, approval)).unwrap();
     let ApprovalSubject::Owner(of) = world.row::<Approval>(approval).subject.clone() else { panic!("another kind") };
     let invited = world.row::<Principal>(of.principal);
     assert_eq!(invited.membership().unwrap().teams, []);
 }
 
-/// A team stays as long as a budget is over it or a key in force is bound to it; the ledger says of a change what differs.
+/// A team stays as long as a budget is over it or a key in force is bound to it; one that ended with whoever it counted for is in
+/// force no more. The ledger says of a change what differs, and of names a commitment.
 #[test]
 fn a_team_that_is_in_use_stays() {
     let (mut world, first, _) = owners();
@@ -266,12 +267,19 @@ fn a_team_that_is_in_use_stays() {
         Record::Entry(it) if &*it.kind == "team.changed" => Some(it.data.to_string()),
         _ => None,
     });
-    assert_eq!(told.as_deref(), Some(r#"{"new":{"name":"Accounting"},"old":{"name":"Accounts"}}"#));
-    let new = CreateKey::new(workspace, By::Program, KeyScope::Inference, NewKey::of("ask_1"));
-    let key = world.run(CreateKey { team: Some(team), ..new }).unwrap().id;
-    let remove = |key| RemoveTeam { workspace, by: by(), team, key };
-    assert_eq!(world.run(remove(Some(key))).unwrap_err().reason(), Some("a key is bound to it"));
+    let told = told.unwrap();
+    let commits = [r#"{"new":{"name":{"commit":""#, r#""old":{"name":{"commit":""#].map(|it| told.contains(it));
+    assert_eq!(commits, [true; 2], "{told}");
+    let new = |text: &str| CreateKey::new(workspace, By::Program, KeyScope::Inference, NewKey::of(text));
+    let key = world.run(CreateKey { team: Some(team), ..new("ask_1") }).unwrap().id;
+    let leaver = world.person(Role::Member);
+    let theirs = CreateKey { team: Some(team), principal: Some(leaver.principal), ..new("ask_2") };
+    world.run(theirs).unwrap();
+    let gone = || RemoveTeam { workspace, by: by(), team };
+    assert_eq!(world.run(gone()).unwrap_err().reason(), Some("a key is bound to it"));
     world.run(RevokeKey { workspace, by: by(), credential: key }).unwrap();
+    assert_eq!(world.run(gone()).unwrap_err().reason(), Some("a key is bound to it"));
+    remove(&mut world, first, leaver.principal).unwrap();
     let budget = CreateBudget {
         workspace,
         by: by(),
@@ -283,7 +291,7 @@ fn a_team_that_is_in_use_stays() {
         owner: None,
     };
     let budget = world.run(budget).unwrap().budget.id;
-    assert_eq!(world.run(remove(Some(key))).unwrap_err().reason(), Some("a budget is over it"));
+    assert_eq!(world.run(gone()).unwrap_err().reason(), Some("a budget is over it"));
     world.run(RemoveBudget { workspace, by: by(), budget }).unwrap();
     world.run(remove(Some(key))).unwrap();
 }

@@ -136,7 +136,7 @@ pub(super) fn remove(work: &mut Work<'_, '_>, id: &ClassId) -> Result<(), Halt> 
     if work.routing.default_class.as_ref() == Some(id) {
         return Err(Refusal::not_allowed("it is the default task class of this workspace").into());
     }
-    work.unbound(|key| key.class.as_ref() == Some(id), "a key is bound to it")?;
+    work.unbound(|key| key.class.as_ref() == Some(id))?;
     work.unbudgeted(&BudgetScope::TaskClass(id.clone()))?;
     work.removed("task_class.removed", Subject::TaskClass(id.clone()));
     work.routing.classes.retain(|it| it.id != *id);

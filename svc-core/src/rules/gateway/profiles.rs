@@ -71,7 +71,7 @@ pub(super) fn change(work: &mut Work<'_, '_>, id: ProfileId, set: &[Set]) -> Res
 
 pub(super) fn remove(work: &mut Work<'_, '_>, id: ProfileId) -> Result<(), Halt> {
     work.routing.profile(id).ok_or_else(Refusal::not_found)?;
-    work.unbound(|key| key.profile == Some(id), "a key is bound to it")?;
+    work.unbound(|key| key.profile == Some(id))?;
     work.removed("policy_profile.removed", Subject::Profile(id));
     work.routing.profiles.retain(|it| it.id != id);
     Ok(())

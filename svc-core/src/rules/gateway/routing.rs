@@ -9,10 +9,12 @@ use super::told::ToldRouting;
 use super::{classes, models, profiles, upstreams};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::by::{By, entitled};
+use crate::rules::people::keys;
 use crate::rules::people::settings::differing;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gateway::{BoundKey, BoundKeys, BudgetScope, Mode, Objective, Routing, ToolRule};
-use crate::state::people::{Right, Workspace};
+use crate::state::people::{Credential, Right, Workspace};
+use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::canonical::{Object, canonical};
@@ -233,19 +235,46 @@ impl Work<'_, '_> {
     }
 
     /// That no key in force is bound to what `is_meant` says.
-    pub(super) fn unbound(&mut self, is_meant: impl Fn(&BoundKey) -> bool, reason: &str) -> Result<(), Halt> {
-        let (workspace, now) = (self.routing.workspace, self.scope.now());
-        let found = self.scope.get::<BoundKeys>(workspace)?;
-        let is_new = found.is_none();
-        let bound = found.map_or_else(|| BoundKeys::new(workspace), |it| BoundKeys::clone(&it)).swept(now);
-        if bound.keys.iter().any(is_meant) {
-            return Err(Refusal::not_allowed(reason).into());
-        }
-        if is_new {
-            self.scope.put(bound);
-        }
-        Ok(())
+    pub(super) fn unbound(&mut self, is_meant: impl Fn(&BoundKey) -> bool) -> Result<(), Halt> {
+        unbound(self.scope, self.routing.workspace, is_meant)
     }
+}
+
+/// Keys that are looked at for whether they are in force still; where more are bound to one thing, it stays.
+const BOUND_LOOKED_MAX: usize = 1_000;
+
+/// That no key in force is bound to what `is_meant` says. A key that ended with another one, or with whoever made it, keeps
+/// nothing, though it is noted here until it is revoked itself.
+///
+/// # Errors
+/// `not_allowed` where one is.
+pub(in crate::rules) fn unbound(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    is_meant: impl Fn(&BoundKey) -> bool,
+) -> Result<(), Halt> {
+    let found = scope.get::<BoundKeys>(workspace)?;
+    let is_new = found.is_none();
+    let mut bound = found.map_or_else(|| BoundKeys::new(workspace), |it| BoundKeys::clone(&it)).swept(scope.now());
+    let meant: Vec<BoundKey> = bound.keys.iter().filter(|it| is_meant(it)).cloned().collect();
+    let rows = meant.iter().take(BOUND_LOOKED_MAX).filter_map(|it| it.credential.map(Credential::key));
+    scope.want(&rows.collect::<Vec<_>>())?;
+    for (at, key) in meant.iter().enumerate() {
+        let row = match key.credential {
+            Some(id) if at < BOUND_LOOKED_MAX => scope.get::<Credential>(id)?,
+            _ => return Err(Refusal::not_allowed("a key is bound to it").into()),
+        };
+        if let Some(row) = row
+            && keys::stands(scope, &row)?
+        {
+            return Err(Refusal::not_allowed("a key is bound to it").into());
+        }
+    }
+    if is_new || !meant.is_empty() {
+        bound.keys.retain(|it| !is_meant(it));
+        scope.put(bound);
+    }
+    Ok(())
 }
 
 /// Notes what a new key is bound to.
@@ -253,7 +282,7 @@ impl Work<'_, '_> {
 /// # Errors
 /// [`Halt::Load`] alone.
 pub(in crate::rules) fn bind(scope: &mut Scope<'_>, workspace: WorkspaceId, key: BoundKey) -> Result<(), Halt> {
-    if key.class.is_none() && key.profile.is_none() {
+    if key.class.is_none() && key.profile.is_none() && key.team.is_none() {
         return Ok(());
     }
     let mut bound = bound(scope, workspace)?.swept(scope.now());

@@ -135,8 +135,14 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
         connection: None,
     };
     let made_under = made_under(scope, &asked.by)?;
-    let bound =
-        BoundKey { key: binding.key, class: asked.task_class.clone(), profile: asked.profile, until: asked.expires_at };
+    let bound = BoundKey {
+        key: binding.key,
+        credential: Some(id),
+        class: asked.task_class.clone(),
+        profile: asked.profile,
+        team: asked.team,
+        until: asked.expires_at,
+    };
     routing::bind(scope, workspace.id, bound)?;
     let credential = keep(scope, asked, binding, id, made_under);
     if let Some(mut agent) = agent {
@@ -201,6 +207,20 @@ fn made_under(scope: &mut Scope<'_>, by: &By) -> Result<Vec<CredentialId>, Halt>
 /// [`Halt::Load`] alone.
 pub fn is_in_force(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
     Ok(credential.is_live(scope.now()) && !is_void(scope, credential)? && !ended_above(scope, credential)?)
+}
+
+/// Whether a key keeps what it is bound to: it is in force, or an agent's that is still there.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn stands(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
+    match credential.binding.scope {
+        KeyScope::Agent(agent) => {
+            let is_there = scope.get::<Agent>(agent)?.is_some_and(|it| !it.is_removed());
+            Ok(is_there && credential.is_live(scope.now()))
+        }
+        KeyScope::Admin | KeyScope::Inference => is_in_force(scope, credential),
+    }
 }
 
 /// Whether a key that is no agent's ended though its own row does not say so yet: its principal is a member no more or, where it is an
@@ -315,10 +335,12 @@ pub fn revoke_key(scope: &mut Scope<'_>, asked: &RevokeKey) -> Result<KeyId, Hal
     Ok(key)
 }
 
-/// Lets go of the class and the profile that a key was bound to, which nothing else keeps from being removed once it has ended.
+/// Lets go of the class, the profile and the team that a key was bound to, which nothing else keeps from being removed once it
+/// has ended.
 pub(super) fn free(scope: &mut Scope<'_>, credential: &Credential) -> Result<(), Halt> {
-    let Binding { key, workspace, task_class, profile, .. } = &credential.binding;
-    if task_class.is_some() || profile.is_some() { routing::unbind(scope, *workspace, *key) } else { Ok(()) }
+    let Binding { key, workspace, task_class, profile, team, .. } = &credential.binding;
+    let is_bound = task_class.is_some() || profile.is_some() || team.is_some();
+    if is_bound { routing::unbind(scope, *workspace, *key) } else { Ok(()) }
 }
 
 /// A key of the workspace that `by` may read and end: an agent's by the right to that agent's keys, any other by the right to

@@ -8,14 +8,13 @@ use super::by::{By, entitled};
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::changed::changed;
 use crate::rules::gate::freeze::touch;
-use crate::rules::gateway::routing::as_json;
+use crate::rules::gateway::routing::{as_json, unbound};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gateway::BudgetScope;
-use crate::state::people::{Credential, MEMBER_TEAMS_MAX, Member, Principal, Right, TEAM_MEMBERS_MAX, Team, Workspace};
+use crate::state::people::{MEMBER_TEAMS_MAX, Member, Principal, Right, TEAM_MEMBERS_MAX, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::canonical;
-use crate::value::digest::CredentialId;
 use crate::value::id::{PrincipalId, TeamId, WorkspaceId};
 use crate::value::json::Json;
 use crate::value::text::Label;
@@ -114,8 +113,6 @@ pub struct RemoveTeam {
     pub by: By,
     /// Which one.
     pub team: TeamId,
-    /// A key that was found to be bound to the team, if any was: whether it still is, is looked at here.
-    pub key: Option<CredentialId>,
 }
 
 /// Removes a team; its members stay members.
@@ -129,13 +126,7 @@ pub fn remove_team(scope: &mut Scope<'_>, asked: &RemoveTeam) -> Result<(), Halt
     if workspace.has_budget_over(&BudgetScope::Team(team.id)) {
         return Err(Refusal::not_allowed("a budget is over it").into());
     }
-    if let Some(key) = asked.key
-        && let Some(key) = scope.get::<Credential>(key)?
-        && key.binding.team == Some(team.id)
-        && key.is_live(scope.now())
-    {
-        return Err(Refusal::not_allowed("a key is bound to it").into());
-    }
+    unbound(scope, asked.workspace, |key| key.team == Some(team.id))?;
     scope.want(&team.members.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
     for id in &team.members {
         place(scope, *id, team.id, false)?;

@@ -1,4 +1,4 @@
-//! Rows beside a workspace's routing: the providers' keys, and which keys are bound to classes and profiles.
+//! Rows beside a workspace's routing: the providers' keys, and which keys are bound to classes, profiles and teams.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,8 @@ use super::routing::Routing;
 use crate::refusal::Refusal;
 use crate::state::people::Binding;
 use crate::value::Timestamp;
-use crate::value::id::{KeyId, ProfileId, UpstreamId, WorkspaceId};
+use crate::value::digest::CredentialId;
+use crate::value::id::{KeyId, ProfileId, TeamId, UpstreamId, WorkspaceId};
 use crate::value::link::{Link, Linked};
 use crate::value::text::ClassId;
 
@@ -35,7 +36,7 @@ impl Linked for UpstreamKey {
     }
 }
 
-/// Which keys of a workspace are bound to a class or a profile: neither goes while one in force is.
+/// Which keys of a workspace are bound to a class, a profile or a team: none of these goes while one in force is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundKeys {
     /// The workspace.
@@ -50,12 +51,18 @@ pub struct BoundKeys {
 pub struct BoundKey {
     /// The key.
     pub key: KeyId,
+    /// Its row, which tells whether it is in force; without it the key counts as one that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<CredentialId>,
     /// Its class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassId>,
     /// Its profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileId>,
+    /// Its team.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamId>,
     /// When it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,

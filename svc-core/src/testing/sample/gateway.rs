@@ -23,8 +23,9 @@ pub(super) const UPSTREAM_KEY: [&str; 2] = [
 ];
 
 pub(super) const BOUND_KEYS: [&str; 2] = [
-    r#"{"workspace":"wsp_01K6FN0001000000000000000A","keys":[{"key":"key_01K6FN0001000000000000000A","class":"support.reply",
-        "profile":"pol_01K6FN0001000000000000000A","until":1790847000000}]}"#,
+    r#"{"workspace":"wsp_01K6FN0001000000000000000A","keys":[{"key":"key_01K6FN0001000000000000000A",
+        "credential":"0000000000000000000000000000000a","class":"support.reply","profile":"pol_01K6FN0001000000000000000A",
+        "team":"team_01K6FN0001000000000000000T","until":1790847000000}]}"#,
     r#"{"workspace":"wsp_01K6FN0001000000000000000B"}"#,
 ];
 
