@@ -28,7 +28,7 @@ use crate::rules::gate::callback::{self, RegisterCallback};
 use crate::rules::gate::decide::{self, DecideApproval};
 use crate::rules::gate::drill::{self, EndDrill, FreezeCanary, StartDrill, Started};
 use crate::rules::gate::fleet::{self, Fleet, FreezeFleet};
-use crate::rules::gate::freeze::{self, FollowStop, FreezeAgent, Stopped};
+use crate::rules::gate::freeze::{self, FollowStop, FreezeAgent, RecordRevoked, Stopped};
 use crate::rules::gate::lift::{self, Lift, LiftHold};
 use crate::rules::gate::ran::{self, ReportRun};
 use crate::rules::gate::release::{self, ReleaseAction};
@@ -62,7 +62,7 @@ use crate::rules::people::sessions::{self, EndSession, TouchSession};
 use crate::rules::people::settings::{self, ChangeSettings};
 use crate::rules::people::sign_in::{self, FinishSignIn, SignInStep, StartSession};
 use crate::rules::people::signing_key::{self, KeepSigningKey, RotateSigningKey};
-use crate::rules::people::teams::{self, KeepTeam, RemoveTeam};
+use crate::rules::people::teams::{self, DisownTeam, KeepTeam, RemoveTeam};
 use crate::rules::people::templates::{self, KeepTemplate, RemoveTemplate};
 use crate::rules::people::tokens::{self, CreateToken, RevokeToken};
 use crate::rules::read::View;
@@ -74,7 +74,7 @@ use crate::state::gateway::{BillingImport, Call, Task};
 use crate::state::people::{Application, Credential, ServiceToken, SigningKey, Team, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
-use crate::value::id::{AccountId, ActionId, ApprovalId, KeyId, MandateId, TokenId};
+use crate::value::id::{AccountId, ApprovalId, KeyId, MandateId, TokenId};
 
 /// What something that is due does: the row whose timer it is.
 #[derive(Clone, Copy, Debug)]
@@ -249,7 +249,7 @@ commands! {
     /// The tally of a stretch of the ledger is kept.
     KeepTally => tally::keep_tally, Done;
     /// A stop's effect on an allowed action is recorded.
-    RecordRevoked => record_revoked, Done;
+    RecordRevoked => freeze::record_revoked, Done;
     /// An agent is made.
     RegisterAgent => register_agent::register_agent, Registered;
     /// A callback is named.
@@ -260,6 +260,8 @@ commands! {
     RemoveMember => members::remove_member, Member;
     /// A team goes.
     RemoveTeam => teams::remove_team, Done;
+    /// A team's owner left.
+    DisownTeam => teams::disown_team, Done;
     /// A template goes.
     RemoveTemplate => templates::remove_template, Done;
     /// What a receipt's use kept posted is given back.
@@ -485,14 +487,6 @@ fn end_approval(scope: &mut Scope<'_>, ended: &EndApproval) -> Result<(), Halt> 
     freeze::end_approval(scope, ended.0)
 }
 
-/// Records that a stop has voided an allowed action.
-#[derive(Clone, Copy, Debug)]
-pub struct RecordRevoked(pub ActionId);
-
-fn record_revoked(scope: &mut Scope<'_>, revoked: &RecordRevoked) -> Result<(), Halt> {
-    freeze::record_revoked(scope, revoked.0)
-}
-
 macro_rules! operations {
     ($($name:ident => $answer:ty, |$reply:pat_param, $signer:pat_param| $make:expr;)*) => {$(
         impl Operation for $name {
@@ -557,6 +551,7 @@ operations! {
     RemoveMember => MemberDone, |Reply::Member(it), _| *it;
     KeepTeam => Arc<Team>, |Reply::Team(it), _| it;
     RemoveTeam => (), |Reply::Done(()), _| ();
+    DisownTeam => (), |Reply::Done(()), _| ();
     KeepTemplate => Arc<WorkspaceTemplate>, |Reply::Template(it), _| it;
     RemoveTemplate => (), |Reply::Done(()), _| ();
     RevokeToken => TokenId, |Reply::TokenEnd(it), _| it;

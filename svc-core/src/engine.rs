@@ -4,14 +4,15 @@ pub mod select;
 
 use std::sync::Arc;
 
-use crate::command::{Command, EndApproval, Operation, RecordRevoked, Reply, Wake};
+use crate::command::{Command, EndApproval, Operation, Reply, Wake};
 use crate::refusal::Refusal;
 use crate::rules::connect::end::EndLeft;
 use crate::rules::connect::sweep::SweepTokens;
 use crate::rules::evidence::sequence::Sequence;
 use crate::rules::evidence::sweep::{SweepClosed, SweepJobs, SweepOld};
-use crate::rules::gate::freeze::FollowStop;
+use crate::rules::gate::freeze::{FollowStop, RecordRevoked};
 use crate::rules::people::leave::{EndKey, FollowLeave, PassAgent};
+use crate::rules::people::teams::DisownTeam;
 use crate::state::evidence::Disclosure;
 use crate::state::gate::receipt::Signer;
 use crate::state::gate::{JOB_KEPT, OPEN_MAX, REPLAY_KEPT, Sweep};
@@ -276,7 +277,7 @@ enum What {
 }
 
 /// What may have to follow a due row: mostly nothing. Where an agent was stopped, its approvals that wait and its actions of as
-/// far back as one could still be open; where somebody left, their agents and keys; where a workspace is swept, what is old; where a connection
+/// far back as one could still be open; where somebody left, their agents, keys and teams; where a workspace is swept, what is old; where a connection
 /// is long over, its tokens.
 #[must_use]
 pub fn followed_by(found: &Found) -> Vec<Follow> {
@@ -295,6 +296,7 @@ pub fn followed_by(found: &Found) -> Vec<Follow> {
                 Range::all(Index::ConnectionsBy, left.id.bits(), TICK_MAX),
                 Range::all(Index::AgentsFor, left.id.bits(), TICK_MAX),
                 Range::all(Index::KeysOf, left.workspace.bits(), TICK_MAX),
+                Range::all(Index::TeamsOf, left.workspace.bits(), TICK_MAX),
             ];
             ranges.into_iter().map(|range| Follow { range, what: What::Leave(left.id) }).collect()
         }
@@ -409,6 +411,7 @@ fn after_leave(found: &Found, left: PrincipalId) -> Option<Command> {
         Some(Record::Credential(key)) if key.ends_with(left) && key.revoked_at.is_none() => {
             Some(EndKey { credential: key.id, left }.into())
         }
+        Some(Record::Team(team)) if team.owner == Some(left) => Some(DisownTeam { team: team.id, left }.into()),
         _ => None,
     }
 }

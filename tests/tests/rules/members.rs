@@ -15,7 +15,7 @@ use svc_core::rules::read::check_key;
 use svc_core::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, Via};
 use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Ladder};
 use svc_core::state::people::{
-    Account, Credential, KeyScope, LINK_LIFE, MemberState, Principal, Role, SignInLink, Workspace,
+    Account, Credential, KeyScope, LINK_LIFE, MemberState, Principal, Role, SignInLink, Team, Workspace,
 };
 use svc_core::store::Record;
 use svc_core::testing::people;
@@ -293,7 +293,31 @@ fn a_team_that_is_in_use_stays() {
     let budget = world.run(budget).unwrap().budget.id;
     assert_eq!(world.run(gone()).unwrap_err().reason(), Some("a budget is over it"));
     world.run(RemoveBudget { workspace, by: by(), budget }).unwrap();
-    world.run(remove(Some(key))).unwrap();
+    world.run(gone()).unwrap();
+    assert!(!world.ledger().contains("Account"), "{}", world.ledger());
+}
+
+/// A team whose owner is removed has none until somebody names another, and the ledger says so; another's stays theirs.
+#[test]
+fn a_team_of_who_leaves_has_no_owner() {
+    let (mut world, first, _) = owners();
+    let (workspace, by) = (first.workspace, || By::Person(first));
+    let leaver = world.person(Role::Member);
+    let keep = |name: &str, owner: PrincipalId| KeepTeam {
+        workspace,
+        by: by(),
+        team: None,
+        name: Some(Label::parse(name).unwrap()),
+        owner: Some(Some(owner)),
+        members: None,
+    };
+    let theirs = world.run(keep("Theirs", leaver.principal)).unwrap().id;
+    let other = world.run(keep("Other", first.principal)).unwrap().id;
+    remove(&mut world, first, leaver.principal).unwrap();
+    world.advance(Span::seconds(1));
+    assert_eq!([theirs, other].map(|it| world.row::<Team>(it).owner), [None, Some(first.principal)]);
+    let changed = format!(r#""new":{{"owner":null}},"old":{{"owner":"{}"}}"#, leaver.principal);
+    assert!(world.ledger().contains(&changed), "{}", world.ledger());
 }
 
 /// To a member, whose right is to their own agents' keys, any other key is not there: read or revoked, known or not.

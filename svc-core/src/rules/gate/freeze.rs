@@ -246,12 +246,16 @@ pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval,
     Ok(())
 }
 
+/// Records that a stop has voided an allowed action.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordRevoked(pub ActionId);
+
 /// Records that a stop has voided an allowed action: what readers know by the agent's epoch already.
 ///
 /// # Errors
 /// [`Halt::Load`] alone; what is not revoked, or recorded already, is left as it is.
-pub fn record_revoked(scope: &mut Scope<'_>, id: ActionId) -> Result<(), Halt> {
-    let Some(action) = scope.get::<Action>(id)? else { return Ok(()) };
+pub fn record_revoked(scope: &mut Scope<'_>, revoked: &RecordRevoked) -> Result<(), Halt> {
+    let Some(action) = scope.get::<Action>(revoked.0)? else { return Ok(()) };
     scope.want(&[Agent::key(action.agent), Workspace::key(action.workspace)])?;
     let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
     let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;

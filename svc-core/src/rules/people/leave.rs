@@ -1,5 +1,5 @@
-//! What follows somebody's leaving: keys that count for them end, as do further keys that they made for agents, whose text they
-//! know. Agents stay, with the keys that they came with, and pass to their sponsors; one without a sponsor who is a member waits
+//! What follows somebody's leaving: teams that they answered for have no owner, keys that count for them end, as do further keys
+//! that they made for agents, whose text they know. Agents stay, with the keys that they came with, and pass to their sponsors; one without a sponsor who is a member waits
 //! for an owner, who names one. Where an agent came with a key that who left may have noted, whoever it passes to makes it a new
 //! one and revokes that.
 

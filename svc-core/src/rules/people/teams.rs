@@ -1,4 +1,4 @@
-//! Teams: made, changed, removed. A removed team leaves its members as they are.
+//! Teams: made, changed, removed. A removed team leaves its members as they are; one whose owner left has none.
 
 use std::sync::Arc;
 
@@ -136,6 +136,29 @@ pub fn remove_team(scope: &mut Scope<'_>, asked: &RemoveTeam) -> Result<(), Halt
     scope.append_with(asked.workspace, fact, &[("name", team.name.as_str())]);
     scope.delete::<Team>(team.id);
     touch(scope, asked.workspace)
+}
+
+/// Takes a team from an owner who left.
+#[derive(Clone, Copy, Debug)]
+pub struct DisownTeam {
+    /// Which one.
+    pub team: TeamId,
+    /// Who left.
+    pub left: PrincipalId,
+}
+
+/// Leaves a team without an owner, where who answered for it is a member no more.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where a row that another names is not there.
+pub fn disown_team(scope: &mut Scope<'_>, asked: &DisownTeam) -> Result<(), Halt> {
+    let Some(team) = scope.get::<Team>(asked.team)?.filter(|it| it.owner == Some(asked.left)) else { return Ok(()) };
+    if scope.get::<Principal>(asked.left)?.is_some_and(|it| it.was_removed()) {
+        let after = Team { owner: None, ..Team::clone(&team) };
+        record(scope, Actor::Policy, Some(&team), &after)?;
+        scope.put(after);
+    }
+    Ok(())
 }
 
 /// A team as `by` may read it.
