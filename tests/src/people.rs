@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use svc_core::rules::people::by::Person as Signed;
 use svc_core::state::people::{
     Account, EmailUse, Member, MemberState, Membership, Principal, Proof, Role, ServiceToken, Session, TokenScope,
@@ -13,7 +13,8 @@ use svc_core::testing::world::BASE_URL;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{AccountId, PrincipalId, SessionId, TokenId};
 use svc_core::value::text::{Email, Label};
-use svc_core::value::{Id as _, Span};
+use svc_core::value::{Id as _, Span, Timestamp};
+use svc_http::totp::code_at;
 
 use crate::client::{Client, Got};
 use crate::site::Site;
@@ -136,10 +137,24 @@ impl Site {
 }
 
 impl Person {
+    /// Sets up a second factor: its secret and the recovery codes.
+    pub async fn second_factor(&self, client: &mut Client, now: Timestamp) -> (Vec<u8>, Vec<String>) {
+        let begun = self.ask(client, "POST", "/api/me/totp", Some(&json!({}))).await.ok();
+        let secret = unbase32(begun["secret"].as_str().unwrap());
+        let code = json!({ "code": code_now(&secret, now) });
+        let made = self.ask(client, "POST", "/api/me/totp/confirm", Some(&code)).await.ok();
+        (secret, serde_json::from_value(made["recoveryCodes"].clone()).unwrap())
+    }
+
     /// Sends a request of the console as its pages do: with the session's cookie, and on writes the mark of its own pages.
     pub async fn ask(&self, client: &mut Client, method: &str, path: &str, body: Option<&Value>) -> Got {
         ask(client, Some(&self.sid), method, path, body).await
     }
+}
+
+/// The code that an authenticator app with this secret shows at `now`.
+pub fn code_now(secret: &[u8], now: Timestamp) -> String {
+    code_at(secret, u64::try_from(now.as_millis() / 30_000).unwrap())
 }
 
 /// Sends a request of the console as its pages do.

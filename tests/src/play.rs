@@ -22,7 +22,7 @@ use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
 use svc_core::rules::people::settings::ChangeSettings;
 use svc_core::state::edge::{Tried, Trouble};
 use svc_core::state::evidence::Entry;
-use svc_core::state::gate::{Action, Declared, OutcomeStatus, Request, Terms, Tier, Via};
+use svc_core::state::gate::{Action, Declared, OutcomeStatus, Request, Terms, Tier};
 use svc_core::state::people::{Role, Settings, Velocity};
 use svc_core::store::{Key, Record, Row, Stamp, Store};
 use svc_core::testing::people;
@@ -388,8 +388,7 @@ impl Cast {
                 let approval = self.action(*action)?.approval?;
                 let by = *self.people.get(person % self.people.len().max(1))?;
                 let choice = if *yes { Choice::Approve } else { Choice::Deny };
-                DecideApproval { by, approval, choice, note: None, digest: None, via: Via::Console, everyone: None }
-                    .into()
+                DecideApproval::new(by, approval, choice).into()
             }
             Move::Callback { action } => {
                 let action = self.action(*action)?;

@@ -15,7 +15,7 @@ use svc_core::store::{MemoryStore, Row as _, Store as _};
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_tests::client::{Client, Got, bearer};
-use svc_tests::people::Person;
+use svc_tests::people::{Person, code_now};
 use svc_tests::requests::{CRM, OFFICE, charge, payment, payment_to, text, update, with};
 use svc_tests::site::{Agent, Site};
 
@@ -195,6 +195,62 @@ async fn two_persons_decide_above_the_line() {
     assert_eq!(again.json()["error"]["approval"], link);
     let second = asked.say(&admin, "/approve", &json!({})).await.ok();
     assert_eq!((text(&second["state"]), second["approvals"].as_array().unwrap().len()), ("approved", 2));
+    asked.end().await;
+}
+
+/// Above a line of the settings a yes takes the second factor once more, whoever says it; a no takes none. A code is good
+/// once, and what is wrong leaves the approval waiting.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn above_a_line_a_yes_takes_the_second_factor_again() {
+    let lines = |line: i64, currency: &str| {
+        let mut settings = Settings::default();
+        settings.step_up_above.insert(currency.parse().unwrap(), line);
+        settings
+    };
+    let mut asked = Asked::with(Some(lines(29_999, "EUR"))).await;
+    let (owner, bare) = (asked.site.member(Role::Owner), asked.site.member(Role::Admin));
+    let none = asked.say(&bare, "/approve", &json!({})).await;
+    assert_eq!((none.status, none.kind().as_str()), (403, "forbidden"));
+    assert_eq!(text(&none.json()["error"]["errors"][0]["field"]), "code");
+    assert!(text(&none.json()["error"]["message"]).contains("has no second factor"), "{}", none.text());
+    let (secret, recovery) = owner.second_factor(&mut asked.client, asked.site.now()).await;
+    let unasked = asked.say(&owner, "/approve", &json!({ "note": "yes" })).await;
+    assert_eq!((unasked.status, text(&unasked.json()["error"]["errors"][0]["field"])), (403, "code"));
+    let now = code_now(&secret, asked.site.now());
+    for (body, field) in [
+        (json!({ "code": "000000" }), "code"),
+        (json!({ "code": now }), "code"), // It was used to set the factor up.
+        (json!({ "recoveryCode": "wrong" }), "code"),
+        (json!({ "code": now, "recoveryCode": recovery[0] }), "recoveryCode"),
+        (json!({ "code": 123_456 }), "code"),
+    ] {
+        let got = asked.say(&owner, "/approve", &body).await;
+        assert_eq!((got.status, got.kind().as_str()), (400, "invalid_request"), "{body}");
+        assert_eq!(text(&got.json()["error"]["errors"][0]["field"]), field, "{body}");
+    }
+    asked.site.shift(Span::seconds(30));
+    let next = json!({ "code": code_now(&secret, asked.site.now()) });
+    let path = asked.path("/approve");
+    let approved = asked.say(&owner, "/approve", &next).await.ok();
+    assert_eq!(text(&approved["state"]), "approved");
+
+    // The same code is no proof for another one; a recovery code is one, once.
+    let second = asked.client.authorize(&asked.agent.key, &payment(30_001)).await.ok();
+    let first = std::mem::replace(&mut asked.decision, second);
+    assert_ne!(path, asked.path("/approve"), "{first}");
+    assert_eq!(asked.say(&owner, "/approve", &next).await.status, 400);
+    let spare = json!({ "recoveryCode": recovery[0] });
+    assert_eq!(text(&asked.say(&owner, "/approve", &spare).await.ok()["state"]), "approved");
+    asked.decision = asked.client.authorize(&asked.agent.key, &payment(30_002)).await.ok();
+    assert_eq!(asked.say(&owner, "/approve", &spare).await.status, 400);
+    assert_eq!(text(&asked.say(&owner, "/deny", &json!({})).await.ok()["state"]), "denied");
+
+    // Up to the line nobody is asked; where there are lines, a currency without one is above.
+    for (line, currency, status) in [(30_000, "EUR", 200), (1_000_000, "USD", 403)] {
+        asked.site.change_settings(lines(line, currency));
+        asked.decision = asked.client.authorize(&asked.agent.key, &payment(30_000)).await.ok();
+        assert_eq!(asked.say(&bare, "/approve", &json!({})).await.status, status, "{currency}");
+    }
     asked.end().await;
 }
 

@@ -121,9 +121,7 @@ async fn a_persons_decision_is_told() {
         assert!(hooks.is_quiet());
         let approval = ApprovalId::parse(asked["approval"]["id"].as_str().unwrap()).unwrap();
         let (by, via) = (owner.signed, Via::Console);
-        site.gate
-            .execute(DecideApproval { by, approval, choice, note: None, digest: None, via, everyone: None })
-            .unwrap();
+        site.gate.execute(DecideApproval { via, ..DecideApproval::new(by, approval, choice) }).unwrap();
         let call = hooks.next().await;
         let told = call.json();
         assert_eq!((&told["actionId"], &told["id"]), (&asked["id"], &answer["id"]));

@@ -260,6 +260,17 @@ impl Refusal {
         Self::plain(Kind::SecondPersonRequired).about_approval(workspace, approval)
     }
 
+    /// 403: the session alone is not enough. An account that has no second factor sets one up first.
+    #[must_use]
+    pub fn second_factor_asked(has_factor: bool) -> Self {
+        let clause = if has_factor {
+            "is asked for once more at this amount"
+        } else {
+            "is asked for at this amount, and the account has no second factor"
+        };
+        Self::faults(Kind::SecondFactorAsked, vec![FieldError::new("code", clause)])
+    }
+
     /// 409: another owner has to agree; `approval` is the id of what they are to approve in `workspace`.
     pub fn second_owner_required(workspace: impl fmt::Display, approval: impl fmt::Display) -> Self {
         Self::plain(Kind::SecondOwnerRequired).about_approval(workspace, approval)

@@ -56,6 +56,8 @@ refusals! {
     WrongSignIn = 401 "unauthenticated", "what was sent to sign in with does not fit, or is used up or too old", fix "Send the account's own e-mail address and password, a link that was not used yet, or a new code with the `pending` of this sign-in.";
     InvalidApiKey = 401 "invalid_api_key", "the key is unknown, expired or revoked", fix "Send a key that is in force; `svc key create` makes a new one.";
     Forbidden = 403 "forbidden", "this caller may not do that", fix "Ask somebody whose role allows it, or use a credential that does.";
+    /// The session alone is not enough: the second factor has to be shown again.
+    SecondFactorAsked = 403 "forbidden", "this takes the second factor once more", fix "Send the `code` that your authenticator app shows now, or a `recoveryCode`; an account without a second factor sets one up first.";
     /// The request named another host than the deployment's own.
     ForeignHost = 403 "forbidden", "this is answered at the deployment's own address alone", fix "Send the request to the address that the server was started with (`baseUrl`): its host and its port.";
     Csrf = 403 "csrf", "the write did not come from this console", fix "Send the header `x-svc-csrf: 1` from the deployment's own origin.";

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use svc_core::refusal::Refusal;
+use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::asked::{Question, Stands, get_approval, questions};
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::suggest::{SUGGEST_FROM, suggestions};
 use svc_core::rules::people::by::By;
-use svc_core::state::gate::{Approval, ApprovalSubject, Standing, Via};
+use svc_core::state::gate::{Approval, ApprovalSubject, Standing};
+use svc_core::state::people::Account;
 use svc_core::store::{Found, Key, Range, Record};
 use svc_core::value::Id as _;
 use svc_core::value::id::{ApprovalId, WorkspaceId};
@@ -20,6 +21,7 @@ use crate::dispatch::Call;
 use crate::routes::ApprovalsOp;
 use crate::wire::approval::{self, Filter};
 use crate::wire::page::{Page, Query};
+use crate::wire::sign_in::Factor;
 use crate::wire::suggestion;
 
 /// Rows that one request looks at for its page: a filter that shows little goes on with the cursor.
@@ -74,17 +76,31 @@ pub(super) async fn answer(
 
 async fn decide(service: &GateService, caller: &Caller, call: &Call, choice: Choice) -> Result<Answer, Refusal> {
     let word = approval::read(&call.body, choice)?;
-    let decide = DecideApproval {
-        by: caller.member()?.person,
-        approval: id(call)?,
-        choice: word.choice,
-        note: word.note,
-        digest: word.digest,
-        via: Via::Console,
-        everyone: None,
+    let plain = DecideApproval::new(caller.member()?.person, id(call)?, word.choice);
+    let decide = DecideApproval { note: word.note, digest: word.digest, ..plain };
+    let decided = match word.factor {
+        None => decided(service, decide).await?,
+        Some(factor) => with_factor(service, call, decide, &factor).await?,
     };
-    let decided = decided(service, decide).await?;
     Ok(Answer::json(approval::write(&decided, &service.base_url)?))
+}
+
+/// Takes the word of a person who shows their second factor again. A wrong one counts as a wrong try to sign in.
+async fn with_factor(
+    service: &GateService,
+    call: &Call,
+    decide: DecideApproval,
+    factor: &Factor,
+) -> Result<Question, Refusal> {
+    let account =
+        service.read(|scope| scope.get::<Account>(decide.by.account))?.ok_or_else(Refusal::unauthenticated)?;
+    let tried = service.begin_try(account.email.folded(), call)?;
+    let factor = Some(service.look_at_factor(&account, factor)?);
+    let decided = decided(service, DecideApproval { factor, ..decide }).await;
+    if !decided.as_ref().is_err_and(|it| it.kind() == Kind::InvalidRequest) {
+        tried.forgive();
+    }
+    decided
 }
 
 /// Takes a person's word. A yes to a freeze looks through all agents, which does not happen on a thread that serves others.

@@ -46,7 +46,14 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Approvals(ApprovalsOp::Approve),
         method: Method::POST,
         path: "/api/w/{wid}/approvals/{apv}/approve",
-        refusals: &[Kind::NotAllowed, Kind::SelectionChanged, Kind::SecondPersonRequired, Kind::SecondOwnerRequired],
+        refusals: &[
+            Kind::NotAllowed,
+            Kind::SelectionChanged,
+            Kind::SecondPersonRequired,
+            Kind::SecondOwnerRequired,
+            Kind::SecondFactorAsked,
+        ],
+        request: Some("ApprovalYes"),
         summary: "Approve, after everything that can forbid it was looked at again",
         ..DECIDE
     },

@@ -10,6 +10,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
         ("Approval", approval()),
         ("ApprovalPage", page("Approval")),
         ("ApprovalDecision", approval_decision()),
+        ("ApprovalYes", approval_yes()),
         ("SuggestedRule", suggested_rule()),
         ("SuggestedRulePage", page("SuggestedRule")),
     ]
@@ -65,6 +66,18 @@ fn approval_decision() -> Value {
         "properties": {
             "note": { "type": "string", "minLength": 1, "maxLength": 500 },
             "actionDigest": digest(),
+        },
+    })
+}
+
+fn approval_yes() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "note": { "type": "string", "minLength": 1, "maxLength": 500 },
+            "actionDigest": digest(),
+            "code": { "type": "string", "writeOnly": true, "description": "The second factor's code, asked for above `stepUpAbove` of the settings." },
+            "recoveryCode": { "type": "string", "writeOnly": true, "description": "In place of `code`." },
         },
     })
 }

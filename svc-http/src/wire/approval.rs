@@ -12,6 +12,7 @@ use svc_core::value::text::Note;
 
 use super::decision::{consent, decider, reason};
 use super::page::Query;
+use super::sign_in::{Factor, factor_if_shown};
 use super::{Fields, parse_or_empty, text};
 
 /// What a person answers.
@@ -23,9 +24,11 @@ pub struct Word {
     pub note: Option<Note>,
     /// The digest of what they saw.
     pub digest: Option<Digest>,
+    /// The second factor, which amounts above a line of the settings take (CONTRACT part 8, `stepUpAbove`).
+    pub factor: Option<Factor>,
 }
 
-/// Reads `{ note?, actionDigest? }`; nothing at all is that too.
+/// Reads `{ note?, actionDigest? }`, and with a yes `code` or `recoveryCode`; nothing at all is that too.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
@@ -38,7 +41,8 @@ pub fn read(body: &[u8], choice: Choice) -> Result<Word, Refusal> {
         let digest = hex.and_then(|it| Digest::parse(it).ok());
         digest.ok_or_else(|| Invalid::new("must be `sha256:` and 64 hexadecimal digits"))
     });
-    fields.finish(Some(Word { choice, note, digest }))
+    let factor = if choice == Choice::Approve { factor_if_shown(&mut fields) } else { None };
+    fields.finish(Some(Word { choice, note, digest, factor }))
 }
 
 /// Which approvals of a list are shown.

@@ -86,15 +86,23 @@ pub fn factor_alone(body: &[u8]) -> Result<Factor, Refusal> {
 }
 
 fn factor(fields: &mut Fields<'_>) -> Option<Factor> {
-    let recovery = fields.optional("recoveryCode", secret).map(Factor::Recovery);
-    match (fields.raw("code").is_some(), fields.raw("recoveryCode").is_some()) {
-        (true, true) => {
-            fields.note(FieldError::new("recoveryCode", "goes instead of `code`, not with it"));
-            None
+    match factor_if_shown(fields) {
+        None if fields.raw("code").or_else(|| fields.raw("recoveryCode")).is_none() => {
+            fields.required("code", secret).map(Factor::Code)
         }
-        (false, true) => recovery,
-        (true, false) | (false, false) => fields.required("code", secret).map(Factor::Code),
+        shown => shown,
     }
+}
+
+/// `code` or `recoveryCode`, or neither.
+pub(super) fn factor_if_shown(fields: &mut Fields<'_>) -> Option<Factor> {
+    let code = fields.optional("code", secret).map(Factor::Code);
+    let recovery = fields.optional("recoveryCode", secret).map(Factor::Recovery);
+    if code.is_some() && recovery.is_some() {
+        fields.note(FieldError::new("recoveryCode", "goes instead of `code`, not with it"));
+        return None;
+    }
+    code.or(recovery)
 }
 
 /// `{ code }`.

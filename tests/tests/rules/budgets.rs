@@ -12,7 +12,7 @@ use svc_core::rules::gateway::raising::ask_for_raise;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::by::Person;
 use svc_core::rules::people::members::RemoveMember;
-use svc_core::state::gate::{Approval, ApprovalState, Via};
+use svc_core::state::gate::{Approval, ApprovalState};
 use svc_core::state::gateway::{Budget, BudgetPeriod, BudgetScope, BudgetUse, Ladder, Mode};
 use svc_core::state::gateway::{Payer, Rung, Step};
 use svc_core::state::people::Role;
@@ -81,7 +81,7 @@ fn full(world: &mut World) -> BudgetId {
 }
 
 fn decide(world: &mut World, by: &Person, approval: ApprovalId, choice: Choice) -> Result<Question, Refusal> {
-    world.run(DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console, everyone: None })
+    world.run(DecideApproval::new(*by, approval, choice))
 }
 
 fn kinds(world: &mut World) -> Vec<String> {

@@ -10,7 +10,7 @@ use svc_core::rules::gate::fleet::{Fleet, FreezeFleet, Halted};
 use svc_core::rules::gate::freeze::{FreezeAgent, Stopped};
 use svc_core::rules::gate::lift::LiftHold;
 use svc_core::rules::people::by::{By, Person, TokenCaller};
-use svc_core::state::gate::{Agent, Approval, ApprovalSubject, FrozenBy, Status, Verb, Via};
+use svc_core::state::gate::{Agent, Approval, ApprovalSubject, FrozenBy, Status, Verb};
 use svc_core::state::people::{FREEZES_ASKED_MAX, Hold, Role, Selector, ServiceToken, TokenScope, TokenUse, Workspace};
 use svc_core::store::Row;
 use svc_core::testing::people;
@@ -94,7 +94,7 @@ fn asked(fleet: Fleet) -> ApprovalId {
 }
 
 pub(super) fn decision(by: &Person, approval: ApprovalId, choice: Choice) -> DecideApproval {
-    DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console, everyone: None }
+    DecideApproval::new(*by, approval, choice)
 }
 
 fn standing(world: &mut World, agents: &[Caller]) -> Vec<bool> {

@@ -12,7 +12,7 @@ use svc_core::rules::people::leave::PassAgent;
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::rules::read::check_key;
-use svc_core::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, Via};
+use svc_core::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject};
 use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Ladder};
 use svc_core::state::people::{
     Account, Credential, KeyScope, LINK_LIFE, MemberState, Principal, Role, SignInLink, Team, Workspace,
@@ -43,15 +43,7 @@ fn asked(done: Result<MemberDone, Refusal>) -> ApprovalId {
 }
 
 fn approve(by: Person, approval: ApprovalId) -> DecideApproval {
-    DecideApproval {
-        by,
-        approval,
-        choice: Choice::Approve,
-        note: None,
-        digest: None,
-        via: Via::Console,
-        everyone: None,
-    }
+    DecideApproval::new(by, approval, Choice::Approve)
 }
 
 /// Two owners who remove each other at once: the second agreement finds that who asked for it is an owner no more.

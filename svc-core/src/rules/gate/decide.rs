@@ -15,6 +15,7 @@ use super::{authorize, posting};
 use crate::refusal::Refusal;
 use crate::rules::edge::notify;
 use crate::rules::people::by::{By, Person, member};
+use crate::rules::people::second_factor::{FactorShown, show_again};
 use crate::state::evidence::Actor;
 use crate::state::gate::{
     Action, Activity, Agent, Allowed, Approval, ApprovalState, ApprovalSubject, AskedAction, Code, Consent, DecidedBy,
@@ -40,11 +41,21 @@ pub struct DecideApproval {
     pub note: Option<Note>,
     /// The digest of what they saw, where they say so.
     pub digest: Option<Digest>,
+    /// The second factor, where they show it again.
+    pub factor: Option<FactorShown>,
     /// From where.
     pub via: Via,
     /// Every agent of the workspace as it was looked through a moment ago: what a yes to a freeze of all of them needs, and
     /// nothing else reads.
     pub everyone: Option<Everyone>,
+}
+
+impl DecideApproval {
+    /// A word from the console with nothing beside it.
+    #[must_use]
+    pub const fn new(by: Person, approval: ApprovalId, choice: Choice) -> Self {
+        Self { by, approval, choice, note: None, digest: None, factor: None, via: Via::Console, everyone: None }
+    }
 }
 
 /// Yes or no.
@@ -60,7 +71,8 @@ pub enum Choice {
 ///
 /// # Errors
 /// `forbidden` where the role decides none, `not_found`, `not_allowed` with the outcome where it no longer waits,
-/// `selection_changed` where another digest was seen, `second_person_required`.
+/// `selection_changed` where another digest was seen, `second_person_required`, `forbidden` where the second factor has to be
+/// shown again, `invalid_request` on `code` where the one that was shown is wrong.
 pub fn decide_approval(scope: &mut Scope<'_>, asked: &DecideApproval) -> Result<Question, Halt> {
     let workspace = asked.by.workspace;
     let by = By::Person(asked.by);
@@ -182,6 +194,9 @@ impl Case<'_> {
             if same || close(scope, self.approval.workspace, first, &principal)? {
                 return Err(Refusal::second_person_required(self.approval.workspace, self.approval.id).into());
             }
+        }
+        if self.workspace.settings.needs_second_factor(payment) {
+            show_again(scope, self.asked.by.account, self.asked.factor.as_ref())?;
         }
         approvals.push(consent);
         let approval = Approval { needed, approvals, ..self.approval.clone() };

@@ -12,7 +12,7 @@ use super::restart::restart;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift, Via};
+use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift};
 use crate::state::people::{
     Hold, HoldScope, HoldTask, HoldWork, Lifted, MEMBERS_OF_PART, Principal, Reach, Right, Roster, STEP_PARTS,
     Workspace,
@@ -151,15 +151,8 @@ fn counts_first(scope: &mut Scope<'_>, asked: &LiftHold, before: &AskedLift) -> 
 /// Takes the caller's asking as their yes to the question that waits.
 fn agree_first(scope: &mut Scope<'_>, asked: &LiftHold, waiting: &Approval) -> Result<Arc<Approval>, Halt> {
     let By::Person(by) = asked.by else { return Err(Refusal::internal().into()) };
-    let word = DecideApproval {
-        by,
-        approval: waiting.id,
-        choice: Choice::Approve,
-        note: Some(asked.reason.clone()),
-        digest: None,
-        via: Via::Console,
-        everyone: None,
-    };
+    let yes = DecideApproval::new(by, waiting.id, Choice::Approve);
+    let word = DecideApproval { note: Some(asked.reason.clone()), ..yes };
     decide_other(scope, &word, waiting)?;
     own_approval(scope, asked.workspace, waiting.id)
 }

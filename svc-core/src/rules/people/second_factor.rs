@@ -10,6 +10,7 @@ use crate::state::people::{Account, SecondFactor};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::digest::{Digest, SessionDigest};
+use crate::value::id::AccountId;
 
 /// A second factor that was shown.
 #[derive(Clone, Debug)]
@@ -41,6 +42,22 @@ pub(super) fn accept(account: &mut Account, shown: &FactorShown) -> bool {
             factor.recovery.len() < before
         }
     }
+}
+
+/// Has whoever is signed in show their second factor once more, for what takes more than a session.
+///
+/// # Errors
+/// `forbidden` naming `code` where none was shown or the account has none, `invalid_request` on `code` where it is wrong.
+pub fn show_again(scope: &mut Scope<'_>, account: AccountId, shown: Option<&FactorShown>) -> Result<(), Halt> {
+    let stored = scope.get::<Account>(account)?.ok_or_else(Refusal::internal)?;
+    let has_factor = stored.second_factor.is_some();
+    let shown = shown.filter(|_| has_factor).ok_or_else(|| Refusal::second_factor_asked(has_factor))?;
+    let mut account = Account::clone(&stored);
+    if !accept(&mut account, shown) {
+        return Err(wrong_code().into());
+    }
+    scope.put(account);
+    Ok(())
 }
 
 /// Changes the second factor of whoever is signed in.

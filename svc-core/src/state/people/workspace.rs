@@ -164,12 +164,13 @@ impl Settings {
     /// as soon as there is any line.
     #[must_use]
     pub fn persons_needed(&self, payment: Option<(Currency, i64)>) -> u8 {
-        let Some((currency, minor)) = payment else { return 1 };
-        match self.second_person_above.get(&currency) {
-            Some(line) if minor <= *line => 1,
-            None if self.second_person_above.is_empty() => 1,
-            _ => 2,
-        }
+        if is_above(&self.second_person_above, payment) { 2 } else { 1 }
+    }
+
+    /// Whether whoever allows a payment shows their second factor again. `payment` as in [`Self::persons_needed`].
+    #[must_use]
+    pub fn needs_second_factor(&self, payment: Option<(Currency, i64)>) -> bool {
+        is_above(&self.step_up_above, payment)
     }
 
     /// Every number outside its bounds, as (dotted member, clause).
@@ -312,6 +313,12 @@ pub enum OnUndeclared {
     Ask,
     /// It is denied.
     Deny,
+}
+
+/// Whether a payment is above the line of its currency; where there are lines, one in a currency without any is.
+fn is_above(lines: &BTreeMap<Currency, i64>, payment: Option<(Currency, i64)>) -> bool {
+    let Some((currency, minor)) = payment else { return false };
+    lines.get(&currency).map_or(!lines.is_empty(), |line| minor > *line)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use crate::rules::gate::asked::Question;
 use crate::rules::gate::decide::{Choice, DecideApproval};
 use crate::rules::people::by::Person;
-use crate::state::gate::{Action, Via};
+use crate::state::gate::Action;
 use crate::state::people::{Role, Session};
 use crate::store::{Row, Store};
 use crate::testing::people;
@@ -71,7 +71,7 @@ impl<S: Store> World<S> {
     /// Where nobody was asked about the action.
     pub fn decision(&mut self, by: &Person, action: ActionId, choice: Choice) -> DecideApproval {
         let approval = self.row::<Action>(action).approval.expect("a person was asked");
-        DecideApproval { by: *by, approval, choice, note: None, digest: None, via: Via::Console, everyone: None }
+        DecideApproval::new(*by, approval, choice)
     }
 
     /// A person's yes to an action.
