@@ -26,7 +26,7 @@ use svc_core::value::{Id as _, Timestamp};
 
 use crate::error::StoreError;
 use crate::gate::Gate;
-pub use crate::scorecard::Card;
+pub use crate::scorecard::{Card, Tallied};
 
 /// Records that are read at once.
 pub(crate) const PAGE: usize = 128;

@@ -1,14 +1,20 @@
 //! Scorecards: signed counts of what the ledger tells, each of which anybody who holds its records can make again.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
 use svc_core::engine::Failure;
 use svc_core::rules::evidence::proof;
 use svc_core::rules::evidence::tally::KeepTally;
 use svc_core::state::evidence::{COUNTED_BY, Chain, Counted, Counter, Counts, TALLIED, Tally, TallyId};
-use svc_core::state::gate::OPEN_MAX;
 use svc_core::state::gate::receipt::sign_compact;
+use svc_core::state::gate::{Action, LAPSE_AFTER, OPEN_MAX};
 use svc_core::state::people::{Purpose, Workspace};
+use svc_core::store::{Range, Row as _};
+use svc_core::value::Id as _;
 use svc_core::value::canonical::Object;
-use svc_core::value::id::{AgentId, WorkspaceId};
+use svc_core::value::id::{AgentId, WorkspaceId, ulid_bits};
+use svc_core::value::link::Index;
 use svc_core::value::period::Zone;
 use svc_core::value::{Span, Timestamp};
 
@@ -22,6 +28,9 @@ const TYPE: &str = "svc-scorecard+jwt";
 const LIFETIME: Span = Span::hours(24);
 /// Days that a scorecard covers where nothing is said.
 const DEFAULT_DAYS: i64 = 30;
+
+/// What records come to, by day and agent; those that name no agent count under none.
+pub type Tallied = BTreeMap<(i64, Option<AgentId>), Counts>;
 
 /// What a scorecard is to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +61,10 @@ impl Gate {
         let before = |to: Timestamp| Timestamp::from_millis(to.as_millis().saturating_sub(1));
         let last = zone.day(asked.to.map_or(now, before));
         let first = asked.from.map_or_else(|| last.saturating_sub(DEFAULT_DAYS - 1), |from| zone.day(from));
-        let counts = self.counted(&chain, &zone, asked.agent, first..=last)?;
+        let mut counts = Counts::default();
+        let of_agent = |it: &Option<AgentId>| asked.agent.is_none() || asked.agent == *it;
+        let by_days = self.by_days(&chain, &zone, &(first..=last))?;
+        by_days.iter().filter(|((_, it), _)| of_agent(it)).for_each(|(_, it)| counts.add(it));
         let checkpoint = Object::new().raw("size", &chain.size.to_string()).text("root", &chain.root().to_string());
         let window = Object::new()
             .text("from", &zone.start(first).to_string())
@@ -76,31 +88,14 @@ impl Gate {
     }
 
     /// What the ledger's records of these days of the workspace's zone come to, by day and agent, from the same tallies as a
-    /// scorecard. What later records gave back of a day's reservations is taken off them.
+    /// scorecard. What later records gave back of a day's reservations is taken off them, and what has lapsed is posted.
     ///
     /// # Errors
     /// `not_found` where there is no such workspace; the store does not answer.
-    pub fn tallied(
-        &self,
-        workspace: WorkspaceId,
-        days: std::ops::RangeInclusive<i64>,
-    ) -> Result<Vec<(i64, Option<AgentId>, Counts)>, Failed> {
+    pub fn tallied(&self, workspace: WorkspaceId, days: RangeInclusive<i64>) -> Result<Tallied, Failed> {
         self.place(workspace)?;
         let chain = self.read(|scope| proof::chain(scope, workspace))?;
-        let (now, zone) = (self.now(), self.zone(workspace)?);
-        let may_be_open = |day: i64| zone.start(day.saturating_add(1)).plus(OPEN_MAX) > now;
-        let begin = self.first_at(&chain, zone.start(*days.start()))?;
-        let end = self.first_at(&chain, zone.start(days.end().saturating_add(1)))?;
-        let end = if may_be_open(*days.end()) { chain.size } else { end };
-        let mut found = Vec::new();
-        self.each_tally(&chain, &zone, begin..end, |tally| {
-            let of_days = tally.into_iter().filter(|(day, _, _)| days.contains(day));
-            // Longer than that nothing is reserved, whatever was still to be recorded of it.
-            found.extend(of_days.map(|(day, agent, counts)| {
-                (day, agent, if may_be_open(day) { counts } else { counts.without_reserved() })
-            }));
-        })?;
-        Ok(found)
+        self.by_days(&chain, &self.zone(workspace)?, &days)
     }
 
     fn zone(&self, workspace: WorkspaceId) -> Result<Zone, Failed> {
@@ -108,24 +103,46 @@ impl Gate {
         Ok(row.map(|it| it.settings.timezone.clone()).unwrap_or_default())
     }
 
-    /// What the records of these days come to.
-    fn counted(
-        &self,
-        chain: &Chain,
-        zone: &Zone,
-        agent: Option<AgentId>,
-        days: std::ops::RangeInclusive<i64>,
-    ) -> Result<Counts, Failed> {
-        let mut sum = Counts::default();
+    /// What the records of these days come to. What a day reserved may be given back by any record after it.
+    fn by_days(&self, chain: &Chain, zone: &Zone, days: &RangeInclusive<i64>) -> Result<Tallied, Failed> {
+        let mut found = Tallied::new();
         let begin = self.first_at(chain, zone.start(*days.start()))?;
-        let end = self.first_at(chain, zone.start(days.end().saturating_add(1)))?;
-        self.each_tally(chain, zone, begin..end, |tally| {
-            let of_agent = |it: &Option<AgentId>| agent.is_none() || agent == *it;
-            for (_, _, counts) in tally.iter().filter(|(day, it, _)| days.contains(day) && of_agent(it)) {
-                sum.add(counts);
+        self.each_tally(chain, zone, begin..chain.size, |tally| {
+            for (day, agent, counts) in tally.iter().filter(|(day, _, _)| days.contains(day)) {
+                found.entry((*day, *agent)).or_default().add(counts);
             }
         })?;
-        Ok(sum)
+        for ((day, agent), counts) in &mut found {
+            self.lapse(zone, *day, *agent, counts)?;
+        }
+        Ok(found)
+    }
+
+    /// Of what reserves nothing of its mandate no record tells that it lapsed: its row does as long as it may be open, and
+    /// whatever is left of a day after that has lapsed.
+    fn lapse(&self, zone: &Zone, day: i64, agent: Option<AgentId>, counts: &mut Counts) -> Result<(), Failed> {
+        let (now, begin, end) = (self.now(), zone.start(day), zone.start(day.saturating_add(1)));
+        let Some(agent) = agent.filter(|_| counts.reserved().any(|it| it.1 != 0)) else { return Ok(()) };
+        if now >= end.plus(OPEN_MAX) {
+            counts.lapse_all();
+            return Ok(());
+        }
+        let all = Range::all(Index::ActionsOf, agent.bits(), PAGE);
+        let mut range =
+            Range { from: ulid_bits(begin, 0), until: ulid_bits(end.min(now.minus(LAPSE_AFTER)), 0), ..all };
+        while range.from < range.until {
+            let found = self.scan(&range)?;
+            for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
+                if let Some(payment) = action.payment.as_ref().filter(|_| action.has_lapsed_unrecorded(now)) {
+                    counts.lapse(payment.currency.as_str(), payment.amount);
+                }
+            }
+            match found.last() {
+                Some(last) if found.len() == PAGE => range.after = Some((last.order, last.row.key)),
+                _ => break,
+            }
+        }
+        Ok(())
     }
 
     /// Every tally that holds these records, and records around them.

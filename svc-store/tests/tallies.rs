@@ -31,7 +31,8 @@ fn gate(store: MemoryStore, world: &mut World) -> Gate {
 /// What was posted for an agent and is reserved for it, by day, as a gate tells it.
 fn told(gate: &Gate, world: &World, agent: AgentId, days: RangeInclusive<i64>) -> BTreeMap<i64, (i64, i64)> {
     let mut by_day = BTreeMap::<_, (i64, i64)>::new();
-    for (day, _, counts) in gate.tallied(world.workspace(), days).unwrap().iter().filter(|it| it.1 == Some(agent)) {
+    let tallied = gate.tallied(world.workspace(), days).unwrap();
+    for ((day, _), counts) in tallied.iter().filter(|((_, it), _)| *it == Some(agent)) {
         by_day.entry(*day).or_default().0 += counts.money().map(|it| it.2).sum::<i64>();
         by_day.entry(*day).or_default().1 += counts.reserved().map(|it| it.1).sum::<i64>();
     }
@@ -43,7 +44,7 @@ fn told(gate: &Gate, world: &World, agent: AgentId, days: RangeInclusive<i64>) -
 fn decided(gate: &Gate, world: &mut World, days: RangeInclusive<i64>) -> BTreeMap<i64, u64> {
     let workspace = world.workspace();
     let mut by_day = BTreeMap::new();
-    for (day, agent, counts) in gate.tallied(workspace, days).unwrap() {
+    for ((day, agent), counts) in gate.tallied(workspace, days).unwrap() {
         let decisions: u64 = [Counted::Asked, Counted::Allowed, Counted::Denied].map(|it| counts.of(it)).iter().sum();
         if agent.is_some() && decisions > 0 {
             *by_day.entry(day).or_default() += decisions;
@@ -167,7 +168,8 @@ fn what_was_posted_is_settled() {
     assert_eq!(released, (0, 0));
 }
 
-/// What lapses is posted in full, and corrected by what is said of it later; of what had reserved nothing there is only that.
+/// What lapses is posted in full, and corrected by what is said of it later, also where it had reserved nothing and no record tells
+/// of the lapse.
 #[test]
 fn what_lapsed_is_settled_until_it_is_corrected() {
     let lapsed = |free: bool, charge: Option<i64>, then: Option<(OutcomeStatus, Option<i64>)>| {
@@ -178,13 +180,14 @@ fn what_lapsed_is_settled_until_it_is_corrected() {
             then.into_iter().for_each(|(status, amount)| it.settle(action, status, amount));
         })
     };
-    assert_eq!(lapsed(false, None, None), (1_000, 0));
-    assert_eq!(lapsed(false, Some(700), Some((OutcomeStatus::Cancelled, None))), (700, 0));
     for free in [false, true] {
+        assert_eq!(lapsed(free, None, None), (1_000, 0));
+        assert_eq!(lapsed(free, Some(700), Some((OutcomeStatus::Cancelled, None))), (700, 0));
         assert_eq!(lapsed(free, None, Some((OutcomeStatus::Completed, Some(400)))), (400, 0));
     }
     // What a person released after the lapse stands at nothing, until the agent says what it was.
-    for (free, then, comes) in [(false, None, (0, 0)), (false, Some(400), (400, 0)), (true, Some(400), (400, 0))] {
+    let both = [None, Some(400)].into_iter().flat_map(|then| [(false, then), (true, then)]);
+    for (free, then) in both {
         let released = comes_to(free, |it| {
             let action = it.pay(1_000);
             it.charge(action, 600);
@@ -192,14 +195,16 @@ fn what_lapsed_is_settled_until_it_is_corrected() {
             it.world.release(By::Program, action).unwrap();
             then.into_iter().for_each(|amount| it.settle(action, OutcomeStatus::Completed, Some(amount)));
         });
-        assert_eq!(released, comes, "{free} {then:?}");
+        assert_eq!(released, (then.unwrap_or(0), 0), "{free} {then:?}");
     }
-    let revoked = comes_to(false, |it| {
-        it.pay(1_000);
-        it.world.freeze(it.agent.agent);
-        it.lapse();
-    });
-    assert_eq!(revoked, (1_000, 0));
+    for free in [false, true] {
+        let revoked = comes_to(free, |it| {
+            it.pay(1_000);
+            it.world.freeze(it.agent.agent);
+            it.lapse();
+        });
+        assert_eq!(revoked, (1_000, 0), "{free}");
+    }
 }
 
 /// What is allowed or waits is reserved; beyond the limits nothing is before a person says yes, and a no or time gives it back.
@@ -227,7 +232,7 @@ fn what_is_open_is_reserved() {
 }
 
 /// A payment is reserved on the day on which it was asked for, and not any more once it has ended on a later one, whichever days are
-/// looked at; nothing is reserved longer than an action can be open.
+/// looked at. What lapses without a record is posted on that day from its very moment on, and no word about it changes that day again.
 #[test]
 fn a_day_keeps_what_is_still_reserved_of_it() {
     let store = MemoryStore::new();
@@ -236,16 +241,26 @@ fn a_day_keeps_what_is_still_reserved_of_it() {
     let (agent, paid) = (shop.agent.agent, shop.pay(2_500));
     shop.world.advance(Span::hours(24));
     shop.settle(paid, OutcomeStatus::Completed, None);
-    shop.pay(2_000);
+    let last = shop.pay(2_000);
     shop.world.advance(Span::seconds(1));
     let gate = gate(store, &mut shop.world);
     let told = |shop: &Shop, days| told(&gate, &shop.world, agent, days);
     assert_eq!(told(&shop, day..=day), BTreeMap::new());
     let second = BTreeMap::from([(day + 1, (2_500, 2_000))]);
-    assert_eq!([told(&shop, day..=day + 1), told(&shop, day + 1..=day + 1)], [second.clone(), second]);
+    assert_eq!([told(&shop, day..=day + 1), told(&shop, day + 1..=day + 1)], [second.clone(), second.clone()]);
+    shop.world.advance(Span::millis(Span::hours(24).as_millis() + Span::minutes(15).as_millis() - 1_001));
+    assert_eq!(told(&shop, day + 1..=day + 1), second, "the last moment");
+    shop.world.advance(Span::millis(1));
+    let lapsed = BTreeMap::from([(day + 1, (4_500, 0))]);
+    assert_eq!(told(&shop, day + 1..=day + 1), lapsed);
     shop.world.advance(OPEN_MAX);
     shop.world.advance(Span::hours(24));
-    assert_eq!(told(&shop, day + 1..=day + 1), BTreeMap::from([(day + 1, (2_500, 0))]));
+    assert_eq!(told(&shop, day + 1..=day + 1), lapsed);
+    shop.settle(last, OutcomeStatus::Completed, Some(1_900));
+    shop.world.advance(Span::seconds(1));
+    let today = Zone::utc().day(shop.world.now());
+    assert_eq!(told(&shop, day + 1..=today), BTreeMap::from([(day + 1, (4_500, 0)), (today, (-100, 0))]));
+    assert_eq!(told(&shop, day + 1..=day + 1), lapsed);
 }
 
 /// What was kept by earlier rules of counting is counted again, once.

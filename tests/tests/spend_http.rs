@@ -1,10 +1,13 @@
 //! What the answer about an agent tells of its month's payments, over a real socket.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 use svc_core::state::gate::Action;
 use svc_core::state::people::Role;
 use svc_core::value::id::{ActionId, ulid_bits};
+use svc_core::value::period::{Zone, date_of};
 use svc_core::value::{Id as _, Span};
 use svc_tests::requests::{WIDE, payment, text, with};
 use svc_tests::site::Site;
@@ -38,6 +41,49 @@ async fn spend_tells_what_is_reserved() {
     assert_eq!(spend(&site).await, sums([400, 0], [500, 0]));
     site.advance(Span::hours(25));
     assert_eq!(spend(&site).await, sums([0, 0], [0, 500]));
+    site.stop().await;
+}
+
+/// What lapsed is settled alike in an agent's item, in a report and in a scorecard: also where it had reserved nothing, so that no
+/// record tells of it, and where a stop had revoked it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_lapsed_is_told_alike_everywhere() {
+    let site = Site::start().await;
+    let limited = WIDE.replacen("\"limits\":{", "\"limits\":{\"perPeriod\":{\"amount\":90000,\"period\":\"year\"},", 1);
+    let owner = site.member(Role::Owner);
+    let mut client = site.client().await;
+    for mandate in [WIDE, &limited] {
+        let agent = site.agent(&[mandate]);
+        let kept = client.authorize(&agent.key, &payment(300)).await.ok();
+        assert_eq!(kept["decision"], "allow");
+        client.authorize(&agent.key, &payment(200)).await.ok();
+        client.settle(&agent.key, text(&kept["id"]), &json!({ "status": "completed", "amount": 250 })).await.ok();
+        let freeze = format!("/api/w/{}/agents/{}/freeze", site.workspace(), agent.id);
+        owner.ask(&mut client, "POST", &freeze, Some(&json!({ "reason": "a test" }))).await.ok();
+    }
+    let (from, day) = (Zone::utc().day(site.now()), date_of(Zone::utc().day(site.now())));
+    for (passed, reserved, settled) in [(0, 200, 250), (25, 0, 450), (24 * 10, 0, 450)] {
+        site.advance(Span::hours(passed));
+        site.ledger();
+        let owner = site.member(Role::Owner);
+        let to = date_of(Zone::utc().day(site.now()) + 1);
+        let report = format!("/api/w/{}/reports/spend?by=agent&from={day}&to={to}", site.workspace());
+        let report = owner.ask(&mut client, "GET", &report, None).await.ok();
+        let rows = report["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 2, "{report}");
+        for row in rows {
+            let id = text(&row["key"]);
+            let sums = json!([{ "currency": "EUR", "settled": settled, "reserved": reserved }]);
+            assert_eq!(row["payments"], sums, "after {passed} hours: {report}");
+            let item = format!("/api/w/{}/agents/{id}", site.workspace());
+            assert_eq!(owner.ask(&mut client, "GET", &item, None).await.ok()["spend"], sums);
+            let card = format!("/api/w/{}/scorecard?agentId={id}&from={}", site.workspace(), Zone::utc().start(from));
+            let card = owner.ask(&mut client, "GET", &card, None).await.ok();
+            let claims = text(&card["scorecard"]).split('.').nth(1).unwrap().to_owned();
+            let claims: serde_json::Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
+            assert_eq!(claims["amounts"], json!([{ "currency": "EUR", "allowed": 500, "settled": settled }]));
+        }
+    }
     site.stop().await;
 }
 

@@ -187,9 +187,9 @@ impl Place {
     fn payments(&self, rows: &mut BTreeMap<Option<String>, SpendRow>) -> Result<(), Refusal> {
         let days = self.asked.from..=self.asked.to.saturating_sub(1);
         let tallied = self.gate.tallied(self.workspace, days).map_err(refusal)?;
-        let ids: Vec<AgentId> = tallied.iter().filter_map(|it| it.1).collect();
+        let ids: Vec<AgentId> = tallied.keys().filter_map(|it| it.1).collect();
         let owners = self.read(|scope| rows_of::<Agent>(scope, &ids))?;
-        for (day, agent, counts) in tallied.into_iter().filter(|it| self.shows(None, it.1)) {
+        for ((day, agent), counts) in tallied.into_iter().filter(|((_, it), _)| self.shows(None, *it)) {
             let group = match self.asked.by {
                 ReportBy::Day => Some(svc_core::value::period::date_of(day)),
                 ReportBy::Agent => agent.map(|it| it.to_string()),

@@ -63,15 +63,11 @@ pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<Vi
         if done { payee::restate(scope, slot, asked, posted)? } else { payee::void(scope, slot)? }
     }
     let seen = view(scope, Arc::new(action.clone()))?;
-    let mut more = vec![
+    let more = [
         ("outcome", format!("\"{}\"", seen.status().as_str())),
         ("posted", posted.to_string()),
         ("released", released.to_string()),
     ];
-    // No record tells that this lapsed, so none told it as posted.
-    if before.allowed().is_some_and(|it| it.outcome.is_none() && it.lapsed.is_none()) {
-        more.push(("stood", "0".into()));
-    }
     let record = ActionRecord {
         kind: "action.released",
         actor: asked.by.actor(),

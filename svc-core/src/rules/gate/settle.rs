@@ -134,9 +134,9 @@ fn settled_fact(action: &Action, agent: &Agent, hold: bool, now: crate::value::T
     }
     if outcome.is_some_and(|it| it.late) {
         more.push(("late", "true".into()));
-        // What was posted at the lapse, which this takes the place of; nothing of an action that had reserved nothing.
+        // What the lapse had posted, which this takes the place of.
         if let (Some(payment), Some(allowed)) = (&action.payment, action.allowed()) {
-            more.push(("corrected", allowed.lapsed.map_or(0, |_| payment.amount).to_string()));
+            more.push(("corrected", payment.amount.to_string()));
             if allowed.released.is_some() {
                 more.push(("stood", "0".into()));
             }

@@ -15,7 +15,7 @@ use crate::value::period::Zone;
 /// Records of one tally.
 pub const TALLIED: u64 = 4_096;
 /// By which rules records are counted now. What was kept under earlier ones is counted again.
-pub const COUNTED_BY: u8 = 1;
+pub const COUNTED_BY: u8 = 2;
 
 /// The n-th stretch of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -134,15 +134,23 @@ impl Counts {
         self.money.iter().map(|(currency, (allowed, settled))| (&**currency, *allowed, *settled))
     }
 
-    /// By currency: what is reserved for actions that were asked for on that day.
+    /// By currency: what is reserved for actions that were asked for on that day. What lapsed without a record is among it until
+    /// [`Self::lapse`] is told of it.
     pub fn reserved(&self) -> impl Iterator<Item = (&str, i64)> {
         self.reserved.iter().map(|(currency, reserved)| (&**currency, *reserved))
     }
 
-    /// The same with nothing reserved.
-    #[must_use]
-    pub fn without_reserved(self) -> Self {
-        Self { reserved: BTreeMap::new(), ..self }
+    /// Tells what lapsed without a record as posted, on the day on which it was asked for: it is reserved no more.
+    pub fn lapse(&mut self, currency: &str, amount: i64) {
+        self.reserve(currency, amount.saturating_neg());
+        self.move_money(currency, 0, amount);
+    }
+
+    /// The same for all that is still reserved: time releases nothing.
+    pub fn lapse_all(&mut self) {
+        for (currency, amount) in std::mem::take(&mut self.reserved) {
+            self.move_money(&currency, 0, amount);
+        }
     }
 
     /// Adds what others counted.
@@ -229,17 +237,13 @@ impl Moved {
                 Self { reserved: held.saturating_neg(), ..none }
             }
             "action.settled" | "action.lapsed" => {
+                // What is said late corrects what the lapse had posted in full, whether or not a record told of that.
                 let lapsed = if data.get("late").is_some() { amount } else { 0 };
-                let before = int("corrected").unwrap_or(lapsed);
-                let stood = int("stood").unwrap_or(before);
+                let stood = int("stood").unwrap_or(lapsed);
                 let posted = int("posted").unwrap_or(0).saturating_sub(stood);
-                Self { posted, reserved: before.saturating_sub(amount), ..none }
+                Self { posted, reserved: lapsed.saturating_sub(amount), ..none }
             }
-            // What was released before any record told of it stood at nothing.
-            "action.released" => {
-                let released = int("released").unwrap_or(0);
-                Self { posted: int("stood").map_or(released, |it| released.min(it)).saturating_neg(), ..none }
-            }
+            "action.released" => Self { posted: int("released").unwrap_or(0).saturating_neg(), ..none },
             _ => none,
         }
     }

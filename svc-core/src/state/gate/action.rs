@@ -453,6 +453,15 @@ impl Action {
         (allowed.outcome.is_none() && allowed.lapsed.is_none()).then(|| allowed.lapse_at())
     }
 
+    /// Whether it is posted in full since nobody settled it in time, without a record that says so: nothing wakes for what reserved
+    /// nothing.
+    #[must_use]
+    pub fn has_lapsed_unrecorded(&self, now: Timestamp) -> bool {
+        self.allowed().is_some_and(|it| {
+            it.lapsed.is_none() && now >= it.lapse_at() && it.outcome.as_ref().is_none_or(|outcome| outcome.late)
+        })
+    }
+
     /// Whether what stood under this action's epoch is void: the agent was stopped since, or a hold covers it.
     #[must_use]
     pub fn is_void(&self, agent: &Agent, hold: bool) -> bool {
