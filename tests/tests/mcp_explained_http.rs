@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
 use serde_json::{Value, json};
+use svc_core::state::people::Settings;
 use svc_core::value::Span;
 use svc_tests::client::{Client, bearer};
 use svc_tests::oauth::HOST;
@@ -65,4 +66,22 @@ async fn what_would_be_allowed_is_allowed() {
     assert_eq!((&denied["decision"], way(&watched, &denied).await), (&json!("deny"), Value::Null), "asked tomorrow");
     site.advance(Span::hours(24));
     assert_eq!(asked(&daily, 500).await["decision"], "allow");
+}
+
+/// What waits for longer than a day counts at its payee no more, so it makes no room for itself among what was paid since.
+#[tokio::test]
+async fn what_no_longer_counts_makes_no_room() {
+    const CAREFUL: &str = r#"{"name":"Careful","actions":["payment"],"limits":{"currency":"EUR","perAction":5000,
+        "askAbove":1000,"onLimit":"deny"},"duplicates":"record"}"#;
+    let site = Site::start().await;
+    site.change_settings(Settings { approval_hours: 168, ..Settings::default() });
+    let (mut client, mut other, key) = (site.client().await, site.client().await, site.agent(&[CAREFUL]).key);
+    let mut asked = async |amount: i64| client.authorize(&key, &payment(amount)).await.ok();
+    let mut most = async |action: &Value| explained(&mut other, &key, action).await["wouldBeAllowed"]["value"].clone();
+    let waits = asked(1_500).await;
+    assert_eq!(most(&waits).await, 1_000);
+    site.advance(Span::hours(25));
+    assert_eq!(asked(400).await["decision"], "allow");
+    assert_eq!(most(&waits).await, 600);
+    site.stop().await;
 }

@@ -6,7 +6,7 @@ use crate::state::gate::{Action, Agent};
 use crate::turn::{Halt, Scope};
 
 /// The most that the action's payment may be without a person being asked, by the mandates in force that spoke of it and what was
-/// paid to the same payee beside it. Nothing where no mandate sets such a line; less than one where nobody would go unasked.
+/// paid to the same payee beside it: what the action itself still counts with there is not in its own way. Nothing where no mandate sets such a line; less than one where nobody would go unasked.
 ///
 /// # Errors
 /// `internal` where a row that is always there is not.
@@ -17,7 +17,10 @@ pub fn unasked(scope: &mut Scope<'_>, action: &Action) -> Result<Option<i64>, Ha
     let spoke = |id| action.reasons.iter().any(|it| it.mandate == Some(id));
     let lines = mandates.iter().filter(|it| spoke(it.id.mandate)).filter_map(|it| it.limits().ask_above);
     let Some(line) = lines.min() else { return Ok(None) };
-    let (_, paid) = payee::read(scope, payee::id(agent.id, payment), payment.amount)?;
-    let own = action.payee.map_or(0, |_| payment.amount);
+    let (row, paid) = payee::read(scope, payee::id(agent.id, payment), payment.amount)?;
+    let own = match action.payee {
+        Some(slot) => payee::counted(scope, &row, slot)?,
+        None => 0,
+    };
     Ok(Some(line.saturating_sub(paid.sum.saturating_sub(own).max(0))))
 }

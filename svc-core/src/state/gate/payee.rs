@@ -151,11 +151,18 @@ impl Payee {
     /// Lets go of payments in the row that were made at `since` or before; those in blocks have to be let go first.
     pub fn forget_inline(&mut self, since: Timestamp) {
         while let Some(place) = self.tail.checked_sub(self.inline_from()).and_then(|it| usize::try_from(it).ok()) {
-            match (self.at.get(place), block::paid(&self.amounts, &self.unpaid, place)) {
+            match (self.at.get(place), self.paid_inline(self.tail)) {
                 (Some(at), Some(paid)) if *at <= since => self.forget(paid),
                 _ => return,
             }
         }
+    }
+
+    /// What a payment that is in the row came to.
+    #[must_use]
+    pub fn paid_inline(&self, index: u64) -> Option<i64> {
+        let place = index.checked_sub(self.inline_from()).and_then(|it| usize::try_from(it).ok())?;
+        block::paid(&self.amounts, &self.unpaid, place)
     }
 
     /// Says what a payment that is in the row asks for and came to; its place stays. False where it lies in a block.
