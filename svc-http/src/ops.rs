@@ -31,17 +31,18 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_core::command::Operation;
+use svc_core::command::{EndApproval, Operation};
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller as AgentCaller;
 use svc_core::rules::gate::asked::reach_to;
+use svc_core::rules::gate::freeze::RecordRevoked;
 use svc_core::rules::gateway::admit::Admission;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::refuse::RefuseStopped;
 use svc_core::rules::people::by::{By, KeyCaller, Person, SignedIn, TokenCaller, check_token, person_in, signed_in};
 use svc_core::rules::people::sessions::{SEEN_SLACK, TouchSession};
-use svc_core::rules::read::check_key;
+use svc_core::rules::read::{Untold, View, check_key};
 use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gate::receipt::PublicKeys;
 use svc_core::state::people::{Binding, Credential, KeyScope, Plans, Reach, Right, Role, Session};
@@ -247,6 +248,20 @@ impl GateService {
         O::Answer: Send,
     {
         self.gate.submit_before_park(operation).await.map_err(refusal)
+    }
+
+    /// An action as `read` finds it, with the record of what a stop has done to it: a moment later it is written anyway.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and those of `read`.
+    async fn seen(&self, read: impl Fn() -> Result<View, Refusal>) -> Result<View, Refusal> {
+        let view = read()?;
+        match view.untold() {
+            None => return Ok(view),
+            Some(Untold::Denied(approval)) => self.run(EndApproval(approval)).await?,
+            Some(Untold::Revoked(action)) => self.run(RecordRevoked(action)).await?,
+        }
+        read()
     }
 
     /// Runs a rule that only reads.

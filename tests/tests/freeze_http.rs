@@ -17,6 +17,7 @@ use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::fleet::Fleet;
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
+use svc_core::state::evidence::Entry;
 use svc_core::state::gate::{Agent, Verb};
 use svc_core::state::people::{Role, Roster, Selector, TokenScope};
 use svc_core::store::{Row, Store};
@@ -28,7 +29,7 @@ use svc_core::value::link::Index;
 use svc_core::value::text::Note;
 use svc_store::{Backend as _, FleetRequest, SqliteStore};
 use svc_tests::client::{Client, Got, PATIENCE, bearer};
-use svc_tests::requests::{CRM, WIDE, payment};
+use svc_tests::requests::{CRM, OFFICE, WIDE, payment, payment_to, text};
 use svc_tests::site::{Agent as SiteAgent, Site};
 use svc_tests::witness::Witness;
 
@@ -336,6 +337,36 @@ async fn nothing_asked_after_a_freezes_answer_is_allowed() {
         asked
     });
     println!("{TRIALS} trials, {asked} answers in {:?}", began.elapsed());
+    site.stop().await;
+}
+
+/// Whoever reads an action right after a stop is shown the record of what the stop did to it, and not the one from before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_stop_did_is_on_record_once_it_is_told() {
+    let site = Site::start().await;
+    let (agent, owner) = (site.agent(&[OFFICE]), site.member(Role::Owner));
+    let mut client = site.client().await;
+    let path = |end: &str| format!("/api/w/{}/{end}", site.workspace());
+    let mut ids = Vec::new();
+    for (amount, domain) in
+        [(30_000, "a.example.com"), (30_001, "b.example.com"), (100, "c.example.org"), (200, "d.example.net")]
+    {
+        ids.push(text(&client.authorize(&agent.key, &payment_to(amount, domain)).await.ok()["id"]).to_owned());
+    }
+    let freeze = path(&format!("agents/{}/freeze", agent.id));
+    owner.ask(&mut client, "POST", &freeze, Some(&json!({ "reason": "a test" }))).await.ok();
+    for (n, (id, status)) in ids.iter().zip(["denied", "denied", "revoked", "revoked"]).enumerate() {
+        let read = if n % 2 == 0 {
+            client.read_action(&agent.key, id).await.ok()
+        } else {
+            owner.ask(&mut client, "GET", &path(&format!("actions/{id}")), None).await.ok()
+        };
+        assert_eq!(read["status"], status);
+        let entries = site.memory().dump();
+        let entries: Vec<_> = entries.iter().filter_map(|(.., record)| Entry::peel(record)).collect();
+        let named = entries.iter().find(|it| it.id.to_string() == text(&read["evidenceRecord"])).unwrap();
+        assert_eq!((&*named.kind, &*named.subject), (&*format!("action.{status}"), id.as_str()));
+    }
     site.stop().await;
 }
 

@@ -13,7 +13,7 @@ use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::digest::Digest;
-use crate::value::id::{ActionId, WorkspaceId};
+use crate::value::id::{ActionId, ApprovalId, WorkspaceId};
 
 /// An action with the rows that say how it reads.
 #[derive(Clone, Debug)]
@@ -84,12 +84,33 @@ impl View {
         }
     }
 
+    /// What is to be recorded before anybody is told of it: every decision leaves a record, which its answer names.
+    #[must_use]
+    pub fn untold(&self) -> Option<Untold> {
+        match (&self.action.state, self.status()) {
+            (State::Pending { .. }, Status::Denied) => self.action.approval.map(Untold::Denied),
+            (State::Allowed(allowed), Status::Revoked) if allowed.lapsed.is_none() && allowed.revoked.is_none() => {
+                Some(Untold::Revoked(self.action.id))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a receipt goes with the answer: allowed, the agent active, the receipt not expired.
     #[must_use]
     pub fn has_receipt(&self) -> bool {
         let ahead = self.action.allowed().is_some_and(|it| self.now < it.receipt_expires_at);
         ahead && self.status() == Status::Allowed && self.agent.is_active() && self.hold.is_none()
     }
+}
+
+/// What a stop has done to an action and no record tells yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untold {
+    /// It ended this wait.
+    Denied(ApprovalId),
+    /// It voided what was allowed.
+    Revoked(ActionId),
 }
 
 /// The view of an action.

@@ -45,7 +45,7 @@ pub(super) async fn answer(
         ActionsOp::List => list(service, member, call),
         ActionsOp::Get => {
             let id = call.param_id::<ActionId>("act")?;
-            let view = service.read(|scope| action_of(scope, &by, workspace, id))?;
+            let view = service.seen(|| service.read(|scope| action_of(scope, &by, workspace, id))).await?;
             item(service, member, &view)
         }
         ActionsOp::Release => {

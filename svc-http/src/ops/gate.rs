@@ -126,9 +126,9 @@ impl GateService {
     }
 
     /// One of the caller's own actions.
-    pub(super) fn action(&self, known: &Known, id: ActionId) -> Result<Decided, Refusal> {
-        let view = self.gate.read(|scope| get_action(scope, &known.caller, id));
-        let view = view.map_err(|failure| self.told(known, failure))?;
+    pub(super) async fn action(&self, known: &Known, id: ActionId) -> Result<Decided, Refusal> {
+        let read = || self.gate.read(|scope| get_action(scope, &known.caller, id));
+        let view = self.seen(|| read().map_err(|failure| self.told(known, failure))).await?;
         Ok(Decided::of(view, &**self.gate.signer()))
     }
 
@@ -152,7 +152,7 @@ impl GateService {
 
     pub(super) async fn agent_read_action(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
         let id = self.action_id(&known, &call)?;
-        Ok(Answer::json(decision::write(&self.action(&known, id)?)?))
+        Ok(Answer::json(decision::write(&self.action(&known, id).await?)?))
     }
 
     pub(super) async fn agent_register_callback(&self, known: Known, call: Call) -> Result<Answer, Refusal> {

@@ -272,7 +272,7 @@ impl Place<'_> {
         let waiting = &service.proxied.waiting;
         let mut told = None;
         for action in waiting.of(same, now) {
-            let decided = match service.action(known, action) {
+            let decided = match service.action(known, action).await {
                 Ok(decided) => decided,
                 Err(refusal) if refusal.kind() == Kind::NotFound => {
                     waiting.forget(same, action);

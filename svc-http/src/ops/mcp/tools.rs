@@ -55,9 +55,9 @@ pub(super) async fn call(service: &GateService, known: &Known, tool: Tool, argum
             let decided = service.settled(known, action(arguments)?, status, amount).await?;
             whole(&decided)
         }
-        Tool::CheckActionStatus => whole(&service.action(known, action(arguments)?)?),
+        Tool::CheckActionStatus => whole(&service.action(known, action(arguments)?).await?),
         Tool::ExplainDecision => {
-            let decided = service.action(known, action(arguments)?)?;
+            let decided = service.action(known, action(arguments)?).await?;
             let line = service.read(|scope| unasked(scope, decided.action()))?;
             explain(&decided, line)
         }
