@@ -125,6 +125,39 @@ async fn each_thing_is_told_as_what_it_is() {
     site.stop().await;
 }
 
+/// A person's decision is two events of one record, and both name its place: who comes back to it hears both again, whichever of
+/// them they had heard, and nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_cut_between_two_events_hears_both_again() {
+    let site = Site::start().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
+    place(&site);
+    let mut watch = Watch::open(&site, &owner.sid, None).await;
+    let mut client = site.client().await;
+    let asked = client.authorize(&agent.key, &payment(30_000)).await.ok();
+    let deny = format!("/api/w/{}/approvals/{}/deny", site.workspace(), text(&asked["approval"]["id"]));
+    owner.ask(&mut client, "POST", &deny, Some(&serde_json::json!({}))).await.ok();
+    place(&site);
+    let waiting = watch.next().await.unwrap();
+    let told = [watch.next().await.unwrap(), watch.next().await.unwrap()];
+    assert_eq!(
+        (&waiting.name[..], &told[0].name[..], &told[1].name[..]),
+        ("approval.waiting", "approval.decided", "action.decided")
+    );
+    let denied =
+        site.ledger().iter().find(|it| &*it.kind == "action.person_denied").unwrap().place.clone().unwrap().seq;
+    assert_eq!([told[0].id, told[1].id], [Some(denied); 2]);
+    client.authorize(&agent.key, &payment_to(100, "pay.example.org")).await.ok();
+    place(&site);
+    for last in [waiting.id, told[0].id] {
+        let mut again = Watch::open(&site, &owner.sid, last).await;
+        for wanted in &told {
+            assert_eq!(again.next().await.as_ref(), Some(wanted));
+        }
+    }
+    site.stop().await;
+}
+
 /// Each role hears of what it may read: members of their own agents, auditors not of integrations, analysts of actions alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everybody_hears_what_they_may_read() {

@@ -37,6 +37,8 @@ pub(crate) struct Event {
     pub(crate) name: &'static str,
     /// Whether further events of the same record follow.
     pub(crate) more: bool,
+    /// Whether it is one of several events of its record, which all name the same place.
+    pub(crate) paired: bool,
     /// Who may hear of it.
     pub(crate) right: Right,
     /// Whose agent it is about, where it is about one.
@@ -87,6 +89,7 @@ impl Event {
                 seq: place.seq,
                 name,
                 more: n < last,
+                paired: last > 0,
                 right: right(name),
                 agent,
                 approval: ApprovalId::parse(&entry.subject).ok(),
@@ -116,9 +119,9 @@ impl Event {
         self.owners.is_some_and(|(own, sponsor)| own == principal || sponsor == Some(principal))
     }
 
-    /// The event as it is sent. Only the last event of a record names its place: who has heard one of two hears both again.
+    /// The event as it is sent. Each event of a record names its place, so who comes back to that place may have heard one of two.
     pub(crate) fn write(&self, out: &mut String) {
-        write(out, (!self.more).then_some(self.seq), self.name, &self.data);
+        write(out, Some(self.seq), self.name, &self.data);
     }
 }
 
@@ -213,14 +216,14 @@ mod tests {
         out
     }
 
-    /// A decision of a person's is two events of one record, of which the last names the place; nothing private is in them.
+    /// A decision of a person's is two events of one record, and both name its place; nothing private is in them.
     #[test]
     fn a_record_is_told_as_the_events_that_it_is() {
         let data = r#"{"agentId":"agt_1","amount":5,"approvalId":"apv_1","currency":"EUR","decision":"allow","domain":"shop.example.com","status":"allowed","type":"payment"}"#;
         let told = sent("action.approved", "act_1", data);
         assert_eq!(
             told,
-            "event: approval.decided\ndata: {\"actionId\":\"act_1\",\"actionType\":\"payment\",\"agentId\":\"agt_1\",\"amount\":5,\
+            "id: 7\nevent: approval.decided\ndata: {\"actionId\":\"act_1\",\"actionType\":\"payment\",\"agentId\":\"agt_1\",\"amount\":5,\
              \"approvalId\":\"apv_1\",\"at\":\"1970-01-01T00:00:00.000Z\",\"currency\":\"EUR\",\"decision\":\"allow\",\
              \"id\":\"apv_1\",\"status\":\"allowed\",\"type\":\"approval.decided\"}\n\n\
              id: 7\nevent: action.decided\ndata: {\"actionType\":\"payment\",\"agentId\":\"agt_1\",\"amount\":5,\"approvalId\":\"apv_1\",\

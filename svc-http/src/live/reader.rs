@@ -83,7 +83,12 @@ impl Reader {
         self.next = match heard {
             None => size,
             // The newest record is the one before `size`.
-            Some(heard) if heard < size && size - heard <= BEHIND_MAX + 1 => heard.saturating_add(1),
+            Some(heard) if heard < size && size - heard <= BEHIND_MAX + 1 => {
+                if !self.repeat(heard, &mut text) {
+                    return false;
+                }
+                heard.saturating_add(1)
+            }
             Some(_) => {
                 let at = self.seat.live.gate.now();
                 write(&mut text, size.checked_sub(1), "reset", &format!(r#"{{"type":"reset","at":"{at}"}}"#));
@@ -91,6 +96,23 @@ impl Reader {
             }
         };
         self.give(text).await && self.ping().await
+    }
+
+    /// Writes the events of a record that is told as several once more: its place does not say which of them was heard. Whether
+    /// the stream goes on.
+    fn repeat(&self, heard: u64, out: &mut String) -> bool {
+        match page(&self.seat.live.gate, self.seat.person.workspace, heard) {
+            Ok(found) => {
+                let events = found.into_iter().flat_map(|it| it.events);
+                let paired = events.take_while(|it| it.seq == heard).filter(|it| it.paired);
+                paired.filter(|it| self.may_hear(it)).for_each(|it| it.write(out));
+                true
+            }
+            Err(failure) => {
+                crate::ops::log(&failure);
+                false
+            }
+        }
     }
 
     async fn ping(&self) -> bool {
