@@ -2,11 +2,11 @@
 
     python verify_evidence.py BUNDLE      exit 0 whole, 1 tampered, 2 incomplete, 3 malformed
 
-A bundle is one JSON text, signed as it stands without white space around its tokens. Its records form a chain of SHA-256 hashes and the leaves of an RFC 6962 tree,
-whose root a signed checkpoint names (C2SP tlog-checkpoint); a seal at its end signs the digest of all before it.
+A bundle is one JSON text, signed as it stands without white space around its tokens and with no escape that it can do without. Its records form a chain of SHA-256
+hashes and the leaves of an RFC 6962 tree, whose root a signed checkpoint names (C2SP tlog-checkpoint); a seal at its end signs the digest of all before it.
 """
 
-import base64, hashlib, json, re, sys
+import base64, hashlib, json, sys
 from datetime import datetime
 
 from cryptography.exceptions import InvalidSignature
@@ -30,6 +30,18 @@ def sha(*parts):
 
 def text_of(value, sort=False):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort)
+
+def members(pairs):
+    """An object, each of whose members stands in it once."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a member that stands twice")
+    return dict(pairs)
+
+def integer(digits):
+    """An integer in its one writing."""
+    if digits != str(int(digits)):
+        raise ValueError("a number that has another writing")
+    return int(digits)
 
 def b64(text, url=True):
     """Base64 in its one writing."""
@@ -121,10 +133,9 @@ def commitments(seq, path, value, found):
             commitments(seq, f"{path}.{name}", inner, found)
 
 def check(raw):
-    bundle = json.loads(raw.decode(), parse_float=int, parse_constant=int)
-    raw = re.sub(rb'("(?:[^"\\]|\\.)*")|\s+', rb"\1", raw)
-    names = list(bundle)
-    if text_of(bundle).encode() != raw or names != [it for it in MEMBERS if it in names] \
+    bundle = json.loads(raw.decode(), object_pairs_hook=members, parse_int=integer, parse_float=int, parse_constant=int)
+    raw, names = text_of(bundle).encode(), list(bundle)
+    if names != [it for it in MEMBERS if it in names] \
             or any(it not in names for it in MEMBERS if it not in OPTIONAL) or bundle["format"] != "svc-evidence/1":
         raise ValueError("not as a bundle is written")
     keys = {use: {it["kid"]: b64(it["x"]) for it in bundle["keys"] if it["use"] == use and "compromisedAt" not in it}

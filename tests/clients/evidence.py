@@ -69,9 +69,27 @@ def test_both_verifiers_find_a_used_receipt_genuine():
 
 
 def test_both_verifiers_take_a_bundle_that_was_written_anew():
-    anew = json.dumps(json.loads(fetch()), indent=2, ensure_ascii=False).encode() + b"\n"
-    assert example.judge(anew)[0] == 0, example.judge(anew)
-    assert svc(anew) == 0
+    bundle = json.loads(fetch())
+    # As programs write JSON: with the texts as they are, with every letter that is not ASCII escaped, and with slashes too.
+    for anew in (
+        json.dumps(bundle, indent=2, ensure_ascii=False) + "\n",
+        json.dumps(bundle),
+        json.dumps(bundle).replace("/", "\\/"),
+    ):
+        assert example.judge(anew.encode())[0] == 0, example.judge(anew.encode())
+        assert svc(anew.encode()) == 0
+
+
+def test_both_verifiers_call_what_json_has_another_writing_of_malformed():
+    bundle = fetch()
+    for twice in (
+        bundle.replace(b'"truncated":', b'"truncated":false,"truncated":', 1),
+        bundle.replace(b'"fromSeq":0', b'"fromSeq":-0', 1),
+        bundle.replace(b'"fromSeq":0', b'"fromSeq":0.0', 1),
+    ):
+        assert twice != bundle
+        assert example.judge(twice)[0] == 3, example.judge(twice)
+        assert svc(twice) == 3
 
 
 def test_both_verifiers_call_a_choice_incomplete():

@@ -80,7 +80,24 @@ fn every_flipped_byte_is_found() {
     assert_eq!(check(&[&bundle[..], b"x"].concat()).verdict, Verdict::Malformed);
 }
 
-/// White space that another program put around tokens, or behind the end, takes nothing from a bundle; what is altered in it
+/// The same JSON with escapes wherever a text may have one.
+fn with_escapes(json: &str) -> String {
+    let (mut out, mut quoted, mut escape) = (String::new(), false, false);
+    for one in json.chars() {
+        match one {
+            '/' if quoted && !escape => out.push_str("\\/"),
+            '"' | '\\' => out.push(one),
+            _ if quoted && !escape => {
+                one.encode_utf16(&mut [0; 2]).iter().for_each(|it| out.push_str(&format!("\\u{it:04x}")));
+            }
+            _ => out.push(one),
+        }
+        (quoted, escape) = (quoted ^ (one == '"' && !escape), quoted && !escape && one == '\\');
+    }
+    out
+}
+
+/// White space that another program put around tokens, or behind the end, and other escapes take nothing from a bundle; what is altered in it
 /// is told as such: a member added to a record, and a key in another's place.
 #[test]
 fn a_bundle_written_anew_is_whole_and_an_altered_one_is_not() {
@@ -98,6 +115,9 @@ fn a_bundle_written_anew_is_whole_and_an_altered_one_is_not() {
         }
     }
     assert_eq!(check((anew.clone() + "\n").as_bytes()).verdict, Verdict::Whole, "{:?}", check(anew.as_bytes()).fault);
+    let escaped = with_escapes(&text);
+    assert!(escaped.contains("\\u2014") && escaped.contains("\\/"));
+    assert_eq!(check(escaped.as_bytes()).verdict, Verdict::Whole, "{:?}", check(escaped.as_bytes()).fault);
     let json = parsed(text.as_bytes());
     let raw = serde_json::to_string(&json["records"][4]).unwrap();
     let report = check(text.replace(&raw, &raw.replacen("{", "{\"aside\":1,", 1)).as_bytes());

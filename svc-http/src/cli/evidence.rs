@@ -102,6 +102,7 @@ fn as_text(report: &Report) -> String {
     lines.push(format!("  records     {}", report.records));
     lines.push(format!("  disclosed   {}", report.disclosed));
     lines.push(format!("  receipts    {}", report.receipts));
+    lines.extend(report.signed_by.iter().map(|(purpose, kid)| format!("  signed by   {} ({purpose})", shown(kid))));
     if matches!(report.verdict, Verdict::Whole | Verdict::Incomplete) {
         lines.push("Not proven:".to_owned());
         lines.extend(report.not_proven.iter().map(|it| format!("  {it}")));
@@ -123,6 +124,7 @@ fn as_json(report: &Report) -> Value {
         "records": report.records,
         "disclosed": report.disclosed,
         "receipts": report.receipts,
+        "signedBy": report.signed_by.iter().map(|(purpose, kid)| json!({ "use": purpose, "kid": kid })).collect::<Vec<_>>(),
         "notProven": report.not_proven,
     })
 }

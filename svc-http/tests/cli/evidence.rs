@@ -1,6 +1,6 @@
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::run;
 
@@ -18,6 +18,25 @@ fn a_whole_bundle_is_exit_0() {
     let ran = run(folder.path(), "evidence verify b.json --json");
     let told: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!((&told["ok"], told["records"].as_u64()), (&Value::Bool(true), Some(18)));
+}
+
+/// The keys that signed checkpoint and receipts are named by their ids, so that they can be compared with the service's own.
+#[test]
+fn the_keys_that_signed_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("b.json"), WHOLE).unwrap();
+    let bundle: Value = serde_json::from_str(WHOLE).unwrap();
+    let kid = |purpose: &str| {
+        let key = bundle["keys"].as_array().unwrap().iter().find(|it| it["use"] == purpose).unwrap();
+        key["kid"].as_str().unwrap().to_owned()
+    };
+    let told: Value = serde_json::from_str(&run(folder.path(), "evidence verify b.json --json").out).unwrap();
+    let named = ["checkpoint", "receipt"].map(|it| json!({ "use": it, "kid": kid(it) }));
+    assert_eq!(told["signedBy"], json!(named));
+    let ran = run(folder.path(), "evidence verify b.json");
+    for purpose in ["checkpoint", "receipt"] {
+        assert!(ran.out.contains(&format!("  signed by   {} ({purpose})\n", kid(purpose))), "{}", ran.out);
+    }
 }
 
 /// A changed record is exit 1 and named; what is no bundle, or ends early, is exit 3; a file that is not there is told.

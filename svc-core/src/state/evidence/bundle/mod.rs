@@ -1,9 +1,10 @@
 //! Evidence bundles: a stretch of a ledger with all that is needed to check it offline.
 //!
 //! A bundle is one JSON text without white space, its members in the order of [`MEMBERS`], so that it is written and read as a
-//! stream. Each part has exactly one text, and a seal at the end signs the digest of everything before it: no byte can change
-//! unnoticed, also where it says nothing of a record.
+//! stream. Each part has exactly one text, and a seal at the end signs the digest of everything before it: nothing that a byte
+//! says can change unnoticed, also where it says nothing of a record.
 
+mod escapes;
 mod pieces;
 mod replay;
 mod verify;

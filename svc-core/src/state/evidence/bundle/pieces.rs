@@ -1,9 +1,10 @@
 //! Takes a bundle apart while it comes in: each member, and of lists each item, as it stands in the text. What is held at any
-//! time is one piece. White space around tokens is passed over, as nothing is meant by it: programs that read JSON and write
-//! it again put it there.
+//! time is one piece. White space around tokens is passed over and escapes are taken in svc's own writing, as nothing is meant by
+//! either: programs that read JSON and write it again choose their own.
 
 use sha2::{Digest as _, Sha256};
 
+use super::escapes::Escape;
 use crate::value::digest::Digest;
 
 /// No piece of a bundle is longer: 64 KiB of tool input, every byte of it escaped, with room to spare.
@@ -44,6 +45,7 @@ pub(super) struct Pieces {
     depth: u32,
     text: bool,
     escaped: bool,
+    escape: Escape,
     last: u8,
     gap: bool,
     hash: Sha256,
@@ -63,6 +65,7 @@ impl Pieces {
             depth: 0,
             text: false,
             escaped: false,
+            escape: Escape::default(),
             last: b' ',
             gap: false,
             hash: Sha256::new(),
@@ -85,6 +88,12 @@ impl Pieces {
         mut take: impl FnMut(&Self, Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         for byte in bytes {
+            if self.escape.is_open() || (*byte == b'\\' && self.is_in_text()) {
+                for byte in self.escape.take(*byte)?.unwrap_or_default().bytes() {
+                    self.byte(byte, &mut take)?;
+                }
+                continue;
+            }
             if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') && !self.is_in_text() {
                 self.gap = true;
                 continue;
@@ -99,7 +108,7 @@ impl Pieces {
         Ok(())
     }
 
-    /// Whether what comes next stands between quotes. No name of a member has an escape.
+    /// Whether what comes next stands between quotes. No name of a member has one within.
     fn is_in_text(&self) -> bool {
         match self.at {
             At::Name => !self.piece.is_empty() && (self.piece.len() == 1 || self.piece.last() != Some(&b'"')),
@@ -270,6 +279,31 @@ mod tests {
             assert!(read(parted).is_err(), "{parted}");
         }
         assert_ne!(read(r#"{"a b":1}"#), read(r#"{"ab":1}"#));
+    }
+
+    /// Whichever escapes a text is written with, the pieces and the digest are the same; what stands for no character is refused.
+    #[test]
+    fn escapes_of_another_writing_are_the_same_text() {
+        let read = |text: &str, at_once: usize| {
+            let (mut pieces, mut out) = (Pieces::new(), Vec::new());
+            for chunk in text.as_bytes().chunks(at_once) {
+                pieces.feed(chunk, |_, piece| {
+                    out.push(format!("{piece:?}"));
+                    Ok::<(), NotABundle>(())
+                })?;
+            }
+            Ok::<_, NotABundle>((out, pieces.digest(), pieces.is_done()))
+        };
+        let own = "{\"ab\":\"A/\\n\\\"\\\\\\u001f\u{2014}\u{1f600}\",\"c\":[\"\\t,\",1],\"seal\":{\"k\":\"x\"}}";
+        let other = r#"{"\u0061b":"\u0041\/\u000a\u0022\u005C\u001F\u2014\uD83d\uDe00","c":["\u0009,",1],"seal":{"\u006b":"\u0078"}}"#;
+        for at_once in [1, 5, 1_000] {
+            assert_eq!(read(other, at_once).unwrap(), read(own, at_once).unwrap());
+        }
+        for broken in
+            [r#"{"a":"\ud83d"}"#, r#"{"a":"\ud83d\u0041"}"#, r#"{"a":"\ude00"}"#, r#"{"a":"\x"}"#, r#"{"a":"\u00g0"}"#]
+        {
+            assert!(!read(broken, 1_000).is_ok_and(|it| it.2), "{broken}");
+        }
     }
 
     /// The digest is over all that stands before the seal's comma, and over nothing else.

@@ -85,6 +85,8 @@ pub struct Report {
     pub disclosed: u64,
     /// How many receipts were checked.
     pub receipts: u64,
+    /// The ids of the keys that signed what was checked, each with what it is for.
+    pub signed_by: BTreeSet<(&'static str, String)>,
     /// What these bytes cannot show.
     pub not_proven: Vec<String>,
 }
@@ -137,6 +139,7 @@ impl Verifier {
             records: state.records,
             disclosed: state.disclosed,
             receipts: state.receipts,
+            signed_by: state.signed_by,
         }
     }
 }
@@ -163,6 +166,7 @@ struct Checked {
     disclosed: u64,
     proved: BTreeSet<u64>,
     receipts: u64,
+    signed_by: BTreeSet<(&'static str, String)>,
     truncated: Option<bool>,
     replay: Replay,
 }
@@ -261,15 +265,21 @@ impl Checked {
     }
 
     /// The checkpoint that a note carries: its own ledger's, by a key that was not compromised.
-    fn note(&self, json: &Json, name: &str) -> Result<Checkpoint, Fault> {
+    fn note(&mut self, json: &Json, name: &str) -> Result<Checkpoint, Fault> {
         let note = json.as_str().ok_or_else(|| malformed(name))?;
         let checkpoint = Checkpoint::open(note, self.sound_keys_of(Purpose::Checkpoint))
             .map_err(|fault| tampered(format!("`{name}`: {fault}")))?;
-        if *checkpoint.origin == *self.origin {
-            Ok(checkpoint)
-        } else {
-            Err(tampered(format!("`{name}` is another ledger's")))
+        if *checkpoint.origin != *self.origin {
+            return Err(tampered(format!("`{name}` is another ledger's")));
         }
+        let signers = self.sound_keys_of(Purpose::Checkpoint).filter(|it| Checkpoint::open(note, [*it]).is_ok());
+        let kids: Vec<String> = signers.map(|it| it.kid().to_owned()).collect();
+        kids.iter().for_each(|kid| self.note_signer(Purpose::Checkpoint, kid));
+        Ok(checkpoint)
+    }
+
+    fn note_signer(&mut self, purpose: Purpose, kid: &str) {
+        self.signed_by.insert((purpose.as_str(), kid.to_owned()));
     }
 
     fn set_checkpoint(&mut self, json: &Json) -> Result<(), Fault> {
@@ -426,11 +436,12 @@ impl Checked {
         if !own || claims.receipt.to_string() != id || !known {
             return Err(wrong("no record here allowed what it says"));
         }
+        self.note_signer(Purpose::Receipt, parsed.kid());
         self.receipts = self.receipts.saturating_add(1);
         Ok(())
     }
 
-    fn seal(&self, json: &Json, raw: &str, digest: &Digest) -> Result<(), Fault> {
+    fn seal(&mut self, json: &Json, raw: &str, digest: &Digest) -> Result<(), Fault> {
         let member = |name| json.get(name).and_then(Json::as_str).ok_or_else(|| malformed("seal"));
         let (kid, said, signature) = (member("kid")?, member("digest")?, member("signature")?);
         let again = super::Ordered::default().text("kid", kid).text("digest", said).text("signature", signature);
@@ -444,11 +455,11 @@ impl Checked {
         }
         let key = self.sound_keys_of(Purpose::Checkpoint).find(|it| it.kid() == kid);
         let signed = key.is_some_and(|it| it.signed(sealed_text(digest).as_bytes(), &bytes));
-        if said == digest.to_string() && signed {
-            Ok(())
-        } else {
-            Err(tampered("the seal does not fit what is before it"))
+        if said != digest.to_string() || !signed {
+            return Err(tampered("the seal does not fit what is before it"));
         }
+        self.note_signer(Purpose::Checkpoint, kid);
+        Ok(())
     }
 
     /// What only the end can tell.
