@@ -358,6 +358,8 @@ mod tests {
         assert_eq!(of(Auth::Agent, &[("authorization", "bEARER  aat_1")]), some("aat_1"));
         assert_eq!(of(Auth::Agent, &[("authorization", "Bearer ask_1"), ("x-api-key", "ask_1")]), some("ask_1"));
         assert_eq!(of(Auth::Workspace, &[("x-api-key", "ask_2")]), some("ask_2"));
+        // What is of no kind that a route takes, such as a word for a proxy on the way, is as if it were not sent.
+        assert_eq!(of(Auth::Workspace, &[("authorization", "Basic eDp5"), ("x-api-key", "ask_2")]), some("ask_2"));
         assert_eq!(of(Auth::WorkspaceAdmin, &[("authorization", "Bearer ask_2")]), some("ask_2"));
         assert_eq!(of(TOKEN, &[("authorization", "Bearer ims_3"), ("x-api-key", "ask_2")]), some("ims_3"));
         for (auth, lines) in [
