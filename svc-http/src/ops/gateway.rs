@@ -142,7 +142,13 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
                 Ok((admit_shown(scope, &command, show)?, preview))
             })?;
             match admission {
-                Admission::Refused(refusal) => return Err(refusal),
+                // What it is refused with is kept, as the call's would be.
+                Admission::Refused(_) => match service.run(command).await? {
+                    Admission::Refused(refusal) => return Err(refusal),
+                    Admission::Rescan(now) => now,
+                    // It has become one that may be made: it is looked at anew.
+                    Admission::Admitted(_) => continue,
+                },
                 Admission::Rescan(now) => now,
                 Admission::Admitted(admitted) => return Ok(dry(&admitted, preview, &asked)),
             }
@@ -210,7 +216,7 @@ async fn count(service: &GateService, key: &CallKey, call: &Call) -> Result<Answ
         let command = AdmitCall { count: true, ..command(service, key, &asked, &demand, findings, setting) };
         let admission = match service.read(|scope| admit_call(scope, &command))? {
             // What it is refused with is kept; what is admitted leaves nothing, so it is not worth a commit.
-            Admission::Refused(_) if !asked.dry => service.run(command).await?,
+            Admission::Refused(_) => service.run(command).await?,
             admission => admission,
         };
         match admission {

@@ -49,7 +49,7 @@ pub struct AdmitCall {
     pub plans: Plans,
     /// How long a call may take, in milliseconds, where its provider has no time of its own.
     pub total_ms: u64,
-    /// Whether nothing is to be kept: then the answer says what would be.
+    /// Whether nothing is to be kept but the record of what refuses it: then the answer says what would be.
     pub dry: bool,
     /// Whether its tokens are only counted: nothing is reserved then and no call is made. What refuses it is kept.
     pub count: bool,
@@ -172,10 +172,9 @@ fn prefetch(scope: &mut Scope<'_>, asked: &AdmitCall) -> Result<(), Halt> {
     scope.want(&keys)
 }
 
-/// The refusal with the record that it leaves; a dry run leaves none.
+/// The refusal with the record that it leaves, also in a dry run, which ends as the call would have.
 fn refuse(scope: &mut Scope<'_>, asked: &AdmitCall, refusal: Refusal) -> Result<Admission, Halt> {
-    let refusal = if asked.dry { refusal } else { with_record(scope, &asked.caller, refusal)? };
-    Ok(Admission::Refused(refusal))
+    with_record(scope, &asked.caller, refusal).map(Admission::Refused)
 }
 
 /// The task that the call names, where it is there already.
@@ -251,7 +250,7 @@ impl Policy<'_> {
         show(&choice);
         let call = self.call(scope, asked, &choice, first, payer);
         let call = Call { reserved: worst.unwrap_or_default(), unpriced: worst.is_none(), ..call };
-        if asked.count {
+        if asked.count || asked.dry {
             return Ok(self.admitted(call, first_place, places, notes));
         }
         let mut budgets = budgeting::reserve(scope, budgets, &asked.caller, call.reserved);

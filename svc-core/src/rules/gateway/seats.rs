@@ -22,8 +22,8 @@ pub(super) fn count(
     let id = MonthId::at(workspace.id, now, zone);
     let mut month = scope.get::<Month>(id)?.map_or_else(|| Month::new(id), |it| Month::clone(&it));
     let counted = month.count(principal, now, allowance);
-    // A request whose tokens are only counted is none of the month's.
-    if !asked.count {
+    // A request whose tokens are only counted is none of the month's, nor is a dry run.
+    if !asked.count && !asked.dry {
         scope.put(month);
     }
     Ok(match counted {
