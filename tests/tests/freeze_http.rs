@@ -353,6 +353,7 @@ async fn what_a_stop_did_is_on_record_once_it_is_told() {
     {
         ids.push(text(&client.authorize(&agent.key, &payment_to(amount, domain)).await.ok()["id"]).to_owned());
     }
+    let once = client.authorize_once(&agent.key, "once", &payment_to(300, "e.example.org")).await.ok();
     let freeze = path(&format!("agents/{}/freeze", agent.id));
     owner.ask(&mut client, "POST", &freeze, Some(&json!({ "reason": "a test" }))).await.ok();
     for (n, (id, status)) in ids.iter().zip(["denied", "denied", "revoked", "revoked"]).enumerate() {
@@ -367,6 +368,13 @@ async fn what_a_stop_did_is_on_record_once_it_is_told() {
         let named = entries.iter().find(|it| it.id.to_string() == text(&read["evidenceRecord"])).unwrap();
         assert_eq!((&*named.kind, &*named.subject), (&*format!("action.{status}"), id.as_str()));
     }
+    let restart = path(&format!("agents/{}/restart", agent.id));
+    owner.ask(&mut client, "POST", &restart, Some(&json!({ "reason": "looked at" }))).await.ok();
+    let again = client.authorize_once(&agent.key, "once", &payment_to(300, "e.example.org")).await;
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    let again = again.ok();
+    assert_eq!((&again["id"], &again["status"]), (&once["id"], &json!("revoked")));
+    assert_ne!(again["evidenceRecord"], once["evidenceRecord"], "a repeated request is told alike");
     site.stop().await;
 }
 

@@ -11,7 +11,7 @@ use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::gate::verify::{Fault, Verdict, Verify};
 use svc_core::rules::gate::{Caller as AgentCaller, caller_agent};
 use svc_core::rules::gateway::payer::CallKey;
-use svc_core::rules::read::{check_key, get_action};
+use svc_core::rules::read::{View, check_key, get_action};
 use svc_core::state::gate::receipt::{KeyFault, parse};
 use svc_core::state::gate::{OutcomeStatus, Request};
 use svc_core::state::people::Credential;
@@ -121,15 +121,21 @@ impl GateService {
         let decided = self.submit(known, Authorize::new(known.caller, request, salt)).await?;
         if !decided.is_replay() {
             self.metrics.decided(decided.verb());
+        } else if decided.view().untold().is_some() {
+            let view = View { replayed: true, ..self.view(known, decided.id()).await? };
+            return Ok(Decided::of(view, &**self.gate.signer()));
         }
         Ok(decided)
     }
 
     /// One of the caller's own actions.
     pub(super) async fn action(&self, known: &Known, id: ActionId) -> Result<Decided, Refusal> {
+        Ok(Decided::of(self.view(known, id).await?, &**self.gate.signer()))
+    }
+
+    async fn view(&self, known: &Known, id: ActionId) -> Result<View, Refusal> {
         let read = || self.gate.read(|scope| get_action(scope, &known.caller, id));
-        let view = self.seen(|| read().map_err(|failure| self.told(known, failure))).await?;
-        Ok(Decided::of(view, &**self.gate.signer()))
+        self.seen(|| read().map_err(|failure| self.told(known, failure))).await
     }
 
     /// Records what became of an action.
