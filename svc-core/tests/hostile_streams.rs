@@ -139,7 +139,7 @@ fn what_comes_in_its_turn_is_not_held() {
         answer.push(text.as_bytes(), &mut out).unwrap();
         written += out.len();
     };
-    for call in 0..CALLS_MAX / 2 {
+    for call in 0..128 {
         push(arguments(call, "{\\\"a\\\":\\\""));
         push(arguments(call, &piece));
         // Waits for the call to be whole.
@@ -153,4 +153,43 @@ fn what_comes_in_its_turn_is_not_held() {
     push("data: [DONE]\n\n".to_owned());
     assert!(written > 3 * HELD_MAX, "{written}");
     assert_eq!(answer.end(&mut Vec::new()), Ending::Clean);
+}
+
+/// A block of thinking, whole.
+fn thought(index: usize, text: &str) -> String {
+    let part =
+        |delta: &str| format!("data: {{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{{{delta}}}}}\n\n");
+    let start = block(index, "\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"");
+    let piece = part(&format!("\"type\":\"thinking_delta\",\"thinking\":\"{text}\""));
+    let text = if text.is_empty() { String::new() } else { piece };
+    start + &text + &part(&format!("\"type\":\"signature_delta\",\"signature\":\"s{index}\""))
+}
+
+/// However much a model thinks, and in however many blocks, its stream ends whole: what has no room is told as text alone.
+#[test]
+fn thinking_breaks_no_stream() {
+    let long = "x".repeat(HELD_MAX / 4);
+    // Blocks without a text take room too.
+    let many = HELD_MAX / 256;
+    let cases: [(usize, &str, usize); 4] = [(300, "x", 300), (5, &long, 3), (many, "", many / 2), (0, "", 0)];
+    for (blocks, text, kept) in cases {
+        let (mut answer, mut out) = (stream(MESSAGES, CHAT), Vec::new());
+        let thoughts: Vec<String> = (0..blocks).map(|index| thought(index, text)).collect();
+        for thoughts in thoughts.chunks(1_000) {
+            answer.push(thoughts.concat().as_bytes(), &mut out).unwrap();
+        }
+        // A block that the provider alone reads, where there is no room for it either.
+        answer.push(block(blocks, "\"type\":\"redacted_thinking\",\"data\":\"r\"").as_bytes(), &mut out).unwrap();
+        let end = "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n\
+                   data: {\"type\":\"message_stop\"}\n\n";
+        answer.push(end.as_bytes(), &mut out).unwrap();
+        assert_eq!(answer.end(&mut out), Ending::Clean, "{blocks}");
+        let told = String::from_utf8(out).unwrap();
+        assert!(told.ends_with("data: [DONE]\n\n"), "{blocks}");
+        assert_eq!(told.matches("\"reasoning_content\":\"x").count(), if text.is_empty() { 0 } else { blocks });
+        let signed = told.matches("\"signature\":\"s").count();
+        assert!(signed <= kept && signed * 10 >= kept * 9, "{blocks}: {signed}");
+        let whole = format!("\"thinking\":\"{text}\",\"signature\"");
+        assert_eq!(told.matches(&whole).count(), signed, "{blocks}: each is whole");
+    }
 }

@@ -28,8 +28,8 @@ const BROKEN_OFF: &str = "the provider's answer broke off";
 
 /// Bytes of a translated stream that wait for their turn at most: as many as one event may have, many times what a model answers.
 pub const HELD_MAX: usize = EVENT_MAX;
-/// Tool calls of one translated stream: more than any provider makes at once.
-pub const CALLS_MAX: usize = 256;
+/// Tool calls of one translated stream: each takes a model some thirty tokens, and none makes so many times that in one answer.
+pub const CALLS_MAX: usize = 4_096;
 /// Kinds of tools that a provider ran itself in one stream.
 pub const SERVER_TOOLS_MAX: usize = 64;
 /// Bytes of the longest name that is kept of a stream: of a tool of the provider's, and of the answer and its model, which are

@@ -1,4 +1,7 @@
 //! A stream of the messages shape, written in the chat shape.
+//!
+//! **Invariant:** no more is kept than [`HELD_MAX`] bytes and [`CALLS_MAX`] calls, whatever a provider sends. Thinking breaks no
+//! stream: a block that has no room is told as text alone, and is not among the blocks at the end.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,9 +24,14 @@ pub(super) struct ToChat {
     tools: BTreeMap<i64, Tool>,
     /// The model's thinking, by the number of the block that holds each.
     thoughts: BTreeMap<i64, Thought>,
-    /// Bytes of it.
+    /// Bytes that are or were kept of thinking.
     thought_bytes: usize,
+    /// Bytes of arguments that wait.
+    input_bytes: usize,
 }
+
+/// What a block of thinking is taken for beside its bytes.
+const THOUGHT_BYTES: usize = 512;
 
 /// A block of thinking, kept whole: a client that sends it back lets the model go on from there.
 #[derive(Debug)]
@@ -47,13 +55,20 @@ struct Tool {
 
 impl ToChat {
     pub(super) const fn new(options: StreamOptions) -> Self {
-        Self { options, head: None, tools: BTreeMap::new(), thoughts: BTreeMap::new(), thought_bytes: 0 }
+        Self {
+            options,
+            head: None,
+            tools: BTreeMap::new(),
+            thoughts: BTreeMap::new(),
+            thought_bytes: 0,
+            input_bytes: 0,
+        }
     }
 
     /// Takes one event.
     ///
     /// # Errors
-    /// [`Broken::TooMuch`] where it begins more calls, or holds more of their arguments or of thinking back, than are kept.
+    /// [`Broken::TooMuch`] where it begins more calls, or holds more of their arguments back, than are kept.
     pub(super) fn event(&mut self, root: Value<'_>, meter: &Meter, out: &mut Vec<u8>) -> Result<(), Broken> {
         let kind = root.text_of("type").unwrap_or_default();
         let index = root.get("index").and_then(|it| it.integer()).unwrap_or(0);
@@ -73,9 +88,7 @@ impl ToChat {
             "message_stop" => self.finish(meter, out),
             _ => {}
         }
-        let held = self.tools.values().map(|it| it.input.len()).sum::<usize>().saturating_add(self.thought_bytes);
-        let blocks = self.tools.len().max(self.thoughts.len());
-        if blocks <= CALLS_MAX && held <= HELD_MAX { Ok(()) } else { Err(Broken::TooMuch) }
+        if self.tools.len() <= CALLS_MAX && self.input_bytes <= HELD_MAX { Ok(()) } else { Err(Broken::TooMuch) }
     }
 
     fn start(&mut self, message: Option<Value<'_>>, out: &mut Vec<u8>) {
@@ -127,18 +140,20 @@ impl ToChat {
         match &*kind {
             "text" => self.piece("content", block.get("text"), out),
             "thinking" => {
-                self.thoughts.insert(index, Thought::Shown { text: String::new(), signature: String::new() });
-                self.think(index, block.text_of("thinking"), block.text_of("signature"));
+                if self.has_room(THOUGHT_BYTES) {
+                    self.thoughts.insert(index, Thought::Shown { text: String::new(), signature: String::new() });
+                    self.think(index, block.text_of("thinking"), block.text_of("signature"));
+                }
                 self.piece("reasoning_content", block.get("thinking"), out);
             }
-            "redacted_thinking" => {
-                self.thought_bytes = self.thought_bytes.saturating_add(block.raw().len());
+            "redacted_thinking" if self.has_room(THOUGHT_BYTES.saturating_add(block.raw().len())) => {
                 self.thoughts.insert(index, Thought::Redacted(block.raw().to_owned()));
             }
             "tool_use" => {
                 let number = u64::try_from(self.tools.len()).unwrap_or(u64::MAX);
                 let input = block.get("input").filter(|it| it.members().next().is_some());
                 let input = input.map_or("{}", |it| it.raw()).to_owned();
+                self.input_bytes = self.input_bytes.saturating_add(input.len());
                 let raw = |name: &str| block.get(name).filter(|it| it.is_text()).map_or("\"\"", |it| it.raw());
                 let (id, name) = (raw("id"), raw("name"));
                 self.tools.insert(index, Tool { index: number, input, begun: false });
@@ -178,11 +193,22 @@ impl ToChat {
         }
     }
 
-    /// A piece of a block of thinking, or of its signature.
+    /// Takes room for so many bytes of thinking, where there is as much.
+    fn has_room(&mut self, bytes: usize) -> bool {
+        let wanted = self.thought_bytes.saturating_add(bytes);
+        let fits = wanted <= HELD_MAX;
+        if fits {
+            self.thought_bytes = wanted;
+        }
+        fits
+    }
+
+    /// A piece of a block of thinking, or of its signature. A block is kept whole or not at all: no provider knows half of one.
     fn think(&mut self, index: i64, more: Option<Cow<'_, str>>, signed: Option<Cow<'_, str>>) {
-        if let Some(Thought::Shown { text, signature }) = self.thoughts.get_mut(&index) {
-            let (more, signed) = (more.unwrap_or_default(), signed.unwrap_or_default());
-            self.thought_bytes = self.thought_bytes.saturating_add(more.len()).saturating_add(signed.len());
+        let (more, signed) = (more.unwrap_or_default(), signed.unwrap_or_default());
+        if !self.has_room(more.len().saturating_add(signed.len())) {
+            self.thoughts.remove(&index);
+        } else if let Some(Thought::Shown { text, signature }) = self.thoughts.get_mut(&index) {
             text.push_str(&more);
             signature.push_str(&signed);
         }
@@ -226,7 +252,7 @@ impl ToChat {
     fn arguments(&mut self, index: i64, json: &str, out: &mut Vec<u8>) {
         let Some(tool) = self.tools.get_mut(&index) else { return };
         tool.begun = true;
-        tool.input = String::new();
+        self.input_bytes = self.input_bytes.saturating_sub(std::mem::take(&mut tool.input).len());
         let number = tool.index;
         self.chunk(out, |out| {
             out.name("tool_calls").list(|out| {
@@ -240,9 +266,9 @@ impl ToChat {
 
     /// A block's end: a call whose arguments never came in pieces gets those it began with.
     fn close(&mut self, index: i64, out: &mut Vec<u8>) {
-        let input = self.tools.get_mut(&index).filter(|it| !it.begun).map(|it| std::mem::take(&mut it.input));
+        let input = self.tools.get(&index).filter(|it| !it.begun).map(|it| quoted(&it.input));
         if let Some(input) = input {
-            self.arguments(index, &quoted(&input), out);
+            self.arguments(index, &input, out);
         }
     }
 

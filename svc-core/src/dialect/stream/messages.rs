@@ -158,6 +158,9 @@ impl ToMessages {
             self.piece(Open::Text, &refusal, out);
         }
         for call in delta.get("tool_calls").iter().flat_map(|it| it.items()) {
+            if self.full {
+                return;
+            }
             self.call(call, out);
         }
         if let Some(function) = delta.given("function_call") {
