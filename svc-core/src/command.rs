@@ -43,7 +43,7 @@ use crate::rules::gateway::finish::{self, FinishCall};
 use crate::rules::gateway::list_models::{self, ListModels, Listings};
 use crate::rules::gateway::outcome::{self, ReportOutcome};
 use crate::rules::gateway::refuse::{self, RefuseStopped};
-use crate::rules::gateway::retry::{self, RetryCall};
+use crate::rules::gateway::retry::{self, Retry, RetryCall};
 use crate::rules::gateway::routing::{self, EditRouting, Edited};
 use crate::rules::people::agents::{self, ChangeAgent};
 use crate::rules::people::applications::{
@@ -321,8 +321,8 @@ commands! {
 pub enum Reply {
     /// What becomes of a model call.
     Admission(Box<Admission>),
-    /// A call that goes on to its next model.
-    Retried(Arc<Call>),
+    /// What becomes of a call whose try has failed.
+    Retried(Box<Retry>),
     /// A call that has ended.
     Finished(Arc<Call>),
     /// A task as it stands.
@@ -501,7 +501,7 @@ macro_rules! operations {
 operations! {
     AdmitCall => Admission, |Reply::Admission(it), _| *it;
     RefuseStopped => Admission, |Reply::Admission(it), _| *it;
-    RetryCall => Arc<Call>, |Reply::Retried(it), _| it;
+    RetryCall => Retry, |Reply::Retried(it), _| *it;
     FinishCall => Arc<Call>, |Reply::Finished(it), _| it;
     ReportOutcome => Arc<Task>, |Reply::Task(it), _| it;
     AskConsent => (), |Reply::Done(()), _| ();

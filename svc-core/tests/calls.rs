@@ -10,7 +10,7 @@ use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
 use svc_core::rules::gateway::models::{self, NewModel};
 use svc_core::rules::gateway::outcome::ReportOutcome;
 use svc_core::rules::gateway::payer::CallKey;
-use svc_core::rules::gateway::retry::RetryCall;
+use svc_core::rules::gateway::retry::{Retry, RetryCall};
 use svc_core::rules::gateway::routing::{Edit, EditRouting};
 use svc_core::rules::gateway::upstreams::{self, NewKey};
 use svc_core::rules::people::by::By;
@@ -241,7 +241,7 @@ fn what_was_charged_before_stays() {
             pace: 0,
             total_ms: TOTAL_MS,
         };
-        let call = office.world.run(retry).unwrap();
+        let Retry::Moved(call) = office.world.run(retry).unwrap() else { unreachable!("no budget") };
         // A quarter of forty bytes.
         assert_eq!((call.cost.get(), call.usage.input, call.attempts.len()), (10, 10, 1));
         if lapses {

@@ -247,6 +247,34 @@ async fn each_attempt_is_reserved() {
     assert_eq!((&at["reservedMicros"], &at["spentMicros"]), (&json!(0), &json!(0)), "{at}");
 }
 
+/// A budget that the failed try brought to its allocation refuses the next as it refuses a call: with the question to a person,
+/// on the record; what the failed try is charged is kept.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_budget_at_its_allocation_asks_a_person_between_two_tries() {
+    for (path, body) in [(CHAT, chat("auto")), (MESSAGES, streamed("auto"))] {
+        let mut desk = behind("drop").await;
+        let budget = desk.budget(1, json!([{ "at": 100, "step": "approval" }])).await;
+        let before = desk.mock.counts().requests;
+        let got = best(&mut desk, path, &body).await;
+        assert_eq!((got.status, got.kind().as_str()), (402, "approval_required"), "{}", got.text());
+        assert_eq!(desk.mock.counts().requests, before + 1, "the next was not asked");
+        let error = got.json()["error"].clone();
+        assert!(error["owner"]["principalId"].is_string() && error["evidenceRecord"].is_string(), "{error}");
+        assert_eq!((&error["budgetId"], &error["allocationMicros"]), (&json!(budget), &json!(1)), "{error}");
+        let asked = desk.read("approvals?kind=budget&state=waiting").await;
+        assert_eq!(asked["data"][0]["id"], error["approval"]["id"], "{asked}");
+        assert!(got.header("x-svc-budget-scope").unwrap_or_default().starts_with("workspace:"), "{got:?}");
+        let call = desk.read("calls?limit=1").await["data"][0].clone();
+        assert_eq!((&call["end"], call["attempts"].as_array().map(Vec::len)), (&json!("failed"), Some(1)), "{call}");
+        let at = desk.budget_at(&budget).await;
+        assert_eq!((&at["reservedMicros"], &at["spentMicros"]), (&json!(0), &error["spentMicros"]), "{at}");
+        desk.site.audit();
+        let raise = format!("budgets/{budget}/raise");
+        desk.api("POST", &raise, Some(&json!({ "amountMicros": 1_000_000 }))).await.ok();
+        best(&mut desk, path, &chat("auto")).await.ok();
+    }
+}
+
 /// A try that was sent and never answered is charged its estimate also where nobody takes over: as no model is left, or as none
 /// that is left fits the budget. Each try is kept once, and charged once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

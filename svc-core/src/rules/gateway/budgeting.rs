@@ -145,6 +145,20 @@ pub(super) fn again(scope: &mut Scope<'_>, call: &Call, cost: MicroUsd, micros: 
     on_each(scope, call, |spending, on| spending.again(on, call.reserved, cost, micros))
 }
 
+/// The budgets that a running call holds something on, each as the period stands that the call counts in.
+pub(super) fn held_on(scope: &mut Scope<'_>, call: &Call) -> Result<Vec<OnBudget>, Halt> {
+    scope.want(&call.budgets.iter().flat_map(|it| [Budget::key(it.id), BudgetUse::key(it.id)]).collect::<Vec<_>>())?;
+    let mut found = Vec::with_capacity(call.budgets.len());
+    for on in &call.budgets {
+        let (budget, spending) = (scope.get::<Budget>(on.id)?, scope.get::<BudgetUse>(on.id)?);
+        // A budget may be gone while a call on it runs, and its period over.
+        if let (Some(budget), Some(spending)) = (budget, spending.filter(|it| it.start == on.period)) {
+            found.push(OnBudget { budget, spending: BudgetUse::clone(&spending) });
+        }
+    }
+    Ok(found)
+}
+
 /// What the budgets of a running call say of another attempt, once what the one before held is given back.
 pub(super) fn ask_again(
     scope: &mut Scope<'_>,
@@ -152,17 +166,11 @@ pub(super) fn ask_again(
     cost: MicroUsd,
     micros: MicroUsd,
 ) -> Result<Vec<Admission>, Halt> {
-    scope.want(&call.budgets.iter().flat_map(|it| [Budget::key(it.id), BudgetUse::key(it.id)]).collect::<Vec<_>>())?;
-    let mut found = Vec::with_capacity(call.budgets.len());
-    for on in &call.budgets {
-        let (budget, spending) = (scope.get::<Budget>(on.id)?, scope.get::<BudgetUse>(on.id)?);
-        let (Some(budget), Some(spending)) = (budget, spending) else { continue };
-        let mut spending = BudgetUse::clone(&spending);
-        if spending.settle(on, call.reserved, cost) {
-            found.push(spending.admit(&budget, micros, call.mode));
-        }
-    }
-    Ok(found)
+    let without = |mut it: OnBudget| {
+        let on = call.budgets.iter().find(|on| on.id == it.budget.id)?;
+        it.spending.settle(on, call.reserved, cost).then(|| it.spending.admit(&it.budget, micros, call.mode))
+    };
+    Ok(held_on(scope, call)?.into_iter().filter_map(without).collect())
 }
 
 fn on_each(

@@ -7,8 +7,10 @@ use super::admit::{Place, running, target};
 use super::budgeting;
 use super::finish::{Tried, missed};
 use super::payer::{CallKey, may_call};
+use super::refuse::with_record;
 use crate::refusal::{BudgetDetail, Refusal};
-use crate::state::gateway::{Call, Demand, Routing, strictest};
+use crate::state::gateway::{Admission, Call, Demand, Routing, Step, strictest};
+use crate::state::people::Workspace;
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::MicroUsd;
@@ -37,12 +39,22 @@ pub struct RetryCall {
     pub pace: u64,
 }
 
+/// What becomes of a call whose try has failed.
+#[derive(Clone, Debug)]
+pub enum Retry {
+    /// It goes on to its next model.
+    Moved(Arc<Call>),
+    /// It goes nowhere: a budget waits for a person, whatever the next model costs. What the refusal leaves is kept; the call
+    /// itself is as it was.
+    Refused(Refusal),
+}
+
 /// Moves a call to its next model.
 ///
 /// # Errors
 /// `agent_stopped` where the agent was stopped meanwhile, `budget_exhausted` where the next model does not fit a budget:
 /// nothing changes then. `not_found` where the call runs no more.
-pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>, Halt> {
+pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Retry, Halt> {
     let mut keys = asked.caller.keys();
     keys.push(Call::key(asked.call));
     scope.want(&keys)?;
@@ -56,6 +68,9 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>,
     let reserved = worst.unwrap_or_default();
     let admissions = budgeting::ask_again(scope, &call, cost, reserved)?;
     if let Some(refusing) = strictest(&admissions).filter(|it| it.refuses) {
+        if refusing.step == Some(Step::Approval) {
+            return ask_a_person(scope, asked, &call, &admissions);
+        }
         let scope_of = refusing.scope.header(call.workspace);
         let detail = BudgetDetail { id: refusing.budget.to_string().into(), scope: scope_of.into(), owner: None };
         return Err(Refusal::budget_exhausted(detail, refusing.retry_after_s(scope.now())).into());
@@ -72,7 +87,21 @@ pub fn retry_call(scope: &mut Scope<'_>, asked: &RetryCall) -> Result<Arc<Call>,
     budgeting::mark(&mut next.budgets, &admissions);
     next.state = running(scope.now(), upstream, to, &asked.demand, (asked.total_ms, asked.pace));
     scope.put(next.clone());
-    Ok(Arc::new(next))
+    Ok(Retry::Moved(Arc::new(next)))
+}
+
+/// A budget is at its allocation: the next model is refused as a call that begins is, with the same question to a person.
+fn ask_a_person(
+    scope: &mut Scope<'_>,
+    asked: &RetryCall,
+    call: &Call,
+    admissions: &[Admission],
+) -> Result<Retry, Halt> {
+    let workspace = scope.get::<Workspace>(call.workspace)?.ok_or_else(Refusal::internal)?;
+    let mut budgets = budgeting::held_on(scope, call)?;
+    let asking = budgeting::Asking { workspace: &workspace, caller: &asked.caller, payer: &call.payer, dry: false };
+    let refusal = budgeting::refusal(scope, &mut budgets, &asking, admissions)?.ok_or_else(Refusal::internal)?;
+    Ok(Retry::Refused(with_record(scope, &asked.caller, refusal)?))
 }
 
 /// What a call may still be charged: nothing beyond what it holds.

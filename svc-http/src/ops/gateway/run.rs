@@ -12,7 +12,7 @@ use svc_core::refusal::{AttemptedModel, Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admitted, Place};
 use svc_core::rules::gateway::finish::Tried;
 use svc_core::rules::gateway::payer::CallKey;
-use svc_core::rules::gateway::retry::RetryCall;
+use svc_core::rules::gateway::retry::{Retry, RetryCall};
 use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Capability, Demand, Dialect, Usage};
 use svc_store::Gate;
 
@@ -96,7 +96,7 @@ enum Next {
     Go(Place),
     /// Nothing is left.
     Over,
-    /// The call may go nowhere else, such as that of an agent that was stopped meanwhile.
+    /// The call may go nowhere else: its agent was stopped meanwhile, or a budget waits for a person.
     Refused(Refusal),
 }
 
@@ -203,7 +203,8 @@ impl Run {
                 total_ms: u64::try_from(self.upstreams.times().total.as_millis()).unwrap_or(u64::MAX),
             };
             match self.gate.submit(command).await {
-                Ok(call) => {
+                Ok(Retry::Refused(refusal)) => return Next::Refused(refusal),
+                Ok(Retry::Moved(call)) => {
                     // The call's row has them now.
                     sink.failed.clear();
                     sink.told = call.attempts.len();
