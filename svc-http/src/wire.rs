@@ -319,7 +319,7 @@ fn is_within(path: &str, outer: &str) -> bool {
 /// Bytes of paths that are named because of a number.
 const NUMBERS_NAMED_BYTES: usize = 8 * 1024;
 
-/// The paths of integers that are too large, where nothing is said yet of them or of what they stand in. A body has room for a hundred
+/// The paths of numbers that are too large, where nothing is said yet of them or of what they stand in. A body has room for a hundred
 /// thousand, and for names of any length: a path is made only where it leads to one, and what is told stays small.
 struct Places<'a> {
     faults: &'a [FieldError],
@@ -329,7 +329,7 @@ struct Places<'a> {
 
 impl Places<'_> {
     fn look(&mut self, value: &Json, outer: &str, name: &dyn Display) {
-        if self.found.len() == NUMBERS_NAMED_MAX || self.bytes >= NUMBERS_NAMED_BYTES || !value.has_unsafe_integer() {
+        if self.found.len() == NUMBERS_NAMED_MAX || self.bytes >= NUMBERS_NAMED_BYTES || !value.has_out_of_range() {
             return;
         }
         let path = if outer.is_empty() { name.to_string() } else { format!("{outer}.{name}") };

@@ -41,6 +41,27 @@ async fn numbers_that_are_no_integers_are_free() {
     assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["details.numbers.0".into()]));
 }
 
+/// A number beyond all doubles is JSON: it is the fault of its field, whatever is asked for there, beside the other faults.
+#[tokio::test]
+async fn numbers_beyond_all_doubles_are_faults_of_their_fields() {
+    let site = Site::start().await;
+    let (agent, mut client) = (site.agent(&[WIDE]), site.client().await);
+    let key = bearer(&agent.key);
+    let headers = [("authorization", key.as_str())];
+    let mut body = payment(7);
+    (body["payment"]["amount"], body["more"], body["details"]) = (json!("N"), json!("N"), json!({ "a": [0, "N"] }));
+    for number in ["1e400".to_owned(), "-1.5E+999".to_owned(), "9".repeat(400)] {
+        let written = |it: &Value| it.to_string().replace("\"N\"", &number);
+        let body = written(&body);
+        let got = client.ask("POST", AUTHORIZE, &headers, body.as_bytes()).await;
+        let faults = ["details.a.1", "more", "payment.amount"].map(str::to_owned).to_vec();
+        assert_eq!(got.refusal(), (400, "invalid_request".into(), faults), "{body}");
+        let verify = written(&json!({ "receipt": "N" }));
+        let got = client.ask("POST", "/v1/verify", &[], verify.as_bytes()).await;
+        assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["receipt".into()]), "{number}");
+    }
+}
+
 /// Two bodies are one request where RFC 8785 writes them alike: spaces, order and the spelling of characters do not count,
 /// every value does, also one that is normalised and one that nobody reads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

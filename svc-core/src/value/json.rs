@@ -1,15 +1,16 @@
 //! JSON as it came in: read once, strictly, with members in the order in which they were sent.
 //!
 //! **Invariant:** two readers of a [`Json`] cannot disagree about it: no name stands twice, no text is half a
-//! character, no number is one that a double cannot hold at all.
+//! character, and a number that they could take for another [says so](Number::is_out_of_range).
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use super::number::integer_literals;
 pub use super::number::{Finite, Number, SAFE_INTEGER_MAX};
+use super::number::{literals, within_doubles};
 
 /// How many lists and objects may lie in one another (CONTRACT part 1, "JSON").
 pub const DEPTH_MAX: usize = 64;
@@ -45,15 +46,13 @@ impl Json {
     /// # Errors
     /// [`Malformed`] for anything that RFC 8259 does not allow, and for invalid UTF-8, a byte order mark, a member name
     /// that stands twice in one object (compared after unescaping), more than [`DEPTH_MAX`] levels, half a surrogate
-    /// pair, a number outside the range of a double, and anything behind the value.
+    /// pair, and anything behind the value.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let text = std::str::from_utf8(bytes)
             .map_err(|fault| Malformed(format!("is not UTF-8 from byte {} on", fault.valid_up_to())))?;
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let mut json = Level(DEPTH_MAX).deserialize(&mut reader).map_err(Malformed::from_reader)?;
-        reader.end().map_err(Malformed::from_reader)?;
+        let mut json = read(text).or_else(|why| within_doubles(text).map_or(Err(why), |it| read(&it)))?;
         if json.has(&|it| it.is_beyond_words()) {
-            mark_integers(&mut json, &mut integer_literals(text));
+            mark(&mut json, text, &mut literals(text));
         }
         Ok(json)
     }
@@ -124,11 +123,11 @@ impl Json {
         self.has(&|it| !it.is_safe())
     }
 
-    /// Whether an integer anywhere in it is beyond ±[`SAFE_INTEGER_MAX`]. What was written with a fraction or an exponent is
-    /// none (CONTRACT part 1, "Integers").
+    /// Whether an integer anywhere in it is beyond ±[`SAFE_INTEGER_MAX`], or any number beyond all doubles. What was written with a
+    /// fraction or an exponent is no integer (CONTRACT part 1, "Integers").
     #[must_use]
-    pub fn has_unsafe_integer(&self) -> bool {
-        self.has(&|it| it.is_unsafe_integer())
+    pub fn has_out_of_range(&self) -> bool {
+        self.has(&|it| it.is_out_of_range())
     }
 
     /// Whether a number anywhere in it is one of these.
@@ -267,17 +266,25 @@ impl<'de> Visitor<'de> for Level {
     }
 }
 
-/// Makes a huge integer of each double that was written as one.
-fn mark_integers(json: &mut Json, literals: &mut impl Iterator<Item = bool>) {
+/// Reads one text.
+fn read(text: &str) -> Result<Json, Malformed> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let json = Level(DEPTH_MAX).deserialize(&mut reader).map_err(Malformed::from_reader)?;
+    reader.end().map_err(Malformed::from_reader)?;
+    Ok(json)
+}
+
+/// Looks at how each number was written.
+fn mark(json: &mut Json, text: &str, literals: &mut impl Iterator<Item = Range<usize>>) {
     match json {
         Json::Null | Json::Bool(_) | Json::Text(_) => {}
         Json::Number(number) => {
-            if let (Some(true), Number::Float(value)) = (literals.next(), *number) {
-                *number = Number::Huge(value);
+            if let Some(literal) = literals.next().and_then(|it| text.get(it)) {
+                *number = number.as_written(literal);
             }
         }
-        Json::List(items) => items.iter_mut().for_each(|it| mark_integers(it, literals)),
-        Json::Object(members) => members.iter_mut().for_each(|(_, it)| mark_integers(it, literals)),
+        Json::List(items) => items.iter_mut().for_each(|it| mark(it, text, literals)),
+        Json::Object(members) => members.iter_mut().for_each(|(_, it)| mark(it, text, literals)),
     }
 }
 
@@ -388,8 +395,11 @@ pub(super) mod tests {
             "NaN",
             "Infinity",
             "-",
-            "1e400",
-            "-1e400",
+            "01e400",
+            "1e400.5",
+            "--1e400",
+            "[1e400,]",
+            "{\"a\":1e400,\"a\":1}",
             "\"\n\"",
             "\"\0\"",
             "\"\\x\"",
@@ -507,18 +517,41 @@ pub(super) mod tests {
         for text in
             ["9007199254740992", "-18446744073709551616", "18446744073709551615", "100000000000000000000", &long]
         {
-            assert!(read(text).has_unsafe_integer(), "{text}");
+            assert!(read(text).has_out_of_range(), "{text}");
             let beside = format!(r#"{{"1\"2":[1e30,"3\\",{{"b":-2.5E+21}}],"c":[{text}],"d":1e99}}"#);
             let json = read(&beside);
-            assert!(json.get("c").unwrap().has_unsafe_integer(), "{beside}");
-            assert!(
-                !json.get("d").unwrap().has_unsafe_integer() && !json.as_object().unwrap()[0].1.has_unsafe_integer()
-            );
+            assert!(json.get("c").unwrap().has_out_of_range(), "{beside}");
+            assert!(!json.get("d").unwrap().has_out_of_range() && !json.as_object().unwrap()[0].1.has_out_of_range());
         }
         for text in ["1e16", "-1e300", "9007199254740993.0", "1E30", "[1e20,333333333.33333329]"] {
-            assert!(!read(text).has_unsafe_integer(), "{text}");
+            assert!(!read(text).has_out_of_range(), "{text}");
         }
         assert_eq!(canonical(&read("100000000000000000000")), canonical(&read("1e20")));
+    }
+
+    /// A number beyond all doubles is JSON, however it is written, and says that no reader gets it right; it is written as the double
+    /// that is nearest to it, and nothing beside it is touched.
+    #[test]
+    fn numbers_beyond_all_doubles_are_told() {
+        let (digits, largest) = ("9".repeat(400), "1.7976931348623157e+308");
+        for text in ["1e400", "1E+400", "0.1e00401", "12345e99999999999999999999", &digits, &format!("{digits}.5")] {
+            for (sign, text) in [("", text.to_owned()), ("-", format!("-{text}"))] {
+                let json = read(&text);
+                assert!(json.has_out_of_range() && json.has_unsafe_number() && json.as_int().is_none(), "{text}");
+                assert_eq!(canonical(&json), format!("{sign}{largest}"), "{text}");
+                let beside =
+                    read(&format!(r#"{{"é":"1e400 \\\" 1e400","a":[1e300,{text},-2.5,9007199254740993],"b":0}}"#));
+                let items = beside.get("a").and_then(Json::as_list).unwrap();
+                let told: Vec<bool> = items.iter().map(Json::has_out_of_range).collect();
+                assert_eq!(told, [false, true, false, true], "{text}");
+                assert_eq!(canonical(&items[0]), "1e+300");
+                assert_eq!(beside.get("é").and_then(Json::as_str), Some("1e400 \\\" 1e400"));
+                assert_eq!(beside.get("b").and_then(Json::as_int), Some(0));
+            }
+        }
+        for text in ["1e-400", "1.7976931348623157e308", "0e400"] {
+            assert!(!read(text).has_out_of_range(), "{text}");
+        }
     }
 
     proptest! {
@@ -534,7 +567,7 @@ pub(super) mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             if Json::parse(&bytes).is_ok() {
-                prop_assert!(serde_json::from_slice::<serde_json::Value>(&bytes).is_ok());
+                prop_assert!(serde_json::from_slice::<de::IgnoredAny>(&bytes).is_ok());
             }
         }
 
@@ -542,7 +575,7 @@ pub(super) mod tests {
         #[test]
         fn any_pieces_are_read_or_refused(text in r#"([\[\]{}:,"\\]|\\u[dD][89cC]00|"a"|null|-?[0-9.eE+]{1,6}| ){0,24}"#) {
             if Json::parse(text.as_bytes()).is_ok() {
-                prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+                prop_assert!(serde_json::from_str::<de::IgnoredAny>(&text).is_ok());
             }
         }
     }

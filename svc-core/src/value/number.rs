@@ -1,5 +1,9 @@
 //! JSON numbers, as they were written.
 
+use std::ops::Range;
+
+use serde::de::IgnoredAny;
+
 /// The largest magnitude that an integer on the wire may have: 2^53 − 1, the last that every JSON reader gets right.
 pub const SAFE_INTEGER_MAX: i64 = (1 << 53) - 1;
 
@@ -12,7 +16,7 @@ pub enum Number {
     Big(u64),
     /// A literal with a fraction or an exponent.
     Float(Finite),
-    /// An integer literal beyond the others, as the double that is nearest to it.
+    /// An integer literal beyond the others, or any literal beyond all doubles, as the double that is nearest to it.
     Huge(Finite),
 }
 
@@ -32,9 +36,10 @@ impl Number {
         }
     }
 
-    /// Whether it was written as an integer and lies beyond ±[`SAFE_INTEGER_MAX`].
+    /// Whether it was written as an integer and lies beyond ±[`SAFE_INTEGER_MAX`], or lies beyond all doubles: readers differ about
+    /// such a number, and no canonical form tells it from its neighbours.
     #[must_use]
-    pub fn is_unsafe_integer(self) -> bool {
+    pub fn is_out_of_range(self) -> bool {
         !matches!(self, Self::Float(_)) && !self.is_safe()
     }
 
@@ -42,6 +47,15 @@ impl Number {
     pub(super) fn is_beyond_words(self) -> bool {
         const BOUND: f64 = 9_223_372_036_854_775_808.0;
         matches!(self, Self::Float(value) if value.0.abs() >= BOUND)
+    }
+
+    /// The same, by its literal: the reader gives a double for whatever is no small integer.
+    pub(super) fn as_written(self, literal: &str) -> Self {
+        match self {
+            Self::Float(value) if is_beyond_doubles(literal) => Self::Huge(Finite(f64::MAX.copysign(value.0))),
+            Self::Float(value) if !literal.contains(['.', 'e', 'E']) => Self::Huge(value),
+            Self::Int(_) | Self::Big(_) | Self::Float(_) | Self::Huge(_) => self,
+        }
     }
 }
 
@@ -62,31 +76,58 @@ impl Finite {
 /// A finite double equals itself.
 impl Eq for Finite {}
 
-/// Tells of each number of a sound JSON text, in its order, whether it was written as an integer: the reader gives a double for
-/// either.
-pub(super) fn integer_literals(text: &str) -> impl Iterator<Item = bool> {
-    let mut bytes = text.bytes().peekable();
+/// Where each number of a sound JSON text stands, in its order.
+pub(super) fn literals(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut bytes = text.bytes().enumerate().peekable();
     std::iter::from_fn(move || {
         loop {
             match bytes.next()? {
-                b'"' => loop {
-                    match bytes.next()? {
+                (_, b'"') => loop {
+                    match bytes.next()?.1 {
                         b'"' => break,
                         b'\\' => drop(bytes.next()),
                         _ => {}
                     }
                 },
-                b'-' | b'0'..=b'9' => {
-                    let mut is_integer = true;
-                    while let Some(it) =
-                        bytes.next_if(|it| matches!(it, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
+                (start, b'-' | b'0'..=b'9') => {
+                    let mut end = start + 1;
+                    while bytes
+                        .next_if(|(_, it)| matches!(it, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
+                        .is_some()
                     {
-                        is_integer &= it.is_ascii_digit();
+                        end += 1;
                     }
-                    return Some(is_integer);
+                    return Some(start..end);
                 }
                 _ => {}
             }
         }
     })
+}
+
+/// The text with a large double of the same length in the place of each number beyond all doubles, which the reader does not take;
+/// `None` where there is no such number. What else is wrong with it stays wrong.
+pub(super) fn within_doubles(text: &str) -> Option<String> {
+    let beyond = |it: &Range<usize>| text.get(it.clone()).is_some_and(is_beyond_doubles);
+    let places: Vec<Range<usize>> = literals(text).filter(beyond).collect();
+    if places.is_empty() {
+        return None;
+    }
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    for place in places {
+        out.push_str(text.get(from..place.start)?);
+        let literal = text.get(place.clone())?;
+        let digits = literal.trim_start_matches('-').len();
+        out.push_str(if literal.len() > digits { "-9e" } else { "9e" });
+        out.extend(std::iter::repeat_n('0', digits.saturating_sub("9e300".len())));
+        out.push_str("300");
+        from = place.end;
+    }
+    out.push_str(text.get(from..)?);
+    Some(out)
+}
+
+/// Whether this is a JSON number that lies beyond all doubles.
+fn is_beyond_doubles(literal: &str) -> bool {
+    literal.parse::<f64>().is_ok_and(f64::is_infinite) && serde_json::from_str::<IgnoredAny>(literal).is_ok()
 }
