@@ -39,6 +39,7 @@ pub mod server;
 mod shares;
 pub mod shell;
 pub mod signer;
+mod stalled;
 pub mod telemetry;
 pub mod tool_server;
 pub mod totp;

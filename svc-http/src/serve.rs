@@ -9,6 +9,9 @@
 //! | a request is worked on, or its answer is a stream | as long as that takes |
 //! | nothing happens between requests, or the client does not read | `idle_time`, then it is closed |
 //!
+//! On HTTP/2 a client that does not read one of several streams loses that one alone, by a reset after `idle_time`
+//! (`stalled.rs`).
+//!
 //! Times are looked at every quarter of the shortest, so a connection may last a quarter longer; that costs a request
 //! nothing. Past `connections_max` a connection is answered 503 `not_ready` once it has sent something, and closed.
 //!
@@ -32,7 +35,7 @@ use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Either;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use svc_core::refusal::Refusal;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -46,6 +49,7 @@ use crate::dispatch::Service;
 use crate::entropy;
 use crate::routes::Shape;
 use crate::shell::Shell;
+use crate::stalled::{Streams, Taking};
 use crate::trace::{Trace, push_hex};
 
 /// Streams of one HTTP/2 connection that are worked on at once.
@@ -54,6 +58,8 @@ const H2_STREAMS_MAX: u32 = 256;
 const TURNED_AWAY_MAX: usize = 64;
 /// How long one that is turned away may take to say something.
 const TURN_AWAY_TIME: Duration = Duration::from_secs(1);
+/// The largest piece of a whole answer on HTTP/2: so much a client takes at a time at least.
+const H2_PIECE_BYTES: usize = 64 * 1024;
 /// How long accepting rests where the system has no more file handles.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
@@ -80,7 +86,7 @@ pub async fn serve<S: Service>(listener: TcpListener, shell: Arc<Shell<S>>, stop
     let slots = Arc::new(Semaphore::new(places));
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     let (phase, phases) = watch::channel(Phase::Serve);
-    let builder = Arc::new(builder());
+    let builder = Arc::new(builder(shell.settings().idle_time));
     let mut stop = pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -124,8 +130,8 @@ enum Phase {
     Close,
 }
 
-fn builder() -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn builder(patience: Duration) -> auto::Builder<Streams> {
+    let mut builder = auto::Builder::new(Streams { patience });
     // Heads are timed by `Watch`, which needs no timer for each request.
     // Flushing only between pipelined requests would take all of a body at once, however slowly its client reads.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None).pipeline_flush(false);
@@ -150,7 +156,7 @@ async fn connection<S: Service>(
     stream: TcpStream,
     peer: SocketAddr,
     shell: Arc<Shell<S>>,
-    builder: Arc<auto::Builder<TokioExecutor>>,
+    builder: Arc<auto::Builder<Streams>>,
     mut phases: watch::Receiver<Phase>,
     slot: OwnedSemaphorePermit,
 ) {
@@ -281,6 +287,10 @@ impl<S> Drop for AtWork<S> {
 /// An answer's body. A request whose answer is a stream is worked on until the stream has ended.
 struct Working<S> {
     body: Sent,
+    /// What is left of a whole answer that is given in pieces.
+    left: Bytes,
+    /// What the client takes of it, on HTTP/2.
+    taking: Option<Arc<Taking>>,
     at_work: Option<AtWork<S>>,
     /// Whether the last piece was given and nothing was asked for since: the client has to take what it was sent.
     full: bool,
@@ -289,7 +299,25 @@ struct Working<S> {
 impl<S> Working<S> {
     fn of(body: Sent, at_work: AtWork<S>) -> Self {
         let at_work = matches!(body, Either::Right(_)).then_some(at_work);
-        Self { body, at_work, full: false }
+        Self { body, left: Bytes::new(), taking: Taking::of_this_task(), at_work, full: false }
+    }
+
+    /// The next piece. On HTTP/2 a whole answer comes in pieces, as what was given at once would be out of reach while it waits
+    /// for its client; of a large one the last byte comes by itself, so that nothing of note is left to wait behind it.
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, <Sent as Body>::Error>>> {
+        if self.left.is_empty() {
+            let mut frame = match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => frame,
+                other => return other,
+            };
+            let whole = frame.data_mut().filter(|_| self.taking.is_some() && matches!(self.body, Either::Left(_)));
+            match whole {
+                Some(whole) if whole.len() > H2_PIECE_BYTES => self.left = std::mem::take(whole),
+                Some(_) | None => return Poll::Ready(Some(Ok(frame))),
+            }
+        }
+        let length = H2_PIECE_BYTES.min(self.left.len().saturating_sub(1)).max(1);
+        Poll::Ready(Some(Ok(Frame::data(self.left.split_to(length)))))
     }
 
     fn set_full(&mut self, full: bool) {
@@ -312,7 +340,10 @@ impl<S> Body for Working<S> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(context);
+        let polled = self.poll_piece(context);
+        if let Some(taking) = &self.taking {
+            if polled.is_ready() { taking.give() } else { taking.rest() }
+        }
         if let Some(AtWork(owned)) = &self.at_work {
             match &polled {
                 Poll::Pending => self.set_full(false),
@@ -326,11 +357,11 @@ impl<S> Body for Working<S> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.left.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        if self.left.is_empty() { self.body.size_hint() } else { SizeHint::with_exact(self.left.len() as u64) }
     }
 }
 

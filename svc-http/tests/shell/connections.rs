@@ -201,3 +201,71 @@ async fn http2_reads_past_a_body_before_it_refuses() {
         driver.abort();
     }
 }
+
+/// On HTTP/2 a client that does not take an answer loses that one alone, whether it is a stream or whole: it is reset after its
+/// time, while others on the connection are answered; one that waits for the server, or has nothing to say, stays.
+#[tokio::test]
+async fn a_stalled_stream_is_reset_alone() {
+    let server = Server::with(|it| it.idle_time = SHORT).await;
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    // Windows of their own: none of the others waits for those that are not read.
+    let mut builder = h2::client::Builder::new();
+    builder.initial_connection_window_size(1 << 20);
+    let (mut requests, connection) = builder.handshake::<_, Bytes>(stream).await.unwrap();
+    let driver = tokio::spawn(connection);
+    let mut ask = |path: &str, body: &'static str| {
+        let method = if body.is_empty() { http::Method::GET } else { http::Method::POST };
+        let request = http::Request::builder().method(method).uri(format!("http://gate.example{path}"));
+        let request = request.header("authorization", "Bearer ask_agent7").body(()).unwrap();
+        let (answer, mut sent) = requests.send_request(request, body.is_empty()).unwrap();
+        if !body.is_empty() {
+            sent.send_data(Bytes::from_static(body.as_bytes()), true).unwrap();
+        }
+        async move { timeout(PATIENCE, answer).await.unwrap().unwrap() }
+    };
+    let waits = tokio::spawn(ask("/v1/actions/authorize", "wait"));
+    server.waiting.arrived().await;
+    let mut quiet = ask("/v1/actions/authorize", "quiet").await.into_body();
+    assert_eq!(timeout(PATIENCE, quiet.data()).await.unwrap().unwrap().unwrap().len(), 1_000);
+    for (path, body) in [("/v1/actions/authorize", "flood"), ("/openapi.json", "")] {
+        // Its data is looked at, and no room is made for more.
+        let mut stalled = ask(path, body).await.into_body();
+        let mut end = Box::pin(async move {
+            loop {
+                if let Err(error) = stalled.data().await.expect("it does not end as if it were whole") {
+                    return error.reason();
+                }
+            }
+        });
+        let busy = async {
+            loop {
+                // The connection is never idle.
+                let other = ask("/healthz", "").await;
+                assert_eq!(other.status(), 200);
+                let mut other = other.into_body();
+                tokio::select! {
+                    biased;
+                    reason = &mut end => break reason,
+                    data = other.data() => assert!(data.unwrap().is_ok()),
+                }
+            }
+        };
+        let reason = timeout(PATIENCE, busy).await.expect("it is reset");
+        assert_eq!(reason, Some(h2::Reason::CANCEL), "{path}");
+    }
+    // Whoever takes a large answer has it whole.
+    let answer = ask("/openapi.json", "").await;
+    let length: usize = answer.headers()["content-length"].to_str().unwrap().parse().unwrap();
+    let (mut whole, mut body) = (0, answer.into_body());
+    while let Some(piece) = timeout(PATIENCE, body.data()).await.unwrap() {
+        let taken = piece.unwrap().len();
+        whole += taken;
+        body.flow_control().release_capacity(taken).unwrap();
+    }
+    assert!(whole == length && length > 1 << 20, "{whole} of {length}");
+    assert!(timeout(SHORT * 2, quiet.data()).await.is_err(), "what has nothing to say goes on");
+    server.waiting.open();
+    assert_eq!(timeout(PATIENCE, waits).await.unwrap().unwrap().status(), 200);
+    assert!(!driver.is_finished());
+    driver.abort();
+}

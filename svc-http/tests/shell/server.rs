@@ -1,12 +1,17 @@
 //! A server on a free port over a stand-in for the gate, and a client that sees every byte.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body::{Body, Frame};
 use serde_json::{Value, json};
 use svc_core::refusal::Refusal;
-use svc_http::answer::Answer;
+use svc_http::answer::{self, Answer};
 use svc_http::dispatch::{Call, Remembered, Service, Shown};
 use svc_http::routes::Op;
 use svc_http::serve::serve;
@@ -56,6 +61,24 @@ impl Turnstile {
     }
 }
 
+/// A stream that gives so many pieces and never ends.
+struct Endless {
+    left: usize,
+}
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.left == 0 {
+            return Poll::Pending;
+        }
+        self.left -= 1;
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b'x'; 1_000])))))
+    }
+}
+
 impl Remembered<Gate> for u128 {
     async fn in_force(&self, _: &Gate, _: &Shown<'_>, _: Op) -> Result<(), Refusal> {
         Ok(())
@@ -93,6 +116,10 @@ impl Service for Gate {
             b"wait" => self.waiting.pass().await,
             b"conflict" => return Err(Refusal::idempotency_conflict()),
             b"again" => return Ok(Answer::json("{}").replayed()),
+            b"flood" => {
+                return Ok(Answer::stream("text/event-stream", answer::Stream::new(Endless { left: usize::MAX })));
+            }
+            b"quiet" => return Ok(Answer::stream("text/event-stream", answer::Stream::new(Endless { left: 1 }))),
             _ => {}
         }
         Ok(Answer::json(json!({ "caller": caller.to_string(), "bytes": call.body.len() }).to_string()))
