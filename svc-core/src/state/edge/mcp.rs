@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::state::people::Maker;
+use crate::value::canonical::canonical;
 use crate::value::digest::Digest;
 use crate::value::glob::covers_text;
 use crate::value::id::{McpServerId, WorkspaceId};
+use crate::value::json::Json;
 use crate::value::link::{Link, Linked};
 use crate::value::text::{ServerName, UrlText};
 use crate::value::{Invalid, Timestamp};
@@ -280,7 +282,8 @@ impl McpTools {
     pub fn told(&self, found: &BTreeMap<Box<str>, Box<str>>) -> Self {
         let mut tools: BTreeMap<Box<str>, McpTool> = BTreeMap::new();
         for (name, text) in found {
-            let accepted = self.tools.get(name).and_then(|it| it.accepted.clone());
+            let before = self.tools.get(name).and_then(|it| it.accepted.clone());
+            let accepted = before.map(|it| if said(&it).as_ref() == Some(text) { text.clone() } else { it });
             tools.insert(name.clone(), McpTool { accepted, seen: Some(text.clone()) });
         }
         let gone = self.tools.iter().filter(|(name, it)| it.accepted.is_some() && !found.contains_key(*name));
@@ -301,6 +304,22 @@ impl McpTools {
     }
 }
 
+/// A definition that was accepted with members that are `null`, without them: they are as if they were not there, and are told no
+/// more.
+fn said(accepted: &str) -> Option<Box<str>> {
+    if !accepted.contains(":null") {
+        return None;
+    }
+    let Ok(Json::Object(mut members)) = Json::parse(accepted.as_bytes()) else { return None };
+    members.retain(|(_, it)| !it.is_null());
+    for (name, nested) in &mut members {
+        if let ("annotations" | "execution", Json::Object(within)) = (&**name, nested) {
+            within.retain(|(_, it)| !it.is_null());
+        }
+    }
+    Some(canonical(&Json::Object(members)).into())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -313,6 +332,25 @@ mod tests {
 
     fn none() -> McpTools {
         McpTools::new(McpServerId::from_bits(1), WorkspaceId::from_bits(2))
+    }
+
+    /// A tool that was accepted while members that are `null` were still part of its definition is open without them, and held where
+    /// anything else is another.
+    #[test]
+    fn what_was_accepted_with_nothing_said_is_open_without_it() {
+        let before = r#"{"annotations":{"readOnlyHint":true,"title":null},"inputSchema":{"default":null},"name":"a","title":null}"#;
+        let same = r#"{"annotations":{"readOnlyHint":true},"inputSchema":{"default":null},"name":"a"}"#;
+        let mut tools = none().told(&found(&[("a", before)]));
+        tools.accept("a");
+        let now = tools.told(&found(&[("a", same)]));
+        assert!(now.tools["a"].is_open() && now.tools["a"].accepted.as_deref() == Some(same));
+        let others = [
+            r#"{"annotations":{"readOnlyHint":false},"inputSchema":{"default":null},"name":"a"}"#,
+            r#"{"annotations":{"readOnlyHint":true},"inputSchema":{},"name":"a"}"#,
+        ];
+        for other in others {
+            assert!(tools.told(&found(&[("a", other)])).tools["a"].is_held(), "{other}");
+        }
     }
 
     /// A tool is open as it was accepted; changed or new it is held, gone it is neither, and back as it was it is open again.
