@@ -177,6 +177,19 @@ impl Site {
         Self::with(|plan| (plan.memory, plan.clock) = (memory, clock)).await
     }
 
+    /// The same rows and clock behind one more server, which remembers nothing and differs from the usual one.
+    ///
+    /// # Panics
+    /// Where the rows are not in memory.
+    pub async fn anew(&self, change: impl FnOnce(&mut Plan)) -> Self {
+        let (memory, clock) = (self.memory.clone().expect("rows in memory"), self.clock.clone());
+        Self::with(|plan| {
+            (plan.memory, plan.clock) = (memory, clock);
+            change(plan);
+        })
+        .await
+    }
+
     /// A new connection.
     pub async fn client(&self) -> Client {
         Client::connect(self.address).await

@@ -10,6 +10,7 @@
 
 use serde_json::{Value, json};
 use svc_core::value::Span;
+use svc_http::upstream::Allowed;
 use svc_tests::client::bearer;
 use svc_tests::oauth::HOST;
 use svc_tests::site::Fault;
@@ -150,4 +151,57 @@ async fn an_approved_call_is_found_again() {
     assert_eq!(desk.server.calls().len(), 1);
     assert!(call_with(&mut desk, r#"{"id":"1","page":2}"#).await.contains("approval_required"), "once");
     desk.site.audit();
+}
+
+/// A call that waits, or was approved, when the server is started anew is found by the same call afterwards, and by no other: nobody
+/// is asked twice, and what was approved is called, once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_waits_outlives_a_restart() {
+    for approved_before in [true, false] {
+        let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+        desk.server(json!({})).await;
+        assert_eq!(call_with(&mut desk, "{}").await, "done");
+        let asked = call_with(&mut desk, r#"{"id":"1","page":2}"#).await;
+        assert!(asked.contains("approval_required"), "{asked}");
+        if approved_before {
+            approve(&mut desk).await;
+        }
+        let restarted = desk.site.anew(|plan| plan.config.outbound.allow = Allowed::loopback()).await;
+        desk.client = restarted.client().await;
+        let _ = desk.server.heard();
+        if !approved_before {
+            assert_eq!(call_with(&mut desk, r#"{"page":2,"id":"1"}"#).await, asked, "the same question");
+            approve(&mut desk).await;
+        }
+        let session = [("x-svc-client-session", "another")];
+        let same = calling("read_one", json!({ "id": "1", "page": 2 }));
+        for (body, more) in [(&calling("read_one", json!({ "id": "2" })), &[][..]), (&same, &session[..])] {
+            let other = desk.send(body, more).await.ok();
+            assert!(text(&other["result"]).contains("approval_required"), "{other}");
+        }
+        assert!(desk.server.calls().is_empty());
+        assert_eq!(call_with(&mut desk, r#"{"page":2,"id":"1"}"#).await, "done", "{approved_before}");
+        assert_eq!(desk.server.calls().len(), 1);
+        let again = call_with(&mut desk, r#"{"id":"1","page":2}"#).await;
+        assert!(again.contains("approval_required") && again != asked, "once: {again}");
+        desk.site.audit();
+    }
+}
+
+/// What was approved of one server is nothing to another that has taken its name, after a restart either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_is_not_for_a_later_server_of_the_same_name() {
+    let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+    let server = desk.server(json!({})).await;
+    assert_eq!(call_with(&mut desk, "{}").await, "done");
+    let asked = call_with(&mut desk, r#"{"id":"1"}"#).await;
+    approve(&mut desk).await;
+    let restarted = desk.site.anew(|plan| plan.config.outbound.allow = Allowed::loopback()).await;
+    desk.client = restarted.client().await;
+    let path = format!("mcp-servers/{}", server["id"].as_str().unwrap());
+    assert_eq!(desk.api("DELETE", &path, None).await.status, 204);
+    desk.site.shift(Span::millis(1));
+    desk.server(json!({})).await;
+    let again = call_with(&mut desk, r#"{"id":"1"}"#).await;
+    assert!(again.contains("approval_required") && again != asked, "{again}");
 }

@@ -34,7 +34,7 @@ use svc_core::value::json::{Json, Number};
 use svc_core::value::text::SessionId;
 
 use self::run::Run;
-use self::waiting::Waiting;
+use self::waiting::{Sought, Waiting};
 use super::{answered, faulty, request};
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -244,11 +244,15 @@ impl Place<'_> {
         let Self { service, known, .. } = self;
         let same = self.same(session, asked, sent);
         let now = service.gate.now();
+        let request = self.request(session, asked, sent)?;
+        let (agent, server) = (known.caller.agent, self.reached.server.id);
+        let sought = Sought { agent, session, server, request: &request };
+        service.proxied.waiting.recall(service, &same, &sought, now)?;
         let decided = match self.before(&same, now).await? {
             Before::Approved(decided) => return Ok(May::Go(decided)),
             Before::Not(decided) => decided,
             Before::Nothing => {
-                let decided = service.decide(known, self.request(session, asked, sent)?).await?;
+                let decided = service.decide(known, request).await?;
                 if may_run(&decided) {
                     return Ok(May::Go(decided));
                 }

@@ -1,14 +1,21 @@
 //! The calls that wait for a person, so that the same call finds the action that was approved for it.
 //!
-//! They are in memory alone: after a restart the same call is asked about anew, which asks a person once more and allows
-//! nothing by itself.
+//! They are in memory. What waited when the process began is found in the store, once for each agent, by what was asked: an approval
+//! is for the same call after a restart as before it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use svc_core::refusal::Refusal;
+use svc_core::state::gate::{Action, ActionKind, Approval, ApprovalState, Request, State, salt_text};
+use svc_core::store::{Range, Row as _};
 use svc_core::value::digest::Digest;
-use svc_core::value::id::ActionId;
-use svc_core::value::{Span, Timestamp};
+use svc_core::value::id::{ActionId, AgentId, McpServerId};
+use svc_core::value::link::Index;
+use svc_core::value::text::SessionId;
+use svc_core::value::{Id as _, Span, Timestamp};
+
+use crate::ops::GateService;
 
 /// Calls that are remembered; the oldest half is let go when there are more.
 const WAITING_MAX: usize = 10_000;
@@ -17,21 +24,76 @@ const SAME_MAX: usize = 8;
 /// For how long: longer than any approval waits.
 const LIFE: Span = Span::hours(24 * 8);
 
+/// Approvals of an agent that are looked at, the newest: as many as may wait, and more than are used in their receipts' time.
+const ASKED_MAX: usize = 1_000;
+/// Agents whose earlier calls are remembered; beyond, all are looked up again.
+const AGENTS_MAX: usize = 10_000;
+/// The longest that a receipt is good.
+const RECEIPT_LIFE: Span = Span::hours(24);
+
 /// The calls that wait.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(Mutex<HashMap<Digest, (Vec<ActionId>, Timestamp)>>);
+pub(super) struct Waiting {
+    calls: Mutex<HashMap<Digest, (Vec<ActionId>, Timestamp)>>,
+    /// By agent, what its calls waited for before this process began and was not called since.
+    earlier: Mutex<HashMap<AgentId, Vec<Arc<Action>>>>,
+}
+
+/// A call as it is looked for among those of before.
+pub(super) struct Sought<'a> {
+    pub(super) agent: AgentId,
+    pub(super) session: &'a SessionId,
+    pub(super) server: McpServerId,
+    /// What the gate would be asked.
+    pub(super) request: &'a Request,
+}
+
+impl Sought<'_> {
+    /// Whether this is what was asked. A server that was put in the place of one of the same name is another.
+    fn is_asked_by(&self, action: &Action) -> bool {
+        action.session.as_ref() == Some(self.session)
+            && action.id.time() >= self.server.time()
+            && self.request.digest(self.agent, &salt_text(&action.salt)) == action.digest
+    }
+}
 
 impl Waiting {
+    /// Remembers what the same call waited for before this process began.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(super) fn recall(
+        &self,
+        service: &GateService,
+        call: &Digest,
+        sought: &Sought<'_>,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let is_known = self.earlier.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&sought.agent);
+        let found = if is_known { Vec::new() } else { asked_before(service, sought.agent, now)? };
+        let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        if earlier.len() >= AGENTS_MAX {
+            earlier.clear();
+        }
+        let all = earlier.entry(sought.agent).or_insert(found);
+        let (same, others) = std::mem::take(all).into_iter().partition(|it| sought.is_asked_by(it));
+        *all = others;
+        drop(earlier);
+        let same: Vec<Arc<Action>> = same;
+        same.iter().for_each(|it| self.put(*call, it.id, now));
+        Ok(())
+    }
+
     /// The actions that the call waits for, the oldest first. They stay: whoever finds one over forgets it.
     pub(super) fn of(&self, call: &Digest, now: Timestamp) -> Vec<ActionId> {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let found = waiting.get(call).filter(|(_, since)| now.since(*since) < LIFE);
         found.map(|(actions, _)| actions.clone()).unwrap_or_default()
     }
 
     /// Remembers what the call waits for.
     pub(super) fn put(&self, call: Digest, action: ActionId, now: Timestamp) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() >= WAITING_MAX && !waiting.contains_key(&call) {
             let mut times: Vec<Timestamp> = waiting.values().map(|(_, since)| *since).collect();
             times.sort_unstable();
@@ -39,6 +101,9 @@ impl Waiting {
             waiting.retain(|_, (_, since)| *since > middle);
         }
         let (actions, since) = waiting.entry(call).or_insert_with(|| (Vec::new(), now));
+        if actions.contains(&action) {
+            return;
+        }
         if actions.len() >= SAME_MAX {
             actions.remove(0);
         }
@@ -48,13 +113,33 @@ impl Waiting {
 
     /// Forgets that the call waits for this action, and nothing else that it waits for.
     pub(super) fn forget(&self, call: &Digest, action: ActionId) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((actions, _)) = waiting.get_mut(call) else { return };
         actions.retain(|it| *it != action);
         if actions.is_empty() {
             waiting.remove(call);
         }
     }
+}
+
+/// The calls of an agent that a person was asked about and that are not over, the oldest first.
+fn asked_before(service: &GateService, agent: AgentId, now: Timestamp) -> Result<Vec<Arc<Action>>, Refusal> {
+    let range = Range { newest_first: true, ..Range::all(Index::AskedOf, agent.bits(), ASKED_MAX) };
+    let asked = service.scan(&range)?;
+    let open = asked.iter().filter_map(|it| Approval::peel(it.row.record.as_ref()?)).filter(|it| match it.state {
+        ApprovalState::Waiting => true,
+        ApprovalState::Approved { at } => now.since(at) < RECEIPT_LIFE,
+        ApprovalState::Denied { .. } | ApprovalState::Expired { .. } => false,
+    });
+    let ids: Vec<ActionId> = open.filter_map(|it| Some(it.asked_action()?.action)).collect();
+    let actions = service.read(|scope| {
+        scope.want(&ids.iter().map(|it| Action::key(*it)).collect::<Vec<_>>())?;
+        ids.iter().rev().map(|it| scope.get::<Action>(*it)).collect::<Result<Vec<_>, _>>()
+    })?;
+    let is_open = |it: &Arc<Action>| {
+        it.kind == ActionKind::MCP_CALL && matches!(it.state, State::Pending { .. } | State::Allowed(_))
+    };
+    Ok(actions.into_iter().flatten().filter(is_open).collect())
 }
 
 #[cfg(test)]
@@ -80,7 +165,7 @@ mod tests {
         assert_eq!(waiting.of(&call(1), now), [two]);
         assert_eq!(waiting.of(&call(1), now.plus(LIFE)), []);
         waiting.forget(&call(1), two);
-        assert!(waiting.0.lock().unwrap().is_empty());
+        assert!(waiting.calls.lock().unwrap().is_empty());
         for number in 0..=SAME_MAX {
             waiting.put(call(1), ActionId::from_bits(number as u128), now);
         }
@@ -89,7 +174,7 @@ mod tests {
             let at = now.plus(Span::millis(i64::try_from(number).unwrap()));
             waiting.put(call(number as u128), ActionId::from_bits(number as u128), at);
         }
-        assert!(waiting.0.lock().unwrap().len() <= WAITING_MAX);
+        assert!(waiting.calls.lock().unwrap().len() <= WAITING_MAX);
         assert!(!waiting.of(&call(WAITING_MAX as u128), now).is_empty());
     }
 }
