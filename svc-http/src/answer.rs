@@ -294,7 +294,12 @@ fn flat_body(refusal: &Refusal, error: &ErrorObject<'_>) -> Vec<u8> {
 /// The word of RFC 6749 and 7591 for a refusal.
 const fn flat_type(kind: Kind) -> &'static str {
     match kind {
-        Kind::InvalidJson | Kind::BodyTooLarge | Kind::RouteNotFound | Kind::MethodNotAllowed => "invalid_request",
+        Kind::InvalidJson
+        | Kind::BodyTooLarge
+        | Kind::HeadersTooLarge
+        | Kind::MethodNotAllowed
+        | Kind::RouteNotFound
+        | Kind::UriTooLong => "invalid_request",
         Kind::RateLimited | Kind::NotReady => "temporarily_unavailable",
         Kind::Internal => "server_error",
         Kind::Forbidden | Kind::ForeignHost | Kind::Csrf | Kind::Unauthenticated | Kind::WrongSignIn => "access_denied",
@@ -322,7 +327,7 @@ struct Flat<'a> {
 fn rpc_body(refusal: &Refusal, error: &ErrorObject<'_>) -> Vec<u8> {
     let code = match refusal.kind() {
         Kind::InvalidJson => -32_700,
-        Kind::InvalidRequest | Kind::BodyTooLarge => -32_600,
+        Kind::InvalidRequest | Kind::BodyTooLarge | Kind::HeadersTooLarge | Kind::UriTooLong => -32_600,
         // Codes of one's own stand outside what the protocol keeps for itself.
         _ => i32::from(refusal.status()),
     };

@@ -3,7 +3,7 @@
 //! **Invariant:** a credential that the route does not take is not read, so it can neither help nor harm.
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, ORIGIN};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use svc_core::refusal::{FieldError, Refusal};
 
 use crate::entropy;
@@ -17,6 +17,10 @@ pub const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// Makes a repeated request answer as the first did.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// Bytes of a path with its query.
+pub const URI_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of the names and values of a request's headers.
+pub const HEADERS_BYTES_MAX: usize = 64 * 1024;
 /// What stands before a key in `authorization`, in any case.
 const BEARER: &[u8] = b"bearer ";
 /// Longest request id that is taken from a client.
@@ -43,6 +47,21 @@ pub fn request_id(headers: &HeaderMap) -> HeaderValue {
 pub fn accepts_pages(headers: &HeaderMap) -> bool {
     let sent = headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(','));
     sent.filter_map(|it| it.split(';').next()).any(|it| it.trim().eq_ignore_ascii_case("text/html"))
+}
+
+/// That the head of a request is no larger than any client of this service makes it.
+///
+/// # Errors
+/// `uri_too_long`, `headers_too_large`.
+pub fn head_is_within(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    if uri.path_and_query().is_some_and(|it| it.as_str().len() > URI_BYTES_MAX) {
+        return Err(Refusal::uri_too_long(URI_BYTES_MAX));
+    }
+    let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len().saturating_add(value.len());
+    if headers.iter().map(bytes).sum::<usize>() > HEADERS_BYTES_MAX {
+        return Err(Refusal::headers_too_large(HEADERS_BYTES_MAX));
+    }
+    Ok(())
 }
 
 /// The one value of a header; `None` where it is not sent.

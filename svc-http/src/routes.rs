@@ -247,8 +247,8 @@ pub struct Route {
 
 /// What every route may refuse with.
 pub const EVERYWHERE: &[Kind] = &[Kind::InvalidRequest, Kind::BodyTooLarge, Kind::Internal, Kind::NotReady];
-/// What an answer to no route may be.
-pub const NOWHERE: &[Kind] = &[Kind::RouteNotFound, Kind::MethodNotAllowed];
+/// What an answer may be that no route gives: the head is over a limit, or there is no route.
+pub const NOWHERE: &[Kind] = &[Kind::HeadersTooLarge, Kind::MethodNotAllowed, Kind::RouteNotFound, Kind::UriTooLong];
 
 impl Route {
     /// Whether it belongs to the console's interface: answered to the deployment's own host alone, and writes need to come

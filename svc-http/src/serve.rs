@@ -15,8 +15,9 @@
 //! Times are looked at every quarter of the shortest, so a connection may last a quarter longer; that costs a request
 //! nothing. Past `connections_max` a connection is answered 503 `not_ready` once it has sent something, and closed.
 //!
-//! What is no HTTP at all (a head without an end, over 100 headers, chunks that are none) is answered or cut by hyper,
-//! without the headers of the interface, and ends its connection.
+//! A head over the [limits](crate::headers::head_is_within) is refused like anything else. What is no HTTP at all (a head without
+//! an end, chunks that are none), or beyond what hyper reads (over 100 headers on HTTP/1, a path of 64 KiB, a head of some
+//! 400 KiB), is answered or cut by hyper, without the headers of the interface, and ends its connection.
 //!
 //! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting.
 
@@ -58,6 +59,9 @@ const H2_STREAMS_MAX: u32 = 256;
 const TURNED_AWAY_MAX: usize = 64;
 /// How long one that is turned away may take to say something.
 const TURN_AWAY_TIME: Duration = Duration::from_secs(1);
+/// Bytes of a head that are read on HTTP/2, with the protocol's own of each field: more than are taken, so that what is too
+/// large is told so.
+const H2_HEADERS_BYTES_MAX: u32 = 160 * 1024;
 /// The largest piece of a whole answer on HTTP/2: so much a client takes at a time at least.
 const H2_PIECE_BYTES: usize = 64 * 1024;
 /// How long accepting rests where the system has no more file handles.
@@ -135,7 +139,11 @@ fn builder(patience: Duration) -> auto::Builder<Streams> {
     // Heads are timed by `Watch`, which needs no timer for each request.
     // Flushing only between pipelined requests would take all of a body at once, however slowly its client reads.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None).pipeline_flush(false);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(H2_STREAMS_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(H2_STREAMS_MAX)
+        .max_header_list_size(H2_HEADERS_BYTES_MAX);
     builder
 }
 

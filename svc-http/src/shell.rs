@@ -246,8 +246,10 @@ impl<S: Service> Shell<S> {
             // A library of OAuth reads a string `error`, whatever it is told.
             reply.shape = Shape::Flat;
         }
-        self.router.find(&parts.method, path).map_err(|unmatched| {
-            let Unmatched { refusal, allow } = *unmatched;
+        let within = headers::head_is_within(&parts.uri, &parts.headers);
+        let found = within.map_err(|refusal| Unmatched { refusal, allow: None });
+        found.and_then(|()| self.router.find(&parts.method, path).map_err(|it| *it)).map_err(|unmatched| {
+            let Unmatched { refusal, allow } = unmatched;
             debug_assert!(NOWHERE.contains(&refusal.kind()), "{refusal:?}");
             reply.allow = allow;
             // These paths tell the rate on every answer, also where there is no route.

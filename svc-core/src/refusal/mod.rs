@@ -224,6 +224,20 @@ impl Refusal {
         }
     }
 
+    /// 414: the path and query are over `limit_bytes`.
+    #[must_use]
+    pub fn uri_too_long(limit_bytes: usize) -> Self {
+        let message = Cow::Owned(format!("the path and query are over {limit_bytes} bytes"));
+        Self { kind: Kind::UriTooLong, message, detail: None }
+    }
+
+    /// 431: names and values of the headers together are over `limit_bytes`.
+    #[must_use]
+    pub fn headers_too_large(limit_bytes: usize) -> Self {
+        let message = Cow::Owned(format!("the headers are over {limit_bytes} bytes"));
+        Self { kind: Kind::HeadersTooLarge, message, detail: None }
+    }
+
     /// 429: ask again in `retry_after_s` seconds.
     #[must_use]
     pub fn rate_limited(retry_after_s: u32) -> Self {

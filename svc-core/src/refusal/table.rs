@@ -65,6 +65,8 @@ refusals! {
     RouteNotFound = 404 "route_not_found", "no route has this method and path", fix "Check the method and the path against `/docs`.";
     MethodNotAllowed = 405 "method_not_allowed", "this path is served with other methods", fix "Use one of the methods in the `allow` header.";
     BodyTooLarge = 413 "body_too_large", "the body is over the limit", fix "Send a smaller body.";
+    UriTooLong = 414 "uri_too_long", "the path and query are over the limit", fix "Send a shorter path and query.";
+    HeadersTooLarge = 431 "headers_too_large", "the headers are over the limit", fix "Send fewer or shorter headers, such as cookies.";
     RateLimited = 429 "rate_limited", "too many requests", fix "Wait as many seconds as `retry-after` says.";
     Internal = 500 "internal", "internal error";
     /// A verification whose commit may or may not have happened.
@@ -225,6 +227,7 @@ confirm_count_required 409
 csrf 403
 drill_cooldown 429
 forbidden 403
+headers_too_large 431
 idempotency_conflict 409
 internal 500
 invalid_amount 400
@@ -274,5 +277,6 @@ unsupported_grant_type 400
 unsupported_response_type 400
 upstream_failure 502
 upstream_rejected 400 413 422
+uri_too_long 414
 ";
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::server::{AGENT, Client, Got, Server};
+use tokio::time::timeout;
+
+use crate::server::{AGENT, Client, Got, PATIENCE, Server};
 
 /// What no answer may lack.
 fn is_whole(got: &Got) {
@@ -61,6 +63,44 @@ async fn a_connection_goes_on_after_every_refusal() {
     let got = client.ask("POST", ask, AGENT, "{}").await;
     assert_eq!((got.status, got.json()), (200, json!({ "caller": "7", "bytes": 2 })));
     is_whole(&got);
+}
+
+/// A head over a limit is refused like anything else, in both versions of HTTP; one within it is read, to the byte.
+#[tokio::test]
+async fn a_head_over_a_limit_is_refused() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let path = |length: usize| format!("/nowhere?{}", "q".repeat(length - "/nowhere?".len()));
+    // Beside those of the client itself.
+    let headers = |length: usize| format!("x-long: {}\r\n", "h".repeat(length - "x-longhostgate.example".len()));
+    let (uri_max, headers_max) = (16 * 1024, 64 * 1024);
+    for (path, headers, status, type_) in [
+        (path(uri_max), String::new(), 404, "route_not_found"),
+        (path(uri_max + 1), String::new(), 414, "uri_too_long"),
+        (path(60_000), String::new(), 414, "uri_too_long"),
+        ("/nowhere".to_owned(), headers(headers_max), 404, "route_not_found"),
+        ("/nowhere".to_owned(), headers(headers_max + 1), 431, "headers_too_large"),
+        ("/v1/actions/authorize".to_owned(), headers(300_000), 431, "headers_too_large"),
+    ] {
+        let got = client.ask("POST", &path, &headers, "").await;
+        assert_eq!((got.status, got.error().as_str()), (status, type_), "{} {}", path.len(), headers.len());
+        is_whole(&got);
+        assert_eq!(got.header("connection"), None, "the connection goes on");
+    }
+    let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+    let driver = tokio::spawn(connection);
+    for (length, status) in [(20_000, 200), (headers_max, 431), (2 * headers_max, 431)] {
+        let request = http::Request::get("http://gate.example/healthz").header("x-long", "h".repeat(length));
+        let (answer, _) = requests.send_request(request.body(()).unwrap(), true).unwrap();
+        let answer = timeout(PATIENCE, answer).await.unwrap().unwrap();
+        assert_eq!(answer.status(), status, "{length}");
+        let mut body = answer.into_body();
+        let told = timeout(PATIENCE, body.data()).await.unwrap().unwrap().unwrap();
+        assert_eq!(String::from_utf8_lossy(&told).contains("headers_too_large"), status == 431, "{length}");
+        requests = timeout(PATIENCE, requests.ready()).await.unwrap().unwrap();
+    }
+    driver.abort();
 }
 
 /// The members and headers that only some refusals have.
