@@ -12,6 +12,7 @@ use svc_core::state::connect::{Redirect, Wish};
 use crate::answer::Answer;
 use crate::docs::escape;
 use crate::pages::Page;
+use crate::pages::quoted::quoted;
 use crate::pages::refused::{leading_on, saying, sentence};
 
 /// What each form carries: `base`, the token under which it counts, and the question that it leads to.
@@ -44,8 +45,7 @@ pub(super) struct Choice {
 
 /// The question to a person: may this client act as one of these agents? `is_cut` where there may be more of them.
 pub(super) fn consent(form: Form<'_>, wish: &Wish, email: &str, agents: &[Choice], is_cut: bool) -> Answer {
-    // What a stranger wrote stands by itself: signs of direction in it do not turn what is around it.
-    let name = format!("<bdi>{}</bdi>", escape(wish.name.as_str()));
+    let name = quoted(wish.name.as_str());
     let host = escape(wish.redirect.host());
     let known = match wish.client.strip_prefix("https://").and_then(|it| it.split('/').next()) {
         Some(place) => format!(" Its description comes from <strong>{}</strong>.", escape(place)),
@@ -65,17 +65,17 @@ pub(super) fn consent(form: Form<'_>, wish: &Wish, email: &str, agents: &[Choice
         for (place, agent) in agents.iter().enumerate() {
             let checked = if place == 0 { " checked" } else { "" };
             main.push_str(&format!(
-                "<label><input type=\"radio\" name=\"agentId\" value=\"{}\" required{checked}> <bdi>{}</bdi> <small><bdi>{}</bdi> · <code>{}</code></small></label>\n",
+                "<label><input type=\"radio\" name=\"agentId\" value=\"{}\" required{checked}> {} <small>{} · <code>{}</code></small></label>\n",
                 escape(&agent.id),
-                escape(&agent.name),
-                escape(&agent.workspace),
+                quoted(&agent.name),
+                quoted(&agent.workspace),
                 escape(&agent.id)
             ));
         }
         main.push_str("</fieldset>\n<button name=\"choice\" value=\"allow\">Allow</button>\n");
     }
     main.push_str("<button name=\"choice\" value=\"deny\" formnovalidate>Deny</button>\n</form>\n");
-    main.push_str(&format!("<p><small>Signed in as {}</small></p>\n", escape(email)));
+    main.push_str(&format!("<p><small>Signed in as {}</small></p>\n", quoted(email)));
     page(StatusCode::OK, "Connect an agent", &main, &form_action(&wish.redirect))
 }
 
