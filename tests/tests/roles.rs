@@ -80,6 +80,31 @@ async fn every_route_admits_the_roles_of_its_right() {
     site.stop().await;
 }
 
+/// JSON that is no object is one fault of the whole body, of one type wherever it is sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_is_no_object_has_one_type() {
+    let site = Site::start().await;
+    let workspace = site.workspace().to_string();
+    let (owner, mut client) = (site.member(Role::Owner), site.client().await);
+    let mut told = 0;
+    for (route, _) in members_only().filter(|(route, _)| route.request.is_some()) {
+        let got = send(&mut client, &owner, route, &workspace).await;
+        // Some look for what the path names first.
+        if got.status != 404 {
+            assert_eq!(
+                got.refusal(),
+                (400, "invalid_request".into(), vec!["null".into()]),
+                "{} {}",
+                route.method,
+                route.path
+            );
+            told += 1;
+        }
+    }
+    assert!(told > 30, "{told}");
+    site.stop().await;
+}
+
 /// Nobody but the members of a workspace sees that it is there, and nothing but a session is read.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_workspace_is_its_members_own() {

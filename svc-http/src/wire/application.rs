@@ -53,10 +53,11 @@ impl fmt::Debug for Known<'_> {
 /// Reads `{ kind, target?, change, reason }`.
 ///
 /// # Errors
-/// `invalid_json`, or `invalid_application` naming every fault; those of the change under `change.`.
+/// `invalid_json`; `invalid_request` for what is no object; `invalid_application` naming every fault, those of the change under
+/// `change.`.
 pub fn read(body: &[u8], known: &Known<'_>) -> Result<NewApplication, Refusal> {
     let json = parse(body)?;
-    let mut fields = Fields::of(&json).map_err(|it| Refusal::invalid_application(it.errors().to_vec()))?;
+    let mut fields = Fields::of(&json)?;
     let kind = fields.required("kind", |it| kind(text(it)?));
     let reason = fields.required("reason", |it| Note::parse(text(it)?));
     let target = match kind {

@@ -55,10 +55,10 @@ pub struct Sent {
 /// Reads a provider that is to be made (`is_new`) or changed. `judge` is the outbound guard.
 ///
 /// # Errors
-/// `invalid_json`, or `invalid_upstream` naming every fault.
+/// `invalid_json`; `invalid_request` for what is no object; `invalid_upstream` naming every fault.
 pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), Invalid>) -> Result<Sent, Refusal> {
     let json = if is_new { parse(body)? } else { parse_or_empty(body)? };
-    let mut fields = Fields::of(&json).map_err(typed)?;
+    let mut fields = Fields::of(&json)?;
     fields.only(&["name", "kind", "baseUrl", "apiKey", "headers", "jurisdiction", "region", "timeouts", "enabled"]);
     if is_new {
         for name in ["name", "kind", "baseUrl", "apiKey"] {
