@@ -228,6 +228,18 @@ def test_a_second_factor_is_set_up_and_replaced_by_recovery_codes():
         assert page.get_by_label("Password", exact=True).is_visible()
 
 
+def test_the_reference_fits_a_phone():
+    """No page of the reference scrolls sideways, at twice the size of letters either."""
+    with browsing() as (dev, browser):
+        page = browser.new_context(viewport={"width": 360, "height": 640}).new_page()
+        for path in ("/docs", "/docs/errors"):
+            page.goto(dev["baseUrl"] + path)
+            for letters in ("100%", "200%"):
+                page.evaluate(f"document.documentElement.style.fontSize = '{letters}'")
+                wide = page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= 360, (path, letters, wide)
+
+
 def test_a_password_is_set_after_a_reload():
     """A link is used up by the first page it leads to, but its session sets a password for as long as it lives."""
     with browsing() as (dev, browser):
