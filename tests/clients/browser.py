@@ -228,6 +228,30 @@ def test_a_second_factor_is_set_up_and_replaced_by_recovery_codes():
         assert page.get_by_label("Password", exact=True).is_visible()
 
 
+def test_a_factor_that_is_asked_for_comes_first():
+    """Where a workspace begins to ask for a second factor, nothing leads past it; elsewhere it is offered."""
+    with browsing() as (dev, browser):
+        base, back = dev["baseUrl"], f"/w/{dev['workspaceId']}/approvals/two_2"
+        page = fresh(browser, dev["signInLink"].replace("#", f"?next={back}#"))
+        press(page, "Sign in")
+        page.get_by_role("link", name="Go on to the page").wait_for(timeout=20_000)
+        press(page, "Set up a second factor")
+        page.get_by_role("heading", name="Set up a second factor").and_(page.locator(":focus")).wait_for(timeout=20_000)
+        assert "Your workspace asks" not in page.inner_text("main"), page.inner_text("main")
+        require_two_factors(dev, "; ".join(f"{it['name']}={it['value']}" for it in page.context.cookies()))
+        page.reload()
+        page.get_by_role("heading", name="Set up a second factor").and_(page.locator(":focus")).wait_for(timeout=20_000)
+        assert "Your workspace asks" in page.inner_text("main") and page.locator("#onward").is_hidden()
+        page.get_by_label("New password").focus()
+        fill(page, "The password is set.", PASSWORD)
+        assert page.url.startswith(base + "/sign-in?"), "nor does setting a password lead past it"
+        press(page, "Begin")
+        page.get_by_role("img", name="QR code").wait_for(timeout=20_000)
+        fill(page, "Keep your recovery codes", code(page.inner_text("#secret")))
+        press(page, "I have kept them")
+        page.get_by_role("link", name="Go on to the page").wait_for(timeout=20_000)
+
+
 def test_the_reference_fits_a_phone():
     """No page of the reference scrolls sideways, at twice the size of letters either."""
     with browsing() as (dev, browser):

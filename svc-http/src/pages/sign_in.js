@@ -18,11 +18,18 @@ function onward() {
   return /^\/w\/[A-Za-z0-9_/]+$/.test(next) ? next.slice(1) : null;
 }
 
-// What was typed is let go of: a password or code is not there for whoever comes next.
-function show(step) {
+// Shows steps, and goes to the first of them. What was typed is let go of: a password or code is not there for whoever comes next.
+function show(...shown) {
   for (const it of document.forms) it.reset();
-  for (const it of steps) part(it).hidden = it !== step;
-  part(step).querySelector("input, button, h2").focus();
+  for (const it of steps) part(it).hidden = !shown.includes(it);
+  part(shown[0]).querySelector("input, button, h2").focus();
+}
+
+// Setting up a second factor, beside what may be done without one.
+function enroll(isAsked, ...beside) {
+  part("asked").hidden = !isAsked;
+  [part("begin").hidden, part("confirm").hidden] = [false, true];
+  show("enroll", ...beside);
 }
 
 function say(text) {
@@ -36,7 +43,7 @@ async function begin() {
   if (token) return show("link");
   const { status, said } = await ask("GET", "api/me");
   // A session that has to set up a second factor may ask for nothing else yet.
-  if (status === 403) return show("enroll");
+  if (status === 403) return enroll(true);
   return status === 200 && said.session ? arrive(said, false) : show("password");
 }
 
@@ -95,7 +102,7 @@ async function go(step) {
   } else if (step.next === "sso") {
     say("Your workspace signs people in by single sign-on; this page cannot.");
   } else if (step.next === "enroll_totp") {
-    show("enroll");
+    enroll(true);
   } else {
     const me = await send("GET", "api/me", undefined, "session");
     if (me) arrive(me, step.next === "done");
@@ -110,13 +117,14 @@ function arrive(me, isDone) {
   const asking = me.workspaces.filter((it) => lacks && it.signIn.requireTwoFactor);
   const isBarred = asking.some((it) => (next || "").startsWith(`w/${it.id}/`));
   if (next && isDone && !isBarred) return location.assign(next);
-  show("done");
-  part("enroll").hidden = !asking.length;
+  if (asking.length) enroll(true, "done");
+  else show("done");
+  part("factor").hidden = !lacks || asking.length > 0;
   const names = me.workspaces.map((it) => `${it.name} (${it.role})`);
   part("who").textContent = [me.email, ...names].filter(Boolean).join(" · ");
   part("name").value = me.email;
   part("new-password").hidden = me.session.proof !== "link";
-  part("onward").hidden = !next;
+  part("onward").hidden = !next || isBarred;
   if (next) part("onward").firstChild.href = next;
 }
 
@@ -145,6 +153,10 @@ leadsOn("code", "api/sign-in/totp", ({ code }) => {
 part("again").addEventListener("click", () => {
   say("");
   show("password");
+});
+on("factor", () => {
+  say("");
+  enroll(false);
 });
 on("begin", async () => {
   const made = await send("POST", "api/me/totp", {}, "qrSvg");
@@ -177,10 +189,9 @@ on("kept", async () => {
 on("new-password", async () => {
   const me = await send("POST", "api/me/password", { password: part("new").value }, "session");
   if (!me) return;
-  const next = onward();
-  if (next) return location.assign(next);
+  if (!part("onward").hidden) return location.assign(onward());
   part("new-password").hidden = true;
-  part("done").querySelector("h2").focus();
+  part(part("enroll").hidden ? "done" : "enroll").querySelector("h2").focus();
   say("The password is set.");
 });
 on("out", async () => {
