@@ -1,5 +1,6 @@
 """A real browser at the page that an approval's link leads to, on a phone's screen, under the page's content policy: signed out,
-by the keyboard alone, with a note, after somebody else, with two persons, and with texts that want to mislead.
+by the keyboard alone, with a note, after somebody else, as somebody else, with two persons and a second factor, with texts that
+want to mislead, at twice the size of letters, and without script.
 """
 
 import contextlib
@@ -15,8 +16,10 @@ import person
 import run
 
 WAIT_MS = 20_000
+TWICE = "document.documentElement.style.fontSize = '200%'"
 # Turns round what follows it, is markup, has no place to break, and hides an address behind another.
 WICKED = "\u202eShop\u2066 <img src=x onerror=alert(1)> \u05de\u05d5\u05ea\u05e8 " + "W" * 60
+WRITES = {"content-type": "application/json", "x-svc-csrf": "1"}
 PATH = "/w/{}/approvals/apv_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
@@ -122,23 +125,44 @@ def after_somebody_else(chromium, dev, cookie):
     assert read(dev, late)["state"] == "denied"
 
 
+def invited(dev, role):
+    """The session of a new member of this role."""
+    made = desk.api(dev, "members", {"email": f"{role}@example.com", "role": role})
+    token = json.dumps({"token": made["signInLink"].split("token=")[1]}).encode()
+    signed_in = person.browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=WRITES)[1]
+    return signed_in["set-cookie"].split(";")[0]
+
+
 def session_that_ends(chromium, dev, decision):
     """Nothing of what was asked stays on the page of somebody who was signed out meanwhile."""
-    made = desk.api(dev, "members", {"email": "auditor@example.com", "role": "auditor"})
-    headers = {"content-type": "application/json", "x-svc-csrf": "1"}
-    token = json.dumps({"token": made["signInLink"].split("token=")[1]}).encode()
-    signed_in = person.browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=headers)[1]
-    cookie = signed_in["set-cookie"].split(";")[0]
+    cookie = invited(dev, "auditor")
     with phone(chromium, [cookie], dev["baseUrl"]) as page:
         page.clock.install()
         page.goto(decision["approval"]["url"])
         page.get_by_text("Your role, auditor, may see this and not decide it.").wait_for()
         assert not page.get_by_role("button").count(), "no button that would not be heard"
-        assert person.browse(dev["baseUrl"] + "/api/sign-out", b"{}", cookie, headers)[0] < 300
+        assert person.browse(dev["baseUrl"] + "/api/sign-out", b"{}", cookie, WRITES)[0] < 300
         page.clock.fast_forward(11_000)
         says(page, "alert", "You are not signed in.")
         text = page.locator("main").text_content()
         assert "cloud.example" not in text and "310" not in text, text
+
+
+def numbers_are_whole(chromium, dev, cookie):
+    """No number is broken or cut off, however long it is and however large the letters."""
+    within = "it => { const { left, right } = it.getBoundingClientRect(); return left >= 0 && right <= 360 }"
+    for amount, shown in ((123_456_789, "1,234,567.89"), (9_007_199_254_740_991, "90,071,992,547,409.91")):
+        decision = ask(dev, amount, "USD")
+        with phone(chromium, [cookie], dev["baseUrl"]) as page:
+            page.goto(decision["approval"]["url"])
+            page.get_by_role("button", name=f"Approve USD {shown}").wait_for()
+            for letters in ("", TWICE):
+                page.evaluate(letters or "0")
+                numbers = page.get_by_text(shown, exact=True)
+                assert numbers.count() == 3, page.inner_text("main")
+                for number in numbers.all():
+                    assert number.evaluate("it => it.getClientRects().length") == 1, (shown, letters)
+                    assert number.evaluate(within), (shown, letters)
 
 
 def texts_that_mislead(chromium, dev, cookie):
@@ -220,6 +244,7 @@ def test_a_person_decides_at_the_link():
         deny_with_a_note(chromium, dev, cookie)
         after_somebody_else(chromium, dev, cookie)
         texts_that_mislead(chromium, dev, cookie)
+        numbers_are_whole(chromium, dev, cookie)
         without_an_answer(chromium, dev, cookie)
         elsewhere(chromium, dev, cookie)
         two_persons(chromium, dev, cookie)

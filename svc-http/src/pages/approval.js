@@ -107,9 +107,13 @@ function decimal(units, digits) {
   return digits ? `${text.slice(0, -digits)}.${text.slice(-digits)}` : text;
 }
 
+// A currency and a number: the number is never broken, and smaller where a line has no room for it.
 function amount(text, currency, least, most) {
-  const style = { style: "currency", currencyDisplay: "code", currency };
-  return new Intl.NumberFormat("en", { ...style, minimumFractionDigits: least, maximumFractionDigits: most }).format(text);
+  const number = document.createElement("span");
+  number.className = "number";
+  number.textContent = new Intl.NumberFormat("en", { minimumFractionDigits: least, maximumFractionDigits: most }).format(text);
+  number.style.setProperty("--signs", number.textContent.length);
+  return [`${currency} `, number];
 }
 
 function money({ amount: units, currency }) {
@@ -243,10 +247,10 @@ async function about({ kind, subject }) {
   const told = budget && [
     ["Budget of", `${budget.scope.kind} `, quoted(budget.scope.id ? await who(budget.scope.id) : "")],
     ["Period", budget.period],
-    ["Allotted", dollars(budget.allocationMicros)],
-    ["Spent", dollars(budget.spentMicros)],
+    ["Allotted", ...dollars(budget.allocationMicros)],
+    ["Spent", ...dollars(budget.spentMicros)],
   ];
-  return [["More", dollars(subject.moreMicros)], ...(told || []), ["Budget", quoted(subject.budgetId)]];
+  return [["More", ...dollars(subject.moreMicros)], ...(told || []), ["Budget", quoted(subject.budgetId)]];
 }
 
 function facts({ approval, action, agent, names }) {
@@ -257,7 +261,7 @@ function facts({ approval, action, agent, names }) {
     const { payment = {}, data = {}, tool = {}, provenance } = action;
     const { name, domain } = payment.merchant || {};
     row("Kind", text(action.type));
-    row("Amount", payment.currency && money(payment));
+    row("Amount", ...(payment.currency ? money(payment) : [null]));
     row("Payee", text(name));
     row("Domain", text(domain));
     row("Tool", text(tool.name));
@@ -295,8 +299,8 @@ function paint() {
   const asks = (action && ASKS[action.type]) || "asks to do this";
   put("title", ...(action ? [quoted(agent ? agent.name : "An agent"), ` ${asks}`] : [quoted(approval.summary)]));
   const shared = data.fields && ["Fields: ", quoted(data.fields.join(", "))];
-  const target = payment ? money(payment) : tool.name || data.recipient || (action && !ASKS[action.type] && action.type);
-  put("sum", ...(target ? [quoted(target)] : []));
+  const target = tool.name || data.recipient || (action && !ASKS[action.type] && action.type);
+  put("sum", ...(payment ? money(payment) : target ? [quoted(target)] : []));
   part("sum").className = payment ? "money" : "";
   put("whom", ...(name ? ["to ", quoted(name)] : tool.server ? ["of ", quoted(tool.server)] : shared || []));
   put("domain", ...(domain ? ["Domain: ", code(domain)] : []));
@@ -350,7 +354,7 @@ function paintWord({ needed, approvals, mayDecide, mayNot }, waits, payment) {
   put("may", ...(waits && why[mayNot] ? [why[mayNot]] : []));
   const mayDeny = waits && (mayDecide || mayNot === "own" || mayNot === "second_person");
   part("word").hidden = !mayDeny;
-  put("approve", payment ? `Approve ${money(payment)}` : "Approve");
+  put("approve", "Approve", ...(payment ? [" ", ...money(payment)] : []));
   part("approve").hidden = !mayDecide;
 }
 
