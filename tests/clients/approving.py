@@ -165,6 +165,15 @@ def numbers_are_whole(chromium, dev, cookie):
                     assert number.evaluate(within), (shown, letters)
 
 
+def without_script(chromium, decision):
+    """What nobody looks up is not said to be looked up."""
+    with phone(chromium, java_script_enabled=False) as page:
+        page.goto(decision["approval"]["url"])
+        main = page.inner_text("main")
+        assert "This page needs script." in main and "Looking" not in main, main
+        assert page.locator("#state").is_hidden(), "nor is a state shown that nobody knows"
+
+
 def texts_that_mislead(chromium, dev, cookie):
     decision = ask(
         dev, 35_000, name=WICKED[:100], domain="xn--80ak6aa92e.com", summary=WICKED, details={"it": WICKED},
@@ -239,6 +248,7 @@ def test_a_person_decides_at_the_link():
         cookie = person.sign_in(dev)
         decision = ask(dev, 31_000)
         signed_out(chromium, decision)
+        without_script(chromium, decision)
         session_that_ends(chromium, dev, decision)
         approve_by_keyboard(chromium, dev, cookie, decision)
         deny_with_a_note(chromium, dev, cookie)

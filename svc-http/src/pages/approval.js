@@ -515,4 +515,5 @@ document.addEventListener("visibilitychange", () => {
 });
 for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, touch);
 setInterval(tick, 1000);
+say("news", "Looking it up…");
 look();
