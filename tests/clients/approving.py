@@ -187,6 +187,10 @@ def texts_that_mislead(chromium, dev, cookie):
         assert "\u2039U+202E\u203aShop\u2039U+2066\u203a <img" in main.inner_text(), main.inner_text()
         assert "Domain: xn--80ak6aa92e.com" in main.inner_text() and "EUR 350.00" in main.inner_text(), main.inner_text()
         page.get_by_text("What the agent sent beside it").click()
+    decision = ask(dev, 35_000, "USD", name="\u200d")
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.goto(decision["approval"]["url"])
+        page.get_by_text("to \u2039U+200D\u203a").wait_for()
 
 
 def two_persons(chromium, dev, cookie):

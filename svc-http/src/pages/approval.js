@@ -69,9 +69,12 @@ const known = new Map();
 
 const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]/gu;
 
+// Texts of which nothing would be seen.
+const BLANK = /^[\s\p{Cc}\p{Cf}\p{DI}\u2800]*$/u;
+
 function plain(text) {
   const code = (it) => it.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-  return String(text).replace(HIDDEN, (it) => `\u2039U+${code(it)}\u203a`);
+  return String(text).replace(BLANK.test(text) ? /[^ \n\t]/gu : HIDDEN, (it) => `\u2039U+${code(it)}\u203a`);
 }
 
 function quoted(text, dir = "auto") {
