@@ -148,6 +148,25 @@ def session_that_ends(chromium, dev, decision):
         assert "cloud.example" not in text and "310" not in text, text
 
 
+def as_somebody_else(chromium, dev, cookie):
+    """Whoever decides is who the page has told that they are, whatever another window did to the session."""
+    decision = ask(dev, 38_000, "USD")
+    name, value = invited(dev, "admin").split("=", 1)
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.goto(decision["approval"]["url"])
+        page.get_by_label("Note").fill("of the owner")
+        page.context.add_cookies([{"name": name, "value": value, "url": dev["baseUrl"]}])
+        page.get_by_role("button", name="Approve").click()
+        says(page, "alert", "You are signed in as admin@example.com now. Nothing was decided: look at it again.")
+        page.get_by_text("Signed in as admin@example.com, admin of").wait_for()
+        assert read(dev, decision)["state"] == "waiting"
+        assert page.get_by_label("Note").input_value() == "", "what one person typed is not there for another"
+        page.get_by_role("button", name="Approve").click()
+        says(page, "status", "You approved it.")
+    admin = next(it for it in desk.api(dev, "members")["data"] if it["email"] == "admin@example.com")
+    assert read(dev, decision)["decidedBy"] == admin["id"]
+
+
 def numbers_are_whole(chromium, dev, cookie):
     """No number is broken or cut off, however long it is and however large the letters."""
     within = "it => { const { left, right } = it.getBoundingClientRect(); return left >= 0 && right <= 360 }"
@@ -257,6 +276,7 @@ def test_a_person_decides_at_the_link():
         approve_by_keyboard(chromium, dev, cookie, decision)
         deny_with_a_note(chromium, dev, cookie)
         after_somebody_else(chromium, dev, cookie)
+        as_somebody_else(chromium, dev, cookie)
         texts_that_mislead(chromium, dev, cookie)
         numbers_are_whole(chromium, dev, cookie)
         without_an_answer(chromium, dev, cookie)

@@ -53,9 +53,10 @@ const part = (id) => document.getElementById(id);
 const [place, wid, apv] = /\/w\/([^/]+)\/approvals\/([^/]+)$/.exec(location.pathname) || [];
 const within = `api/w/${wid}/`;
 const own = `${within}approvals/${apv}`;
+const SIGN_IN = `../../../sign-in?next=${encodeURIComponent(place || "/")}`;
 
 let me = null;
-// Whether somebody else may have signed in since `me` was read.
+// Whether `me` may be somebody else by now, or may do less.
 let stale = false;
 let shown = null;
 let turn = 0;
@@ -148,6 +149,7 @@ async function ask(path, body) {
   try {
     const answer = await fetch(`../../../${path}`, { ...init, signal: AbortSignal.timeout(ANSWER_MS) });
     const said = await answer.json();
+    if ([401, 403, 404].includes(answer.status)) stale = true;
     ahead = Date.parse(answer.headers.get("date")) - Date.now() || 0;
     const wait = Number(answer.headers.get("retry-after")) || 0;
     return { status: answer.status, said, error: said.error || {}, wait };
@@ -220,7 +222,7 @@ async function gather(approval) {
   const people = [approval.requestedBy, approval.decidedBy, ...approval.approvals.map((it) => it.by)].filter(Boolean);
   const names = new Map(await Promise.all(people.map(async (by) => [by, await who(by)])));
   const matter = await about(approval);
-  return { approval, action, agent, names, matter, key: JSON.stringify([approval, action, agent, me]) };
+  return { approval, action, agent, names, matter, me, key: JSON.stringify([approval, action, agent, me]) };
 }
 
 // What the kinds of approval that are about no action ask.
@@ -386,6 +388,7 @@ function hide(got) {
   const focused = part("asked").contains(document.activeElement);
   part("asked").hidden = true;
   for (const id of TOLD) put(id);
+  forget();
   part("title").textContent = document.title = "Approval";
   shown = null;
   known.clear();
@@ -394,6 +397,11 @@ function hide(got) {
   part("enter").firstElementChild.textContent = got.status === 404 ? "Sign in as somebody else" : "Sign in";
   part("enter").hidden = false;
   if (focused) part("said").focus();
+}
+
+// What one person has typed is not there for another.
+function forget() {
+  part("word").reset();
 }
 
 // Shows an approval as it stands; whether all of it could be read.
@@ -405,6 +413,7 @@ async function take(approval, mine) {
   if (!view) return false;
   const before = shown;
   const focused = part("word").contains(document.activeElement);
+  if (before && before.me.id !== view.me.id) forget();
   shown = view;
   if (!before || before.key !== view.key) paint();
   part("asked").hidden = false;
@@ -442,10 +451,11 @@ async function look() {
   rest();
   if (busy) return;
   const mine = ++turn;
-  const [person, got] = await Promise.all([me && !stale ? { status: 200, said: me } : ask("api/me"), ask(own)]);
+  const isKnown = me && !stale;
+  stale = false;
+  const [person, got] = await Promise.all([isKnown ? { status: 200, said: me } : ask("api/me"), ask(own)]);
   if (mine !== turn) return;
   me = got.status === 401 ? null : person.status === 200 ? person.said : null;
-  stale = false;
   let trouble = got.status === 200 && !me ? person : got;
   if (trouble.status === 200 && !(await take(got.said, mine))) trouble = { status: 0 };
   if (mine !== turn) return;
@@ -470,18 +480,17 @@ function setBusy(is) {
 }
 
 async function decide(choice, button) {
-  // Whoever decides has been told who they are.
-  if (stale || !me) return look();
   rest();
   const mine = ++turn;
   setBusy(true);
   say("said");
   say("news", "Sending your word…");
-  const note = part("note").value.trim();
-  const body = { ...(note && { note }), ...(shown.action && { actionDigest: shown.action.actionDigest }) };
-  const got = await ask(`${own}/${choice}`, body);
-  if (got.status === 200) {
-    part("note").value = "";
+  // Whoever decides has been told who they are: the session may have become another's in another window.
+  const person = await ask("api/me");
+  const isToldOne = person.status === 200 && person.said.id === shown.me.id;
+  const got = isToldOne ? await ask(`${own}/${choice}`, word()) : person;
+  if (isToldOne && got.status === 200) {
+    forget();
     say("news", outcome(got.said, choice));
     await take(got.said, mine);
     part("news").focus();
@@ -490,11 +499,29 @@ async function decide(choice, button) {
   }
   setBusy(false);
   say("news");
-  const unknown = "The server did not answer, so it is not known whether your word arrived. What is shown here is looked up again.";
-  say("said", got.status === 0 ? unknown : refusal(got));
+  stale = true;
+  say("said", isToldOne ? unsaid(got) : unasked(person));
   button.focus();
   await look();
   if (part("word").hidden || part("asked").hidden) part("said").focus();
+}
+
+// What is sent with a yes or no.
+function word() {
+  const note = part("note").value.trim();
+  const { action } = shown;
+  return { ...(note && { note }), ...(action && { actionDigest: action.actionDigest }) };
+}
+
+// Why a word was not taken, or was not sent.
+function unsaid(got) {
+  const unknown = "The server did not answer, so it is not known whether your word arrived. What is shown here is looked up again.";
+  return got.status === 0 ? unknown : refusal(got);
+}
+
+function unasked(person) {
+  if (person.status !== 200) return refusal(person);
+  return `You are signed in as ${person.said.email} now. Nothing was decided: look at it again.`;
 }
 
 function touch() {
@@ -503,7 +530,7 @@ function touch() {
   if (wasAway) look();
 }
 
-part("enter").firstElementChild.href = `../../../sign-in?next=${encodeURIComponent(place || "/")}`;
+part("enter").firstElementChild.href = SIGN_IN;
 part("word").addEventListener("submit", (event) => {
   event.preventDefault();
   if (event.submitter && shown) decide(event.submitter.value, event.submitter);
