@@ -184,6 +184,22 @@ def numbers_are_whole(chromium, dev, cookie):
                     assert number.evaluate(within), (shown, letters)
 
 
+def note_of_any_signs(chromium, dev, cookie):
+    """A note has as many characters as the server counts, and one that is too long is told before it is sent."""
+    decision = ask(dev, 39_000, "USD")
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.goto(decision["approval"]["url"])
+        note = page.get_by_label("Note")
+        note.fill("\U0001f642" * 501)
+        assert not note.evaluate("it => it.checkValidity()")
+        assert "these are 501" in note.evaluate("it => it.validationMessage")
+        note.press("Backspace")
+        assert note.evaluate("it => it.checkValidity()")
+        page.get_by_role("button", name="Deny").click()
+        says(page, "status", "You denied it.")
+    assert read(dev, decision)["note"] == "\U0001f642" * 500
+
+
 def without_script(chromium, decision):
     """What nobody looks up is not said to be looked up."""
     with phone(chromium, java_script_enabled=False) as page:
@@ -279,6 +295,7 @@ def test_a_person_decides_at_the_link():
         as_somebody_else(chromium, dev, cookie)
         texts_that_mislead(chromium, dev, cookie)
         numbers_are_whole(chromium, dev, cookie)
+        note_of_any_signs(chromium, dev, cookie)
         without_an_answer(chromium, dev, cookie)
         elsewhere(chromium, dev, cookie)
         two_persons(chromium, dev, cookie)

@@ -6,6 +6,7 @@ const ANSWER_MS = 20_000;
 // A page that nobody touches stops looking, so that it does not keep a session open that nobody uses.
 const WATCHED_MS = 30 * 60_000;
 const AGENTS_NAMED = 5;
+const NOTE_MAX = 500;
 const TOLD = "state sum whom domain matter summary origin reasons needed may approve people facts sent me".split(" ");
 // The digits of minor units that are not two. A browser's own table differs from ISO 4217, by which amounts are sent.
 const DIGITS = {
@@ -402,6 +403,7 @@ function hide(got) {
 // What one person has typed is not there for another.
 function forget() {
   part("word").reset();
+  part("note").setCustomValidity("");
 }
 
 // Shows an approval as it stands; whether all of it could be read.
@@ -531,6 +533,11 @@ function touch() {
 }
 
 part("enter").firstElementChild.href = SIGN_IN;
+// The limit counts characters, a field's own `maxlength` half of some.
+part("note").addEventListener("input", () => {
+  const count = [...part("note").value.trim()].length;
+  part("note").setCustomValidity(count > NOTE_MAX ? `A note has at most ${NOTE_MAX} characters; these are ${count}.` : "");
+});
 part("word").addEventListener("submit", (event) => {
   event.preventDefault();
   if (event.submitter && shown) decide(event.submitter.value, event.submitter);
