@@ -200,6 +200,51 @@ def note_of_any_signs(chromium, dev, cookie):
     assert read(dev, decision)["note"] == "\U0001f642" * 500
 
 
+def second_factor_again(chromium, dev, cookie):
+    """A code that the server asks for is asked for with what was typed before, and whoever has none is shown where to get one."""
+    decision = ask(dev, 40_000, "USD")
+    sent = []
+
+    def answer(route):
+        body = route.request.post_data_json
+        sent.append({name: body[name] for name in body if name != "actionDigest"})
+        if body.get("recoveryCode") == "abcdefgh":
+            return route.continue_(post_data=json.dumps({"note": body["note"]}))
+        why = "is not the code of this moment, or was used before" if "code" in body else "is required"
+        error = {"type": "forbidden", "message": "this asks for your second factor", "errors": [{"field": "code", "message": why}]}
+        return route.fulfill(status=403, json={"error": error})
+
+    def who(route):
+        told = route.fetch()
+        return route.fulfill(response=told, json=told.json() | {"twoFactor": bool(sent[1:])})
+
+    with phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.route("**/approve", answer)
+        page.route("**/api/me", who)
+        page.goto(decision["approval"]["url"])
+        page.get_by_label("Note").fill("as agreed")
+        button = page.get_by_role("button", name="Approve")
+        assert page.get_by_label("Code of your second factor").is_hidden()
+        button.click()
+        says(page, "alert", "This asks for your second factor. Set up a second factor, then come back.")
+        href = page.get_by_role("link", name="Set up a second factor").get_attribute("href")
+        assert href.startswith("../../../sign-in?next=%2Fw%2F"), href
+        sent.append({})
+        for typed, told in (("", "This asks for your second factor."), ("123 456", "The code is not the code of this moment, or was used before.")):
+            page.keyboard.type(typed)
+            button.click()
+            says(page, "alert", told)
+            assert page.evaluate("document.activeElement.id") == "code", "the code is what is wanted next"
+            assert page.get_by_label("Code of your second factor").input_value() == ""
+        page.keyboard.type("abcd-efgh")
+        page.keyboard.press("Enter")
+        says(page, "status", "You approved it.")
+    note = {"note": "as agreed"}
+    assert sent == [note, {}, note, note | {"code": "123456"}, note | {"recoveryCode": "abcdefgh"}], sent
+    stands = read(dev, decision)
+    assert (stands["state"], stands["note"]) == ("approved", "as agreed"), stands
+
+
 def without_script(chromium, decision):
     """What nobody looks up is not said to be looked up."""
     with phone(chromium, java_script_enabled=False) as page:
@@ -296,6 +341,7 @@ def test_a_person_decides_at_the_link():
         texts_that_mislead(chromium, dev, cookie)
         numbers_are_whole(chromium, dev, cookie)
         note_of_any_signs(chromium, dev, cookie)
+        second_factor_again(chromium, dev, cookie)
         without_an_answer(chromium, dev, cookie)
         elsewhere(chromium, dev, cookie)
         two_persons(chromium, dev, cookie)

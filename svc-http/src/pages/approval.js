@@ -404,6 +404,7 @@ function hide(got) {
 function forget() {
   part("word").reset();
   part("note").setCustomValidity("");
+  part("proof").hidden = true;
 }
 
 // Shows an approval as it stands; whether all of it could be read.
@@ -490,7 +491,7 @@ async function decide(choice, button) {
   // Whoever decides has been told who they are: the session may have become another's in another window.
   const person = await ask("api/me");
   const isToldOne = person.status === 200 && person.said.id === shown.me.id;
-  const got = isToldOne ? await ask(`${own}/${choice}`, word()) : person;
+  const got = isToldOne ? await ask(`${own}/${choice}`, word(choice)) : person;
   if (isToldOne && got.status === 200) {
     forget();
     say("news", outcome(got.said, choice));
@@ -502,6 +503,8 @@ async function decide(choice, button) {
   setBusy(false);
   say("news");
   stale = true;
+  const wants = isToldOne && (got.error.errors || []).find((it) => ["code", "recoveryCode"].includes(it.field));
+  if (wants) return prove(got.error, wants, person.said);
   say("said", isToldOne ? unsaid(got) : unasked(person));
   button.focus();
   await look();
@@ -509,10 +512,27 @@ async function decide(choice, button) {
 }
 
 // What is sent with a yes or no.
-function word() {
-  const note = part("note").value.trim();
+function word(choice) {
+  const [note, typed] = [part("note").value.trim(), part("code").value.replace(/[\s-]/g, "")];
+  const code = /^[0-9]{6}$/.test(typed) ? { code: typed } : { recoveryCode: typed };
   const { action } = shown;
-  return { ...(note && { note }), ...(action && { actionDigest: action.actionDigest }) };
+  return {
+    ...(note && { note }),
+    ...(action && { actionDigest: action.actionDigest }),
+    ...(choice === "approve" && typed && code),
+  };
+}
+
+// Asks for the second factor again, or says that there is none.
+function prove(error, { message }, { twoFactor }) {
+  const isWrong = !!part("code").value;
+  const link = document.createElement("a");
+  [link.href, link.textContent] = [SIGN_IN, "Set up a second factor"];
+  part("proof").hidden = !twoFactor;
+  part("code").value = "";
+  say("said", sentence(isWrong ? `the code ${message}` : error.message), ...(twoFactor ? [] : [" ", link, ", then come back."]));
+  part(twoFactor ? "code" : "said").focus();
+  again({});
 }
 
 // Why a word was not taken, or was not sent.
