@@ -54,7 +54,8 @@ pub(super) fn content(fields: &mut Fields<'_>, now: Timestamp, more: &[&str]) ->
         let name = fields.required("template", |it| Label::parse(text(it)?));
         return name.map(|it| Content::Template(it.as_str().into()));
     }
-    fields.only(&[&SETTABLE, more].concat());
+    // A template that is `null` counts as not sent.
+    fields.only(&[&SETTABLE[..], &["template"], more].concat());
     whole(fields, now).map(|it| Content::Whole(Box::new(it)))
 }
 
