@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::HeaderValue;
 use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use svc_core::refusal::Kind;
 
@@ -224,7 +224,14 @@ fn type_words(schema: &Value) -> String {
             words.iter().filter_map(Value::as_str).map(|it| format!("<code>{}</code>", escape(it))).collect();
         return words.join(", ");
     }
-    match (schema.get("type").and_then(Value::as_str), schema.get("items")) {
+    // That a member may be `null` is no part of what it is.
+    let either =
+        schema.get("oneOf").and_then(Value::as_array).map(|it| it.iter().find(|it| **it != json!({ "type": "null" })));
+    if let Some(Some(first)) = either {
+        return type_words(first);
+    }
+    let word = schema.get("type").and_then(|it| it.as_str().or_else(|| it.get(0).and_then(Value::as_str)));
+    match (word, schema.get("items")) {
         (Some("array"), Some(items)) => format!("array of {}", type_words(items)),
         (Some(word), _) => word.to_owned(),
         (None, _) => "value".to_owned(),

@@ -1,8 +1,11 @@
 //! The OpenAPI 3.1 document, made from the route table, the refusal table and the schemas.
 
-use serde_json::{Map, Value, json};
+mod parameters;
 
-use crate::routes::{self, Auth, Content, GatewayOp, Limit, NOWHERE, Op, Route, Shape};
+use serde_json::{Map, Value, json};
+use svc_core::refusal::Kind;
+
+use crate::routes::{self, Auth, Content, GatewayOp, Limit, MeOp, NOWHERE, OAuthOp, Op, Route, Shape};
 use crate::schemas::{self, reference};
 
 /// The document, as [`served`] begins with it: what [`text`] writes, kept in the repository, where a test keeps it equal. Writing it anew takes
@@ -31,6 +34,7 @@ pub fn document() -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas::all(),
+            "parameters": parameters::all(),
             "headers": headers(),
             "securitySchemes": security_schemes(),
         },
@@ -57,7 +61,7 @@ fn operation(route: &Route) -> Value {
     operation.insert("operationId".to_owned(), json!(operation_id(route)));
     operation.insert("summary".to_owned(), json!(route.summary));
     operation.insert("security".to_owned(), security(route.auth));
-    let parameters = parameters(route);
+    let parameters = parameters::pointers(route);
     if !parameters.is_empty() {
         operation.insert("parameters".to_owned(), Value::Array(parameters));
     }
@@ -76,57 +80,6 @@ fn operation_id(route: &Route) -> String {
     let name: String = format!("{:?}", route.op).chars().filter(|it| it.is_ascii_alphanumeric()).collect();
     let mut letters = name.chars();
     letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect()
-}
-
-fn parameters(route: &Route) -> Vec<Value> {
-    let mut parameters = Vec::new();
-    for name in route.params() {
-        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
-    }
-    for name in route.query {
-        parameters.push(json!({ "name": name, "in": "query", "required": false, "schema": { "type": "string" } }));
-    }
-    if route.is_console() && route.is_write() {
-        parameters.push(json!({ "name": "x-svc-csrf", "in": "header", "required": true, "schema": { "const": "1" } }));
-    }
-    for header in route.headers {
-        parameters.push(json!({ "name": header, "in": "header", "required": false, "schema": sent_header(header) }));
-    }
-    parameters
-}
-
-/// What a header of a request may hold.
-fn sent_header(name: &str) -> Value {
-    let text =
-        |most: u32, told: &str| json!({ "type": "string", "minLength": 1, "maxLength": most, "description": told });
-    match name {
-        "idempotency-key" => schemas::key(
-            1,
-            "Makes a repeated request answer as the first did. On /v1/verify 16 characters at least, random for each attempt.",
-        ),
-        "last-event-id" => {
-            json!({ "type": "string", "description": "The `id` of the last event that was read: what follows it is sent." })
-        }
-        "te" => json!({ "type": "string", "description": "With `trailers`, a stream ends with what it cost." }),
-        "x-svc-client-session" => text(128, "The agent's session, as the actions that it asks for name it."),
-        "x-svc-dry-run" => {
-            json!({ "enum": ["true", "false"], "description": "`true` routes and checks budgets without calling a model." })
-        }
-        "x-svc-human-oversight" => {
-            json!({ "const": "acknowledged", "description": "A person oversees what comes of it." })
-        }
-        "x-svc-objective" => json!({
-            "enum": ["balanced", "cost", "quality", "latency", "sovereign"],
-            "description": "What the choice among models is to favour.",
-        }),
-        "x-svc-task-class" => text(64, "The class of the task."),
-        "x-svc-task-id" => json!({
-            "type": "string",
-            "pattern": "^tsk_[A-Za-z0-9_-]{1,64}$",
-            "description": "The task that the call is part of; without it one is made.",
-        }),
-        _ => json!({ "type": "string" }),
-    }
 }
 
 /// What every call of a model is told by in headers.
@@ -149,16 +102,37 @@ fn calls_model(route: &Route) -> bool {
     matches!(route.op, Op::Gateway(GatewayOp::Chat | GatewayOp::Messages))
 }
 
+/// Whether it asks a model for nothing but a count, under the same budgets.
+fn counts_tokens(route: &Route) -> bool {
+    route.op == Op::Gateway(GatewayOp::CountTokens)
+}
+
+/// Whether an answer of it may begin or end a session, or bind a form to its browser.
+fn sets_cookie(route: &Route) -> bool {
+    matches!(
+        route.op,
+        Op::SignIn(_)
+            | Op::Me(MeOp::EndSession | MeOp::SignOut)
+            | Op::OAuth(OAuthOp::Authorize | OAuthOp::SignIn | OAuthOp::SignInPage)
+    )
+}
+
 /// The headers of an answer that is no refusal.
 fn answer_headers(route: &Route, status: u16) -> Map<String, Value> {
     let mut headers = every_header(route);
-    let further: &[&str] = match (calls_model(route), route.headers.contains(&"idempotency-key"), status) {
-        (true, _, _) => &CALL_HEADERS,
-        (_, true, _) => &["idempotent-replayed"],
-        (_, _, 303) => &["location"],
-        (false, false, _) => &[],
+    let further: &[&str] = if calls_model(route) {
+        &CALL_HEADERS
+    } else if counts_tokens(route) {
+        &["x-svc-advisory"]
+    } else if route.headers.contains(&"idempotency-key") {
+        &["idempotent-replayed"]
+    } else if status == 303 {
+        &["location"]
+    } else {
+        &[]
     };
-    headers.extend(further.iter().map(|name| ((*name).to_owned(), header(name))));
+    let cookie: &[&str] = if sets_cookie(route) { &["set-cookie"] } else { &[] };
+    headers.extend(further.iter().chain(cookie).map(|name| ((*name).to_owned(), header(name))));
     headers
 }
 
@@ -198,11 +172,16 @@ fn responses(route: &Route) -> Map<String, Value> {
     }
     for (status, types) in refused {
         let mut headers = every_header(route);
-        if calls_model(route) && matches!(status, 402 | 429) {
+        if (calls_model(route) || counts_tokens(route)) && matches!(status, 402 | 429) {
             headers.extend(["x-svc-budget-scope", "x-svc-enforcement"].map(|name| (name.to_owned(), header(name))));
         }
-        for (name, statuses) in [("retry-after", [429, 503]), ("www-authenticate", [401, 401])] {
-            if statuses.contains(&status) {
+        // A client of MCP is told also which credential would do (RFC 6750 part 3).
+        let is_challenged = status == 401 || (status == 403 && route.is_mcp());
+        // A page that says what is wrong is a form again.
+        let is_form = sets_cookie(route) && route.content == Content::Html;
+        let waits = matches!(status, 429 | 503);
+        for (name, is_sent) in [("retry-after", waits), ("www-authenticate", is_challenged), ("set-cookie", is_form)] {
+            if is_sent {
                 headers.insert(name.to_owned(), header(name));
             }
         }
@@ -232,7 +211,13 @@ fn error_schema(route: &Route, types: &[&str]) -> Value {
         Shape::Rpc => return reference("McpError"),
         Shape::Plain | Shape::Messages => {}
     }
-    let mut schema = json!({ "allOf": [reference("Error"), { "properties": { "error": { "properties": { "type": { "enum": types } } } } }] });
+    let mut parts =
+        vec![reference("Error"), json!({ "properties": { "error": { "properties": { "type": { "enum": types } } } } })];
+    // Where no model qualifies the preview says why, beside the error.
+    if route.content == Content::Json("RoutePreview") && types.contains(&Kind::PolicyConflict.row().type_) {
+        parts.push(json!({ "allOf": [reference("RoutePreview")], "properties": { "ok": { "const": false } } }));
+    }
+    let mut schema = json!({ "allOf": parts });
     if let (Shape::Messages, Some(members)) = (route.shape, schema.as_object_mut()) {
         members.insert("properties".to_owned(), json!({ "type": { "const": "error" } }));
     }
@@ -271,6 +256,7 @@ fn headers() -> Value {
         "www-authenticate": text("The scheme of the credential that is missing."),
         "idempotent-replayed": text("`true` where the answer repeats an earlier one."),
         "location": text("Where to go on."),
+        "set-cookie": text("Begins or ends a session, or binds a form to its browser; where nothing of that happens it is not sent."),
         "x-svc-advisory": text("What a person should look at."),
         "x-svc-budget-scope": text("The budget that spoke, as `kind:id`."),
         "x-svc-call-id": text("The call's id, `cal_`."),
@@ -350,8 +336,7 @@ mod tests {
         }
     }
 
-    /// A call of a model answers whole or as a stream, with headers of its own; each header of a request is described for itself,
-    /// and the document names the server's own address.
+    /// A call of a model answers whole or as a stream, with headers of its own; cookies and challenges are told where they are sent.
     #[test]
     fn headers_and_kinds_of_answers_are_told() {
         let document = document();
@@ -366,13 +351,31 @@ mod tests {
         }
         assert!(at("/paths/~1v1~1actions~1authorize/post/responses/200/headers").get("idempotent-replayed").is_some());
         assert!(at("/paths/~1oauth~1authorize/get/responses/303/headers").get("location").is_some());
-        for route in routes::all() {
-            for name in route.headers {
-                let schema = sent_header(name);
-                assert!(schema.get("description").is_some(), "{name} of {} is not described", route.path);
-                assert_eq!(schema.to_string().contains("repeated"), *name == "idempotency-key", "{name}");
-            }
+        for place in ["~1api~1sign-in~1link/post/responses/200", "~1api~1sign-out/post/responses/200"] {
+            assert!(at(&format!("/paths/{place}/headers")).get("set-cookie").is_some(), "{place}");
         }
+        for (path, is_challenged) in
+            [("~1mcp", true), ("~1mcp~1proxy~1{server}", true), ("~1v1~1actions~1authorize", false)]
+        {
+            let headers = at(&format!("/paths/{path}/post/responses/403/headers"));
+            assert_eq!(headers.get("www-authenticate").is_some(), is_challenged, "{path}");
+        }
+    }
+
+    /// Where no model qualifies, the answer is a preview that says so beside the error; nowhere else is it one.
+    #[test]
+    fn a_refused_preview_is_a_preview() {
+        let document = document();
+        for (path, is_preview) in [("/v1/route/preview", true), ("/v1/chat/completions", false)] {
+            let refused = &document["paths"][path]["post"]["responses"]["409"]["content"]["application/json"]["schema"];
+            assert_eq!(refused["allOf"][0], reference("Error"), "{path}");
+            assert_eq!(refused["allOf"][2]["allOf"][0] == reference("RoutePreview"), is_preview, "{path}");
+        }
+    }
+
+    /// The document names the server's own address.
+    #[test]
+    fn the_document_names_its_server() {
         let served: Value = serde_json::from_str(&served("https://x.example/gate/")).unwrap();
         assert_eq!(served["servers"], json!([{ "url": "https://x.example/gate" }]));
     }

@@ -1,7 +1,7 @@
 //! The JSON schemas of every record that travels over the routes, for the OpenAPI document and the reference page.
 //!
 //! Records carry what CONTRACT part 2 has; members marked required are always there. Answers may gain members at any
-//! time, so none of them forbids others.
+//! time, so none of them forbids others; which requests do is said in one place, for all of them.
 
 mod actions;
 mod administration;
@@ -12,15 +12,20 @@ mod drills;
 mod evidence;
 mod gateway;
 mod integrations;
+mod mandates;
 mod mcp_servers;
 mod members;
 mod oauth;
 mod people;
 mod routing;
+mod sent;
+mod settings;
 mod stops;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Kind;
+
+pub(crate) use routing::class_id;
 
 /// Every schema by its name.
 #[must_use]
@@ -45,12 +50,15 @@ pub(crate) fn all() -> Map<String, Value> {
         ("Nothing", json!({ "type": "object", "description": "No member is needed." })),
         ("Health", health()),
         ("Error", error()),
+        ("ErrorDetails", error_details()),
         ("OpenApi", open_api()),
     ];
     let schemas = schemas
         .into_iter()
         .chain(actions::all())
         .chain(administration::all())
+        .chain(mandates::all())
+        .chain(settings::all())
         .chain(applications::all())
         .chain(members::all())
         .chain(budgets::all())
@@ -64,7 +72,9 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(oauth::all())
         .chain(mcp_servers::all())
         .chain(people::all());
-    schemas.map(|(name, schema)| (name.to_owned(), schema)).collect()
+    let mut schemas = schemas.map(|(name, schema)| (name.to_owned(), schema)).collect();
+    sent::finish(&mut schemas);
+    schemas
 }
 
 fn action_request() -> Value {
@@ -103,9 +113,9 @@ fn data_share() -> Value {
         "type": "object",
         "required": ["recipient", "fields"],
         "properties": {
-            "recipient": { "type": "string", "description": "A domain or an e-mail address." },
-            "fields": { "type": "array", "minItems": 1, "maxItems": 100, "items": { "type": "string" } },
-            "purpose": { "type": "string" },
+            "recipient": { "type": "string", "minLength": 1, "description": "A domain or an e-mail address." },
+            "fields": { "type": "array", "minItems": 1, "maxItems": 100, "items": { "type": "string", "minLength": 1, "maxLength": 100 } },
+            "purpose": { "type": "string", "minLength": 1, "maxLength": 500 },
         },
     })
 }
@@ -114,8 +124,8 @@ fn tool() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "name": { "type": "string" },
-            "server": { "type": "string" },
+            "name": { "type": "string", "minLength": 1, "maxLength": 100 },
+            "server": { "type": "string", "minLength": 1, "maxLength": 100 },
             "input": { "type": "object", "description": "At most 64 KiB; never returned." },
             "inputDigest": digest(),
             "inputBytes": { "type": "integer", "minimum": 0 },
@@ -146,7 +156,7 @@ fn callback_registration() -> Value {
     json!({
         "type": "object",
         "required": ["url"],
-        "properties": { "url": { "type": "string", "format": "uri", "maxLength": 2048, "description": "An https URL on a public address." } },
+        "properties": { "url": { "type": "string", "format": "uri", "minLength": 1, "maxLength": 2048, "description": "An https URL on a public address." } },
     })
 }
 
@@ -174,7 +184,7 @@ fn verify_request() -> Value {
                 "properties": {
                     "amount": amount(1),
                     "currency": currency(),
-                    "merchant": { "type": "object", "required": ["domain"], "properties": { "domain": { "type": "string" } } },
+                    "merchant": { "type": "object", "required": ["domain"], "properties": { "domain": { "type": "string", "minLength": 1 } } },
                 },
             },
             "type": { "type": "string", "description": "The action type that the receipt must be for." },
@@ -298,7 +308,7 @@ fn decision_approval() -> Value {
             "state": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"] },
             "expiresAt": time(),
             "needed": { "type": "integer", "minimum": 1, "maximum": 2 },
-            "approvals": { "type": "array", "items": { "type": "object" } },
+            "approvals": approvals::consents(),
             "clientMayAsk": { "type": "boolean" },
             "decidedBy": { "type": "string" },
             "decidedAt": time(),
@@ -357,8 +367,12 @@ fn me() -> Value {
             "name": { "type": ["string", "null"] },
             "email": { "type": "string" },
             "twoFactor": { "type": "boolean" },
-            "session": { "type": "object" },
-            "workspaces": { "type": "array", "items": { "type": "object", "required": ["id", "name", "role", "principalId"] } },
+            "session": {
+                "type": "object",
+                "required": ["id", "expiresAt", "proof"],
+                "properties": { "id": id("ses_"), "expiresAt": time(), "proof": people::proof() },
+            },
+            "workspaces": { "type": "array", "items": reference("OwnWorkspace") },
         },
     })
 }
@@ -415,37 +429,64 @@ fn error() -> Value {
     json!({
         "type": "object",
         "required": ["error"],
+        "properties": { "error": reference("ErrorDetails") },
+    })
+}
+
+fn error_details() -> Value {
+    let micros = || json!({ "type": "integer", "minimum": 0 });
+    let count = "How many agents the caller counted; null where it counted none.";
+    json!({
+        "type": "object",
+        "required": ["type", "message", "requestId", "docs"],
         "properties": {
-            "error": {
+            "type": { "type": "string", "enum": error_types(), "description": "Stable; safe to branch on." },
+            "message": { "type": "string", "description": "For people." },
+            "requestId": { "type": "string", "description": "The same as the header x-request-id." },
+            "fix": { "type": "string", "description": "What to send differently; on every 4xx." },
+            "docs": { "type": "string", "format": "uri" },
+            "errors": faults(),
+            "didYouMean": { "type": "string" },
+            "reason": { "type": "string" },
+            "agentId": id("agt_"),
+            "hold": id("hld_"),
+            "stopped": { "type": "string", "enum": ["agent", "all"] },
+            "oldCount": { "type": ["integer", "null"], "description": count },
+            "newCount": { "type": "integer", "minimum": 0, "description": "How many there are." },
+            "approval": asked(),
+            "bindingConstraint": { "type": "string" },
+            "relaxations": { "type": "array", "items": reference("Relaxation") },
+            "attemptedModels": { "type": "array", "items": attempted_model() },
+            "evidenceRecord": id("evd_"),
+            "budgetId": id("bdg_"),
+            "spentMicros": micros(),
+            "allocationMicros": micros(),
+            "owner": {
                 "type": "object",
-                "required": ["type", "message", "requestId", "docs"],
-                "properties": {
-                    "type": { "type": "string", "enum": error_types(), "description": "Stable; safe to branch on." },
-                    "message": { "type": "string", "description": "For people." },
-                    "requestId": { "type": "string", "description": "The same as the header x-request-id." },
-                    "fix": { "type": "string", "description": "What to send differently; on every 4xx." },
-                    "docs": { "type": "string", "format": "uri" },
-                    "errors": faults(),
-                    "didYouMean": { "type": "string" },
-                    "reason": { "type": "string" },
-                    "agentId": id("agt_"),
-                    "stopped": { "type": "string", "enum": ["agent", "all"] },
-                    "bindingConstraint": { "type": "string" },
-                    "relaxations": { "type": "array", "items": { "type": "object", "required": ["constraint", "change", "admits"] } },
-                    "attemptedModels": { "type": "array", "items": { "type": "object", "required": ["model", "provider", "status", "error"] } },
-                    "evidenceRecord": id("evd_"),
-                    "budgetId": id("bdg_"),
-                    "spentMicros": { "type": "integer" },
-                    "allocationMicros": { "type": "integer" },
-                    "owner": {
-                        "type": "object",
-                        "description": "Who can approve more of the budget.",
-                        "required": ["principalId", "name", "email"],
-                    },
-                },
+                "description": "Who can approve more of the budget.",
+                "required": ["principalId", "name", "email"],
+                "properties": { "principalId": id("prp_"), "name": { "type": ["string", "null"] }, "email": { "type": "string" } },
             },
         },
     })
+}
+
+fn attempted_model() -> Value {
+    json!({
+        "type": "object",
+        "required": ["model", "provider", "status", "error"],
+        "properties": {
+            "model": { "type": "string" },
+            "provider": { "type": "string" },
+            "status": { "type": ["integer", "null"] },
+            "error": { "type": "string" },
+        },
+    })
+}
+
+/// Where a person is asked.
+fn asked() -> Value {
+    json!({ "type": "object", "required": ["id", "url"], "properties": { "id": id("apv_"), "url": { "type": "string", "format": "uri" } } })
 }
 
 fn open_api() -> Value {
@@ -480,8 +521,8 @@ fn merchant() -> Value {
         "type": "object",
         "required": ["name", "domain"],
         "properties": {
-            "name": { "type": "string", "maxLength": 100 },
-            "domain": { "type": "string", "description": "A host name; returned as an A-label in lower case." },
+            "name": { "type": "string", "minLength": 1, "maxLength": 100 },
+            "domain": { "type": "string", "minLength": 1, "description": "A host name; returned as an A-label in lower case." },
         },
     })
 }
@@ -491,7 +532,7 @@ fn amount(least: u32) -> Value {
     json!({ "type": "integer", "minimum": least, "maximum": 9_007_199_254_740_991_i64, "description": "Whole minor units." })
 }
 
-fn currency() -> Value {
+pub(crate) fn currency() -> Value {
     json!({ "type": "string", "pattern": "^[A-Za-z]{3}$", "description": "A current ISO 4217 code, in any case; returned in upper case." })
 }
 
@@ -499,7 +540,7 @@ fn text(max: u32, description: &str) -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": max, "description": description })
 }
 
-pub(crate) fn key(least: u32, description: &str) -> Value {
+pub(crate) fn key(least: usize, description: &str) -> Value {
     json!({ "type": "string", "minLength": least, "maxLength": 128, "description": description })
 }
 
@@ -507,10 +548,10 @@ fn digest() -> Value {
     json!({ "type": "string", "pattern": "^sha256:[0-9a-f]{64}$" })
 }
 
-fn time() -> Value {
+pub(crate) fn time() -> Value {
     json!({ "type": "string", "format": "date-time" })
 }
 
-fn id(prefix: &str) -> Value {
+pub(crate) fn id(prefix: &str) -> Value {
     json!({ "type": "string", "pattern": format!("^{prefix}[0-7][0-9A-HJKMNP-TV-Z]{{25}}$") })
 }

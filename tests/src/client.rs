@@ -226,6 +226,7 @@ impl Client {
     pub async fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Got {
         let got = self.try_ask(method, path, headers, body).await.expect("an answer");
         interface::check(method, path, &got);
+        interface::check_taken(method, path, body, &got);
         got
     }
 

@@ -54,6 +54,7 @@ pub fn check(method: &str, path: &str, got: &Got) {
     let place = format!("{method} {template} {}", got.status);
     let answer = &document()["paths"][template][method.to_ascii_lowercase()]["responses"][got.status.to_string()];
     assert!(answer.is_object(), "the document has no {place}: {}", got.text());
+    check_told(&place, answer, got);
     let content = &answer["content"]["application/json"]["schema"];
     assert!(!is_page(got) || answer["content"]["text/html"].is_object(), "the document has no page for {place}");
     if content.is_null() || is_page(got) {
@@ -65,16 +66,64 @@ pub fn check(method: &str, path: &str, got: &Got) {
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
     assert!(faults.is_empty(), "{place} is not as the document says: {faults:?}\n{body:#}");
-    check_members(&place, content, &body);
+    check_members(&place, &[content], &body);
 }
 
-/// Every member of an answer is one that the document names.
-fn check_members(place: &str, schema: &Value, body: &Value) {
-    let Some(name) = schema["$ref"].as_str().and_then(|it| it.rsplit('/').next()) else { return };
-    let Some(known) = document()["components"]["schemas"][name]["properties"].as_object() else { return };
-    for member in body.as_object().into_iter().flat_map(|it| it.keys()) {
-        assert!(known.contains_key(member), "{place}: the document does not name `{member}`");
+/// Ends the test where a body that was taken is not one that the document allows.
+///
+/// # Panics
+/// With what is wrong.
+pub fn check_taken(method: &str, path: &str, body: &[u8], got: &Got) {
+    let is_taken = (200..300).contains(&got.status) && !body.is_empty();
+    let Some(template) = template(path).filter(|_| is_taken) else { return };
+    let place = format!("{method} {template}");
+    let operation = &document()["paths"][template][method.to_ascii_lowercase()];
+    let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+    // A bill may come as CSV, and a route that takes no body looks at none.
+    let Some(body) = serde_json::from_slice::<Value>(body).ok().filter(|_| schema.is_object()) else { return };
+    let (validator, body) = (validator(&place, schema), trimmed(body));
+    let faults: Vec<String> =
+        validator.iter_errors(&body).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(faults.is_empty(), "{place} took what the document forbids: {faults:?}\n{body:#}");
+}
+
+/// The same with texts as they are counted: without the space around them.
+fn trimmed(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.trim().to_owned()),
+        Value::Array(items) => items.into_iter().map(trimmed).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, trimmed(value))).collect(),
+        it @ (Value::Null | Value::Bool(_) | Value::Number(_)) => it,
     }
+}
+
+/// Every header of an answer that the document knows is told of this place.
+fn check_told(place: &str, answer: &Value, got: &Got) {
+    for (name, _) in &got.headers {
+        let is_known = document()["components"]["headers"][name].is_object();
+        assert!(!is_known || answer["headers"][name].is_object(), "the document has no `{name}` at {place}");
+    }
+}
+
+/// Every member of an answer, at any depth, is one that the document names; but where the names are nobody's in particular.
+fn check_members(place: &str, schemas: &[&Value], body: &Value) {
+    let schemas: Vec<&Value> = schemas.iter().flat_map(|it| parts(it)).collect();
+    let of = |name: &str| schemas.iter().map(|it| &it[name]).filter(|it| it.is_object()).collect::<Vec<_>>();
+    let (known, is_open) = (of("properties"), !of("additionalProperties").is_empty());
+    for (name, value) in body.as_object().into_iter().flatten().filter(|_| !known.is_empty()) {
+        let named: Vec<&Value> = known.iter().filter_map(|it| it.get(name)).collect();
+        assert!(is_open || !named.is_empty(), "{place}: the document does not name `{name}` of {body:#}");
+        check_members(place, &named, value);
+    }
+    body.as_array().into_iter().flatten().for_each(|it| check_members(place, &of("items"), it));
+}
+
+/// A schema, and those that it is put together of.
+fn parts(schema: &Value) -> Vec<&Value> {
+    let named = schema["$ref"].as_str().and_then(|it| document().pointer(it.trim_start_matches('#')));
+    let several = ["allOf", "anyOf", "oneOf"].map(|it| schema[it].as_array());
+    let within = named.into_iter().chain(several.into_iter().flatten().flatten());
+    std::iter::once(schema).chain(within.flat_map(parts)).collect()
 }
 
 /// How the errors of a path look.

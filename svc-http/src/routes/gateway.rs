@@ -90,7 +90,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::Gateway(GatewayOp::CountTokens),
         path: "/anthropic/v1/messages/count_tokens",
         shape: Shape::Messages,
-        request: Some("MessagesRequest"),
+        request: Some("CountRequest"),
         content: Content::Json("TokenCount"),
         query: &["beta"],
         summary: "Count the tokens of a request in the messages shape; estimated where its provider does not count",

@@ -60,7 +60,7 @@ pub(super) const ROUTES: &[Route] = &[
         method: Method::POST,
         path: "/api/me/totp/confirm",
         limit: Limit::SignIn,
-        request: Some("SecondFactorCode"),
+        request: Some("NewSecondFactorCode"),
         content: Content::Json("RecoveryCodes"),
         refusals: &[Kind::NotAllowed],
         summary: "Confirm the second factor; recovery codes are shown this once",

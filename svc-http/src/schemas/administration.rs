@@ -1,4 +1,4 @@
-//! The schemas of agents, mandates, templates, keys, service tokens and settings.
+//! The schemas of agents, keys and service tokens.
 
 use serde_json::{Value, json};
 
@@ -16,17 +16,8 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
             "AgentChange",
             object(&[("name", name()), ("tier", tier()), ("sponsor", principal()), ("killOwner", principal())], &[]),
         ),
-        ("Mandate", mandate()),
-        ("Mandates", list("Mandate")),
-        ("NewMandate", new_mandate()),
-        ("MandateChange", mandate_change()),
-        ("Template", template()),
-        ("Templates", list("Template")),
-        ("NewTemplate", object(&[("name", name()), ("mandate", mandate_terms())], &["name", "mandate"])),
-        ("TemplateChange", object(&[("mandate", mandate_terms())], &["mandate"])),
     ];
     all.extend(access());
-    all.extend([("Settings", settings()), ("SettingsChange", settings())]);
     all
 }
 
@@ -44,7 +35,8 @@ fn access() -> [(&'static str, Value); 9] {
     ]
 }
 
-fn object(members: &[(&str, Value)], required: &[&str]) -> Value {
+/// An object of these members.
+pub(super) fn object(members: &[(&str, Value)], required: &[&str]) -> Value {
     let properties: serde_json::Map<String, Value> =
         members.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     if required.is_empty() {
@@ -55,21 +47,28 @@ fn object(members: &[(&str, Value)], required: &[&str]) -> Value {
 }
 
 /// A list of records of this schema.
-fn list(item: &str) -> Value {
+pub(super) fn list(item: &str) -> Value {
     let data = json!({ "type": "array", "items": reference(item) });
     object(&[("data", data), ("nextCursor", json!({ "type": ["string", "null"] }))], &["data", "nextCursor"])
 }
 
-fn text() -> Value {
+/// Any text.
+pub(super) fn text() -> Value {
     json!({ "type": "string" })
 }
 
-fn name() -> Value {
+/// What people call something.
+pub(super) fn name() -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": 100 })
 }
 
-fn word(words: &[&str]) -> Value {
+/// One of these words.
+pub(super) fn word(words: &[&str]) -> Value {
     json!({ "type": "string", "enum": words })
+}
+
+fn email() -> Value {
+    json!({ "type": "string", "minLength": 3, "maxLength": 254 })
 }
 
 fn tier() -> Value {
@@ -80,7 +79,8 @@ fn principal() -> Value {
     json!({ "type": ["string", "null"], "description": "A `prp_` of the workspace; `null` is nobody." })
 }
 
-fn maker() -> Value {
+/// Who made something.
+pub(super) fn maker() -> Value {
     json!({ "type": ["string", "null"], "description": "A `prp_` or `key_` id or `token:<name>`; `null` is the program." })
 }
 
@@ -95,16 +95,10 @@ fn agent(more: &[&str]) -> Value {
         ("sponsor", id("prp_")),
         ("killOwner", id("prp_")),
         ("standing", word(&["active", "frozen", "removed"])),
-        ("frozen", json!({ "type": "object", "description": "`{ at, by, byId?, reason, incident? }`" })),
+        ("frozen", frozen()),
         ("mandates", json!({ "type": "array", "items": reference("Mandate") })),
-        (
-            "spend",
-            json!({ "type": "array", "description": "Of the running month, by currency: `{ currency, reserved, settled }`; where one agent is read." }),
-        ),
-        (
-            "velocity",
-            json!({ "type": "object", "description": "`{ tool, other }`, each `{ used, limit, clearsAt? }`; where one agent is read, changed, frozen or started again." }),
-        ),
+        ("spend", spend()),
+        ("velocity", velocity()),
         ("waiting", json!({ "type": "integer", "minimum": 0 })),
         ("lastSeenAt", json!({ "type": ["string", "null"] })),
         ("createdBy", maker()),
@@ -118,11 +112,32 @@ fn agent(more: &[&str]) -> Value {
     object(&members, &required)
 }
 
+fn frozen() -> Value {
+    let by = json!({ "type": "string", "description": "A `prp_` id, `token:<name>`, `policy` or `drill`." });
+    let reason = super::text(500, "Why, in words for people.");
+    let members = [("at", time()), ("by", by), ("byId", id("stk_")), ("reason", reason), ("incident", id("evd_"))];
+    object(&members, &["at", "by", "reason"])
+}
+
+fn spend() -> Value {
+    let sum = || json!({ "type": "integer", "description": "Minor units." });
+    let members = [("currency", super::currency()), ("reserved", sum()), ("settled", sum())];
+    let row = object(&members, &["currency", "reserved", "settled"]);
+    json!({ "type": "array", "items": row, "description": "Payments of the running month; where one agent is read." })
+}
+
+fn velocity() -> Value {
+    let count = || json!({ "type": "integer", "minimum": 0 });
+    let line = || object(&[("used", count()), ("limit", count()), ("clearsAt", time())], &["used", "limit"]);
+    let told = "How full the two lines are; where one agent is read, changed, frozen or started again.";
+    super::with_description(object(&[("tool", line()), ("other", line())], &["tool", "other"]), told)
+}
+
 fn blueprint() -> Value {
-    let mandates = json!({ "type": "array", "maxItems": 100, "items": reference("NewMandate") });
+    let mandates = json!({ "type": "array", "maxItems": 100, "items": reference("BlueprintMandate") });
     let members = [
         ("name", name()),
-        ("principalEmail", json!({ "type": "string", "maxLength": 254 })),
+        ("principalEmail", email()),
         ("tier", tier()),
         ("sponsor", id("prp_")),
         ("killOwner", id("prp_")),
@@ -134,67 +149,8 @@ fn blueprint() -> Value {
 fn token_blueprint() -> Value {
     let mandate = object(&[("template", name())], &["template"]);
     let mandates = json!({ "type": "array", "maxItems": 100, "items": mandate });
-    let members =
-        [("name", name()), ("principalEmail", json!({ "type": "string", "maxLength": 254 })), ("mandates", mandates)];
+    let members = [("name", name()), ("principalEmail", email()), ("mandates", mandates)];
     object(&members, &["name", "principalEmail"])
-}
-
-fn terms() -> Vec<(&'static str, Value)> {
-    vec![
-        ("name", name()),
-        ("actions", json!({ "type": "array", "minItems": 1, "items": text() })),
-        (
-            "limits",
-            json!({ "type": ["object", "null"], "description": "`{ currency?, perAction?, perPeriod?: { amount, period }, count?: { max, period }, askAbove?, onLimit }`" }),
-        ),
-        ("merchants", json!({ "type": ["object", "null"], "description": "`{ allow?, deny? }`" })),
-        ("fields", json!({ "type": ["object", "null"], "description": "`{ allow }`" })),
-        ("tools", json!({ "type": ["object", "null"], "description": "`{ allow?, deny? }`" })),
-        ("duplicates", word(&["ask", "record"])),
-        ("expiresAt", json!({ "type": ["string", "null"], "format": "date-time" })),
-    ]
-}
-
-fn mandate_terms() -> Value {
-    object(&terms(), &["actions"])
-}
-
-fn new_mandate() -> Value {
-    let mut members = terms();
-    members.extend([("template", name()), ("confirmBroaden", json!({ "type": "boolean" }))]);
-    object(&members, &[])
-}
-
-fn mandate_change() -> Value {
-    let mut members = terms();
-    members.extend([("state", word(&["active", "paused"])), ("confirmBroaden", json!({ "type": "boolean" }))]);
-    object(&members, &[])
-}
-
-fn mandate() -> Value {
-    let mut members = terms();
-    members.extend([
-        ("id", id("mnd_")),
-        ("agentId", id("agt_")),
-        ("template", name()),
-        ("version", json!({ "type": "integer", "minimum": 1 })),
-        ("state", word(&["active", "paused", "revoked", "expired"])),
-        ("createdBy", maker()),
-        ("createdAt", time()),
-    ]);
-    object(&members, &["id", "agentId", "name", "actions", "duplicates", "version", "state", "createdBy", "createdAt"])
-}
-
-fn template() -> Value {
-    let members = [
-        ("id", name()),
-        ("name", name()),
-        ("builtIn", json!({ "type": "boolean" })),
-        ("mandate", mandate_terms()),
-        ("createdBy", maker()),
-        ("createdAt", time()),
-    ];
-    object(&members, &["id", "name", "builtIn", "mandate", "createdBy", "createdAt"])
 }
 
 fn key() -> Value {
@@ -266,29 +222,4 @@ fn new_service_token() -> Value {
     let days = json!({ "type": "integer", "minimum": 1, "maximum": 90, "default": 90 });
     let members = [("name", name()), ("scopes", scopes()), ("expiresInDays", days), ("ipAllow", ranges())];
     object(&members, &["name", "scopes"])
-}
-
-fn settings() -> Value {
-    let number = |min: i64, max: i64| json!({ "type": ["integer", "null"], "minimum": min, "maximum": max });
-    let lines = || json!({ "type": ["object", "null"], "description": "`{ currency: minor units }`" });
-    let inner = |what: &str| json!({ "type": ["object", "null"], "description": what });
-    let members = [
-        ("name", name()),
-        ("timezone", json!({ "type": ["string", "null"], "description": "An IANA name." })),
-        ("currency", json!({ "type": ["string", "null"], "description": "ISO 4217." })),
-        ("agentVelocity", inner("`{ toolVelocityCount, velocityCount, velocityMinutes }`")),
-        ("outsideMandate", json!({ "type": ["string", "null"], "enum": ["ask", "deny", null] })),
-        ("provenance", inner("`{ mismatch, undeclared, windowMinutes }`")),
-        ("approvalHours", number(1, 168)),
-        ("secondPersonAbove", lines()),
-        ("secondPersonAgeDays", number(0, 90)),
-        ("receiptMinutes", number(1, 1_440)),
-        ("maxWaiting", number(1, 1_000)),
-        ("freezeCeilingPerHour", number(1, 1_000_000)),
-        ("dataLoss", json!({ "type": ["string", "null"], "enum": ["off", "flag", "redact", "block", null] })),
-        ("signIn", inner("`{ requireTwoFactor, requireSso, ssoDomains }`")),
-        ("stepUpAbove", lines()),
-        ("retentionDays", number(30, 3_650)),
-    ];
-    object(&members, &[])
 }

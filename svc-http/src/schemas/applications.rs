@@ -73,7 +73,7 @@ fn application() -> Value {
             "note": note(),
             "made": reference("NewAgent"),
             "pending": { "type": "boolean" },
-            "approval": { "type": "object", "required": ["id", "url"], "properties": { "id": id("apv_"), "url": { "type": "string" } } },
+            "approval": super::asked(),
         },
     })
 }

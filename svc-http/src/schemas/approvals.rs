@@ -37,7 +37,7 @@ fn approval() -> Value {
             "id": id("apv_"),
             "kind": { "type": "string", "enum": ["action", "freeze", "hold_lift", "owner", "budget"] },
             "state": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"] },
-            "subject": { "type": "object", "description": "What it is about: `actionId`, `members` with their `count` (the ids of the first 100 agents to freeze), `hold`, both with the `reason` that was given, `principalId` with their `email`, or `budgetId` with `moreMicros`." },
+            "subject": subject(),
             "summary": { "type": "string" },
             "reasons": { "type": "array", "items": reference("Reason") },
             "exceptions": { "type": "array", "items": reference("Reason"), "description": "Limits that an approval exceeds." },
@@ -48,7 +48,7 @@ fn approval() -> Value {
             "createdAt": time(),
             "expiresAt": time(),
             "needed": { "type": "integer", "minimum": 1, "maximum": 2 },
-            "approvals": { "type": "array", "items": { "type": "object", "required": ["by", "at", "via"] } },
+            "approvals": consents(),
             "clientMayAsk": { "type": "boolean" },
             "mayDecide": { "type": "boolean" },
             "mayNot": { "type": "string", "enum": ["role", "own", "second_person", "decided", "expired"] },
@@ -56,6 +56,43 @@ fn approval() -> Value {
             "decidedAt": time(),
             "note": { "type": "string" },
             "url": { "type": "string", "format": "uri" },
+        },
+    })
+}
+
+fn subject() -> Value {
+    json!({
+        "type": "object",
+        "description": "What it is about: an action; agents to freeze, or a hold to lift, both with the reason that was given; a member; or a budget.",
+        "properties": {
+            "actionId": id("act_"),
+            "members": { "type": "array", "maxItems": 100, "items": id("agt_"), "description": "The first of the agents." },
+            "count": { "type": "integer", "minimum": 0, "description": "How many agents." },
+            "all": { "type": "boolean", "description": "Whether every agent is meant." },
+            "hold": id("hld_"),
+            "restart": { "type": "boolean", "description": "Whether the agents are started again." },
+            "reason": { "type": "string" },
+            "principalId": id("prp_"),
+            "email": { "type": ["string", "null"] },
+            "budgetId": id("bdg_"),
+            "moreMicros": { "type": "integer", "minimum": 0 },
+        },
+    })
+}
+
+/// Who agreed so far.
+pub(super) fn consents() -> Value {
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["by", "at", "via"],
+            "properties": {
+                "by": id("prp_"),
+                "at": time(),
+                "note": { "type": "string" },
+                "via": { "type": "string", "enum": ["console", "slack", "relay"] },
+            },
         },
     })
 }
@@ -91,10 +128,10 @@ fn suggested_rule() -> Value {
             "id": id("sug_"),
             "kind": { "type": "string", "enum": ["allow", "tighten"] },
             "agentId": id("agt_"),
-            "mandate": { "type": "object", "description": "A body for the route that grants mandates, or changes the one it replaces." },
+            "mandate": super::with_description(reference("NewMandate"), "A body for the route that grants mandates, or changes the one it replaces."),
             "replaces": id("mnd_"),
             "because": { "type": "string" },
-            "window": { "type": "object", "required": ["from", "to"] },
+            "window": { "type": "object", "required": ["from", "to"], "properties": { "from": time(), "to": time() } },
             "wouldHaveSaved": { "type": "array", "items": id("apv_") },
             "wouldHaveAllowed": { "type": "integer", "minimum": 0 },
             "confirmBroaden": { "type": "boolean" },

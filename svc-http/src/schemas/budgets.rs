@@ -1,8 +1,10 @@
 //! The schemas of budgets, reports and bills.
 
 use serde_json::{Value, json};
+use svc_core::state::gateway::WasteKind;
 
 use super::{id, reference, time};
+use crate::wire::report::ReportBy;
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -14,7 +16,6 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
             "BudgetChange",
             json!({
                 "type": "object",
-                "additionalProperties": false,
                 "properties": { "amount": micros(1), "ladder": ladder(), "owner": id("prp_") },
             }),
         ),
@@ -22,7 +23,6 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
             "BudgetRaise",
             json!({
                 "type": "object",
-                "additionalProperties": false,
                 "required": ["amountMicros"],
                 "properties": {
                     "amountMicros": micros(1),
@@ -30,9 +30,9 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
                 },
             }),
         ),
-        ("SpendReport", report(&["from", "to", "by", "rows", "totals"])),
-        ("YieldReport", report(&["from", "to", "by", "rows"])),
-        ("WasteReport", report(&["from", "to", "rows"])),
+        ("SpendReport", report(spent(&[("key", group()), ("name", group())]), &[by(), ("totals", spent(&[]))])),
+        ("YieldReport", report(yielded(), &[by()])),
+        ("WasteReport", report(wasted(), &[])),
         ("BillingImport", bill()),
         ("BillingImports", list("BillingImport")),
         ("NewBillingImport", new_bill()),
@@ -62,7 +62,6 @@ fn date() -> Value {
 fn scope() -> Value {
     json!({
         "type": "object",
-        "additionalProperties": false,
         "required": ["kind"],
         "properties": {
             "kind": { "type": "string", "enum": ["workspace", "team", "principal", "agent", "key", "taskClass"] },
@@ -78,7 +77,6 @@ fn ladder() -> Value {
         "description": "Strictly ascending, each step at most once and in this order. Without it: observe 0, nudge 80, downgrade 90, approval 100, stop 120.",
         "items": {
             "type": "object",
-            "additionalProperties": false,
             "required": ["at", "step"],
             "properties": {
                 "at": { "type": "integer", "minimum": 0, "maximum": 1000, "description": "Percent of the allocation." },
@@ -95,7 +93,6 @@ fn period() -> Value {
 fn new_budget() -> Value {
     json!({
         "type": "object",
-        "additionalProperties": false,
         "required": ["scope", "amount", "period"],
         "properties": {
             "scope": scope(),
@@ -146,18 +143,66 @@ fn budget() -> Value {
     })
 }
 
-fn report(required: &[&str]) -> Value {
-    json!({
-        "type": "object",
-        "required": required,
-        "properties": {
-            "from": time(),
-            "to": time(),
-            "by": { "type": "string", "enum": ["day", "team", "principal", "agent", "model", "taskClass", "key"] },
-            "rows": { "type": "array", "items": { "type": "object" } },
-            "totals": { "type": "object" },
-        },
-    })
+/// A report with these members, whose rows are such.
+fn report(row: Value, more: &[(&str, Value)]) -> Value {
+    let own = [("from", time()), ("to", time()), ("rows", json!({ "type": "array", "items": row }))];
+    object(&own.into_iter().chain(more.iter().cloned()).collect::<Vec<_>>())
+}
+
+/// By what a report is grouped.
+fn by() -> (&'static str, Value) {
+    ("by", json!({ "type": "string", "enum": ReportBy::words().collect::<Vec<_>>() }))
+}
+
+fn count() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+/// What a group is found by.
+fn group() -> Value {
+    json!({ "type": ["string", "null"], "description": "An id, a model, a class or a day; `null` is what has none." })
+}
+
+/// What was spent: of a group, or in all.
+fn spent(more: &[(&str, Value)]) -> Value {
+    let kinds = ["input", "cachedInput", "cacheWrite", "cacheWriteLong", "output", "reasoning"];
+    let usage = object(&kinds.map(|it| (it, count())));
+    let minor = || json!({ "type": "integer", "description": "Minor units." });
+    let payment = object(&[("currency", super::currency()), ("settled", minor()), ("reserved", minor())]);
+    let own = [
+        ("calls", count()),
+        ("usage", usage),
+        ("costMicros", micros(0)),
+        ("estimatedMicros", micros(0)),
+        ("unpricedCalls", count()),
+        ("payments", json!({ "type": "array", "items": payment })),
+    ];
+    object(&more.iter().cloned().chain(own).collect::<Vec<_>>())
+}
+
+fn yielded() -> Value {
+    let counts = ["tasks", "reported", "accepted", "partial", "rejected", "abandoned"].map(|it| (it, count()));
+    let each =
+        json!({ "type": ["integer", "null"], "minimum": 0, "description": "`null` where nothing was accepted." });
+    let rest = [("key", group()), ("costMicros", micros(0)), ("costPerAcceptedMicros", each)];
+    object(&counts.into_iter().chain(rest).collect::<Vec<_>>())
+}
+
+fn wasted() -> Value {
+    let example = json!({ "type": ["string", "null"], "description": "A `cal_` of them." });
+    object(&[
+        ("kind", json!({ "type": "string", "enum": WasteKind::ALL.map(WasteKind::as_str) })),
+        ("count", count()),
+        ("costMicros", micros(0)),
+        ("savableMicros", micros(0)),
+        ("example", example),
+    ])
+}
+
+/// An object that has all of these members.
+fn object(members: &[(&str, Value)]) -> Value {
+    let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+    super::administration::object(members, &names)
 }
 
 fn bill() -> Value {
@@ -193,7 +238,6 @@ fn bill() -> Value {
 fn new_bill() -> Value {
     json!({
         "type": "object",
-        "additionalProperties": false,
         "required": ["upstreamId", "from", "to", "lines"],
         "properties": {
             "upstreamId": id("ups_"),
@@ -204,8 +248,7 @@ fn new_bill() -> Value {
                 "maxItems": 10_000,
                 "items": {
                     "type": "object",
-                    "additionalProperties": false,
-                    "required": ["model", "day", "micros"],
+                        "required": ["model", "day", "micros"],
                     "properties": {
                         "model": { "type": "string" },
                         "day": date(),

@@ -12,7 +12,7 @@ fn start() -> Value {
         "type": "object",
         "properties": {
             "agentIds": {
-                "type": "array", "minItems": 1, "maxItems": 10, "items": { "type": "string" },
+                "type": "array", "minItems": 1, "maxItems": 10, "items": super::id("agt_"),
                 "description": "Whom the drill is about: the canary has the mandates of the first, every limit at zero.",
             },
             "reason": { "type": "string", "minLength": 1, "maxLength": 500 },

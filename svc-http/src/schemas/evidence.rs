@@ -37,7 +37,15 @@ fn record() -> Value {
             "seq": { "type": "integer", "minimum": 0 },
             "at": time(),
             "kind": { "type": "string", "examples": ["action.allowed"] },
-            "actor": { "type": "object", "required": ["kind"] },
+            "actor": {
+                "type": "object",
+                "required": ["kind"],
+                "properties": {
+                    "kind": { "type": "string", "enum": ["person", "agent", "token", "key", "policy", "drill", "timer", "integration"] },
+                    "id": { "type": "string" },
+                    "name": { "type": "string" },
+                },
+            },
             "subject": { "type": "string" },
             "data": { "type": "object" },
             "prevHash": hash(),

@@ -8,7 +8,8 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
     vec![
         ("ChatRequest", chat_request()),
         ("ChatAnswer", chat_answer()),
-        ("MessagesRequest", messages_request()),
+        ("MessagesRequest", messages_request(&["model", "max_tokens", "messages"])),
+        ("CountRequest", messages_request(&["model", "messages"])),
         ("MessagesAnswer", messages_answer()),
         ("TokenCount", token_count()),
         ("OutcomeReport", outcome_report()),
@@ -54,13 +55,13 @@ fn chat_answer() -> Value {
     })
 }
 
-fn messages_request() -> Value {
+fn messages_request(required: &[&str]) -> Value {
     json!({
         "type": "object",
-        "required": ["model", "messages"],
+        "required": required,
         "properties": {
             "model": { "type": "string" },
-            "max_tokens": { "type": "integer", "minimum": 1, "description": "Required but for counting." },
+            "max_tokens": { "type": "integer", "minimum": 1 },
             "messages": { "type": "array", "minItems": 1, "items": { "type": "object" } },
             "system": { "type": ["string", "array"] },
             "stream": { "type": "boolean" },
@@ -143,7 +144,7 @@ fn call() -> Value {
             "objective": { "type": "string", "enum": ["balanced", "cost", "quality", "latency", "sovereign"] },
             "humanOversight": { "type": "string", "enum": ["acknowledged"] },
             "stream": { "type": "boolean" },
-            "attempts": { "type": "array", "items": { "type": "object", "required": ["model", "status", "ms"] },
+            "attempts": { "type": "array", "items": attempt(),
                 "description": "What was tried, in order: of a call that was answered the last is the one that did." },
             "usage": usage(),
             "costMicros": { "type": "integer", "minimum": 0 },
@@ -158,6 +159,19 @@ fn call() -> Value {
             "firstTokenMs": count, "durationMs": count, "overheadMs": count,
             "end": { "type": ["string", "null"], "enum": ["done", "hung_up", "cut", "refused", "failed", "lapsed", null],
                 "description": "`null` while it runs." },
+        },
+    })
+}
+
+fn attempt() -> Value {
+    json!({
+        "type": "object",
+        "required": ["model", "status", "ms"],
+        "properties": {
+            "model": { "type": "string", "description": "`provider/model`." },
+            "status": { "type": ["integer", "null"], "description": "What the provider answered; `null` where nothing came." },
+            "ms": { "type": "integer", "minimum": 0 },
+            "error": { "type": "string" },
         },
     })
 }

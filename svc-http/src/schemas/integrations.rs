@@ -26,7 +26,7 @@ fn kind() -> Value {
 }
 
 fn config() -> Value {
-    json!({ "type": "object", "description": "What the kind needs besides a secret; `callbacks` needs nothing." })
+    json!({ "type": "object", "description": "What the kind needs besides a secret; `callbacks` needs nothing.", "properties": {} })
 }
 
 fn secret() -> Value {

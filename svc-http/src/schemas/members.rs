@@ -16,7 +16,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
                 "required": ["pending", "approval"],
                 "properties": {
                     "pending": { "const": true },
-                    "approval": { "type": "object", "required": ["id", "url"], "properties": { "id": id("apv_"), "url": { "type": "string" } } },
+                    "approval": super::asked(),
                 },
             }),
         ),
@@ -29,7 +29,8 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn role() -> Value {
+/// What a member may do.
+pub(super) fn role() -> Value {
     json!({ "type": "string", "enum": ["owner", "admin", "member", "analyst", "auditor"] })
 }
 
@@ -73,7 +74,7 @@ fn new_member() -> Value {
         "type": "object",
         "required": ["email", "role"],
         "properties": {
-            "email": { "type": "string" },
+            "email": { "type": "string", "minLength": 3, "maxLength": 254 },
             "name": { "type": "string", "minLength": 1, "maxLength": 100 },
             "role": role(),
             "teamIds": ids("team_", 50),

@@ -93,7 +93,9 @@ fn mcp() -> Vec<(&'static str, Value)> {
             "McpMessage",
             json!({
                 "type": "object",
-                "required": ["jsonrpc", "method"],
+                "description": "A request or a notification; an answer is taken as well, and not looked at.",
+                "required": ["jsonrpc"],
+                "anyOf": [{ "required": ["method"] }, { "required": ["result"] }, { "required": ["error"] }],
                 "properties": {
                     "jsonrpc": { "const": "2.0" },
                     "id": { "type": ["string", "integer"] },
@@ -115,6 +117,7 @@ fn mcp() -> Vec<(&'static str, Value)> {
                 },
             }),
         ),
+        ("McpErrorData", error_data()),
         (
             "McpError",
             json!({
@@ -124,19 +127,26 @@ fn mcp() -> Vec<(&'static str, Value)> {
                     "jsonrpc": { "const": "2.0" },
                     "id": { "type": ["string", "integer", "null"] },
                     "error": {
-                        "type": "object",
-                        "required": ["code", "message"],
-                        "properties": {
-                            "code": { "type": "integer" },
-                            "message": { "type": "string" },
-                            "type": { "type": "string", "description": "As in every other error; the members beside it too." },
-                            "data": { "type": "object", "description": "The same members, where JSON-RPC has them." },
-                        },
+                        "description": "As every other error, and as JSON-RPC has it: its members stand in `data` too.",
+                        "allOf": [reference("McpErrorData")],
+                        "required": ["code", "message", "data"],
+                        "properties": { "code": { "type": "integer" }, "data": reference("McpErrorData") },
                     },
                 },
             }),
         ),
     ]
+}
+
+/// The members of every other error, and what a version that is not spoken is answered with. The message stands beside them.
+fn error_data() -> Value {
+    let mut data = super::error_details();
+    crate::wire::put(&mut data, "required", json!(["type", "requestId", "docs"]));
+    if let Some(members) = data.get_mut("properties") {
+        crate::wire::put(members, "supported", json!({ "type": "array", "items": { "type": "string" } }));
+        crate::wire::put(members, "requested", json!({ "type": "string" }));
+    }
+    data
 }
 
 fn object(required: &[&str]) -> Value {

@@ -15,7 +15,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
                 json!({ "token": { "type": "string", "description": "What follows `token=` in the link." } }),
             ),
         ),
-        ("SignInTotp", object(&["pending"], json!({ "pending": string(), "code": code(), "recoveryCode": string() }))),
+        ("SignInTotp", factor(&["pending"], json!({ "pending": string(), "code": code(), "recoveryCode": string() }))),
         ("SignInStep", step()),
         ("SignedOut", object(&[], json!({}))),
         (
@@ -39,7 +39,8 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
                 }),
             ),
         ),
-        ("SecondFactorCode", object(&[], json!({ "code": code(), "recoveryCode": string() }))),
+        ("NewSecondFactorCode", object(&["code"], json!({ "code": code() }))),
+        ("SecondFactorCode", factor(&[], json!({ "code": code(), "recoveryCode": string() }))),
         (
             "RecoveryCodes",
             object(
@@ -50,6 +51,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
             ),
         ),
         ("AccountSession", session()),
+        ("OwnWorkspace", own_workspace()),
         (
             "SessionPage",
             object(
@@ -67,6 +69,14 @@ fn object(required: &[&str], properties: Value) -> Value {
     json!({ "type": "object", "required": required, "properties": properties })
 }
 
+/// A body with a code, or with what stands in for one.
+fn factor(required: &[&str], properties: Value) -> Value {
+    let mut schema = object(required, properties);
+    let either = json!([{ "required": ["code"] }, { "required": ["recoveryCode"] }]);
+    crate::wire::put(&mut schema, "anyOf", either);
+    schema
+}
+
 fn string() -> Value {
     json!({ "type": "string" })
 }
@@ -82,7 +92,27 @@ fn step() -> Value {
             "next": { "type": "string", "enum": ["done", "totp", "enroll_totp", "set_password", "sso"] },
             "pending": { "type": "string", "description": "With `totp`: what the second factor is shown with, for five minutes." },
             "principalId": id("prp_"),
-            "workspaces": { "type": "array", "items": { "type": "object" } },
+            "workspaces": { "type": "array", "items": reference("OwnWorkspace") },
+        }),
+    )
+}
+
+/// How somebody signed in.
+pub(super) fn proof() -> Value {
+    json!({ "type": "string", "pattern": "^(password|link|sso:wsp_.+)$" })
+}
+
+/// A workspace as its member sees it.
+fn own_workspace() -> Value {
+    object(
+        &["id", "name", "role", "principalId", "plan", "signIn"],
+        json!({
+            "id": id("wsp_"),
+            "name": string(),
+            "role": super::members::role(),
+            "principalId": id("prp_"),
+            "plan": { "type": "string", "enum": ["self-hosted", "free", "team", "enterprise"] },
+            "signIn": super::settings::sign_in(),
         }),
     )
 }
@@ -96,7 +126,7 @@ fn session() -> Value {
             "createdBy": id("usr_"),
             "lastSeenAt": time(),
             "expiresAt": time(),
-            "proof": { "type": "string", "description": "`password`, `link` or `sso:<wid>`." },
+            "proof": proof(),
             "current": { "type": "boolean" },
         }),
     )

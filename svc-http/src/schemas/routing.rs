@@ -26,8 +26,9 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
         ("Model", model()),
         ("Models", list("Model")),
         ("NewModel", new_model()),
-        ("ModelChange", json!({ "type": "object", "properties": model_settings() })),
+        ("ModelChange", json!({ "type": "object", "properties": model_settings("NewPrices") })),
         ("Prices", prices()),
+        ("NewPrices", prices()),
         ("TaskClass", policy(&[("id", class_id()), ("name", nullable("string"))], true, &["id"])),
         ("TaskClasses", list("TaskClass")),
         ("NewTaskClass", policy(&[("id", class_id()), ("name", label())], false, &["id"])),
@@ -62,10 +63,11 @@ fn nullable(of: &str) -> Value {
 }
 
 fn label() -> Value {
-    json!({ "type": ["string", "null"], "minLength": 1, "maxLength": 100 })
+    json!({ "type": "string", "minLength": 1, "maxLength": 100 })
 }
 
-fn class_id() -> Value {
+/// The id of a class of tasks.
+pub(crate) fn class_id() -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[a-z0-9_-]+(\\.[a-z0-9_-]+)*$" })
 }
 
@@ -88,7 +90,10 @@ fn law() -> Value {
 
 fn upstream_settings() -> Map<String, Value> {
     let times = ["firstTokenMs", "idleMs", "totalMs"];
-    let times: Map<String, Value> = times.into_iter().map(|it| (it.to_owned(), json!({ "type": "integer" }))).collect();
+    let times: Map<String, Value> = times
+        .into_iter()
+        .map(|it| (it.to_owned(), json!({ "type": "integer", "minimum": 1, "maximum": 3_600_000 })))
+        .collect();
     members(&[
         (
             "name",
@@ -97,14 +102,14 @@ fn upstream_settings() -> Map<String, Value> {
         ("kind", json!({ "type": "string", "enum": ["chat", "messages"], "description": "The shape that it speaks." })),
         (
             "baseUrl",
-            json!({ "type": "string", "format": "uri", "description": "For `chat` with `/v1`; for `messages` the host." }),
+            json!({ "type": "string", "format": "uri", "minLength": 1, "maxLength": 2048, "description": "For `chat` with `/v1`; for `messages` the host." }),
         ),
         (
             "headers",
-            json!({ "type": ["object", "null"], "additionalProperties": { "type": "string" }, "description": "Further headers of every call; no secret belongs there." }),
+            json!({ "type": ["object", "null"], "maxProperties": 20, "additionalProperties": { "type": "string", "maxLength": 1024 }, "description": "Further headers of every call; no secret belongs there." }),
         ),
         ("jurisdiction", law()),
-        ("region", nullable("string")),
+        ("region", json!({ "type": ["string", "null"], "minLength": 1, "maxLength": 64 })),
         ("timeouts", json!({ "type": ["object", "null"], "properties": times })),
         ("enabled", nullable("boolean")),
     ])
@@ -133,11 +138,15 @@ fn upstream() -> Value {
     json!({ "type": "object", "required": ["id", "name", "kind", "baseUrl", "keyHint", "enabled", "health"], "properties": all })
 }
 
-fn model_settings() -> Map<String, Value> {
-    let tokens = json!({ "type": ["integer", "null"], "minimum": 1 });
+/// `prices` is the schema of what it costs: as it is told, or as it is sent.
+fn model_settings(prices: &str) -> Map<String, Value> {
+    let tokens = json!({ "type": ["integer", "null"], "minimum": 1, "maximum": 100_000_000 });
     let quality = json!({ "type": "integer", "minimum": 0, "maximum": 100 });
     members(&[
-        ("aliases", json!({ "type": ["array", "null"], "items": { "type": "string" } })),
+        (
+            "aliases",
+            json!({ "type": ["array", "null"], "maxItems": 50, "items": { "type": "string", "minLength": 1, "maxLength": 200 } }),
+        ),
         ("jurisdiction", law()),
         ("contextWindow", tokens.clone()),
         ("maxOutput", tokens),
@@ -148,17 +157,14 @@ fn model_settings() -> Map<String, Value> {
             "quality",
             json!({ "oneOf": [quality, { "type": "object", "additionalProperties": quality }, { "type": "null" }] }),
         ),
-        ("prices", json!({ "oneOf": [reference("Prices"), { "type": "null" }] })),
-        (
-            "figures",
-            json!({ "type": ["object", "null"], "description": "Tokens at most of an image, a page, a second of audio." }),
-        ),
+        ("prices", json!({ "oneOf": [reference(prices), { "type": "null" }] })),
+        ("figures", figures()),
         ("enabled", nullable("boolean")),
     ])
 }
 
 fn new_model() -> Value {
-    let mut all = model_settings();
+    let mut all = model_settings("NewPrices");
     all.extend(members(&[
         ("id", json!({ "type": "string", "minLength": 1, "maxLength": 200 })),
         ("upstreamId", id("ups_")),
@@ -167,7 +173,7 @@ fn new_model() -> Value {
 }
 
 fn model() -> Value {
-    let mut all = model_settings();
+    let mut all = model_settings("Prices");
     all.extend(members(&[
         ("id", json!({ "type": "string", "description": "Its id as its provider has it." })),
         ("upstreamId", id("ups_")),
@@ -178,24 +184,57 @@ fn model() -> Value {
     json!({ "type": "object", "required": ["id", "upstreamId", "jurisdiction", "contextWindow", "maxOutput", "capabilities", "retention", "quality", "enabled"], "properties": all })
 }
 
-fn prices() -> Value {
-    let micros = json!({ "type": "integer", "minimum": 0 });
+/// Prices of tokens by their kind.
+fn token_prices() -> Map<String, Value> {
     let kinds = ["input", "cachedInput", "cacheWrite", "cacheWriteLong", "output", "reasoning"];
-    let fees = ["perImage", "perRequest", "perAudioSecond", "audioOutput"];
-    let mut all: Map<String, Value> = kinds.into_iter().chain(fees).map(|it| (it.to_owned(), micros.clone())).collect();
-    all.insert("tools".to_owned(), json!({ "type": "object", "additionalProperties": micros }));
+    kinds.into_iter().map(|it| (it.to_owned(), micros())).collect()
+}
+
+fn micros() -> Value {
+    json!({ "type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_i64 })
+}
+
+fn priced(members: Map<String, Value>) -> Value {
+    json!({ "type": "object", "required": ["input", "output"], "properties": members })
+}
+
+fn tiers() -> Value {
+    let above = json!({ "type": "integer", "minimum": 1 });
     let tier = json!({
         "type": "object",
         "required": ["aboveInputTokens", "prices"],
-        "properties": { "aboveInputTokens": { "type": "integer", "minimum": 1 }, "prices": { "type": "object" } },
+        "properties": { "aboveInputTokens": above, "prices": priced(token_prices()) },
     });
-    all.insert("tiers".to_owned(), json!({ "type": "array", "items": tier }));
-    all.insert(
-        "cachesUnasked".to_owned(),
-        json!({ "type": "boolean", "description": "The provider writes its cache without being asked." }),
-    );
-    all.insert("serviceTiers".to_owned(), json!({ "type": "object", "additionalProperties": { "type": "object" } }));
-    json!({ "type": "object", "description": "Whole micros per million tokens, and micros a use.", "required": ["input", "output"], "properties": all })
+    json!({ "type": "array", "maxItems": 64, "items": tier })
+}
+
+fn prices() -> Value {
+    let mut service = token_prices();
+    service.insert("tiers".to_owned(), tiers());
+    let mut all = token_prices();
+    all.extend(members(&[
+        ("perImage", micros()),
+        ("perRequest", micros()),
+        ("perAudioSecond", micros()),
+        ("audioOutput", micros()),
+        ("tools", json!({ "type": "object", "additionalProperties": micros() })),
+        ("tiers", tiers()),
+        (
+            "cachesUnasked",
+            json!({ "type": "boolean", "description": "The provider writes its cache without being asked." }),
+        ),
+        ("serviceTiers", json!({ "type": "object", "additionalProperties": priced(service) })),
+    ]));
+    super::with_description(priced(all), "Whole micros per million tokens, and micros a use.")
+}
+
+fn figures() -> Value {
+    let tokens = || json!({ "type": "integer", "minimum": 0, "maximum": 10_000_000 });
+    json!({
+        "type": ["object", "null"],
+        "description": "Tokens at most of an image, a page, a second of audio.",
+        "properties": { "image": tokens(), "page": tokens(), "audioSecond": tokens() },
+    })
 }
 
 /// A class or a profile, as it stands or as it is sent.
@@ -228,8 +267,8 @@ fn routing(required: &[&str]) -> Value {
         "type": "object",
         "required": ["tool", "source"],
         "properties": {
-            "tool": { "type": "string", "description": "A glob, compared in lower case without `_` and `-`; the first that matches wins." },
-            "source": { "type": "string" },
+            "tool": { "type": "string", "minLength": 1, "maxLength": 256, "description": "A glob, compared in lower case without `_` and `-`; the first that matches wins." },
+            "source": { "type": "string", "minLength": 1, "maxLength": 64 },
             "sink": { "type": "boolean" },
         },
     });
@@ -248,8 +287,8 @@ fn preview_request() -> Value {
         ("objective", objective()),
         ("model", json!({ "type": "string", "description": "A model that a call would name." })),
         ("needs", capabilities()),
-        ("inputTokens", json!({ "type": "integer", "minimum": 0, "default": 1000 })),
-        ("maxOutput", json!({ "type": "integer", "minimum": 1, "default": 1000 })),
+        ("inputTokens", json!({ "type": "integer", "minimum": 0, "maximum": 100_000_000, "default": 1000 })),
+        ("maxOutput", json!({ "type": "integer", "minimum": 1, "maximum": 100_000_000, "default": 1000 })),
         ("stream", json!({ "type": "boolean" })),
         (
             "humanOversight",
@@ -304,7 +343,15 @@ fn relaxation() -> Value {
 }
 
 fn own() -> Value {
-    json!({ "type": "object", "description": "What svc knows of the model: shapes, jurisdiction, contextWindow, maxOutput, prices, capabilities." })
+    let all = members(&[
+        ("shapes", json!({ "type": "array", "items": { "type": "string", "enum": ["chat", "messages"] } })),
+        ("jurisdiction", json!({ "type": "string" })),
+        ("contextWindow", json!({ "type": "integer" })),
+        ("maxOutput", json!({ "type": "integer" })),
+        ("prices", json!({ "oneOf": [reference("Prices"), { "type": "null" }] })),
+        ("capabilities", capabilities()),
+    ]);
+    json!({ "type": "object", "description": "What svc knows of the model.", "properties": all })
 }
 
 fn chat_models() -> Value {

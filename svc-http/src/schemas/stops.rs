@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{id, reference, time};
+use super::{asked, digest, id, reference, time, with_description};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -29,10 +29,6 @@ fn pending() -> Value {
     json!({ "type": "boolean", "description": "True where nothing is done yet and a person decides (202)." })
 }
 
-fn asked() -> Value {
-    json!({ "type": "object", "required": ["id", "url"], "properties": { "id": id("apv_"), "url": { "type": "string" } } })
-}
-
 fn frozen() -> Value {
     let waiting = json!({
         "type": "object",
@@ -48,12 +44,10 @@ fn fleet_freeze() -> Value {
     json!({
         "type": "object",
         "required": ["selector"],
-        "additionalProperties": false,
         "properties": {
             "selector": {
                 "type": "object",
                 "description": "At least one condition; an agent has to meet all of them. `all` stands alone.",
-                "additionalProperties": false,
                 "minProperties": 1,
                 "properties": {
                     "all": { "const": true },
@@ -68,7 +62,7 @@ fn fleet_freeze() -> Value {
             "reason": note(),
             "dryRun": { "type": "boolean", "description": "Counts and changes nothing; needs no reason." },
             "confirmCount": { "type": "integer", "minimum": 0, "description": "How many agents are meant." },
-            "selectionDigest": { "type": "string", "description": "Which selection is meant, as a dry run named it." },
+            "selectionDigest": with_description(digest(), "Which selection is meant, as a dry run named it."),
         },
     })
 }
@@ -89,7 +83,15 @@ fn fleet() -> Value {
             "agents": {
                 "type": "array",
                 "maxItems": 100,
-                "items": { "type": "object", "required": ["id", "name", "standing"] },
+                "items": {
+                    "type": "object",
+                    "required": ["id", "name", "standing"],
+                    "properties": {
+                        "id": id("agt_"),
+                        "name": { "type": "string" },
+                        "standing": { "type": "string", "enum": ["active", "frozen", "removed"] },
+                    },
+                },
             },
             "truncated": { "type": "boolean" },
             "pending": pending(),

@@ -54,6 +54,11 @@ impl ReportBy {
         Self::ALL.into_iter().find(|(it, _)| *it == self).map_or("", |(_, word)| word)
     }
 
+    /// The words, in their order.
+    pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+        Self::ALL.into_iter().map(|(_, word)| word)
+    }
+
     /// The group that a cell is in; `None` for what has no such member.
     #[must_use]
     pub fn group(self, cell: &Cell) -> Option<String> {

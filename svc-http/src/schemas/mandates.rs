@@ -1,0 +1,101 @@
+//! The schemas of mandates and templates.
+
+use serde_json::{Value, json};
+
+use super::administration::{list, maker, name, object, text, word};
+use super::{amount, currency, id, reference, time};
+
+/// The schemas of this family, each with its name.
+pub(super) fn all() -> Vec<(&'static str, Value)> {
+    let confirm = || ("confirmBroaden", json!({ "type": "boolean" }));
+    let with = |more: &[(&'static str, Value)]| [&terms(1), more].concat();
+    vec![
+        ("Mandate", mandate()),
+        ("Mandates", list("Mandate")),
+        ("NewMandate", whole_or_template(with(&[("template", name()), confirm()]))),
+        ("BlueprintMandate", whole_or_template(with(&[("template", name())]))),
+        ("MandateChange", object(&with(&[("state", word(&["active", "paused"])), confirm()]), &[])),
+        ("Template", template()),
+        ("Templates", list("Template")),
+        ("TemplateTerms", template_terms(1)),
+        ("NewTemplate", object(&[("name", name()), ("mandate", reference("TemplateTerms"))], &["name", "mandate"])),
+        ("TemplateChange", object(&[("mandate", reference("TemplateTerms"))], &["mandate"])),
+    ]
+}
+
+/// What a person sets. `least` is the smallest limit: 1, but 0 in records, since a canary's are none.
+fn terms(least: u32) -> Vec<(&'static str, Value)> {
+    let told = |schema, what: &str| super::with_description(schema, what);
+    let lists = |of: &Value| object(&[("allow", of.clone()), ("deny", of.clone())], &[]);
+    let domains = texts("A domain, or `*.` before one for those under it.");
+    let globs = texts("A glob over `server/name`, or `name` where there is no server.");
+    let allowed = object(&[("allow", texts("A name of `data.fields`, or of a member of `details`."))], &["allow"]);
+    vec![
+        ("name", name()),
+        ("actions", texts("A type of actions, or `prefix.*` for every type that begins so.")),
+        ("limits", limits(least)),
+        ("merchants", told(lists(&domains), "Who may be paid; what is denied is denied by every mandate.")),
+        ("fields", told(allowed, "What may be shared.")),
+        ("tools", told(lists(&globs), "What may be called; what is denied is denied by every mandate.")),
+        ("duplicates", told(word(&["ask", "record"]), "What the same payment again within ten minutes brings about.")),
+        ("expiresAt", time()),
+    ]
+}
+
+fn texts(what: &str) -> Value {
+    json!({ "type": "array", "minItems": 1, "maxItems": 1000, "items": { "type": "string", "minLength": 1, "description": what } })
+}
+
+fn limits(least: u32) -> Value {
+    let period = || word(&["hour", "day", "week", "month", "year"]);
+    let count = json!({ "type": "integer", "minimum": least, "maximum": u32::MAX });
+    let members = [
+        ("currency", currency()),
+        ("perAction", amount(least)),
+        ("perPeriod", object(&[("amount", amount(least)), ("period", period())], &["amount", "period"])),
+        ("count", object(&[("max", count), ("period", period())], &["max", "period"])),
+        ("askAbove", super::with_description(amount(least), "Above it a person is asked; in minor units.")),
+        ("onLimit", word(&["deny", "ask"])),
+    ];
+    let told =
+        "Amounts in minor units of `currency`, which a mandate for payments needs, with `perAction` or `perPeriod`.";
+    super::with_description(object(&members, &[]), told)
+}
+
+/// A mandate by its template, which says all of it, or whole.
+fn whole_or_template(members: Vec<(&'static str, Value)>) -> Value {
+    let mut schema = object(&members, &[]);
+    let either = json!([{ "required": ["template"] }, { "required": ["actions", "name"] }]);
+    crate::wire::put(&mut schema, "anyOf", either);
+    schema
+}
+
+fn template_terms(least: u32) -> Value {
+    object(&terms(least), &["actions"])
+}
+
+fn mandate() -> Value {
+    let mut members = terms(0);
+    members.extend([
+        ("id", id("mnd_")),
+        ("agentId", id("agt_")),
+        ("template", name()),
+        ("version", json!({ "type": "integer", "minimum": 1 })),
+        ("state", word(&["active", "paused", "revoked", "expired"])),
+        ("createdBy", maker()),
+        ("createdAt", time()),
+    ]);
+    object(&members, &["id", "agentId", "name", "actions", "duplicates", "version", "state", "createdBy", "createdAt"])
+}
+
+fn template() -> Value {
+    let members = [
+        ("id", text()),
+        ("name", name()),
+        ("builtIn", json!({ "type": "boolean" })),
+        ("mandate", template_terms(0)),
+        ("createdBy", maker()),
+        ("createdAt", time()),
+    ];
+    object(&members, &["id", "name", "builtIn", "mandate", "createdBy", "createdAt"])
+}

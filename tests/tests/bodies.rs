@@ -1,0 +1,153 @@
+//! What the interface document says of bodies of requests is what readers take: walked from the table of routes and the schemas.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use serde_json::{Map, Value, json};
+use svc_core::state::people::{KeyScope, Role, TokenScope};
+use svc_http::routes::{self, Auth, Route, Shape};
+use svc_tests::client::Got;
+use svc_tests::interface::document;
+use svc_tests::people::Person;
+use svc_tests::requests::OFFICE;
+use svc_tests::site::Site;
+
+/// A member that no reader knows.
+const UNKNOWN: &str = "nobodyKnowsThis";
+
+/// A body with one member of interest.
+struct Probe {
+    /// Where that is.
+    path: String,
+    /// The body.
+    body: Value,
+    /// Whether the document forbids it.
+    forbidden: bool,
+}
+
+/// What a schema points to, or allows beside `null`.
+fn resolved(schema: &'static Value) -> &'static Value {
+    if let Some(to) = schema["$ref"].as_str() {
+        return resolved(document().pointer(to.trim_start_matches('#')).unwrap());
+    }
+    let either = schema["oneOf"].as_array().and_then(|it| it.iter().find(|it| it["type"] != "null"));
+    either.map_or(schema, resolved)
+}
+
+fn admits_null(schema: &Value) -> bool {
+    let null = |it: &Value| it["type"] == "null";
+    schema["type"].as_array().is_some_and(|it| it.contains(&json!("null")))
+        || schema["oneOf"].as_array().is_some_and(|it| it.iter().any(null))
+}
+
+/// A member that is unknown in every object of a body, and `null` for each that need not be there. `wrap` puts an object in its place.
+fn probes(schema: &'static Value, path: &str, wrap: &dyn Fn(Value) -> Value, out: &mut Vec<Probe>) {
+    let schema = resolved(schema);
+    if schema["type"].to_string().contains("array") {
+        let place = format!("{path}0.");
+        return probes(&schema["items"], &place, &|it| wrap(json!([it])), out);
+    }
+    let Some(members) = schema["properties"].as_object() else { return };
+    let one = |name: &str, value: Value| wrap(Value::Object(Map::from_iter([(name.to_owned(), value)])));
+    let unknown = (UNKNOWN, json!(1), schema["additionalProperties"] == false);
+    let required = |name: &str| schema["required"].as_array().is_some_and(|it| it.iter().any(|it| it == name));
+    let optional = members.iter().filter(|(name, _)| !required(name));
+    let nulls = optional.map(|(name, schema)| (name.as_str(), Value::Null, !admits_null(schema)));
+    for (name, value, forbidden) in std::iter::once(unknown).chain(nulls) {
+        out.push(Probe { path: format!("{path}{name}"), body: one(name, value), forbidden });
+    }
+    for (name, inner) in members {
+        probes(inner, &format!("{path}{name}."), &|it| one(name, it), out);
+    }
+}
+
+/// Members without which the rest of a body is not looked at.
+fn beside(name: &str) -> Value {
+    match name {
+        "TokenBlueprint" => json!({ "name": "bot", "principalEmail": "ada@example.com" }),
+        "FleetFreeze" => json!({ "selector": { "all": true }, "dryRun": true }),
+        "Outcome" | "OutcomeReport" => json!({ "status": "completed" }),
+        _ => json!({}),
+    }
+}
+
+/// The same with the members of `more` that it lacks.
+fn with(mut body: Value, more: &Value) -> Value {
+    for (name, value) in more.as_object().unwrap() {
+        body.as_object_mut().unwrap().entry(name).or_insert_with(|| value.clone());
+    }
+    body
+}
+
+/// Whether this member is told to be wrong, and not merely to be missing.
+fn is_fault(got: &Got, path: &str) -> bool {
+    let json = got.json();
+    let mut errors = json["error"]["errors"].as_array().into_iter().flatten();
+    errors.any(|it| it["field"] == path && !it["message"].to_string().contains("is required"))
+}
+
+struct Stage {
+    site: Site,
+    agent: String,
+    admin: String,
+    token: String,
+}
+
+impl Stage {
+    async fn start() -> Self {
+        let site = Site::start().await;
+        let agent = site.agent(&[OFFICE]).key;
+        let (admin, token) = (site.key(KeyScope::Admin), site.token(&TokenScope::ALL));
+        Self { site, agent, admin, token }
+    }
+
+    async fn send(&self, route: &Route, person: &Person, body: &Value) -> Got {
+        let mut path = route.path.replace("{wid}", &self.site.workspace().to_string());
+        for name in route.params().filter(|it| *it != "wid") {
+            let prefix = if name == "id" { "act" } else { name };
+            path = path.replace(&format!("{{{name}}}"), &format!("{prefix}_{}", "0".repeat(26)));
+        }
+        let mut client = self.site.client().await;
+        match route.auth {
+            Auth::Member(_) | Auth::Session | Auth::Open => {
+                person.ask(&mut client, route.method.as_str(), &path, Some(body)).await
+            }
+            Auth::Agent | Auth::McpAgent => client.post(&path, &self.agent, body).await,
+            Auth::Workspace | Auth::Payer | Auth::WorkspaceAdmin => client.post(&path, &self.admin, body).await,
+            Auth::Token(_) => client.post(&path, &self.token, body).await,
+        }
+    }
+}
+
+/// A member that is unknown is refused by its path exactly where the document closes an object, and `null` counts as not sent exactly
+/// where the document lets it stand.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_take_what_the_document_says() {
+    let stage = Stage::start().await;
+    let (mut compared, mut differing) = (0, Vec::new());
+    // Neither forms nor what is read as another protocol has it.
+    for route in routes::all().filter(|it| matches!(it.shape, Shape::Plain | Shape::Messages)) {
+        let Some(name) = route.request else { continue };
+        let person = stage.site.member(Role::Owner);
+        let mut all = Vec::new();
+        probes(&document()["components"]["schemas"][name], "", &|it| it, &mut all);
+        for Probe { path, body, forbidden } in all {
+            let body = with(body, &beside(name));
+            let got = stage.send(route, &person, &body).await;
+            let place = format!("{} {}: {path}: {body}: {}", route.method, route.path, got.text());
+            let is_read = ![401, 403, 405, 500].contains(&got.status) && got.kind() != "rate_limited";
+            assert!(is_read, "{place}");
+            // A token's blueprint refuses whatever a mandate has beside its template under a type of its own.
+            let is_named = got.status == 400 && (is_fault(&got, &path) || got.kind() == "template_only");
+            differing.extend((is_named != forbidden).then_some(place));
+            compared += 1;
+        }
+    }
+    assert!(differing.is_empty(), "{differing:#?}");
+    assert!(compared > 300, "{compared}");
+    stage.site.stop().await;
+}
