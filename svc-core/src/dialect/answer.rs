@@ -24,7 +24,7 @@ pub struct Answer {
     text: String,
     tape: Tape,
     usage: Option<Usage>,
-    input: Option<Usage>,
+    reported: Option<Usage>,
     finish: Option<Finish>,
     text_bytes: u64,
     model: Option<Box<str>>,
@@ -65,13 +65,25 @@ impl Answer {
             Dialect::Chat => chat_facts(root),
             Dialect::Messages => messages_facts(root),
         };
-        let Facts { usage, input, finish, text_bytes, calls, server_tools, brought } =
+        let Facts { reported, finish, text_bytes, calls, server_tools, brought } =
             facts.ok_or(Unreadable::NotAnswer)?;
         let model = root.text_of("model").filter(|it| !it.is_empty()).map(Into::into);
-        let usage = usage::believed(usage, text_bytes > 0 || calls);
+        let usage = usage::believed(reported, text_bytes > 0 || calls);
         let service_tier = service_tier(root);
         let (dialect, text) = (upstream, text.to_owned());
-        Ok(Self { dialect, text, tape, usage, input, finish, text_bytes, model, server_tools, brought, service_tier })
+        Ok(Self {
+            dialect,
+            text,
+            tape,
+            usage,
+            reported,
+            finish,
+            text_bytes,
+            model,
+            server_tools,
+            brought,
+            service_tier,
+        })
     }
 
     /// What the provider told of the usage; `None` where it told nothing, or zero beside text, so that it is to be
@@ -81,10 +93,10 @@ impl Answer {
         self.usage
     }
 
-    /// What it told of the input alone, where it can be believed.
+    /// What it told, be it one side of it: an estimate goes by that.
     #[must_use]
-    pub const fn input(&self) -> Option<Usage> {
-        self.input
+    pub const fn reported(&self) -> Option<Usage> {
+        self.reported
     }
 
     /// Why it ended, where that was told.
@@ -187,7 +199,7 @@ impl Answer {
 
     /// The usage as the client is told it: nothing is made up where the provider told nothing.
     fn told(&self) -> Usage {
-        self.usage.or(self.input).unwrap_or_default()
+        self.reported.unwrap_or_default()
     }
 }
 
@@ -207,8 +219,7 @@ fn raw_text<'a>(object: Value<'a>, name: &str, other: &'a str) -> &'a str {
 
 #[derive(Default)]
 struct Facts {
-    usage: Option<Usage>,
-    input: Option<Usage>,
+    reported: Option<Usage>,
     finish: Option<Finish>,
     text_bytes: u64,
     calls: bool,
@@ -240,9 +251,7 @@ fn chat_facts(root: Value<'_>) -> Option<Facts> {
     }
     own::note_found(root, &mut facts.brought);
     if let Some(told) = root.given("usage") {
-        facts.usage = usage::chat(told);
-        let input = facts.usage.map(|it| Usage { output: 0, reasoning: 0, ..it });
-        facts.input = input.filter(|it| it.all_input() > 0);
+        facts.reported = usage::chat(told);
         server_tools_of_chat(told, &mut facts.server_tools);
     }
     Some(facts)
@@ -276,7 +285,7 @@ fn messages_facts(root: Value<'_>) -> Option<Facts> {
     if let Some(usage) = root.given("usage") {
         let mut told = Told::default();
         told.add(usage);
-        (facts.usage, facts.input) = (told.whole(), told.input());
+        facts.reported = told.whole();
         server_tool_uses(usage, &mut facts.server_tools);
     }
     Some(facts)

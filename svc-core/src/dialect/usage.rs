@@ -26,16 +26,18 @@ fn count(value: Option<Value<'_>>) -> Option<u64> {
     (count <= BELIEVABLE_MAX).then_some(count)
 }
 
-/// The usage that a provider of the chat shape tells; `None` where it tells no input or output at all.
+/// The usage that a provider of the chat shape tells, with zero for a side that it does not tell; `None` where it tells
+/// neither.
 pub(super) fn chat(usage: Value<'_>) -> Option<Usage> {
     let of = |object: &str, name: &str| count(usage.get(object).and_then(|it| it.get(name)));
     let prompt = count(usage.get("prompt_tokens")).or_else(|| count(usage.get("input_tokens")));
     let completion = count(usage.get("completion_tokens")).or_else(|| count(usage.get("output_tokens")));
-    let (prompt, completion) = (prompt?, completion?);
+    let (prompt, completion) = (prompt.unwrap_or(0), completion.unwrap_or(0));
     if prompt == 0 && completion == 0 {
         return None;
     }
-    let total = count(usage.get("total_tokens"));
+    // Beside a prompt that is not told, what the total has more than the completion is no output.
+    let total = count(usage.get("total_tokens")).filter(|_| prompt > 0);
 
     let cached = of("prompt_tokens_details", "cached_tokens")
         .or_else(|| of("input_tokens_details", "cached_tokens"))
@@ -77,8 +79,9 @@ pub(super) fn chat(usage: Value<'_>) -> Option<Usage> {
 fn split_output(prompt: u64, completion: u64, reasoning: u64, total: Option<u64>) -> (u64, u64) {
     let beside = total.and_then(|it| it.checked_sub(prompt.saturating_add(completion)));
     match (reasoning, beside) {
-        // The total tells of thinking that nothing else names.
-        (0, Some(rest)) if completion > 0 => (completion, rest),
+        // The total tells of output that nothing else names: beside what is seen it is thinking.
+        (0, Some(rest)) if completion == 0 => (rest, 0),
+        (0, Some(rest)) => (completion, rest),
         (0, _) => (completion, 0),
         (reasoning, Some(rest)) if rest >= reasoning => (completion, reasoning),
         (reasoning, _) => match completion.checked_sub(reasoning) {
@@ -134,12 +137,12 @@ impl Told {
         (usage.all_input() > 0).then_some(usage)
     }
 
-    /// All of it, where both input and output were told.
+    /// All that was told, with zero for a side that was not; `None` where neither was.
     pub(super) fn whole(&self) -> Option<Usage> {
-        let output = self.output?;
-        let input = self.input.map(|_| self.input().unwrap_or_default())?;
+        let (input, output) = (self.input().unwrap_or_default(), self.output.unwrap_or(0));
         let thinking = self.thinking.unwrap_or(0).min(output);
-        Some(Usage { output: output.saturating_sub(thinking), reasoning: thinking, ..input })
+        let usage = Usage { output: output.saturating_sub(thinking), reasoning: thinking, ..input };
+        (usage != Usage::default()).then_some(usage)
     }
 }
 
@@ -148,7 +151,15 @@ pub(super) fn tells_output(usage: Value<'_>) -> bool {
     count(usage.get("output_tokens")).is_some_and(|it| it > 0)
 }
 
-/// A usage that can be believed: something went in and, where there is text or a call, something came out.
+/// What was told last, with a side that it does not tell as it was told before: a zero takes nothing back.
+pub(super) fn later(last: Option<Usage>, before: Option<Usage>) -> Option<Usage> {
+    let (Some(last), Some(before)) = (last, before) else { return last.or(before) };
+    let input = if last.all_input() > 0 { last } else { before };
+    let output = if last.all_output() > 0 { last } else { before };
+    Some(Usage { output: output.output, reasoning: output.reasoning, ..input })
+}
+
+/// A usage that can be believed as the whole: something went in and, where there is text or a call, something came out.
 pub(super) fn believed(usage: Option<Usage>, content: bool) -> Option<Usage> {
     usage.filter(|it| it.all_input() > 0 && (!content || it.all_output() > 0))
 }
@@ -314,6 +325,35 @@ mod tests {
         ] {
             assert_eq!(chat_of(told), kinds, "{who}");
         }
+    }
+
+    /// A side that is told counts beside one that is not; what the total has more is output where a prompt is told.
+    #[test]
+    fn each_side_is_told_alone() {
+        for (told, reported) in [
+            (r#"{"completion_tokens":500}"#, Some([0, 0, 0, 0, 500, 0])),
+            (r#"{"completion_tokens":500,"total_tokens":520}"#, Some([0, 0, 0, 0, 500, 0])),
+            (
+                r#"{"prompt_tokens":0,"completion_tokens":500,"completion_tokens_details":{"reasoning_tokens":490}}"#,
+                Some([0, 0, 0, 0, 10, 490]),
+            ),
+            (r#"{"prompt_tokens":12}"#, Some([12, 0, 0, 0, 0, 0])),
+            (r#"{"prompt_tokens":20,"completion_tokens":0,"total_tokens":520}"#, Some([20, 0, 0, 0, 500, 0])),
+            (r#"{"total_tokens":520}"#, None),
+        ] {
+            let tape = Tape::of(told).unwrap();
+            assert_eq!(kinds(chat(tape.root(told))), reported, "{told}");
+            assert_eq!(chat_of(told), reported.filter(|it| it[0] > 0 && it[4] > 0), "{told}");
+        }
+        for told in [r#"{"output_tokens":500}"#, r#"{"input_tokens":0,"output_tokens":500}"#] {
+            let tape = Tape::of(told).unwrap();
+            let mut sum = Told::default();
+            sum.add(tape.root(told));
+            assert_eq!(kinds(sum.whole()), Some([0, 0, 0, 0, 500, 0]), "{told}");
+            assert_eq!(messages_of(&[told]), None, "{told}");
+        }
+        let (first, last) = (Usage { input: 7, ..Usage::default() }, Usage { output: 9, ..Usage::default() });
+        assert_eq!(kinds(later(Some(last), Some(first))), Some([7, 0, 0, 0, 9, 0]));
     }
 
     /// Input excludes what was read from a cache or written to it; later counts hold.

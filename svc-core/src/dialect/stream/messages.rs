@@ -375,7 +375,7 @@ impl ToMessages {
             Finish::Stop if !self.tools.is_empty() => Finish::ToolCalls,
             other => other,
         };
-        let usage = meter.usage().or_else(|| meter.input()).unwrap_or_default();
+        let usage = meter.reported().unwrap_or_default();
         event(out, "message_delta", |out| {
             out.name("delta").object(|out| {
                 out.name("stop_reason").text(finish.messages());

@@ -20,8 +20,8 @@ const BYTES_A_TOKEN: u64 = 4;
 pub struct Received {
     /// The whole usage, where the provider told one that can be believed; else it is to be estimated.
     pub usage: Option<Usage>,
-    /// What the provider told beside its whole usage: the input, and where it counts as it goes the output so far.
-    pub input: Option<Usage>,
+    /// What the provider told, be it one side of it or of the answer so far: an estimate goes by that.
+    pub reported: Option<Usage>,
     /// UTF-8 bytes of text, thinking and tool arguments.
     pub text_bytes: u64,
     /// How many tokens those were, guessed: one for each piece, or one for four bytes, whichever is more.
@@ -131,20 +131,18 @@ impl Meter {
         usage::believed(usage, self.received.begun)
     }
 
-    /// What the provider told of the input.
-    pub(super) fn input(&self) -> Option<Usage> {
+    /// What the provider told, whether or not it is all of it.
+    pub(super) fn reported(&self) -> Option<Usage> {
         match self.upstream {
-            Dialect::Chat => {
-                let whole = self.usage.map(|it| Usage { output: 0, reasoning: 0, ..it });
-                whole.or(self.so_far).filter(|it| it.all_input() > 0)
-            }
+            Dialect::Chat => usage::later(self.usage, self.so_far),
+            Dialect::Messages if self.whole => self.told.whole(),
             Dialect::Messages => self.told.input(),
         }
     }
 
     pub(super) fn received(&self) -> Received {
         let tokens = self.pieces.max(self.received.text_bytes.div_ceil(BYTES_A_TOKEN));
-        Received { usage: self.usage(), input: self.input(), tokens, ..self.received.clone() }
+        Received { usage: self.usage(), reported: self.reported(), tokens, ..self.received.clone() }
     }
 
     fn piece(&mut self, bytes: u64) {
@@ -187,9 +185,9 @@ impl Meter {
         own::note_found(root, &mut self.received.brought);
         // Some providers count as they go: only what comes with the end, or by itself, is the whole.
         if bare || self.has_finished(1) {
-            self.usage = told.or(self.usage);
+            self.usage = usage::later(told, self.usage);
         } else {
-            self.so_far = told.or(self.so_far);
+            self.so_far = usage::later(told, self.so_far);
         }
     }
 

@@ -274,14 +274,14 @@ fn a_usage_before_the_end_is_not_the_whole() {
     let (_, _, stream) = run(MESSAGES, CHAT, false, &whole.as_bytes()[..cut], 50);
     let received = stream.received();
     assert_eq!(received.usage, None, "a start is no end");
-    assert!(received.input.is_some_and(|it| it.all_input() > 0 && it.all_output() == 0) && received.tokens > 0);
+    assert!(received.reported.is_some_and(|it| it.all_input() > 0 && it.all_output() == 0) && received.tokens > 0);
     let counted = chat_text().replace("\"usage\":null", "\"usage\":{\"prompt_tokens\":30,\"completion_tokens\":7}");
     let cut = counted.find("\"stop\"").unwrap();
     let cut = counted[..cut].rfind("data:").unwrap();
     let (_, _, stream) = run(CHAT, MESSAGES, false, &counted.as_bytes()[..cut], 50);
     let received = stream.received();
     assert_eq!(received.usage, None);
-    assert_eq!(received.input.map(|it| (it.all_input(), it.all_output())), Some((30, 7)));
+    assert_eq!(received.reported.map(|it| (it.all_input(), it.all_output())), Some((30, 7)));
     let (_, _, stream) = run(CHAT, MESSAGES, false, counted.as_bytes(), 50);
     assert_eq!(stream.received().usage.map(|it| it.all_output()), Some(12));
 }

@@ -31,8 +31,8 @@ pub(super) enum Heard {
     Whole {
         /// What the provider says it used.
         usage: Option<Usage>,
-        /// The same of the input alone.
-        input: Option<Usage>,
+        /// What it says, be it one side of that.
+        reported: Option<Usage>,
         /// Bytes of text in it.
         text_bytes: u64,
         /// Uses of tools that the provider ran itself.
@@ -48,7 +48,7 @@ impl Heard {
     pub(super) fn whole(answer: &Read) -> Self {
         Self::Whole {
             usage: answer.usage(),
-            input: answer.input(),
+            reported: answer.reported(),
             text_bytes: answer.text_bytes(),
             tools: answer.server_tools().clone(),
             brought: answer.brought().clone(),
@@ -282,9 +282,9 @@ impl Sink {
             served.received.tokens_per_second = 0;
         }
         match heard {
-            Some(Heard::Whole { usage, input, text_bytes, tools, brought, service_tier }) => {
+            Some(Heard::Whole { usage, reported, text_bytes, tools, brought, service_tier }) => {
                 served.usage = usage;
-                served.received.reported = input;
+                served.received.reported = reported;
                 served.received.tokens = tokens_of(text_bytes);
                 (served.tools, served.brought) = (tools, brought);
                 served.service_tier = service_tier.or(served.service_tier);
@@ -292,7 +292,7 @@ impl Sink {
             Some(Heard::Stream(stream)) => {
                 let received = stream.received();
                 served.usage = received.usage;
-                served.received.reported = received.input;
+                served.received.reported = received.reported;
                 served.received.tokens = received.tokens;
                 (served.tools, served.brought) = (received.server_tools, received.brought);
                 served.service_tier = received.service_tier.or(served.service_tier);

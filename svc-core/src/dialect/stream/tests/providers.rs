@@ -29,6 +29,34 @@ fn calls_that_share_a_number_are_told_apart() {
     assert_eq!(calls, [("c0", "a", r#"{"x":1}"#), ("c1", "b", r#"{"y":2}"#), ("c2", "a", "{}")]);
 }
 
+/// One side of a usage that a provider tells is kept for the estimate, whichever it is.
+#[test]
+fn one_side_of_a_usage_is_kept() {
+    let sides = |stream: &Stream| {
+        let received = stream.received();
+        assert_eq!(received.usage, None);
+        received.reported.map(|it| (it.all_input(), it.output, it.reasoning))
+    };
+    let blind = messages_all()
+        .replace(r#"{"input_tokens":25,"cache_read_input_tokens":5,"output_tokens":1}"#, r#"{"input_tokens":0}"#)
+        .replace(r#"{"output_tokens":15}"#, r#"{"output_tokens":500}"#);
+    for client in [CHAT, MESSAGES] {
+        assert_eq!(sides(&run(MESSAGES, client, false, blind.as_bytes(), 50).2), Some((0, 500, 0)));
+        for (told, kept) in [
+            (r#"{"completion_tokens":500}"#, (0, 500, 0)),
+            (
+                r#"{"prompt_tokens":0,"completion_tokens":500,"completion_tokens_details":{"reasoning_tokens":490}}"#,
+                (0, 10, 490),
+            ),
+            (r#"{"prompt_tokens":30}"#, (30, 0, 0)),
+        ] {
+            let frame = format!("data: {{\"choices\":[],\"usage\":{told}}}\n\n");
+            let text = chat_text().replace(CHAT_USAGE, &frame);
+            assert_eq!(sides(&run(CHAT, client, false, text.as_bytes(), 50).2), Some(kept), "{told}");
+        }
+    }
+}
+
 /// Of a stream of several answers that lacks its last word each has to have come, and to have told why it stopped.
 #[test]
 fn a_stream_is_whole_with_the_last_of_its_answers() {
@@ -156,7 +184,7 @@ fn an_end_without_output_beside_text_is_not_the_whole() {
             let (_, ending, stream) = run(MESSAGES, client, false, told.as_bytes(), 60);
             let received = stream.received();
             assert_eq!((ending, received.usage), (Ending::Clean, None), "{usage}");
-            assert_eq!(received.input.map(|it| (it.all_input(), it.all_output())), Some((30, 0)));
+            assert_eq!(received.reported.map(|it| (it.all_input(), it.all_output())), Some((30, 0)));
             assert!(received.tokens > 1);
         }
         let start = &told[..told.find("event: content_block_start").unwrap()];

@@ -11,7 +11,8 @@ const BYTES_A_TOKEN: u64 = 4;
 /// What came back of a call before it ended without its usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// What the provider told of its use until then: its input counts, and its output as far as it is more than below.
+    /// What the provider told of its use until then: each side counts where it is told, its output as far as it is more than
+    /// below.
     pub reported: Option<Usage>,
     /// Tokens received, all answers together.
     pub tokens: u64,

@@ -373,6 +373,9 @@ fn a_call_without_final_usage_is_charged_the_contracts_estimate() {
     let began = Received { reported: Some(told), tokens: 12, ..Received::default() };
     let charged = estimate(&model, &demand(), &began);
     assert_eq!(charged, Usage { output: 9, estimated: true, ..told });
+    let blind = Usage { output: 10, reasoning: 490, ..Usage::default() };
+    let half = Received { reported: Some(blind), tokens: 2, ..Received::default() };
+    assert_eq!(estimate(&model, &demand(), &half), Usage { input: 250, estimated: true, ..blind });
     let silent = Received { reported: Some(Usage::default()), ..Received::default() };
     assert_eq!(estimate(&model, &demand(), &silent).input, 250);
     let endless = Received { elapsed_ms: u64::MAX, tokens_per_second: u64::MAX, ..Received::default() };
