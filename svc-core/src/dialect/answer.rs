@@ -11,8 +11,9 @@ use super::error::ProviderError;
 use super::finish::Finish;
 use super::own::{self, is_free};
 use super::usage::{self, Told};
-use super::write::Out;
+use super::write::{Out, quoted};
 use crate::state::gateway::{Dialect, Usage};
+use crate::value::id::CallId;
 
 /// More uses of one tool than an answer has: a count above is no count.
 const USES_MAX: i64 = 1 << 20;
@@ -137,14 +138,15 @@ impl Answer {
     }
 
     /// The body for the client: the provider's own bytes where both speak the same, else translated. `created_s` are the
-    /// seconds since 1970 that an answer of the chat shape tells where the provider's shape has none.
+    /// seconds since 1970 that an answer of the chat shape tells where the provider's shape has none; after `call`, which it
+    /// answers, tool calls are named to which the provider gives no id.
     #[must_use]
-    pub fn to_client(&self, client: Dialect, created_s: u64) -> Vec<u8> {
+    pub fn to_client(&self, client: Dialect, created_s: u64, call: CallId) -> Vec<u8> {
         let root = self.tape.root(&self.text);
         match (self.dialect, client) {
             (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => self.text.clone().into_bytes(),
             (Dialect::Messages, Dialect::Chat) => self.as_chat(root, created_s),
-            (Dialect::Chat, Dialect::Messages) => self.as_messages(root),
+            (Dialect::Chat, Dialect::Messages) => self.as_messages(root, call),
         }
     }
 
@@ -168,7 +170,7 @@ impl Answer {
         out.into_bytes()
     }
 
-    fn as_messages(&self, root: Value<'_>) -> Vec<u8> {
+    fn as_messages(&self, root: Value<'_>, call: CallId) -> Vec<u8> {
         let choice = root.get("choices").and_then(|it| it.items().next());
         let message = choice.and_then(|it| it.get("message"));
         let calls = message.and_then(|it| it.get("tool_calls")).is_some_and(|it| it.items().next().is_some());
@@ -187,7 +189,7 @@ impl Answer {
             out.name("model").raw(raw_text(root, "model", "\"\""));
             out.name("content").list(|out| {
                 if let Some(message) = message {
-                    blocks(out, message);
+                    blocks(out, message, call);
                 }
             });
             out.name("stop_reason").text(finish.messages());
@@ -362,8 +364,14 @@ fn chat_message(out: &mut Out, root: Value<'_>) {
     }
 }
 
+/// The id of the tool call at this place of an answer, where its provider gives it none: no two calls of a conversation have
+/// the same.
+pub(super) fn invented(call: CallId, at: usize) -> String {
+    format!("{call}_{at}")
+}
+
 /// Blocks of the messages shape out of a message of the chat shape.
-fn blocks(out: &mut Out, message: Value<'_>) {
+fn blocks(out: &mut Out, message: Value<'_>, answered: CallId) {
     let mut block = |kind: &str, member: &str, text: &str| {
         if !text.is_empty() {
             out.object(|out| {
@@ -390,7 +398,7 @@ fn blocks(out: &mut Out, message: Value<'_>) {
     let calls = message.get("tool_calls");
     for (at, call) in calls.iter().flat_map(|it| it.items()).enumerate() {
         let Some(function) = call.get("function") else { continue };
-        let id = format!("\"call_{at}\"");
+        let id = quoted(&invented(answered, at));
         out.object(|out| {
             out.name("type").text("tool_use");
             out.name("id").raw(raw_text(call, "id", &id));

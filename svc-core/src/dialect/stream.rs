@@ -14,6 +14,8 @@ use super::error::{ProviderError, write_event};
 use super::request::{Splice, spliced};
 use super::sse::{Broken, EVENT_MAX, Event, Events};
 use crate::state::gateway::Dialect;
+use crate::value::Id as _;
+use crate::value::id::CallId;
 use crate::value::secret::Secret;
 
 use self::chat::ToChat;
@@ -37,7 +39,7 @@ pub const SERVER_TOOLS_MAX: usize = 64;
 pub const NAME_MAX: usize = 1_024;
 
 /// How a stream is to be written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOptions {
     /// Whether the usage is to be left out of a chat stream, because the client did not ask for it.
     pub strip_usage: bool,
@@ -46,6 +48,14 @@ pub struct StreamOptions {
     pub created_s: u64,
     /// How many answers were asked for: a chat stream in which one of them lacks its end has broken off.
     pub answers: u32,
+    /// The call that it answers: a tool call to which a provider gives no id is named after it.
+    pub call: CallId,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self { strip_usage: false, created_s: 0, answers: 0, call: CallId::from_bits(0) }
+    }
 }
 
 /// One streamed answer on its way from a provider to a client.
@@ -100,7 +110,7 @@ impl Stream {
         let writer = match (upstream, client) {
             (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => Writer::Same,
             (Dialect::Messages, Dialect::Chat) => Writer::Chat(ToChat::new(options)),
-            (Dialect::Chat, Dialect::Messages) => Writer::Messages(ToMessages::default()),
+            (Dialect::Chat, Dialect::Messages) => Writer::Messages(ToMessages::new(options.call)),
         };
         Self {
             upstream,

@@ -3,6 +3,8 @@
 
 use super::super::{Answer, Finish, Unreadable};
 use crate::state::gateway::Dialect;
+use crate::value::Id as _;
+use crate::value::id::CallId;
 use crate::value::json::Json;
 
 const CHAT: Dialect = Dialect::Chat;
@@ -10,6 +12,11 @@ const MESSAGES: Dialect = Dialect::Messages;
 
 const CHAT_ANSWER: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":"Hé \"you\"","reasoning_content":"hmm","refusal":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": 1.50}"}},{"id":"c2","type":"function","function":{"name":"g","arguments":""}},{"id":"c3","type":"function","function":{"name":"h","arguments":"{oops"}}]},"logprobs":null,"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"prompt_tokens_details":{"cached_tokens":10}},"service_tier":"flex","system_fingerprint":"fp"}"#;
 const MESSAGES_ANSWER: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m-1","content":[{"type":"thinking","thinking":"hmm","signature":"AAAA"},{"type":"text","text":"Hé "},{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"x"}},{"type":"web_search_tool_result","tool_use_id":"s1","content":[]},{"type":"text","text":"you"},{"type":"tool_use","id":"t1","name":"f","input":{"a": 1.50}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":20,"cache_creation_input_tokens":3,"cache_read_input_tokens":10,"cache_creation":{"ephemeral_5m_input_tokens":1,"ephemeral_1h_input_tokens":2},"output_tokens":12,"service_tier":"priority","server_tool_use":{"web_search_requests":2}}}"#;
+
+/// The call that is answered.
+fn asked() -> CallId {
+    CallId::from_bits(77)
+}
 
 fn json(bytes: &[u8]) -> Json {
     Json::parse(bytes).unwrap_or_else(|it| panic!("{it}: {}", String::from_utf8_lossy(bytes)))
@@ -21,7 +28,7 @@ fn an_answer_in_ones_own_shape_is_not_touched() {
     for (dialect, text) in [(CHAT, CHAT_ANSWER), (MESSAGES, MESSAGES_ANSWER)] {
         let padded = format!(" {text}\n");
         let answer = Answer::read(dialect, padded.as_bytes()).unwrap();
-        assert_eq!(answer.to_client(dialect, 7), padded.as_bytes());
+        assert_eq!(answer.to_client(dialect, 7, asked()), padded.as_bytes());
         assert_eq!((answer.model(), answer.finish()), (Some("m-1"), Some(Finish::ToolCalls)));
         assert!(!format!("{answer:?}").contains("you"));
     }
@@ -40,7 +47,7 @@ fn an_answer_in_ones_own_shape_is_not_touched() {
 /// A chat answer in the messages shape: thinking, text, calls with their arguments as written, usage, reason.
 #[test]
 fn a_chat_answer_reads_as_a_message() {
-    let out = Answer::read(CHAT, CHAT_ANSWER.as_bytes()).unwrap().to_client(MESSAGES, 7);
+    let out = Answer::read(CHAT, CHAT_ANSWER.as_bytes()).unwrap().to_client(MESSAGES, 7, asked());
     let expected = r#"{"id":"chatcmpl-1","type":"message","role":"assistant","model":"m-1","content":[{"type":"thinking","thinking":"hmm","signature":""},{"type":"text","text":"Hé \"you\""},{"type":"tool_use","id":"c1","name":"f","input":{"a": 1.50}},{"type":"tool_use","id":"c2","name":"g","input":{}},{"type":"tool_use","id":"c3","name":"h","input":{"arguments":"{oops"}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":20,"cache_creation_input_tokens":0,"cache_read_input_tokens":10,"output_tokens":12}}"#;
     assert_eq!(json(&out), json(expected.as_bytes()));
     for (message, reason, stop) in [
@@ -60,17 +67,34 @@ fn a_chat_answer_reads_as_a_message() {
     ] {
         let text = format!(r#"{{"choices":[{{"message":{{{message}}},"finish_reason":"{reason}"}}]}}"#);
         let answer = Answer::read(CHAT, text.as_bytes()).unwrap();
-        let out = json(&answer.to_client(MESSAGES, 7));
+        let out = json(&answer.to_client(MESSAGES, 7, asked()));
         assert_eq!(out.get("stop_reason").and_then(Json::as_str), Some(stop), "{message}");
         assert_eq!(answer.usage(), None);
         assert!(out.get("content").and_then(Json::as_list).is_some_and(|it| !it.is_empty()));
     }
 }
 
+/// Calls without an id of their own are named after the call that is answered: those of no other answer have the same.
+#[test]
+fn calls_without_an_id_get_one_of_their_own() {
+    let call = |id: &str| format!(r#"{{{id}"type":"function","function":{{"name":"f","arguments":"{{}}"}}}}"#);
+    let calls = [call(""), call(r#""id":"","#), call(r#""id":"real","#)].join(",");
+    let text = format!(r#"{{"choices":[{{"message":{{"content":null,"tool_calls":[{calls}]}}}}]}}"#);
+    let answer = Answer::read(CHAT, text.as_bytes()).unwrap();
+    let ids = |call: CallId| {
+        let out = json(&answer.to_client(MESSAGES, 7, call));
+        let blocks = out.get("content").and_then(Json::as_list).unwrap().to_vec();
+        blocks.iter().map(|it| it.get("id").and_then(Json::as_str).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (first, next) = (ids(asked()), ids(CallId::from_bits(78)));
+    assert_eq!(first, [format!("{}_0", asked()), format!("{}_1", asked()), "real".to_owned()]);
+    assert!(first[..2].iter().all(|it| !next.contains(it)), "{first:?} {next:?}");
+}
+
 /// A message in the chat shape; the model's own thinking comes along, to be sent back.
 #[test]
 fn a_message_reads_as_a_chat_answer() {
-    let out = Answer::read(MESSAGES, MESSAGES_ANSWER.as_bytes()).unwrap().to_client(CHAT, 7);
+    let out = Answer::read(MESSAGES, MESSAGES_ANSWER.as_bytes()).unwrap().to_client(CHAT, 7, asked());
     let expected = r#"{"id":"msg_1","object":"chat.completion","created":7,"model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":"Hé you","refusal":null,"reasoning_content":"hmm","thinking_blocks":[{"type":"thinking","thinking":"hmm","signature":"AAAA"}],"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"a\": 1.50}"}}]},"logprobs":null,"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":33,"completion_tokens":12,"total_tokens":45,"prompt_tokens_details":{"cached_tokens":10,"cache_write_tokens":3},"completion_tokens_details":{"reasoning_tokens":0}}}"#;
     assert_eq!(json(&out), json(expected.as_bytes()));
     let back = Answer::read(CHAT, &out).unwrap();

@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** no more waits than [`HELD_MAX`] bytes and [`CALLS_MAX`] calls, whatever a provider sends.
 
+use super::super::answer::invented;
 use super::super::doc::Value;
 use super::super::finish::Finish;
 use super::super::sse::Broken;
@@ -14,10 +15,13 @@ use super::super::write::{Out, quoted};
 use super::meter::Meter;
 use super::{CALLS_MAX, HELD_MAX, NAME_MAX};
 use crate::state::gateway::Usage;
+use crate::value::id::CallId;
 
 /// Writes events of a message.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ToMessages {
+    /// The call that this answers.
+    call: CallId,
     id: Option<String>,
     model: Option<String>,
     started: bool,
@@ -61,6 +65,13 @@ struct Tool {
     begun: bool,
 }
 
+impl Tool {
+    /// Whether more of it was told than an id: that alone is no call.
+    fn is_told(&self) -> bool {
+        !self.name.is_empty() || !self.waiting.is_empty()
+    }
+}
+
 /// How far a JSON object has come, piece by piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Braces {
@@ -90,6 +101,22 @@ impl Braces {
 }
 
 impl ToMessages {
+    pub(super) const fn new(call: CallId) -> Self {
+        Self {
+            call,
+            id: None,
+            model: None,
+            started: false,
+            blocks: 0,
+            open: Open::Nothing,
+            tools: Vec::new(),
+            late: Vec::new(),
+            held: 0,
+            full: false,
+            refused: false,
+        }
+    }
+
     /// Takes one chunk.
     ///
     /// # Errors
@@ -164,7 +191,7 @@ impl ToMessages {
             self.call(call, out);
         }
         if let Some(function) = delta.given("function_call") {
-            self.called(0, "", function, out);
+            self.called(0, "", Some(function), out);
         }
     }
 
@@ -241,7 +268,9 @@ impl ToMessages {
                 (None, None) => 0,
             }
         });
-        if let Some(function) = call.get("function") {
+        // Some providers tell of the id first, and of the function with the pieces that follow.
+        let function = call.given("function");
+        if function.is_some() || !id.is_empty() {
             self.called(number, &id, function, out);
         }
     }
@@ -256,11 +285,11 @@ impl ToMessages {
     }
 
     /// A piece of the call of this number.
-    fn called(&mut self, number: i64, id: &str, function: Value<'_>, out: &mut Vec<u8>) {
-        let name = function.text_of("name").unwrap_or_default();
+    fn called(&mut self, number: i64, id: &str, function: Option<Value<'_>>, out: &mut Vec<u8>) {
+        let name = function.and_then(|it| it.text_of("name")).unwrap_or_default();
         let known = self.place_of(number, id, &name);
         self.full |= known.is_none() && self.tools.len() >= CALLS_MAX;
-        let piece = function.get("arguments").and_then(|it| it.text()).unwrap_or_default();
+        let piece = function.and_then(|it| it.text_of("arguments")).unwrap_or_default();
         let tool = known.and_then(|at| self.tools.get(at));
         let id = Some(id).filter(|_| tool.is_none_or(|it| it.id.is_empty())).unwrap_or_default();
         let is_named = tool.is_some_and(|it| it.begun || !it.name.is_empty());
@@ -311,7 +340,7 @@ impl ToMessages {
         self.close(out);
         let Some(tool) = self.tools.get_mut(at) else { return };
         tool.begun = true;
-        let id = if tool.id.is_empty() { format!("call_{at}") } else { tool.id.clone() };
+        let id = if tool.id.is_empty() { invented(self.call, at) } else { tool.id.clone() };
         let name = quoted(&tool.name);
         self.begin(Open::Tool(at), out, |out| {
             out.name("type").text("tool_use");
@@ -363,7 +392,7 @@ impl ToMessages {
             self.flush(at, out);
         }
         for at in 0..self.tools.len() {
-            if self.tools.get(at).is_some_and(|it| !it.begun) {
+            if self.tools.get(at).is_some_and(|it| !it.begun && it.is_told()) {
                 self.begin_tool(at, out);
             }
         }
@@ -372,7 +401,7 @@ impl ToMessages {
         let finish = match meter.finish().unwrap_or(Finish::Stop) {
             _ if self.refused => Finish::Refusal,
             // Some providers say that they are done where they wait for tools.
-            Finish::Stop if !self.tools.is_empty() => Finish::ToolCalls,
+            Finish::Stop if self.tools.iter().any(|it| it.begun) => Finish::ToolCalls,
             other => other,
         };
         let usage = meter.reported().unwrap_or_default();

@@ -16,7 +16,11 @@ const MESSAGES: Dialect = Dialect::Messages;
 
 /// What is written for bytes that come in pieces of so many.
 fn run(upstream: Dialect, client: Dialect, strip_usage: bool, text: &[u8], piece: usize) -> (String, Ending, Stream) {
-    let mut stream = Stream::new(upstream, client, StreamOptions { strip_usage, created_s: 7, answers: 1 });
+    let mut stream = Stream::new(
+        upstream,
+        client,
+        StreamOptions { strip_usage, created_s: 7, answers: 1, ..StreamOptions::default() },
+    );
     let mut out = Vec::new();
     for chunk in text.chunks(piece.max(1)) {
         if stream.push(chunk, &mut out).is_err() {
@@ -402,7 +406,7 @@ fn tool_calls_in_any_order_read_as_blocks() {
                 ("c1", "b", r#"{"y":2}"#),
                 ("c2", "c", "{}"),
                 ("c3", "d", r#"{"late":true}"#),
-                ("call_4", "e", "{}"),
+                ("cal_00000000000000000000000000_4", "e", "{}"),
             ]
         );
         assert_eq!((&*heard.text, heard.finish.as_deref(), heard.usage), ("between", Some("tool_use"), Some((20, 12))));

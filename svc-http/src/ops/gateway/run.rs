@@ -263,6 +263,7 @@ impl Run {
                     strip_usage: !self.body.wants_usage(),
                     created_s: self.created_s(),
                     answers: self.demand.answers,
+                    call: self.admitted.call.id,
                 };
                 let stream = Stream::new(target.dialect(), self.demand.dialect, options).hiding(target.secrets());
                 let begun = Relay::begin(incoming, Heard::Stream(Box::new(stream))).await?;
@@ -278,7 +279,7 @@ impl Run {
         }
         match answered {
             Answered::Whole { read, first_ms, .. } => {
-                let body = read.to_client(self.demand.dialect, self.created_s());
+                let body = read.to_client(self.demand.dialect, self.created_s(), self.admitted.call.id);
                 let charged = guard.finish(Some(Heard::whole(&read)), How::Done, Some(first_ms)).await;
                 if charged.is_some_and(|it| it.unpriced) && self.admitted.place.worst.is_some() {
                     self.admitted.notes.advisories.insert(0, UNPRICED.to_owned());

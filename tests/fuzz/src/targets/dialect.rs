@@ -2,6 +2,8 @@
 
 use svc_core::dialect::{Answer, Body, ProviderError, Stream, StreamOptions, Target};
 use svc_core::state::gateway::Dialect;
+use svc_core::value::Id as _;
+use svc_core::value::id::CallId;
 use svc_core::value::json::Json;
 
 use super::{inputs, is_the_callers, line_and_rest};
@@ -59,7 +61,7 @@ pub fn answer(data: &[u8]) {
     assert!(ProviderError::read(body).message.chars().count() <= 301, "what is shown is short");
     let Ok(answer) = Answer::read(dialect, body) else { return };
     for client in BOTH {
-        let out = answer.to_client(client, 1);
+        let out = answer.to_client(client, 1, CallId::from_bits(1));
         if client == dialect {
             assert_eq!(out, body);
         } else if Json::parse(body).is_ok() {
@@ -86,7 +88,12 @@ pub fn stream(data: &[u8]) {
     let (upstream, bytes) = shape(data);
     for client in BOTH {
         let answers = u32::try_from(bytes.len() % 3).unwrap_or(1);
-        let options = StreamOptions { strip_usage: bytes.len().is_multiple_of(2), created_s: 1, answers };
+        let options = StreamOptions {
+            strip_usage: bytes.len().is_multiple_of(2),
+            created_s: 1,
+            answers,
+            ..StreamOptions::default()
+        };
         let run = |piece: usize| {
             let mut stream = Stream::new(upstream, client, options);
             let mut out = Vec::new();

@@ -1,6 +1,8 @@
 //! What providers do each in their own way.
 
 use super::*;
+use crate::value::Id as _;
+use crate::value::id::CallId;
 
 /// Calls that all have the number 0 are told apart by their ids, as some providers send them: whole or in pieces.
 #[test]
@@ -27,6 +29,32 @@ fn calls_that_share_a_number_are_told_apart() {
     let heard = hear(MESSAGES, &out);
     let calls: Vec<_> = heard.calls.iter().map(|(id, name, arguments)| (&**id, &**name, &**arguments)).collect();
     assert_eq!(calls, [("c0", "a", r#"{"x":1}"#), ("c1", "b", r#"{"y":2}"#), ("c2", "a", "{}")]);
+}
+
+/// A call's id counts also where it comes before the function, and one that has none is named after the call that is answered.
+/// An id alone is no call.
+#[test]
+fn each_call_has_an_id_of_its_own() {
+    let piece = |call: &str| chat_chunk(&format!("{{\"tool_calls\":[{{{call}}}]}}"), "null");
+    let text = [
+        piece(r#""index":0,"id":"real","type":"function""#),
+        piece(r#""index":0,"function":{"name":"a","arguments":"{}"}"#),
+        piece(r#""index":1,"function":{"name":"b","arguments":"{}"}"#),
+        piece(r#""index":2,"id":"alone","type":"function""#),
+        chat_chunk("{}", "\"tool_calls\""),
+        DONE.to_owned(),
+    ]
+    .concat();
+    let ids = |call: u128| {
+        let options = StreamOptions { call: CallId::from_bits(call), ..StreamOptions::default() };
+        let (mut stream, mut out) = (Stream::new(CHAT, MESSAGES, options), Vec::new());
+        stream.push(text.as_bytes(), &mut out).unwrap();
+        assert_eq!(stream.end(&mut out), Ending::Clean);
+        let heard = hear(MESSAGES, std::str::from_utf8(&out).unwrap());
+        heard.calls.into_iter().map(|(id, ..)| id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(1), ["real".to_owned(), format!("{}_1", CallId::from_bits(1))]);
+    assert_ne!(ids(1).last(), ids(2).last());
 }
 
 /// One side of a usage that a provider tells is kept for the estimate, whichever it is.
