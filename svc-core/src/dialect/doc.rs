@@ -59,7 +59,7 @@ impl fmt::Display for NotJson {
 }
 
 impl Tape {
-    /// Reads one JSON text of a caller's, in which no name may stand twice.
+    /// Reads one JSON text of a caller's, in which no name may stand twice, nor half a surrogate pair.
     pub(super) fn of(text: &str) -> Result<Self, NotJson> {
         let mut tape = Self::default();
         tape.fill(text, true)?;
@@ -67,17 +67,18 @@ impl Tape {
     }
 
     /// Reads the next text of a provider's in place of the last. Of a name that stands twice the first holds: nothing is
-    /// decided by it, and looking for such names would be half the work.
+    /// decided by it, and looking for such names would be half the work. Half a surrogate pair may stand in it: some cut a text
+    /// between the halves, and send the other one next.
     pub(super) fn read(&mut self, text: &str) -> Result<(), NotJson> {
         self.fill(text, false)
     }
 
-    fn fill(&mut self, text: &str, unique: bool) -> Result<(), NotJson> {
+    fn fill(&mut self, text: &str, strict: bool) -> Result<(), NotJson> {
         self.0.clear();
         if u32::try_from(text.len()).is_err() {
             return Err(NotJson("is over 4 GiB".into()));
         }
-        let mut scan = Scan::new(text, unique, std::mem::take(&mut self.0));
+        let mut scan = Scan::new(text, strict, std::mem::take(&mut self.0));
         let read = scan.whole();
         self.0 = std::mem::take(&mut scan.nodes);
         if read.is_err() {
@@ -127,13 +128,19 @@ impl<'a> Value<'a> {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// The text, where this is one.
+    /// The text, where this is one; U+FFFD stands in it for half a surrogate pair.
     pub(super) fn text(&self) -> Option<Cow<'a, str>> {
         match self.form() {
             Form::Plain => Some(Cow::Borrowed(unquoted(self.raw()))),
-            Form::Escaped => serde_json::from_str(self.raw()).ok().map(Cow::Owned),
+            Form::Escaped => Some(Cow::Owned(unescaped(unquoted(self.raw())))),
             Form::Null | Form::Bool(_) | Form::Number | Form::List | Form::Object => None,
         }
+    }
+
+    /// The text as it was written, between its quotes, where this is one: such pieces, one behind the other, are one text also
+    /// where they were cut between the halves of a surrogate pair.
+    pub(super) fn written(&self) -> Option<&'a str> {
+        self.is_text().then(|| unquoted(self.raw()))
     }
 
     /// Whether this is exactly this text.
@@ -227,24 +234,58 @@ impl<'a> Value<'a> {
     }
 }
 
+/// What a text means that is written with escapes.
+fn unescaped(raw: &str) -> String {
+    let mut text = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        let (taken, meant) = meant(escape);
+        text.push_str(plain);
+        text.push(meant);
+        rest = escape.get(taken..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    text
+}
+
 /// UTF-8 bytes of a text that is written with escapes.
 fn unescaped_len(raw: &str) -> u64 {
     let mut bytes = 0;
     let mut rest = raw;
     while let Some((plain, escape)) = rest.split_once('\\') {
-        let unit = escape.strip_prefix('u').and_then(|it| it.get(..4)).and_then(|it| u32::from_str_radix(it, 16).ok());
-        let (taken, meant) = match unit {
-            None => (1, 1),
-            Some(0..=0x7F) => (5, 1),
-            Some(0x80..=0x7FF) => (5, 2),
-            // The first half of a pair: its other half follows, as one more escape.
-            Some(0xD800..=0xDBFF) => (11, 4),
-            Some(_) => (5, 3),
-        };
-        bytes += length(plain) + meant;
+        let (taken, meant) = meant(escape);
+        bytes += length(plain) + length(meant.encode_utf8(&mut [0; 4]));
         rest = escape.get(taken..).unwrap_or_default();
     }
     bytes + length(rest)
+}
+
+/// How many bytes behind its backslash an escape has, and what it means. The halves of a surrogate pair are one; half of one
+/// alone is U+FFFD.
+fn meant(escape: &str) -> (usize, char) {
+    let Some(first) = unit(escape) else {
+        return match escape.as_bytes().first() {
+            Some(b'b') => (1, '\u{8}'),
+            Some(b'f') => (1, '\u{c}'),
+            Some(b'n') => (1, '\n'),
+            Some(b'r') => (1, '\r'),
+            Some(b't') => (1, '\t'),
+            other => (1, other.copied().map_or(char::REPLACEMENT_CHARACTER, char::from)),
+        };
+    };
+    if let Some(Ok(it)) = char::decode_utf16([first]).next() {
+        return (5, it);
+    }
+    let second = escape.get(5..).and_then(|it| unit(it.strip_prefix('\\')?));
+    match second.and_then(|second| char::decode_utf16([first, second]).next()?.ok()) {
+        Some(pair) => (11, pair),
+        None => (5, char::REPLACEMENT_CHARACTER),
+    }
+}
+
+/// The code unit of the escape `uXXXX`.
+fn unit(escape: &str) -> Option<u16> {
+    u16::from_str_radix(escape.strip_prefix('u')?.get(..4)?, 16).ok()
 }
 
 /// UTF-8 bytes of a text.

@@ -91,6 +91,19 @@ fn calls_without_an_id_get_one_of_their_own() {
     assert!(first[..2].iter().all(|it| !next.contains(it)), "{first:?} {next:?}");
 }
 
+/// Half a surrogate pair breaks no answer: it goes on as it came, and in the other shape U+FFFD stands for it.
+#[test]
+fn half_a_surrogate_pair_breaks_no_answer() {
+    let text =
+        r#"{"choices":[{"message":{"content":"a\\ \ud83d\ude00 \ud83d \ude00\n\u00e9"},"finish_reason":"stop"}]}"#;
+    let answer = Answer::read(CHAT, text.as_bytes()).unwrap();
+    assert_eq!(answer.to_client(CHAT, 7, asked()), text.as_bytes());
+    let meant = "a\\ 😀 \u{fffd} \u{fffd}\né";
+    let out = json(&answer.to_client(MESSAGES, 7, asked()));
+    let block = out.get("content").and_then(Json::as_list).and_then(|it| it.first()?.get("text")?.as_str()).unwrap();
+    assert_eq!((block, answer.text_bytes()), (meant, u64::try_from(meant.len()).unwrap()));
+}
+
 /// A message in the chat shape; the model's own thinking comes along, to be sent back.
 #[test]
 fn a_message_reads_as_a_chat_answer() {

@@ -13,14 +13,15 @@ pub(super) struct Scan<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    unique: bool,
+    strict: bool,
     pub(super) nodes: Vec<Node>,
 }
 
 impl<'a> Scan<'a> {
-    /// From the start of a text, in which no name may stand twice where `unique`; the list of nodes is empty.
-    pub(super) const fn new(text: &'a str, unique: bool, nodes: Vec<Node>) -> Self {
-        Self { text, bytes: text.as_bytes(), at: 0, unique, nodes }
+    /// From the start of a text, in which where `strict` no name may stand twice, nor half a surrogate pair; the list of nodes
+    /// is empty.
+    pub(super) const fn new(text: &'a str, strict: bool, nodes: Vec<Node>) -> Self {
+        Self { text, bytes: text.as_bytes(), at: 0, strict, nodes }
     }
 
     /// Reads one value, and that nothing stands behind it.
@@ -148,6 +149,10 @@ impl<'a> Scan<'a> {
                 Ok(())
             }
             Some(b'u') => match self.unit(self.at)? {
+                0xD800..=0xDFFF if !self.strict => {
+                    self.at += 6;
+                    Ok(())
+                }
                 0xD800..=0xDBFF => {
                     let pair = self.bytes.get(self.at + 6..self.at + 8) == Some(b"\\u");
                     if !pair || !matches!(self.unit(self.at + 6)?, 0xDC00..=0xDFFF) {
@@ -224,7 +229,7 @@ impl<'a> Scan<'a> {
         }
         self.at += 1;
         self.close(node);
-        if !self.unique {
+        if !self.strict {
             return Ok(());
         }
         match repeated(Value { text: self.text, nodes: &self.nodes, at: node }) {

@@ -29,7 +29,7 @@ pub(super) struct ToMessages {
     blocks: u64,
     open: Open,
     tools: Vec<Tool>,
-    /// Text and thinking that came while a call was open.
+    /// Text and thinking that came while a call was open, as it was written.
     late: Vec<(Open, String)>,
     /// Bytes that wait: of those, of arguments, and of what calls are named.
     held: usize,
@@ -169,21 +169,16 @@ impl ToMessages {
 
     fn delta(&mut self, delta: Value<'_>, out: &mut Vec<u8>) {
         let thinking = delta.given("reasoning_content").or_else(|| delta.given("reasoning"));
-        if let Some(thinking) = thinking.and_then(|it| it.text()) {
-            self.piece(Open::Thinking, &thinking, out);
-        }
+        self.piece(Open::Thinking, thinking, out);
         if let Some(content) = delta.given("content") {
-            if let Some(text) = content.text() {
-                self.piece(Open::Text, &text, out);
-            }
+            self.piece(Open::Text, Some(content), out);
             for part in content.items() {
                 self.part(part, out);
             }
         }
-        if let Some(refusal) = delta.text_of("refusal").filter(|it| !it.is_empty()) {
-            self.refused = true;
-            self.piece(Open::Text, &refusal, out);
-        }
+        let refusal = delta.get("refusal").filter(|it| it.is_text() && !it.is_empty_text());
+        self.refused |= refusal.is_some();
+        self.piece(Open::Text, refusal, out);
         for call in delta.get("tool_calls").iter().flat_map(|it| it.items()) {
             if self.full {
                 return;
@@ -199,18 +194,17 @@ impl ToMessages {
     fn part(&mut self, part: Value<'_>, out: &mut Vec<u8>) {
         if part.has("type", "thinking") {
             for inner in part.get("thinking").iter().flat_map(|it| it.items()) {
-                self.piece(Open::Thinking, &inner.text_of("text").unwrap_or_default(), out);
+                self.piece(Open::Thinking, inner.get("text"), out);
             }
-        } else if let Some(text) = part.text_of("text") {
-            self.piece(Open::Text, &text, out);
+        } else {
+            self.piece(Open::Text, part.get("text"), out);
         }
     }
 
-    /// A piece of text or thinking.
-    fn piece(&mut self, kind: Open, text: &str, out: &mut Vec<u8>) {
-        if text.is_empty() {
-            return;
-        }
+    /// A piece of text or thinking; nothing where there is none. It goes on as it was written: a surrogate pair that was cut
+    /// between its halves is whole again where a client puts the pieces together.
+    fn piece(&mut self, kind: Open, text: Option<Value<'_>>, out: &mut Vec<u8>) {
+        let Some(text) = text.and_then(|it| it.written()).filter(|it| !it.is_empty()) else { return };
         if self.tool_is_open() {
             if !self.hold(text.len().saturating_add(PIECE_BYTES)) {
                 return;
@@ -224,6 +218,7 @@ impl ToMessages {
         self.write_piece(kind, text, out);
     }
 
+    /// A piece as it was written, without its quotes.
     fn write_piece(&mut self, kind: Open, text: &str, out: &mut Vec<u8>) {
         if self.open != kind {
             self.close(out);
@@ -242,7 +237,7 @@ impl ToMessages {
             out.name("index").number(index);
             out.name("delta").object(|out| {
                 out.name("type").text(if kind == Open::Thinking { "thinking_delta" } else { "text_delta" });
-                out.name(member).text(text);
+                out.name(member).raw(&format!("\"{text}\""));
             });
         });
     }

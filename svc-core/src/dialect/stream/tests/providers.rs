@@ -57,6 +57,44 @@ fn each_call_has_an_id_of_its_own() {
     assert_ne!(ids(1).last(), ids(2).last());
 }
 
+/// A surrogate pair that a provider cut between its halves goes on as it came, and a client that puts the pieces together has it
+/// whole, in either shape.
+#[test]
+fn half_a_surrogate_pair_breaks_no_stream() {
+    let delta = |text: &str| {
+        let members = format!(r#","index":0,"delta":{{"type":"text_delta","text":"{text}"}}"#);
+        messages_event("content_block_delta", &members)
+    };
+    let messages = [
+        messages_event("message_start", r#","message":{"id":"m","model":"m-1"}"#),
+        messages_event("content_block_start", r#","index":0,"content_block":{"type":"text","text":""}"#),
+        delta(r"hi \ud83d"),
+        delta(r"\ude00 you"),
+        messages_event("content_block_stop", r#","index":0"#),
+        messages_event("message_delta", r#","delta":{"stop_reason":"end_turn"}"#),
+        messages_event("message_stop", ""),
+    ]
+    .concat();
+    let halves = [chat_chunk(r#"{"content":"hi \ud83d"}"#, "null"), chat_chunk(r#"{"content":"\ude00 you"}"#, "null")];
+    let end = |reason: &str| chat_chunk("{}", reason) + DONE;
+    for (upstream, text) in [(CHAT, halves.concat() + &end("\"stop\"")), (MESSAGES, messages)] {
+        for client in [CHAT, MESSAGES] {
+            let (out, ending, stream) = run(upstream, client, false, text.as_bytes(), 30);
+            assert_eq!((ending, stream.received().begun), (Ending::Clean, true), "{out}");
+            assert!(upstream != client || out == text, "{out}");
+            assert!(out.contains(r#""hi \ud83d""#) && out.contains(r#""\ude00 you""#), "{out}");
+        }
+    }
+    // Behind a call that is open its pieces wait, and are one.
+    let call = |arguments: &str| {
+        let function = format!(r#"{{"name":"f","arguments":"{arguments}"}}"#);
+        chat_chunk(&format!(r#"{{"tool_calls":[{{"index":0,"id":"c","function":{function}}}]}}"#), "null")
+    };
+    let late = [call("{"), halves.concat(), call("}"), end("\"tool_calls\"")].concat();
+    let (out, ..) = run(CHAT, MESSAGES, false, late.as_bytes(), 30);
+    assert_eq!(hear(MESSAGES, &out).text, "hi 😀 you");
+}
+
 /// One side of a usage that a provider tells is kept for the estimate, whichever it is.
 #[test]
 fn one_side_of_a_usage_is_kept() {
