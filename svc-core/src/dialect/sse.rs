@@ -62,9 +62,25 @@ impl Events {
         self.ended = true;
     }
 
-    /// Whether bytes are left that make no whole event.
-    pub fn is_empty(&self) -> bool {
-        self.start >= self.buffer.len()
+    /// Ends the event that is left, where one is, as its blank line would have.
+    ///
+    /// # Errors
+    /// [`Broken`] where what is left has no data: it is thrown away.
+    pub fn close(&mut self) -> Result<(), Broken> {
+        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let line = rest.get(self.line..).unwrap_or_default();
+        let missing: &[u8] = match rest.last() {
+            None => return Ok(()),
+            Some(b'\r') => b"\r",
+            Some(b'\n') => b"\n",
+            Some(_) => b"\n\n",
+        };
+        if self.data.is_none() && data_of(line).is_none() {
+            self.buffer.truncate(self.start);
+            return Err(Broken::NotEvents);
+        }
+        self.buffer.extend_from_slice(missing);
+        Ok(())
     }
 
     /// The next whole event.

@@ -162,11 +162,11 @@ impl Stream {
         if self.drain(out).is_err() {
             self.cut(out, BROKEN, "the provider sent what is no event of a stream of answers");
         }
+        // Some providers leave out the blank line behind the last event. What is none with it is half an event.
+        let half = self.events.close().and_then(|()| self.drain(out)).is_err();
         if self.state == State::Running {
             // Some providers of the chat shape leave out the last event; what they said is whole nevertheless.
-            let whole = self.upstream == Dialect::Chat
-                && self.meter.has_finished(self.options.answers)
-                && self.events.is_empty();
+            let whole = self.upstream == Dialect::Chat && self.meter.has_finished(self.options.answers) && !half;
             if whole {
                 match &mut self.writer {
                     Writer::Same => out.extend_from_slice(b"data: [DONE]\n\n"),

@@ -95,6 +95,32 @@ fn half_a_surrogate_pair_breaks_no_stream() {
     assert_eq!(hear(MESSAGES, &out).text, "hi 😀 you");
 }
 
+/// A last event without its blank line is one all the same: the last word, or the usage. Half of one is none.
+#[test]
+fn a_last_event_needs_no_blank_line() {
+    let usage_last = chat_text().replace(DONE, "");
+    for (upstream, text) in [(CHAT, &chat_text()), (CHAT, &usage_last), (MESSAGES, &messages_all())] {
+        let short = text.trim_end().to_owned();
+        for (client, line) in [(CHAT, "\n"), (MESSAGES, "\n"), (CHAT, "\r\n"), (MESSAGES, "\r")] {
+            for short in [short.clone(), short.clone() + "\n"] {
+                let short = short.replace('\n', line);
+                let (out, ending, stream) = run(upstream, client, false, short.as_bytes(), 31);
+                assert!(ending == Ending::Clean && stream.received().usage.is_some(), "{client:?} {line:?} {out}");
+                let events = out.replace("\r\n", "\n").replace('\r', "\n");
+                assert!(events.ends_with("\n\n") && (upstream != client || out.starts_with(short.trim_end())), "{out}");
+                assert!((upstream, client) == (MESSAGES, MESSAGES) || hear(client, &events).ended, "{out}");
+            }
+        }
+    }
+    for half in ["da", "data: [DO", "data: {\"choices\":[],\"usage\":{\"prompt", "event: message"] {
+        for client in [CHAT, MESSAGES] {
+            let (out, ending, _) = run(CHAT, client, false, (usage_last.clone() + half).as_bytes(), 31);
+            assert_eq!((ending, hear(client, &out).failed), (Ending::Cut, true), "{half} {out}");
+            assert!(!out.contains(&format!("{half}\n")), "{half} {out}");
+        }
+    }
+}
+
 /// One side of a usage that a provider tells is kept for the estimate, whichever it is.
 #[test]
 fn one_side_of_a_usage_is_kept() {
