@@ -32,6 +32,9 @@ const ERROR_CHARS_MAX: usize = 200;
 pub enum Outcome {
     /// It was answered; after how many milliseconds the first token came, where it was measured.
     Answered(Option<u64>),
+    /// A stream has begun, with its first token after so many milliseconds, where it has come. It ends a probe; that the model
+    /// answers to the end it does not say.
+    Begun(Option<u64>),
     /// The provider failed, or did not answer in time.
     Failed,
     /// The provider refused for a reason that lies with the request, or the client went away: it says nothing of health.
@@ -207,6 +210,10 @@ impl Model {
                 self.in_a_row = 0;
                 self.open = None;
             }
+            Outcome::Begun(ms) => {
+                self.latency_ms = ms.map(|it| mean(self.latency_ms, it)).or(self.latency_ms);
+                self.open = None;
+            }
             Outcome::Failed => {
                 self.failed = self.failed.saturating_add(1);
                 self.in_a_row = self.in_a_row.saturating_add(1);
@@ -289,6 +296,29 @@ mod tests {
         assert_eq!(circuit(&health, upstream, &model, 9_999), Circuit::Open);
         assert_eq!(health.last_error(upstream).as_deref(), Some("refused"));
         assert_eq!(health.counts(upstream, &model), (0, 5));
+    }
+
+    /// Streams that begin and break are failures in a row; one that comes to its end ends the row.
+    #[test]
+    fn streams_that_break_open_a_circuit() {
+        let health = Health::default();
+        let (upstream, model) = names();
+        let stream = |outcome, now| {
+            health.record(upstream, &model, Outcome::Begun(Some(7)), None, at(now));
+            health.record(upstream, &model, outcome, None, at(now));
+        };
+        for outcome in [Outcome::Answered(None), Outcome::Failed] {
+            (1..FAILURES_MAX).for_each(|_| stream(Outcome::Failed, 0));
+            assert!(health.admits(upstream, &model, at(0)));
+            stream(outcome, 0);
+        }
+        assert!(!health.admits(upstream, &model, at(9_999)));
+        assert_eq!(health.snapshot(at(9_999)).of(upstream, &model).latency_ms, Some(7));
+        assert!(health.admits(upstream, &model, at(10_000)), "a probe");
+        health.record(upstream, &model, Outcome::Begun(None), None, at(10_000));
+        assert!(health.admits(upstream, &model, at(10_001)), "it answers again");
+        health.record(upstream, &model, Outcome::Failed, None, at(10_001));
+        assert!(!health.admits(upstream, &model, at(10_002)), "and breaks again");
     }
 
     /// When the time is up one call probes; the others wait for what comes of it.

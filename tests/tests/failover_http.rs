@@ -16,11 +16,17 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// A desk where `messages/good-1` comes after a model at `chat` whose name turns the stand-in's knobs.
 async fn behind(knobs: &str) -> Desk {
+    between("chat", "messages", knobs).await
+}
+
+/// The same with providers of these kinds.
+async fn between(bad: &str, good: &str, knobs: &str) -> Desk {
     let mut desk = Desk::bare(|_| {}).await;
-    let (chat, messages) = (desk.mock.chat_url(), desk.mock.messages_url());
-    let id = desk.upstream("chat", "chat", &chat).await;
+    let of = |kind: &str| if kind == "chat" { desk.mock.chat_url() } else { desk.mock.messages_url() };
+    let (first, second) = (of(bad), of(good));
+    let id = desk.upstream(bad, bad, &first).await;
     desk.model(&id, &format!("bad-1--{knobs}"), 90, 3, 15).await;
-    let id = desk.upstream("messages", "messages", &messages).await;
+    let id = desk.upstream(good, good, &second).await;
     desk.model(&id, "good-1", 50, 2, 10).await;
     desk.enforce().await;
     desk
@@ -224,6 +230,43 @@ async fn nothing_is_tried_after_the_first_byte() {
         let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
         assert_eq!(call["attempts"].as_array().unwrap().len(), 2, "{knobs} {call}");
     }
+}
+
+/// Who says who speaks, and then fails before the first token, has not answered: the next model does, in both shapes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_preamble_is_no_answer() {
+    for (bad, good) in [("chat", "messages"), ("messages", "chat")] {
+        for knobs in ["cut-1--pace-20", "error-1--pace-20", "stall-1", "pings-1"] {
+            let mut desk = between(bad, good, knobs).await;
+            let path = format!("upstreams/{}", desk.upstreams[bad]);
+            desk.api("PATCH", &path, Some(&json!({ "timeouts": { "firstTokenMs": 300 } }))).await.ok();
+            for path in [CHAT, MESSAGES] {
+                let heard = desk.stream(path, &[("x-svc-objective", "quality")], &streamed("auto")).await;
+                assert!(heard.contains(if path == CHAT { "[DONE]" } else { "message_stop" }), "{bad} {knobs} {heard}");
+                assert_eq!(header_of(&heard, "x-svc-routed-to"), Some(format!("{good}/good-1")), "{knobs} {heard}");
+                let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
+                assert_eq!(call["attempts"].as_array().unwrap().len(), 2, "{bad} {knobs} {call}");
+            }
+        }
+    }
+    // What the provider told of its input until then is what its try is charged.
+    let mut desk = between("messages", "chat", "cut-1--pace-20--input-7000").await;
+    let heard = desk.stream(MESSAGES, &[("x-svc-objective", "quality")], &streamed("auto")).await;
+    let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
+    assert!((7_000..8_000).contains(&call["usage"]["input"].as_u64().unwrap()), "{call}");
+}
+
+/// A provider whose streams begin and break keeps failing: its circuit opens, and its health says why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_that_break_open_a_circuit() {
+    let mut desk = behind("words-20--cut-6").await;
+    for number in 0..7 {
+        let heard = desk.stream(CHAT, &[("x-svc-objective", "quality")], &streamed("auto")).await;
+        assert_eq!(heard.contains("[DONE]"), number >= 5, "{number} {heard}");
+    }
+    let list = desk.read("upstreams").await;
+    let failing = list["data"].as_array().unwrap().iter().find(|it| it["health"] == "open").unwrap();
+    assert_eq!(failing["lastError"], json!("the connection was closed before the answer was whole"), "{list}");
 }
 
 /// Each attempt is reserved before it is sent: a dearer one that no longer fits its budget is not sent, and says why.

@@ -399,6 +399,7 @@ async fn time_ends_a_call() {
         ("first-60000", true, "no first token in time"),
         ("head-60000", true, "no first token in time"),
         ("hang", true, "no first token in time"),
+        ("stall-1", true, "no first token in time"),
         ("head-60000", false, "no whole answer in time"),
         ("stall-1", false, "nothing more in time"),
     ];
@@ -414,6 +415,7 @@ async fn time_ends_a_call() {
             let call = desk.read("calls?limit=1").await["data"][0].clone();
             assert_eq!(call["end"], json!("failed"), "{knob} {call}");
             assert!(call["attempts"][0]["ms"].as_u64().unwrap() >= 300, "{knob} {call}");
+            assert!(call["firstTokenMs"].is_null(), "{knob} {call}");
         }
     }
     for (knob, least) in [("words-50--stall-5", 300), ("words-50--pings-5", 300), ("words-100000--pace-20", 900)] {

@@ -73,7 +73,6 @@ pub struct Stream {
     meter: Meter,
     writer: Writer,
     state: State,
-    has_begun: bool,
     hidden: Arc<[Secret<String>]>,
 }
 
@@ -121,7 +120,6 @@ impl Stream {
             meter: Meter::new(upstream),
             writer,
             state: State::Running,
-            has_begun: false,
             hidden: Arc::default(),
         }
     }
@@ -146,7 +144,6 @@ impl Stream {
     fn drain(&mut self, out: &mut Vec<u8>) -> Result<(), Broken> {
         while self.state == State::Running {
             let Some(event) = self.events.take_next()? else { return Ok(()) };
-            self.has_begun |= event.data.as_deref().is_some_and(|it| !it.is_empty());
             let pass = Pass { options: self.options, client: self.client, hidden: &self.hidden };
             let ending = pass.event(&event, &mut self.tape, &mut self.meter, &mut self.writer, out)?;
             if let Some(ending) = ending {
@@ -198,10 +195,17 @@ impl Stream {
         self.state != State::Running
     }
 
-    /// Whether an event with data has come: comments, which keep a connection open, are none.
+    /// Whether the answer has begun: with its first token, or with what may come without any for long, such as thinking that is
+    /// not shown. What a provider says before that, of the message and to keep the connection open, is no answer.
     #[must_use]
     pub const fn has_begun(&self) -> bool {
-        self.has_begun
+        self.meter.has_begun()
+    }
+
+    /// Whether a first token has come.
+    #[must_use]
+    pub const fn has_token(&self) -> bool {
+        self.meter.has_token()
     }
 
     /// How many pieces of the answer have come: texts, thinking, calls, and whatever else a provider makes; what it sends to

@@ -35,7 +35,7 @@ pub struct Charged {
 pub struct Ended {
     /// How it ended.
     pub how: How,
-    /// From the call to the first bytes of the answer, in milliseconds.
+    /// From the call to the first token of the answer, in milliseconds; `None` where none came.
     pub first_ms: Option<u64>,
     /// From the call to its end, in milliseconds.
     pub ms: u64,

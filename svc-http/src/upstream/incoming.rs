@@ -11,7 +11,6 @@ use super::address::Origin;
 use super::connection::Connection;
 use super::failed::Reason;
 use super::framing::{Framing, Head};
-use super::guard::millis;
 use super::pool::Pool;
 use super::{Times, Upstreams};
 
@@ -33,7 +32,6 @@ pub struct Incoming {
     pub(super) times: Times,
     pub(super) started: Instant,
     pub(super) status: u16,
-    first_ms: u64,
 }
 
 impl std::fmt::Debug for Incoming {
@@ -61,16 +59,9 @@ impl Incoming {
             times,
             started,
             status: head.status,
-            first_ms: 0,
         };
         incoming.keep_if_ended();
         incoming
-    }
-
-    /// From the call to the first bytes, in milliseconds.
-    #[must_use]
-    pub const fn first_ms(&self) -> u64 {
-        self.first_ms
     }
 
     /// Waits for the first bytes.
@@ -84,7 +75,6 @@ impl Incoming {
                 return Err(Reason::Empty);
             }
         }
-        self.first_ms = millis(self.started);
         self.ahead = ahead;
         Ok(())
     }

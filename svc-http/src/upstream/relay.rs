@@ -16,10 +16,11 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body::{Body, Frame};
+use svc_core::state::gateway::Usage;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
 use super::failed::{Failed, Reason};
-use super::guard::{Charged, Finish, Guard, How, Outlive};
+use super::guard::{Charged, Finish, Guard, How, Outlive, millis};
 use super::incoming::Incoming;
 use super::switch::Switch;
 
@@ -39,11 +40,14 @@ pub trait Translate: Send + Unpin + 'static {
     /// Whether the last word was said, be it an error.
     fn is_done(&self) -> bool;
 
-    /// Whether anything of the answer has come: what a provider sends before that, to keep the connection open, is no answer.
+    /// Whether the answer has begun: what a provider sends before that, of itself and to keep the connection open, is no answer.
     fn has_begun(&self) -> bool;
 
     /// Whether a token has come: before that the time for the first one runs, not the time between tokens.
     fn has_token(&self) -> bool;
+
+    /// What the upstream has told of its use.
+    fn reported(&self) -> Option<Usage>;
 
     /// How many pieces of the answer have come: the time between tokens begins anew when this grows, and not with what a
     /// provider sends to keep a connection open.
@@ -67,6 +71,7 @@ pub struct Begun<T> {
     translator: T,
     out: Vec<u8>,
     is_ended: bool,
+    first_ms: Option<u64>,
 }
 
 impl<T> std::fmt::Debug for Begun<T> {
@@ -76,48 +81,64 @@ impl<T> std::fmt::Debug for Begun<T> {
 }
 
 impl Relay {
-    /// Reads until there is something for the client.
+    /// Reads until the answer has begun. What came before that waits: a provider that says who speaks, and then fails, has not
+    /// answered.
     ///
     /// # Errors
-    /// The stream broke off, or was too slow, before there was: the client has heard nothing, another upstream can be asked.
+    /// The stream broke off, or was too slow, before it had: the client has heard nothing, another upstream can be asked.
     pub async fn begin<T: Translate>(mut incoming: Incoming, mut translator: T) -> Result<Begun<T>, Failed> {
-        let started = incoming.started;
-        let total = started + incoming.times.total;
-        let first = total.min(started + incoming.times.first_token);
-        let failed = |reason| Failed { ms: super::guard::millis(started), ..Failed::sent(reason) };
-        let mut out = Vec::new();
+        let (started, mut out) = (incoming.started, Vec::new());
+        match Self::read(&mut incoming, &mut translator, &mut out).await {
+            Ok(is_ended) => {
+                let first_ms = translator.has_token().then(|| millis(started));
+                Ok(Begun { incoming, translator, out, is_ended, first_ms })
+            }
+            Err(reason) => {
+                let reported = translator.reported();
+                Err(Failed { ms: millis(started), reported, ..Failed::sent(reason) })
+            }
+        }
+    }
+
+    /// Reads until the answer has begun. Whether it has ended as well.
+    async fn read<T: Translate>(
+        incoming: &mut Incoming,
+        translator: &mut T,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Reason> {
+        let first = incoming.started + incoming.times.total.min(incoming.times.first_token);
         loop {
             let mut read = Ok(());
             let take = poll_fn(|context| {
-                incoming.poll_take(context, &mut |bytes| read = read.and_then(|()| translator.push(bytes, &mut out)))
+                incoming.poll_take(context, &mut |bytes| read = read.and_then(|()| translator.push(bytes, out)))
             });
-            let more = timeout_at(first, take).await.map_err(|_| failed(Reason::FirstToken))?.map_err(failed)?;
-            read.map_err(failed)?;
+            let more = timeout_at(first, take).await.map_err(|_| Reason::FirstToken)??;
+            read?;
             let is_ended = !more;
             if (is_ended || translator.is_done()) && !translator.has_token() {
                 // An error, or nothing: the client need not hear of it.
-                return match translator.end(&mut out) {
-                    How::Done => Ok(Begun { incoming, translator, out, is_ended: true }),
-                    How::Cut(Reason::Closed) if is_ended => Err(failed(Reason::Empty)),
-                    How::Cut(reason) => Err(failed(reason)),
-                    How::HungUp | How::Stopped => Err(failed(Reason::Closed)),
+                return match translator.end(out) {
+                    How::Done => Ok(true),
+                    How::Cut(Reason::Closed) if is_ended => Err(Reason::Empty),
+                    How::Cut(reason) => Err(reason),
+                    How::HungUp | How::Stopped => Err(Reason::Closed),
                 };
             }
             if (translator.has_begun() && !out.is_empty()) || out.len() >= OUT_BYTES_MAX {
-                return Ok(Begun { incoming, translator, out, is_ended });
+                return Ok(is_ended);
             }
             // Whoever talks without a pause and says nothing is not waited for by the timer.
             if Instant::now() >= first {
-                return Err(failed(Reason::FirstToken));
+                return Err(Reason::FirstToken);
             }
         }
     }
 }
 
 impl<T: Translate> Begun<T> {
-    /// From the call to its first bytes, in milliseconds.
-    pub fn first_ms(&self) -> u64 {
-        self.incoming.first_ms()
+    /// From the call to its first token, in milliseconds, where one has come.
+    pub const fn first_ms(&self) -> Option<u64> {
+        self.first_ms
     }
 
     /// The status of the answer.
@@ -138,15 +159,14 @@ impl<T: Translate> Begun<T> {
         switch: Arc<Switch>,
         wants_cost: bool,
     ) -> RelayBody<T, F> {
-        let Self { incoming, translator, out, is_ended } = self;
+        let Self { incoming, translator, out, is_ended, first_ms } = self;
         let (times, started) = (incoming.times, incoming.started);
         let running = Running {
-            first_ms: incoming.first_ms(),
+            first_ms,
             heard_at: Instant::now(),
             pieces: translator.pieces(),
             first_until: started + times.first_token,
             total_until: started + times.total,
-            has_token: translator.has_token(),
             incoming,
             translator,
             guard,
@@ -181,8 +201,8 @@ struct Running<T: Translate, F: Finish<Heard = T>> {
     translator: T,
     guard: Guard<F>,
     is_ended: bool,
-    has_token: bool,
-    first_ms: u64,
+    /// From the call to its first token, in milliseconds, once one has come.
+    first_ms: Option<u64>,
     /// When the last piece of the answer came, and how many there were then.
     heard_at: Instant,
     pieces: u64,
@@ -193,7 +213,7 @@ struct Running<T: Translate, F: Finish<Heard = T>> {
 impl<T: Translate, F: Finish<Heard = T>> Running<T, F> {
     /// Until when something has to come, and what it is if nothing does.
     fn until(&self) -> (Instant, Reason) {
-        let (next, reason) = if self.has_token {
+        let (next, reason) = if self.first_ms.is_some() {
             (self.heard_at + self.incoming.times.idle, Reason::Idle)
         } else {
             (self.first_until, Reason::FirstToken)
@@ -203,7 +223,7 @@ impl<T: Translate, F: Finish<Heard = T>> Running<T, F> {
 
     /// The same while there is more to read.
     fn while_talking(&self) -> (Instant, Reason) {
-        if self.has_token { (self.total_until, Reason::Total) } else { self.until() }
+        if self.first_ms.is_some() { (self.total_until, Reason::Total) } else { self.until() }
     }
 }
 
@@ -230,7 +250,9 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
                 Poll::Ready(_) if read.is_err() => return Poll::Ready(How::Cut(Reason::Unreadable)),
                 Poll::Ready(Ok(more)) => {
                     running.is_ended = !more;
-                    running.has_token = running.has_token || translator.has_token();
+                    if running.first_ms.is_none() && translator.has_token() {
+                        running.first_ms = Some(millis(incoming.started));
+                    }
                     let (now, pieces) = (Instant::now(), translator.pieces());
                     if pieces != running.pieces {
                         (running.heard_at, running.pieces) = (now, pieces);
@@ -285,10 +307,15 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
             How::Done => incoming.finish(),
             // The translator has said so itself where the stream ended without its last word.
             How::Cut(_) if is_ended => {}
-            How::Cut(_) | How::Stopped | How::HungUp => translator.cut(how, &mut self.out),
+            How::Cut(_) | How::HungUp => translator.cut(how, &mut self.out),
+            How::Stopped => {
+                // What waits came before it was stopped, or after: the client gets none of it.
+                self.out.clear();
+                translator.cut(how, &mut self.out);
+            }
         }
         self.timer = None;
-        self.step = Step::Telling(guard.finish(Some(translator), how, Some(first_ms)));
+        self.step = Step::Telling(guard.finish(Some(translator), how, first_ms));
     }
 }
 
@@ -334,7 +361,7 @@ impl<T: Translate, F: Finish<Heard = T>> Drop for RelayBody<T, F> {
     fn drop(&mut self) {
         if let Step::Running(running) = std::mem::replace(&mut self.step, Step::Ended) {
             let Running { translator, guard, first_ms, .. } = running;
-            drop(guard.finish(Some(translator), How::HungUp, Some(first_ms)));
+            drop(guard.finish(Some(translator), How::HungUp, first_ms));
         }
     }
 }

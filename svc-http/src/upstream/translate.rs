@@ -1,6 +1,7 @@
 //! The translator of a stream, as a relay drives it.
 
 use svc_core::dialect::{Ending, Stream};
+use svc_core::state::gateway::Usage;
 
 use super::failed::Reason;
 use super::guard::How;
@@ -20,7 +21,11 @@ impl Translate for Stream {
     }
 
     fn has_token(&self) -> bool {
-        self.received().begun
+        Self::has_token(self)
+    }
+
+    fn reported(&self) -> Option<Usage> {
+        self.received().reported
     }
 
     fn pieces(&self) -> u64 {

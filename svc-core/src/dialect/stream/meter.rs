@@ -61,6 +61,8 @@ pub(super) struct Meter {
     /// In the messages shape, whether what is being made may come without pieces: thinking that is not shown, the work of a tool
     /// that the provider runs, arguments that are sent once they are whole. It tells then that it is still there.
     quiet: bool,
+    /// Whether such a thing has begun.
+    worked: bool,
 }
 
 impl Meter {
@@ -78,6 +80,7 @@ impl Meter {
             pieces: 0,
             events: 0,
             quiet: false,
+            worked: false,
         }
     }
 
@@ -104,6 +107,16 @@ impl Meter {
     /// How many pieces of any kind have come.
     pub(super) const fn events(&self) -> u64 {
         self.events
+    }
+
+    /// Whether a first token has come.
+    pub(super) const fn has_token(&self) -> bool {
+        self.received.begun
+    }
+
+    /// Whether the answer has begun, be it with what comes without tokens.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.received.begun || self.worked
     }
 
     /// Whether so many answers have come, and each that has begun told why it stopped.
@@ -259,6 +272,7 @@ impl Meter {
                         &*kind,
                         "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use" | "tool_use"
                     );
+                    self.worked |= self.quiet;
                     let name = block.text_of("name").unwrap_or_default();
                     if block.has("type", "server_tool_use") && !is_free(&name) {
                         *self.received.server_tools.entry(name.into()).or_default() += 1;

@@ -15,7 +15,7 @@ use svc_store::Gate;
 
 use super::running::Seat;
 use crate::dispatch::Call;
-use crate::health::Health;
+use crate::health::{Health, Outcome};
 use crate::metrics::Metrics;
 use crate::ops::GateService;
 use crate::telemetry::Telemetry;
@@ -84,6 +84,13 @@ impl Translate for Heard {
         match self {
             Self::Stream(stream) => stream.has_token(),
             Self::Whole { .. } => true,
+        }
+    }
+
+    fn reported(&self) -> Option<Usage> {
+        match self {
+            Self::Stream(stream) => Translate::reported(&**stream),
+            Self::Whole { reported, .. } => *reported,
         }
     }
 
@@ -213,6 +220,9 @@ impl Finish for Sink {
             (How::HungUp, _) => self.end.unwrap_or(CallEnd::HungUp),
             (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
         };
+        if let (Some(place), Some(Heard::Stream(_))) = (self.place, &heard) {
+            self.judge(place, ended.how);
+        }
         let served = self.place.map(|place| self.served(place, heard, end));
         let Self { gate, call, failed, told, overhead_ms, before_ms, before, metrics, telemetry, trace, seat, .. } =
             self;
@@ -256,9 +266,9 @@ impl Sink {
         }
     }
 
-    /// A try at `place` that was sent `elapsed_ms` ago and of which nothing was heard: what it may have used goes by how fast
-    /// its model was measured to be.
-    pub(super) fn unheard(&self, place: Place, elapsed_ms: u64) -> Served {
+    /// A try at `place` that was sent `elapsed_ms` ago and of which no answer was heard: what it may have used goes by what its
+    /// provider told, and by how fast its model was measured to be.
+    pub(super) fn unheard(&self, place: Place, elapsed_ms: u64, reported: Option<Usage>) -> Served {
         let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));
         let tokens_per_second = model.map_or(0, |(upstream, model)| self.health.pace(upstream.id, &model.name));
         Served {
@@ -267,16 +277,29 @@ impl Sink {
             place,
             usage: None,
             status: None,
-            received: Received { elapsed_ms, tokens_per_second, ..Received::default() },
+            received: Received { reported, elapsed_ms, tokens_per_second, tokens: 0 },
             tools: BTreeMap::new(),
             brought: BTreeSet::new(),
             service_tier: Fees::sent(&self.demand).service_tier,
         }
     }
 
+    /// Notes how a stream of the model at `place` came to its end. What a client or this server ended says nothing of the model,
+    /// nor does the time for the whole call, which a slow client uses up as well.
+    fn judge(&self, place: Place, how: How) {
+        let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));
+        let Some((upstream, model)) = model else { return };
+        let (outcome, error) = match how {
+            How::Done => (Outcome::Answered(None), None),
+            How::Cut(Reason::Total) | How::HungUp | How::Stopped => return,
+            How::Cut(reason) => (Outcome::Failed, Some(reason.as_str())),
+        };
+        self.health.record(upstream.id, &model.name, outcome, error, self.gate.now());
+    }
+
     fn served(&self, place: Place, heard: Option<Heard>, end: CallEnd) -> Served {
         let elapsed_ms = u64::try_from(self.sent.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut served = Served { status: self.status, ..self.unheard(place, elapsed_ms) };
+        let mut served = Served { status: self.status, ..self.unheard(place, elapsed_ms, None) };
         if end == CallEnd::Done {
             // Of an answer that came to its end all tokens are here; of another it is not known what was made beside those.
             served.received.tokens_per_second = 0;

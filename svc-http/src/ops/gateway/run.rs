@@ -63,11 +63,11 @@ enum Answered {
 }
 
 impl Answered {
-    /// From the try to the first bytes of its answer, in milliseconds.
-    fn first_ms(&self) -> u64 {
+    /// What it says of its model; of a stream the rest is told at its end.
+    fn outcome(&self) -> Outcome {
         match self {
-            Self::Whole { first_ms, .. } => *first_ms,
-            Self::Stream(begun) => begun.first_ms(),
+            Self::Whole { first_ms, .. } => Outcome::Answered(Some(*first_ms)),
+            Self::Stream(begun) => Outcome::Begun(begun.first_ms()),
         }
     }
 
@@ -145,7 +145,7 @@ impl Run {
                     }
                     match self.attempt(&target, sent).await {
                         Ok(answered) => {
-                            self.note(&place, Outcome::Answered(Some(answered.first_ms())), None);
+                            self.note(&place, answered.outcome(), None);
                             return Ok(self.deliver(answered, guard).await);
                         }
                         Err(failed) => {
@@ -166,7 +166,7 @@ impl Run {
             }
             if let Some(sink) = guard.sink() {
                 sink.place = None;
-                let used = failed.may_have_used().then(|| sink.unheard(place, failed.ms));
+                let used = failed.may_have_used().then(|| sink.unheard(place, failed.ms, failed.reported));
                 sink.failed.push(Tried { attempt: attempt.clone(), used });
             }
             let was_tried = fits && failed.reason != Reason::Circuit;

@@ -1,4 +1,5 @@
 use http_body_util::BodyExt as _;
+use svc_core::state::gateway::Usage;
 use tokio::sync::oneshot;
 
 use super::*;
@@ -35,6 +36,10 @@ impl Translate for Plain {
     /// The first event says who speaks, the second has a word.
     fn has_token(&self) -> bool {
         self.events >= 2
+    }
+
+    fn reported(&self) -> Option<Usage> {
+        None
     }
 
     fn pieces(&self) -> u64 {
@@ -103,6 +108,14 @@ async fn a_stream_arrives_as_it_was_sent() {
     assert_eq!(mock.counts().connections, 1, "{:?}", mock.counts());
 }
 
+/// The time to the first token is not that to the first bytes, which only say who speaks.
+#[tokio::test]
+async fn the_first_token_is_no_first_byte() {
+    let (mock, upstreams) = (mock(), usual());
+    let (.., ended) = run(&chat_target(&upstreams, &mock), &upstreams, "m--words-3--pace-40").await;
+    assert!(ended.first_ms.is_some_and(|it| (40..=ended.ms).contains(&it)), "{ended:?}");
+}
+
 /// Whatever breaks a stream, the client has an error event at its end, and what came of it says what it was.
 #[tokio::test]
 async fn a_broken_stream_ends_with_an_error() {
@@ -123,6 +136,7 @@ async fn a_broken_stream_ends_with_an_error() {
         let target = target_at(&upstreams, &mock.chat_url(), Dialect::Chat, times);
         let (text, cost, ended) = run(&target, &upstreams, model).await;
         assert_eq!((ended.how, cost), (how, Some(42)), "{model}");
+        assert_eq!(ended.first_ms.is_some(), how != How::Cut(Reason::FirstToken), "{model}");
         let error = if model.contains("short") { "short".to_owned() } else { format!("{how:?}") };
         assert!(text.ends_with(&format!("data: {{\"error\":\"{error}\"}}\n\n")), "{model}: {text}");
         let seen = text.matches("data: ").count() - 1;
@@ -161,6 +175,10 @@ async fn a_switch_cuts_a_stream() {
     let text = reading.await.unwrap().unwrap().to_bytes();
     assert!(text.ends_with(b"data: {\"error\":\"Stopped\"}\n\n"));
     assert_eq!(hears.await.unwrap().1.how, How::Stopped);
+    let (body, _hears, switch) = relayed(&upstreams, &target, "m--stall-3").await;
+    switch.cut();
+    let text = body.collect().await.unwrap().to_bytes();
+    assert_eq!(text, "data: {\"error\":\"Stopped\"}\n\n", "what waited is not passed on");
     mock.until(|it| it.open == 0).await;
 }
 
@@ -200,6 +218,9 @@ async fn nothing_heard_is_nothing_begun() {
         fn has_token(&self) -> bool {
             false
         }
+        fn reported(&self) -> Option<Usage> {
+            Some(Usage { input: 5, ..Usage::default() })
+        }
         fn pieces(&self) -> u64 {
             0
         }
@@ -222,6 +243,7 @@ async fn nothing_heard_is_nothing_begun() {
         let incoming = stream(&upstreams, &target, &call(model, true)).await;
         let failed = Relay::begin(incoming, Deaf).await.unwrap_err();
         assert_eq!((failed.reason, failed.was_sent), (reason, true), "{model}");
+        assert_eq!(failed.reported.map(|it| it.input), Some(5), "what it told is charged: {model}");
     }
     mock.until(|it| it.open == 0).await;
 }
