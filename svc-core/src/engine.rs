@@ -16,7 +16,7 @@ use crate::rules::people::teams::DisownTeam;
 use crate::state::evidence::Disclosure;
 use crate::state::gate::receipt::Signer;
 use crate::state::gate::{JOB_KEPT, OPEN_MAX, REPLAY_KEPT, Sweep};
-use crate::store::{Clock, CommitError, Committed, Found, Key, Range, Record, Store};
+use crate::store::{Clock, CommitError, Committed, Found, Key, Range, Record, Store, all_answered};
 use crate::turn::{Finished, Reads, Rows, Step, Turn, read};
 use crate::value::digest::RefreshId;
 use crate::value::id::{ActionId, ConnectionId, DeliveryId, PrincipalId, WorkspaceId, ulid_bits};
@@ -167,10 +167,12 @@ impl<S: Store, C: Clock> Engine<S, C> {
         loop {
             let failure = match turn.step() {
                 Step::Load(keys) => match self.store.load(&keys) {
-                    Ok(rows) => {
+                    Ok(rows) if all_answered(&keys, &rows) => {
                         turn.handle_loaded(rows);
                         continue;
                     }
+                    // A store that breaks its promise permits nothing.
+                    Ok(_) => Failure::Refused(Refusal::internal()),
                     Err(error) => Failure::Load(error),
                 },
                 Step::Commit(commit) => match self.store.commit(commit) {

@@ -3,6 +3,7 @@
 //! **Invariant:** none of this reaches a caller of the service. A caller reads `not_ready` or `internal`; the log reads this.
 
 use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -85,6 +86,9 @@ pub enum StoreError {
     /// A commit that no store can take.
     #[error("the commit is malformed: {0}")]
     Malformed(&'static str),
+    /// A store of one's own that broke its promise to answer every key.
+    #[error("the store left out a key that it was asked for")]
+    LeftOut,
     /// The database failed in another way.
     #[error("the database failed")]
     Database(#[source] Cause),
@@ -114,6 +118,9 @@ pub enum StoreError {
     /// No thread could be started.
     #[error("no thread could be started")]
     Thread(#[source] Cause),
+    /// The store or the clock behind a gate panicked; the log has its message.
+    #[error("the store or the clock panicked")]
+    Panicked,
     /// The lanes have ended; nothing is decided any more.
     #[error("the store is closed")]
     Closed,
@@ -133,6 +140,11 @@ impl StoreError {
     pub(crate) fn file(path: impl Into<PathBuf>, doing: &'static str, cause: std::io::Error) -> Self {
         Self::File { path: path.into(), doing, cause: Arc::new(cause) }
     }
+}
+
+/// What `run` gives, or that it panicked: a store or a clock of somebody else's may. What it has left behind is its own affair.
+pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|_| StoreError::Panicked)
 }
 
 impl From<Undecodable> for StoreError {

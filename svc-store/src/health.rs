@@ -1,6 +1,6 @@
 //! Whether commits come through: what a readiness probe cannot see by reading.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use svc_core::value::{Span, Timestamp};
 
@@ -12,11 +12,13 @@ const RESTS: Span = Span::seconds(5);
 #[derive(Debug)]
 pub(crate) struct Health {
     failed_ms: AtomicI64,
+    /// Whether a lane has ended of itself: nobody decides for its workspaces until the next start.
+    ended: AtomicBool,
 }
 
 impl Default for Health {
     fn default() -> Self {
-        Self { failed_ms: AtomicI64::new(i64::MIN) }
+        Self { failed_ms: AtomicI64::new(i64::MIN), ended: AtomicBool::new(false) }
     }
 }
 
@@ -34,9 +36,15 @@ impl Health {
         self.failed_ms.store(now.as_millis(), Ordering::Release);
     }
 
-    /// Whether one failed a short while before `now`, and none came through since.
+    /// A lane has ended of itself.
+    pub(crate) fn ended(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// Whether one failed a short while before `now`, and none came through since; or whether a lane is gone.
     pub(crate) fn is_failing(&self, now: Timestamp) -> bool {
-        now.since(Timestamp::from_millis(self.failed_ms.load(Ordering::Acquire))) < RESTS
+        self.ended.load(Ordering::Acquire)
+            || now.since(Timestamp::from_millis(self.failed_ms.load(Ordering::Acquire))) < RESTS
     }
 }
 

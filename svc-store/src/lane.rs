@@ -11,12 +11,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use svc_core::command::{Command, Reply};
 use svc_core::engine::{CONFLICTS_MAX, Failure};
 use svc_core::refusal::Refusal;
-use svc_core::store::{Clock, Commit, CommitError, Committed, Key, Loaded, Stamp, Store};
+use svc_core::store::{Clock, Commit, CommitError, Committed, Key, Loaded, Stamp, Store, all_answered};
 use svc_core::turn::{Finished, Rows, Step, Turn};
 use svc_core::value::Timestamp;
+use svc_core::value::seed::Seed;
 use tokio::sync::oneshot;
 
-use crate::error::StoreError;
+use crate::error::{StoreError, caught};
 use crate::feed::Feed;
 use crate::health::Health;
 use crate::newest::Newest;
@@ -103,6 +104,15 @@ impl Queue {
         self.filled.notify_all();
     }
 
+    /// Takes no more jobs; those that wait hear that nobody does them.
+    pub(crate) fn end(&self) {
+        self.close();
+        let left = std::mem::take(&mut self.lock().jobs);
+        for job in left {
+            let _ = job.waits.send(Err(Failure::Load(StoreError::Closed)));
+        }
+    }
+
     /// The next batch, in order; empty when the queue is closed and done.
     fn take(&self, most: usize) -> Vec<Job> {
         let mut waiting = self.lock();
@@ -155,7 +165,7 @@ enum Stopped {
     All(Failure<StoreError>),
     /// One of them is at fault, and it cannot be told which: each half for itself.
     Poisoned(Failure<StoreError>),
-    /// One of them panicked: each for itself.
+    /// One of them panicked, before anything was committed: each for itself.
     Panicked,
 }
 
@@ -236,15 +246,13 @@ impl<S: Store> Lane<S> {
 
     /// Decides commands and makes the decisions durable; or gives the commands back, and why nothing came of them.
     fn turn(&mut self, commands: Vec<Command>) -> Result<Finished<Command>, (Vec<Command>, Stopped)> {
-        // Whatever is asked: a record of a time that is over would stand behind newer ones.
-        if self.sees.newest.is_ahead_of(&*self.clock) {
-            return Err((commands, Stopped::All(Failure::Refused(Refusal::not_ready()))));
-        }
-        let seed = match fresh_seed() {
+        let seed = match caught(|| self.begin()).unwrap_or_else(|panicked| Err(Failure::Load(panicked))) {
             Ok(seed) => seed,
-            Err(error) => return Err((commands, Stopped::All(Failure::Load(error)))),
+            Err(failure) => {
+                self.tell(&failure);
+                return Err((commands, Stopped::All(failure)));
+            }
         };
-        self.last = self.clock.now().max(self.last);
         let mut turn = Turn::new(self.last, seed, commands, std::mem::take(&mut self.rows)).closing(self.places);
         // A panic leaves the turn's commands as they were, and its rows are dropped below: nothing else is shared.
         let driven = catch_unwind(AssertUnwindSafe(|| self.drive(&mut turn)));
@@ -259,16 +267,21 @@ impl<S: Store> Lane<S> {
             }
             Ok(Err(stopped)) => stopped,
             Err(_) => {
-                tracing::error!("a rule panicked; its batch is run again, command by command");
+                tracing::error!(
+                    "a rule panicked, or the store while it was read; the batch is run again, command by command"
+                );
                 Stopped::Panicked
             }
         };
-        self.store.release();
-        if let Stopped::All(Failure::Load(_) | Failure::Commit(_)) = &stopped {
+        if caught(|| self.store.release()).is_err() {
             self.sees.health.failed(self.last);
         }
-        if let Stopped::All(failure) | Stopped::Poisoned(failure) = &stopped {
-            tracing::error!(error = failure as &dyn std::error::Error, "a batch was not committed");
+        match &stopped {
+            Stopped::All(failure) => self.tell(failure),
+            Stopped::Poisoned(failure) => {
+                tracing::error!(error = failure as &dyn std::error::Error, "a batch was not committed");
+            }
+            Stopped::Panicked => {}
         }
         let (commands, mut rows) = turn.abandon();
         rows.clear();
@@ -276,14 +289,35 @@ impl<S: Store> Lane<S> {
         Err((commands, stopped))
     }
 
+    /// The instant that the next turn decides at, in `last`, and its seed.
+    fn begin(&mut self) -> Result<Seed, Failure<StoreError>> {
+        // Whatever is asked: a record of a time that is over would stand behind newer ones.
+        if self.sees.newest.is_ahead_of(&*self.clock) {
+            return Err(Failure::Refused(Refusal::not_ready()));
+        }
+        let seed = fresh_seed().map_err(Failure::Load)?;
+        self.last = self.clock.now().max(self.last);
+        Ok(seed)
+    }
+
+    /// Notes why a whole batch has no answers.
+    fn tell(&self, failure: &Failure<StoreError>) {
+        if let Failure::Load(_) | Failure::Commit(_) = failure {
+            self.sees.health.failed(self.last);
+        }
+        if !matches!(failure, Failure::Refused(_)) {
+            tracing::error!(error = failure as &dyn std::error::Error, "a batch was not committed");
+        }
+    }
+
     /// Gives a turn what it asks for until its commit is durable.
     fn drive(&mut self, turn: &mut Turn<Command>) -> Result<Stamp, Stopped> {
         let mut conflicts = 0;
         loop {
             let did = match turn.step() {
-                Step::Load(keys) => Did::Loaded(self.store.load(&keys).map_err(StoreError::of)),
+                Step::Load(keys) => Did::Loaded(self.load(&keys)),
                 Step::Commit(commit) => {
-                    let outcome = self.store.commit(commit).map_err(own_error);
+                    let outcome = self.commit(commit);
                     let unknown = matches!(outcome, Err(CommitError::Unknown(_)));
                     Did::Committed(outcome, if unknown { fresh_key(commit) } else { None })
                 }
@@ -316,12 +350,26 @@ impl<S: Store> Lane<S> {
         }
     }
 
+    /// The rows that a turn asks for. Without one of them it would ask again for ever.
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, StoreError> {
+        let rows = self.store.load(keys).map_err(StoreError::of)?;
+        if all_answered(keys, &rows) { Ok(rows) } else { Err(StoreError::LeftOut) }
+    }
+
+    /// Commits. A store that panics may have applied it: run again, everything would happen twice.
+    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<StoreError>> {
+        let done = caught(|| self.store.commit(commit).map_err(own_error));
+        done.unwrap_or_else(|panicked| Err(CommitError::Unknown(panicked)))
+    }
+
     /// After an outcome that is not known: the stamp of a row that only this commit can have inserted, if it is there. If it
     /// is not, nothing is proved.
     fn read_back(&mut self, probe: Option<Key>) -> Option<Stamp> {
-        self.store.release();
-        let rows = self.store.load(&[probe?]).ok()?;
-        rows.into_iter().find(|row| row.record.is_some()).map(|row| row.stamp)
+        let rows = caught(|| {
+            self.store.release();
+            self.store.load(&[probe?]).ok()
+        });
+        rows.ok()??.into_iter().find(|row| row.record.is_some()).map(|row| row.stamp)
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use crate::backend::Backend;
 use crate::error::StoreError;
 use crate::gate::Settings;
+use crate::health::Health;
 use crate::lane::{Job, Lane, Outcome, Queue, Sees, Sleeps};
 use crate::parking;
 
@@ -45,10 +46,10 @@ impl Lanes {
                 places: count == 1,
             };
             let queue = Arc::new(Queue::new(settings.queue_max));
-            let closing = Closing(Arc::clone(&queue));
+            let closing = Closing { queue: Arc::clone(&queue), health: Arc::clone(&sees.health) };
             let thread = std::thread::Builder::new()
                 .name(format!("svc-lane-{number}"))
-                .spawn(move || lane.run(&closing.0))
+                .spawn(move || lane.run(&closing.queue))
                 .map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
             lanes.queues.push(queue);
             lanes.threads.get_mut().unwrap_or_else(PoisonError::into_inner).push(thread);
@@ -147,11 +148,49 @@ fn workspace_of(command: &Command) -> Option<WorkspaceId> {
     }
 }
 
-/// A lane that ends, however it ends, takes no more work.
-struct Closing(Arc<Queue>);
+/// A lane that ends, however it ends, takes no more work and leaves nobody waiting.
+struct Closing {
+    queue: Arc<Queue>,
+    health: Arc<Health>,
+}
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        self.0.close();
+        if std::thread::panicking() {
+            self.health.ended();
+        }
+        self.queue.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::command::Wake;
+    use svc_core::store::Key;
+
+    use super::*;
+
+    /// A lane that ends by a panic answers what is queued for it, and its gate fails from then on.
+    #[test]
+    fn a_lane_that_panics_leaves_nobody_waiting() {
+        let (queue, health) = (Arc::new(Queue::new(8)), Arc::new(Health::default()));
+        let push = || {
+            let (waits, outcome) = oneshot::channel();
+            let command = Command::Wake(Wake(Key::Workspace(WorkspaceId::from_bits(1))));
+            queue.push(Job { command, waits }).map(|_| outcome)
+        };
+        let queued: Vec<_> = (0..3).filter_map(|_| push().ok()).collect();
+        let closing = Closing { queue: Arc::clone(&queue), health: Arc::clone(&health) };
+        let lane = std::thread::spawn(move || {
+            let _closing = closing;
+            std::panic::panic_any("a lane panics");
+        });
+        assert!(lane.join().is_err());
+        assert_eq!(queued.len(), 3);
+        for outcome in queued {
+            assert!(matches!(outcome.blocking_recv(), Ok(Err(Failure::Load(StoreError::Closed)))));
+        }
+        assert!(matches!(push(), Err(Failure::Load(StoreError::Closed))));
+        assert!(health.is_failing(Timestamp::from_millis(i64::MAX)));
     }
 }

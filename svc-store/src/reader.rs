@@ -1,11 +1,13 @@
 //! Reads that decide nothing: single objects and lists, on snapshots of their own, never through a lane.
+//!
+//! **Invariant:** a store that panics has failed to answer, and ends nobody who reads.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use svc_core::store::{Found, Key, Loaded, Range, Store};
+use svc_core::store::{Found, Key, Loaded, Range, Store, all_answered};
 
 use crate::backend::Backend;
-use crate::error::StoreError;
+use crate::error::{StoreError, caught};
 
 /// How many readers look at once; more wait for their turn.
 const READERS_MAX: usize = 16;
@@ -52,7 +54,7 @@ impl<B: Backend> Readers for Bounded<B> {
         *open = open.saturating_add(1);
         drop(open);
         let place = Place(self);
-        let session = self.backend.reader().map_err(StoreError::of)?;
+        let session = caught(|| self.backend.reader().map_err(StoreError::of))??;
         Ok(Box::new(Open { session, _place: place }))
     }
 }
@@ -76,10 +78,11 @@ struct Open<'a, B: Backend> {
 
 impl<B: Backend> Snapshot for Open<'_, B> {
     fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, StoreError> {
-        self.session.load(keys).map_err(StoreError::of)
+        let rows = caught(|| self.session.load(keys).map_err(StoreError::of))??;
+        if all_answered(keys, &rows) { Ok(rows) } else { Err(StoreError::LeftOut) }
     }
 
     fn scan(&mut self, range: &Range) -> Result<Vec<Found>, StoreError> {
-        self.session.scan(range).map_err(StoreError::of)
+        caught(|| self.session.scan(range).map_err(StoreError::of))?
     }
 }

@@ -13,7 +13,7 @@ use svc_core::store::{CommitError, Found, Range};
 use svc_core::value::Timestamp;
 use svc_core::value::link::{Index, SHARDS, instant_order};
 
-use crate::error::StoreError;
+use crate::error::{StoreError, caught};
 use crate::following::{Followed, Following};
 use crate::gate::Core;
 
@@ -190,7 +190,8 @@ impl Timers {
             .name("svc-timers".to_owned())
             .spawn(move || {
                 let mut following = Following::default();
-                while own.pause(next_pause(&core, &mut following)) {}
+                let mut next = || caught(|| next_pause(&core, &mut following)).unwrap_or_else(broken_off);
+                while own.pause(next()) {}
             })
             .map_err(|cause| StoreError::Thread(Arc::new(cause)))?;
         Ok(Self { pace, thread: Some(thread) })
@@ -219,6 +220,12 @@ impl Pace {
         let (stop, _) = waited.unwrap_or_else(PoisonError::into_inner);
         !*stop
     }
+}
+
+/// After a pass that panicked, as a clock of somebody else's may: what is due is due still.
+fn broken_off(error: StoreError) -> Duration {
+    tracing::error!(error = &error as &dyn std::error::Error, "a pass over what is due was broken off");
+    PERIOD
 }
 
 /// Makes a pass and says how long to wait for the next one.

@@ -9,6 +9,8 @@ mod codec;
 pub mod memory;
 mod record;
 
+use std::collections::BTreeSet;
+
 use crate::value::link::{Index, Link};
 use crate::value::{Span, Timestamp};
 
@@ -142,6 +144,17 @@ pub trait Store {
 
     /// Gives back what a `Conflict` kept: called when the same work will not be tried again.
     fn release(&mut self) {}
+}
+
+/// Whether `rows` answer each of `keys`, as [`Store::load`] has to: a driver that goes on without one of them asks for ever.
+#[must_use]
+pub fn all_answered(keys: &[Key], rows: &[Loaded]) -> bool {
+    // Most stores answer in the order of the keys.
+    let in_order = keys.len() == rows.len() && keys.iter().zip(rows).all(|(key, row)| *key == row.key);
+    in_order || {
+        let answered: BTreeSet<Key> = rows.iter().map(|row| row.key).collect();
+        keys.iter().all(|key| answered.contains(key))
+    }
 }
 
 /// Wall time, read once per turn by the driver and by nothing else.

@@ -7,7 +7,7 @@ use super::Staged;
 use super::rows::Rows;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Disclosure, Entry, Fact};
-use crate::store::{Key, Record, Row};
+use crate::store::{Key, Record, Row, all_answered};
 use crate::value::id::{EvidenceId, WorkspaceId, ulid_bits};
 use crate::value::seed::Seed;
 use crate::value::{Id, Timestamp};
@@ -228,7 +228,7 @@ impl<T, F: Fn(&mut Scope<'_>) -> Result<T, Halt>> Reads<T> for F {}
 /// Runs a rule that only reads, over `rows` and what `load` fetches. What it puts is dropped.
 ///
 /// # Errors
-/// What the rule refuses with, or what `load` fails with.
+/// What the rule refuses with, `internal` where `load` leaves a row out, or what `load` fails with.
 pub fn read<T, E>(
     now: Timestamp,
     rows: &mut Rows,
@@ -246,7 +246,11 @@ pub fn read<T, E>(
         if missing.is_empty() {
             return Ok(Err(Refusal::internal()));
         }
-        for row in load(&missing)? {
+        let loaded = load(&missing)?;
+        if !all_answered(&missing, &loaded) {
+            return Ok(Err(Refusal::internal()));
+        }
+        for row in loaded {
             rows.insert(row.key, row.stamp, row.record);
         }
     }
