@@ -382,12 +382,13 @@ impl Gate {
         self.core().health.is_failing(self.now())
     }
 
-    /// As [`is_behind`](Self::is_behind), after a look at the newest record of each workspace.
+    /// As [`is_behind`](Self::is_behind), after a look at the newest records of the next few workspaces: asked again and again,
+    /// it comes round to all of them, which a gate looked at when it began.
     ///
     /// # Errors
     /// Rows could not be read.
     pub fn look_back(&self) -> Result<bool, Failure<StoreError>> {
-        self.core().look_back()?;
+        self.core().look_on()?;
         Ok(self.is_behind())
     }
 

@@ -1,6 +1,7 @@
 //! The newest instant that a node has seen in its store's ledgers: what its own clock is held against.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use svc_core::engine::Failure;
 use svc_core::store::{Clock, Found, Key, Range, Record};
@@ -12,22 +13,43 @@ use crate::gate::Core;
 
 /// How far a node's clock may be behind the newest record of the store.
 pub const CLOCK_SLACK: Span = Span::seconds(5);
-/// Workspaces whose newest record is looked at.
-const WORKSPACES_LOOKED_AT: usize = 64;
+/// Workspaces whose newest records are looked for at once.
+const WORKSPACES_PAGE: usize = 64;
+
+/// A workspace's place among all of them.
+type Place = (u128, Key);
 
 /// The instant of the newest record that a store's ledgers hold; `None` while they hold none. It is what [`CLOCK_SLACK`] is
-/// measured from, so that a command can say why a server would decide nothing.
+/// measured from, so that a command can say why a server would decide nothing. It reads one record of every workspace.
 ///
 /// # Errors
 /// Rows could not be read.
 pub fn newest_record<E>(mut scan: impl FnMut(&Range) -> Result<Vec<Found>, E>) -> Result<Option<Timestamp>, E> {
+    let (mut newest, mut after) = (None, None);
+    loop {
+        let (of_page, last) = newest_of_page(&mut scan, after)?;
+        newest = newest.max(of_page);
+        if last.is_none() {
+            return Ok(newest);
+        }
+        after = last;
+    }
+}
+
+/// The newest instant of a page of workspaces, and the last of them where there may be more.
+fn newest_of_page<E>(
+    scan: &mut impl FnMut(&Range) -> Result<Vec<Found>, E>,
+    after: Option<Place>,
+) -> Result<(Option<Timestamp>, Option<Place>), E> {
+    let page = scan(&Range { after, ..Range::all(Index::Workspaces, 0, WORKSPACES_PAGE) })?;
     let mut newest = None;
-    for workspace in scan(&Range::all(Index::Workspaces, 0, WORKSPACES_LOOKED_AT))? {
+    for workspace in &page {
         let Key::Workspace(id) = workspace.row.key else { continue };
         let last = scan(&Range { newest_first: true, ..Range::all(Index::LedgerOf, id.bits(), 1) })?;
         newest = newest.max(last.iter().filter_map(instant).max());
     }
-    Ok(newest)
+    let last = page.last().filter(|_| page.len() == WORKSPACES_PAGE);
+    Ok((newest, last.map(|it| (it.order, it.row.key))))
 }
 
 fn instant(found: &Found) -> Option<Timestamp> {
@@ -38,6 +60,8 @@ fn instant(found: &Found) -> Option<Timestamp> {
 #[derive(Debug, Default)]
 pub(crate) struct Newest {
     at_ms: AtomicI64,
+    /// The workspace behind which the next look goes on.
+    behind: Mutex<Option<Place>>,
     /// Whether the log was told that the clock is behind.
     told: AtomicBool,
 }
@@ -82,10 +106,20 @@ impl Newest {
 impl Core {
     /// Takes in the newest record of each workspace.
     pub(crate) fn look_back(&self) -> Result<(), Failure<StoreError>> {
-        let newest = newest_record(|range| self.readers.open()?.scan(range)).map_err(Failure::Load)?;
-        if let Some(newest) = newest {
-            self.newest.see(newest);
-        }
+        let mut reader = self.readers.open().map_err(Failure::Load)?;
+        let newest = newest_record(|range| reader.scan(range)).map_err(Failure::Load)?;
+        newest.into_iter().for_each(|at| self.newest.see(at));
+        Ok(())
+    }
+
+    /// As [`look_back`](Self::look_back), of the next few workspaces alone: it is asked for often.
+    pub(crate) fn look_on(&self) -> Result<(), Failure<StoreError>> {
+        let behind = || self.newest.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reader = self.readers.open().map_err(Failure::Load)?;
+        let after = *behind();
+        let (newest, last) = newest_of_page(&mut |range| reader.scan(range), after).map_err(Failure::Load)?;
+        *behind() = last;
+        newest.into_iter().for_each(|at| self.newest.see(at));
         Ok(())
     }
 }

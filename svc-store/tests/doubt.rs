@@ -22,12 +22,12 @@ use svc_core::state::gate::{
     Action, Agent, Code, Details, Effect, Frozen, FrozenBy, OutcomeStatus, Payload, Reason, Request, Standing, Status,
 };
 use svc_core::state::people::{Principal, Role, Settings as WorkspaceSettings};
-use svc_core::store::{Clock, CommitError, MemoryStore, Row as _, Store};
+use svc_core::store::{Clock, CommitError, Key, MemoryStore, Range, Row as _, Store};
 use svc_core::testing::fault::{Fault, Faulty, Operation};
 use svc_core::testing::people;
 use svc_core::testing::world::{World, key, payment, request, terms};
 use svc_core::value::id::AgentId;
-use svc_core::value::link::{SHARDS, shard};
+use svc_core::value::link::{Index, SHARDS, shard};
 use svc_core::value::text::{Email, Label, Note, Summary};
 use svc_core::value::{Id as _, Span, Timestamp};
 use svc_store::{AgentHandle, AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
@@ -242,6 +242,35 @@ fn a_clock_that_leapt_ahead_and_back_decides_nothing() {
     assert!(is_not_ready(&ask(&gate)) && gate.is_behind());
     let restarted = Gate::over(store, Hands::at(world.now()), signer, manual()).unwrap();
     ask(&restarted).unwrap();
+}
+
+/// The newest record counts in whichever of many workspaces it is: when a gate begins, and when it looks round later.
+#[test]
+fn a_clock_is_held_against_every_workspace() {
+    let (store, _, mut world) = world();
+    let home = |n: usize| CreateWorkspace {
+        name: Label::parse(&format!("Home {n}")).unwrap(),
+        owner: Email::parse("owner@example.com").unwrap(),
+        settings: WorkspaceSettings::default(),
+    };
+    let signer = Arc::clone(world.engine().signer());
+    let gate = |now| Gate::over(store.clone(), Hands::at(now), Arc::clone(&signer), manual()).unwrap();
+    let now = world.now();
+    let early = gate(now);
+    for n in 0..130 {
+        early.execute(home(n)).unwrap();
+    }
+    let running = gate(now);
+    // As all of them were made in one millisecond, this may be any of them in the list; the last one is the hardest to come by.
+    let last = world.engine().scan(&Range { newest_first: true, ..Range::all(Index::Workspaces, 0, 1) }).unwrap();
+    let Key::Workspace(workspace) = last[0].row.key else { panic!("{last:?}") };
+    gate(now.plus(Span::hours(1)))
+        .execute(RegisterAgent::new(workspace, Label::parse("Late").unwrap(), NewKey::of("ask_late")))
+        .unwrap();
+    let again = gate(now);
+    assert!(again.is_behind() && is_not_ready(&again.execute(home(131))));
+    assert!(!running.is_behind());
+    assert!((0..3).any(|_| running.look_back().unwrap()) && is_not_ready(&running.execute(home(132))));
 }
 
 /// Timers of one shard do not wait for those of another, of whose rows one cannot be read.
