@@ -9,6 +9,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread;
 
 use svc_core::rules::gate::callback::RegisterCallback;
 use svc_core::state::edge::{Job, JobState};
@@ -58,9 +59,13 @@ enum Flaw {
     OnePrefix,
     /// Bodies lose what is not ASCII.
     LosesText,
+    /// Stamps are counted in ten bits.
+    ShortStamps,
+    /// A conflict names one row, whichever else has moved.
+    NamesOne,
 }
 
-const FLAWS: [Flaw; 16] = [
+const FLAWS: [Flaw; 18] = [
     Flaw::SilentAbsence,
     Flaw::OneStamp,
     Flaw::ReadsUnchecked,
@@ -77,6 +82,8 @@ const FLAWS: [Flaw; 16] = [
     Flaw::Unsorted,
     Flaw::OnePrefix,
     Flaw::LosesText,
+    Flaw::ShortStamps,
+    Flaw::NamesOne,
 ];
 
 struct Flawed(MemoryStore, Flaw);
@@ -86,10 +93,16 @@ impl Flawed {
         self.1 == flaw
     }
 
+    /// A stamp as it is told.
+    fn stamp(&self, stamp: Stamp) -> Stamp {
+        if self.is(Flaw::ShortStamps) && stamp != Stamp::ABSENT { Stamp(stamp.0 % 1_024 + 1) } else { stamp }
+    }
+
     fn answer(&self, mut row: Loaded) -> Loaded {
         if self.is(Flaw::OneStamp) && row.record.is_some() {
             row.stamp = Stamp(1);
         }
+        row.stamp = self.stamp(row.stamp);
         row
     }
 
@@ -140,9 +153,17 @@ impl Store for Flawed {
         if self.is(Flaw::OneStamp) {
             checks.clear();
         }
+        if self.is(Flaw::ShortStamps) {
+            let keys: Vec<Key> = checks.iter().map(|(key, _)| *key).collect();
+            for ((_, seen), row) in checks.iter_mut().zip(self.0.load(&keys).unwrap()) {
+                *seen = if *seen == self.stamp(row.stamp) { row.stamp } else { *seen };
+            }
+        }
         let writes: Vec<Write> = commit.writes.iter().map(|write| self.change(write)).collect();
         match self.0.commit(&Commit { checks, writes: writes.clone() })? {
-            Committed::Applied(stamp) => Ok(Committed::Applied(if self.is(Flaw::OneStamp) { Stamp(1) } else { stamp })),
+            Committed::Applied(stamp) => {
+                Ok(Committed::Applied(if self.is(Flaw::OneStamp) { Stamp(1) } else { self.stamp(stamp) }))
+            }
             Committed::Conflict(mut moved) => {
                 if self.is(Flaw::HalfCommits) {
                     let _ = self.0.commit(&Commit { checks: Vec::new(), writes })?;
@@ -150,6 +171,10 @@ impl Store for Flawed {
                 if self.is(Flaw::StaleConflict) {
                     moved.iter_mut().for_each(|row| row.record = None);
                 }
+                if self.is(Flaw::NamesOne) {
+                    moved.truncate(1);
+                }
+                moved.iter_mut().for_each(|row| row.stamp = self.stamp(row.stamp));
                 Ok(Committed::Conflict(moved))
             }
         }
@@ -202,6 +227,64 @@ fn the_suite_finds_sessions_that_do_not_see_one_another() {
     let store = MemoryStore::new();
     let stale = || Flawed(store.clone(), Flaw::ReadsUnchecked);
     assert!(catch_unwind(AssertUnwindSafe(|| contract::sessions(stale))).is_err());
+}
+
+/// A store without isolation: it checks, and writes a moment later over whatever is there then.
+#[derive(Clone)]
+struct Unguarded(MemoryStore);
+
+impl Store for Unguarded {
+    type Error = Never;
+
+    fn load(&mut self, keys: &[Key]) -> Result<Vec<Loaded>, Never> {
+        self.0.load(keys)
+    }
+
+    fn commit(&mut self, commit: &Commit) -> Result<Committed, CommitError<Never>> {
+        let (mut checks, writes) = (commit.checks.clone(), commit.writes.clone());
+        let checked = self.0.commit(&Commit { checks: checks.clone(), writes: Vec::new() })?;
+        if writes.is_empty() || matches!(checked, Committed::Conflict(_)) {
+            return Ok(checked);
+        }
+        thread::yield_now();
+        loop {
+            match self.0.commit(&Commit { checks, writes: writes.clone() })? {
+                Committed::Conflict(_) => checks = Vec::new(),
+                applied => return Ok(applied),
+            }
+        }
+    }
+
+    fn scan(&mut self, range: &Range) -> Result<Vec<Found>, Never> {
+        self.0.scan(range)
+    }
+}
+
+fn on_threads(racers: Vec<contract::Racer<'_>>) {
+    thread::scope(|threads| racers.into_iter().for_each(|racer| drop(threads.spawn(racer))));
+}
+
+/// A store that passes as long as one session commits after the other, and lets two of them write over each other at once, is
+/// found where they race; one that checks what it writes and not what it has only read, too.
+#[test]
+fn the_suite_finds_a_store_without_isolation() {
+    contract::suite(|| Unguarded(MemoryStore::new()));
+    let store = Unguarded(MemoryStore::new());
+    contract::sessions(|| store.clone());
+    // On a machine that is busy with other things a race may pass.
+    let told = |race: fn()| {
+        let told = (0..10).find_map(|_| catch_unwind(race).err()).expect("it passes the races");
+        let told = told.downcast_ref::<String>().cloned().unwrap_or_default();
+        assert!(told.starts_with("broken promise: "), "{told}");
+    };
+    told(|| {
+        let store = Unguarded(MemoryStore::new());
+        contract::races(|| store.clone(), on_threads);
+    });
+    told(|| {
+        let store = MemoryStore::new();
+        contract::races(|| Flawed(store.clone(), Flaw::ReadsUnchecked), on_threads);
+    });
 }
 
 type Rows = Vec<(Key, Stamp, Record)>;

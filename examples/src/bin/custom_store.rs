@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
@@ -240,8 +241,15 @@ fn suite(home: &Path) -> io::Result<()> {
     let mut logs = logs.into_iter();
     contract::suite(|| logs.next().unwrap_or_else(|| unreachable!("the suite takes fewer logs than {LOGS}")));
     contract::sessions(|| shared.clone());
+    let raced = LogStore::open(&home.join("raced.log"))?;
+    contract::races(|| raced.clone(), on_threads);
     println!("the suite that every store passes: passed");
     Ok(())
+}
+
+/// Sessions that commit at once, each on a thread of its own.
+fn on_threads(racers: Vec<contract::Racer<'_>>) {
+    thread::scope(|threads| racers.into_iter().for_each(|racer| drop(threads.spawn(racer))));
 }
 
 /// More than the suite has promises; each is shown over a log of its own.

@@ -1,18 +1,27 @@
 //! The suite that every store passes: each promise of [`Store`] as a check that names it.
 //!
-//! A store of one's own runs [`suite`] over new stores and [`sessions`] over one that several sessions share:
+//! A store of one's own runs [`suite`] over new stores, [`sessions`] over one that several sessions share, and [`races`] over
+//! another, whose sessions are driven by threads:
 //!
 //! ```
+//! use std::thread;
+//!
 //! use svc_core::store::MemoryStore;
 //! use svc_core::testing::contract;
 //!
 //! contract::suite(MemoryStore::new);
 //! let store = MemoryStore::new();
 //! contract::sessions(|| store.clone());
+//! let store = MemoryStore::new();
+//! contract::races(|| store.clone(), |racers| {
+//!     thread::scope(|threads| racers.into_iter().for_each(|racer| drop(threads.spawn(racer))));
+//! });
 //! ```
 //!
 //! What a suite cannot see is left to the store's own tests: that `Applied` survives a loss of power, and that a commit
 //! whose connection broke answers [`CommitError::Unknown`](crate::store::CommitError::Unknown).
+
+mod races;
 
 use std::fmt::Debug;
 
@@ -21,6 +30,11 @@ use crate::store::{Commit, Committed, Key, Loaded, Range, Record, Stamp, Store, 
 use crate::value::id::{ActionId, AgentId, EvidenceId, WorkspaceId};
 use crate::value::link::{Index, Link, Order, shard};
 use crate::value::{Id, Timestamp};
+
+pub use races::{Racer, races};
+
+/// Commits of one store whose stamps are compared: more than ten bits count. On a disk each of them waits for it.
+const STAMPS: usize = 1_100;
 
 /// Shows that a store keeps its promises to one session. Each call of `open` gives a new, empty store.
 ///
@@ -31,7 +45,6 @@ pub fn suite<S: Store>(mut open: impl FnMut() -> S) {
         absence_is_an_answer,
         every_table_keeps_its_rows,
         many_rows_fit_one_commit,
-        stamps_grow_and_never_return,
         a_remade_row_is_another,
         a_stale_check_conflicts,
         absence_is_checked,
@@ -43,6 +56,7 @@ pub fn suite<S: Store>(mut open: impl FnMut() -> S) {
         an_index_sorts_by_order_then_key,
         prefixes_are_lists_of_their_own,
         pages_are_stretches_of_the_list,
+        stamps_grow_and_never_return,
     ];
     for promise in promises {
         promise(&mut open());
@@ -113,8 +127,8 @@ fn stamps_grow_and_never_return<S: Store>(store: &mut S) {
     let promise = "a stamp is given once, never again, and is greater than those of the commits it depends on";
     let row = sample::payload(sample::id(1), "x");
     let mut last = Stamp::ABSENT;
-    for turn in 0..4 {
-        let stamp = if turn == 2 { delete(store, row.key()) } else { put(store, std::slice::from_ref(&row)) };
+    for turn in 0..STAMPS {
+        let stamp = if turn % 4 == 2 { delete(store, row.key()) } else { put(store, std::slice::from_ref(&row)) };
         holds(promise, stamp > last, &(last, stamp));
         last = stamp;
     }
@@ -152,6 +166,12 @@ fn a_stale_check_conflicts<S: Store>(store: &mut S) {
     let again = applied(promise, store, &checks, &[row(3, "kept")]);
     same(promise, &load_one(store, keys[2]).record, &Some(row(3, "kept")));
     holds(promise, again > new, &(new, again));
+    let promise = "a conflict names every row whose check failed";
+    let gone: Key = row(4, "").key();
+    let checks = [(keys[0], old), (keys[1], old), (keys[2], new), (gone, old)];
+    let moved = conflict(promise, store, &checks, &[row(1, "lost")]);
+    let named: Vec<(Key, Stamp)> = moved.iter().map(|row| (row.key, row.stamp)).collect();
+    same(promise, &named, &vec![(keys[1], new), (keys[2], again), (gone, Stamp::ABSENT)]);
 }
 
 fn absence_is_checked<S: Store>(store: &mut S) {
@@ -500,17 +520,19 @@ fn conflict<S: Store>(promise: &str, store: &mut S, checks: &[(Key, Stamp)], row
 fn commit<S: Store>(store: &mut S, checks: &[(Key, Stamp)], rows: &[Record]) -> Commit {
     let mut checks = checks.to_vec();
     checks.sort_unstable();
-    let write = |record: &Record| {
-        let before = load_one(store, record.key()).record.map(|it| it.links()).unwrap_or_default();
-        let after = record.links();
-        let stays = |link: &Link, others: &[Link]| link.order != Order::Stamp && others.contains(link);
-        let unlink = before.iter().filter(|it| !stays(it, &after)).copied().collect();
-        let link = after.iter().filter(|it| !stays(it, &before)).copied().collect();
-        Write { key: record.key(), record: Some(record.clone()), unlink, link }
-    };
-    let mut writes: Vec<Write> = rows.iter().map(write).collect();
+    let mut writes: Vec<Write> =
+        rows.iter().map(|row| write(load_one(store, row.key()).record.as_ref(), row)).collect();
     writes.sort_unstable_by_key(|it| it.key);
     Commit { checks, writes }
+}
+
+/// A row's new image over what is stored.
+fn write(before: Option<&Record>, record: &Record) -> Write {
+    let (before, after) = (before.map(Record::links).unwrap_or_default(), record.links());
+    let stays = |link: &Link, others: &[Link]| link.order != Order::Stamp && others.contains(link);
+    let unlink = before.iter().filter(|it| !stays(it, &after)).copied().collect();
+    let link = after.iter().filter(|it| !stays(it, &before)).copied().collect();
+    Write { key: record.key(), record: Some(record.clone()), unlink, link }
 }
 
 fn holds(promise: &str, kept: bool, seen: &dyn Debug) {
@@ -538,5 +560,8 @@ mod tests {
         suite(MemoryStore::new);
         let store = MemoryStore::new();
         sessions(|| store.clone());
+        // Without threads, one racer after the other.
+        let store = MemoryStore::new();
+        races(|| store.clone(), |racers| racers.into_iter().for_each(|racer| racer()));
     }
 }

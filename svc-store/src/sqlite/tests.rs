@@ -104,6 +104,12 @@ fn a_file_keeps_the_promises_of_every_store() {
     });
     let (_dir, store) = open();
     contract::sessions(|| store.writer().unwrap());
+    let (_dir, store) = open();
+    contract::races(|| store.writer().unwrap(), on_threads);
+}
+
+pub(super) fn on_threads(racers: Vec<contract::Racer<'_>>) {
+    std::thread::scope(|threads| racers.into_iter().for_each(|racer| drop(threads.spawn(racer))));
 }
 
 /// Every kind of table gives back what was put into it, by key and by index, and `sqlite3` can ask the bodies.

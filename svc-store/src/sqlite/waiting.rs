@@ -229,4 +229,9 @@ fn a_file_that_folds_all_the_time_keeps_the_promises() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(&directory.path().join(DATABASE));
     contract::sessions(|| store.writer().unwrap());
+    // Two programs on one file.
+    let directory = tempfile::tempdir().unwrap();
+    let programs = [0, 1].map(|_| open(&directory.path().join(DATABASE)));
+    let mut sessions = programs.iter().cycle().map(|program| program.writer().unwrap());
+    contract::races(|| sessions.next().unwrap(), super::tests::on_threads);
 }
