@@ -10,7 +10,7 @@ const WINDOW_MS: i64 = 60_000;
 
 /// One caller's bucket of `limit` requests a minute, refilled evenly.
 ///
-/// The level is counted in *parts*, of which a request takes [`WINDOW_MS`] and every millisecond gives back `limit`: no
+/// The level is counted in *parts*, of which a request takes 60,000 and every millisecond gives back `limit`: no
 /// remainder is ever lost to rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {

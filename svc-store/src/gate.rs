@@ -1,5 +1,6 @@
 //! The name that embedders meet: a gate over a store, cheap to clone, callable from any thread and any executor.
 
+#[cfg(feature = "sqlite")]
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 

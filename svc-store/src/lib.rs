@@ -1,7 +1,7 @@
 //! Durable storage and lanes for svc-core.
 //!
 //! [`Gate`] is what embedders meet: it queues operations, decides them in batches, and answers once they are durable.
-//! [`sqlite`] keeps the rows of [`svc_core::store`] in one file; [`Backend`] is what another database has to offer to take its
+//! The module `sqlite` keeps the rows of [`svc_core::store`] in one file; [`Backend`] is what another database has to offer to take its
 //! place.
 //!
 //! ```no_run

@@ -29,7 +29,7 @@ pub struct BudgetView {
     pub budget: Arc<Budget>,
     /// What has been used of it in the period that runs now.
     pub used: BudgetUse,
-    /// Who can approve more now: see [`owner_now`].
+    /// Who can approve more now: the budget's owner, or the workspace's first one where that is a member no more.
     pub owner: PrincipalId,
     /// Whether the workspace enforces budgets where a key's own profile says nothing else.
     pub enforcing: bool,

@@ -37,7 +37,7 @@ pub struct Agent {
     pub standing: Standing,
     /// Grows by one with every freeze and removal. What was made under an older epoch is void.
     pub epoch: u32,
-    /// When it was stopped, oldest first, at most [`STOPS_KEPT`]: the last one ended the epoch before the present one.
+    /// When it was stopped, oldest first, at most 64: the last one ended the epoch before the present one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<Timestamp>,
     /// Mandates that are not revoked, in the versions in force.
