@@ -1,4 +1,4 @@
-//! When keys and tokens were last shown to this server, or last found good: in memory alone, since a write for every request would
+//! When keys and tokens were last shown to this server: in memory alone, since a write for every request would
 //! be a price that nobody wants to pay for a hint.
 
 use std::collections::HashMap;
@@ -29,13 +29,6 @@ impl<T: Copy> Seen<T> {
         shard.insert(credential, now);
     }
 
-    /// Forgets a credential.
-    pub(crate) fn forget(&self, credential: u128) {
-        if let Some(shard) = self.shard(credential) {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).remove(&credential);
-        }
-    }
-
     /// When a credential was last shown, as far as this server remembers.
     pub(crate) fn of(&self, credential: u128) -> Option<T> {
         self.shard(credential)?.lock().unwrap_or_else(PoisonError::into_inner).get(&credential).copied()
@@ -50,15 +43,13 @@ impl<T: Copy> Seen<T> {
 mod tests {
     use super::*;
 
-    /// What was noted is known until it is forgotten; a part that is full begins anew.
+    /// What was noted is known; a part that is full begins anew.
     #[test]
-    fn what_is_forgotten_is_not_known() {
+    fn a_part_that_is_full_begins_anew() {
         let seen = Seen::new();
         seen.note(5, 'a');
         seen.note(21, 'b');
         assert_eq!((seen.of(5), seen.of(21), seen.of(6)), (Some('a'), Some('b'), None));
-        seen.forget(5);
-        assert_eq!((seen.of(5), seen.of(21)), (None, Some('b')));
         for number in 0..SHARD_MAX as u128 {
             seen.note(5 + SHARDS as u128 * (number + 2), 'c');
         }

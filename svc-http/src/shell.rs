@@ -15,7 +15,6 @@ use http::{HeaderMap, Request, Response, Version};
 use http_body::Body;
 use ipnet::IpNet;
 use svc_core::refusal::{FieldError, Kind, Refusal};
-use svc_core::value::digest::Digest;
 
 use crate::address::{self, RateAddress};
 use crate::answer::{Answer, Reply, Sent};
@@ -28,11 +27,8 @@ use crate::log::{self, RequestLine};
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
 use crate::routes::{BodyMax, Content, Limit, NOWHERE, Route, Shape};
-use crate::seen::Seen;
 use crate::trace::Trace;
 
-/// How long a credential that was good counts as one that may be again.
-const GOOD_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the rest of a refused body is waited for on HTTP/2.
 const STREAM_DRAIN_TIME: Duration = Duration::from_secs(1);
 
@@ -110,8 +106,6 @@ pub struct Shell<S> {
     site: Site,
     router: Router,
     limiter: RateLimiter,
-    /// Credentials that were good lately.
-    good: Seen<Instant>,
     pages: Pages,
     /// `{base_url}/docs/errors`
     docs: String,
@@ -128,7 +122,6 @@ impl<S: Service> Shell<S> {
             service,
             router: Router::new()?,
             limiter: RateLimiter::new(settings.rates),
-            good: Seen::new(),
             pages: Pages::new(site.path()).at(&settings.base_url),
             docs: format!("{}/docs/errors", settings.base_url),
             site,
@@ -291,9 +284,9 @@ impl<S: Service> Shell<S> {
         Ok(())
     }
 
-    /// Credential, then rate. Whatever fails before a caller is known counts against the address, and an address that
-    /// has used up its rate so cannot make the store look for more keys: only for those that were good lately, or whoever shares
-    /// an address with a guesser could stop no agent.
+    /// Credential, then rate. Whatever fails before a caller is known counts against the address, and that alone: a
+    /// credential that is good is never told of what others at its address sent, or whoever shares one with a guesser could
+    /// stop no agent. A guess costs one look for a key's digest.
     async fn admit(
         &self,
         route: &'static Route,
@@ -308,27 +301,10 @@ impl<S: Service> Shell<S> {
             Ok(None) => None,
             Ok(Some(credential)) => match self.service.known(&shown(credential)) {
                 Some(caller) => Some(caller),
-                None => {
-                    let bits = Digest::of(credential).bits();
-                    let was_good = self.good.of(bits).is_some_and(|at| reply.started.duration_since(at) < GOOD_KEPT);
-                    reply.standing = self.limiter.look(route.limit, by_address, reply.started);
-                    if !was_good && reply.standing.is_some_and(|it| it.remaining == 0) {
-                        return Err(self
-                            .count(route.limit, by_address, reply)
-                            .err()
-                            .unwrap_or_else(|| Refusal::rate_limited(1)));
-                    }
-                    match self.service.resolve(&shown(credential)).await {
-                        Ok(caller) => {
-                            self.good.note(bits, reply.started);
-                            Some(caller)
-                        }
-                        Err(refusal) => {
-                            self.good.forget(bits);
-                            return Err(self.unadmitted(route, refusal, by_address, reply));
-                        }
-                    }
-                }
+                None => match self.service.resolve(&shown(credential)).await {
+                    Ok(caller) => Some(caller),
+                    Err(refusal) => return Err(self.unadmitted(route, refusal, by_address, reply)),
+                },
             },
             Err(refusal) => return Err(self.unadmitted(route, refusal, by_address, reply)),
         };
