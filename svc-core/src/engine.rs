@@ -15,7 +15,7 @@ use crate::rules::people::leave::{EndKey, FollowLeave, PassAgent};
 use crate::rules::people::teams::DisownTeam;
 use crate::state::evidence::Disclosure;
 use crate::state::gate::receipt::Signer;
-use crate::state::gate::{JOB_KEPT, OPEN_MAX, REPLAY_KEPT, Sweep};
+use crate::state::gate::{Agent, JOB_KEPT, OPEN_MAX, REPLAY_KEPT, Sweep};
 use crate::store::{Clock, CommitError, Committed, Found, Key, Range, Record, Store, all_answered};
 use crate::turn::{Finished, Reads, Rows, Step, Turn, read};
 use crate::value::digest::RefreshId;
@@ -284,15 +284,7 @@ enum What {
 #[must_use]
 pub fn followed_by(found: &Found) -> Vec<Follow> {
     match &found.row.record {
-        Some(Record::Agent(agent)) => {
-            let Some(stopped) = agent.following else { return Vec::new() };
-            let actions = Range::all(Index::ActionsOf, agent.id.bits(), TICK_MAX);
-            let ranges = [
-                Range::all(Index::WaitingOf, agent.id.bits(), TICK_MAX),
-                Range { from: ulid_bits(stopped.minus(OPEN_MAX), 0), ..actions },
-            ];
-            ranges.into_iter().map(|range| Follow { range, what: What::Stop }).collect()
-        }
+        Some(Record::Agent(agent)) => stop_followed_by(agent),
         Some(Record::Principal(left)) => {
             let ranges = [
                 Range::all(Index::ConnectionsBy, left.id.bits(), TICK_MAX),
@@ -309,6 +301,18 @@ pub fn followed_by(found: &Found) -> Vec<Follow> {
         }
         _ => Vec::new(),
     }
+}
+
+/// What may have to follow an agent's stop; nothing where that is done.
+#[must_use]
+pub fn stop_followed_by(agent: &Agent) -> Vec<Follow> {
+    let Some(stopped) = agent.following else { return Vec::new() };
+    let actions = Range::all(Index::ActionsOf, agent.id.bits(), TICK_MAX);
+    let ranges = [
+        Range::all(Index::WaitingOf, agent.id.bits(), TICK_MAX),
+        Range { from: ulid_bits(stopped.minus(OPEN_MAX), 0), ..actions },
+    ];
+    ranges.into_iter().map(|range| Follow { range, what: What::Stop }).collect()
 }
 
 fn swept_by(sweep: &Sweep) -> Vec<Follow> {

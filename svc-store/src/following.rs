@@ -5,17 +5,24 @@
 //! pass that begins anew finds what is left.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use svc_core::engine::{Failure, Follow, followed_by};
+use svc_core::engine::{Failure, Follow, followed_by, stop_followed_by};
+use svc_core::refusal::Kind;
+use svc_core::rules::gate::freeze::FollowStop;
+use svc_core::rules::gate::restart::RestartAgent;
+use svc_core::state::gate::Agent;
 use svc_core::store::{Found, Key, Record};
 use svc_core::value::{Span, Timestamp};
 
 use crate::error::StoreError;
-use crate::gate::Core;
+use crate::gate::{Core, Gate};
 use crate::timers::{run, scan};
 
 /// Pages that one pass does for one due row: of a sweep that is a thousand actions.
 const PAGES_MAX: usize = 8;
+/// Pages that a restart does of what its agent's stop ends: tens of thousands of actions.
+const RESTART_PAGES_MAX: usize = 64;
 /// How long a due row of which something could not be done rests: it is looked through from its beginning then.
 const RESTS: Span = Span::minutes(1);
 
@@ -123,6 +130,43 @@ impl Following {
     }
 }
 
+impl Gate {
+    /// Starts an agent again, and waits for it. What its stop ends is ended first, or it would still fill the agent's limits:
+    /// run it where it may take its time.
+    ///
+    /// # Errors
+    /// Those of [`restart_agent`](svc_core::rules::gate::restart::restart_agent); `not_ready` where there is more to end than
+    /// one restart waits for, until the timers have done it.
+    pub fn restart(&self, asked: &RestartAgent) -> Result<Arc<Agent>, Failure<StoreError>> {
+        match self.execute(asked.clone()) {
+            Err(Failure::Refused(it)) if it.kind() == Kind::NotReady => {}
+            restarted => return restarted,
+        }
+        self.finish_stop(asked)?;
+        self.execute(asked.clone())
+    }
+
+    /// Ends what the agent's stop ends, as far as a restart goes.
+    fn finish_stop(&self, asked: &RestartAgent) -> Result<(), Failure<StoreError>> {
+        let Some(agent) = self.read(|scope| scope.get::<Agent>(asked.agent))? else { return Ok(()) };
+        let mut left = stop_followed_by(&agent);
+        for _ in 0..RESTART_PAGES_MAX {
+            let Some(follow) = left.first_mut() else {
+                let done = FollowStop { agent: agent.id, epoch: agent.epoch };
+                return run(self.core(), vec![done.into()]).map(drop);
+            };
+            let (all, more) = page_of(self.core(), follow)?;
+            if !all {
+                break;
+            }
+            if !more {
+                left.remove(0);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Does the next page of what follows; whether all of it was done, and whether there is another page.
 fn page_of(core: &Core, follow: &mut Follow) -> Result<(bool, bool), Failure<StoreError>> {
     let page = scan(core, &follow.range)?;
@@ -141,7 +185,7 @@ mod tests {
     use svc_core::rules::gate::freeze::FreezeAgent;
     use svc_core::rules::people::by::By;
     use svc_core::rules::read::get_action;
-    use svc_core::state::gate::{Agent, Status, Sweep};
+    use svc_core::state::gate::{Agent, Status, Sweep, Verb};
     use svc_core::state::people::Settings as WorkspaceSettings;
     use svc_core::store::{MemoryStore, Store};
     use svc_core::testing::FakeClock;
@@ -227,6 +271,28 @@ mod tests {
         }
         assert_eq!(swept_to(), newest);
         assert!(following.rows.is_empty());
+    }
+
+    /// A restart ends what the stop ends before it: what was revoked is no payment that another could repeat. Where it cannot, the
+    /// agent stays stopped.
+    #[test]
+    fn a_restart_ends_what_its_stop_ends() {
+        let (gate, rejects, agent, clock) = site();
+        let pay = || gate.execute(Authorize::new(agent, payment(100, "EUR", "a.example"), [7; 16])).unwrap();
+        let revoked = pay().id();
+        let reason = Note::parse("odd").unwrap();
+        let (workspace, id, by) = (agent.workspace, agent.agent, By::Program);
+        gate.execute(FreezeAgent { workspace, agent: id, by: by.clone(), reason: reason.clone() }).unwrap();
+        let restart = RestartAgent { workspace, agent: id, by, reason, admin: None };
+        rejects.on.store(true, Ordering::SeqCst);
+        assert!(gate.restart(&restart).is_err());
+        rejects.on.store(false, Ordering::SeqCst);
+        assert!(gate.restart(&restart).unwrap().is_active());
+        let seen = gate.read(|scope| get_action(scope, &agent, revoked)).unwrap();
+        assert_eq!(seen.status(), Status::Revoked);
+        clock.advance(Span::minutes(1));
+        let again = pay();
+        assert_eq!((again.verb(), again.reasons().len()), (Verb::Allow, 0));
     }
 
     /// Where something that follows a stop cannot be done, it stays due and is tried again after a rest, not at every pass.

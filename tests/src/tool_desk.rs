@@ -142,7 +142,7 @@ impl ToolDesk {
     /// Has the agent run again.
     pub fn unfreeze(&self) {
         let (workspace, agent, reason) = (self.site.workspace(), self.agent.id, Note::parse("test").unwrap());
-        self.site.gate.execute(RestartAgent { workspace, agent, by: By::Program, reason, admin: None }).unwrap();
+        self.site.gate.restart(&RestartAgent { workspace, agent, by: By::Program, reason, admin: None }).unwrap();
     }
 
     /// Freezes the agent.

@@ -406,8 +406,8 @@ async fn a_kill_owner_freezes_whatever_their_role() {
     site.stop().await;
 }
 
-/// A freeze, a restart and a change that are committed are answered, by whomever they were asked, though the agent's actions cannot
-/// be looked through: nothing of the answer needs that.
+/// A freeze and a change are answered, by whomever they were asked, without a look through the agent's actions. Only a restart looks,
+/// before it is committed, for what the stop still has to end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_freeze_is_answered_without_a_look_through_what_the_agent_did() {
     let looked = Arc::new(AtomicUsize::new(0));
@@ -424,7 +424,9 @@ async fn a_freeze_is_answered_without_a_look_through_what_the_agent_did() {
     let mut by_person = async |method: &str, rest: &str, body: &Value| {
         admin.ask(&mut client, method, &format!("{item}{rest}"), Some(body)).await.ok()
     };
+    assert_eq!(looked.load(Ordering::SeqCst), 0, "its actions were not looked through");
     assert_eq!(by_person("POST", "/restart", &why).await["standing"], "active");
+    assert_eq!(looked.swap(0, Ordering::SeqCst), 1);
     assert_eq!(by_person("POST", "/freeze", &why).await["standing"], "frozen");
     assert_eq!(by_person("PATCH", "", &json!({ "name": "Shopper" })).await["name"], "Shopper");
     assert_eq!(looked.load(Ordering::SeqCst), 0, "its actions were not looked through");

@@ -253,7 +253,7 @@ async fn sums_beyond_the_bound_are_told_as_the_bound() {
         client.settle(&agent.key, text(&action["id"]), &done).await.ok();
     }
     let (workspace, reason) = (site.workspace(), Note::parse("looked into").unwrap());
-    site.gate.execute(RestartAgent { workspace, agent: agent.id, by: By::Program, reason, admin: None }).unwrap();
+    site.gate.restart(&RestartAgent { workspace, agent: agent.id, by: By::Program, reason, admin: None }).unwrap();
     let told = client.authorize(&agent.key, &payment(1)).await;
     assert!(!Json::parse(&told.body).unwrap().has_unsafe_number(), "{}", told.text());
     let told = told.ok();

@@ -47,6 +47,8 @@ fn freeze(ledger: &mut Ledger, selector: &Selector) -> Option<HoldId> {
 }
 
 fn restart(ledger: &mut Ledger, agent: AgentId) {
+    // A restart waits for what the stop leaves behind.
+    ledger.world.engine().tick().unwrap();
     let workspace = ledger.world.workspace();
     let restart = RestartAgent { workspace, agent, by: By::Program, reason: note("mended"), admin: None };
     ledger.world.run(restart).unwrap();
@@ -111,7 +113,6 @@ fn stops(ledger: &mut Ledger, agent: &Caller, other: &Caller) {
         if stop % 2 == 0 {
             ledger.world.advance(Span::seconds(1));
         }
-        // Where nobody waits, the records that the stop leaves behind come after the restart.
         for agent in [agent.agent, other.agent] {
             restart(ledger, agent);
         }

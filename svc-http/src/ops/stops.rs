@@ -50,8 +50,7 @@ pub(super) async fn answer(
             let reason = stop::read_reason(&call.body)?;
             let admin = service.another_admin(workspace, by.principal())?;
             let agent = call.param_id("aid")?;
-            let agent = service.run(RestartAgent { workspace, agent, by, reason, admin }).await?;
-            agents::standing(service, &agent)
+            restart(service, RestartAgent { workspace, agent, by, reason, admin }).await
         }
         StopsOp::TokenFleet | StopsOp::Fleet => fleet(service, by, workspace, call).await,
         StopsOp::Holds => {
@@ -74,6 +73,13 @@ pub(super) async fn answer(
             }
         }
     }
+}
+
+/// Starts an agent again. What its stop still has to end may take its time, so that does not happen on a thread that serves others.
+async fn restart(service: &GateService, asked: RestartAgent) -> Result<Answer, Refusal> {
+    let gate = service.gate.clone();
+    let restarted = tokio::task::spawn_blocking(move || gate.restart(&asked)).await.map_err(|_| Refusal::internal())?;
+    agents::standing(service, &restarted.map_err(refusal)?)
 }
 
 /// Counts or freezes many. Looking through all agents takes its time, so it does not happen on a thread that serves others.

@@ -15,6 +15,7 @@ const ASKS: &str =
     r#"{"name":"Asks","actions":["payment"],"limits":{"currency":"EUR","perAction":10000,"askAbove":5000}}"#;
 
 fn restart(world: &mut World, agent: &Caller) {
+    world.engine().tick().unwrap();
     let (workspace, by, reason) = (agent.workspace, By::Program, Note::parse("mended").unwrap());
     world.run(RestartAgent { workspace, agent: agent.agent, by, reason, admin: None }).unwrap();
 }

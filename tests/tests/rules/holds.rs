@@ -19,7 +19,7 @@ use svc_core::value::id::{AgentId, ApprovalId, HoldId};
 use svc_core::value::{Id as _, Span};
 
 use super::fleet::{approve_everyone, command, decision, fleet, freeze, halted, look, note, token};
-use super::{PAY, ask, codes};
+use super::{PAY, ask, codes, fast};
 
 fn lift(world: &World, hold: HoldId, by: By, restart: bool) -> LiftHold {
     LiftHold { workspace: world.workspace(), hold, by, reason: note("over"), restart }
@@ -56,6 +56,7 @@ fn a_hold_over_all_stops_who_comes_later() {
     let Lift::Lifted(lifted) = world.run(lift(&world, hold, By::Program, false)).unwrap() else { panic!() };
     assert!(lifted.lifted.is_some());
     assert!(!world.row::<Agent>(agents[0].agent).is_active(), "lifted without restart, agents stay frozen");
+    world.advance(Span::seconds(1));
     world.run(restart(&world, agents[0].agent, By::Program)).unwrap();
     assert_eq!(ask(&mut world, &agents[0], payment(1, "EUR", "b.example")).0, Verb::Allow);
     world.advance(Span::seconds(1));
@@ -74,6 +75,7 @@ fn a_lift_restarts_what_its_freeze_froze() {
     let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
     world.settle(&agents[1], paid.id(), OutcomeStatus::Completed, Some(101));
     world.freeze(agents[2].agent);
+    world.advance(Span::seconds(1));
     world.run(lift(&world, hold, By::Program, true)).unwrap();
     let active: Vec<bool> = agents.iter().map(|it| world.row::<Agent>(it.agent).is_active()).collect();
     assert_eq!(active, [false, false, false, true]);
@@ -81,6 +83,23 @@ fn a_lift_restarts_what_its_freeze_froze() {
     let twice = world.run(lift(&world, hold, By::Program, true)).unwrap_err();
     assert_eq!((twice.kind(), twice.reason()), (Kind::NotAllowed, Some("the hold is lifted")));
     world.advance(Span::seconds(1));
+    world.audit();
+}
+
+/// An agent whose stop is still being followed when the hold over it is lifted starts once that is done: what the stop denied
+/// fills no limit of an agent that runs.
+#[test]
+fn a_lift_restarts_whom_the_stop_leaves_nothing_to_end() {
+    let asks = r#"{"name":"Asks","actions":["payment"],"limits":{"currency":"EUR","perPeriod":{"amount":1000,"period":"month"},"askAbove":500}}"#;
+    let mut world = World::with(fast());
+    let agent = world.agent().with_mandate(terms(asks)).register();
+    assert_eq!(world.authorize(&agent, payment(1_000, "EUR", "a.example")).verb(), Verb::Ask);
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    world.run(lift(&world, hold, By::Program, true)).unwrap();
+    assert!(!world.row::<Agent>(agent.agent).is_active());
+    world.advance(Span::seconds(1));
+    assert_eq!(ask(&mut world, &agent, payment(450, "EUR", "b.example")), (Verb::Allow, Vec::new()));
+    assert!(world.row::<Hold>(hold).work.is_none());
     world.audit();
 }
 
@@ -96,6 +115,7 @@ fn a_second_freeze_of_all_joins_the_hold() {
         assert_eq!((again.count, again.frozen, again.hold), (3, frozen, Some(hold)));
     }
     assert_eq!(world.row::<Hold>(hold).members.count, 3);
+    world.advance(Span::seconds(1));
     world.run(lift(&world, hold, By::Program, true)).unwrap();
     assert!(agents.iter().all(|it| world.row::<Agent>(it.agent).is_active()));
     world.advance(Span::seconds(1));
@@ -118,8 +138,8 @@ fn a_second_freeze_ends_the_question_of_a_lift() {
     assert_eq!(world.run(decision(&second, question, Choice::Approve)).unwrap_err().kind(), Kind::NotAllowed);
     let anew = asked(world.run(lift(&world, hold, By::Person(first), true)).unwrap());
     world.run(decision(&second, anew, Choice::Approve)).unwrap();
-    assert!(world.row::<Agent>(agents[0].agent).is_active());
     world.advance(Span::seconds(1));
+    assert!(world.row::<Agent>(agents[0].agent).is_active());
     world.audit();
 }
 
@@ -230,8 +250,8 @@ fn two_owners_lift_a_hold() {
     assert!(world.row::<Hold>(hold).lifted.is_none());
     world.run(decision(&second, question, Choice::Approve)).unwrap();
     assert!(world.row::<Workspace>(world.workspace()).holds.is_empty());
-    assert!(world.row::<Agent>(agents[0].agent).is_active());
     world.advance(Span::hours(25));
+    assert!(world.row::<Agent>(agents[0].agent).is_active());
     world.audit();
 }
 

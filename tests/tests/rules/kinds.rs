@@ -70,6 +70,7 @@ fn what_happens_to_an_agent_is_recorded() {
     world.run(change(None, Some(Tier::Trusted))).unwrap();
     let freeze = svc_core::rules::gate::freeze::FreezeAgent { workspace, agent, by: by.clone(), reason: note("odd") };
     world.run(freeze).unwrap();
+    world.advance(Span::seconds(1));
     world.run(RestartAgent { workspace, agent, by: by.clone(), reason: note("mended"), admin: None }).unwrap();
     world.run(RemoveAgent { workspace, by: by.clone(), agent }).unwrap();
     let all = ["agent.changed", "agent.frozen", "agent.removed", "agent.renamed", "agent.restarted"];

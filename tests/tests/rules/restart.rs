@@ -16,7 +16,9 @@ use svc_core::value::id::AgentId;
 use super::fleet::{halted, note, token};
 use super::{PAY, ask, calm};
 
+/// Restarts it once its stop has been followed, as a gate does.
 fn restart(world: &mut World, agent: AgentId, by: By) -> Result<std::sync::Arc<Agent>, svc_core::refusal::Refusal> {
+    world.engine().tick().unwrap();
     let workspace = world.workspace();
     world.run(RestartAgent { workspace, agent, by, reason: note("mended"), admin: None })
 }
@@ -40,6 +42,28 @@ fn nothing_old_comes_back() {
     assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "b.example")).0, Verb::Allow);
     let again = restart(&mut world, agent.agent, By::Program).unwrap();
     assert_eq!(again.epoch, 1, "starting an active agent changes nothing");
+    world.audit();
+}
+
+/// What a stop denied or revoked fills no limit, repeats nothing and adds up to nothing once the agent runs again: the restart
+/// waits until that is so.
+#[test]
+fn a_restart_waits_for_what_its_stop_ends() {
+    let asks = r#"{"name":"Asks","actions":["payment"],"limits":{"currency":"EUR","perPeriod":{"amount":1000,"period":"month"},"count":{"max":2,"period":"day"},"askAbove":500}}"#;
+    let (mut world, agent) = calm(&[asks]);
+    assert_eq!(world.authorize(&agent, payment(550, "EUR", "a.example")).verb(), Verb::Ask);
+    assert_eq!(world.authorize(&agent, payment(450, "EUR", "b.example")).verb(), Verb::Allow);
+    world.freeze(agent.agent);
+    let at_once = RestartAgent {
+        workspace: world.workspace(),
+        agent: agent.agent,
+        by: By::Program,
+        reason: note("mended"),
+        admin: None,
+    };
+    assert_eq!(world.run(at_once).unwrap_err().kind(), Kind::NotReady);
+    assert!(restart(&mut world, agent.agent, By::Program).unwrap().is_active());
+    assert_eq!(ask(&mut world, &agent, payment(450, "EUR", "b.example")), (Verb::Allow, Vec::new()));
     world.audit();
 }
 
@@ -95,6 +119,7 @@ fn an_incidents_principal_does_not_restart_alone() {
         world.advance(Span::minutes(11));
         let paid = world.authorize(agent, payment(100, "EUR", "a.example"));
         world.settle(agent, paid.id(), OutcomeStatus::Completed, Some(101));
+        world.engine().tick().unwrap();
     };
     let (mut world, agent) = calm(&[PAY]);
     let (owner, member) = (world.owner(), world.person(Role::Member));

@@ -12,7 +12,7 @@ use super::restart::restart;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift};
+use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift, Frozen, Via};
 use crate::state::people::{
     Hold, HoldScope, HoldTask, HoldWork, Lifted, MEMBERS_OF_PART, Principal, Reach, Right, Roster, STEP_PARTS,
     Workspace,
@@ -21,7 +21,7 @@ use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Span;
 use crate::value::canonical::Object;
-use crate::value::id::{HoldId, PrincipalId, WorkspaceId};
+use crate::value::id::{AgentId, HoldId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
 
 /// How long a second owner has to agree.
@@ -182,7 +182,8 @@ fn may_lift(scope: &mut Scope<'_>, workspace: WorkspaceId, first: PrincipalId) -
     Ok(role.is_some_and(|it| it.reach(Right::LiftHolds) == Reach::All))
 }
 
-/// Lifts a hold, and restarts its agents where that is asked: as many as one commit takes now, the others a moment later.
+/// Lifts a hold, and restarts its agents where that is asked: as many as one commit takes now, the others and those whose stop
+/// is still being followed a moment later.
 fn lift_now(
     scope: &mut Scope<'_>,
     hold: &Hold,
@@ -244,17 +245,28 @@ fn work(scope: &mut Scope<'_>, hold: &mut Hold) -> Result<(), Halt> {
         HoldTask::Restart => {
             let by = hold.lifted.as_ref().and_then(|it| it.by);
             let actor = by.map_or(Actor::Policy, Actor::Person);
-            scope.want(&agents.iter().map(|id| Agent::key(*id)).collect::<Vec<_>>())?;
-            for id in agents {
-                let Some(agent) = scope.get::<Agent>(id)? else { continue };
-                let own =
-                    |it: &&crate::state::gate::Frozen| it.hold == Some(hold.id) && !it.again && it.incident.is_none();
-                if agent.frozen().filter(own).is_some() {
-                    restart(scope, &agent, actor.clone(), Some(hold.id), &[]);
-                }
+            if !restart_own(scope, hold.id, &agents, &actor)? {
+                return Ok(());
             }
         }
     }
     hold.step(work);
     Ok(())
+}
+
+/// Restarts those of `agents` that this hold's freeze froze and nothing else since; whether that was all. One whose stop is still
+/// being followed is left to the next time: what that ends would fill the limits of an agent that runs.
+fn restart_own(scope: &mut Scope<'_>, hold: HoldId, agents: &[AgentId], actor: &Actor) -> Result<bool, Halt> {
+    scope.want(&agents.iter().map(|id| Agent::key(*id)).collect::<Vec<_>>())?;
+    let own = |it: &&Frozen| it.hold == Some(hold) && !it.again && it.incident.is_none();
+    let mut all = true;
+    for id in agents {
+        let Some(agent) = scope.get::<Agent>(*id)?.filter(|it| it.frozen().filter(own).is_some()) else { continue };
+        if agent.following.is_some() {
+            all = false;
+        } else {
+            restart(scope, &agent, actor.clone(), Some(hold), &[]);
+        }
+    }
+    Ok(all)
 }

@@ -35,8 +35,8 @@ pub struct RestartAgent {
 ///
 /// # Errors
 /// `missing_scope` for a machine, `not_found`, `not_allowed` for a drill's canary and with `hold` while a hold stops the agent,
-/// `separation_of_duties`
-/// where its own principal restarts it after an incident and another owner or admin exists.
+/// `separation_of_duties` where its own principal restarts it after an incident and another owner or admin exists,
+/// `not_ready` while something that its stop ends is still to be ended: it would fill the limits of an agent that runs.
 pub fn restart_agent(scope: &mut Scope<'_>, asked: &RestartAgent) -> Result<Arc<Agent>, Halt> {
     scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace), Workspace::key(asked.workspace)])?;
     let reach = entitled(scope, &asked.by, asked.workspace, Right::RunAgents)?;
@@ -54,6 +54,9 @@ pub fn restart_agent(scope: &mut Scope<'_>, asked: &RestartAgent) -> Result<Arc<
     if own && frozen.incident.is_some() && has_other(scope, &workspace, asked)? {
         return Err(Refusal::duties_now("an incident froze this agent, and its principal is not to restart it").into());
     }
+    if agent.following.is_some() {
+        return Err(Refusal::not_ready().into());
+    }
     touch(scope, asked.workspace)?;
     Ok(restart(scope, &agent, asked.by.actor(), None, &[("reason", asked.reason.as_str())]))
 }
@@ -69,7 +72,7 @@ fn has_other(scope: &mut Scope<'_>, workspace: &Workspace, asked: &RestartAgent)
     Ok(admin.as_ref().is_some_and(|it| it.administers()))
 }
 
-/// Starts a frozen agent again and records it; `hold` is the one whose end does it.
+/// Starts a frozen agent again and records it, once its stop has been followed; `hold` is the one whose end does it.
 pub(super) fn restart(
     scope: &mut Scope<'_>,
     agent: &Agent,
