@@ -15,8 +15,8 @@ use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
 use svc_core::state::evidence::Disclosure;
 use svc_core::state::gate::{
-    AGENT_KEYS_MAX, Action, Activity, Agent, Code, Count, LimitsChange, OutcomeStatus, PerPeriod, Set, TermsChange,
-    Tier, Verb,
+    AGENT_KEYS_MAX, Action, ActionPattern, Activity, Agent, Code, Count, LimitsChange, OutcomeStatus, PerPeriod, Set,
+    TermsChange, Tier, Verb,
 };
 use svc_core::state::people::{KeyScope, Plan, Plans, Role, ServiceToken, Team, TokenScope};
 use svc_core::store::{Range, Record, Row as _, Store as _};
@@ -502,6 +502,36 @@ fn a_mandate_that_is_resumed_is_confirmed_beside_a_narrower_one() {
     turn(&mut world, true, false).unwrap();
     let again = turn(&mut world, false, false).unwrap_err();
     assert_eq!(again.kind(), Kind::ConfirmBroaden, "granted before the pause, and in force");
+    world.audit();
+}
+
+/// A mandate that was confirmed to let its agent go anywhere is confirmed again where it covers more, and not for what leaves it
+/// where it is or narrows it.
+#[test]
+fn a_change_is_confirmed_where_it_covers_more() {
+    let narrow = r#"{"name":"Shop","actions":["payment","refund"],"limits":{"currency":"EUR","perAction":10000},"merchants":{"allow":["shop.example"]}}"#;
+    let (mut world, agent) = calm(&[PAY]);
+    let mandate = mandate_of(&mut world, &agent);
+    let content = Content::Whole(Box::new(terms(narrow)));
+    world.run(GrantMandate::new(agent.workspace, agent.agent, content)).unwrap();
+    let turn = |world: &mut World, change: TermsChange| {
+        let (workspace, by, agent) = (agent.workspace, By::Program, agent.agent);
+        let (paused, confirm_broaden, counted) = (None, false, None);
+        world.run(ChangeMandate { workspace, by, agent, mandate, change, paused, confirm_broaden, counted })
+    };
+    let actions = |kinds: &[&str]| TermsChange {
+        actions: Some(kinds.iter().map(|it| ActionPattern::parse(it).unwrap()).collect()),
+        ..TermsChange::default()
+    };
+    let named = TermsChange { name: Some(Label::parse("Pays").unwrap()), ..TermsChange::default() };
+    let limits = LimitsChange { per_action: Set::To(500), ..LimitsChange::default() };
+    let limited = TermsChange { limits: Set::To(limits), ..TermsChange::default() };
+    for change in [named, limited, actions(&["payment", "crm.read"])] {
+        turn(&mut world, change).unwrap();
+    }
+    let refused = turn(&mut world, actions(&["payment", "refund"])).unwrap_err();
+    assert_eq!(refused.kind(), Kind::ConfirmBroaden);
+    turn(&mut world, actions(&["payment"])).unwrap();
     world.audit();
 }
 

@@ -227,11 +227,11 @@ pub fn change_mandate(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Op
         if terms.merchants_allowed().is_none() && old.merchants_allowed().is_some() {
             return Err(Refusal::confirm_broaden(asked.mandate).into());
         }
-        // One that is resumed stands beside what was granted, narrowed or resumed while it was paused.
+        // One that is resumed stands beside what was granted, narrowed or resumed while it was paused. Of one that is in force
+        // only what it did not cover before goes further than was meant.
         let resumes = held.paused && !paused;
-        if changes || resumes {
-            narrower(scope, &agent, &terms, Some(asked.mandate))?;
-        }
+        let wider = if resumes { terms.clone() } else { terms.gained(old.terms()) };
+        narrower(scope, &agent, &wider, Some(asked.mandate))?;
     }
     if !super::recount::settle(scope, &old, &terms, asked.counted.as_ref())? {
         return Ok(None);

@@ -191,6 +191,16 @@ impl ActionPattern {
         [ActionKind::PAYMENT, ActionKind::REFUND, ActionKind::TRANSFER].iter().any(|kind| self.covers(kind))
     }
 
+    /// Whether it speaks of every kind that `other` does.
+    #[must_use]
+    pub fn includes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (pattern, Self::Exact(kind)) => pattern.covers(kind),
+            (Self::Under(own), Self::Under(other)) => other.0.starts_with(&*own.0),
+            (Self::Exact(_), Self::Under(_)) => false,
+        }
+    }
+
     /// Whether there is a kind that both speak of.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
@@ -405,6 +415,23 @@ mod tests {
         ] {
             assert_eq!(ActionKind::parse(text).unwrap_err().did_you_mean, meant, "{}", text.get(..20).unwrap_or(text));
         }
+    }
+
+    /// A pattern includes itself, and a prefix what lies below it.
+    #[test]
+    fn patterns_include_what_lies_below_them() {
+        for (wide, narrow, both) in [
+            ("payment", "payment", true),
+            ("crm.*", "crm.*", true),
+            ("crm.*", "crm.read", false),
+            ("crm.*", "crm.read.*", false),
+        ] {
+            assert!(pattern(wide).includes(&pattern(narrow)), "{wide} {narrow}");
+            assert_eq!(pattern(narrow).includes(&pattern(wide)), both, "{narrow} {wide}");
+        }
+        assert!(
+            !pattern("crm.*").includes(&pattern("crmx.*")) && !pattern("crm.read").includes(&pattern("crm.read.*"))
+        );
     }
 
     /// A prefix covers everything below it at any depth, and nothing that only begins with the same letters.

@@ -197,6 +197,13 @@ impl Terms {
         Vec::new()
     }
 
+    /// The same with those of its types alone that `old` spoke of in no one pattern.
+    #[must_use]
+    pub fn gained(&self, old: &Self) -> Self {
+        let is_new = |it: &&ActionPattern| !old.actions.iter().any(|before| before.includes(it));
+        Self { actions: self.actions.iter().filter(is_new).cloned().collect(), ..self.clone() }
+    }
+
     /// Whether it lets an agent go anywhere where `narrower` holds it to some merchants.
     #[must_use]
     pub fn broadens(&self, narrower: &Self) -> bool {
