@@ -198,8 +198,8 @@ fn a_token_asks_past_its_ceiling() {
     world.audit();
 }
 
-/// Freezes that alternate are asked once each, and a token has so many questions waiting and no more; what was decided or has
-/// expired makes room.
+/// Freezes that alternate are asked once each, and a token has so many questions waiting and no more: a further agent joins the
+/// newest of them, which is another question then, and a further fleet waits. What was decided or has expired makes room.
 #[test]
 fn a_token_asks_so_much_and_no_more() {
     let (mut world, agents) = fleet(FREEZES_ASKED_MAX + 2);
@@ -225,13 +225,24 @@ fn a_token_asks_so_much_and_no_more() {
     }
     let last = FREEZES_ASKED_MAX + 1;
     world.advance(Span::minutes(1));
-    let refused = question(&mut world, last).unwrap_err();
+    let refused = freeze(&mut world, &by, &Selector::everyone()).unwrap_err();
     assert_eq!((refused.kind(), refused.retry_after_s()), (Kind::RateLimited, Some(59 * 60)));
-    world.run(decision(&owner, made[3], Choice::Deny)).unwrap();
-    let next = question(&mut world, last).unwrap();
-    assert_eq!(question(&mut world, last).unwrap(), next);
-    assert_eq!(question(&mut world, 4).unwrap_err().kind(), Kind::RateLimited, "what was denied is a new question");
+    let newest = made[FREEZES_ASKED_MAX - 1];
+    let wider = question(&mut world, last).unwrap();
+    assert_eq!(question(&mut world, last).unwrap(), wider, "asked once");
+    let stale = world.run(decision(&owner, newest, Choice::Approve)).unwrap_err();
+    assert_eq!(
+        (stale.kind(), stale.reason()),
+        (Kind::NotAllowed, Some("denied")),
+        "nobody agrees to more than they saw"
+    );
     assert_eq!(world.row::<TokenUse>(TokenId::from_bits(7)).waiting.len(), FREEZES_ASKED_MAX);
+    world.run(decision(&owner, made[3], Choice::Deny)).unwrap();
+    question(&mut world, 4).unwrap();
+    assert_eq!(world.row::<TokenUse>(TokenId::from_bits(7)).waiting.len(), FREEZES_ASKED_MAX);
+    world.run(decision(&owner, wider, Choice::Approve)).unwrap();
+    let active: Vec<usize> = (0..=last).filter(|it| world.row::<Agent>(agents[*it].agent).is_active()).collect();
+    assert_eq!(active, (1..last - 1).collect::<Vec<_>>(), "both that it named are frozen");
     world.audit();
 }
 

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use super::fleet::listed;
 use crate::refusal::Refusal;
-use crate::rules::people::by::By;
-use crate::state::evidence::{Fact, Subject};
+use crate::rules::people::by::{By, TokenCaller};
+use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedFreeze, Requester};
 use crate::state::people::{CEILING_WINDOW, FREEZES_ASKED_MAX, Members, TokenUse, Workspace, selection_digest};
 use crate::store::Row;
@@ -13,6 +14,9 @@ use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::id::AgentId;
 use crate::value::text::Note;
+
+/// How many agents a question may name that another one joins.
+const JOINED_MAX: u32 = 1_000;
 
 /// Whether the caller may freeze so many agents that are active until now. If so, they are counted. Only tokens have a
 /// ceiling.
@@ -42,10 +46,11 @@ pub(super) struct Asking<'a> {
 }
 
 /// Asks a person. While the same freeze by the same token waits already, that question is the answer. So many different ones
-/// wait at most ([`FREEZES_ASKED_MAX`]): a token that somebody stole does not bury persons in questions.
+/// wait at most ([`FREEZES_ASKED_MAX`]): a token that somebody stole does not bury persons in questions. A further agent joins the
+/// newest of them that has room.
 ///
 /// # Errors
-/// `rate_limited` where that many wait, until the first of them expires or the token's ceiling has room again.
+/// `rate_limited` where that many wait and none has room, until the first of them expires or the token's ceiling has room again.
 pub(super) fn ask(
     scope: &mut Scope<'_>,
     by: &By,
@@ -53,23 +58,79 @@ pub(super) fn ask(
     asking: &Asking<'_>,
 ) -> Result<Arc<Approval>, Halt> {
     let By::Token(token) = by else { return Err(Refusal::internal().into()) };
-    let now = scope.now();
     let known = scope.get::<TokenUse>(token.token)?;
     let used = known.map_or_else(|| TokenUse::none(token.token, workspace.id), |it| TokenUse::clone(&it));
     let digest = selection_digest(asking.members);
     let waiting = waiting(scope, &used)?;
     let is_same = |it: &AskedFreeze| (it.digest, it.all) == (digest, asking.all);
-    let same = |it: &&Arc<Approval>| matches!(&it.subject, ApprovalSubject::Freeze(asked) if is_same(asked));
-    if let Some(same) = waiting.iter().find(same) {
+    if let Some(same) = waiting.iter().find(|it| freeze_of(it).is_some_and(is_same)) {
         return Ok(Arc::clone(same));
     }
-    if waiting.len() >= FREEZES_ASKED_MAX {
-        let expires = waiting.iter().map(|it| it.expires_at);
-        let room = used.freezes.first().map(|(at, _)| at.plus(CEILING_WINDOW)).filter(|it| now < *it);
-        let left = expires.chain(room).min().map_or(0, |it| it.since(now).as_millis());
-        let seconds = left.saturating_add(999).div_euclid(1_000).max(1);
-        return Err(Refusal::rate_limited(u32::try_from(seconds).unwrap_or(u32::MAX)).into());
+    let mut used = TokenUse { waiting: waiting.iter().map(|it| it.id).collect(), ..used };
+    if used.waiting.len() < FREEZES_ASKED_MAX {
+        return Ok(question(scope, token, workspace, used, asking));
     }
+    let Some((narrower, of)) = with_room(&waiting, asking) else { return Err(full(scope, &used, &waiting).into()) };
+    let mut members = listed(scope, &of.members, 0, u32::MAX)?;
+    if asking.members.iter().all(|it| members.contains(it)) {
+        return Ok(Arc::clone(narrower));
+    }
+    members.extend(asking.members);
+    members.sort_unstable();
+    members.dedup();
+    // Nobody's yes freezes more than they saw: the question that waited ends, and the wider one is another.
+    end(scope, narrower);
+    used.waiting.retain(|it| *it != narrower.id);
+    let wider = Asking { members: &members, all: false, reason: &both(&of.reason, asking.reason) };
+    Ok(question(scope, token, workspace, used, &wider))
+}
+
+/// The newest question that a single agent can join: one that names its agents, and has room for another.
+fn with_room<'a>(waiting: &'a [Arc<Approval>], asking: &Asking<'_>) -> Option<(&'a Arc<Approval>, &'a AskedFreeze)> {
+    let single = asking.members.len() == 1 && !asking.all;
+    let mut found = waiting.iter().rev().filter_map(|it| Some((it, freeze_of(it)?)));
+    found.find(|(_, of)| single && !of.all && of.members.count < JOINED_MAX)
+}
+
+const fn freeze_of(approval: &Approval) -> Option<&AskedFreeze> {
+    if let ApprovalSubject::Freeze(of) = &approval.subject { Some(of) } else { None }
+}
+
+/// Both reasons, as far as they have room in one.
+fn both(before: &Note, more: &Note) -> Note {
+    let said = before.as_str().split("; ").any(|it| it == more.as_str());
+    let joined = (!said).then(|| Note::parse(&format!("{}; {}", before.as_str(), more.as_str())).ok());
+    joined.flatten().unwrap_or_else(|| before.clone())
+}
+
+/// Ends a question in whose place a wider one is asked.
+fn end(scope: &mut Scope<'_>, narrower: &Approval) {
+    let data = Object::new().text("kind", narrower.kind().as_str()).finish();
+    let subject = Subject::Approval(narrower.id);
+    scope.append(narrower.workspace, Fact { kind: "approval.denied", actor: Actor::Policy, subject, data });
+    let state = ApprovalState::Denied { at: scope.now(), by: None, note: None };
+    scope.put(narrower.clone().ended(state));
+}
+
+/// What is told where no question has room.
+fn full(scope: &Scope<'_>, used: &TokenUse, waiting: &[Arc<Approval>]) -> Refusal {
+    let now = scope.now();
+    let expires = waiting.iter().map(|it| it.expires_at);
+    let room = used.freezes.first().map(|(at, _)| at.plus(CEILING_WINDOW)).filter(|it| now < *it);
+    let left = expires.chain(room).min().map_or(0, |it| it.since(now).as_millis());
+    let seconds = left.saturating_add(999).div_euclid(1_000).max(1);
+    Refusal::rate_limited(u32::try_from(seconds).unwrap_or(u32::MAX))
+}
+
+/// Writes a new question beside those that `used` names as waiting.
+fn question(
+    scope: &mut Scope<'_>,
+    token: &TokenCaller,
+    workspace: &Workspace,
+    mut used: TokenUse,
+    asking: &Asking<'_>,
+) -> Arc<Approval> {
+    let (now, digest) = (scope.now(), selection_digest(asking.members));
     let (members, parts) = Members::of(scope.fresh(), asking.members);
     for part in parts {
         scope.put(part);
@@ -93,12 +154,13 @@ pub(super) fn ask(
     let count = i64::try_from(asking.members.len()).unwrap_or(i64::MAX);
     let data = Object::new().bool("all", asking.all).int("count", count).text("kind", approval.kind().as_str());
     let data = data.text("selectionDigest", &digest.named()).finish();
-    let fact = Fact { kind: "approval.asked", actor: by.actor(), subject: Subject::Approval(approval.id), data };
+    let actor = Actor::Token { id: token.token, name: token.name.clone() };
+    let fact = Fact { kind: "approval.asked", actor, subject: Subject::Approval(approval.id), data };
     scope.append_with(workspace.id, fact, &[("reason", asking.reason.as_str())]);
-    let waiting = waiting.iter().map(|it| it.id).chain([approval.id]).collect();
-    scope.put(TokenUse { waiting, ..used });
+    used.waiting.push(approval.id);
+    scope.put(used);
     scope.put(approval.clone());
-    Ok(Arc::new(approval))
+    Arc::new(approval)
 }
 
 /// What a token asked that still waits, the oldest first.
