@@ -21,9 +21,9 @@ impl ToolGlob {
     ///
     /// # Errors
     /// [`Invalid`] where it is empty, longer than 256 characters, has an empty part, holds a control character or white
-    /// space around it, or is `*` alone, which would be no constraint.
+    /// space around it, or is stars alone, which would be no constraint.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        if text == "*" {
+        if !text.is_empty() && text.chars().all(|it| it == '*') {
             return Err(Invalid::new("must name tools; `*` alone would be no constraint"));
         }
         let sound = text.chars().count() <= GLOB_MAX && text == text.trim() && !text.contains(char::is_control);
@@ -39,6 +39,16 @@ impl ToolGlob {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether a list of what is never allowed means the tool: also where only a star that runs over a slash within the server's
+    /// or the tool's own name would cover it, so that no slash in a name leads past the list.
+    #[must_use]
+    pub fn denies(&self, server: Option<&str>, name: &str) -> bool {
+        match server {
+            None => part_covers(&self.0, name),
+            Some(server) => self.0.contains('/') && part_covers(&self.0, &format!("{server}/{name}")),
+        }
     }
 
     /// Whether the tool of this name, of this server if it has one, is meant.
@@ -111,7 +121,6 @@ mod tests {
             ("*ab*ab*", "ab", false),
             ("*ab*ab*", "xabyabz", true),
             ("a**b", "ab", true),
-            ("**", "anything", true),
             ("*a", "", false),
             ("Crm/*", "crm/read", false),
         ] {
@@ -128,12 +137,41 @@ mod tests {
         assert!(ToolGlob::parse("crm/*/*").unwrap().covers(Some("crm"), "x/read"));
     }
 
+    /// What denies holds where a name has slashes of its own; else it is what it is anywhere.
+    #[test]
+    fn no_slash_in_a_name_leads_past_a_denial() {
+        for (glob, server, name, denied) in [
+            ("prod/*", Some("prod"), "db/delete", true),
+            ("prod/*", Some("prod/x"), "delete", true),
+            ("*/rm", Some("s"), "x/rm", true),
+            ("rm*", None, "rm/x", true),
+            ("*/rm", None, "x/y/rm", true),
+            ("prod/*", Some("product"), "db/delete", false),
+            ("prod*", Some("prod"), "delete", false),
+            ("rm", Some("s"), "rm", false),
+            ("prod/*", None, "prod", false),
+        ] {
+            assert_eq!(ToolGlob::parse(glob).unwrap().denies(server, name), denied, "{glob} {server:?} {name}");
+        }
+    }
+
     /// What names no tool, or any, is refused.
     #[test]
     fn what_is_no_glob_is_refused() {
-        for bad in
-            ["", "*", "/", "crm/", "/read", "crm//read", " crm/read", "crm/read ", "crm/\0", "crm\n", &"a".repeat(257)]
-        {
+        for bad in [
+            "",
+            "*",
+            "**",
+            "/",
+            "crm/",
+            "/read",
+            "crm//read",
+            " crm/read",
+            "crm/read ",
+            "crm/\0",
+            "crm\n",
+            &"a".repeat(257),
+        ] {
             assert!(ToolGlob::parse(bad).is_err(), "{bad:?}");
         }
         assert!(ToolGlob::parse(&"a".repeat(256)).is_ok());
@@ -153,6 +191,18 @@ mod tests {
         #[test]
         fn matching_is_what_trying_everything_says(glob in "[ab*]{1,8}", part in "[ab]{0,10}") {
             prop_assert_eq!(part_covers(&glob, &part), naive(glob.as_bytes(), part.as_bytes()));
+        }
+
+        /// Whatever a glob covers it denies, and where no name has a slash it denies nothing else.
+        #[test]
+        fn what_is_covered_is_denied(
+            glob in "[ab*/]{1,8}", server in proptest::option::of("[ab/]{1,4}"), name in "[ab/]{1,6}"
+        ) {
+            if let Ok(glob) = ToolGlob::parse(&glob) {
+                let (covers, denies) = (glob.covers(server.as_deref(), &name), glob.denies(server.as_deref(), &name));
+                let plain = !name.contains('/') && !server.as_deref().is_some_and(|it| it.contains('/'));
+                prop_assert!(denies == covers || (denies && !plain));
+            }
         }
 
         /// No text makes the reader or the matcher panic, and a glob that was read is read as itself.

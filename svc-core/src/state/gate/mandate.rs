@@ -119,7 +119,7 @@ impl Mandate {
     /// Whether its list of denied tools speaks of the tool `name` of `server`.
     #[must_use]
     pub fn denies_tool(&self, server: Option<&str>, name: &str) -> bool {
-        self.denies_tools && self.tools_denied().iter().any(|it| it.covers(server, name))
+        self.denies_tools && self.tools_denied().iter().any(|it| it.denies(server, name))
     }
 }
 
