@@ -28,7 +28,7 @@ impl VerifyKey {
     ///
     /// # Errors
     /// [`Invalid`] where the key has not 16 to 128 characters, holds a control character, or can be made from the receipt:
-    /// it is part of it, or holds its MD5, SHA-1, SHA-256 or SHA-512 in hexadecimal, base64 or base64url.
+    /// it is part of it or of what it says, or holds its MD5, SHA-1, SHA-256 or SHA-512 in hexadecimal, base64 or base64url.
     pub fn new(key: &str, receipt: &str) -> Result<Self, Invalid> {
         let chars = key.chars().count();
         if !(KEY_CHARS_MIN..=KEY_CHARS_MAX).contains(&chars) {
@@ -55,6 +55,11 @@ fn is_made_from(key: &str, receipt: &str) -> bool {
         return true;
     }
     let lower = key.to_ascii_lowercase();
+    // What it says is its header and its claims. Ids and digests are known to whoever reads them in either case.
+    let parts = receipt.split('.').take(2).filter_map(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    if { parts }.any(|said| String::from_utf8_lossy(&said).to_ascii_lowercase().contains(&lower)) {
+        return true;
+    }
     let digests: [&[u8]; 4] =
         [&Md5::digest(receipt), &Sha1::digest(receipt), &Sha256::digest(receipt), &Sha512::digest(receipt)];
     // Holding a digest is enough, so that padding or a prefix such as `sha256:` hides none.
@@ -97,6 +102,24 @@ mod tests {
     fn a_key_that_the_receipt_contains_is_refused() {
         for key in [RECEIPT, &RECEIPT[..16], &RECEIPT[30..60], "il_MGCjP0JzlnLWG1PPOt7"] {
             assert!(VerifyKey::new(key, RECEIPT).is_err(), "{key}");
+        }
+    }
+
+    /// Nor is anything that it says: its number, its action, its agent, the digest of what was asked, with or without the name of
+    /// the algorithm.
+    #[test]
+    fn a_key_that_the_receipt_says_is_refused() {
+        let (jti, act) = ("rcp_01k6f8e8000000000000000003", "act_01k6f8e8000000000000000004");
+        let dig = format!("sha256:{}", "5e".repeat(32));
+        let header = r#"{"alg":"EdDSA","kid":"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k","typ":"svc-receipt+jwt"}"#;
+        let claims = format!(r#"{{"act":"{act}","dig":"{dig}","iss":"https://gate.example","jti":"{jti}"}}"#);
+        let receipt = format!("{}.{}.c2ln", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
+        let said = [jti, act, &dig, &dig[7..], "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", "https://gate.example"];
+        for key in said {
+            for key in [key, &key.to_uppercase()] {
+                assert!(VerifyKey::new(key, &receipt).is_err(), "{key}");
+                assert!(VerifyKey::new(key, "another receipt").is_ok(), "{key}");
+            }
         }
     }
 
