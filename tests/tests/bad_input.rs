@@ -121,7 +121,7 @@ async fn amounts() {
         let body = charge(&receipt, 77).to_string().replace("\"amount\":77", &format!("\"amount\":{sent}"));
         let got = bench.client.ask("POST", "/v1/verify", &[], body.as_bytes()).await;
         assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["charge.amount".into()]), "{sent}");
-        if ["0", "-0", "null"].contains(&sent) {
+        if ["0", "-0"].contains(&sent) {
             continue;
         }
         let body = format!(r#"{{"status":"completed","amount":{sent}}}"#);

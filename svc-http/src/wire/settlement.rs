@@ -25,6 +25,8 @@ pub fn of_json(json: &Json) -> Result<(OutcomeStatus, Option<i64>), Refusal> {
     let status = fields.raw("status").and_then(Json::as_str).and_then(OutcomeStatus::parse);
     let status = status.ok_or_else(Refusal::invalid_status)?;
     let amount = match fields.raw("amount") {
+        // `null` is no amount that was left out: for that the whole of what was allowed is posted.
+        None if fields.is_null("amount") => return Err(Refusal::invalid_amount()),
         None => None,
         Some(sent) => {
             let amount = sent.as_int().filter(|it| (0..=SAFE_MAX).contains(it));
@@ -40,6 +42,16 @@ mod tests {
     use svc_core::refusal::Kind;
 
     use super::*;
+
+    /// Only an amount that is not there is the allowed one: `null` says that somebody's sum was lost.
+    #[test]
+    fn an_amount_of_null_is_none() {
+        assert_eq!(read(br#"{"status":"completed"}"#).unwrap(), (OutcomeStatus::Completed, None));
+        for status in ["completed", "failed", "cancelled"] {
+            let body = format!(r#"{{"status":"{status}","amount":null}}"#);
+            assert_eq!(read(body.as_bytes()).unwrap_err().kind(), Kind::InvalidAmount, "{status}");
+        }
+    }
 
     /// A number that readers could get wrong is a fault in any member, told after those of status and amount.
     #[test]
