@@ -50,6 +50,12 @@ impl Timestamp {
         self.0.div_euclid(1_000)
     }
 
+    /// This instant without its part of a second.
+    #[must_use]
+    pub const fn whole_second(self) -> Self {
+        Self(self.0.saturating_sub(self.0.rem_euclid(1_000)))
+    }
+
     /// This instant plus `span`, at most the last one there is.
     #[must_use]
     pub const fn plus(self, span: Span) -> Self {

@@ -48,6 +48,21 @@ fn a_type_has_to_fit() {
     assert!(world.run(question).unwrap().is_valid());
 }
 
+/// A receipt is shown as long as it is good and no longer, in whatever part of a second it was allowed.
+#[test]
+fn a_receipt_is_shown_until_it_expires() {
+    let (mut world, agent) = calm(&[PAY]);
+    world.advance(Span::millis(999));
+    let allowed = world.authorize(&agent, payment(100, "EUR", "a.example"));
+    let (receipt, end) = (allowed.receipt().unwrap().to_owned(), allowed.receipt_expires_at().unwrap());
+    assert_eq!(end.as_millis() % 1_000, 0);
+    world.advance(Span::millis(end.since(world.now()).as_millis() - 1));
+    assert_eq!(world.read(&agent, allowed.id()).receipt(), Some(receipt.as_str()));
+    world.advance(Span::millis(1));
+    assert_eq!(world.read(&agent, allowed.id()).receipt(), None);
+    assert_eq!(world.verify(&receipt, Some(charge(100, "EUR", "a.example"))).fault, Some(Fault::Expired));
+}
+
 /// A receipt ends with its time, to the second, and not before.
 #[test]
 fn a_receipt_expires() {

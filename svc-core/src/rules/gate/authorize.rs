@@ -315,7 +315,7 @@ impl Decided<'_> {
             Verb::Allow => State::Allowed(Allowed {
                 at: now,
                 by: DecidedBy::Policy,
-                receipt_expires_at: now.plus(settings.receipt_life()),
+                receipt_expires_at: settings.receipt_end(now),
                 consumed: None,
                 lapsed: None,
                 revoked: None,

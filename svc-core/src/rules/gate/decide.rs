@@ -272,7 +272,7 @@ impl Case<'_> {
         action.state = State::Allowed(Allowed {
             at: now,
             by: DecidedBy::Person(self.asked.by.principal),
-            receipt_expires_at: now.plus(self.workspace.settings.receipt_life()),
+            receipt_expires_at: self.workspace.settings.receipt_end(now),
             consumed: None,
             lapsed: None,
             revoked: None,

@@ -142,10 +142,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How long a receipt made now lives.
+    /// When a receipt made now expires: a whole second, as the receipt tells no part of one.
     #[must_use]
-    pub fn receipt_life(&self) -> Span {
-        Span::minutes(i64::from(self.receipt_minutes))
+    pub fn receipt_end(&self, now: Timestamp) -> Timestamp {
+        now.whole_second().plus(Span::minutes(i64::from(self.receipt_minutes)))
     }
 
     /// How long an approval made now waits.
