@@ -1,8 +1,8 @@
 //! Runs drills: a canary asks, is frozen, and each place that could let it act is tried through the gate itself.
 //!
-//! A canary never has a receipt, since nothing is ever allowed to it, and has no callback, so that nobody outside is called: a
-//! receipt is tried by the number that one for its action would have, and a callback by what it would tell. A new place is a
-//! [`DrillPoint`] and a line of [`Running::run`].
+//! The receipt that is tried is of an action that stood as allowed to the canary before its freeze. A canary has no callback, so
+//! that nobody outside is called: that is tried by what it would tell. A new place is a [`DrillPoint`] and a line of
+//! [`Running::run`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use svc_core::rules::edge::proxied::reach;
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::decide::check_waits;
 use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, Started};
-use svc_core::rules::gate::verify::{Charge, Fault, Verify};
+use svc_core::rules::gate::verify::{Fault, Verify};
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, admit_call};
 use svc_core::rules::read::get_action;
 use svc_core::state::gate::{Action, Code, DrillPoint, DrillStep, Request, Verb};
@@ -70,8 +70,8 @@ impl Running {
             steps.push(self.step(DrillPoint::Approve, Kind::NotAllowed.row().type_, got, asked));
         }
         let asked = self.gate.now();
-        let got = self.verify(before.action()).await?;
-        steps.push(self.step(DrillPoint::Verify, Fault::UnknownReceipt.as_str(), got, asked));
+        let got = self.verify(&self.started.allowed).await?;
+        steps.push(self.step(DrillPoint::Verify, Fault::Revoked.as_str(), got, asked));
         let asked = self.gate.now();
         let got = self.told(before.id())?;
         steps.push(self.step(DrillPoint::Callback, Verb::Deny.as_str(), got, asked));
@@ -124,11 +124,9 @@ impl Running {
 }
 
 impl Running {
-    /// What is said of a receipt for what the canary asked, whose signature would be good.
+    /// What is said of the receipt of what was allowed to the canary, whose signature is good.
     async fn verify(&self, action: &Action) -> Result<&'static str, Failure<StoreError>> {
-        let payment = action.payment.as_ref();
-        let charge =
-            payment.map(|it| Charge { amount: it.amount, currency: it.currency, domain: Some(it.domain.clone()) });
+        let charge = None;
         let (receipt, digest, body) = (ReceiptId::from(action.id), action.digest, Digest::of("a drill"));
         let verify = Verify { receipt, digest, charge, kind: None, key: None, body, signed_by: None };
         let verdict = self.submit(verify).await?;

@@ -49,7 +49,7 @@ async fn a_machine_runs_a_drill() {
             (&json!("authorize"), &json!("approval_required")),
             (&json!("authorize"), &json!("agent_frozen")),
             (&json!("approve"), &json!("not_allowed")),
-            (&json!("verify"), &json!("unknown_receipt")),
+            (&json!("verify"), &json!("revoked")),
             (&json!("callback"), &json!("deny")),
             (&json!("chat"), &json!("agent_stopped")),
             (&json!("messages"), &json!("agent_stopped")),

@@ -9,7 +9,7 @@ use svc_core::rules::people::mandates::{Content, GrantMandate};
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::gate::{
     Agent, Code, DRILL_EVERY, DRILL_LIFE, Drill, DrillPoint, DrillState, DrillStep, FREEZE_WITHIN, FrozenBy, Standing,
-    Verb,
+    Status, Verb,
 };
 use svc_core::state::people::Roster;
 use svc_core::testing::World;
@@ -50,8 +50,8 @@ fn a_token_starts_one_drill_an_hour() {
     world.audit();
 }
 
-/// A canary has its target's mandates with nothing left in them, so nothing is allowed to it, frozen or not; when the drill is
-/// over it is gone, and counts no more.
+/// A canary has its target's mandates with nothing left in them, so nothing that it asks for is allowed, frozen or not, and what
+/// the drill put down as allowed is void once it is frozen; when the drill is over it is gone, and counts no more.
 #[test]
 fn a_canary_is_allowed_nothing_and_removed() {
     let (mut world, agents) = fleet(1);
@@ -63,7 +63,10 @@ fn a_canary_is_allowed_nothing_and_removed() {
     assert_eq!((canary.principal, canary.mandates.len()), (of_target.principal, of_target.mandates.len()));
     assert_eq!(ask(&mut world, &started.canary, payment(1, "EUR", "shop.example")).0, Verb::Ask);
     assert_ne!(ask(&mut world, &started.canary, tool_call("crm.read")).0, Verb::Allow);
+    let stands = |world: &mut World| world.read(&started.canary, started.allowed.id).status();
+    assert_eq!(stands(&mut world), Status::Allowed, "so that there is a receipt to be voided");
     world.run(FreezeCanary(started.drill.id)).unwrap();
+    assert_eq!(stands(&mut world), Status::Revoked);
     let frozen = world.row::<Agent>(canary.id);
     assert_eq!(frozen.frozen().unwrap().by, FrozenBy::Drill(started.drill.id));
     let denied = world.authorize(&started.canary, payment(1, "EUR", "shop.example"));

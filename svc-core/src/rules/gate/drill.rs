@@ -1,12 +1,13 @@
 //! Drills: a canary is frozen in place of others, and each place that could let it act is tried.
 //!
 //! **Invariant:** a canary never acts: every limit of its mandates is zero, and every action of its tier asks. Nobody has the
-//! text of its key.
+//! text of its key. What the drill itself puts down as allowed, so that there is a receipt to be voided, does nothing.
 
 use std::sync::Arc;
 
 use super::caller::Caller;
 use super::freeze::{found_agent, freeze, recorded, touch};
+use super::record::ActionRecord;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::gateway::payer::CallKey;
 use crate::rules::people::by::{By, entitled};
@@ -15,16 +16,18 @@ use crate::rules::people::mandates::Meant;
 use crate::rules::people::register_agent::{ActsFor, RegisterAgent, made, record_agent};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
-    Agent, Count, DRILL_EVERY, Drill, DrillState, DrillStep, Frozen, FrozenBy, Mandate, OnLimit, Terms, Tier,
+    Action, ActionKind, Agent, Allowed, Count, DRILL_EVERY, DecidedBy, Drill, DrillState, DrillStep, Frozen, FrozenBy,
+    Mandate, OnLimit, Origin, Request, State, Status, Terms, Tier, Verb, salt_text,
 };
 use crate::state::people::{Credential, Plans, Right, Roster, TokenUse, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
+use crate::value::Id as _;
 use crate::value::canonical::Object;
 use crate::value::currency::Currency;
-use crate::value::id::{AgentId, DrillId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, DrillId, EvidenceId, PrincipalId, WorkspaceId};
 use crate::value::period::Period;
-use crate::value::text::{Label, Note};
+use crate::value::text::{Label, Note, Summary};
 
 /// Starts a drill.
 #[derive(Clone, Debug)]
@@ -50,6 +53,8 @@ pub struct Started {
     pub canary: Caller,
     /// The same key, for model calls.
     pub key: CallKey,
+    /// What stands as allowed to it until it is frozen.
+    pub allowed: Action,
     /// Who could have connected a client to it: the workspace's first owner.
     pub owner: PrincipalId,
     /// The currency that it is to ask in.
@@ -117,8 +122,64 @@ pub fn start_drill(scope: &mut Scope<'_>, asked: &StartDrill) -> Result<Started,
         evidence,
     };
     scope.put(drill.clone());
+    let allowed = allowed(scope, &canary.agent, &drill, &workspace)?;
     let key = CallKey { row: Credential::id_of(&asked.key.digest), binding: Arc::new(canary.binding.clone()) };
-    Ok(Started { canary: Caller::of(&canary.binding)?, key, drill: Arc::new(drill), owner: workspace.owner, currency })
+    let (canary, owner) = (Caller::of(&canary.binding)?, workspace.owner);
+    Ok(Started { canary, key, allowed, drill: Arc::new(drill), owner, currency })
+}
+
+/// Puts down an action of no amount as allowed to the canary: a drill shows that its receipt is void after the freeze, and a
+/// canary could come by none.
+fn allowed(scope: &mut Scope<'_>, canary: &Agent, drill: &Drill, workspace: &Workspace) -> Result<Action, Halt> {
+    let kind = ActionKind::parse("drill.receipt").map_err(|_| Refusal::internal())?;
+    let request = Request::new(kind, Summary::parse("a drill").map_err(|_| Refusal::internal())?);
+    let (id, now) = (scope.fresh::<ActionId>(), scope.now());
+    let salt = scope.fresh::<ActionId>().bits().to_be_bytes();
+    let mut action = Action {
+        id,
+        agent: canary.id,
+        workspace: canary.workspace,
+        principal: canary.principal,
+        digest: request.digest(canary.id, &salt_text(&salt)),
+        kind: request.kind.clone(),
+        summary: request.summary.clone(),
+        payment: None,
+        data: None,
+        tool: None,
+        payload: false,
+        session: None,
+        provenance: Origin::default(),
+        salt,
+        epoch: canary.epoch,
+        mandate: None,
+        reservation: None,
+        payee: None,
+        reasons: Vec::new(),
+        signals: Vec::new(),
+        hold: None,
+        state: State::Allowed(Allowed {
+            at: now,
+            by: DecidedBy::Policy,
+            receipt_expires_at: workspace.settings.receipt_end(now),
+            consumed: None,
+            lapsed: None,
+            revoked: None,
+            outcome: None,
+            released: None,
+        }),
+        approval: None,
+        replay: None,
+        callback: None,
+        evidence: EvidenceId::from_bits(0),
+        incident: None,
+        erased: false,
+    };
+    let (verb, status) = (Verb::Allow, Status::Allowed);
+    let (kind, actor) = ("action.allowed", Actor::Drill(drill.id));
+    let record = ActionRecord { kind, actor, action: &action, agent: canary, verb, status };
+    action.evidence = scope.append(canary.workspace, record.fact(&request.commitments(&salt)));
+    scope.put(action.clone());
+    Ok(action)
 }
 
 /// That the token's last drill is an hour past, and that this one is its last from now on.
