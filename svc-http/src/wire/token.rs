@@ -67,7 +67,7 @@ pub fn days(days: i64) -> Result<u16, Invalid> {
 /// # Errors
 /// [`Invalid`] for anything else.
 pub fn range(word: &str) -> Result<IpNet, Invalid> {
-    let range = word.parse::<IpNet>().map_err(|_| Invalid::new("must be an address range such as `192.0.2.0/24`"))?;
+    let range = spelled(word).ok_or_else(|| Invalid::new("must be an address range such as `192.0.2.0/24`"))?;
     if let IpNet::V6(inner) = range
         && inner.network().to_ipv4_mapped().is_some()
     {
@@ -78,6 +78,13 @@ pub fn range(word: &str) -> Result<IpNet, Invalid> {
     } else {
         Err(Invalid::new(format!("has host bits set: `{}` has none", range.trunc())))
     }
+}
+
+/// A range whose numbers begin with no zero: to some readers that is another base, and they would mean another range.
+fn spelled(word: &str) -> Option<IpNet> {
+    let (address, length) = word.split_once('/')?;
+    let is_plain = length == "0" || !length.starts_with(['0', '+']);
+    IpNet::new(address.parse().ok()?, length.parse().ok().filter(|_| is_plain)?).ok()
 }
 
 /// A service token's record, without its text. `used_at` is when it was last shown to this server.
@@ -100,4 +107,23 @@ pub fn write(token: &ServiceToken, now: Timestamp, used_at: Option<Timestamp>) -
         "createdAt": token.created_at.to_string(),
     });
     if let Value::Object(members) = shown { members } else { Map::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// A range is read as it is written everywhere, or not at all.
+    #[test]
+    fn a_range_has_one_reading() {
+        for good in ["10.0.0.0/8", "0.0.0.0/0", "192.0.2.7/32", "2001:db8::/32", "::/0"] {
+            assert_eq!(range(good).unwrap().to_string(), good);
+        }
+        for bad in
+            ["010.0.0.0/8", "10.0.0.0/08", "10.0.0.0/+8", "10.0.0.0/8 ", "10.0.0.0/", "/8", "10.0.0.0", "10.0.0.1/8"]
+        {
+            assert!(range(bad).is_err(), "{bad}");
+        }
+    }
 }
