@@ -158,6 +158,16 @@ fn every_field_has_to_be_allowed() {
     assert_eq!((answer.verb(), fields), (Verb::Ask, vec!["age".to_owned(), "ssn".to_owned()]));
 }
 
+/// A list that holds `none` alone allows no field, one that is called so neither.
+#[test]
+fn a_field_called_none_is_no_field() {
+    let (mut world, agent) = calm(&[r#"{"name":"F","actions":["crm.share"],"fields":{"allow":["none"]}}"#]);
+    let mut asked = request("crm.share");
+    let names = vec!["none".into()];
+    asked.details = Some(svc_core::state::gate::Details { canonical: r#"{"none":1}"#.into(), names });
+    assert_eq!(ask(&mut world, &agent, asked), (Verb::Ask, vec![Code::FieldNotAllowed]));
+}
+
 /// However many names one request holds, the reasons that are kept of it stay few: it is refused all the same.
 #[test]
 fn the_fields_that_are_told_are_bounded() {

@@ -246,6 +246,17 @@ pub struct Fields {
     pub allow: Vec<Label>,
 }
 
+impl Fields {
+    /// The word that stands in a list for no field at all: no field has this name, whatever an action calls its own.
+    pub const NONE: &'static str = "none";
+
+    /// Whether the field of this name may be shared.
+    #[must_use]
+    pub fn allows(&self, name: &str) -> bool {
+        name != Self::NONE && self.allow.iter().any(|it| it.as_str() == name)
+    }
+}
+
 /// Which tools may be called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -66,7 +66,7 @@ pub const CATALOGUE: [Template; 10] = [
     },
     Template { name: "coding-agent", actions: &["tool.call", "mcp.call", "file.write", "code.execute"], ..PLAIN },
     // No field has this name, so every share is outside it.
-    Template { name: "data-export-none", actions: &["data.share"], fields: &["none"], ..PLAIN },
+    Template { name: "data-export-none", actions: &["data.share"], fields: &[Fields::NONE], ..PLAIN },
 ];
 
 impl Template {
