@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
-use super::json::{Json, Number};
+use super::json::{Json, Number, SAFE_INTEGER_MAX};
 
 /// The RFC 8785 form: members sorted by the UTF-16 code units of their names, numbers as ECMAScript writes them, no
 /// space.
@@ -75,10 +75,11 @@ impl<'name> Object<'name> {
         })
     }
 
-    /// With an integer.
+    /// With an integer. One beyond ±[`SAFE_INTEGER_MAX`] is written as that bound: as it stands, no reader would get the same
+    /// text from it again.
     #[must_use]
     pub fn int(self, name: &'name str, value: i64) -> Self {
-        self.member(name, |out| write_int(out, value))
+        self.member(name, |out| write_int(out, value.clamp(-SAFE_INTEGER_MAX, SAFE_INTEGER_MAX)))
     }
 
     /// With a truth value.
@@ -428,6 +429,16 @@ mod tests {
         assert_eq!(Object::new().finish(), "{}");
     }
 
+    /// What the builder writes is its own canonical form whatever integer it was given.
+    #[test]
+    fn an_integer_beyond_the_bound_is_the_bound() {
+        for (value, text) in [(SAFE + 2, SAFE), (i64::MAX, SAFE), (-SAFE - 2, -SAFE), (i64::MIN, -SAFE)] {
+            let built = Object::new().int("at", value).finish();
+            assert_eq!(built, format!(r#"{{"at":{text}}}"#));
+            assert_eq!(form(&built), built);
+        }
+    }
+
     /// A member finds its place whatever the others hold, and replaces one of its name.
     #[test]
     fn a_member_can_be_put_into_a_finished_object() {
@@ -441,7 +452,7 @@ mod tests {
         assert_eq!(with_member(r#"{"a":{"b":1}}"#, "a.c", "2"), r#"{"a":{"b":1,"c":2}}"#);
         assert_eq!(with_member("{}", "a.b", "2"), r#"{"a":{"b":2}}"#);
     }
-    const SAFE: i64 = super::super::json::SAFE_INTEGER_MAX;
+    const SAFE: i64 = SAFE_INTEGER_MAX;
 
     proptest! {
         /// The canonical form is JSON, is its own canonical form, and does not depend on the order of members.

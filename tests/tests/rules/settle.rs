@@ -3,6 +3,7 @@
 use svc_core::refusal::Kind;
 use svc_core::state::gate::{Code, OutcomeStatus, Standing, Status, Verb};
 use svc_core::testing::world::{World, charge, payment, request};
+use svc_core::value::SAFE_MAX;
 use svc_core::value::id::EvidenceId;
 
 use super::{PAY, calm, codes};
@@ -53,6 +54,23 @@ fn an_amount_without_a_payment_is_refused() {
         Kind::InvalidAmount
     );
     world.settle(&agent, action, OutcomeStatus::Completed, None);
+}
+
+/// An amount that no reader of JSON keeps exactly, or below zero, is refused and nothing is posted; the largest one is a truth
+/// that can be told, and the evidence of it is whole.
+#[test]
+fn an_amount_out_of_range_is_refused() {
+    let (mut world, agent) = calm(&[PAY]);
+    let action = world.authorize(&agent, payment(100, "EUR", "a.example")).id();
+    for amount in [-1, i64::MIN, SAFE_MAX + 1, SAFE_MAX + 2, i64::MAX] {
+        for said in [OutcomeStatus::Completed, OutcomeStatus::Failed, OutcomeStatus::Cancelled] {
+            let refused = world.try_settle(&agent, action, said, Some(amount)).unwrap_err();
+            assert_eq!(refused.kind(), Kind::InvalidAmount, "{amount}");
+        }
+    }
+    assert_eq!(world.read(&agent, action).status(), Status::Allowed);
+    world.settle(&agent, action, OutcomeStatus::Completed, Some(SAFE_MAX));
+    world.audit();
 }
 
 /// More than allowed, whatever the status says: the truth is posted, the incident recorded, the agent stopped.

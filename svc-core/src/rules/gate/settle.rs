@@ -16,6 +16,7 @@ use crate::state::gate::{
 use crate::state::people::Workspace;
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
+use crate::value::SAFE_MAX;
 use crate::value::canonical::Object;
 use crate::value::id::ActionId;
 use crate::value::text::Note;
@@ -36,9 +37,12 @@ pub struct Settle {
 /// Settles an action.
 ///
 /// # Errors
-/// `not_found`, `invalid_amount` for an amount where nothing is paid, `not_allowed`, `already_settled`, and those of the
+/// `invalid_amount` for an amount out of range or where nothing is paid, `not_found`, `not_allowed`, `already_settled`, and those of the
 /// caller.
 pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
+    if said.amount.is_some_and(|it| !(0..=SAFE_MAX).contains(&it)) {
+        return Err(Refusal::invalid_amount().into());
+    }
     let caller = &said.caller;
     let (agent_key, activity_key) = (Agent::key(caller.agent), Activity::key(caller.agent));
     scope.want(&[Action::key(said.action), agent_key, activity_key, Workspace::key(caller.workspace)])?;

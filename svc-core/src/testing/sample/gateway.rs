@@ -70,7 +70,7 @@ pub(super) const REFUSAL_NOTE: [&str; 2] = [
 
 pub(super) const BUDGET: [&str; 2] = [
     r#"{"id":"bdg_01K6FN0001000000000000000A","workspace":"wsp_01K6FN0001000000000000000A","scope":{"task_class":"support.reply"},
-        "amount":9223372036854775807,"period":"quarter","ladder":[{"at":0,"step":"observe"},{"at":80,"step":"nudge"},
+        "amount":9007199254740991,"period":"quarter","ladder":[{"at":0,"step":"observe"},{"at":80,"step":"nudge"},
         {"at":90,"step":"downgrade"},{"at":100,"step":"approval"},{"at":1000,"step":"stop"}],
         "owner":"prp_01K6FN0001000000000000000P","created_by":{"key":"key_01K6FN0001000000000000000K"},"created_at":1790847000000}"#,
     r#"{"id":"bdg_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000B","scope":"workspace","amount":1,
@@ -78,8 +78,8 @@ pub(super) const BUDGET: [&str; 2] = [
 ];
 
 pub(super) const BUDGET_USE: [&str; 2] = [
-    r#"{"budget":"bdg_01K6FN0001000000000000000A","start":1790805600000,"end":1798754400000,"spent":1,"reserved":9223372036854775806,
-        "open":4294967295,"raised":9223372036854775807,"told":"approval","asked":"apv_01K6FN0001000000000000000V"}"#,
+    r#"{"budget":"bdg_01K6FN0001000000000000000A","start":1790805600000,"end":1798754400000,"spent":1,"reserved":9007199254740990,
+        "open":4294967295,"raised":9007199254740991,"told":"approval","asked":"apv_01K6FN0001000000000000000V"}"#,
     r#"{"budget":"bdg_01K6FN0001000000000000000B","start":0}"#,
 ];
 

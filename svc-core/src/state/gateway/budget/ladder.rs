@@ -141,8 +141,9 @@ impl Ladder {
     }
 }
 
+/// The largest amount stands for every sum beyond it, so it is past every line.
 fn hundredfold(amount: MicroUsd) -> u128 {
-    u128::from(amount.get()).saturating_mul(100)
+    if amount == MicroUsd::MAX { u128::MAX } else { u128::from(amount.get()).saturating_mul(100) }
 }
 
 fn share(allocation: MicroUsd, at: u16) -> u128 {
@@ -207,7 +208,11 @@ mod tests {
             ]
         );
         assert!(!ladder.stops(MicroUsd::new(1_200), of) && ladder.stops(MicroUsd::new(1_201), of));
-        assert!(ladder.stops(MicroUsd::MAX, MicroUsd::new(1)) && !ladder.stops(MicroUsd::MAX, MicroUsd::MAX));
+        assert!(ladder.stops(MicroUsd::MAX, MicroUsd::new(1)), "it is far beyond");
+        assert!(
+            ladder.stops(MicroUsd::MAX, MicroUsd::MAX),
+            "a sum that can be counted no further is beyond any budget"
+        );
         let passed =
             |low, high| ladder.passed(MicroUsd::new(low), MicroUsd::new(high), of).map(|it| it.at).collect::<Vec<_>>();
         assert_eq!(passed(0, 1_200), [80, 90, 100, 120]);

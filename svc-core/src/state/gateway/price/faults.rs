@@ -1,8 +1,8 @@
 //! What makes prices none: every fault with its dotted path.
 
-use super::{PriceTier, Prices, TokenPrices};
+use super::{PriceTier, Prices};
 use crate::refusal::FieldError;
-use crate::value::{MicroUsd, SAFE_MAX};
+use crate::value::SAFE_MAX;
 
 /// Tiers by length, tiers of service, and tools: more of one kind no provider has.
 const LIST_MAX: usize = 64;
@@ -14,36 +14,13 @@ impl Prices {
     #[must_use]
     pub fn faults(&self) -> Vec<FieldError> {
         let mut faults = Vec::new();
-        tokens(&self.tokens, "", &mut faults);
-        fee(self.per_image, "perImage", &mut faults);
-        fee(self.per_request, "perRequest", &mut faults);
-        fee(self.per_audio_second, "perAudioSecond", &mut faults);
-        fee(self.audio_output, "audioOutput", &mut faults);
         names("tools", self.tools.keys(), &mut faults);
-        for (name, price) in &self.tools {
-            fee(Some(*price), &format!("tools.{name}"), &mut faults);
-        }
         tiers(&self.tiers, "tiers", &mut faults);
         names("serviceTiers", self.service_tiers.keys(), &mut faults);
         for (name, service) in &self.service_tiers {
-            tokens(&service.tokens, &format!("serviceTiers.{name}."), &mut faults);
             tiers(&service.tiers, &format!("serviceTiers.{name}.tiers"), &mut faults);
         }
         faults
-    }
-}
-
-fn tokens(prices: &TokenPrices, before: &str, faults: &mut Vec<FieldError>) {
-    let named = [
-        ("input", Some(prices.input)),
-        ("cachedInput", prices.cached_input),
-        ("cacheWrite", prices.cache_write),
-        ("cacheWriteLong", prices.cache_write_long),
-        ("output", Some(prices.output)),
-        ("reasoning", prices.reasoning),
-    ];
-    for (name, price) in named {
-        fee(price, &format!("{before}{name}"), faults);
     }
 }
 
@@ -61,7 +38,6 @@ fn tiers(tiers: &[PriceTier], path: &str, faults: &mut Vec<FieldError>) {
             faults.push(FieldError::new(field, "must be above the tier before it"));
         }
         before = Some(above);
-        tokens(&tier.prices, &format!("{path}.{place}.prices."), faults);
     }
 }
 
@@ -75,11 +51,5 @@ fn names<'a>(path: &str, names: impl ExactSizeIterator<Item = &'a Box<str>>, fau
             faults.push(FieldError::new(path, clause));
             return;
         }
-    }
-}
-
-fn fee(price: Option<MicroUsd>, path: &str, faults: &mut Vec<FieldError>) {
-    if price.is_some_and(|it| i64::try_from(it.get()).map_or(true, |it| it > SAFE_MAX)) {
-        faults.push(FieldError::new(path, "must be a whole number of micros from 0 to 9007199254740991"));
     }
 }

@@ -390,27 +390,17 @@ fn a_call_without_final_usage_is_charged_the_contracts_estimate() {
 #[test]
 fn prices_that_are_none_name_every_fault() {
     let tier = |line| PriceTier { above_input_tokens: line, prices: plain(1, 1).tokens };
-    let dear = TokenPrices { output: MicroUsd::MAX, ..TokenPrices::default() };
+    let tokens = plain(1, 1).tokens;
     let bad = Prices {
-        tokens: dear,
         tools: BTreeMap::from([("a b".into(), MicroUsd::ZERO), ("x".into(), MicroUsd::MAX)]),
-        tiers: vec![tier(0), tier(10), PriceTier { above_input_tokens: 10, prices: dear }],
-        service_tiers: BTreeMap::from([("flex".into(), ServicePrices { tokens: dear, tiers: vec![tier(0)] })]),
+        tiers: vec![tier(0), tier(10), tier(10)],
+        service_tiers: BTreeMap::from([("flex".into(), ServicePrices { tokens, tiers: vec![tier(0)] })]),
         ..Prices::default()
     };
     let fields: Vec<String> = bad.faults().iter().map(|it| it.field.as_deref().unwrap().to_owned()).collect();
     assert_eq!(
         fields,
-        [
-            "output",
-            "tools",
-            "tools.x",
-            "tiers.0.aboveInputTokens",
-            "tiers.2.aboveInputTokens",
-            "tiers.2.prices.output",
-            "serviceTiers.flex.output",
-            "serviceTiers.flex.tiers.0.aboveInputTokens",
-        ]
+        ["tools", "tiers.0.aboveInputTokens", "tiers.2.aboveInputTokens", "serviceTiers.flex.tiers.0.aboveInputTokens",]
     );
 }
 
