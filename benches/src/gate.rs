@@ -119,7 +119,7 @@ impl Standing {
             }),
             Nth::At(_) | Nth::None | Nth::InBlock(..) => None,
         };
-        let amount = case.request.payment.as_ref().map_or(0, |it| it.amount);
+        let amount = case.request.pays().map_or(0, |it| it.amount);
         let live = self.payee.at.iter().zip(&self.payee.amounts).filter(|(at, _)| **at > now.minus(SPLIT_WINDOW));
         let sum = live.map(|(_, amount)| amount).sum();
         let (repeated, _) = self.payee.repeats_inline(amount, now.minus(DUPLICATE_WINDOW));

@@ -76,6 +76,7 @@ impl Gate {
 
     fn verify(&mut self, receipt: &str, amount: i64, domain: &str) -> Verdict {
         let parsed = parse(receipt).unwrap();
+        let amount = Amount::new(amount).unwrap();
         let charge = Charge { amount, currency: Currency::EUR, domain: Some(Domain::parse(domain).unwrap()) };
         let digest = Digest::parse(parsed.claims().digest.strip_prefix("sha256:").unwrap()).unwrap();
         let asked = Verify {

@@ -28,6 +28,7 @@ use svc_core::testing::people;
 use svc_core::testing::world::{World, key, payment, request, terms};
 use svc_core::value::id::AgentId;
 use svc_core::value::link::{Index, SHARDS, shard};
+use svc_core::value::json::Json;
 use svc_core::value::text::{Email, Label, Note, Summary};
 use svc_core::value::{Id as _, Span, Timestamp};
 use svc_store::{AgentHandle, AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
@@ -69,8 +70,8 @@ fn at(directory: &Path) -> (Gate, AgentHandle) {
 fn what_is_erased_is_gone() {
     let directory = tempfile::tempdir().unwrap();
     let (gate, agent) = at(directory.path());
-    let details = Details { canonical: format!(r#"{{"account":"{ACCOUNT}"}}"#).into(), names: vec!["account".into()] };
-    let asked = agent.authorize(Request { details: Some(details), ..request("crm.read") }).unwrap();
+    let details = Details::of(&Json::parse(format!(r#"{{"account":"{ACCOUNT}"}}"#).as_bytes()).unwrap()).unwrap();
+    let asked = agent.authorize(request("crm.read").with_details(details)).unwrap();
     let has_payload = || gate.read(|scope| scope.get::<Payload>(asked.id())).unwrap().is_some();
     assert!(has_payload());
     let workspace = agent.caller().workspace;
@@ -96,7 +97,7 @@ fn what_was_rewritten_and_erased_is_gone() {
     let mut asked = Vec::new();
     let behind = format!("{}{OTHER_ACCOUNT}", "\u{1f4b6}".repeat(470));
     for text in [ACCOUNT, &behind] {
-        let asking = Request::new(request("crm.update").kind, Summary::parse(text).unwrap());
+        let asking = Request::new("crm.update".parse().unwrap(), Summary::parse(text).unwrap());
         asked.push(agent.authorize(asking).unwrap().id());
     }
     for amount in 0..40 {

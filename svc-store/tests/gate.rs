@@ -192,11 +192,7 @@ fn one_key_is_one_action_for_64_callers() {
     let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
     drop(world);
     let gate = Gate::over(store, clock, signer, manual()).unwrap();
-    let asked = || {
-        let mut asked = payment(100, "EUR", "shop.example.com");
-        asked.key = Some(key("once"));
-        ask(agent, asked)
-    };
+    let asked = || ask(agent, payment(100, "EUR", "shop.example.com").keyed(key("once")));
     let ids: BTreeSet<_> = thread::scope(|threads| {
         let callers: Vec<_> = (0..64).map(|_| threads.spawn(|| gate.execute(asked()).unwrap().id())).collect();
         callers.into_iter().map(|caller| caller.join().unwrap()).collect()
@@ -337,11 +333,7 @@ fn a_lost_outcome_is_never_an_allow() {
         let armed = Arc::new(Mutex::new(Some(fault)));
         let plan = move |operation| if operation == Operation::Commit { armed.lock().unwrap().take() } else { None };
         let Setup { gate, agents, .. } = setup(1, manual(), plan);
-        let asked = || {
-            let mut asked = payment(100, "EUR", "shop.example.com");
-            asked.key = Some(key("once"));
-            ask(agents[0], asked)
-        };
+        let asked = || ask(agents[0], payment(100, "EUR", "shop.example.com").keyed(key("once")));
         let first = gate.execute(asked());
         let again = gate.execute(asked()).unwrap();
         assert_eq!(again.verb(), Verb::Allow);

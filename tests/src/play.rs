@@ -27,10 +27,10 @@ use svc_core::state::people::{Role, Settings, Velocity};
 use svc_core::store::{Key, Record, Row, Stamp, Store};
 use svc_core::testing::people;
 use svc_core::testing::world;
-use svc_core::value::Timestamp;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{ActionId, EvidenceId, MandateId, WorkspaceId};
 use svc_core::value::text::{Email, Label, Note, SessionId, Source, UrlText};
+use svc_core::value::{Amount, Timestamp};
 
 /// Every row of a store, as its dump gives them.
 pub type Rows = [(Key, Stamp, Record)];
@@ -438,7 +438,7 @@ pub fn register(workspace: WorkspaceId, mandate: usize, n: u64) -> RegisterAgent
 #[must_use]
 pub fn show(action: &Action, percent: u8, key: Option<u8>) -> Verify {
     let charge = action.payment.as_ref().map(|payment| Charge {
-        amount: (payment.amount * i64::from(percent) / 100).max(1),
+        amount: Amount::new((payment.amount * i64::from(percent) / 100).max(1)).expect("an amount"),
         currency: payment.currency,
         domain: Some(payment.domain.clone()),
     });
@@ -472,12 +472,7 @@ pub fn authorize(caller: Caller, request: Request, key: Option<u8>, n: u64) -> C
 
 fn ask(kind: usize, session: Option<u8>, untrusted: bool) -> Request {
     let kind = KINDS[kind % KINDS.len()];
-    let mut request = if kind.ends_with("call") {
-        let request = world::tool_call("search");
-        Request { kind: kind.parse().expect("a type"), ..request }
-    } else {
-        world::request(kind)
-    };
+    let mut request = world::request(kind);
     if let Some(session) = session {
         request = request.in_session(SessionId::parse(&format!("session-{session}")).expect("a session"));
     }

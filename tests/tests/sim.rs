@@ -202,7 +202,7 @@ impl Sim {
                 let stopped = self.heard.stopped.contains(&agent);
                 self.must(!(stopped && allow), "a stopped agent was allowed to act");
                 let frozen = view.reasons().iter().any(|it| it.code == Code::AgentFrozen);
-                if let Some(key) = asked.request().key.as_ref().filter(|_| !frozen) {
+                if let Some(key) = asked.request().key().filter(|_| !frozen) {
                     let first = *self.heard.keys.entry((agent, key.to_string())).or_insert(view.action.id);
                     self.must(first == view.action.id, "one idempotency key made two actions");
                 }

@@ -142,7 +142,7 @@ impl CedarGate {
     }
 
     fn ask(&self, case: &Case, build: bool) -> Result<Decision, Fault> {
-        let payment = case.request.payment.as_ref().ok_or("a case is a payment")?;
+        let payment = case.request.pays().ok_or("a case is a payment")?;
         let context = Context::from_pairs([
             ("amount".to_owned(), RestrictedExpression::new_long(payment.amount)),
             ("currency".to_owned(), RestrictedExpression::new_string(payment.currency.as_str().to_owned())),

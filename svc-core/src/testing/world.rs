@@ -42,7 +42,7 @@ use crate::rules::people::settings::ChangeSettings;
 use crate::rules::read::get_action;
 use crate::state::evidence::Entry;
 use crate::state::gate::receipt::{self, DalekSigner, KeyFault, PublicKeys};
-use crate::state::gate::{Agent, OutcomeStatus, Request, Terms, Tier, Tool};
+use crate::state::gate::{Agent, DataShare, OutcomeStatus, Request, Terms, Tier, Tool};
 use crate::state::people::{Settings, Workspace};
 use crate::store::{Clock, Commit, Committed, Key, MemoryStore, Record, Row, Stamp, Store, Write};
 use crate::value::currency::Currency;
@@ -412,17 +412,43 @@ pub fn payment(minor: i64, currency: &str, domain: &str) -> Request {
 /// Where that is no name.
 #[must_use]
 pub fn tool_call(name: &str) -> Request {
-    let tool = Tool { name: Some(label(name)), ..Tool::default() };
-    request("tool.call").calling(tool)
+    plain("tool.call").calling(tool(name))
 }
 
-/// An action of this type with nothing beside its summary.
+/// An action of this type that pays, in minor units.
+///
+/// # Panics
+/// Where type, amount, currency or domain is none.
+#[must_use]
+pub fn paying(kind: &str, minor: i64, currency: &str, domain: &str) -> Request {
+    let merchant = (label("Merchant"), Domain::parse(domain).expect("a domain"));
+    let currency = Currency::parse(currency).expect("a currency");
+    plain(kind).paying(Amount::new(minor).expect("an amount"), currency, merchant)
+}
+
+/// An action of this type with what the type cannot be without, and nothing else beside its summary.
 ///
 /// # Panics
 /// Where that is no type.
 #[must_use]
 pub fn request(kind: &str) -> Request {
+    let plain = plain(kind);
+    if plain.kind.needs_payment() {
+        return paying(kind, 100, "EUR", "shop.example");
+    }
+    if plain.kind.needs_data() {
+        let share = DataShare { recipient: "crm.example.com".into(), fields: vec![label("name")], purpose: None };
+        return plain.sharing(share);
+    }
+    if plain.kind.needs_tool_name() { plain.calling(tool("search")) } else { plain }
+}
+
+fn plain(kind: &str) -> Request {
     Request::new(kind.parse().expect("a type of action"), Summary::parse("Do what was asked").expect("a summary"))
+}
+
+fn tool(name: &str) -> Tool {
+    Tool { name: Some(label(name)), ..Tool::default() }
 }
 
 /// An idempotency key.
@@ -437,10 +463,11 @@ pub fn key(text: &str) -> IdempotencyKey {
 /// A charge by a merchant.
 ///
 /// # Panics
-/// Where currency or domain is none.
+/// Where amount, currency or domain is none.
 #[must_use]
 pub fn charge(amount: i64, currency: &str, domain: &str) -> Charge {
     let domain = Some(Domain::parse(domain).expect("a domain"));
+    let amount = Amount::new(amount).expect("an amount");
     Charge { amount, currency: Currency::parse(currency).expect("a currency"), domain }
 }
 

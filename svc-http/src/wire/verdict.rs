@@ -61,7 +61,7 @@ fn charge(fields: &mut Fields<'_>) -> Option<Charge> {
     let currency = fields.required("currency", |it| Currency::parse(text(it)?));
     let domain = fields.nested("merchant", |it| it.required("domain", |domain| Domain::parse(text(domain)?)));
     let (amount, currency) = amount.zip(currency)?;
-    Some(Charge { amount: amount.minor(), currency, domain })
+    Some(Charge { amount, currency, domain })
 }
 
 /// The verdict (CONTRACT part 2, "`POST /v1/verify`").

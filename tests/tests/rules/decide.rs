@@ -7,7 +7,7 @@ use svc_core::rules::gate::decide::Choice;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
 use svc_core::rules::people::members::ChangeMember;
-use svc_core::state::gate::{Action, Activity, Agent, Approval, Code, DecidedBy, OutcomeStatus, Request, Status, Verb};
+use svc_core::state::gate::{Action, Activity, Agent, Approval, Code, DecidedBy, OutcomeStatus, Status, Verb};
 use svc_core::state::people::{Account, Outside, Principal, Role, Session, Settings};
 use svc_core::testing::World;
 use svc_core::testing::world::{charge, payment, request, terms, tool_call};
@@ -376,8 +376,7 @@ fn an_ended_session_decides_nothing() {
 fn a_yes_endorses_the_action_alone() {
     let (mut world, agent) = calm(&[PAY]);
     let owner = world.owner();
-    let session = Some(SessionId::parse("ses-1").unwrap());
-    let asking = || Request { session: session.clone(), ..request("crm.update") };
+    let asking = || request("crm.update").in_session(SessionId::parse("ses-1").unwrap());
     let first = world.authorize(&agent, asking());
     assert_eq!(first.verb(), Verb::Ask);
     world.approve(&owner, first.id());

@@ -1,8 +1,8 @@
 //! Limits per action, per period and per count; reservations and what they become.
 
 use svc_core::rules::gate::verify::Fault;
-use svc_core::state::gate::{Activity, Code, OutcomeStatus, Request, Status, Verb};
-use svc_core::testing::world::{World, payment, request};
+use svc_core::state::gate::{Activity, Code, OutcomeStatus, Status, Verb};
+use svc_core::testing::world::{World, paying, payment, request};
 use svc_core::value::period::{Period, Zone};
 use svc_core::value::{Span, Timestamp};
 
@@ -206,7 +206,7 @@ fn a_template_holds() {
 fn whatever_pays_is_a_payment() {
     let shop = r#"{"name":"Shop","actions":["crm.*"],"limits":{"currency":"EUR","perAction":1000,"askAbove":500},"merchants":{"allow":["shop.example"]}}"#;
     let (mut world, agent) = calm(&[shop]);
-    let order = |minor, domain| Request { payment: payment(minor, "EUR", domain).payment, ..request("crm.order") };
+    let order = |minor, domain| paying("crm.order", minor, "EUR", domain);
     assert_eq!(ask(&mut world, &agent, order(1_001, "shop.example")), (Verb::Deny, vec![Code::OverLimit]));
     assert_eq!(ask(&mut world, &agent, order(10, "other.example")), (Verb::Ask, vec![Code::MerchantNotAllowed]));
     let allowed = world.authorize(&agent, order(100, "shop.example"));

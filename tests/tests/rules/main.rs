@@ -27,6 +27,7 @@ mod members;
 mod people;
 mod provenance;
 mod release;
+mod requests;
 mod restart;
 mod routing;
 mod settle;

@@ -1,10 +1,11 @@
 //! Which mandate covers an action.
 
-use svc_core::state::gate::{Code, Effect, Verb};
+use svc_core::state::gate::{Code, Details, Effect, Verb};
 use svc_core::state::people::Outside;
-use svc_core::testing::world::{payment, request, terms, tool_call};
+use svc_core::testing::world::{paying, payment, request, terms, tool_call};
 use svc_core::value::Span;
 use svc_core::value::id::MandateVersionId;
+use svc_core::value::json::Json;
 
 use super::{PAY, ask, calm, codes, fast, only, with};
 
@@ -145,13 +146,7 @@ fn an_absent_member_is_outside() {
 #[test]
 fn every_field_has_to_be_allowed() {
     let (mut world, agent) = calm(&[r#"{"name":"F","actions":["crm.share"],"fields":{"allow":["name","city"]}}"#]);
-    let details = |names: &[&str]| {
-        let mut asked = request("crm.share");
-        let canonical = format!("{{{}}}", names.iter().map(|it| format!("\"{it}\":1")).collect::<Vec<_>>().join(","));
-        let names = names.iter().map(|it| Box::<str>::from(*it)).collect();
-        asked.details = Some(svc_core::state::gate::Details { canonical: canonical.into(), names });
-        asked
-    };
+    let details = |names: &[&str]| request("crm.share").with_details(details(names.iter().copied()));
     assert_eq!(ask(&mut world, &agent, details(&["name", "city"])).0, Verb::Allow);
     let answer = world.authorize(&agent, details(&["age", "name", "ssn"]));
     let fields: Vec<_> = answer.reasons().iter().map(|it| it.field.as_deref().unwrap().to_owned()).collect();
@@ -162,19 +157,22 @@ fn every_field_has_to_be_allowed() {
 #[test]
 fn a_field_called_none_is_no_field() {
     let (mut world, agent) = calm(&[r#"{"name":"F","actions":["crm.share"],"fields":{"allow":["none"]}}"#]);
-    let mut asked = request("crm.share");
-    let names = vec!["none".into()];
-    asked.details = Some(svc_core::state::gate::Details { canonical: r#"{"none":1}"#.into(), names });
+    let asked = request("crm.share").with_details(details(["none"].into_iter()));
     assert_eq!(ask(&mut world, &agent, asked), (Verb::Ask, vec![Code::FieldNotAllowed]));
+}
+
+/// Details with these names.
+fn details<'a>(names: impl Iterator<Item = &'a str>) -> Details {
+    let members = names.map(|it| (it.to_owned(), Json::Null)).collect();
+    Details::of(&Json::Object(members)).unwrap()
 }
 
 /// However many names one request holds, the reasons that are kept of it stay few: it is refused all the same.
 #[test]
 fn the_fields_that_are_told_are_bounded() {
     let (mut world, agent) = calm(&[r#"{"name":"F","actions":["crm.share"],"fields":{"allow":["name"]}}"#]);
-    let mut asked = request("crm.share");
-    let names: Vec<Box<str>> = (0..3_000).map(|it| format!("f{it}").into()).collect();
-    asked.details = Some(svc_core::state::gate::Details { canonical: "{}".into(), names });
+    let names: Vec<String> = (0..1_000).map(|it| format!("f{it}")).collect();
+    let asked = request("crm.share").with_details(details(names.iter().map(String::as_str)));
     let answer = world.authorize(&agent, asked);
     assert_eq!((answer.verb(), answer.reasons().len()), (Verb::Ask, 100));
     assert_eq!(answer.reasons()[99].field.as_deref(), Some("f99"));
@@ -185,8 +183,7 @@ fn the_fields_that_are_told_are_bounded() {
 fn a_mandate_without_currency_covers_no_payment() {
     let (mut world, agent) = calm(&[r#"{"name":"Crm","actions":["crm.order"]}"#]);
     assert_eq!(ask(&mut world, &agent, request("crm.order")).0, Verb::Allow);
-    let mut paying = request("crm.order");
-    paying.payment = payment(100, "EUR", "shop.example.com").payment;
+    let paying = paying("crm.order", 100, "EUR", "shop.example.com");
     assert_eq!(ask(&mut world, &agent, paying), (Verb::Ask, vec![Code::CurrencyNotCovered]));
 }
 
@@ -232,16 +229,14 @@ fn what_cannot_be_evaluated_is_denied() {
 /// What `data` shares is held to the allowed fields, and `details` beside it is not looked at.
 #[test]
 fn every_shared_field_has_to_be_allowed() {
-    use svc_core::state::gate::{DataShare, Details};
+    use svc_core::state::gate::DataShare;
     use svc_core::value::text::Label;
 
     let (mut world, agent) = calm(&[r#"{"name":"F","actions":["data.share"],"fields":{"allow":["name","city"]}}"#]);
     let share = |names: &[&str]| {
-        let mut asked = request("data.share");
         let fields = names.iter().map(|it| Label::parse(it).unwrap()).collect();
-        asked.data = Some((DataShare { recipient: "crm.example.com".into(), fields, purpose: None }, "{}".into()));
-        asked.details = Some(Details { canonical: r#"{"age":1}"#.into(), names: vec!["age".into()] });
-        asked
+        let share = DataShare { recipient: "crm.example.com".into(), fields, purpose: None };
+        request("data.share").sharing(share).with_details(details(["age"].into_iter()))
     };
     assert_eq!(ask(&mut world, &agent, share(&["name", "city"])).0, Verb::Allow);
     let answer = world.authorize(&agent, share(&["name", "ssn"]));

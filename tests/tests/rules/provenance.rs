@@ -4,7 +4,7 @@ use svc_core::rules::gate::Caller;
 use svc_core::state::gate::provenance::{Class, Verdict};
 use svc_core::state::gate::{Account, ClientSession, Code, Declared, Effect, Request, Tier, Verb};
 use svc_core::state::people::{OnMismatch, OnUndeclared};
-use svc_core::testing::world::{World, payment, request, terms, tool_call};
+use svc_core::testing::world::{World, paying, payment, request, terms, tool_call};
 use svc_core::value::Span;
 use svc_core::value::text::{SessionId, Source};
 
@@ -92,7 +92,7 @@ fn what_the_gate_declares_is_declared() {
         let mut settings = fast();
         settings.provenance.undeclared = setting;
         world.change_settings(settings);
-        let proxied = world.authorize(&agent, Request { account: Account::Gate, ..request("deploy") });
+        let proxied = world.authorize(&agent, request("deploy").by_account_of(Account::Gate));
         assert_eq!((proxied.verb(), proxied.action().signals.len()), (Verb::Allow, 0), "{setting:?}");
         assert_eq!(proxied.action().provenance.declared.len(), 1);
     }
@@ -143,7 +143,10 @@ fn whatever_pays_is_a_sink() {
     let pays = r#"{"name":"P","actions":["refund","transfer","crm.*"],"limits":{"currency":"EUR","perAction":10000}}"#;
     let (mut world, agent) = calm(&[pays]);
     for (kind, shop) in [("refund", "a.example"), ("transfer", "b.example"), ("crm.order", "c.example")] {
-        let asked = Request { payment: payment(100, "EUR", shop).payment, ..request(kind) };
-        assert_eq!(ask(&mut world, &agent, from(asked, &["web"])).1, [Code::UntrustedProvenance], "{kind}");
+        assert_eq!(
+            ask(&mut world, &agent, from(paying(kind, 100, "EUR", shop), &["web"])).1,
+            [Code::UntrustedProvenance],
+            "{kind}"
+        );
     }
 }

@@ -10,6 +10,7 @@ use svc_core::store::{Record, Row};
 use svc_core::testing::world::{World, key, payment, request};
 use svc_core::value::Span;
 use svc_core::value::id::ActionId;
+use svc_core::value::json::Json;
 use svc_core::value::text::UrlText;
 
 use super::{PAY, fast, with};
@@ -31,7 +32,7 @@ fn count<R: Row>(world: &mut World) -> usize {
 }
 
 fn keyed(text: &str) -> Request {
-    Request { key: Some(key(text)), ..payment(100, "EUR", "a.example") }
+    payment(100, "EUR", "a.example").keyed(key(text))
 }
 
 fn erasures(world: &mut World) -> Vec<String> {
@@ -98,9 +99,9 @@ fn without_the_setting_actions_are_kept() {
 fn what_is_open_is_never_swept() {
     let office = r#"{"name":"Office","actions":["payment"],"limits":{"currency":"EUR","perPeriod":{"amount":1000,"period":"month"}}}"#;
     let (mut world, agent) = with(Settings { retention_days: Some(30), ..fast() }, &[office]);
-    let paying = |text: &str, amount| Request { key: Some(key(text)), ..payment(amount, "EUR", "a.example") };
+    let paying = |text: &str, amount| payment(amount, "EUR", "a.example").keyed(key(text));
     let held = world.authorize(&agent, paying("held", 100)).id();
-    let waiting = world.authorize(&agent, Request { key: Some(key("asked")), ..request("crm.read") }).id();
+    let waiting = world.authorize(&agent, request("crm.read").keyed(key("asked"))).id();
     let closed = world.authorize(&agent, paying("closed", 200)).id();
     world.settle(&agent, closed, OutcomeStatus::Completed, None);
     // Time goes by, and nothing that is due comes about meanwhile.
@@ -134,7 +135,7 @@ fn many_actions_are_swept_step_by_step() {
 #[test]
 fn refused_payloads_of_stopped_agents_go() {
     let (mut world, agent) = with(fast(), &[r#"{"name":"Read","actions":["crm.read"]}"#]);
-    let asked = || Request { details: Some(details()), ..request("crm.read") };
+    let asked = || request("crm.read").with_details(details());
     let before = world.authorize(&agent, asked()).id();
     world.freeze(agent.agent);
     let refused = world.authorize(&agent, asked()).id();
@@ -146,7 +147,7 @@ fn refused_payloads_of_stopped_agents_go() {
 }
 
 fn details() -> Details {
-    Details { canonical: r#"{"why":"odd"}"#.into(), names: vec!["why".into()] }
+    Details::of(&Json::parse(br#"{"why":"odd"}"#).unwrap()).unwrap()
 }
 
 /// Calls that came to their end are kept for thirty days; what is still to be made stays.

@@ -2,7 +2,7 @@
 
 use svc_core::state::gate::{Activity, Code, Verb};
 use svc_core::state::people::Settings;
-use svc_core::testing::world::{World, key, payment, request, tool_call};
+use svc_core::testing::world::{World, key, paying, payment, request, tool_call};
 use svc_core::value::Span;
 
 use super::{PAY, ask, only, with};
@@ -46,9 +46,7 @@ fn the_lines_never_consume_each_other() {
     let (mut world, agent) = with(Settings::default(), &[ALL]);
     for call in 0..200 {
         let kind = ["tool.call", "tool.search", "mcp.call"][call % 3];
-        let asked = if kind.ends_with("call") { tool_call("x") } else { request(kind) };
-        let asked = svc_core::state::gate::Request { kind: kind.parse().unwrap(), ..asked };
-        assert_eq!(ask(&mut world, &agent, asked).0, Verb::Allow, "call {call}");
+        assert_eq!(ask(&mut world, &agent, request(kind)).0, Verb::Allow, "call {call}");
     }
     assert_eq!(ask(&mut world, &agent, tool_call("x")), (Verb::Ask, vec![Code::VelocityExceeded]));
     assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow);
@@ -58,9 +56,7 @@ fn the_lines_never_consume_each_other() {
 #[test]
 fn the_line_goes_by_the_type() {
     let (mut world, agent) = with(Settings::default(), &[ALL]);
-    let mut paying = request("tool.buy");
-    paying.payment = payment(100, "EUR", "a.example").payment;
-    assert_eq!(ask(&mut world, &agent, paying), (Verb::Ask, vec![Code::CurrencyNotCovered]));
+    assert_eq!(ask(&mut world, &agent, paying("tool.buy", 100, "EUR", "a.example")), (Verb::Ask, vec![Code::CurrencyNotCovered]));
     let row: std::sync::Arc<Activity> = world.row(agent.agent);
     assert_eq!((row.tools.len(), row.others.len()), (1, 0));
 }

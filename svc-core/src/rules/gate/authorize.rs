@@ -10,7 +10,7 @@ use super::evaluate::{Charge, Evaluation, Facts, PayeeFacts, evaluate};
 use super::hold::{Held, held_by};
 use super::record::ActionRecord;
 use super::{facts, payee, posting, velocity};
-use crate::refusal::Refusal;
+use crate::refusal::{FieldError, Refusal};
 use crate::rules::read::{View, view};
 use crate::state::evidence::Actor;
 use crate::state::gate::{
@@ -33,6 +33,8 @@ pub struct Authorize {
     request: Arc<Request>,
     salt: [u8; 16],
     digest: Digest,
+    fingerprint: Digest,
+    faults: Arc<[FieldError]>,
     committed: Arc<[(&'static str, String)]>,
 }
 
@@ -42,7 +44,8 @@ impl Authorize {
     pub fn new(caller: Caller, request: Request, salt: [u8; 16]) -> Self {
         let digest = request.digest(caller.agent, &crate::state::gate::salt_text(&salt));
         let committed = request.commitments(&salt).into();
-        Self { caller, request: Arc::new(request), salt, digest, committed }
+        let (fingerprint, faults) = (request.fingerprint(), request.faults().into());
+        Self { caller, request: Arc::new(request), salt, digest, fingerprint, faults, committed }
     }
 
     /// What is asked.
@@ -61,7 +64,7 @@ impl Authorize {
 /// Decides an action.
 ///
 /// # Errors
-/// `invalid_api_key`, `agent_not_found`, and `idempotency_conflict` where the key was used for another request.
+/// `invalid_api_key`, `agent_not_found`, `invalid_request` for what is none, and `idempotency_conflict` where the key was used for another request.
 pub fn authorize(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt> {
     match decide(scope, asked) {
         // What is missing is asked for together. Where nothing is, nothing is looked up twice.
@@ -76,6 +79,10 @@ pub fn authorize(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt>
 fn decide(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt> {
     let Authorize { caller, request, .. } = asked;
     let agent = caller_agent(scope, caller)?;
+    // Who reads bodies told all of this already; a program that asks has nobody else to be told by.
+    if !asked.faults.is_empty() {
+        return Err(Refusal::invalid_request(asked.faults.to_vec()).into());
+    }
     let workspace = scope.get::<Workspace>(caller.workspace)?.ok_or_else(Refusal::internal)?;
     let held = held_by(scope, &workspace, agent.id)?;
     if held.is_some() || !agent.is_active() {
@@ -162,7 +169,7 @@ fn replay(scope: &mut Scope<'_>, asked: &Authorize, agent: &Agent) -> Result<Opt
     if first.ended_at(agent, false, now).is_some_and(|at| now.since(at) > REPLAY_KEPT) {
         return Ok(None);
     }
-    if known.body != asked.request.body {
+    if known.body != asked.fingerprint {
         return Err(Refusal::idempotency_conflict().into());
     }
     Ok(Some(first))
@@ -210,7 +217,7 @@ fn record(
 
 /// Stores what the action carried that nothing rewrites, where it carried something.
 fn payload(scope: &mut Scope<'_>, asked: &Authorize, action: ActionId) {
-    let tool_input = asked.request.tool.as_ref().and_then(|it| it.input.clone());
+    let tool_input = asked.request.tool.as_ref().and_then(|it| it.input.clone()).map(|it| it.0);
     let details = asked.request.details.as_ref().map(|it| it.canonical.clone());
     if tool_input.is_some() || details.is_some() {
         scope.put(Payload { action, tool_input, details });
@@ -263,7 +270,7 @@ impl Decided<'_> {
         action.evidence = scope.append(agent.workspace, fact);
         if let Some(key) = &request.key {
             let id = Replay::id_of(agent.id, key);
-            scope.put(Replay { id, body: request.body, action: action.id });
+            scope.put(Replay { id, body: asked.fingerprint, action: action.id });
             action.replay = Some(id);
         }
         payload(scope, asked, action.id);
@@ -285,7 +292,7 @@ impl Decided<'_> {
             kind: request.kind.clone(),
             summary: request.summary.clone(),
             payment: request.payment.clone(),
-            data: request.data.as_ref().map(|(data, _)| data.clone()),
+            data: request.data.as_ref().map(|it| it.share.clone()),
             tool: request.tool.as_ref().map(|it| it.tool.clone()),
             payload: request.details.is_some() || request.tool.as_ref().is_some_and(|it| it.input.is_some()),
             session: request.session.clone(),

@@ -18,7 +18,7 @@ use crate::value::currency::Currency;
 use crate::value::digest::Digest;
 use crate::value::domain::Domain;
 use crate::value::id::{ActionId, ReceiptId};
-use crate::value::{Span, Timestamp};
+use crate::value::{Amount, Span, Timestamp};
 
 /// How long a consuming verdict is given again to the one who asked.
 pub const VERDICT_KEPT: Span = Span::minutes(10);
@@ -46,7 +46,7 @@ pub struct Verify {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charge {
     /// In minor units, above zero.
-    pub amount: i64,
+    pub amount: Amount,
     /// Of this currency.
     pub currency: Currency,
     /// By whom.
@@ -163,7 +163,7 @@ pub fn verify(scope: &mut Scope<'_>, asked: &Verify) -> Result<Verdict, Halt> {
         return Ok(Verdict { fault: Some(fault), action: Some(action), replayed: false });
     }
     let mut consumed = Action::clone(&action);
-    let amount = asked.charge.as_ref().map(|it| it.amount);
+    let amount = asked.charge.as_ref().map(|it| it.amount.minor());
     if let State::Allowed(allowed) = &mut consumed.state {
         let body = asked.key.map(|_| asked.body);
         allowed.consumed = Some(Consumed { at: now, amount, key: asked.key, body });
@@ -214,7 +214,7 @@ fn covers(payment: &Payment, limit: i64, charge: Option<&Charge>) -> Option<Faul
     if charge.currency != payment.currency {
         return Some(Fault::CurrencyMismatch);
     }
-    if charge.amount > limit {
+    if charge.amount.minor() > limit {
         return Some(Fault::AmountExceeds);
     }
     (!domain.is_within(&payment.domain)).then_some(Fault::MerchantMismatch)
@@ -224,7 +224,7 @@ fn consumed_fact(asked: &Verify, action: &Action) -> Fact {
     let mut data = Object::new();
     data = data.text("agentId", &action.agent.to_string()).text("receiptId", &asked.receipt.to_string());
     if let Some(charge) = &asked.charge {
-        data = data.int("amount", charge.amount).text("currency", charge.currency.as_str());
+        data = data.int("amount", charge.amount.minor()).text("currency", charge.currency.as_str());
         if let Some(domain) = &charge.domain {
             data = data.text("domain", domain.as_str());
         }

@@ -42,7 +42,7 @@ pub use payee::{DUPLICATE_WINDOW, PAYEE_SEALED, Payee, PayeeSlot, SPLIT_WINDOW, 
 pub use provenance::{Class, Declared, Verdict};
 pub use reason::{Code, Effect, Reason};
 pub use replay::{ClientSession, Payload, REPLAY_KEPT, Replay, SESSION_KEPT, SESSION_NOTED};
-pub use request::{Account, Details, Request, ToolRequest, commitment, commitment_salt};
+pub use request::{Account, DATA_FIELDS_MAX, Details, PROVENANCE_MAX, Request, ToolInput, commitment, commitment_salt};
 pub(crate) use salt::salt_serde;
 pub use salt::salt_text;
 pub use sweep::{JOB_KEPT, SWEEP_EVERY, Sweep};

@@ -1,5 +1,7 @@
 //! What an agent asks, as normalised: texts are values, and everything that has to be hashed is hashed already, off the
 //! lane that decides.
+//!
+//! **Invariant:** what a request says is fixed where it is hashed: nothing outside this crate changes a member of one.
 
 use std::fmt::Write as _;
 
@@ -8,39 +10,43 @@ use sha2::{Digest as _, Sha256};
 use super::action::{DataShare, Payment, Tool};
 use super::kind::ActionKind;
 use super::provenance::Declared;
-use crate::value::canonical::Object;
+use crate::refusal::FieldError;
+use crate::value::canonical::{self, Object, canonical, canonical_without};
 use crate::value::currency::Currency;
 use crate::value::digest::Digest;
 use crate::value::domain::Domain;
 use crate::value::id::AgentId;
-use crate::value::text::{IdempotencyKey, Label, SessionId, Summary};
-use crate::value::{Amount, Invalid};
+use crate::value::json::Json;
+use crate::value::text::{Email, IdempotencyKey, Label, SessionId, Summary};
+use crate::value::{Amount, Invalid, SAFE_MAX};
+
+/// Entries of `provenance`.
+pub const PROVENANCE_MAX: usize = 50;
+/// Entries of `data.fields`.
+pub const DATA_FIELDS_MAX: usize = 100;
+/// Bytes of `details`, as RFC 8785 writes them.
+const DETAILS_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of `tool.input`, as RFC 8785 writes them.
+const INPUT_BYTES_MAX: usize = 64 * 1024;
 
 /// An action request (SPEC part 2).
+///
+/// It is made from [`new`](Self::new) or one of the payments, with what else it has added to it. Whether it has what its type
+/// cannot be without is known once it is whole: the gate refuses one that has not, as it refuses such a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The type.
-    pub kind: ActionKind,
-    /// What the agent is about to do.
-    pub summary: Summary,
-    /// The money it moves.
-    pub payment: Option<Payment>,
-    /// The data it shares, and the same as sent, canonical.
-    pub data: Option<(DataShare, Box<str>)>,
-    /// The tool it calls.
-    pub tool: Option<ToolRequest>,
-    /// Its details.
-    pub details: Option<Details>,
-    /// Where it came from, as the agent says.
-    pub provenance: Vec<Declared>,
-    /// Whose account that is.
-    pub account: Account,
-    /// The client's session.
-    pub session: Option<SessionId>,
-    /// The idempotency key.
-    pub key: Option<IdempotencyKey>,
-    /// The digest of the request as sent, without the key.
-    pub body: Digest,
+    pub(crate) kind: ActionKind,
+    pub(crate) summary: Summary,
+    pub(crate) payment: Option<Payment>,
+    pub(crate) data: Option<Shared>,
+    pub(crate) tool: Option<ToolRequest>,
+    pub(crate) details: Option<Details>,
+    pub(crate) provenance: Vec<Declared>,
+    pub(crate) account: Account,
+    pub(crate) session: Option<SessionId>,
+    pub(crate) key: Option<IdempotencyKey>,
+    /// The digest of the body as sent, without the key; none came with a request that a program made.
+    body: Option<Digest>,
 }
 
 /// Whose account of where an action came from is compared with what was seen.
@@ -54,31 +60,96 @@ pub enum Account {
     Gate,
 }
 
-/// A tool call as sent.
+/// Data that is shared, and the `data` member as sent, canonical, where it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolRequest {
-    /// What is kept with the action.
-    pub tool: Tool,
-    /// The input, canonical.
-    pub input: Option<Box<str>>,
-    /// SHA-256 of the whole `tool` member as sent, canonical.
-    pub digest: Digest,
+pub(crate) struct Shared {
+    pub(crate) share: DataShare,
+    sent: Option<Box<str>>,
 }
 
-/// Details as sent.
+/// A tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ToolRequest {
+    /// What is kept with the action.
+    pub(crate) tool: Tool,
+    pub(crate) input: Option<ToolInput>,
+    /// SHA-256 of the whole `tool` member as sent, canonical, where it was.
+    sent: Option<Digest>,
+}
+
+/// The input of a tool call, canonical.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolInput(pub(crate) Box<str>);
+
+/// Details of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Details {
     /// The object, canonical.
-    pub canonical: Box<str>,
+    pub(crate) canonical: Box<str>,
     /// Its top-level names.
-    pub names: Vec<Box<str>>,
+    pub(crate) names: Vec<Box<str>>,
+}
+
+impl ToolInput {
+    /// Reads the input of a tool call.
+    ///
+    /// # Errors
+    /// [`Invalid`] where it is no object, is over 64 KiB, or holds an integer beyond ±(2^53 − 1).
+    pub fn of(json: &Json) -> Result<Self, Invalid> {
+        object_of(json, INPUT_BYTES_MAX).map(Self)
+    }
+}
+
+impl Details {
+    /// Reads details.
+    ///
+    /// # Errors
+    /// [`Invalid`] where they are no object, are over 16 KiB, or hold an integer beyond ±(2^53 − 1).
+    pub fn of(json: &Json) -> Result<Self, Invalid> {
+        let canonical = object_of(json, DETAILS_BYTES_MAX)?;
+        let members = json.as_object().unwrap_or_default();
+        Ok(Self { canonical, names: members.iter().map(|(name, _)| name.as_str().into()).collect() })
+    }
+}
+
+impl DataShare {
+    /// Reads with whom data is shared: a domain or an e-mail address.
+    ///
+    /// # Errors
+    /// [`Invalid`] for what is neither.
+    pub fn recipient_of(text: &str) -> Result<Box<str>, Invalid> {
+        if text.contains('@') {
+            Email::parse(text).map(drop)?;
+        } else {
+            Domain::parse(text).map(drop)?;
+        }
+        Ok(text.trim().into())
+    }
+
+    fn canonical(&self) -> String {
+        let fields: Vec<String> = self.fields.iter().map(|it| canonical::text(it.as_str())).collect();
+        let mut object = Object::new().raw("fields", &format!("[{}]", fields.join(",")));
+        if let Some(purpose) = &self.purpose {
+            object = object.text("purpose", purpose.as_str());
+        }
+        object.text("recipient", &self.recipient).finish()
+    }
+
+    fn faults(&self, faults: &mut Vec<FieldError>) {
+        if let Err(why) = Self::recipient_of(&self.recipient) {
+            faults.push(FieldError::invalid("data.recipient", why));
+        }
+        if !(1..=DATA_FIELDS_MAX).contains(&self.fields.len()) {
+            faults.push(FieldError::new("data.fields", format!("must have 1 to {DATA_FIELDS_MAX} entries")));
+        }
+    }
 }
 
 impl Request {
     /// A request of this type with nothing beside its summary.
     #[must_use]
-    pub fn new(kind: ActionKind, summary: Summary) -> Self {
-        let request = Self {
+    pub const fn new(kind: ActionKind, summary: Summary) -> Self {
+        Self {
             kind,
             summary,
             payment: None,
@@ -89,12 +160,11 @@ impl Request {
             account: Account::Agent,
             session: None,
             key: None,
-            body: Digest::of([]),
-        };
-        request.fingerprinted()
+            body: None,
+        }
     }
 
-    /// A payment.
+    /// A payment to a merchant of this name and domain.
     ///
     /// # Errors
     /// [`Invalid`] where the summary is empty or too long.
@@ -104,10 +174,69 @@ impl Request {
         currency: Currency,
         merchant: (Label, Domain),
     ) -> Result<Self, Invalid> {
-        let (name, domain) = merchant;
-        let payment = Payment { amount: amount.minor(), currency, name, domain };
-        let request = Self { payment: Some(payment), ..Self::new(ActionKind::PAYMENT, Summary::parse(summary)?) };
-        Ok(request.fingerprinted())
+        Ok(Self::new(ActionKind::PAYMENT, Summary::parse(summary)?).paying(amount, currency, merchant))
+    }
+
+    /// A refund at a merchant of this name and domain.
+    ///
+    /// # Errors
+    /// As [`payment`](Self::payment).
+    pub fn refund(
+        summary: &str,
+        amount: Amount,
+        currency: Currency,
+        merchant: (Label, Domain),
+    ) -> Result<Self, Invalid> {
+        Ok(Self::new(ActionKind::REFUND, Summary::parse(summary)?).paying(amount, currency, merchant))
+    }
+
+    /// A transfer to a receiver of this name and domain.
+    ///
+    /// # Errors
+    /// As [`payment`](Self::payment).
+    pub fn transfer(
+        summary: &str,
+        amount: Amount,
+        currency: Currency,
+        receiver: (Label, Domain),
+    ) -> Result<Self, Invalid> {
+        Ok(Self::new(ActionKind::TRANSFER, Summary::parse(summary)?).paying(amount, currency, receiver))
+    }
+
+    /// The same moving this money: whatever its type, it is a payment to every rule.
+    #[must_use]
+    pub fn paying(self, amount: Amount, currency: Currency, (name, domain): (Label, Domain)) -> Self {
+        self.saying(|it| it.payment = Some(Payment { amount: amount.minor(), currency, name, domain }))
+    }
+
+    /// The same sharing this data.
+    #[must_use]
+    pub fn sharing(self, share: DataShare) -> Self {
+        self.saying(|it| it.data = Some(Shared { share, sent: None }))
+    }
+
+    /// The same calling this tool.
+    #[must_use]
+    pub fn calling(self, tool: Tool) -> Self {
+        self.saying(|it| {
+            let input = it.tool.take().and_then(|it| it.input);
+            it.tool = Some(ToolRequest { tool, input, sent: None });
+        })
+    }
+
+    /// The same calling its tool with this input.
+    #[must_use]
+    pub fn with_input(self, input: ToolInput) -> Self {
+        self.saying(|it| {
+            let tool = it.tool.take().map(|it| it.tool).unwrap_or_default();
+            it.tool = Some(ToolRequest { tool, input: Some(input), sent: None });
+        })
+    }
+
+    /// The same with these details.
+    #[must_use]
+    pub fn with_details(self, details: Details) -> Self {
+        self.saying(|it| it.details = Some(details))
     }
 
     /// The same with an idempotency key.
@@ -119,38 +248,101 @@ impl Request {
 
     /// The same in a session.
     #[must_use]
-    pub fn in_session(mut self, session: SessionId) -> Self {
-        self.session = Some(session);
-        self.fingerprinted()
+    pub fn in_session(self, session: SessionId) -> Self {
+        self.saying(|it| it.session = Some(session))
     }
 
     /// The same with this account of where it came from.
     #[must_use]
-    pub fn from_sources(mut self, provenance: Vec<Declared>) -> Self {
-        self.provenance = provenance;
-        self.fingerprinted()
+    pub fn from_sources(self, provenance: Vec<Declared>) -> Self {
+        self.saying(|it| it.provenance = provenance)
     }
 
-    /// The same calling this tool.
+    /// The same with this one's account of where it came from.
     #[must_use]
-    pub fn calling(mut self, tool: Tool) -> Self {
-        let digest = Digest::of(tool_object(&tool).finish());
-        self.tool = Some(ToolRequest { tool, input: None, digest });
-        self.fingerprinted()
+    pub const fn by_account_of(mut self, account: Account) -> Self {
+        self.account = account;
+        self
     }
 
-    /// The request with its fingerprint made anew from its own members: for requests that no body came with.
+    /// The same as it came in this body: its digests are then over what was sent, with the members that nobody reads.
     #[must_use]
-    fn fingerprinted(mut self) -> Self {
-        let salted = self.digest_in(None);
+    pub fn as_sent(mut self, body: &Json) -> Self {
+        if let (Some(data), Some(sent)) = (&mut self.data, body.get("data")) {
+            data.sent = Some(canonical(sent).into());
+        }
+        if let (Some(tool), Some(sent)) = (&mut self.tool, body.get("tool")) {
+            tool.sent = Some(Digest::of(canonical(sent)));
+        }
+        self.body = Some(Digest::of(canonical_without(body, "idempotencyKey")));
+        self
+    }
+
+    /// The same with something changed: what it was sent as is no longer what it says.
+    fn saying(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self.body = None;
+        self
+    }
+
+    /// The money it moves.
+    #[must_use]
+    pub const fn pays(&self) -> Option<&Payment> {
+        self.payment.as_ref()
+    }
+
+    /// Its idempotency key.
+    #[must_use]
+    pub const fn key(&self) -> Option<&IdempotencyKey> {
+        self.key.as_ref()
+    }
+
+    /// What makes it no request (CONTRACT part 2, "Action request"), by the paths of the body that it would be.
+    #[must_use]
+    pub fn faults(&self) -> Vec<FieldError> {
+        let mut faults = Vec::new();
+        match &self.payment {
+            Some(payment) => {
+                if let Err(why) = Amount::new(payment.amount) {
+                    faults.push(FieldError::invalid("payment.amount", why));
+                }
+            }
+            None if self.kind.needs_payment() => faults.push(FieldError::missing("payment")),
+            None => {}
+        }
+        match &self.data {
+            Some(data) => data.share.faults(&mut faults),
+            None if self.kind.needs_data() => faults.push(FieldError::missing("data")),
+            None => {}
+        }
+        let tool = self.tool.as_ref().map(|it| &it.tool);
+        if self.kind.needs_tool_name() && tool.is_none_or(|it| it.name.is_none()) {
+            faults.push(FieldError::missing("tool.name"));
+        }
+        if tool.and_then(|it| it.input_bytes).is_some_and(|it| !(0..=SAFE_MAX).contains(&it)) {
+            faults.push(FieldError::new("tool.inputBytes", "must be a whole number, 0 or more"));
+        }
+        if self.provenance.len() > PROVENANCE_MAX {
+            faults.push(FieldError::new("provenance", format!("must have at most {PROVENANCE_MAX} entries")));
+        }
+        faults
+    }
+
+    /// The digest by which requests with one idempotency key are compared: of the body as sent or, where none came, of
+    /// everything that the request says.
+    #[must_use]
+    pub fn fingerprint(&self) -> Digest {
+        if let Some(body) = self.body {
+            return body;
+        }
+        let unsalted = self.digest_in(None);
         let declared = self.provenance.iter().map(|it| {
             let detail = it.detail.as_ref().map_or("", |detail| detail.as_str());
             format!("{}\u{1f}{detail}", it.source.as_str())
         });
         let declared = declared.collect::<Vec<_>>().join("\u{1e}");
         let session = self.session.as_ref().map_or("", |it| it.as_str());
-        self.body = Digest::of(format!("{salted}\u{1d}{declared}\u{1d}{session}"));
-        self
+        Digest::of(format!("{unsalted}\u{1d}{declared}\u{1d}{session}"))
     }
 
     /// The action digest (CONTRACT part 2): what approval, receipt and settlement bind to.
@@ -164,8 +356,11 @@ impl Request {
         if let Some((agent, _)) = salted {
             object = object.plain("agentId", agent);
         }
-        if let Some((_, canonical)) = &self.data {
-            object = object.raw("data", canonical);
+        if let Some(Shared { share, sent }) = &self.data {
+            object = match sent {
+                Some(sent) => object.raw("data", sent),
+                None => object.raw("data", &share.canonical()),
+            };
         }
         if let Some(details) = &self.details {
             let digest = Digest::of(details.canonical.as_bytes());
@@ -179,7 +374,7 @@ impl Request {
         }
         object = object.text("summary", self.summary.as_str());
         if let Some(tool) = &self.tool {
-            object = object.plain("toolDigest", format_args!("sha256:{}", tool.digest));
+            object = object.plain("toolDigest", format_args!("sha256:{}", tool.digest()));
         }
         Digest::of(object.text("type", self.kind.as_str()).finish())
     }
@@ -189,11 +384,11 @@ impl Request {
     #[must_use]
     pub fn commitments(&self, salt: &[u8; 16]) -> Vec<(&'static str, String)> {
         let mut out = vec![("summary", commitment(salt, "summary", self.summary.as_str()))];
-        if let Some((data, _)) = &self.data {
-            out.push(("recipient", commitment(salt, "recipient", &data.recipient)));
+        if let Some(data) = &self.data {
+            out.push(("recipient", commitment(salt, "recipient", &data.share.recipient)));
         }
-        if let Some(input) = self.tool.as_ref().and_then(|it| it.input.as_deref()) {
-            out.push(("toolInput", commitment(salt, "toolInput", input)));
+        if let Some(input) = self.tool.as_ref().and_then(|it| it.input.as_ref()) {
+            out.push(("toolInput", commitment(salt, "toolInput", &input.0)));
         }
         if let Some(details) = &self.details {
             out.push(("details", commitment(salt, "details", &details.canonical)));
@@ -241,19 +436,42 @@ impl Payment {
     }
 }
 
-fn tool_object(tool: &Tool) -> Object<'static> {
-    let mut object = Object::new();
-    if let Some(name) = &tool.name {
-        object = object.text("name", name.as_str());
+impl ToolRequest {
+    fn digest(&self) -> Digest {
+        self.sent.unwrap_or_else(|| Digest::of(self.canonical()))
     }
-    if let Some(server) = &tool.server {
-        object = object.text("server", server.as_str());
+
+    /// The call as the interface would write it.
+    fn canonical(&self) -> String {
+        let Self { tool, input, .. } = self;
+        let mut object = Object::new();
+        if let Some(name) = &tool.name {
+            object = object.text("name", name.as_str());
+        }
+        if let Some(server) = &tool.server {
+            object = object.text("server", server.as_str());
+        }
+        if let Some(input) = input {
+            object = object.raw("input", &input.0);
+        }
+        if let Some(digest) = &tool.input_digest {
+            object = object.plain("inputDigest", format_args!("sha256:{digest}"));
+        }
+        if let Some(bytes) = tool.input_bytes {
+            object = object.int("inputBytes", bytes);
+        }
+        object.finish()
     }
-    if let Some(digest) = &tool.input_digest {
-        object = object.plain("inputDigest", format_args!("sha256:{digest}"));
+}
+
+/// An object of at most `max` bytes, canonical.
+fn object_of(json: &Json, max: usize) -> Result<Box<str>, Invalid> {
+    if json.as_object().is_none() {
+        return Err(Invalid::new("must be an object"));
     }
-    if let Some(bytes) = tool.input_bytes {
-        object = object.int("inputBytes", bytes);
+    if json.has_unsafe_integer() {
+        return Err(Invalid::new("must have no integer beyond 2^53 - 1 either way"));
     }
-    object
+    let text = canonical(json);
+    if text.len() > max { Err(Invalid::new(format!("must be at most {max} bytes"))) } else { Ok(text.into()) }
 }

@@ -351,8 +351,7 @@ impl Place<'_> {
             ("session", object(vec![("id", text(session.as_str()))])),
         ]);
         // MCP has no place for an agent's own account: this server gives its own, which is what it has seen.
-        let request = action_request::of_json(&action, None)?;
-        Ok(ActionRequest { account: Account::Gate, ..request })
+        Ok(action_request::of_json(&action, None)?.by_account_of(Account::Gate))
     }
 
     /// The session of the call: as the client names it, else its connection or its key.

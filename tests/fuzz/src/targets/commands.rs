@@ -113,7 +113,7 @@ impl Gate {
 
     fn ask(&mut self, agent: usize, request: Request, with: Option<u8>) {
         let caller = self.callers[agent];
-        let pays = request.payment.is_some();
+        let pays = request.pays().is_some();
         let request = match with {
             Some(with) => request.keyed(key(&format!("key-{}", with % 4))),
             None => request,

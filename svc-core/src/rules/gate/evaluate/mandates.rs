@@ -157,7 +157,7 @@ fn fields(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
     let Some(allowed) = &mandate.fields else { return };
     let reason = || Reason::new(Code::FieldNotAllowed, facts.outside()).by(mandate.id.mandate);
     let names: Vec<&str> = match (&facts.request.data, &facts.request.details) {
-        (Some((data, _)), _) => data.fields.iter().map(|it| it.as_str()).collect(),
+        (Some(data), _) => data.share.fields.iter().map(|it| it.as_str()).collect(),
         (None, Some(details)) => details.names.iter().map(|it| &**it).collect(),
         (None, None) => Vec::new(),
     };
