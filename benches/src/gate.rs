@@ -116,6 +116,7 @@ impl Standing {
                 limit: velocity.other_count.into(),
                 minutes: velocity.minutes.into(),
                 clears_at: at.plus(velocity.window()),
+                clears_behind: at.plus(velocity.window()),
             }),
             Nth::At(_) | Nth::None | Nth::InBlock(..) => None,
         };

@@ -549,7 +549,7 @@ async fn a_full_velocity_line_asks_until_it_clears() {
     }
     let full = client.authorize(&agent.key, &payment(4)).await.ok();
     assert_eq!((text(&full["decision"]), codes(&full)), ("approval_required", vec!["velocity_exceeded"]));
-    assert_eq!(full["reasons"][0]["clearsAt"], json!("2026-10-01T09:40:00.000Z"));
+    assert_eq!(full["reasons"][0]["clearsAt"], json!("2026-10-01T09:41:00.000Z"));
     // The other line is not touched by it.
     let tool = json!({ "type": "tool.call", "summary": "List files", "tool": { "name": "ls" } });
     for expected in ["allow", "allow", "approval_required"] {

@@ -1,7 +1,8 @@
 //! Velocity lines: exact sliding windows that never consume each other.
 
+use svc_core::rules::gate::{Caller, velocity};
 use svc_core::state::gate::{Activity, Code, Verb};
-use svc_core::state::people::Settings;
+use svc_core::state::people::{Settings, Workspace};
 use svc_core::testing::world::{World, key, paying, payment, request, tool_call};
 use svc_core::value::Span;
 
@@ -13,18 +14,42 @@ const ALL: &str = r#"{"name":"All","actions":["tool.call","tool.*","mcp.*","crm.
 #[test]
 fn the_eleventh_action_asks() {
     let (mut world, agent) = with(Settings::default(), &[ALL]);
-    let first = world.now();
     for _ in 0..10 {
         assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow);
         world.advance(Span::seconds(1));
     }
+    let second = world.now().minus(Span::seconds(9));
     let full = world.authorize(&agent, request("crm.read"));
     let reason = only(&full);
     assert_eq!(
         (full.verb(), reason.code, reason.used, reason.limit),
         (Verb::Ask, Code::VelocityExceeded, Some(10), Some(10))
     );
-    assert_eq!((reason.window.as_deref(), reason.clears_at), (Some("10m"), Some(first.plus(Span::minutes(10)))));
+    assert_eq!((reason.window.as_deref(), reason.clears_at), (Some("10m"), Some(second.plus(Span::minutes(10)))));
+}
+
+/// Who asks again at the instant that was told is let through, and not a moment before: what was asked took a place itself,
+/// what was denied took none.
+#[test]
+fn a_line_clears_when_it_was_told_to() {
+    for (limit, denied) in [(10, false), (10, true), (1, false), (1, true)] {
+        let mut settings = Settings::default();
+        settings.agent_velocity.other_count = limit;
+        let (mut world, agent) = with(settings, &[ALL, PAY]);
+        for _ in 0..limit {
+            assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow);
+            world.advance(Span::seconds(30));
+        }
+        let asked = if denied { payment(10_001, "EUR", "a.example") } else { request("crm.read") };
+        let full = world.authorize(&agent, asked);
+        assert_eq!(full.verb(), if denied { Verb::Deny } else { Verb::Ask });
+        let told = full.reasons().iter().find(|it| it.code == Code::VelocityExceeded).unwrap().clears_at.unwrap();
+        world.advance(told.minus(Span::millis(1)).since(world.now()));
+        assert_eq!(used(&mut world, &agent), limit as usize, "{limit}, {denied}: not yet");
+        world.advance(Span::millis(1));
+        assert_eq!(used(&mut world, &agent), limit as usize - 1, "{limit}, {denied}");
+        assert_eq!(ask(&mut world, &agent, request("crm.read")).0, Verb::Allow, "{limit}, {denied}");
+    }
 }
 
 /// The window slides to the millisecond: an instant leaves exactly ten minutes after it came.
@@ -56,7 +81,10 @@ fn the_lines_never_consume_each_other() {
 #[test]
 fn the_line_goes_by_the_type() {
     let (mut world, agent) = with(Settings::default(), &[ALL]);
-    assert_eq!(ask(&mut world, &agent, paying("tool.buy", 100, "EUR", "a.example")), (Verb::Ask, vec![Code::CurrencyNotCovered]));
+    assert_eq!(
+        ask(&mut world, &agent, paying("tool.buy", 100, "EUR", "a.example")),
+        (Verb::Ask, vec![Code::CurrencyNotCovered])
+    );
     let row: std::sync::Arc<Activity> = world.row(agent.agent);
     assert_eq!((row.tools.len(), row.others.len()), (1, 0));
 }
@@ -97,6 +125,12 @@ fn a_long_line_is_exact_and_forgets() {
     let row: std::sync::Arc<Activity> = world.row(agent.agent);
     assert!(row.others.sealed - row.others.first <= 3, "{} blocks are kept", row.others.sealed - row.others.first);
     assert_eq!(blocks(&mut world), usize::try_from(row.others.sealed - row.others.first).unwrap());
+}
+
+/// How much of the line of actions that are no tool calls is used.
+fn used(world: &mut World, agent: &Caller) -> usize {
+    let (activity, workspace) = (world.row::<Activity>(agent.agent), world.row::<Workspace>(agent.workspace));
+    world.engine().read(|scope| velocity::used(scope, &activity, false, &workspace.settings)).unwrap().used
 }
 
 fn blocks(world: &mut World) -> usize {

@@ -31,12 +31,15 @@ pub(super) fn full_line(
     let rank = usize::try_from(limit).unwrap_or(usize::MAX);
     let owner = owner(activity.agent, tool);
     let Some(at) = nth(scope, line, owner, rank)?.filter(|at| *at > since) else { return Ok(None) };
+    // Where this action takes a place itself, one more has to leave: the next one, or this one where it is the only one.
+    let next = nth(scope, line, owner, rank.saturating_sub(1))?.unwrap_or_else(|| scope.now().max(at));
     let used = count_since(scope, line, owner, rank, since)?;
     Ok(Some(FullLine {
         used: i64::try_from(used).unwrap_or(i64::MAX),
         limit: limit.into(),
         minutes: velocity.minutes.into(),
         clears_at: at.plus(velocity.window()),
+        clears_behind: next.plus(velocity.window()),
     }))
 }
 

@@ -18,7 +18,7 @@ pub(super) fn rules(facts: &Facts<'_>, charge: Option<&Charge>, reasons: &mut Ve
             used: Some(full.used),
             requested: Some(1),
             window: Some(format!("{}m", full.minutes).into()),
-            clears_at: Some(full.clears_at),
+            clears_at: Some(full.clears_behind),
             ..Reason::new(Code::VelocityExceeded, Effect::Ask).about(line)
         });
     }
@@ -28,6 +28,13 @@ pub(super) fn rules(facts: &Facts<'_>, charge: Option<&Charge>, reasons: &mut Ve
     }
     if facts.tier == Tier::Restricted {
         reasons.push(Reason::new(Code::TierRestricted, Effect::Ask));
+    }
+}
+
+/// What is denied takes no place on its line, which has room the sooner.
+pub(super) fn takes_no_place(facts: &Facts<'_>, reasons: &mut [Reason]) {
+    for reason in reasons.iter_mut().filter(|it| it.code == Code::VelocityExceeded) {
+        reason.clears_at = facts.velocity.map(|it| it.clears_at);
     }
 }
 

@@ -55,8 +55,10 @@ pub struct FullLine {
     pub limit: i64,
     /// Its window in minutes.
     pub minutes: i64,
-    /// When it has room again if nothing else happens.
+    /// When it has room again if nothing else happens and this action takes no place on it.
     pub clears_at: Timestamp,
+    /// The same where this action takes one.
+    pub clears_behind: Timestamp,
 }
 
 /// What was paid to a payee before this action.
@@ -103,6 +105,9 @@ pub fn evaluate(facts: &Facts<'_>) -> Evaluation {
         backlog.used = Some(facts.waiting.into());
         verdict.reasons.push(backlog);
         verdict.effect = Effect::Deny;
+    }
+    if verdict.effect == Effect::Deny {
+        asking::takes_no_place(facts, &mut verdict.reasons);
     }
     verdict
 }
