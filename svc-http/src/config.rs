@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use svc_core::state::people::Plans;
+pub use svc_core::value::base_url::BaseUrl;
 use svc_core::value::secret::Secret;
-use url::{Host, Url};
 
 pub use self::fault::{ConfigError, Fault};
 pub use self::keys::{KEYS, Key, markdown_table, terminal_table};
@@ -152,14 +152,6 @@ pub enum LogFormat {
     Text,
 }
 
-/// The base address: scheme, host, port and path without a trailing slash. Https, unless the host is loopback.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BaseUrl {
-    text: String,
-    host: String,
-    is_loopback: bool,
-}
-
 /// A configuration and what is worth telling about how it came about.
 #[derive(Debug)]
 pub struct Loaded {
@@ -272,72 +264,6 @@ impl Default for Timeouts {
             drain: Duration::from_millis(30_000),
             calls: Times::default(),
         }
-    }
-}
-
-impl BaseUrl {
-    /// Reads an address.
-    ///
-    /// # Errors
-    /// A clause that says what it must be.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|_| "must be an address such as `https://gate.example.com`".to_owned())?;
-        let is_loopback = match url.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(ip)) => ip.is_loopback(),
-            Some(Host::Ipv6(ip)) => ip.is_loopback(),
-            None => return Err("must have a host".to_owned()),
-        };
-        match url.scheme() {
-            "https" => {}
-            "http" if is_loopback => {}
-            "http" => return Err("must begin with `https://`, because its host is not loopback".to_owned()),
-            _ => return Err("must begin with `https://`".to_owned()),
-        }
-        if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
-            return Err("must have no user, query or fragment".to_owned());
-        }
-        let host = url.host_str().unwrap_or_default().to_owned();
-        Ok(Self { text: url.as_str().trim_end_matches('/').to_owned(), host, is_loopback })
-    }
-
-    /// The address without a trailing slash.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// The host: a name in lower case, or an address, the sixth version in brackets.
-    #[must_use]
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    /// The host with its port, where that is not the scheme's own.
-    #[must_use]
-    pub fn authority(&self) -> &str {
-        let rest = self.text.split_once("://").map_or("", |(_, rest)| rest);
-        rest.split('/').next().unwrap_or_default()
-    }
-
-    /// Whether the host is loopback.
-    #[must_use]
-    pub fn is_loopback(&self) -> bool {
-        self.is_loopback
-    }
-
-    /// Plain http to the loopback address that `listening` takes connections on.
-    fn of_loopback(listening: SocketAddr) -> Self {
-        let ip = if listening.ip().is_loopback() { listening.ip() } else { IpAddr::V4(Ipv4Addr::LOCALHOST) };
-        let at = SocketAddr::new(ip, listening.port());
-        let host = if at.is_ipv6() { format!("[{ip}]") } else { ip.to_string() };
-        Self { text: format!("http://{at}"), host, is_loopback: true }
-    }
-}
-
-impl std::fmt::Display for BaseUrl {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(&self.text)
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use svc_core::store::Undecodable;
+use svc_core::value::Invalid;
 
 /// An underlying error, shared by everyone whom one failed commit concerns.
 pub type Cause = Arc<dyn Error + Send + Sync + 'static>;
@@ -29,6 +30,14 @@ pub enum StoreError {
     ForeignDatabase {
         /// The file.
         path: PathBuf,
+    },
+    /// What was given as the service's address is none.
+    #[error("`{text}` is no base address: it {why}")]
+    BaseAddress {
+        /// What was given.
+        text: Box<str>,
+        /// What it must be.
+        why: Invalid,
     },
     /// There is nothing to open.
     #[error("there is no svc data in `{}`: name the right data directory, or start one with `svc init`", path.display())]

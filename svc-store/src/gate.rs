@@ -19,6 +19,7 @@ use svc_core::state::people::{Binding, Purpose, SigningKey, SigningUse};
 use svc_core::store::{Clock, CommitError, Found, Range};
 use svc_core::turn::{Halt, Rows, Scope, read};
 use svc_core::value::Timestamp;
+use svc_core::value::base_url::BaseUrl;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
 use svc_core::value::link::{Index, SHARDS};
@@ -94,7 +95,7 @@ impl Gate {
     /// database, its `master.key` and its receipt key are made where there are none.
     ///
     /// # Errors
-    /// The directory or its database cannot be used, or is not this service's.
+    /// [`StoreError::BaseAddress`] where that is none; the directory or its database cannot be used, or is not this service's.
     #[cfg(feature = "sqlite")]
     pub fn open(path: impl AsRef<Path>, base_url: &str) -> Result<Self, StoreError> {
         Self::open_with(path, base_url, None, &crate::keys::dalek, Settings::default())
@@ -113,11 +114,13 @@ impl Gate {
         mut settings: Settings,
     ) -> Result<Self, StoreError> {
         let path = path.as_ref();
+        let invalid = |why| StoreError::BaseAddress { text: base_url.into(), why };
+        let base_url = BaseUrl::parse(base_url).map_err(invalid)?;
         let store = crate::sqlite::SqliteStore::open(path)?;
         let clock = crate::clock::SystemClock::new();
         let mut session = store.writer()?;
         let given = master.clone();
-        let signer = crate::keys::receipt_signer(&mut session, path, given, clock.now(), base_url, signer)?;
+        let signer = crate::keys::receipt_signer(&mut session, path, given, clock.now(), base_url.as_str(), signer)?;
         drop(session);
         settings.vault = match master {
             Some(master) => Some(master),

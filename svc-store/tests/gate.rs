@@ -498,6 +498,21 @@ fn a_key_works_as_soon_as_it_is_made() {
     assert!(is_refused(&AgentKey::parse("sk_second"), Kind::InvalidApiKey));
 }
 
+/// A gate has the one address of its service: what is none is said before anything is made, and what can be written in two ways
+/// stands in receipts in one.
+#[test]
+fn a_gate_has_one_base_address() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    for none in ["", "not a url", "ftp://gate.example.com", "http://gate.example.com", "https://me@gate.example.com"] {
+        let refused = Gate::open(&data, none);
+        assert!(matches!(refused, Err(StoreError::BaseAddress { .. })), "{none}: {refused:?}");
+    }
+    assert!(!data.exists());
+    let gate = Gate::open(&data, "https://Gate.example.com/").unwrap();
+    assert_eq!(gate.signer().issuer(), "https://gate.example.com");
+}
+
 /// An embedder may block on the gate within a task of tokio as often as it likes, though such a task may poll only so often.
 #[test]
 fn a_task_may_block_on_the_gate_without_end() {

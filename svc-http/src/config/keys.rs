@@ -66,7 +66,7 @@ pub const KEYS: &[Key] = &[
         "http://127.0.0.1:<port>",
         "address at which others reach this server; https unless it is loopback. Receipts and links carry it; it is never taken from a request",
         |config, given| {
-            config.base_url = Some(BaseUrl::parse(given.text()?)?);
+            config.base_url = Some(BaseUrl::parse(given.text()?).map_err(|why| why.to_string())?);
             Ok(())
         },
     ),
