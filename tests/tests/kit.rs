@@ -320,6 +320,17 @@ fn change<R: Row + Clone>(rows: &mut [(Key, Stamp, Record)], pick: impl Fn(&R) -
     *record = R::wrap(Arc::new(row));
 }
 
+/// Has the used action's outcome say other amounts.
+fn misposted(rows: &mut [(Key, Stamp, Record)], amount: Option<i64>, posted: i64) {
+    let used = |it: &Action| it.allowed().is_some_and(|it| it.consumed.is_some());
+    change(rows, used, |it| {
+        if let State::Allowed(allowed) = &mut it.state {
+            let outcome = allowed.outcome.as_mut().unwrap();
+            (outcome.amount, outcome.posted) = (amount.or(outcome.amount), Some(posted));
+        }
+    });
+}
+
 /// Calls that are lost, or given up in silence.
 fn untold() -> Vec<(&'static str, Tampering)> {
     vec![
@@ -355,16 +366,8 @@ fn the_auditor_finds_what_cannot_be() {
                 })
             }),
         ),
-        (
-            "posted",
-            Box::new(move |rows| {
-                change(rows, used, |it| {
-                    if let State::Allowed(allowed) = &mut it.state {
-                        allowed.outcome.as_mut().unwrap().posted = Some(0);
-                    }
-                })
-            }),
-        ),
+        ("posted", Box::new(|rows| misposted(rows, None, 0))),
+        ("posted", Box::new(|rows| misposted(rows, Some(i64::MIN), i64::MAX))),
         ("the tally of", Box::new(|rows| change::<Activity>(rows, |_| true, |it| it.tallies[0].spent += 1))),
         (
             "pass the limit",

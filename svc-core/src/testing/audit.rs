@@ -337,8 +337,8 @@ fn check_outcome(action: &Action, faults: &mut Vec<String>) {
             (OutcomeStatus::Cancelled | OutcomeStatus::Failed, None) => 0,
         };
         let released = outcome.released.as_ref().map(|it| it.amount);
-        let kept = (consumed - told).max(0);
-        if posted != told + if released.is_some() { 0 } else { kept }
+        let kept = consumed.saturating_sub(told).max(0);
+        if posted != told.saturating_add(if released.is_some() { 0 } else { kept })
             || released.is_some_and(|it| it != kept || it <= 0)
         {
             fault(&format!("posted {posted}, told {told}, consumed {consumed}, released {released:?}"));
@@ -394,7 +394,7 @@ fn check_sums(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
     for tally in &activity.tallies {
         let sums = Sums::of(books.actions_of(agent.id), tally);
         let carried = Carried::of(books, agent, tally);
-        let stored = (tally.reserved, tally.spent, i64::from(tally.count), tally.excess);
+        let stored = (tally.reserved.into(), tally.spent.into(), i64::from(tally.count), tally.excess.into());
         let due = (sums.reserved, sums.spent + carried.spent, sums.count + carried.count, sums.excess);
         if stored != due {
             faults.push(format!(
@@ -404,7 +404,7 @@ fn check_sums(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
         }
         let limits = || books.mandates.iter().filter(|it| it.id.mandate == tally.mandate).map(|it| it.limits());
         let most = limits().filter_map(|it| it.per_period.as_ref()).map(|it| it.amount).max();
-        if most.is_some_and(|most| sums.reserved + sums.spent - sums.over > most) {
+        if most.is_some_and(|most| sums.reserved + sums.spent - sums.over > i128::from(most)) {
             faults.push(format!("{}: {sums:?} of {} pass the limit {most:?}", agent.id, tally.mandate));
         }
         let count = limits().filter_map(|it| it.count.as_ref()).map(|it| i64::from(it.max)).max();
@@ -417,13 +417,13 @@ fn check_sums(books: &Books<'_>, agent: &Agent, faults: &mut Vec<String>) {
 /// What actions hold of one period, added up.
 #[derive(Debug, Default)]
 struct Sums {
-    reserved: i64,
-    spent: i64,
+    reserved: i128,
+    spent: i128,
     count: i64,
     /// What was posted beyond what was allowed.
-    over: i64,
+    over: i128,
     /// What persons let pass beyond the limits.
-    excess: i64,
+    excess: i128,
 }
 
 impl Sums {
@@ -443,17 +443,19 @@ impl Sums {
             let outcome = allowed.and_then(|it| it.outcome.as_ref());
             let posted = allowed.and_then(|it| it.posted());
             if held.excess {
-                sums.excess += posted.unwrap_or(amount);
+                sums.excess += i128::from(posted.unwrap_or(amount));
                 continue;
             }
             match outcome {
                 Some(outcome) => {
                     let posted = outcome.posted.unwrap_or(0);
-                    sums.spent += posted;
-                    sums.over += (posted - amount).max(0);
+                    sums.spent += i128::from(posted);
+                    sums.over += i128::from(posted.saturating_sub(amount).max(0));
                 }
-                None if allowed.is_some_and(|it| it.lapsed.is_some()) => sums.spent += posted.unwrap_or(amount),
-                None => sums.reserved += amount,
+                None if allowed.is_some_and(|it| it.lapsed.is_some()) => {
+                    sums.spent += i128::from(posted.unwrap_or(amount));
+                }
+                None => sums.reserved += i128::from(amount),
             }
         }
         sums
@@ -463,7 +465,7 @@ impl Sums {
 /// What actions of versions before its mandate spoke of a period add up to in it: they hold nothing of it.
 #[derive(Debug, Default)]
 struct Carried {
-    spent: i64,
+    spent: i128,
     count: i64,
 }
 
@@ -483,7 +485,7 @@ impl Carried {
             let here = Some(tally.term());
             if held.and_then(|it| it.amount).map(|(_, term)| term) != here && charged.version < amounts {
                 let asked = action.payment.as_ref().map_or(0, |it| it.amount);
-                carried.spent += action.allowed().and_then(|it| it.posted()).unwrap_or(asked);
+                carried.spent += i128::from(action.allowed().and_then(|it| it.posted()).unwrap_or(asked));
             }
             if held.and_then(|it| it.count) != here && charged.version < counts {
                 carried.count += 1;

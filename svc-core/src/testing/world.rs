@@ -392,7 +392,16 @@ impl<S: Store> NewAgent<'_, S> {
 /// Where it is no mandate.
 #[must_use]
 pub fn terms(json: &str) -> Terms {
-    serde_json::from_str(json).unwrap_or_else(|error| panic!("no mandate: {error}"))
+    let read = |json: &str| serde_json::from_str(json).unwrap_or_else(|error| panic!("no mandate: {error}"));
+    let mut sent: serde_json::Value = must(serde_json::from_str(json));
+    match sent.get("expiresAt").and_then(serde_json::Value::as_str).map(Timestamp::parse) {
+        // A row has the instant as a number.
+        Some(at) => {
+            sent["expiresAt"] = must(at).as_millis().into();
+            read(&sent.to_string())
+        }
+        None => read(json),
+    }
 }
 
 /// A payment in minor units.
@@ -494,6 +503,14 @@ mod tests {
                 "perPeriod":{"amount":12000,"period":"day"},"count":{"max":4,"period":"day"}},
                 "merchants":{"allow":["*.example.com"]}}"#,
         )
+    }
+
+    /// A mandate is read as the interface writes it, its end too.
+    #[test]
+    fn terms_are_as_the_interface_writes_them() {
+        let at = Timestamp::parse("2026-12-01T00:00:00.000Z").unwrap();
+        let read = terms(r#"{"name":"Office","actions":["payment"],"expiresAt":"2026-12-01T00:00:00.000Z"}"#);
+        assert_eq!(read.expires_at, Some(at));
     }
 
     /// Ask, allow, verify, verify again, settle above, frozen: the whole way, and the books are right at each step.
