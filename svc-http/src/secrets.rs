@@ -5,14 +5,13 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use svc_core::engine::Failure;
+pub use svc_core::rules::people::keys::KEY_PREFIX;
 use svc_core::value::digest::Digest;
 use svc_core::value::secret::Secret;
 use svc_store::StoreError;
 
 /// Random bytes in a secret; 43 characters of base64url.
 const SECRET_BYTES: usize = 32;
-/// What a gateway key begins with.
-pub const KEY_PREFIX: &str = "ask_";
 /// What a service token begins with.
 pub const TOKEN_PREFIX: &str = "ims_";
 /// What the token of a one-time link begins with.

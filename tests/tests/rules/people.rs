@@ -39,6 +39,24 @@ fn new_key(n: u32) -> NewKey {
     NewKey::of(&format!("ask_{n:043}"))
 }
 
+/// A key that nobody could show, or that is in use, is refused with what is wrong with it, and nothing is made.
+#[test]
+fn a_key_is_one_and_a_new_one() {
+    let mut world = World::new();
+    let workspace = world.workspace();
+    let register = |text: &str| RegisterAgent::new(workspace, label("Robot"), NewKey::of(text));
+    let agent = world.run(register("ask_robot")).unwrap().agent.id;
+    for text in ["", "hello", "ask_", "aat_robot", "ask_robot"] {
+        let create = CreateKey::new(workspace, By::Program, KeyScope::Agent(agent), NewKey::of(text));
+        for refused in [world.run(register(text)).unwrap_err(), world.run(create).unwrap_err()] {
+            let fields: Vec<_> = refused.errors().iter().filter_map(|it| it.field.as_deref()).collect();
+            assert_eq!((refused.kind(), fields), (Kind::InvalidRequest, vec!["key"]), "{text}");
+        }
+    }
+    let agents = world.rows().iter().filter(|(.., record)| Agent::peel(record).is_some()).count();
+    assert_eq!(agents, 1);
+}
+
 fn mandate_of(world: &mut World, agent: &Caller) -> MandateId {
     world.row::<Agent>(agent.agent).mandates[0].id
 }

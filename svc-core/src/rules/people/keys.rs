@@ -22,6 +22,9 @@ use crate::value::text::{ClassId, Label};
 /// How many keys may stand above a key that was made by a key.
 const MADE_UNDER_MAX: usize = 16;
 
+/// How the text of every key begins.
+pub const KEY_PREFIX: &str = "ask_";
+
 /// A key that somebody made: the digest of its text and what may be shown of it. The text itself never gets here.
 #[derive(Clone, Debug)]
 pub struct NewKey {
@@ -32,11 +35,23 @@ pub struct NewKey {
 }
 
 impl NewKey {
-    /// What is kept of the key with this text: `ask_` and at least 128 random bits, which the caller has drawn.
+    /// What is kept of the key with this text: `ask_` and at least 128 random bits, which the caller has drawn, at most 256 bytes
+    /// together. One that nobody could show as a key is refused where it is to be kept.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self { digest: Digest::of(text), prefix: text.chars().take(12).collect::<String>().into() }
     }
+}
+
+/// Refuses a key whose text is none, and one that is in use: the text alone says whose it is.
+pub(super) fn is_new(scope: &mut Scope<'_>, key: &NewKey) -> Result<(), Halt> {
+    if key.prefix.strip_prefix(KEY_PREFIX).is_none_or(str::is_empty) {
+        return Err(Refusal::invalid_field("key", format!("must begin with `{KEY_PREFIX}`")).into());
+    }
+    if scope.get::<Credential>(Credential::id_of(&key.digest))?.is_some() {
+        return Err(Refusal::invalid_field("key", "is in use: draw another one").into());
+    }
+    Ok(())
 }
 
 /// Makes a key.
@@ -90,7 +105,7 @@ impl CreateKey {
 ///
 /// # Errors
 /// Those of [`entitled`], `not_found` where the workspace has no such agent, `invalid_request` where it has no such principal
-/// or team, or the agent has [`AGENT_KEYS_MAX`] keys in force.
+/// or team, the key is none or in use, or the agent has [`AGENT_KEYS_MAX`] keys in force.
 pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Credential>, Halt> {
     let agent = match asked.scope {
         KeyScope::Agent(agent) => {
@@ -118,11 +133,8 @@ pub fn create_key(scope: &mut Scope<'_>, asked: &CreateKey) -> Result<Arc<Creden
         (None, None, By::Key(key)) => key.principal,
         (None, None, By::Program | By::Token(_)) => workspace.owner,
     };
+    is_new(scope, &asked.key)?;
     let id = Credential::id_of(&asked.key.digest);
-    if scope.get::<Credential>(id)?.is_some() {
-        // 256 random bits came twice: whoever drew them has no entropy, and gets no key.
-        return Err(Refusal::internal().into());
-    }
     let binding = Binding {
         key: scope.fresh(),
         workspace: workspace.id,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::accounts::principal_for;
 use super::by::{By, entitled};
-use super::keys::{CreateKey, NewKey, keep};
+use super::keys::{CreateKey, NewKey, is_new, keep};
 use super::mandates::{Content, Meant, grant, read};
 use crate::refusal::Refusal;
 use crate::rules::connect::end::end_all;
@@ -88,17 +88,15 @@ pub struct Registered {
 /// wrote it sees them all.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` where there is no such workspace; `invalid_request` where it has no such principal; for
+/// Those of [`entitled`]; `not_found` where there is no such workspace; `invalid_request` where it has no such principal, or its
+/// key is none or in use; for
 /// a token `template_only`; `unknown_template` and `invalid_mandate` where a mandate is none; `plan_limit_reached`.
 pub fn register_agent(scope: &mut Scope<'_>, asked: &RegisterAgent) -> Result<Registered, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageAgents)?;
     scope.want(&[Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
-    let credential = Credential::id_of(&asked.key.digest);
-    if scope.get::<Credential>(credential)?.is_some() {
-        return Err(Refusal::internal().into());
-    }
+    is_new(scope, &asked.key)?;
     if matches!(asked.by, By::Token(_)) {
         templates_alone(asked)?;
     }
