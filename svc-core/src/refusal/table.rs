@@ -9,6 +9,7 @@ macro_rules! refusals {
     ($($(#[$doc:meta])* $kind:ident = $status:literal $type_:literal, $message:literal $(, fix $fix:literal)?;)*) => {
         /// What was refused, finer than its type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         pub enum Kind {$(
             $(#[$doc])*
             #[doc = concat!("`", $status, " ", $type_, "`: ", $message, ".")]

@@ -55,6 +55,7 @@ pub struct Charge {
 
 /// Why a receipt is not good, in the order in which they are looked at (CONTRACT part 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Fault {
     /// It is no receipt of this service's form.
     Malformed,
