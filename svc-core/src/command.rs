@@ -41,6 +41,7 @@ use crate::rules::gateway::billing::{self, ImportBill};
 use crate::rules::gateway::budgets::{self, BudgetView, ChangeBudget, CreateBudget, RaiseBudget, RemoveBudget};
 use crate::rules::gateway::finish::{self, FinishCall};
 use crate::rules::gateway::list_models::{self, ListModels, Listings};
+use crate::rules::gateway::observe::{self, NoteOwnTools};
 use crate::rules::gateway::outcome::{self, ReportOutcome};
 use crate::rules::gateway::refuse::{self, RefuseStopped};
 use crate::rules::gateway::retry::{self, Retry, RetryCall};
@@ -85,8 +86,7 @@ pub trait Operation: Into<Command> {
     /// What the caller gets.
     type Answer;
 
-    /// Makes the answer of the reply, off the lane: here a receipt is signed. `None` where the reply belongs to another
-    /// operation, which no driver brings about.
+    /// Makes the answer of the reply, off the lane: a receipt is signed here. `None` of another operation's, which nobody brings.
     fn answer(reply: Reply, signer: &dyn Signer) -> Option<Self::Answer>;
 }
 
@@ -114,11 +114,8 @@ macro_rules! commands {
                     Reply::Verdict(verdict) => verdict.is_valid(),
                     Reply::Admission(it) => matches!(**it, Admission::Admitted(_)),
                     Reply::Connection(_) | Reply::Consent(_) | Reply::Granted(_) | Reply::OAuthClient(_) | Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Edited(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Bill(_) | Reply::Budget(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
-                    | Reply::Finished(_) | Reply::Listed(_) | Reply::Retried(_) | Reply::Task(_)
-                    | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_)
-                    | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::McpServer(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
-                    | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_)
-                    | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
+                    | Reply::Finished(_) | Reply::Listed(_) | Reply::Retried(_) | Reply::Task(_) | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_) | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::McpServer(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
+                    | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_) | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
                 }
             }
         }
@@ -136,6 +133,8 @@ commands! {
     RetryCall => retry::retry_call, Retried;
     /// A call has ended.
     FinishCall => finish::finish_call, Finished;
+    /// What a call's provider ran itself is noted while its answer comes.
+    NoteOwnTools => observe::note_own_tools, Done;
     /// What came of a task is reported.
     ReportOutcome => outcome::report_outcome, Task;
     /// A person is asked about a client.
@@ -503,6 +502,7 @@ operations! {
     RefuseStopped => Admission, |Reply::Admission(it), _| *it;
     RetryCall => Retry, |Reply::Retried(it), _| *it;
     FinishCall => Arc<Call>, |Reply::Finished(it), _| it;
+    NoteOwnTools => (), |Reply::Done(()), _| ();
     ReportOutcome => Arc<Task>, |Reply::Task(it), _| it;
     AskConsent => (), |Reply::Done(()), _| ();
     DecideConsent => Arc<Consent>, |Reply::Consent(it), _| it;

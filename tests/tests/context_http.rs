@@ -11,10 +11,14 @@
 use serde_json::{Value, json};
 use svc_core::state::people::{KeyScope, TokenScope};
 use svc_core::value::Span;
-use svc_tests::client::bearer;
-use svc_tests::desk::{CHAT, Desk, MESSAGES, chat};
+use svc_tests::client::{PATIENCE, bearer};
+use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, streamed};
 use svc_tests::requests::CRM;
+use svc_tests::site::Fault;
 use svc_tests::source;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 const CARD: &str = "4242 4242 4242 4242";
 
@@ -161,6 +165,70 @@ async fn what_was_seen_stays_with_session_and_agent() {
     assert_eq!(decided["provenance"]["observed"], json!(["email"]), "the session keeps it: {decided}");
     for row in desk.site.memory().dump() {
         assert!(!format!("{row:?}").contains("brought in"), "content is nowhere kept");
+    }
+}
+
+/// A provider that searches the web itself: its stream tells what it found once `found` was called, and then nothing more.
+async fn searching(found: impl Fn() + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let event = |it: Value| format!("event: {}\ndata: {it}\n\n", it["type"].as_str().unwrap());
+    let block = |index: u8, block: Value| {
+        event(json!({ "type": "content_block_start", "index": index, "content_block": block }))
+    };
+    let usage = json!({ "input_tokens": 1, "output_tokens": 1 });
+    let message =
+        json!({ "id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage });
+    let start = event(json!({ "type": "message_start", "message": message }))
+        + &block(0, json!({ "type": "text", "text": "Look" }))
+        + &event(json!({ "type": "content_block_stop", "index": 0 }));
+    let result =
+        block(1, json!({ "type": "web_search_tool_result", "tool_use_id": "s", "content": [{ "title": "planted" }] }));
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut heard = [0; 65_536];
+            // What is asked makes no difference, and is short.
+            if socket.read(&mut heard).await.is_ok_and(|it| it > 0) {
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+                let _ = socket.write_all(format!("{head}{start}").as_bytes()).await;
+                found();
+                let _ = socket.write_all(result.as_bytes()).await;
+                while socket.read(&mut heard).await.is_ok_and(|it| it > 0) {}
+            }
+        }
+    });
+    url
+}
+
+/// What a tool of the provider's brings in counts before the agent hears of it, while the answer still comes; where it cannot be
+/// noted, the agent does not hear of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_stream_brings_in_is_noted_before_it_is_heard() {
+    for fault in [Fault::None, Fault::Unavailable] {
+        let mut desk = Desk::new().await;
+        let switch = desk.site.fault.clone();
+        let url = searching(move || switch.set(fault)).await;
+        let upstream = desk.upstream("search", "messages", &url).await;
+        desk.model(&upstream, "m-1", 50, 1, 1).await;
+        let agent = desk.site.agent(&[CRM]);
+        desk.key.clone_from(&agent.key);
+        let mut socket = desk.begin(MESSAGES, &[("x-svc-client-session", "s-1")], &streamed("search/m-1")).await;
+        let (mut heard, mut piece) = (String::new(), [0; 4_096]);
+        while !heard.contains("planted") {
+            let read = timeout(PATIENCE, socket.read(&mut piece)).await.unwrap().unwrap();
+            if read == 0 {
+                break;
+            }
+            heard.push_str(&String::from_utf8_lossy(&piece[..read]));
+        }
+        desk.site.fault.set(Fault::None);
+        if heard.contains("planted") {
+            let decided = desk.client.authorize(&agent.key, &act(Some("s-1"), "x")).await.ok();
+            assert_eq!(decided["provenance"]["observed"], json!(["web"]), "{decided}");
+        } else {
+            assert!(heard.contains("event: error") && heard.contains("could not be noted"), "{heard}");
+        }
+        assert_eq!(heard.contains("planted"), matches!(fault, Fault::None), "{heard}");
     }
 }
 

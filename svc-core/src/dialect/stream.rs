@@ -215,6 +215,12 @@ impl Stream {
         self.meter.events()
     }
 
+    /// How many kinds of tools that the provider runs itself have been heard of.
+    #[must_use]
+    pub fn own_tools(&self) -> usize {
+        self.meter.own_tools()
+    }
+
     /// What came so far.
     #[must_use]
     pub fn received(&self) -> Received {

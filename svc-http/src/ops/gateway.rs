@@ -2,6 +2,7 @@
 
 mod asked;
 mod metered;
+mod noted;
 mod notes;
 mod run;
 mod running;

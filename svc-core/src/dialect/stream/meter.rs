@@ -158,6 +158,11 @@ impl Meter {
         Received { usage: self.usage(), reported: self.reported(), tokens, ..self.received.clone() }
     }
 
+    /// How many kinds of tools that the provider runs itself have been heard of.
+    pub(super) fn own_tools(&self) -> usize {
+        self.received.server_tools.len() + self.received.brought.len()
+    }
+
     fn piece(&mut self, bytes: u64) {
         if bytes > 0 {
             self.pieces = self.pieces.saturating_add(1);

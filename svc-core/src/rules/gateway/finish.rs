@@ -9,7 +9,7 @@ use super::observe;
 use super::retry::within;
 use crate::refusal::Refusal;
 use crate::state::gateway::{
-    Attempt, Call, CallEnd, CallState, Demand, Dialect, Fees, LastTry, Prices, Received, Routing, Task, Usage, estimate,
+    Attempt, Call, CallEnd, CallState, Demand, Fees, LastTry, Prices, Received, Routing, Task, Usage, estimate,
 };
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -71,12 +71,11 @@ pub struct Served {
 }
 
 impl Served {
-    /// The tools that the provider ran itself, by name. The chat shape tells of a search only where its text cites it, so there
-    /// what was asked for counts as used once an answer began.
+    /// The tools that the provider ran itself, by name.
     fn ran(&self) -> impl Iterator<Item = &str> {
-        let untold = self.demand.dialect == Dialect::Chat && (self.usage.is_some() || self.received.tokens > 0);
-        let asked = self.demand.server_tools.keys().filter(move |_| untold);
-        asked.chain(self.tools.keys()).chain(&self.brought).map(|it| &**it)
+        let began = self.usage.is_some() || self.received.tokens > 0;
+        let untold = self.demand.untold_tools().filter(move |_| began);
+        untold.chain(self.tools.keys().chain(&self.brought).map(|it| &**it))
     }
 }
 

@@ -8,7 +8,7 @@ pub mod classes;
 pub mod finish;
 pub mod list_models;
 pub mod models;
-pub(in crate::rules) mod observe;
+pub mod observe;
 pub mod outcome;
 pub mod payer;
 pub mod profiles;

@@ -2,15 +2,38 @@
 //! content (CONTRACT part 2, "Provenance").
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::payer::CallKey;
+use crate::refusal::Refusal;
 use crate::state::gate::{Activity, ClientSession};
 use crate::state::gateway::{Call, Context, Routing, ToolResult};
 use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::digest::Digest;
-use crate::value::id::{AgentId, WorkspaceId};
+use crate::value::id::{AgentId, CallId, WorkspaceId};
 use crate::value::text::{SessionId, Source};
+
+/// A provider has run tools of its own for an answer that is still coming.
+#[derive(Clone, Debug)]
+pub struct NoteOwnTools {
+    /// The call.
+    pub call: CallId,
+    /// The tools, by their names.
+    pub tools: Vec<Box<str>>,
+    /// By what the call was routed.
+    pub routing: Arc<Routing>,
+}
+
+/// Notes what those tools bring in, before the agent sees it: [`FinishCall`](super::finish::FinishCall) notes it again, after
+/// an answer during which the agent can act, and which the server may not live to end.
+///
+/// # Errors
+/// `not_found` where there is no such call.
+pub fn note_own_tools(scope: &mut Scope<'_>, asked: &NoteOwnTools) -> Result<(), Halt> {
+    let call = scope.get::<Call>(asked.call)?.ok_or_else(Refusal::not_found)?;
+    note_used(scope, &call, asked.tools.iter().map(|it| &**it), &asked.routing)
+}
 
 /// The rows that noting reads.
 pub(in crate::rules) fn keys(caller: &CallKey, session: &SessionId, results: &[ToolResult]) -> Vec<Key> {
@@ -42,8 +65,8 @@ pub(in crate::rules) fn note(
     note_agent(scope, agent, sources())
 }
 
-/// Notes what tools that a provider ran itself brought into the session of a call that has ended, by their names alone: of an
-/// answer nothing is kept. Where none was used no row is read.
+/// Notes what tools that a provider ran itself brought into the session of a call, by their names alone: of an answer nothing
+/// is kept. Where none was used no row is read.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.

@@ -80,6 +80,15 @@ pub struct ToolResult {
     pub digest: Digest,
 }
 
+impl Demand {
+    /// Tools that the provider runs itself and that count as used once an answer began: the chat shape tells of a search only
+    /// where its text cites it.
+    pub fn untold_tools(&self) -> impl Iterator<Item = &str> {
+        let untold = self.dialect == Dialect::Chat;
+        self.server_tools.keys().filter(move |_| untold).map(|it| &**it)
+    }
+}
+
 #[cfg(test)]
 impl Demand {
     /// A plain question of so many bytes, in the chat shape, that wants at most a hundred tokens: tests change what they are about.

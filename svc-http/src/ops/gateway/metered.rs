@@ -13,6 +13,7 @@ use svc_core::state::people::DataLoss;
 use svc_core::value::id::CallId;
 use svc_store::Gate;
 
+use super::noted::OwnTools;
 use super::running::Seat;
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
@@ -25,8 +26,8 @@ use crate::upstream::{Charged, Ended, Finish, Guard, How, Reason, Translate};
 /// What was heard of an answer.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// A stream, as far as it came.
-    Stream(Box<Stream>),
+    /// A stream, as far as it came, and where the tools are told that its provider ran.
+    Stream(Box<Stream>, Arc<OwnTools>),
     /// A whole answer.
     Whole {
         /// What the provider says it used.
@@ -45,6 +46,19 @@ pub(super) enum Heard {
 }
 
 impl Heard {
+    /// A stream of which nothing has come yet.
+    pub(super) fn stream(stream: Stream) -> Self {
+        Self::Stream(Box::new(stream), Arc::default())
+    }
+
+    /// Where the tools are told that a stream's provider ran.
+    pub(super) fn own_tools(&self) -> Arc<OwnTools> {
+        match self {
+            Self::Stream(_, tools) => Arc::clone(tools),
+            Self::Whole { .. } => Arc::default(),
+        }
+    }
+
     pub(super) fn whole(answer: &Read) -> Self {
         Self::Whole {
             usage: answer.usage(),
@@ -61,28 +75,28 @@ impl Heard {
 impl Translate for Heard {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Reason> {
         match self {
-            Self::Stream(stream) => Translate::push(&mut **stream, bytes, out),
+            Self::Stream(stream, tools) => tools.hear(stream, |it| Translate::push(it, bytes, out)),
             Self::Whole { .. } => Ok(()),
         }
     }
 
     fn is_done(&self) -> bool {
         match self {
-            Self::Stream(stream) => stream.is_done(),
+            Self::Stream(stream, _) => stream.is_done(),
             Self::Whole { .. } => true,
         }
     }
 
     fn has_begun(&self) -> bool {
         match self {
-            Self::Stream(stream) => Translate::has_begun(&**stream),
+            Self::Stream(stream, _) => Translate::has_begun(&**stream),
             Self::Whole { .. } => true,
         }
     }
 
     fn has_token(&self) -> bool {
         match self {
-            Self::Stream(stream) => stream.has_token(),
+            Self::Stream(stream, _) => stream.has_token(),
             Self::Whole { .. } => true,
         }
     }
@@ -96,20 +110,20 @@ impl Translate for Heard {
 
     fn pieces(&self) -> u64 {
         match self {
-            Self::Stream(stream) => Translate::pieces(&**stream),
+            Self::Stream(stream, _) => Translate::pieces(&**stream),
             Self::Whole { .. } => 1,
         }
     }
 
     fn end(&mut self, out: &mut Vec<u8>) -> How {
         match self {
-            Self::Stream(stream) => Translate::end(&mut **stream, out),
+            Self::Stream(stream, tools) => tools.hear(stream, |it| Translate::end(it, out)),
             Self::Whole { .. } => How::Done,
         }
     }
 
     fn cut(&mut self, how: How, out: &mut Vec<u8>) {
-        if let Self::Stream(stream) = self {
+        if let Self::Stream(stream, _) = self {
             Translate::cut(&mut **stream, how, out);
         }
     }
@@ -312,7 +326,7 @@ impl Sink {
                 (served.tools, served.brought) = (tools, brought);
                 served.service_tier = service_tier.or(served.service_tier);
             }
-            Some(Heard::Stream(stream)) => {
+            Some(Heard::Stream(stream, _)) => {
                 let received = stream.received();
                 served.usage = received.usage;
                 served.received.reported = received.reported;

@@ -18,6 +18,7 @@ use svc_store::Gate;
 
 use super::asked::Asked;
 use super::metered::{Heard, Sink};
+use super::noted::{Notebook, Noted};
 use super::{Targets, notes};
 use crate::answer::{self, Answer};
 use crate::dispatch::Call;
@@ -266,7 +267,7 @@ impl Run {
                     call: self.admitted.call.id,
                 };
                 let stream = Stream::new(target.dialect(), self.demand.dialect, options).hiding(target.secrets());
-                let begun = Relay::begin(incoming, Heard::Stream(Box::new(stream))).await?;
+                let begun = Relay::begin(incoming, Heard::stream(stream)).await?;
                 Ok(Answered::Stream(Box::new(begun)))
             }
         }
@@ -292,7 +293,9 @@ impl Run {
             }
             Answered::Stream(begun) => {
                 let switch = guard.sink().map(|it| it.seat.switch()).unwrap_or_default();
-                let body = begun.into_body(guard, switch, self.asked.trailers);
+                let (tools, admitted) = (begun.translator().own_tools(), &self.admitted);
+                let notebook = Notebook::new(&self.gate, admitted.call.id, &self.demand, &admitted.routing, tools);
+                let body = Noted::new(begun.into_body(guard, switch, self.asked.trailers), notebook);
                 let answer = self.noted(Answer::stream("text/event-stream", answer::Stream::new(body)));
                 if self.asked.trailers {
                     return answer.with_header(TRAILER, HeaderValue::from_static("x-svc-cost-micros"));
