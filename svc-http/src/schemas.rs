@@ -39,6 +39,7 @@ pub(crate) fn all() -> Map<String, Value> {
         ("Session", session()),
         ("CallbackRegistration", callback_registration()),
         ("Outcome", outcome()),
+        ("Run", run()),
         ("VerifyRequest", verify_request()),
         ("Decision", decision()),
         ("Reason", reason()),
@@ -168,6 +169,15 @@ fn outcome() -> Value {
             "status": { "type": "string", "enum": ["completed", "failed", "cancelled"] },
             "amount": with_description(amount(0), "The final amount of a payment; above the allowed one it freezes the agent."),
         },
+    })
+}
+
+fn run() -> Value {
+    let unasked = "Whether the tool had run before the gate was asked: an allow came too late for it.";
+    json!({
+        "type": "object",
+        "description": "No member is needed.",
+        "properties": { "unasked": with_description(json!({ "type": "boolean" }), unasked) },
     })
 }
 

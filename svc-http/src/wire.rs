@@ -27,6 +27,7 @@ pub mod outcome;
 pub mod page;
 pub mod report;
 pub mod routing;
+pub mod run;
 pub mod settings;
 pub mod settlement;
 pub mod sign_in;

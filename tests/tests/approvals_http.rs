@@ -315,7 +315,7 @@ async fn what_is_not_there_is_not_found() {
 }
 
 /// A run of what was not allowed is noted once, and ends the wait where the person at the keyboard was the one to ask; a
-/// run of what is allowed is nothing.
+/// run of what is allowed is nothing, unless it was before the gate was asked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unapproved_run_is_noted() {
     let mut asked = Asked::with(None).await;
@@ -333,6 +333,11 @@ async fn an_unapproved_run_is_noted() {
     let allowed = asked.client.authorize(&key, &update()).await.ok();
     let got = asked.client.post(&ran(text(&allowed["id"])), &key, &json!({})).await.ok();
     assert_eq!(got, allowed);
+    let late = asked.client.post(&ran(text(&allowed["id"])), &key, &json!({ "unasked": true })).await.ok();
+    assert_eq!((text(&late["status"]), text(&late["decision"])), ("allowed", "allow"));
+    assert!(late["signals"].as_array().unwrap().contains(&json!("unapproved_run")), "{late}");
+    let wrong = asked.client.post(&ran(text(&allowed["id"])), &key, &json!({ "unasked": 1 })).await;
+    assert_eq!((wrong.status, wrong.fields()), (400, vec!["unasked".to_owned()]));
     let bad = with(payment(100), "payment.merchant.domain", json!("bad.example.net"));
     let denied = asked.client.authorize(&key, &bad).await.ok();
     let noted = asked.client.post(&ran(text(&denied["id"])), &key, &json!({})).await.ok();

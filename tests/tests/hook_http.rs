@@ -96,6 +96,11 @@ impl Desk {
         self.client.read_action(&self.agent.key, &id).await.ok()
     }
 
+    /// Takes away what the hook remembers of calls.
+    fn forget(&self) {
+        fs::remove_dir_all(self.home.path().join(".local/state/svc/hook")).unwrap();
+    }
+
     async fn decide(&mut self, action: &Value, word: &str) {
         let path = format!("approvals/{}/{word}", text(&action["approval"]["id"]));
         self.api("POST", &path, &json!({})).await;
@@ -214,26 +219,47 @@ async fn each_decision_becomes_the_clients_answer() {
     desk.site.audit();
 }
 
-/// What runs instead of what was allowed, by the same id of the client's, is not what was allowed: it is reported, and
-/// what was allowed has not run.
+/// What runs instead of what was allowed, by the same id of the client's, is not what was allowed: it is reported, also where
+/// the gate allows it now, and what was allowed has not run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_ran_instead_is_not_what_was_allowed() {
     let mut desk = Desk::new().await;
-    for (id, tool, other, reported) in [("t1", "Read", "Bash", true), ("t2", "Read", "Read", false)] {
+    for (id, tool, other, allowed) in [("t1", "Read", "Bash", false), ("t2", "Read", "Read", true)] {
         assert_eq!(desk.hook(&call(id, tool, None)).await.word(), "allow");
         let asked = desk.newest().await;
         let mut ran = after(id, other);
         ran["tool_input"] = json!({ "command": "make install" });
         let told = desk.hook(&ran).await;
-        assert_eq!((told.code, told.err.contains("was not allowed")), (0, reported), "{told:?}");
+        let word = if allowed { "before the gate was asked" } else { "was not allowed" };
+        assert_eq!((told.code, told.err.contains(word)), (0, true), "{told:?}");
         let asked = desk.client.read_action(&desk.agent.key, text(&asked["id"])).await.ok();
         assert_eq!(text(&asked["status"]), "cancelled");
         let instead = desk.newest().await;
         assert_ne!(instead["id"], asked["id"]);
         assert_eq!(text(&instead["tool"]["name"]), other);
         let signals = instead["signals"].as_array().unwrap().contains(&json!("unapproved_run"));
-        assert_eq!((signals, text(&instead["status"]) == "completed"), (reported, !reported), "{instead}");
+        assert_eq!((signals, text(&instead["status"]) == "completed"), (true, allowed), "{instead}");
     }
+    desk.site.audit();
+}
+
+/// A run that the gate was never asked about is reported, however it decides on it now. One of which the hook has forgotten
+/// that it was asked about is not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_without_a_question_is_reported() {
+    let mut desk = Desk::new().await;
+    let told = desk.hook(&after("t1", "Read")).await;
+    assert_eq!((told.code, told.err.contains("before the gate was asked")), (0, true), "{told:?}");
+    let ran = desk.newest().await;
+    let has = |action: &Value| action["signals"].as_array().unwrap().contains(&json!("unapproved_run"));
+    assert_eq!((text(&ran["status"]), has(&ran)), ("completed", true), "{ran}");
+    assert!(desk.site.ledger().iter().any(|it| it.kind.to_string() == "action.unapproved_run"));
+    assert_eq!(desk.hook(&call("t2", "Read", None)).await.word(), "allow");
+    desk.forget();
+    let told = desk.hook(&after("t2", "Read")).await;
+    assert_eq!((told.code, told.err.as_str()), (0, ""), "{told:?}");
+    let asked = desk.newest().await;
+    assert_eq!((text(&asked["status"]), has(&asked)), ("completed", false), "{asked}");
     desk.site.audit();
 }
 

@@ -15,7 +15,7 @@ use super::{Deadline, Refused, complain, transcript};
 
 /// Tells the gate what came of a call. One that the gate was not asked about is asked about now, so that it knows of
 /// it; so is one that is not what was asked about by the client's id of it, such as a call whose input somebody changed
-/// after the answer.
+/// after the answer. An allow that comes after the run allows nothing, so it is reported all the same.
 ///
 /// # Errors
 /// [`Refused`] where the gate could not be told.
@@ -29,7 +29,7 @@ pub(crate) fn tell(event: &Event, place: &Place, failed: bool, deadline: Deadlin
         Some(asked) if memory.is_about(&asked) => {
             let told = match asked.allowed {
                 true => settle(asked.action, place, outcome(failed), deadline),
-                false => report(asked.action, event, place, failed, deadline),
+                false => report(asked.action, event, place, failed, false, deadline),
             };
             memory.forget_waiting(&asked);
             told
@@ -40,8 +40,8 @@ pub(crate) fn tell(event: &Event, place: &Place, failed: bool, deadline: Deadlin
                 true => settle(asked.action, place, "cancelled", deadline),
                 false => Ok(()),
             };
-            unasked(&Action::instead(event, &transcript::told(event, deadline))?, event, place, failed, deadline)
-                .and(other)
+            let instead = Action::instead(event, &transcript::told(event, deadline))?;
+            unasked(&instead, event, place, failed, deadline).and(other)
         }
         None => unasked(&Action::of(event, &transcript::told(event, deadline))?, event, place, failed, deadline),
     };
@@ -52,10 +52,15 @@ pub(crate) fn tell(event: &Event, place: &Place, failed: bool, deadline: Deadlin
 /// Asks about what has run, so that the gate knows of it, and tells what came of it.
 fn unasked(action: &Action, event: &Event, place: &Place, failed: bool, deadline: Deadline) -> Result<(), Refused> {
     let decision = authorize(event, place, action, deadline)?;
+    // Where nothing can be remembered it was asked about all the same: the gate remembers the client's id of it, and of a call
+    // without one nobody can tell.
+    let may_be_asked = decision.replayed || (event.call.is_none() && place.state.is_none());
     match decision.verdict {
         // What was used up by this very call is over for others; what came of it is told all the same.
-        Verdict::Allow | Verdict::Past => settle(decision.id, place, outcome(failed), deadline),
-        Verdict::Ask { .. } | Verdict::Deny { .. } => report(decision.id, event, place, failed, deadline),
+        Verdict::Allow | Verdict::Past if may_be_asked => settle(decision.id, place, outcome(failed), deadline),
+        Verdict::Allow | Verdict::Past | Verdict::Ask { .. } | Verdict::Deny { .. } => {
+            report(decision.id, event, place, failed, !may_be_asked, deadline)
+        }
     }
 }
 
@@ -72,16 +77,24 @@ fn settle(id: ActionId, place: &Place, status: &str, deadline: Deadline) -> Resu
     }
 }
 
-/// Reports a run of what was not allowed; where a person has allowed it meanwhile it is settled.
-fn report(id: ActionId, event: &Event, place: &Place, failed: bool, deadline: Deadline) -> Result<(), Refused> {
-    let reply = post(place, &format!("/v1/actions/{id}/ran"), "{}", deadline)?;
+/// Reports a run of what was not allowed, or of what was `unasked` when it ran; where it is allowed by now it is settled.
+fn report(
+    id: ActionId,
+    event: &Event,
+    place: &Place,
+    failed: bool,
+    unasked: bool,
+    deadline: Deadline,
+) -> Result<(), Refused> {
+    let body = if unasked { json!({ "unasked": true }) } else { json!({}) };
+    let reply = post(place, &format!("/v1/actions/{id}/ran"), &body.to_string(), deadline)?;
     let answer = reply.good()?;
     let is = |name: &str, word: &str| answer.get(name).and_then(Json::as_str) == Some(word);
-    match is("decision", "allow") && is("status", "allowed") {
-        true => settle(id, place, outcome(failed), deadline),
-        false => {
-            complain(&format!("svc notes that `{}` ran although {id} was not allowed by the gate", event.tool));
-            Ok(())
-        }
+    let is_allowed = is("decision", "allow") && is("status", "allowed");
+    if unasked && is_allowed {
+        complain(&format!("svc notes that `{}` ran before the gate was asked about it, as {id}", event.tool));
+    } else if !is_allowed {
+        complain(&format!("svc notes that `{}` ran although {id} was not allowed by the gate", event.tool));
     }
+    if is_allowed { settle(id, place, outcome(failed), deadline) } else { Ok(()) }
 }

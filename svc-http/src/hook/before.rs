@@ -55,7 +55,8 @@ pub(crate) fn authorize(
     deadline: Deadline,
 ) -> Result<Decision, Refused> {
     let reply = post(place, "/v1/actions/authorize", &action.body, deadline)?;
-    Decision::read(reply.good()?, event, &action.input_digest)
+    let decision = Decision::read(reply.good()?, event, &action.input_digest)?;
+    Ok(Decision { replayed: reply.replayed, ..decision })
 }
 
 /// What became of the action about the very same call that a person was asked to decide: still waiting, allowed and

@@ -25,6 +25,8 @@ const HEADERS_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+/// The header of an answer that repeats an earlier one.
+const REPLAYED: &str = "idempotent-replayed";
 /// Characters of the gate's own words on why it refuses.
 const WORDS_CHARS: usize = 600;
 
@@ -33,6 +35,8 @@ const WORDS_CHARS: usize = 600;
 pub(crate) struct Reply {
     /// Its status.
     pub(crate) status: u16,
+    /// Whether it repeats an earlier answer to the same question.
+    pub(crate) replayed: bool,
     /// Its body.
     pub(crate) json: Json,
 }
@@ -84,7 +88,7 @@ fn exchange(place: &Place, method: &str, path: &str, body: &str, deadline: Deadl
     let heard = hear(stream.as_mut(), deadline)?;
     let json = Json::parse(&heard.body)
         .map_err(|_| Refused(format!("the gate answered {} and no JSON; is `SVC_URL` its address?", heard.status)))?;
-    Ok(Reply { status: heard.status, json })
+    Ok(Reply { status: heard.status, replayed: heard.replayed, json })
 }
 
 fn base_path(place: &Place) -> String {
@@ -172,10 +176,11 @@ fn broken(what: &str, error: &io::Error, deadline: Deadline) -> Refused {
     Refused(format!("{what}: {error}"))
 }
 
-/// Status and body of an answer.
+/// Status and body of an answer, and whether it repeats another.
 #[derive(Debug, PartialEq, Eq)]
 struct Heard {
     status: u16,
+    replayed: bool,
     body: Vec<u8>,
 }
 
@@ -219,6 +224,7 @@ fn whole(bytes: &[u8]) -> Result<Option<Heard>, Refused> {
             httparse::Status::Partial => return Ok(None),
         };
         let status = head.code.ok_or_else(no_http)?;
+        let replayed = head.headers.iter().any(|it| it.name.eq_ignore_ascii_case(REPLAYED) && it.value == b"true");
         let end = end(head.headers);
         rest = rest.get(length..).unwrap_or_default();
         // What is on its way is announced before the answer itself.
@@ -232,7 +238,7 @@ fn whole(bytes: &[u8]) -> Result<Option<Heard>, Refused> {
             End::Length(length) => rest.get(..length).map(<[u8]>::to_vec),
             End::Chunked => unchunked(rest)?,
         };
-        return Ok(body.map(|body| Heard { status, body }));
+        return Ok(body.map(|body| Heard { status, replayed, body }));
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Decision {
     pub(crate) verdict: Verdict,
     /// The receipt of an allow that a person gave: the call carries on only once it was used up, by this call alone.
     pub(crate) approved: Option<String>,
+    /// Whether the gate had been asked already, and repeats its answer.
+    pub(crate) replayed: bool,
 }
 
 /// What to do.
@@ -91,7 +93,7 @@ impl Decision {
         };
         let was_asked = answer.get("approval").is_some_and(|it| !it.is_null());
         let approved = receipt.filter(|_| was_asked && verdict == Verdict::Allow).map(str::to_owned);
-        Ok(Self { id, verdict, approved })
+        Ok(Self { id, verdict, approved, replayed: false })
     }
 }
 

@@ -24,7 +24,7 @@ use super::{Caller, GateService, log, recorded, refusal};
 use crate::answer::Answer;
 use crate::dispatch::{Call, Remembered, Shown};
 use crate::routes::{Auth, Op};
-use crate::wire::{action_request, callback, decision, nothing, settlement, verdict};
+use crate::wire::{action_request, callback, decision, run, settlement, verdict};
 
 /// How long the key set may be kept by caches.
 const JWKS_CACHE: &str = "max-age=300";
@@ -176,9 +176,9 @@ impl GateService {
     }
 
     pub(super) async fn agent_report_run(&self, known: Known, call: Call) -> Result<Answer, Refusal> {
-        nothing(&call.body).map_err(|fault| self.fault(&known, fault))?;
+        let unasked = run::read(&call.body).map_err(|fault| self.fault(&known, fault))?;
         let action = self.action_id(&known, &call)?;
-        let decided = self.submit(&known, ReportRun { caller: known.caller, action }).await?;
+        let decided = self.submit(&known, ReportRun { caller: known.caller, action, unasked }).await?;
         Ok(Answer::json(decision::write(&decided)?))
     }
 

@@ -51,7 +51,7 @@ pub(super) const ROUTES: &[Route] = &[
         op: Op::ReportRun,
         method: Method::POST,
         path: "/v1/actions/{id}/ran",
-        request: Some("Nothing"),
+        request: Some("Run"),
         content: Content::Json("Decision"),
         refusals: &[Kind::NotFound],
         summary: "Report that a tool ran although its action was not allowed",

@@ -22,9 +22,12 @@ pub struct ReportRun {
     pub caller: Caller,
     /// Which action.
     pub action: ActionId,
+    /// Whether it had run before the gate was asked, so that an allow came too late for it.
+    pub unasked: bool,
 }
 
-/// Notes a run of what was not allowed. Of what is allowed or settled nothing is noted, and of one action one run. Where the
+/// Notes a run of what was not allowed. Of what is allowed or settled nothing is noted, unless it is one that was allowed only
+/// after it had run; and of one action one run. Where the
 /// person at the keyboard was the one to ask, they have answered: nobody is waited for any more.
 ///
 /// # Errors
@@ -34,7 +37,8 @@ pub fn report_run(scope: &mut Scope<'_>, said: &ReportRun) -> Result<View, Halt>
     scope.want(&[Agent::key(caller.agent), Workspace::key(caller.workspace), Activity::key(caller.agent)])?;
     let before = view_of(scope, said)?;
     let permitted = match before.status() {
-        Status::Allowed | Status::Lapsed | Status::Completed | Status::Failed | Status::Cancelled => true,
+        Status::Allowed => !said.unasked,
+        Status::Lapsed | Status::Completed | Status::Failed | Status::Cancelled => true,
         Status::Pending | Status::Denied | Status::Expired | Status::Revoked => false,
     };
     if permitted || before.action.signals.contains(&Code::UnapprovedRun) {
