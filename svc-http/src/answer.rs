@@ -50,10 +50,23 @@ pub struct Answer {
     cache: HeaderValue,
     body: Bytes,
     stream: Option<Stream>,
+    refusal: Option<Box<Refusal>>,
     extra: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Answer {
+    /// A refusal that has headers of its own; one without is an error of its handler.
+    #[must_use]
+    pub fn refused(refusal: Refusal) -> Self {
+        Self { refusal: Some(Box::new(refusal)), ..Self::empty() }
+    }
+
+    /// What it refuses with, where it does.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_deref()
+    }
+
     /// 200 with a JSON text that is kept by no cache.
     #[must_use]
     pub fn json(body: impl Into<Bytes>) -> Self {
@@ -63,6 +76,7 @@ impl Answer {
             cache: NO_STORE,
             body: body.into(),
             stream: None,
+            refusal: None,
             extra: Vec::new(),
         }
     }
@@ -155,7 +169,7 @@ impl Reply {
     /// The response for an answer.
     #[must_use]
     pub fn send(&self, answer: Answer) -> Response<Sent> {
-        let Answer { status, content_type, cache, body, stream, extra } = answer;
+        let Answer { status, content_type, cache, body, stream, refusal: _, extra } = answer;
         let length = if stream.is_none() { Some(body.len()) } else { None };
         let mut response = Response::new(match stream {
             Some(stream) if !self.head => Either::Right(stream),
@@ -199,6 +213,19 @@ impl Reply {
         };
         let told = self.challenge.as_ref().and_then(|it| HeaderValue::from_str(&format!("{it}{error}")).ok());
         Some(told.unwrap_or_else(|| HeaderValue::from_static(self.scheme)))
+    }
+
+    /// The response for what a handler answers. `docs` is the address of the page of errors, up to the `#`.
+    #[must_use]
+    pub fn answer(&self, mut answer: Answer, docs: &str) -> Response<Sent> {
+        let Some(refusal) = answer.refusal.take() else { return self.send(answer) };
+        let mut response = self.refuse(&refusal, docs);
+        let headers = response.headers_mut();
+        for (name, value) in answer.extra {
+            // What the refusal itself says stands.
+            headers.entry(name).or_insert(value);
+        }
+        response
     }
 
     /// The response for a refusal. `docs` is the address of the page of errors, up to the `#`.

@@ -168,7 +168,10 @@ impl<S: Service> Shell<S> {
         // Only HTTP/1 ends a connection for one request; HTTP/2 ends the stream by itself.
         reply.close &= !wire.http2;
         let (response, refused) = match worked {
-            Ok(answer) => (reply.send(answer), None),
+            Ok(answer) => {
+                let refused = answer.refusal().map(Refusal::kind);
+                (reply.answer(answer, &self.docs), refused)
+            }
             Err(refusal) => (reply.refuse(&refusal, &self.docs), Some(refusal.kind())),
         };
         let took = reply.started.elapsed();
@@ -224,7 +227,7 @@ impl<S: Service> Shell<S> {
             params,
         };
         let answer = dispatch(&self.service, &self.pages, caller, call).await;
-        if let Err(refusal) = &answer {
+        if let Some(refusal) = answer.as_ref().map_or_else(Some, Answer::refusal) {
             declared(route, refusal.kind());
         }
         answer

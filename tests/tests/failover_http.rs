@@ -156,6 +156,9 @@ async fn a_rejected_request_goes_no_further() {
             assert_eq!(told, (1, &json!(status), &json!("chat")), "{error}");
             assert_eq!(desk.mock.counts().requests, before + 1);
             assert_eq!(got.json()["type"] == "error", path == MESSAGES);
+            assert_eq!(desk.call_of(&got).await["end"], "refused", "an admitted call is named");
+            let told = ["x-svc-enforcement", "x-svc-cost-micros"].map(|it| got.header(it).map(str::to_owned));
+            assert_eq!(told, ["observe", "0"].map(|it| Some(it.to_owned())), "{got:?}");
         }
         let call = desk.read("calls?limit=1").await["data"][0].clone();
         assert_eq!((&call["end"], &call["costMicros"]), (&json!("refused"), &json!(0)), "{call}");
@@ -173,6 +176,8 @@ async fn all_that_was_tried_is_named() {
         let got = best(&mut desk, path, &chat("auto")).await;
         assert_eq!((got.status, got.kind().as_str()), (429, "rate_limited"), "{}", got.text());
         assert_eq!(got.header("retry-after"), Some("7"));
+        let told = ["x-svc-call-id", "x-svc-task-id", "x-svc-enforcement"].map(|it| got.header(it).is_some());
+        assert_eq!(told, [true; 3], "{got:?}");
         let error = got.json()["error"].clone();
         let tried: Vec<_> = error["attemptedModels"].as_array().unwrap().iter().map(|it| &it["status"]).collect();
         assert_eq!(tried, [&json!(429), &json!(429)], "{error}");

@@ -162,7 +162,7 @@ async fn carry(service: &GateService, dialect: Dialect, key: &CallKey, call: &Ca
                 }
                 Ready::Admitted(admitted, guard) => {
                     let wanted = Wanted { asked, body: seen.unwrap_or(body), demand };
-                    return Run::new(service, key.clone(), wanted, *admitted, call).answer(*guard).await;
+                    return Ok(Run::new(service, key.clone(), wanted, *admitted, call).answer(*guard).await);
                 }
             }
         };

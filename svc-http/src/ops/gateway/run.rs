@@ -24,7 +24,7 @@ use crate::answer::{self, Answer};
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
 use crate::ops::{GateService, recorded};
-use crate::upstream::{self, Failed, Guard, How, Reason, Relay, Reply, Target, Upstreams, What};
+use crate::upstream::{self, Charged, Failed, Guard, How, Reason, Relay, Reply, Target, Upstreams, What};
 
 /// Headers of the messages API that go on to a provider of the same shape.
 const PASSED_ON: [&str; 2] = ["anthropic-version", "anthropic-beta"];
@@ -123,7 +123,7 @@ impl Run {
 
     /// Carries it; `guard` tells what came of it. A whole answer is read to its end even if the client goes away; a stream ends
     /// with its client.
-    pub(super) async fn answer(self, guard: Guard<Sink>) -> Result<Answer, Refusal> {
+    pub(super) async fn answer(self, guard: Guard<Sink>) -> Answer {
         if self.demand.stream {
             return self.carry(guard).await;
         }
@@ -131,11 +131,11 @@ impl Run {
         upstreams.outlive(self.carry(guard)).await
     }
 
-    async fn carry(mut self, mut guard: Guard<Sink>) -> Result<Answer, Refusal> {
+    async fn carry(mut self, mut guard: Guard<Sink>) -> Answer {
         let mut tried: Vec<Missed> = Vec::new();
         let mut unfit: Option<Refusal> = None;
         let mut ahead = self.admitted.places.clone().into_iter();
-        let Some(mut place) = ahead.next() else { return Err(Refusal::internal()) };
+        let Some(mut place) = ahead.next() else { return Answer::refused(Refusal::internal()) };
         loop {
             let mut fits = true;
             let failed = match self.request(&place) {
@@ -147,7 +147,7 @@ impl Run {
                     match self.attempt(&target, sent).await {
                         Ok(answered) => {
                             self.note(&place, answered.outcome(), None);
-                            return Ok(self.deliver(answered, guard).await);
+                            return self.deliver(answered, guard).await;
                         }
                         Err(failed) => {
                             self.note(&place, outcome(&failed), Some(&failed.error()));
@@ -163,7 +163,7 @@ impl Run {
             };
             let attempt = self.tried(&place, &failed, !fits);
             if failed.is_the_clients() {
-                return Err(self.rejected(guard, tried, attempt, &failed).await);
+                return self.rejected(guard, tried, attempt, &failed).await;
             }
             if let Some(sink) = guard.sink() {
                 sink.place = None;
@@ -174,10 +174,12 @@ impl Run {
             tried.push(Missed { attempt, retry_after_s: failed.retry_after_s, was_tried });
             match self.next(&mut ahead, &mut guard, &mut tried).await {
                 Next::Go(next) => place = next,
-                Next::Over => return Err(self.over(guard, &tried, unfit).await),
+                Next::Over => return self.over(guard, &tried, unfit).await,
                 Next::Refused(refusal) => {
-                    let _ = self.over(guard, &tried, None).await;
-                    return Err(refusal);
+                    if let Some(sink) = guard.sink() {
+                        sink.end = Some(CallEnd::Failed);
+                    }
+                    return self.refused(guard, refusal).await;
                 }
             }
         }
@@ -285,11 +287,7 @@ impl Run {
                 if charged.is_some_and(|it| it.unpriced) && self.admitted.place.worst.is_some() {
                     self.admitted.notes.advisories.insert(0, UNPRICED.to_owned());
                 }
-                let answer = self.noted(Answer::json(body));
-                match charged {
-                    Some(charged) => answer.with_header(answer::X_SVC_COST_MICROS, HeaderValue::from(charged.cost)),
-                    None => answer,
-                }
+                costing(self.noted(Answer::json(body)), charged)
             }
             Answered::Stream(begun) => {
                 let switch = guard.sink().map(|it| it.seat.switch()).unwrap_or_default();
@@ -310,34 +308,40 @@ impl Run {
     }
 
     /// The provider says that the request is at fault: nobody else is asked.
-    async fn rejected(&self, mut guard: Guard<Sink>, tried: Vec<Missed>, attempt: Attempt, failed: &Failed) -> Refusal {
+    async fn rejected(&self, mut guard: Guard<Sink>, tried: Vec<Missed>, attempt: Attempt, failed: &Failed) -> Answer {
         if let Some(sink) = guard.sink() {
             sink.place = None;
             sink.end = Some(CallEnd::Refused);
             sink.failed.push(Tried { attempt: attempt.clone(), used: None });
         }
-        let _ = guard.finish(None, How::Done, None).await;
         let attempted = tried.iter().map(|it| &it.attempt).chain([&attempt]).map(told).collect();
-        Refusal::upstream_rejected(failed.status.unwrap_or(400), failed.said.as_deref().unwrap_or_default(), attempted)
+        let (status, said) = (failed.status.unwrap_or(400), failed.said.as_deref().unwrap_or_default());
+        self.refused(guard, Refusal::upstream_rejected(status, said, attempted)).await
     }
 
     /// Nobody answered.
-    async fn over(&self, mut guard: Guard<Sink>, missed: &[Missed], unfit: Option<Refusal>) -> Refusal {
+    async fn over(&self, mut guard: Guard<Sink>, missed: &[Missed], unfit: Option<Refusal>) -> Answer {
         let tried: Vec<&Missed> = missed.iter().filter(|it| it.was_tried).collect();
         let unfit = unfit.filter(|_| tried.is_empty());
         if let Some(sink) = guard.sink() {
             sink.end = Some(if unfit.is_some() { CallEnd::Refused } else { CallEnd::Failed });
         }
-        let _ = guard.finish(None, How::Done, None).await;
         if let Some(refusal) = unfit {
-            return refusal;
+            return self.refused(guard, refusal).await;
         }
         let attempted: Vec<AttemptedModel> = missed.iter().map(|it| told(&it.attempt)).collect();
         if !tried.is_empty() && tried.iter().all(|it| it.attempt.status == Some(429)) {
             let soonest = tried.iter().filter_map(|it| it.retry_after_s).min().unwrap_or(1);
-            return Refusal::upstreams_limited(attempted, u32::try_from(soonest.max(1)).unwrap_or(u32::MAX));
+            let soonest = u32::try_from(soonest.max(1)).unwrap_or(u32::MAX);
+            return self.refused(guard, Refusal::upstreams_limited(attempted, soonest)).await;
         }
-        Refusal::upstream_failure(attempted)
+        self.refused(guard, Refusal::upstream_failure(attempted)).await
+    }
+
+    /// An admitted call that ends without an answer: it can have cost something, so its client is told which one it was.
+    async fn refused(&self, guard: Guard<Sink>, refusal: Refusal) -> Answer {
+        let charged = guard.finish(None, How::Done, None).await;
+        costing(self.noted(Answer::refused(refusal)), charged)
     }
 
     /// Whether a place is tried now. One whose circuit is open is left out where another is not; of those that come when it is
@@ -382,6 +386,14 @@ impl Run {
     fn created_s(&self) -> u64 {
         let started: &CallRow = &self.admitted.call;
         u64::try_from(started.started_at.as_millis() / 1_000).unwrap_or(0)
+    }
+}
+
+/// The answer with what the call came to, where that is known.
+fn costing(answer: Answer, charged: Option<Charged>) -> Answer {
+    match charged {
+        Some(charged) => answer.with_header(answer::X_SVC_COST_MICROS, HeaderValue::from(charged.cost)),
+        None => answer,
     }
 }
 
