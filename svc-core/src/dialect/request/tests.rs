@@ -327,6 +327,30 @@ fn a_messages_request_reads_as_chat() {
     assert!(plain.get("max_tokens").is_some() && plain.get("reasoning_effort").is_none());
 }
 
+/// Up to where a provider is to cache goes on from wherever a client of the chat shape says it.
+#[test]
+fn what_is_to_be_cached_is_carried_over() {
+    let body = r#"{"model":"x","max_tokens":9,"messages":[
+        {"role":"system","content":[{"type":"text","text":"One.","cache_control":{"type":"ephemeral","ttl":"1h"}},{"type":"text","text":"Two."}]},
+        {"role":"developer","content":"Three.","cache_control":{"type":"ephemeral"}},
+        {"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}},{"type":"image_url","image_url":{"url":"https://x/y.png"},"cache_control":{"type":"ephemeral"}}]},
+        {"role":"assistant","content":"ok","cache_control":{"type":"ephemeral"},"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"c1","content":"r","cache_control":{"type":"ephemeral"}},
+        {"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]},
+        {"role":"user","content":"on","cache_control":null}],
+        "tools":[{"type":"function","function":{"name":"f"},"cache_control":{"type":"ephemeral"}}]}"#;
+    let expected = r#"{"model":"claude","max_tokens":9,
+        "system":[{"type":"text","text":"One.","cache_control":{"type":"ephemeral","ttl":"1h"}},{"type":"text","text":"Two."},{"type":"text","text":"Three.","cache_control":{"type":"ephemeral"}}],
+        "messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}},{"type":"image","source":{"type":"url","url":"https://x/y.png"},"cache_control":{"type":"ephemeral"}}]},
+        {"role":"assistant","content":[{"type":"text","text":"ok","cache_control":{"type":"ephemeral"}},{"type":"tool_use","id":"c1","name":"f","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"r"}],"cache_control":{"type":"ephemeral"}},
+        {"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]},{"type":"text","text":"on"}]}],
+        "tools":[{"name":"f","input_schema":{"type":"object","properties":{}},"cache_control":{"type":"ephemeral"}}]}"#;
+    assert_eq!(sent(CHAT, body, target(MESSAGES, "claude")), json(expected));
+    let cache = read(CHAT, body).demand().cache;
+    assert!(cache.short && cache.long, "what is written is reserved");
+}
+
 /// Thinking, forms of answers, and a bound where the client set none.
 #[test]
 fn wishes_are_carried_over() {

@@ -16,6 +16,8 @@ const BUDGETS: [u64; 3] = [2_048, 8_192, 16_384];
 const TOP_P_THINKING: f64 = 0.95;
 /// The smallest budget of thinking that there is.
 const BUDGET_MIN: u64 = 1_024;
+/// Up to where a provider is to cache.
+const CACHE: &str = "cache_control";
 /// What stands for a wish for JSON of any form, which the messages shape has no member for.
 const JSON_ONLY: &str = "Answer with one JSON object and nothing else.";
 
@@ -106,11 +108,18 @@ fn system(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
         for (index, _) in content.items().enumerate().filter(|(_, it)| !it.has("type", "text")) {
             faults.lost(&format!("messages.{at}.content.{index}"));
         }
-        text_block(&mut texts, &joined(content, "\n"));
+        // Texts in one message are one, unless it says up to which of them a provider is to cache.
+        if content.items().any(|it| it.given(CACHE).is_some()) {
+            for part in content.items() {
+                text_block(&mut texts, &part.text_of("text").unwrap_or_default(), Some(part));
+            }
+        } else {
+            text_block(&mut texts, &joined(content, "\n"), Some(message));
+        }
     }
     let format = root.given("response_format");
     if format.is_some_and(|it| it.has("type", "json_object")) {
-        text_block(&mut texts, JSON_ONLY);
+        text_block(&mut texts, JSON_ONLY, None);
     }
     let texts = texts.into_bytes();
     if let Ok(texts) = std::str::from_utf8(&texts)
@@ -124,13 +133,22 @@ fn is_system(message: Value<'_>) -> bool {
     message.has("role", "system") || message.has("role", "developer")
 }
 
-/// A block of text; none where there is no text, which the messages shape refuses.
-fn text_block(out: &mut Out, text: &str) {
+/// A block of text, made of what may say that it is to be cached; none where there is no text, which the messages shape refuses.
+fn text_block(out: &mut Out, text: &str, made_of: Option<Value<'_>>) {
     if !text.is_empty() {
         out.object(|out| {
             out.name("type").text("text");
             out.name("text").text(text);
+            cached(out, made_of);
         });
+    }
+}
+
+/// Up to where a provider is to cache, which the chat shape has no member for: a client that means a model of the messages shape
+/// says it in that shape's words.
+fn cached(out: &mut Out, made_of: Option<Value<'_>>) {
+    if let Some(control) = made_of.and_then(|it| it.given(CACHE)) {
+        out.name(CACHE).raw(control.raw());
     }
 }
 
@@ -167,7 +185,7 @@ fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
         } else if message.has("role", "function") {
             faults.add(format!("messages.{at}.role"), "is the old form of a tool's result");
         } else {
-            content(&mut blocks, message.given("content"), &format!("messages.{at}.content"), faults);
+            content(&mut blocks, message, at, Some(message), faults);
         }
     }
     flush(out, side, blocks);
@@ -186,8 +204,8 @@ fn assistant(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) 
             faults.lost(&format!("messages.{at}.{name}"));
         }
     }
-    content(out, message.given("content"), &format!("messages.{at}.content"), faults);
-    text_block(out, &message.text_of("refusal").unwrap_or_default());
+    content(out, message, at, Some(message), faults);
+    text_block(out, &message.text_of("refusal").unwrap_or_default(), None);
     for (index, call) in message.get("tool_calls").iter().flat_map(|it| it.items()).enumerate() {
         let path = format!("messages.{at}.tool_calls.{index}");
         let Some(function) = call.given("function") else {
@@ -224,7 +242,8 @@ fn is_object(text: &str) -> bool {
 
 fn tool_result(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) {
     let mut blocks = Out::default();
-    content(&mut blocks, message.given("content"), &format!("messages.{at}.content"), faults);
+    // What the message says of caching is said of the result.
+    content(&mut blocks, message, at, None, faults);
     let blocks = blocks.into_bytes();
     out.object(|out| {
         out.name("type").text("tool_result");
@@ -236,23 +255,24 @@ fn tool_result(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults
                 out.raw(blocks);
             }
         });
+        cached(out, Some(message));
     });
 }
 
-/// A content, as blocks.
-fn content(out: &mut Out, content: Option<Value<'_>>, path: &str, faults: &mut Faults) {
-    let Some(content) = content else { return };
-    text_block(out, &content.text().unwrap_or_default());
-    for (at, part) in content.items().enumerate() {
-        let path = format!("{path}.{at}");
+/// The content of the message at this place, as blocks; `whole` is what says of a content of one text that it is to be cached.
+fn content(out: &mut Out, message: Value<'_>, at: usize, whole: Option<Value<'_>>, faults: &mut Faults) {
+    let Some(content) = message.given("content") else { return };
+    text_block(out, &content.text().unwrap_or_default(), whole);
+    for (index, part) in content.items().enumerate() {
+        let path = format!("messages.{at}.content.{index}");
         match &*part.text_of("type").unwrap_or_default() {
-            "text" => text_block(out, &part.text_of("text").unwrap_or_default()),
-            "refusal" => text_block(out, &part.text_of("refusal").unwrap_or_default()),
+            "text" => text_block(out, &part.text_of("text").unwrap_or_default(), Some(part)),
+            "refusal" => text_block(out, &part.text_of("refusal").unwrap_or_default(), Some(part)),
             "image_url" => {
                 let image = part.get("image_url");
                 let url = image.and_then(|it| it.text().or_else(|| it.text_of("url")));
                 match url.as_deref().and_then(source_of) {
-                    Some(source) => media(out, "image", None, source),
+                    Some(source) => media(out, "image", None, source, part),
                     None => faults.lost(&format!("{path}.image_url")),
                 }
             }
@@ -260,7 +280,7 @@ fn content(out: &mut Out, content: Option<Value<'_>>, path: &str, faults: &mut F
                 let file = part.get("file");
                 let data = file.and_then(|it| it.text_of("file_data"));
                 match data.as_deref().and_then(source_of) {
-                    Some(source) => media(out, "document", file.and_then(|it| it.get("filename")), source),
+                    Some(source) => media(out, "document", file.and_then(|it| it.get("filename")), source, part),
                     None => faults.lost(&format!("{path}.file")),
                 }
             }
@@ -288,7 +308,7 @@ fn source_of(url: &str) -> Option<Source<'_>> {
     }
 }
 
-fn media(out: &mut Out, kind: &str, title: Option<Value<'_>>, source: Source<'_>) {
+fn media(out: &mut Out, kind: &str, title: Option<Value<'_>>, source: Source<'_>, part: Value<'_>) {
     out.object(|out| {
         out.name("type").text(kind);
         out.name("source").object(|out| match source {
@@ -305,6 +325,7 @@ fn media(out: &mut Out, kind: &str, title: Option<Value<'_>>, source: Source<'_>
         if let Some(title) = title.filter(|it| it.is_text()) {
             out.name("title").raw(title.raw());
         }
+        cached(out, Some(part));
     });
 }
 
@@ -323,6 +344,7 @@ fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {
             if function.get("strict").and_then(|it| it.bool()) == Some(true) {
                 out.name("strict").bool(true);
             }
+            cached(out, Some(tool));
         });
     }
 }
