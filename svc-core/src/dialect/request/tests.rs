@@ -351,6 +351,23 @@ fn what_is_to_be_cached_is_carried_over() {
     assert!(cache.short && cache.long, "what is written is reserved");
 }
 
+/// What a model of the chat shape has thought, which is not signed, is given to it again; another's is not.
+#[test]
+fn thinking_goes_back_to_whoever_thought_it() {
+    let body = r#"{"model":"x","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[
+        {"type":"thinking","thinking":"signed","signature":"s"},{"type":"redacted_thinking","data":"d"},{"type":"thinking","thinking":"a","signature":""},
+        {"type":"thinking","thinking":"b"},{"type":"tool_use","id":"t1","name":"f","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"one"}]}]}"#;
+    let sent = sent(MESSAGES, body, target(CHAT, "m"));
+    let messages = sent.get("messages").and_then(Json::as_list).unwrap();
+    assert_eq!(
+        messages.get(1),
+        Some(&json(
+            r#"{"role":"assistant","content":null,"reasoning_content":"ab","tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}}]}"#
+        ))
+    );
+}
+
 /// Thinking, forms of answers, and a bound where the client set none.
 #[test]
 fn wishes_are_carried_over() {

@@ -210,19 +210,28 @@ fn system_text(content: Value<'_>, path: &str, faults: &mut Faults) -> String {
 fn assistant(out: &mut Out, content: Value<'_>, path: &str, faults: &mut Faults) {
     for (at, block) in content.items().enumerate() {
         match &*block.text_of("type").unwrap_or_default() {
-            // Earlier thinking is no part of what a model of the chat shape is shown.
+            // Earlier thinking is no part of what a model of the chat shape is shown, unless such a model has thought it.
             "text" | "tool_use" | "thinking" | "redacted_thinking" => {}
             _ => faults.lost(&format!("{path}.{at}")),
         }
     }
     let text = joined(content, "");
     let calls = || content.items().filter(|it| it.has("type", "tool_use"));
+    // What a model of the messages shape has thought is signed. What is not was the chat shape's, whose models are to be given
+    // it again while they make calls.
+    let own = content
+        .items()
+        .filter(|it| it.has("type", "thinking") && it.text_of("signature").is_none_or(|it| it.is_empty()));
+    let thinking = own.filter_map(|it| it.text_of("thinking")).collect::<Vec<_>>().concat();
     out.object(|out| {
         out.name("role").text("assistant");
         if text.is_empty() && calls().next().is_some() {
             out.name("content").null();
         } else {
             out.name("content").text(&text);
+        }
+        if !thinking.is_empty() {
+            out.name("reasoning_content").text(&thinking);
         }
         if calls().next().is_some() {
             out.name("tool_calls").list(|out| {
