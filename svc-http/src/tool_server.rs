@@ -91,7 +91,7 @@ impl ToolServers {
         Self { upstreams, known: Arc::default() }
     }
 
-    /// The tools of a server as it tells of them now, or did within the last minute.
+    /// The tools of a server as it tells of them now, or did within the last minute and has not called changed since.
     ///
     /// # Errors
     /// [`Trouble`]: it does not answer, or not as an MCP server.
@@ -121,9 +121,10 @@ impl ToolServers {
     }
 
     async fn fetch(&self, known: &Arc<Known>, now: Timestamp) -> Result<Arc<Definitions>, Trouble> {
+        let changes = known.changes();
         let late = |_| Err(Trouble::Failed(Failed::sent(Reason::Total)));
         let read = timeout(LIST_TIME, self.pages(known)).await.unwrap_or_else(late);
-        read.map(|definitions| known.keep(definitions, now)).inspect_err(|trouble| known.fail(trouble))
+        read.map(|definitions| known.keep(definitions, now, changes)).inspect_err(|trouble| known.fail(trouble))
     }
 
     async fn pages(&self, known: &Arc<Known>) -> Result<Definitions, Trouble> {

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::concealed::conceal;
 use super::definition::Definitions;
-use super::message::{Era, Heard, hear};
+use super::message::{Era, Heard, hear, tells_of_other_tools};
 use super::trouble::{RpcError, Trouble};
 use crate::upstream::{Endpoint, Upstreams};
 
@@ -48,7 +48,15 @@ pub(super) struct Known {
     failed: Mutex<Option<(Instant, Trouble)>>,
     places: Arc<Semaphore>,
     spoken: Mutex<Spoken>,
-    listed: Mutex<Option<(Timestamp, Arc<Definitions>)>>,
+    listed: Mutex<Listed>,
+}
+
+/// Its list of tools.
+#[derive(Debug, Default)]
+struct Listed {
+    known: Option<(Timestamp, Arc<Definitions>)>,
+    /// How often the server has said that it has other tools now.
+    changes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -123,7 +131,8 @@ impl Known {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A message of the server, without what it is shown.
+    /// A message of the server, without what it is shown. That it has other tools now is heard here alone: the list is asked
+    /// for anew, and clients are told of no such thing.
     pub(super) fn hear(&self, text: &[u8], id: u64) -> Option<Heard> {
         let text = std::str::from_utf8(text).ok()?;
         let text = self.endpoint.shown().fold(Cow::Borrowed(text), |text, shown| match conceal(&text, shown) {
@@ -134,6 +143,11 @@ impl Known {
         Some(match heard {
             Heard::Error(error) => {
                 Heard::Error(RpcError { message: self.endpoint.without_keys(&error.message), ..error })
+            }
+            Heard::Note(note) if tells_of_other_tools(&note) => {
+                let mut listed = held(&self.listed);
+                *listed = Listed { known: None, changes: listed.changes.wrapping_add(1) };
+                return None;
             }
             Heard::Result(_) | Heard::Note(_) => heard,
         })
@@ -152,7 +166,12 @@ impl Known {
     /// The list, where it is younger than `life` at `now`.
     pub(super) fn listed(&self, now: Timestamp, life: Span) -> Option<Arc<Definitions>> {
         let listed = held(&self.listed);
-        listed.as_ref().filter(|(at, _)| now.since(*at) < life).map(|(_, it)| Arc::clone(it))
+        listed.known.as_ref().filter(|(at, _)| now.since(*at) < life).map(|(_, it)| Arc::clone(it))
+    }
+
+    /// How often the server has said that it has other tools now.
+    pub(super) fn changes(&self) -> u64 {
+        held(&self.listed).changes
     }
 
     /// Why there was no list, where that was found out at `since` or later.
@@ -165,10 +184,13 @@ impl Known {
         *held(&self.failed) = Some((Instant::now(), why.clone()));
     }
 
-    /// Keeps the list.
-    pub(super) fn keep(&self, definitions: Definitions, now: Timestamp) -> Arc<Definitions> {
+    /// Keeps the list that was asked for after so many changes, unless there was one since.
+    pub(super) fn keep(&self, definitions: Definitions, now: Timestamp, changes: u64) -> Arc<Definitions> {
         let definitions = Arc::new(definitions);
-        *held(&self.listed) = Some((now, Arc::clone(&definitions)));
+        let mut listed = held(&self.listed);
+        if listed.changes == changes {
+            listed.known = Some((now, Arc::clone(&definitions)));
+        }
         definitions
     }
 

@@ -213,6 +213,12 @@ pub(super) fn hear(text: &[u8], id: u64) -> Option<Heard> {
     Some(Heard::Result(result.to_owned()))
 }
 
+/// Whether a notification says that the server has other tools now.
+pub(super) fn tells_of_other_tools(note: &RawValue) -> bool {
+    let envelope = serde_json::from_str::<Envelope<'_>>(note.get());
+    envelope.is_ok_and(|it| it.method.as_deref() == Some("notifications/tools/list_changed"))
+}
+
 /// Whether the answer to a request that was not taken says that this is because of its session.
 pub(super) fn speaks_of_session(text: &[u8]) -> bool {
     String::from_utf8_lossy(text).to_ascii_lowercase().contains("session")
