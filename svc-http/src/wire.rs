@@ -242,6 +242,12 @@ impl<'a> Fields<'a> {
         self.at(name)
     }
 
+    /// Its place in the list that it is an item of.
+    #[must_use]
+    pub fn place(&self) -> Option<usize> {
+        self.path.rsplit('.').next()?.parse().ok()
+    }
+
     /// Notes faults of this object that its own reader found, where nothing is said yet of the same place.
     pub fn note_beside(&mut self, faults: Vec<FieldError>) {
         for fault in faults {

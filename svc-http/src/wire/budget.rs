@@ -145,9 +145,9 @@ fn scope(fields: &mut Fields<'_>) -> Option<BudgetScope> {
 
 /// A ladder, where one is there and none of it is wrong.
 fn ladder(fields: &mut Fields<'_>) -> Option<Ladder> {
-    let items = fields.raw("ladder").and_then(Json::as_list).map_or(0, <[_]>::len);
     let mut read = Vec::new();
     let sound = fields.each("ladder", Step::ALL.len(), |rung| {
+        let place = rung.place();
         rung.only(&["at", "step"]);
         let clause = "must be between 0 and 1000";
         let at = rung.required("at", |it| integer(it).map_err(|_| Invalid::new(clause)));
@@ -160,19 +160,12 @@ fn ladder(fields: &mut Fields<'_>) -> Option<Ladder> {
         });
         // How the steps follow each other is looked at beside what is wrong with one of them.
         let at = u16::try_from(at?.clamp(0, i64::from(u16::MAX))).ok()?;
-        read.push(Rung { at, step: step? });
-        Some(())
+        let read_rung = Rung { at, step: step? };
+        read.push((place?, read_rung));
+        Some(read_rung)
     });
-    let whole = read.len() == items;
-    match Ladder::of(read) {
-        Ok(ladder) => sound.map(|_| ladder),
-        Err(faults) => {
-            if whole {
-                fields.note_beside(faults);
-            }
-            None
-        }
-    }
+    fields.note_beside(Ladder::faults(&read));
+    sound.and_then(|it| Ladder::of(it).ok())
 }
 
 /// A budget with what has been used of it; `open` are calls of its workspace that run, of which its own are shown.
@@ -245,6 +238,11 @@ mod tests {
         assert!(read(r#"[{"at":0,"step":"observe"},{"at":1000,"step":"stop"}]"#).is_ok());
         let refusal = read(r#"[{"at":2000,"step":"q"},{"at":-5,"step":"stop"}]"#).unwrap_err();
         assert_eq!(fields(&refusal), ["ladder.0.at", "ladder.0.step", "ladder.1.at"]);
+        let refusal =
+            read(r#"[{"at":80,"step":"stop"},7,{"at":70,"step":"observe"},{"at":1001,"step":"q"}]"#).unwrap_err();
+        let mut told = fields(&refusal);
+        told.sort_unstable();
+        assert_eq!(told, ["ladder.1", "ladder.2.at", "ladder.2.step", "ladder.3.at", "ladder.3.step"]);
     }
 
     /// Nothing of a budget can be taken away: `null` is told and changes nothing.

@@ -81,16 +81,24 @@ impl Ladder {
     /// # Errors
     /// Every fault, with its path under `ladder`.
     pub fn of(rungs: Vec<Rung>) -> Result<Self, Vec<FieldError>> {
+        let placed: Vec<(usize, Rung)> = rungs.iter().copied().enumerate().collect();
+        let faults = Self::faults(&placed);
+        if faults.is_empty() { Ok(Self(rungs)) } else { Err(faults) }
+    }
+
+    /// What is wrong with steps, each with its place: how they follow each other is looked at of those that could be read.
+    #[must_use]
+    pub fn faults(rungs: &[(usize, Rung)]) -> Vec<FieldError> {
         let mut faults = Vec::new();
         let mut before: Option<Rung> = None;
-        for (place, rung) in rungs.iter().enumerate() {
+        for (place, rung) in rungs {
             if rung.at > Self::AT_MAX {
                 faults.push(FieldError::new(format!("ladder.{place}.at"), "must be between 0 and 1000"));
             }
             if before.is_some_and(|it| it.at >= rung.at) {
                 faults.push(FieldError::new(format!("ladder.{place}.at"), "must be above the one before"));
             }
-            if rungs.iter().take(place).any(|it| it.step == rung.step) {
+            if rungs.iter().take_while(|it| it.0 < *place).any(|it| it.1.step == rung.step) {
                 faults.push(FieldError::new(format!("ladder.{place}.step"), "must not be there twice"));
             } else if before.is_some_and(|it| it.step > rung.step) {
                 let clause = "must come in the order observe, nudge, downgrade, approval, stop";
@@ -98,7 +106,7 @@ impl Ladder {
             }
             before = Some(*rung);
         }
-        if faults.is_empty() { Ok(Self(rungs)) } else { Err(faults) }
+        faults
     }
 
     /// The steps, ascending.
