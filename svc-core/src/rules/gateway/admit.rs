@@ -188,7 +188,7 @@ fn own_task(scope: &mut Scope<'_>, asked: &AdmitCall, principal: PrincipalId) ->
 }
 
 /// Findings for people: their number by kind, never what they are.
-fn counted(findings: &BTreeMap<Box<str>, u32>) -> String {
+pub fn counted(findings: &BTreeMap<Box<str>, u32>) -> String {
     let parts: Vec<String> = findings.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     parts.join(", ")
 }
@@ -244,7 +244,7 @@ impl Policy<'_> {
             Ok(advisory) => advisory,
             Err(refusal) => return refuse(scope, asked, refusal),
         };
-        let notes = self.notes(asked, &choice, admissions, advisory);
+        let notes = self.notes(&choice, admissions, advisory);
         let places: Vec<Place> = choice.targets().iter().filter_map(|it| place(self.routing, it)).collect();
         let first_place = *places.first().ok_or_else(Refusal::internal)?;
         show(&choice);
@@ -304,17 +304,14 @@ impl Policy<'_> {
         }
     }
 
-    fn notes(&self, asked: &AdmitCall, choice: &Choice<'_>, budgets: Vec<OnBudget>, advisory: Option<String>) -> Notes {
+    fn notes(&self, choice: &Choice<'_>, budgets: Vec<OnBudget>, advisory: Option<String>) -> Notes {
         let shadow = self.mode == Mode::Shadow;
         let mut advisories: Vec<String> = advisory.into_iter().collect();
         if shadow && choice.ranked.is_empty() {
             advisories.push("where policy is enforced no model would qualify".to_owned());
         }
         let gravest = strictest(&budgets);
-        advisories.extend(gravest.and_then(|it| it.advisory(self.workspace.id, self.mode)));
-        if !asked.findings.is_empty() {
-            advisories.push(format!("sensitive data: {}", counted(&asked.findings)));
-        }
+        advisories.extend(gravest.and_then(|it| it.advisory(self.mode)));
         Notes {
             would_route_to: choice.best().filter(|_| shadow).map(ToString::to_string),
             step: gravest.and_then(|it| it.step),

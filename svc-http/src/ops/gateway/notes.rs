@@ -1,7 +1,7 @@
 //! What the answer to a call tells beside its content (SPEC 9.4).
 
 use http::{HeaderName, HeaderValue};
-use svc_core::rules::gateway::admit::Admitted;
+use svc_core::rules::gateway::admit::{Admitted, counted};
 use svc_core::state::gateway::route::thousandths;
 use svc_core::state::gateway::{Mode, Step, Target};
 
@@ -19,6 +19,8 @@ const X_SVC_JURISDICTION: HeaderName = HeaderName::from_static("x-svc-jurisdicti
 const X_SVC_YIELD_MULTIPLIER: HeaderName = HeaderName::from_static("x-svc-yield-multiplier");
 /// An advisory's longest line.
 const ADVISORY_MAX: usize = 200;
+/// What stands between two advisories, and within none.
+const BETWEEN: &str = "; ";
 
 /// The answer with what is told beside it; `asked` is what its client's headers did. A dry run is kept nowhere, so the ids that
 /// it would have been given name nothing and are no client's to send back.
@@ -49,7 +51,8 @@ pub(super) fn onto(answer: Answer, admitted: &Admitted, asked: &Asked) -> Answer
     tell(X_SVC_YIELD_MULTIPLIER, &thousandths(admitted.place.multiplier));
     let unpriced = call.target.as_ref().filter(|_| admitted.place.worst.is_none());
     let unpriced = unpriced.map(|it| format!("{} has no price for this call, which budgets cannot see", routed(it)));
-    let advisories: Vec<String> = unpriced.into_iter().chain(notes.advisories.iter().cloned()).collect();
+    let found = Some(&call.data_loss).filter(|it| !it.is_empty()).map(|it| format!("sensitive data: {}", counted(it)));
+    let advisories: Vec<String> = found.into_iter().chain(unpriced).chain(notes.advisories.iter().cloned()).collect();
     if !advisories.is_empty() {
         tell(X_SVC_ADVISORY, &advisory(&advisories));
     }
@@ -76,21 +79,39 @@ fn enforcement(mode: Mode, step: Option<Step>) -> &'static str {
     }
 }
 
-/// One line of ASCII, cut where it is too long.
+/// One line of ASCII: those, the gravest first, that fit on it whole. Only where the first alone does not, it is cut at a word.
 fn advisory(lines: &[String]) -> String {
-    let joined = lines.join("; ");
-    joined.chars().map(|it| if it.is_ascii_graphic() || it == ' ' { it } else { '?' }).take(ADVISORY_MAX).collect()
+    let plain = |it: char| if it.is_ascii_graphic() || it == ' ' { it } else { '?' };
+    let mut line = String::new();
+    for told in lines {
+        let told: String = told.replace(BETWEEN, ", ").chars().map(plain).collect();
+        if line.is_empty() && told.len() > ADVISORY_MAX {
+            let most = told.get(..=ADVISORY_MAX).and_then(|it| it.rsplit_once(' '));
+            line = most.map_or_else(|| told.chars().take(ADVISORY_MAX).collect(), |(it, _)| it.to_owned());
+        } else if line.is_empty() {
+            line = told;
+        } else if line.len() + BETWEEN.len() + told.len() <= ADVISORY_MAX {
+            line.push_str(BETWEEN);
+            line.push_str(&told);
+        }
+    }
+    line
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// An advisory is one line of at most 200 characters of ASCII.
+    /// An advisory is one line of at most 200 characters of ASCII, of whole ones but where the first alone is longer.
     #[test]
-    fn an_advisory_is_one_line_of_ascii() {
-        let long = advisory(&["Käse\n".to_owned(), "x".repeat(300)]);
-        assert!(long.len() == 200 && long.starts_with("K?se?; x") && long.is_ascii(), "{long}");
+    fn an_advisory_is_one_line_of_whole_ones() {
+        let of = |lines: &[&str]| advisory(&lines.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+        let (long, fits) = ("x".repeat(195), "x".repeat(192));
+        assert_eq!(of(&["Käse\n", "a; b"]), "K?se?; a, b");
+        assert_eq!(of(&["Käse", &long, "last"]), "K?se; last");
+        assert_eq!(of(&["Käse\u{7f}x", &fits]), format!("K?se?x; {fits}"));
+        assert_eq!(of(&[&format!("1 a, {long}y"), "b"]), "1 a,; b");
+        assert_eq!(of(&["x".repeat(300).as_str(), "b"]).len(), 200);
     }
 
     /// In shadow it says so; else the highest step that refuses nothing.

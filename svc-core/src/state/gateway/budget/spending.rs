@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Budget, BudgetScope, Rung, Step};
 use crate::state::gateway::{CallBudget, Mode};
-use crate::value::id::{ApprovalId, BudgetId, WorkspaceId};
+use crate::value::id::{ApprovalId, BudgetId};
 use crate::value::link::{Link, Linked};
 use crate::value::period::Zone;
 use crate::value::{MicroUsd, Span, Timestamp};
@@ -194,20 +194,20 @@ impl BudgetUse {
 }
 
 impl Admission {
-    /// What a caller is told beside the answer: nothing while no more than `observe` is reached.
+    /// What a caller is told beside the answer, where another header names the scope: nothing while no more than `observe` is
+    /// reached.
     #[must_use]
-    pub fn advisory(&self, workspace: WorkspaceId, mode: Mode) -> Option<String> {
+    pub fn advisory(&self, mode: Mode) -> Option<String> {
         let step = self.step.filter(|it| *it > Step::Observe)?;
-        let (budget, scope) = (self.budget, self.scope.header(workspace));
         let used = self.spent.plus(self.reserved);
         let share = u128::from(used.get()).saturating_mul(100).checked_div(self.allocation.get().into()).unwrap_or(0);
         let what = match (step, mode) {
-            (Step::Approval | Step::Stop, Mode::Shadow) => "; where budgets are enforced this call would be refused",
-            (Step::Downgrade, Mode::Shadow) => "; where budgets are enforced a cheaper model would be chosen",
-            (Step::Downgrade, Mode::Enforce) => "; cheaper models are preferred",
+            (Step::Approval | Step::Stop, Mode::Shadow) => ", this call would be refused if enforced",
+            (Step::Downgrade, Mode::Shadow) => ", a cheaper model would be chosen if enforced",
+            (Step::Downgrade, Mode::Enforce) => ", cheaper models are preferred",
             _ => "",
         };
-        Some(format!("budget {budget} of {scope} is at {share}% of its allocation, step {}{what}", step.as_str()))
+        Some(format!("budget {} is at {share}% of its allocation, step {}{what}", self.budget, step.as_str()))
     }
 
     /// Whole seconds until the period ends, at least 1; `None` where it never does.

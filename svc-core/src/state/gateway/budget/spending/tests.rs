@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::state::gateway::{BudgetPeriod, Ladder};
 use crate::value::Id;
-use crate::value::id::{AgentId, KeyId, PrincipalId};
+use crate::value::id::{AgentId, KeyId, PrincipalId, WorkspaceId};
 
 const DAY_MS: i64 = 86_400_000;
 const NOON: i64 = 1_790_856_000_000;
@@ -133,14 +133,14 @@ fn the_gravest_and_then_the_narrowest_speaks() {
 fn an_advisory_says_how_far_a_budget_is() {
     let (budget, zone) = (of_key(1_000), Zone::utc());
     let mut row = BudgetUse::begin(&budget, noon(), &zone);
-    let told = |row: &BudgetUse, mode| row.admit(&budget, MicroUsd::ZERO, mode).advisory(budget.workspace, mode);
+    let told = |row: &BudgetUse, mode| row.admit(&budget, MicroUsd::ZERO, mode).advisory(mode);
     assert_eq!(told(&row, Mode::Shadow), None);
     row.reserve(micros(855));
     let text = told(&row, Mode::Enforce).unwrap();
     assert!(text.ends_with("is at 85% of its allocation, step nudge"), "{text}");
     row.reserve(micros(200));
     let text = told(&row, Mode::Shadow).unwrap();
-    assert!(text.contains("105%") && text.ends_with("this call would be refused"), "{text}");
+    assert!(text.contains("105%") && text.ends_with(", this call would be refused if enforced"), "{text}");
     let said = row.admit(&budget, MicroUsd::ZERO, Mode::Enforce);
     assert_eq!(said.retry_after_s(Timestamp::from_millis(row.end.unwrap().as_millis() - 1_001)), Some(2));
     assert_eq!(said.retry_after_s(row.end.unwrap()), Some(1));
