@@ -85,7 +85,8 @@ impl Router {
                 }
             }
             let allow = HeaderValue::from_str(&methods.join(", ")).unwrap_or(HeaderValue::from_static("GET"));
-            paths.insert(path, Entry { routes, allow }).map_err(|source| AmbiguousRoute { path, source })?;
+            let pattern = routes.first().map_or_else(|| path.to_owned(), |it| it.pattern());
+            paths.insert(pattern, Entry { routes, allow }).map_err(|source| AmbiguousRoute { path, source })?;
         }
         Ok(Self { paths })
     }
@@ -203,6 +204,25 @@ mod tests {
             assert_eq!(params, route.params().map(|it| format!("x_{it}")).collect::<Vec<_>>());
             let head = router().find(&Method::HEAD, &path);
             assert_eq!(head.is_ok_and(|it| it.head && it.route.op == route.op), route.method == Method::GET);
+        }
+    }
+
+    /// The id of a model is all that is left of a path, whatever slashes it has; no other id has any.
+    #[test]
+    fn an_id_of_a_model_may_have_slashes() {
+        let path = "/api/w/wks_x/models/c/vendor/big";
+        for method in [Method::GET, Method::PATCH, Method::DELETE] {
+            let found = router().find(&method, path).unwrap();
+            let params: Vec<&str> = found.params.into_iter().map(|it| &path[it]).collect();
+            assert_eq!(
+                (found.route.path, params),
+                ("/api/w/{wid}/models/{provider}/{model}", vec!["wks_x", "c", "vendor/big"])
+            );
+        }
+        let error = router().find(&Method::PUT, path).unwrap_err();
+        assert_eq!(error.refusal.kind(), Kind::MethodNotAllowed);
+        for path in ["/api/w/wks_x/models/c/", "/api/w/wks_x/budgets/bud_x/y"] {
+            assert_eq!(router().find(&Method::GET, path).unwrap_err().refusal.kind(), Kind::RouteNotFound, "{path}");
         }
     }
 

@@ -294,6 +294,15 @@ impl Route {
         self.path.split('/').filter_map(|it| it.strip_prefix("{")?.strip_suffix("}"))
     }
 
+    /// The path as it is matched: the id of a model may have slashes, so it is all that is left of a path (CONTRACT part 4).
+    #[must_use]
+    pub fn pattern(&self) -> String {
+        match self.path.strip_suffix("{model}") {
+            Some(before) => format!("{before}{{*model}}"),
+            None => self.path.to_owned(),
+        }
+    }
+
     /// Everything that this route may refuse with, in the table's order and without repetition.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         Kind::ALL.iter().copied().filter(|kind| self.may_refuse(*kind))
