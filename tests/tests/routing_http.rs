@@ -145,7 +145,7 @@ async fn faults_of_a_provider_are_named() {
         assert_eq!(got.fields(), fields.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>(), "{body}");
     }
     let got = desk.post("upstreams", json!([])).await;
-    assert_eq!((got.status, got.kind().as_str()), (400, "invalid_upstream"));
+    assert_eq!((got.status, got.kind().as_str()), (400, "invalid_request"));
     let id = desk.upstream("one").await;
     desk.upstream("two").await;
     let got = desk.post("upstreams", upstream("one")).await;

@@ -79,7 +79,7 @@ fn add<T>(request: Request, member: Option<T>, with: impl FnOnce(Request, T) -> 
 
 /// Reads an object, unless an integer in it is refused by its own path once all members were read.
 fn told_elsewhere<T>(value: &Json, read: impl FnOnce(&Json) -> Result<T, Invalid>) -> Result<Option<T>, Invalid> {
-    let is_told = value.as_object().is_some() && value.has_unsafe_integer();
+    let is_told = value.as_object().is_some() && value.has_out_of_range();
     if is_told { Ok(None) } else { read(value).map(Some) }
 }
 

@@ -17,6 +17,7 @@ mod drill;
 mod fleet;
 mod holds;
 mod integrations;
+mod keys;
 mod kinds;
 mod leave;
 mod ledger;

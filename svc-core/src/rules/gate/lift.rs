@@ -12,7 +12,7 @@ use super::restart::restart;
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift, Frozen, Via};
+use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift, Frozen};
 use crate::state::people::{
     Hold, HoldScope, HoldTask, HoldWork, Lifted, MEMBERS_OF_PART, Principal, Reach, Right, Roster, STEP_PARTS,
     Workspace,

@@ -469,8 +469,8 @@ fn object_of(json: &Json, max: usize) -> Result<Box<str>, Invalid> {
     if json.as_object().is_none() {
         return Err(Invalid::new("must be an object"));
     }
-    if json.has_unsafe_integer() {
-        return Err(Invalid::new("must have no integer beyond 2^53 - 1 either way"));
+    if json.has_out_of_range() {
+        return Err(Invalid::new("must have no integer beyond 2^53 - 1 either way, and no number beyond all doubles"));
     }
     let text = canonical(json);
     if text.len() > max { Err(Invalid::new(format!("must be at most {max} bytes"))) } else { Ok(text.into()) }

@@ -103,7 +103,7 @@ impl Translate for Heard {
 
     fn reported(&self) -> Option<Usage> {
         match self {
-            Self::Stream(stream) => Translate::reported(&**stream),
+            Self::Stream(stream, _) => Translate::reported(&**stream),
             Self::Whole { reported, .. } => *reported,
         }
     }
@@ -234,7 +234,7 @@ impl Finish for Sink {
             (How::HungUp, _) => self.end.unwrap_or(CallEnd::HungUp),
             (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
         };
-        if let (Some(place), Some(Heard::Stream(_))) = (self.place, &heard) {
+        if let (Some(place), Some(Heard::Stream(..))) = (self.place, &heard) {
             self.judge(place, ended.how);
         }
         let served = self.place.map(|place| self.served(place, heard, end));
