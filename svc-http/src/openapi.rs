@@ -173,7 +173,7 @@ fn responses(route: &Route) -> Map<String, Value> {
     for (status, types) in refused {
         let mut headers = every_header(route);
         // An admitted call is named also where it is refused; what comes before admission is told of without.
-        if calls_model(route) && !matches!(status, 401 | 404 | 413 | 414 | 431) {
+        if calls_model(route) && !matches!(status, 401 | 404 | 414 | 431) {
             headers.extend(CALL_HEADERS.map(|name| (name.to_owned(), header(name))));
         } else if counts_tokens(route) && matches!(status, 402 | 429) {
             headers.extend(["x-svc-budget-scope", "x-svc-enforcement"].map(|name| (name.to_owned(), header(name))));
