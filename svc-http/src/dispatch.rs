@@ -86,6 +86,8 @@ pub struct Shown<'a> {
     pub credential: &'a str,
     /// The client's address.
     pub address: IpAddr,
+    /// Whether its address has failed so often that a refusal is told as 429: nothing is written for it.
+    pub is_spent: bool,
     /// The text in the place of `{wid}`, where the route has one.
     pub workspace: Option<&'a str>,
     /// The text in the place of `{apv}`, where the route has one: a right to it may come from what it is about.

@@ -337,6 +337,7 @@ impl Service for GateService {
                     Err(told) if told.kind() == Kind::AgentNotFound && shown.auth == Auth::WorkspaceAdmin => {
                         return Err(Refusal::missing_scope());
                     }
+                    Err(told) if shown.is_spent => return Err(told),
                     Err(told) => return Err(self.as_stopped(&digest, told).await),
                 };
                 if shown.auth == Auth::WorkspaceAdmin && binding.scope != KeyScope::Admin {

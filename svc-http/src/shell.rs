@@ -299,7 +299,9 @@ impl<S: Service> Shell<S> {
         reply: &mut Reply,
     ) -> Result<Option<S::Caller>, Refusal> {
         let by_address = Subject::Address(RateAddress::from(address).0);
-        let shown = |credential| Shown { auth: route.auth, credential, address, workspace, approval };
+        let standing = self.limiter.look(route.limit, by_address, reply.started);
+        let is_spent = standing.is_some_and(|it| it.remaining == 0);
+        let shown = |credential| Shown { auth: route.auth, credential, address, is_spent, workspace, approval };
         let caller = match headers::credential(route.auth, &parts.headers, &self.site) {
             Ok(None) => None,
             Ok(Some(credential)) => match self.service.known(&shown(credential)) {
@@ -348,7 +350,7 @@ impl<S: Service> Shell<S> {
         else {
             return fault;
         };
-        let shown = Shown { auth: route.auth, credential, address, workspace: None, approval: None };
+        let shown = Shown { auth: route.auth, credential, address, is_spent: false, workspace: None, approval: None };
         match caller.in_force(&self.service, &shown, route.op).await {
             Ok(()) => fault,
             Err(ended) => self.unadmitted(route, ended, Subject::Address(RateAddress::from(address).0), reply),

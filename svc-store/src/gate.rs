@@ -19,6 +19,7 @@ use svc_core::state::people::{Binding, Purpose, SigningKey, SigningUse};
 use svc_core::store::{Clock, CommitError, Found, Range};
 use svc_core::turn::{Halt, Rows, Scope, read};
 use svc_core::value::Timestamp;
+#[cfg(feature = "sqlite")]
 use svc_core::value::base_url::BaseUrl;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;

@@ -285,6 +285,9 @@ impl ToMessages {
         let known = self.place_of(number, id, &name);
         self.full |= known.is_none() && self.tools.len() >= CALLS_MAX;
         let piece = function.and_then(|it| it.text_of("arguments")).unwrap_or_default();
+        // Half a pair would read as a sign that the model did not write, in what an agent acts on.
+        self.full |=
+            piece.ends_with('\u{fffd}') && function.and_then(|it| it.get("arguments")).is_some_and(ends_in_half);
         let tool = known.and_then(|at| self.tools.get(at));
         let id = Some(id).filter(|_| tool.is_none_or(|it| it.id.is_empty())).unwrap_or_default();
         let is_named = tool.is_some_and(|it| it.begun || !it.name.is_empty());
@@ -430,4 +433,11 @@ fn event(out: &mut Vec<u8>, kind: &str, members: impl FnOnce(&mut Out)) {
     });
     json.bytes("\n\n");
     *out = json.into_bytes();
+}
+
+/// Whether a text was cut behind the first half of a surrogate pair.
+fn ends_in_half(text: Value<'_>) -> bool {
+    let half = text.written().and_then(|it| it.get(it.len().checked_sub(6)?..)).unwrap_or_default();
+    let digits = half.get(..4).unwrap_or_default().to_ascii_lowercase();
+    matches!(digits.as_str(), "\\ud8" | "\\ud9" | "\\uda" | "\\udb")
 }

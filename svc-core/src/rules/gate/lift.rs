@@ -262,7 +262,7 @@ fn restart_own(scope: &mut Scope<'_>, hold: HoldId, agents: &[AgentId], actor: &
     let mut all = true;
     for id in agents {
         let Some(agent) = scope.get::<Agent>(*id)?.filter(|it| it.frozen().filter(own).is_some()) else { continue };
-        if agent.following.is_some() {
+        if agent.is_ending(scope.now()) {
             all = false;
         } else {
             restart(scope, &agent, actor.clone(), Some(hold), &[]);

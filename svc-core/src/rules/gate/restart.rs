@@ -54,7 +54,7 @@ pub fn restart_agent(scope: &mut Scope<'_>, asked: &RestartAgent) -> Result<Arc<
     if own && frozen.incident.is_some() && has_other(scope, &workspace, asked)? {
         return Err(Refusal::duties_now("an incident froze this agent, and its principal is not to restart it").into());
     }
-    if agent.following.is_some() {
+    if agent.is_ending(scope.now()) {
         return Err(Refusal::not_ready().into());
     }
     touch(scope, asked.workspace)?;

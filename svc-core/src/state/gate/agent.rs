@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::action::OPEN_MAX;
 use super::erasure::erased;
 use crate::state::people::Maker;
 use crate::value::digest::CredentialId;
@@ -70,6 +71,13 @@ impl Linked for Agent {
 }
 
 impl Agent {
+    /// Whether what its last stop ends may still fill its limits. After [`OPEN_MAX`] nothing from before the stop is open, so that
+    /// a row which nobody can end keeps no agent stopped for good.
+    #[must_use]
+    pub fn is_ending(&self, now: Timestamp) -> bool {
+        self.following.is_some_and(|since| now < since.plus(OPEN_MAX))
+    }
+
     /// Stops the agent and voids what was made under its epoch. Stopping a stopped one changes nothing.
     #[must_use]
     pub fn freeze(mut self, frozen: Frozen) -> Self {

@@ -93,6 +93,12 @@ fn half_a_surrogate_pair_breaks_no_stream() {
     let late = [call("{"), halves.concat(), call("}"), end("\"tool_calls\"")].concat();
     let (out, ..) = run(CHAT, MESSAGES, false, late.as_bytes(), 30);
     assert_eq!(hear(MESSAGES, &out).text, "hi 😀 you");
+    // An agent acts on a call's arguments: they are cut off rather than altered.
+    for (half, is_cut) in [(r"\ud83d", true), (r"\\ud83d", false), (r"\ud83d\ude00", false), ("\u{fffd}", false)] {
+        let halved = [call(r#"{\"p\":\""#), call(half), call(r#"\"}"#), end("\"tool_calls\"")].concat();
+        let (out, ending, _) = run(CHAT, MESSAGES, false, halved.as_bytes(), 30);
+        assert_eq!(ending != Ending::Clean, is_cut, "{half}: {out}");
+    }
 }
 
 /// A last event without its blank line is one all the same: the last word, or the usage. Half of one is none.
