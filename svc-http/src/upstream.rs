@@ -50,7 +50,7 @@ use self::guard::{Counted, millis};
 pub use self::incoming::Incoming;
 use self::pool::Pool;
 pub use self::post::{Endpoint, Posted};
-pub use self::relay::{Begun, COST_TRAILER, Relay, RelayBody, Translate};
+pub use self::relay::{Begun, COST_TRAILER, Relay, RelayBody, Stoppable, Translate};
 pub use self::switch::{Switch, Switches};
 pub use self::target::{Call, Target, What, is_own_header};
 use crate::outbound::dial::{Dial, DialError, Place};

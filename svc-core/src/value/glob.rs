@@ -9,6 +9,8 @@ use std::sync::Arc;
 use super::Invalid;
 use super::text::plumbing;
 
+/// What is said of stars alone.
+pub const NO_CONSTRAINT: &str = "must name tools; `*` alone would be no constraint";
 /// Characters that a glob may have.
 const GLOB_MAX: usize = 256;
 
@@ -21,10 +23,11 @@ impl ToolGlob {
     ///
     /// # Errors
     /// [`Invalid`] where it is empty, longer than 256 characters, has an empty part, holds a control character or white
-    /// space around it, or is stars alone, which would be no constraint.
+    /// space around it, or is `*`, which would be no constraint. More stars are none either, and are looked for where a mandate
+    /// is granted or changed ([`Self::is_stars`]): rows that hold them from before are read.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        if !text.is_empty() && text.chars().all(|it| it == '*') {
-            return Err(Invalid::new("must name tools; `*` alone would be no constraint"));
+        if text == "*" {
+            return Err(Invalid::new(NO_CONSTRAINT));
         }
         let sound = text.chars().count() <= GLOB_MAX && text == text.trim() && !text.contains(char::is_control);
         if !sound || text.split('/').any(str::is_empty) {
@@ -33,6 +36,20 @@ impl ToolGlob {
             ));
         }
         Ok(Self(text.into()))
+    }
+
+    /// Reads a glob that somebody writes now.
+    ///
+    /// # Errors
+    /// As [`Self::parse`], and where it is stars alone, however many.
+    pub fn parse_new(text: &str) -> Result<Self, Invalid> {
+        Self::parse(text).and_then(|it| if it.is_stars() { Err(Invalid::new(NO_CONSTRAINT)) } else { Ok(it) })
+    }
+
+    /// Whether it is stars alone, and so no constraint.
+    #[must_use]
+    pub fn is_stars(&self) -> bool {
+        self.0.bytes().all(|it| it == b'*')
     }
 
     /// The glob.
@@ -158,23 +175,17 @@ mod tests {
     /// What names no tool, or any, is refused.
     #[test]
     fn what_is_no_glob_is_refused() {
-        for bad in [
-            "",
-            "*",
-            "**",
-            "/",
-            "crm/",
-            "/read",
-            "crm//read",
-            " crm/read",
-            "crm/read ",
-            "crm/\0",
-            "crm\n",
-            &"a".repeat(257),
-        ] {
+        for bad in
+            ["", "*", "/", "crm/", "/read", "crm//read", " crm/read", "crm/read ", "crm/\0", "crm\n", &"a".repeat(257)]
+        {
             assert!(ToolGlob::parse(bad).is_err(), "{bad:?}");
         }
         assert!(ToolGlob::parse(&"a".repeat(256)).is_ok());
+        for (stars, is_read) in [("*", false), ("**", true), ("***", true)] {
+            assert_eq!(ToolGlob::parse(stars).is_ok(), is_read, "rows that hold them are read: {stars}");
+            assert!(ToolGlob::parse_new(stars).is_err(), "{stars}");
+        }
+        assert!(ToolGlob::parse_new("a**").is_ok() && ToolGlob::parse_new("*/*").is_ok());
         assert!(serde_json::from_str::<ToolGlob>("\"*\"").is_err());
         assert_eq!(serde_json::to_string(&ToolGlob::parse("crm/*").unwrap()).unwrap(), "\"crm/*\"");
     }

@@ -188,7 +188,7 @@ fn read_unasked(path: &Path, projects: &[PathBuf]) -> Result<Vec<ToolGlob>, Refu
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, it)| !it.is_empty() && !it.starts_with('#'));
     let read = |(at, line): (usize, &str)| {
         let at = at + 1;
-        ToolGlob::parse(line).map_err(|must| Refused(format!("line {at} of {} {must}", path.display())))
+        ToolGlob::parse_new(line).map_err(|must| Refused(format!("line {at} of {} {must}", path.display())))
     };
     lines.map(read).collect()
 }

@@ -185,6 +185,18 @@ pub struct RelayBody<T: Translate, F: Finish<Heard = T>> {
     wants_cost: bool,
 }
 
+/// A stream that may be stopped before its end.
+pub trait Stoppable: Body {
+    /// Whether it was stopped, and has not said so yet.
+    fn is_stopping(&self) -> bool;
+}
+
+impl<T: Translate, F: Finish<Heard = T>> Stoppable for RelayBody<T, F> {
+    fn is_stopping(&self) -> bool {
+        matches!(self.step, Step::Running(_)) && self.switch.is_cut()
+    }
+}
+
 /// Nothing in it is pinned in place.
 impl<T: Translate, F: Finish<Heard = T>> Unpin for RelayBody<T, F> {}
 

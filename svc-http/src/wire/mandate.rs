@@ -146,7 +146,10 @@ fn change(fields: &mut Fields<'_>) -> TermsChange {
         },
         tools: object(fields, "tools", |it| {
             it.only(&["allow", "deny"]);
-            ToolsChange { allow: set_list(it, "allow", ToolGlob::parse), deny: set_list(it, "deny", ToolGlob::parse) }
+            ToolsChange {
+                allow: set_list(it, "allow", ToolGlob::parse_new),
+                deny: set_list(it, "deny", ToolGlob::parse_new),
+            }
         }),
         duplicates: or_default(fields, "duplicates", |it| match text(it)? {
             "ask" => Ok(Duplicates::Ask),

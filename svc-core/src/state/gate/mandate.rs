@@ -9,7 +9,7 @@ use crate::refusal::FieldError;
 use crate::state::people::Maker;
 use crate::value::currency::Currency;
 use crate::value::domain::{Domain, DomainPattern};
-use crate::value::glob::ToolGlob;
+use crate::value::glob::{NO_CONSTRAINT, ToolGlob};
 use crate::value::host_filter::HostFilter;
 use crate::value::id::{AgentId, MandateVersionId};
 use crate::value::link::{Index, Link, Linked, Order};
@@ -358,6 +358,9 @@ impl Terms {
         let tools = self.tools.as_ref();
         fault(empty(tools.and_then(|it| it.allow.as_ref()).map(Vec::len)), "tools.allow", "must not be empty");
         fault(empty(tools.and_then(|it| it.deny.as_ref()).map(Vec::len)), "tools.deny", "must not be empty");
+        let stars = |list: Option<&Vec<ToolGlob>>| list.is_some_and(|it| it.iter().any(ToolGlob::is_stars));
+        fault(stars(tools.and_then(|it| it.allow.as_ref())), "tools.allow", NO_CONSTRAINT);
+        fault(stars(tools.and_then(|it| it.deny.as_ref())), "tools.deny", NO_CONSTRAINT);
         fault(self.expires_at.is_some_and(|end| end <= now), "expiresAt", "must be in the future");
         faults
     }
@@ -388,5 +391,21 @@ mod tests {
         assert!(mandate.denies_tool(None, "rm") && !mandate.denies_tool(None, "ls"));
         let ends = [std::mem::offset_of!(Mandate, allows), std::mem::offset_of!(Mandate, denies)].map(|it| it + 16);
         assert!(ends.iter().all(|end| *end <= 48), "behind the counts of an `Arc`, in its first 64 bytes: {ends:?}");
+    }
+
+    /// Stars alone name no tool, however many: no terms may hold them, and rows that do are read.
+    #[test]
+    fn stars_alone_are_no_terms() {
+        for (list, field) in [
+            (r#"{"allow":["**"]}"#, Some("tools.allow")),
+            (r#"{"allow":["ls"],"deny":["rm","***"]}"#, Some("tools.deny")),
+            (r#"{"allow":["l*"],"deny":["*/*"]}"#, None),
+        ] {
+            let stored = format!(r#"{{"name":"M","actions":["tool.call"],"tools":{list},"duplicates":"ask"}}"#);
+            let terms: Terms = serde_json::from_str(&stored).unwrap();
+            let faults = terms.faults(Timestamp::default());
+            let fields: Vec<_> = faults.iter().filter_map(|it| it.field.as_deref()).collect();
+            assert_eq!(fields, field.into_iter().collect::<Vec<_>>(), "{list}");
+        }
     }
 }
