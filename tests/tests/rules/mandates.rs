@@ -191,11 +191,13 @@ fn a_mandate_without_currency_covers_no_payment() {
 #[test]
 fn a_deny_list_denies_whatever_covers() {
     let merchants = r#"{"name":"No","actions":["crm.read"],"merchants":{"deny":["*.bad.example","bad.example"]}}"#;
-    let tools = r#"{"name":"No","actions":["crm.read"],"tools":{"deny":["rm"]}}"#;
+    let tools = r#"{"name":"No","actions":["crm.read"],"tools":{"deny":["rm","drop*"]}}"#;
     let calls = r#"{"name":"Calls","actions":["tool.call"]}"#;
     let (mut world, agent) = calm(&[WIDE, merchants, tools, calls]);
     assert_eq!(ask(&mut world, &agent, payment(1, "EUR", "a.bad.example")), (Verb::Deny, vec![Code::MerchantDenied]));
-    assert_eq!(ask(&mut world, &agent, tool_call("rm")), (Verb::Deny, vec![Code::ToolDenied]));
+    for tool in ["rm", "drop/all"] {
+        assert_eq!(ask(&mut world, &agent, tool_call(tool)), (Verb::Deny, vec![Code::ToolDenied]), "{tool}");
+    }
     assert_eq!(ask(&mut world, &agent, tool_call("ls")).0, Verb::Allow);
 }
 
