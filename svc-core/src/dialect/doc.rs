@@ -14,6 +14,8 @@ use self::scan::Scan;
 
 /// So many characters of a caller's own text stand in a message.
 const QUOTED_MAX: usize = 64;
+/// The first of the code units that are second halves of surrogate pairs.
+const SECOND_HALVES: u16 = 0xdc00;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,6 +236,43 @@ impl<'a> Value<'a> {
     }
 }
 
+/// Where a text ends that comes in pieces, which may be cut between the halves of a surrogate pair: the first half waits there for
+/// the other.
+#[derive(Debug, Default)]
+pub(super) struct Seam(String);
+
+impl Seam {
+    /// Whether the text that has come ends within a sign.
+    pub(super) fn is_open(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// What the next piece means, given as it was written, behind the half that waits; nothing where half a pair is alone: no
+    /// sign is made up for it.
+    pub(super) fn join<'a>(&mut self, written: &'a str) -> Option<Cow<'a, str>> {
+        if written.is_empty() || !(self.is_open() || written.contains('\\')) {
+            return Some(Cow::Borrowed(written));
+        }
+        let all = std::mem::take(&mut self.0) + written;
+        let mut text = String::with_capacity(all.len());
+        let mut rest = all.as_str();
+        while let Some((plain, escape)) = rest.split_once('\\') {
+            let (taken, meant) = meant(escape);
+            text.push_str(plain);
+            match meant {
+                Some(sign) => text.push(sign),
+                None if escape.len() == taken && unit(escape).is_some_and(|it| it < SECOND_HALVES) => {
+                    self.0 = format!("\\{escape}");
+                }
+                None => return None,
+            }
+            rest = escape.get(taken..).unwrap_or_default();
+        }
+        text.push_str(rest);
+        Some(Cow::Owned(text))
+    }
+}
+
 /// What a text means that is written with escapes.
 fn unescaped(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
@@ -241,7 +280,7 @@ fn unescaped(raw: &str) -> String {
     while let Some((plain, escape)) = rest.split_once('\\') {
         let (taken, meant) = meant(escape);
         text.push_str(plain);
-        text.push(meant);
+        text.push(meant.unwrap_or(char::REPLACEMENT_CHARACTER));
         rest = escape.get(taken..).unwrap_or_default();
     }
     text.push_str(rest);
@@ -254,32 +293,32 @@ fn unescaped_len(raw: &str) -> u64 {
     let mut rest = raw;
     while let Some((plain, escape)) = rest.split_once('\\') {
         let (taken, meant) = meant(escape);
-        bytes += length(plain) + length(meant.encode_utf8(&mut [0; 4]));
+        bytes += length(plain) + length(meant.unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut [0; 4]));
         rest = escape.get(taken..).unwrap_or_default();
     }
     bytes + length(rest)
 }
 
 /// How many bytes behind its backslash an escape has, and what it means. The halves of a surrogate pair are one; half of one
-/// alone is U+FFFD.
-fn meant(escape: &str) -> (usize, char) {
+/// alone means nothing.
+fn meant(escape: &str) -> (usize, Option<char>) {
     let Some(first) = unit(escape) else {
         return match escape.as_bytes().first() {
-            Some(b'b') => (1, '\u{8}'),
-            Some(b'f') => (1, '\u{c}'),
-            Some(b'n') => (1, '\n'),
-            Some(b'r') => (1, '\r'),
-            Some(b't') => (1, '\t'),
-            other => (1, other.copied().map_or(char::REPLACEMENT_CHARACTER, char::from)),
+            Some(b'b') => (1, Some('\u{8}')),
+            Some(b'f') => (1, Some('\u{c}')),
+            Some(b'n') => (1, Some('\n')),
+            Some(b'r') => (1, Some('\r')),
+            Some(b't') => (1, Some('\t')),
+            other => (1, other.copied().map(char::from)),
         };
     };
     if let Some(Ok(it)) = char::decode_utf16([first]).next() {
-        return (5, it);
+        return (5, Some(it));
     }
     let second = escape.get(5..).and_then(|it| unit(it.strip_prefix('\\')?));
     match second.and_then(|second| char::decode_utf16([first, second]).next()?.ok()) {
-        Some(pair) => (11, pair),
-        None => (5, char::REPLACEMENT_CHARACTER),
+        Some(pair) => (11, Some(pair)),
+        None => (5, None),
     }
 }
 

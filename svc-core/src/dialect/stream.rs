@@ -102,6 +102,16 @@ enum Writer {
     Messages(ToMessages),
 }
 
+impl Writer {
+    /// Whether what has come of what an agent acts on ends within a sign.
+    fn is_cut_short(&self) -> bool {
+        match self {
+            Self::Same | Self::Chat(_) => false,
+            Self::Messages(writer) => writer.is_cut_short(),
+        }
+    }
+}
+
 impl Stream {
     /// A stream of which nothing has come yet.
     #[must_use]
@@ -163,6 +173,7 @@ impl Stream {
         let half = self.events.close().and_then(|()| self.drain(out)).is_err();
         if self.state == State::Running {
             // Some providers of the chat shape leave out the last event; what they said is whole nevertheless.
+            let half = half || self.writer.is_cut_short();
             let whole = self.upstream == Dialect::Chat && self.meter.has_finished(self.options.answers) && !half;
             if whole {
                 match &mut self.writer {
@@ -257,7 +268,7 @@ impl Pass<'_> {
                 return Ok(None);
             }
             // A provider that makes fewer answers than were asked for says so by its last word; one cut off it does not mend.
-            if !meter.has_finished(1) {
+            if !meter.has_finished(1) || writer.is_cut_short() {
                 return Ok(Some(self.broken_off(out)));
             }
             match writer {

@@ -3,7 +3,6 @@
 //! **Invariant:** no more is kept than [`HELD_MAX`] bytes and [`CALLS_MAX`] calls, whatever a provider sends. Thinking breaks no
 //! stream: a block that has no room is told as text alone, and is not among the blocks at the end.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::super::doc::Value;
@@ -36,7 +35,8 @@ const THOUGHT_BYTES: usize = 512;
 /// A block of thinking, kept whole: a client that sends it back lets the model go on from there.
 #[derive(Debug)]
 enum Thought {
-    /// A text and the provider's signature of it.
+    /// A text and the provider's signature of it, both as they were written: a piece may end between the halves of a surrogate
+    /// pair.
     Shown { text: String, signature: String },
     /// A block that only the provider reads, as it came.
     Redacted(String),
@@ -142,7 +142,7 @@ impl ToChat {
             "thinking" => {
                 if self.has_room(THOUGHT_BYTES) {
                     self.thoughts.insert(index, Thought::Shown { text: String::new(), signature: String::new() });
-                    self.think(index, block.text_of("thinking"), block.text_of("signature"));
+                    self.think(index, block.get("thinking"), block.get("signature"));
                 }
                 self.piece("reasoning_content", block.get("thinking"), out);
             }
@@ -180,10 +180,10 @@ impl ToChat {
         match &*kind {
             "text_delta" => self.piece("content", delta.get("text"), out),
             "thinking_delta" => {
-                self.think(index, delta.text_of("thinking"), None);
+                self.think(index, delta.get("thinking"), None);
                 self.piece("reasoning_content", delta.get("thinking"), out);
             }
-            "signature_delta" => self.think(index, None, delta.text_of("signature")),
+            "signature_delta" => self.think(index, None, delta.get("signature")),
             "input_json_delta" => {
                 if let Some(json) = delta.get("partial_json").filter(|it| it.is_text() && !it.is_empty_text()) {
                     self.arguments(index, json.raw(), out);
@@ -204,13 +204,13 @@ impl ToChat {
     }
 
     /// A piece of a block of thinking, or of its signature. A block is kept whole or not at all: no provider knows half of one.
-    fn think(&mut self, index: i64, more: Option<Cow<'_, str>>, signed: Option<Cow<'_, str>>) {
-        let (more, signed) = (more.unwrap_or_default(), signed.unwrap_or_default());
+    fn think(&mut self, index: i64, more: Option<Value<'_>>, signed: Option<Value<'_>>) {
+        let [more, signed] = [more, signed].map(|it| it.and_then(|it| it.written()).unwrap_or_default());
         if !self.has_room(more.len().saturating_add(signed.len())) {
             self.thoughts.remove(&index);
         } else if let Some(Thought::Shown { text, signature }) = self.thoughts.get_mut(&index) {
-            text.push_str(&more);
-            signature.push_str(&signed);
+            text.push_str(more);
+            signature.push_str(signed);
         }
     }
 
@@ -231,8 +231,8 @@ impl ToChat {
                     match thought {
                         Thought::Shown { text, signature } => out.object(|out| {
                             out.name("type").text("thinking");
-                            out.name("thinking").text(text);
-                            out.name("signature").text(signature);
+                            out.name("thinking").raw(&format!("\"{text}\""));
+                            out.name("signature").raw(&format!("\"{signature}\""));
                         }),
                         Thought::Redacted(block) => out.raw(block),
                     }

@@ -7,7 +7,7 @@
 //! **Invariant:** no more waits than [`HELD_MAX`] bytes and [`CALLS_MAX`] calls, whatever a provider sends.
 
 use super::super::answer::invented;
-use super::super::doc::Value;
+use super::super::doc::{Seam, Value};
 use super::super::finish::Finish;
 use super::super::sse::Broken;
 use super::super::usage;
@@ -33,7 +33,7 @@ pub(super) struct ToMessages {
     late: Vec<(Open, String)>,
     /// Bytes that wait: of those, of arguments, and of what calls are named.
     held: usize,
-    /// Whether more came than may wait; it was left out.
+    /// Whether more came than may wait, or half a sign of what an agent acts on; it was left out.
     full: bool,
     refused: bool,
 }
@@ -61,6 +61,8 @@ struct Tool {
     name: String,
     /// Arguments that wait to be written.
     waiting: String,
+    /// Where those that came end.
+    seam: Seam,
     shape: Braces,
     begun: bool,
 }
@@ -284,10 +286,12 @@ impl ToMessages {
         let name = function.and_then(|it| it.text_of("name")).unwrap_or_default();
         let known = self.place_of(number, id, &name);
         self.full |= known.is_none() && self.tools.len() >= CALLS_MAX;
-        let piece = function.and_then(|it| it.text_of("arguments")).unwrap_or_default();
-        // Half a pair would read as a sign that the model did not write, in what an agent acts on.
-        self.full |=
-            piece.ends_with('\u{fffd}') && function.and_then(|it| it.get("arguments")).is_some_and(ends_in_half);
+        let written = function.and_then(|it| it.get("arguments")?.written()).unwrap_or_default();
+        let mut seam =
+            known.and_then(|at| self.tools.get_mut(at)).map(|it| std::mem::take(&mut it.seam)).unwrap_or_default();
+        let piece = seam.join(written);
+        self.full |= piece.is_none();
+        let piece = piece.unwrap_or_default();
         let tool = known.and_then(|at| self.tools.get(at));
         let id = Some(id).filter(|_| tool.is_none_or(|it| it.id.is_empty())).unwrap_or_default();
         let is_named = tool.is_some_and(|it| it.begun || !it.name.is_empty());
@@ -300,6 +304,7 @@ impl ToMessages {
             self.tools.len() - 1
         });
         let Some(tool) = self.tools.get_mut(at) else { return };
+        tool.seam = seam;
         tool.id.push_str(id);
         tool.name.push_str(name);
         tool.shape.take(&piece);
@@ -383,6 +388,11 @@ impl ToMessages {
         }
     }
 
+    /// Whether what has come of a call ends within a sign, whose other half is still to come.
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.tools.iter().any(|it| it.seam.is_open())
+    }
+
     /// The end: every block is closed, and the message says why it stopped and what it used.
     pub(super) fn finish(&mut self, meter: &Meter, out: &mut Vec<u8>) {
         self.start(out);
@@ -433,11 +443,4 @@ fn event(out: &mut Vec<u8>, kind: &str, members: impl FnOnce(&mut Out)) {
     });
     json.bytes("\n\n");
     *out = json.into_bytes();
-}
-
-/// Whether a text was cut behind the first half of a surrogate pair.
-fn ends_in_half(text: Value<'_>) -> bool {
-    let half = text.written().and_then(|it| it.get(it.len().checked_sub(6)?..)).unwrap_or_default();
-    let digits = half.get(..4).unwrap_or_default().to_ascii_lowercase();
-    matches!(digits.as_str(), "\\ud8" | "\\ud9" | "\\uda" | "\\udb")
 }

@@ -93,12 +93,75 @@ fn half_a_surrogate_pair_breaks_no_stream() {
     let late = [call("{"), halves.concat(), call("}"), end("\"tool_calls\"")].concat();
     let (out, ..) = run(CHAT, MESSAGES, false, late.as_bytes(), 30);
     assert_eq!(hear(MESSAGES, &out).text, "hi 😀 you");
-    // An agent acts on a call's arguments: they are cut off rather than altered.
-    for (half, is_cut) in [(r"\ud83d", true), (r"\\ud83d", false), (r"\ud83d\ude00", false), ("\u{fffd}", false)] {
-        let halved = [call(r#"{\"p\":\""#), call(half), call(r#"\"}"#), end("\"tool_calls\"")].concat();
-        let (out, ending, _) = run(CHAT, MESSAGES, false, halved.as_bytes(), 30);
-        assert_eq!(ending != Ending::Clean, is_cut, "{half}: {out}");
+}
+
+/// A call's arguments that a provider cut between the halves of a surrogate pair are put together again before they go on: half a
+/// pair is no text that every client can keep. Where the other half never comes they are cut off rather than altered: an agent acts
+/// on them.
+#[test]
+fn arguments_are_put_together_where_a_sign_was_cut() {
+    let call = |number: u32, arguments: &str| {
+        let function = format!(r#"{{"name":"f","arguments":"{arguments}"}}"#);
+        let call = format!(r#"{{"index":{number},"id":"c{number}","function":{function}}}"#);
+        chat_chunk(&format!(r#"{{"tool_calls":[{call}]}}"#), "null")
+    };
+    let end = chat_chunk("{}", "\"tool_calls\"") + DONE;
+    for (pieces, meant) in [
+        (&[r"a\ud83d", r"\ude00b"][..], Some("a😀b")),
+        (&[r"\uD83D", "", r"\uDE00\ud83d", r"\ude01"], Some("😀😁")),
+        (&[r"\ud83d\ude00"], Some("😀")),
+        (&[r"\\ud83d"], Some(r"\ud83d")),
+        (&["\u{fffd}"], Some("\u{fffd}")),
+        (&[r"\ufffd"], Some("\u{fffd}")),
+        (&[r"\ud83d"], None),
+        (&[r"\ud83d", "x"], None),
+        (&[r"\ud83d", r"\ud83d", r"\ude00"], None),
+        (&[r"\ude00"], None),
+        (&[r"\ud83dx"], None),
+    ] {
+        let middle: String = pieces.iter().map(|it| call(0, it) + &call(1, "")).collect();
+        let text = [call(0, r#"{\"p\":\""#), call(1, "{}"), middle, call(0, r#"\"}"#), end.clone()].concat();
+        let (out, ending, _) = run(CHAT, MESSAGES, false, text.as_bytes(), 30);
+        assert_eq!(ending == Ending::Clean, meant.is_some(), "{pieces:?}: {out}");
+        let calls = hear(MESSAGES, &out).calls.into_iter().map(|it| it.2).collect::<Vec<_>>();
+        if let Some(meant) = meant {
+            assert_eq!(calls, [format!(r#"{{"p":"{meant}"}}"#), "{}".to_owned()]);
+        }
     }
+    // The last piece that comes.
+    let text = call(0, r#"{\"p\":\"\ud83d"#) + &chat_chunk("{}", "\"tool_calls\"");
+    for text in [text.clone() + DONE, text] {
+        let (out, ending, _) = run(CHAT, MESSAGES, false, text.as_bytes(), 30);
+        assert!(ending == Ending::Cut && hear(MESSAGES, &out).failed, "{out}");
+    }
+}
+
+/// Thinking goes with its signature as it was signed, wherever a provider cut it.
+#[test]
+fn thinking_is_kept_as_it_was_signed() {
+    let delta = |kind: &str, text: &str| {
+        let delta = format!(r#"{{"type":"{kind}_delta","{kind}":"{text}"}}"#);
+        messages_event("content_block_delta", &format!(r#","index":0,"delta":{delta}"#))
+    };
+    let begun = r#","index":0,"content_block":{"type":"thinking","thinking":"\"so\" \ud83d","signature":""}"#;
+    let text = [
+        messages_event("message_start", r#","message":{"id":"m","model":"m-1"}"#),
+        messages_event("content_block_start", begun),
+        delta("thinking", r"\ude00 or \ud83d"),
+        delta("thinking", r"\ude01\n"),
+        delta("signature", "AA"),
+        delta("signature", r"\u003d="),
+        messages_event("content_block_stop", r#","index":0"#),
+        messages_event("message_delta", r#","delta":{"stop_reason":"end_turn"}"#),
+        messages_event("message_stop", ""),
+    ]
+    .concat();
+    let (out, ending, _) = run(MESSAGES, CHAT, false, text.as_bytes(), 30);
+    assert_eq!(ending, Ending::Clean);
+    let told = out.lines().find(|it| it.contains("thinking_blocks")).and_then(|it| it.strip_prefix("data: ")).unwrap();
+    let json = Json::parse(told.as_bytes()).unwrap();
+    let block = super::at(&json, "choices.0.delta.thinking_blocks.0").unwrap();
+    assert_eq!((&*super::text(block, "thinking"), &*super::text(block, "signature")), ("\"so\" 😀 or 😁\n", "AA=="));
 }
 
 /// A last event without its blank line is one all the same: the last word, or the usage. Half of one is none.
