@@ -11,7 +11,8 @@ use svc_core::value::text::Note;
 use svc_http::mock::Mock;
 use svc_http::upstream::Allowed;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::timeout;
 
 use crate::client::{Client, Got, PATIENCE, bearer, request};
 use crate::people::Person;
@@ -179,7 +180,7 @@ impl Desk {
     pub async fn stream(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> String {
         let mut socket = self.begin(path, headers, body).await;
         let mut heard = Vec::new();
-        tokio::time::timeout(PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
+        timeout(PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
         String::from_utf8_lossy(&heard).into_owned()
     }
 
@@ -205,9 +206,67 @@ impl Desk {
     }
 }
 
+/// A provider of the messages shape that is driven by hand.
+#[derive(Debug)]
+pub struct Hand(TcpListener);
+
+/// One call to it, whose request was read.
+#[derive(Debug)]
+pub struct HandCall(TcpStream);
+
+impl Hand {
+    /// One that listens. Little of what it sends waits on its side, so that what it has sent was heard.
+    #[must_use]
+    pub fn new() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_send_buffer_size(4_096).unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        Self(socket.listen(8).unwrap())
+    }
+
+    /// Its address, without a path.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.0.local_addr().unwrap())
+    }
+
+    /// The next call.
+    pub async fn asked(&self) -> HandCall {
+        let (mut socket, _) = timeout(PATIENCE, self.0.accept()).await.unwrap().unwrap();
+        assert_ne!(socket.read(&mut [0; 4_096]).await.unwrap(), 0);
+        HandCall(socket)
+    }
+}
+
+impl Default for Hand {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HandCall {
+    /// Begins a stream, tells of so many tokens of input, and comes back once that was heard: more is sent behind it than waits
+    /// anywhere, all of which says nothing.
+    pub async fn tell_input(&mut self, tokens: u64) {
+        let message =
+            json!({ "id": "msg_hand", "model": "m", "usage": { "input_tokens": tokens, "output_tokens": 1 } });
+        let start = json!({ "type": "message_start", "message": message });
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        let mut text = format!("{head}event: message_start\ndata: {start}\n\n");
+        text.push_str(&": still there\n\n".repeat(1 << 17));
+        timeout(PATIENCE, self.0.write_all(text.as_bytes())).await.unwrap().unwrap();
+    }
+
+    /// Waits until whoever called has let go.
+    pub async fn let_go(mut self) {
+        let gone = async { while self.0.read(&mut [0; 4_096]).await.is_ok_and(|it| it > 0) {} };
+        timeout(PATIENCE, gone).await.unwrap();
+    }
+}
+
 /// A provider that answers every request with this JSON, each on a connection of its own; its address, without a path.
 pub async fn answering(body: String) -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
         let length = body.len();

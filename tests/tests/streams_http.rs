@@ -17,7 +17,7 @@ use svc_core::testing::Dice;
 use svc_core::value::Span;
 use svc_core::value::id::BudgetId;
 use svc_tests::client::{PATIENCE, bearer, request};
-use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use svc_tests::desk::{CHAT, Desk, Hand, MESSAGES, chat, header_of, streamed};
 use svc_tests::site::{Fault, Site};
 use svc_tests::witness::Witness;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -287,6 +287,29 @@ async fn whoever_hangs_up_pays() {
     assert_eq!(desk.mock.counts().hung_up, 1, "the provider was heard to its end");
     let sum = cost + whole["costMicros"].as_u64().unwrap();
     assert_eq!(desk.budget_at(&budget).await["spentMicros"], json!(sum));
+}
+
+/// A client that hangs up before the first token pays for the input that the provider has told, not for a guess at it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_hangs_up_before_the_first_token_pays_what_was_told() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let provider = Hand::new();
+    let id = desk.upstream("hand", "messages", &provider.url()).await;
+    desk.model(&id, "large-1", 80, 3, 15).await;
+    let budget = desk.budget(1_000_000_000, ladder(&STOP)).await;
+    let mut body = streamed("hand/large-1");
+    body["max_tokens"] = json!(8_000);
+    let socket = desk.begin(CHAT, &[], &body).await;
+    let mut asked = provider.asked().await;
+    asked.tell_input(70).await;
+    drop(socket);
+    asked.let_go().await;
+    desk.site.until(|| used(&desk.site, &budget).open == 0).await;
+    let call = desk.read("calls?limit=1").await["data"][0].clone();
+    assert_eq!((&call["end"], &call["usage"]["estimated"]), (&json!("hung_up"), &json!(true)), "{call}");
+    assert_eq!(call["usage"]["input"], json!(70), "{call}");
+    let cost = 70 * 3 + call["usage"]["output"].as_u64().unwrap() * 15;
+    assert_eq!((&call["costMicros"], &desk.budget_at(&budget).await["spentMicros"]), (&json!(cost), &json!(cost)));
 }
 
 /// A client that goes away while its call is being admitted leaves nothing: the call is sent nowhere, and what it held is given

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use svc_core::state::gateway::Usage;
-
 use crate::log::scrub;
 
 /// Characters of what a provider said that are kept.
@@ -20,8 +18,6 @@ pub struct Failed {
     pub retry_after_s: Option<u64>,
     /// What it said of it, without anything that looks like a credential, at most 500 characters.
     pub said: Option<Box<str>>,
-    /// What it told of its use before that, in a stream whose answer never began.
-    pub reported: Option<Usage>,
     /// Whether any of the request may have reached it: where not, nothing can have been charged.
     pub was_sent: bool,
     /// From the call to this, in milliseconds.
@@ -118,7 +114,7 @@ impl Failed {
     /// Nothing was sent and nothing answered.
     #[must_use]
     pub const fn new(reason: Reason) -> Self {
-        Self { reason, status: None, retry_after_s: None, said: None, reported: None, was_sent: false, ms: 0 }
+        Self { reason, status: None, retry_after_s: None, said: None, was_sent: false, ms: 0 }
     }
 
     /// The request was sent, or part of it.

@@ -82,20 +82,24 @@ impl<T> std::fmt::Debug for Begun<T> {
 
 impl Relay {
     /// Reads until the answer has begun. What came before that waits: a provider that says who speaks, and then fails, has not
-    /// answered.
+    /// answered. What it tells of its use meanwhile is put into `told` at once, so that it is known also where this is dropped.
     ///
     /// # Errors
     /// The stream broke off, or was too slow, before it had: the client has heard nothing, another upstream can be asked.
-    pub async fn begin<T: Translate>(mut incoming: Incoming, mut translator: T) -> Result<Begun<T>, Failed> {
+    pub async fn begin<T: Translate>(
+        mut incoming: Incoming,
+        mut translator: T,
+        told: &mut Option<Usage>,
+    ) -> Result<Begun<T>, Failed> {
         let (started, mut out) = (incoming.started, Vec::new());
-        match Self::read(&mut incoming, &mut translator, &mut out).await {
+        match Self::read(&mut incoming, &mut translator, &mut out, told).await {
             Ok(is_ended) => {
                 let first_ms = translator.has_token().then(|| millis(started));
                 Ok(Begun { incoming, translator, out, is_ended, first_ms })
             }
             Err(reason) => {
-                let reported = translator.reported();
-                Err(Failed { ms: millis(started), reported, ..Failed::sent(reason) })
+                *told = translator.reported();
+                Err(Failed { ms: millis(started), ..Failed::sent(reason) })
             }
         }
     }
@@ -105,6 +109,7 @@ impl Relay {
         incoming: &mut Incoming,
         translator: &mut T,
         out: &mut Vec<u8>,
+        told: &mut Option<Usage>,
     ) -> Result<bool, Reason> {
         let first = incoming.started + incoming.times.total.min(incoming.times.first_token);
         loop {
@@ -113,6 +118,7 @@ impl Relay {
                 incoming.poll_take(context, &mut |bytes| read = read.and_then(|()| translator.push(bytes, out)))
             });
             let more = timeout_at(first, take).await.map_err(|_| Reason::FirstToken)??;
+            *told = translator.reported();
             read?;
             let is_ended = !more;
             if (is_ended || translator.is_done()) && !translator.has_token() {

@@ -140,6 +140,8 @@ pub(super) struct Sink {
     pub(super) place: Option<Place>,
     /// The status of its answer, once one began.
     pub(super) status: Option<u16>,
+    /// What the provider of the last try told of its use before an answer began.
+    pub(super) reported: Option<Usage>,
     /// Tries that failed and that the call's row has not yet.
     pub(super) failed: Vec<Tried>,
     /// How many tries it had when the first of those failed.
@@ -206,6 +208,7 @@ pub(super) async fn admit(
             routing: Arc::clone(&admitted.routing),
             place: None,
             status: None,
+            reported: None,
             failed: Vec::new(),
             told: 0,
             end: None,
@@ -273,6 +276,7 @@ impl Sink {
     /// passed before was a provider's time.
     pub(super) fn begin(&mut self, place: Place, came: Option<Instant>) {
         self.place = Some(place);
+        self.reported = None;
         self.sent = Instant::now();
         if let Some(came) = came {
             self.before = came.elapsed();
@@ -282,7 +286,7 @@ impl Sink {
 
     /// A try at `place` that was sent `elapsed_ms` ago and of which no answer was heard: what it may have used goes by what its
     /// provider told, and by how fast its model was measured to be.
-    pub(super) fn unheard(&self, place: Place, elapsed_ms: u64, reported: Option<Usage>) -> Served {
+    pub(super) fn unheard(&self, place: Place, elapsed_ms: u64) -> Served {
         let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));
         let tokens_per_second = model.map_or(0, |(upstream, model)| self.health.pace(upstream.id, &model.name));
         Served {
@@ -291,7 +295,7 @@ impl Sink {
             place,
             usage: None,
             status: None,
-            received: Received { reported, elapsed_ms, tokens_per_second, tokens: 0 },
+            received: Received { reported: self.reported, elapsed_ms, tokens_per_second, tokens: 0 },
             tools: BTreeMap::new(),
             brought: BTreeSet::new(),
             service_tier: Fees::sent(&self.demand).service_tier,
@@ -313,7 +317,7 @@ impl Sink {
 
     fn served(&self, place: Place, heard: Option<Heard>, end: CallEnd) -> Served {
         let elapsed_ms = u64::try_from(self.sent.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut served = Served { status: self.status, ..self.unheard(place, elapsed_ms, None) };
+        let mut served = Served { status: self.status, ..self.unheard(place, elapsed_ms) };
         if end == CallEnd::Done {
             // Of an answer that came to its end all tokens are here; of another it is not known what was made beside those.
             served.received.tokens_per_second = 0;

@@ -141,10 +141,9 @@ impl Run {
             let failed = match self.request(&place) {
                 Ok(_) if !self.may_try(&place, ahead.as_slice()) => Failed::new(Reason::Circuit),
                 Ok((target, sent)) => {
-                    if let Some(sink) = guard.sink() {
-                        sink.begin(place, tried.is_empty().then_some(self.came));
-                    }
-                    match self.attempt(&target, sent).await {
+                    let Some(sink) = guard.sink() else { return Answer::refused(Refusal::internal()) };
+                    sink.begin(place, tried.is_empty().then_some(self.came));
+                    match self.attempt(&target, sent, &mut sink.reported).await {
                         Ok(answered) => {
                             self.note(&place, answered.outcome(), None);
                             return self.deliver(answered, guard).await;
@@ -167,7 +166,7 @@ impl Run {
             }
             if let Some(sink) = guard.sink() {
                 sink.place = None;
-                let used = failed.may_have_used().then(|| sink.unheard(place, failed.ms, failed.reported));
+                let used = failed.may_have_used().then(|| sink.unheard(place, failed.ms));
                 sink.failed.push(Tried { attempt: attempt.clone(), used });
             }
             let was_tried = fits && failed.reason != Reason::Circuit;
@@ -243,7 +242,8 @@ impl Run {
         Ok((target, sent))
     }
 
-    async fn attempt(&self, target: &Target, sent: Vec<u8>) -> Result<Answered, Failed> {
+    /// One try; what its provider tells of its use before an answer begins is put into `reported`.
+    async fn attempt(&self, target: &Target, sent: Vec<u8>, reported: &mut Option<Usage>) -> Result<Answered, Failed> {
         let same = target.dialect() == self.demand.dialect;
         let (query, headers) = if same { (self.query.as_deref(), &self.passed_on[..]) } else { (None, &[][..]) };
         let call =
@@ -269,7 +269,7 @@ impl Run {
                     call: self.admitted.call.id,
                 };
                 let stream = Stream::new(target.dialect(), self.demand.dialect, options).hiding(target.secrets());
-                let begun = Relay::begin(incoming, Heard::stream(stream)).await?;
+                let begun = Relay::begin(incoming, Heard::stream(stream), reported).await?;
                 Ok(Answered::Stream(Box::new(begun)))
             }
         }

@@ -79,7 +79,7 @@ async fn relayed(upstreams: &Upstreams, target: &Target, model: &str) -> Relayed
     let guard = Guard::new(upstreams, Told(told));
     let switch = Arc::new(Switch::default());
     let incoming = stream(upstreams, target, &call(model, true)).await;
-    let begun = Relay::begin(incoming, Plain::default()).await.unwrap();
+    let begun = Relay::begin(incoming, Plain::default(), &mut None).await.unwrap();
     (begun.into_body(guard, Arc::clone(&switch), true), hears, switch)
 }
 
@@ -241,9 +241,10 @@ async fn nothing_heard_is_nothing_begun() {
         ("m--lines-100000000", Reason::FirstToken),
     ] {
         let incoming = stream(&upstreams, &target, &call(model, true)).await;
-        let failed = Relay::begin(incoming, Deaf).await.unwrap_err();
+        let mut told = None;
+        let failed = Relay::begin(incoming, Deaf, &mut told).await.unwrap_err();
         assert_eq!((failed.reason, failed.was_sent), (reason, true), "{model}");
-        assert_eq!(failed.reported.map(|it| it.input), Some(5), "what it told is charged: {model}");
+        assert_eq!(told.map(|it| it.input), Some(5), "what it told is charged: {model}");
     }
     mock.until(|it| it.open == 0).await;
 }
