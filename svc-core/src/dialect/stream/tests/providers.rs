@@ -144,7 +144,7 @@ fn thinking_is_kept_as_it_was_signed() {
         messages_event("content_block_delta", &format!(r#","index":0,"delta":{delta}"#))
     };
     let begun = r#","index":0,"content_block":{"type":"thinking","thinking":"\"so\" \ud83d","signature":""}"#;
-    let text = [
+    let stream = [
         messages_event("message_start", r#","message":{"id":"m","model":"m-1"}"#),
         messages_event("content_block_start", begun),
         delta("thinking", r"\ude00 or \ud83d"),
@@ -156,12 +156,12 @@ fn thinking_is_kept_as_it_was_signed() {
         messages_event("message_stop", ""),
     ]
     .concat();
-    let (out, ending, _) = run(MESSAGES, CHAT, false, text.as_bytes(), 30);
+    let (out, ending, _) = run(MESSAGES, CHAT, false, stream.as_bytes(), 30);
     assert_eq!(ending, Ending::Clean);
     let told = out.lines().find(|it| it.contains("thinking_blocks")).and_then(|it| it.strip_prefix("data: ")).unwrap();
     let json = Json::parse(told.as_bytes()).unwrap();
-    let block = super::at(&json, "choices.0.delta.thinking_blocks.0").unwrap();
-    assert_eq!((&*super::text(block, "thinking"), &*super::text(block, "signature")), ("\"so\" 😀 or 😁\n", "AA=="));
+    let block = at(&json, "choices.0.delta.thinking_blocks.0").unwrap();
+    assert_eq!((&*text(block, "thinking"), &*text(block, "signature")), ("\"so\" 😀 or 😁\n", "AA=="));
 }
 
 /// A last event without its blank line is one all the same: the last word, or the usage. Half of one is none.
