@@ -13,8 +13,8 @@ use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
 use svc_core::state::people::Role;
 use svc_core::value::text::Note;
-use svc_tests::client::{Client, bearer};
-use svc_tests::desk::{Desk, MESSAGES, chat, header_of};
+use svc_tests::client::{Client, PATIENCE, bearer};
+use svc_tests::desk::{CHAT, Desk, Hand, MESSAGES, chat, header_of, streamed};
 use svc_tests::requests::OFFICE;
 
 /// Either client gets its own shape from a provider of either kind, and each call is metered to the micro.
@@ -231,11 +231,46 @@ async fn a_freeze_cuts_a_running_stream() {
     let (workspace, reason) = (desk.site.workspace(), Note::parse("test").unwrap());
     let freeze = FreezeAgent { workspace, agent: agent.id, by: By::Program, reason };
     desk.site.gate.execute(freeze).unwrap();
-    tokio::time::timeout(svc_tests::client::PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, socket.read_to_end(&mut heard)).await.unwrap().unwrap();
     let heard = String::from_utf8_lossy(&heard);
     assert!(heard.contains("agent_stopped") && !heard.contains("[DONE]"), "{heard}");
     let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
     assert_eq!((&call["end"], &call["usage"]["estimated"]), (&json!("cut"), &json!(true)), "{call}");
+}
+
+/// A call that waits for its answer is cut off at once where its agent is stopped, streamed or not: the client is told what one is
+/// who asks then, and nothing of what came; the provider is let go of, and what it told of its input is charged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_freeze_cuts_a_call_that_waits_for_its_answer() {
+    use tokio::io::AsyncReadExt as _;
+    for body in [streamed("hand/large-1"), chat("hand/large-1")] {
+        let mut desk = Desk::bare(|_| {}).await;
+        let provider = Hand::new();
+        let id = desk.upstream("hand", "messages", &provider.url()).await;
+        desk.model(&id, "large-1", 80, 3, 15).await;
+        let budget = desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
+        let agent = desk.site.agent(&[]);
+        desk.key.clone_from(&agent.key);
+        let mut client = desk.begin(CHAT, &[], &body).await;
+        let mut asked = provider.asked().await;
+        if body["stream"] == true {
+            asked.tell_input(7_000).await;
+        }
+        desk.freeze(agent.id);
+        let mut heard = String::new();
+        tokio::time::timeout(PATIENCE, client.read_to_string(&mut heard)).await.unwrap().unwrap();
+        assert!(heard.starts_with("HTTP/1.1 403") && heard.contains("agent_stopped"), "{heard}");
+        assert!(heard.contains("\"evidenceRecord\":\"evd_") && !heard.contains("msg_hand"), "{heard}");
+        asked.let_go().await;
+        let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
+        assert_eq!((&call["end"], &call["usage"]["estimated"]), (&json!("cut"), &json!(true)), "{call}");
+        assert_eq!(call["usage"]["input"] == 7_000, body["stream"] == true, "{call}");
+        assert_eq!(header_of(&heard, "x-svc-cost-micros").unwrap(), call["costMicros"].to_string(), "{call}");
+        let at = desk.budget_at(&budget).await;
+        assert_eq!((&at["reservedMicros"], &at["spentMicros"]), (&json!(0), &call["costMicros"]), "{at}");
+        assert!(call["costMicros"].as_u64() > Some(0), "{call}");
+        desk.site.audit();
+    }
 }
 
 /// Outcomes are reported on one's own tasks alone.

@@ -252,7 +252,8 @@ async fn who_is_stopped_between_two_tries_is_refused_on_the_record() {
     assert_ne!(provider.read(&mut [0; 4_096]).await.unwrap(), 0);
     desk.freeze(agent.id);
     let no = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-    provider.write_all(no).await.unwrap();
+    // The call may be cut off before it comes.
+    let _ = provider.write_all(no).await;
     let mut heard = String::new();
     timeout(PATIENCE, client.read_to_string(&mut heard)).await.unwrap().unwrap();
     assert!(heard.contains("403 Forbidden") && heard.contains("agent_stopped"), "{heard}");

@@ -81,11 +81,11 @@ impl Refusal {
     }
 
     /// 403: a hold stops every agent, and the key is not bound to one.
-    pub fn all_stopped(hold: impl fmt::Display) -> Self {
+    pub fn all_stopped(hold: Option<impl fmt::Display>) -> Self {
         let message = "every agent of this workspace is stopped";
         Self { message: Cow::Borrowed(message), ..Self::plain(Kind::AgentStopped) }
             .about_call(|it| it.stopped = Some("all"))
-            .with(|it| it.hold = Some(hold.to_string().into()))
+            .with(|it| it.hold = hold.map(|it| it.to_string().into()))
     }
 
     /// 400: the call names no class and nothing else does.

@@ -119,6 +119,6 @@ pub fn stopped(scope: &mut Scope<'_>, caller: &CallKey, workspace: &Workspace) -
             let stopped = held.is_some() || !agent.is_active();
             Ok(stopped.then(|| Refusal::agent_stopped(agent.id, held.map(|it| it.id))))
         }
-        None => Ok(workspace.all_held().map(|hold| Refusal::all_stopped(hold.id))),
+        None => Ok(workspace.all_held().map(|hold| Refusal::all_stopped(Some(hold.id)))),
     }
 }

@@ -11,9 +11,10 @@ use svc_core::dialect::{self, Answer as Read, Body, Stream, StreamOptions};
 use svc_core::refusal::{AttemptedModel, Kind, Refusal};
 use svc_core::rules::gateway::admit::{Admitted, Place};
 use svc_core::rules::gateway::finish::Tried;
-use svc_core::rules::gateway::payer::CallKey;
+use svc_core::rules::gateway::payer::{CallKey, may_call};
 use svc_core::rules::gateway::retry::{Retry, RetryCall};
 use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Capability, Demand, Dialect, Usage};
+use svc_core::value::id::HoldId;
 use svc_store::Gate;
 
 use super::asked::Asked;
@@ -24,7 +25,7 @@ use crate::answer::{self, Answer};
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
 use crate::ops::{GateService, recorded};
-use crate::upstream::{self, Charged, Failed, Guard, How, Reason, Relay, Reply, Target, Upstreams, What};
+use crate::upstream::{self, Charged, Failed, Guard, How, Reason, Relay, Reply, Switch, Target, Upstreams, What};
 
 /// Headers of the messages API that go on to a provider of the same shape.
 const PASSED_ON: [&str; 2] = ["anthropic-version", "anthropic-beta"];
@@ -136,19 +137,29 @@ impl Run {
         let mut unfit: Option<Refusal> = None;
         let mut ahead = self.admitted.places.clone().into_iter();
         let Some(mut place) = ahead.next() else { return Answer::refused(Refusal::internal()) };
+        let switch = guard.sink().map(|it| it.seat.switch()).unwrap_or_default();
         loop {
+            if switch.is_cut() {
+                return self.stopped(guard).await;
+            }
             let mut fits = true;
             let failed = match self.request(&place) {
                 Ok(_) if !self.may_try(&place, ahead.as_slice()) => Failed::new(Reason::Circuit),
                 Ok((target, sent)) => {
                     let Some(sink) = guard.sink() else { return Answer::refused(Refusal::internal()) };
                     sink.begin(place, tried.is_empty().then_some(self.came));
-                    match self.attempt(&target, sent, &mut sink.reported).await {
-                        Ok(answered) => {
+                    let made = tokio::select! {
+                        biased;
+                        () = switch.cut_off() => None,
+                        made = self.attempt(&target, sent, &mut sink.reported) => Some(made),
+                    };
+                    match made {
+                        None => return self.stopped(guard).await,
+                        Some(Ok(answered)) => {
                             self.note(&place, answered.outcome(), None);
-                            return self.deliver(answered, guard).await;
+                            return self.deliver(answered, guard, switch).await;
                         }
-                        Err(failed) => {
+                        Some(Err(failed)) => {
                             self.note(&place, outcome(&failed), Some(&failed.error()));
                             failed
                         }
@@ -275,8 +286,8 @@ impl Run {
         }
     }
 
-    /// The answer for the client.
-    async fn deliver(&mut self, answered: Answered, mut guard: Guard<Sink>) -> Answer {
+    /// The answer for the client, until `switch` cuts it.
+    async fn deliver(&mut self, answered: Answered, mut guard: Guard<Sink>, switch: Arc<Switch>) -> Answer {
         if let Some(sink) = guard.sink() {
             sink.status = Some(answered.status());
         }
@@ -284,13 +295,16 @@ impl Run {
             Answered::Whole { read, first_ms, .. } => {
                 let body = read.to_client(self.demand.dialect, self.created_s(), self.admitted.call.id);
                 let charged = guard.finish(Some(Heard::whole(&read)), How::Done, Some(first_ms)).await;
+                // A freeze that came while its end was being kept.
+                if switch.is_cut() {
+                    return self.told_stopped(charged).await;
+                }
                 if charged.is_some_and(|it| it.unpriced) && self.admitted.place.worst.is_some() {
                     self.admitted.notes.advisories.insert(0, UNPRICED.to_owned());
                 }
                 costing(self.noted(Answer::json(body)), charged)
             }
             Answered::Stream(begun) => {
-                let switch = guard.sink().map(|it| it.seat.switch()).unwrap_or_default();
                 let (tools, admitted) = (begun.translator().own_tools(), &self.admitted);
                 let notebook = Notebook::new(&self.gate, admitted.call.id, &self.demand, &admitted.routing, tools);
                 let body = Noted::new(begun.into_body(guard, switch, self.asked.trailers), notebook);
@@ -341,6 +355,26 @@ impl Run {
     /// An admitted call that ends without an answer: it can have cost something, so its client is told which one it was.
     async fn refused(&self, guard: Guard<Sink>, refusal: Refusal) -> Answer {
         let charged = guard.finish(None, How::Done, None).await;
+        costing(self.noted(Answer::refused(refusal)), charged)
+    }
+
+    /// An admitted call whose agent was stopped before its answer began: nothing more is waited for, and what was sent is charged
+    /// as what broke off.
+    async fn stopped(&self, guard: Guard<Sink>) -> Answer {
+        let charged = guard.finish(None, How::Stopped, None).await;
+        self.told_stopped(charged).await
+    }
+
+    /// What is told in the place of an answer whose agent was stopped while it was waited for: what one who asks now is told.
+    async fn told_stopped(&self, charged: Option<Charged>) -> Answer {
+        let now = self.gate.read(|scope| may_call(scope, &self.caller)).map_err(crate::ops::refusal);
+        let told = now.err().filter(|it| it.kind() == Kind::AgentStopped);
+        // Whoever was started again meanwhile was stopped all the same.
+        let told = told.unwrap_or_else(|| match self.caller.agent() {
+            Some(agent) => Refusal::agent_stopped(agent, None::<HoldId>),
+            None => Refusal::all_stopped(None::<HoldId>),
+        });
+        let refusal = recorded(&self.gate, &self.caller, told).await;
         costing(self.noted(Answer::refused(refusal)), charged)
     }
 
