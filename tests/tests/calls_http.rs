@@ -238,28 +238,38 @@ async fn a_freeze_cuts_a_running_stream() {
     assert_eq!((&call["end"], &call["usage"]["estimated"]), (&json!("cut"), &json!(true)), "{call}");
 }
 
-/// A call that waits for its answer is cut off at once where its agent is stopped, streamed or not: the client is told what one is
-/// who asks then, and nothing of what came; the provider is let go of, and what it told of its input is charged.
+/// A call that waits for its answer is cut off at once where its agent is stopped, or every agent is, streamed or not: the client is
+/// told what one is who asks then, and nothing of what came; the provider is let go of, and what it told of its input is charged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_freeze_cuts_a_call_that_waits_for_its_answer() {
     use tokio::io::AsyncReadExt as _;
-    for body in [streamed("hand/large-1"), chat("hand/large-1")] {
+    let (streams, whole) = (streamed("hand/large-1"), chat("hand/large-1"));
+    for (body, stopped) in [(&streams, "agent"), (&whole, "agent"), (&streams, "all")] {
         let mut desk = Desk::bare(|_| {}).await;
         let provider = Hand::new();
         let id = desk.upstream("hand", "messages", &provider.url()).await;
         desk.model(&id, "large-1", 80, 3, 15).await;
         let budget = desk.budget(1_000_000, json!([{ "at": 100, "step": "stop" }])).await;
         let agent = desk.site.agent(&[]);
-        desk.key.clone_from(&agent.key);
-        let mut client = desk.begin(CHAT, &[], &body).await;
+        if stopped == "agent" {
+            desk.key.clone_from(&agent.key);
+        }
+        let mut client = desk.begin(CHAT, &[], body).await;
         let mut asked = provider.asked().await;
         if body["stream"] == true {
             asked.tell_input(7_000).await;
         }
-        desk.freeze(agent.id);
+        if stopped == "agent" {
+            desk.freeze(agent.id);
+        } else {
+            desk.post("freeze", json!({ "selector": { "all": true }, "reason": "a test", "confirmCount": 1 }))
+                .await
+                .ok();
+        }
         let mut heard = String::new();
         tokio::time::timeout(PATIENCE, client.read_to_string(&mut heard)).await.unwrap().unwrap();
         assert!(heard.starts_with("HTTP/1.1 403") && heard.contains("agent_stopped"), "{heard}");
+        assert!(heard.contains(&format!("\"stopped\":\"{stopped}\"")), "{heard}");
         assert!(heard.contains("\"evidenceRecord\":\"evd_") && !heard.contains("msg_hand"), "{heard}");
         asked.let_go().await;
         let call = desk.call(&header_of(&heard, "x-svc-call-id").unwrap()).await;
