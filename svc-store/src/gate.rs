@@ -11,6 +11,7 @@ use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::freeze::RecordRevoked;
 use svc_core::rules::gate::settle::Settle;
+use svc_core::rules::people::keys::is_key;
 use svc_core::rules::read::{Untold, find_binding, get_action};
 use svc_core::state::evidence::bundle::RECORDS_MAX;
 use svc_core::state::gate::receipt::{PublicKey, PublicKeys, Signer};
@@ -462,13 +463,12 @@ impl std::fmt::Debug for Gate {
 pub struct AgentKey(Digest);
 
 impl AgentKey {
-    /// Reads the text of a key, which begins with `ask_`.
+    /// Reads the text of a key, which has the form of one ([`is_key`]).
     ///
     /// # Errors
     /// `invalid_api_key` where it does not look like one.
     pub fn parse(text: &str) -> Result<Self, Failure<StoreError>> {
-        let looks = text.strip_prefix("ask_").is_some_and(|rest| !rest.is_empty()) && text.len() <= KEY_BYTES_MAX;
-        if !looks {
+        if !is_key(text) {
             return Err(Failure::Refused(svc_core::refusal::Refusal::invalid_api_key()));
         }
         Ok(Self(Digest::of(text)))
@@ -477,8 +477,6 @@ impl AgentKey {
 
 /// Workspaces that are looked up at once.
 const WORKSPACES_PAGE: usize = 500;
-/// No key is longer.
-const KEY_BYTES_MAX: usize = 256;
 
 /// The gate as one agent sees it.
 #[derive(Clone, Debug)]

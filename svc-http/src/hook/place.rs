@@ -8,6 +8,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use svc_core::rules::people::keys::KEY_BYTES_MAX;
 use svc_core::value::glob::ToolGlob;
 use svc_core::value::secret::Secret;
 use svc_http::config::BaseUrl;
@@ -24,8 +25,6 @@ pub(crate) const FILE_NAME: &str = "hook.toml";
 pub(crate) const UNASKED_NAME: &str = "hook-unasked.txt";
 /// Bytes of such a file.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
-/// The longest key there is.
-const KEY_BYTES_MAX: usize = 512;
 
 /// Where to ask, and how.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use svc_core::refusal::Kind;
 use svc_core::rules::people::by::By;
-use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey};
+use svc_core::rules::people::keys::{CreateKey, KEY_BYTES_MAX, NewKey, RevokeKey};
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::gate::{AGENT_KEYS_MAX, Agent};
 use svc_core::state::people::{KeyScope, Role, Team};
@@ -28,13 +28,15 @@ fn a_key_is_one_and_a_new_one() {
     let workspace = world.workspace();
     let register = |text: &str| RegisterAgent::new(workspace, label("Robot"), NewKey::of(text));
     let agent = world.run(register("ask_robot")).unwrap().agent.id;
-    for text in ["", "hello", "ask_", "aat_robot", "ask_robot"] {
+    let long = format!("ask_{}", "x".repeat(KEY_BYTES_MAX - 4));
+    for text in ["", "hello", "ask_", "aat_robot", "ask_robot", "ask_a robot", "ask_r\u{f6}bot", &format!("{long}x")] {
         let create = CreateKey::new(workspace, By::Program, KeyScope::Agent(agent), NewKey::of(text));
         for refused in [world.run(register(text)).unwrap_err(), world.run(create).unwrap_err()] {
             let fields: Vec<_> = refused.errors().iter().filter_map(|it| it.field.as_deref()).collect();
             assert_eq!((refused.kind(), fields), (Kind::InvalidRequest, vec!["key"]), "{text}");
         }
     }
+    world.run(CreateKey::new(workspace, By::Program, KeyScope::Agent(agent), NewKey::of(&long))).unwrap();
     let agents = world.rows().iter().filter(|(.., record)| Agent::peel(record).is_some()).count();
     assert_eq!(agents, 1);
 }

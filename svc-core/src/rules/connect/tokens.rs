@@ -18,7 +18,7 @@ use crate::value::id::{AgentId, ConnectionId, KeyId, PrincipalId, WorkspaceId};
 /// A pair that somebody drew: digests, and what may be shown of the access token.
 #[derive(Clone, Debug)]
 pub struct NewTokens {
-    /// The access token.
+    /// The access token: `aat_` and 32 random bytes in base64url. The server looks for no other.
     pub access: NewKey,
     /// The digest of the refresh token.
     pub refresh: Digest,

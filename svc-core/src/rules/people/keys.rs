@@ -24,29 +24,45 @@ const MADE_UNDER_MAX: usize = 16;
 
 /// How the text of every key begins.
 pub const KEY_PREFIX: &str = "ask_";
+/// Bytes of a key's text. No key is longer.
+pub const KEY_BYTES_MAX: usize = 256;
+
+/// Whether a text may be that of a key, by its form alone: visible ASCII behind `ask_`, at most [`KEY_BYTES_MAX`] with it. What is
+/// none is looked for nowhere.
+#[must_use]
+pub fn is_key(text: &str) -> bool {
+    text.strip_prefix(KEY_PREFIX).is_some_and(|rest| !rest.is_empty()) && can_be_shown(text)
+}
+
+/// Whether a header can carry a text as a credential.
+fn can_be_shown(text: &str) -> bool {
+    text.len() <= KEY_BYTES_MAX && text.bytes().all(|it| it.is_ascii_graphic())
+}
 
 /// A key that somebody made: the digest of its text and what may be shown of it. The text itself never gets here.
 #[derive(Clone, Debug)]
 pub struct NewKey {
     /// SHA-256 of the whole text.
     pub digest: Digest,
-    /// The first 12 characters of the text.
+    /// The first 12 characters of the text; none where nobody could show it.
     pub prefix: Box<str>,
 }
 
 impl NewKey {
-    /// What is kept of the key with this text: `ask_` and at least 128 random bits, which the caller has drawn, at most 256 bytes
-    /// together. One that nobody could show as a key is refused where it is to be kept.
+    /// What is kept of the key with this text: `ask_` and at least 128 random bits in visible ASCII, which the caller has drawn, at
+    /// most [`KEY_BYTES_MAX`] together. One that nobody could show as a key is refused where it is to be kept.
     #[must_use]
     pub fn of(text: &str) -> Self {
-        Self { digest: Digest::of(text), prefix: text.chars().take(12).collect::<String>().into() }
+        let shown = if can_be_shown(text) { text.get(..12).unwrap_or(text) } else { "" };
+        Self { digest: Digest::of(text), prefix: shown.into() }
     }
 }
 
 /// Refuses a key whose text is none, and one that is in use: the text alone says whose it is.
 pub(super) fn is_new(scope: &mut Scope<'_>, key: &NewKey) -> Result<(), Halt> {
     if key.prefix.strip_prefix(KEY_PREFIX).is_none_or(str::is_empty) {
-        return Err(Refusal::invalid_field("key", format!("must begin with `{KEY_PREFIX}`")).into());
+        let must = format!("must be `{KEY_PREFIX}` and visible ASCII behind it, at most {KEY_BYTES_MAX} characters");
+        return Err(Refusal::invalid_field("key", must).into());
     }
     if scope.get::<Credential>(Credential::id_of(&key.digest))?.is_some() {
         return Err(Refusal::invalid_field("key", "is in use: draw another one").into());

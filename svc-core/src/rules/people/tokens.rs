@@ -33,7 +33,7 @@ pub struct CreateToken {
     pub days: u16,
     /// The address ranges it is pinned to; none is anywhere.
     pub ip_allow: Vec<IpNet>,
-    /// SHA-256 of its whole text, which never gets here.
+    /// SHA-256 of its whole text, which never gets here: `ims_` and 32 random bytes in base64url. The server looks for no other.
     pub digest: Digest,
 }
 
