@@ -8,6 +8,7 @@ use svc_core::refusal::{FieldError, Refusal};
 
 use crate::entropy;
 use crate::routes::Auth;
+use crate::secrets::{ACCESS_PREFIX, KEY_PREFIX, TOKEN_PREFIX, is_drawn, is_key};
 use crate::trace::push_hex;
 
 /// Identifies a request in answers and logs.
@@ -80,14 +81,18 @@ pub fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'
 /// The credential for `auth`, without its scheme; `None` where the route takes none.
 ///
 /// # Errors
-/// 400 where a header came twice or two headers differ; 401 where nothing of the right kind was sent.
+/// 400 where a header came twice or two headers differ; 401 where nothing of the right kind was sent, or what cannot be a credential
+/// by its form: that is told like one that nobody has, and never looked for.
 pub fn credential<'a>(auth: Auth, headers: &'a HeaderMap, site: &Site) -> Result<Option<&'a str>, Refusal> {
     let (key_header, prefixes): (bool, &[&str]) = match auth {
         Auth::Open => return Ok(None),
-        Auth::Session | Auth::Member(_) => return site.session(headers).ok_or_else(Refusal::unauthenticated).map(Some),
-        Auth::Agent | Auth::McpAgent => (false, &["ask_", "aat_"]),
-        Auth::Workspace | Auth::Payer | Auth::WorkspaceAdmin => (true, &["ask_", "aat_"]),
-        Auth::Token(_) => (false, &["ims_"]),
+        Auth::Session | Auth::Member(_) => {
+            let sent = site.session(headers).filter(|it| is_drawn("", it));
+            return sent.ok_or_else(Refusal::unauthenticated).map(Some);
+        }
+        Auth::Agent | Auth::McpAgent => (false, &[KEY_PREFIX, ACCESS_PREFIX]),
+        Auth::Workspace | Auth::Payer | Auth::WorkspaceAdmin => (true, &[KEY_PREFIX, ACCESS_PREFIX]),
+        Auth::Token(_) => (false, &[TOKEN_PREFIX]),
     };
     let bearer = single(headers, &AUTHORIZATION)?.and_then(bearer);
     let key =
@@ -100,7 +105,9 @@ pub fn credential<'a>(auth: Auth, headers: &'a HeaderMap, site: &Site) -> Result
     }
     let sent = bearer.or_else(|| key.filter(|_| key_header)).and_then(|it| std::str::from_utf8(it).ok());
     match sent.filter(|it| it.is_ascii() && prefixes.iter().any(|prefix| it.starts_with(prefix))) {
-        Some(credential) => Ok(Some(credential)),
+        Some(it) if is_key(it) || is_drawn(ACCESS_PREFIX, it) || is_drawn(TOKEN_PREFIX, it) => Ok(Some(it)),
+        Some(_) if matches!(auth, Auth::Token(_)) => Err(Refusal::invalid_token()),
+        Some(_) => Err(Refusal::invalid_api_key()),
         None => Err(Refusal::unauthenticated()),
     }
 }
@@ -374,13 +381,15 @@ mod tests {
         let some = |text: &str| Ok(Some(text.to_owned()));
         assert_eq!(of(Auth::Open, &[("authorization", "Bearer ask_1"), ("authorization", "x")]), Ok(None));
         assert_eq!(of(Auth::Agent, &[("authorization", "Bearer ask_1")]), some("ask_1"));
-        assert_eq!(of(Auth::Agent, &[("authorization", "bEARER  aat_1")]), some("aat_1"));
+        let (access, token) = (format!("aat_{:043}", 1), format!("ims_{:043}", 3));
+        assert_eq!(of(Auth::Agent, &[("authorization", &format!("bEARER  {access}"))]), some(&access));
         assert_eq!(of(Auth::Agent, &[("authorization", "Bearer ask_1"), ("x-api-key", "ask_1")]), some("ask_1"));
         assert_eq!(of(Auth::Workspace, &[("x-api-key", "ask_2")]), some("ask_2"));
         // What is of no kind that a route takes, such as a word for a proxy on the way, is as if it were not sent.
         assert_eq!(of(Auth::Workspace, &[("authorization", "Basic eDp5"), ("x-api-key", "ask_2")]), some("ask_2"));
         assert_eq!(of(Auth::WorkspaceAdmin, &[("authorization", "Bearer ask_2")]), some("ask_2"));
-        assert_eq!(of(TOKEN, &[("authorization", "Bearer ims_3"), ("x-api-key", "ask_2")]), some("ims_3"));
+        let bearer = format!("Bearer {token}");
+        assert_eq!(of(TOKEN, &[("authorization", &bearer), ("x-api-key", "ask_2")]), some(&token));
         for (auth, lines) in [
             (Auth::Agent, &[][..]),
             (Auth::Agent, &[("x-api-key", "ask_1")]),
@@ -393,6 +402,30 @@ mod tests {
         ] {
             assert_eq!(of(auth, lines), Err(Kind::Unauthenticated), "{auth:?} {lines:?}");
         }
+    }
+
+    /// What cannot be a credential by its form is told like one that is not known: nobody looks for it.
+    #[test]
+    fn what_cannot_be_a_credential_is_not_looked_for() {
+        let long = format!("Bearer ask_{:0>300}", 1);
+        let token = format!("Bearer ims_{:0>44}", 1);
+        let (cookie, mixed) = (format!("__Host-sid={:0>42}", 1), format!("__Host-sid={:0>42}.", 1));
+        for (auth, name, sent, told) in [
+            (Auth::Agent, "authorization", "Bearer ask_", Kind::InvalidApiKey),
+            (Auth::Agent, "authorization", "Bearer ask_a b", Kind::InvalidApiKey),
+            (Auth::Payer, "authorization", &long, Kind::InvalidApiKey),
+            (Auth::McpAgent, "authorization", "Bearer aat_1", Kind::InvalidApiKey),
+            (Auth::WorkspaceAdmin, "x-api-key", "aat_1", Kind::InvalidApiKey),
+            (TOKEN, "authorization", "Bearer ims_1", Kind::InvalidToken),
+            (TOKEN, "authorization", &token, Kind::InvalidToken),
+            (Auth::Session, "cookie", &cookie, Kind::Unauthenticated),
+            (Auth::Session, "cookie", &mixed, Kind::Unauthenticated),
+        ] {
+            let refused = credential(auth, &headers(&[(name, sent)]), &Site::of("https://gate.example")).unwrap_err();
+            assert_eq!(refused.kind(), told, "{auth:?} {sent}");
+        }
+        let whole = format!("__Host-sid={:0>43}", 1);
+        assert!(credential(Auth::Session, &headers(&[("cookie", &whole)]), &Site::of("https://gate.example")).is_ok());
     }
 
     /// A header that came twice, or two that differ, is a fault of that header.

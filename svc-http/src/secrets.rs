@@ -5,13 +5,17 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use svc_core::engine::Failure;
-pub use svc_core::rules::people::keys::KEY_PREFIX;
+pub use svc_core::rules::people::keys::{KEY_PREFIX, is_key};
 use svc_core::value::digest::Digest;
 use svc_core::value::secret::Secret;
 use svc_store::StoreError;
 
-/// Random bytes in a secret; 43 characters of base64url.
+/// Random bytes in a secret.
 const SECRET_BYTES: usize = 32;
+/// Characters of base64url that these are.
+const SECRET_CHARS: usize = 43;
+/// What an access token of OAuth begins with.
+pub const ACCESS_PREFIX: &str = "aat_";
 /// What a service token begins with.
 pub const TOKEN_PREFIX: &str = "ims_";
 /// What the token of a one-time link begins with.
@@ -35,6 +39,14 @@ pub fn draw(prefix: &str) -> Result<NewSecret, Failure<StoreError>> {
     getrandom::fill(&mut bytes).map_err(|cause| Failure::Load(StoreError::Entropy(Arc::new(cause))))?;
     let text = format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes));
     Ok(NewSecret { digest: Digest::of(&text), text: Secret::new(text) })
+}
+
+/// Whether a text may be what [`draw`] made with this prefix, by its form alone: what is not has never been handed out, and is
+/// looked for nowhere. Keys alone may have another form, where a program that embeds the gate drew them ([`is_key`]).
+#[must_use]
+pub fn is_drawn(prefix: &str, text: &str) -> bool {
+    let is_base64url = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
+    text.strip_prefix(prefix).is_some_and(|it| it.len() == SECRET_CHARS && it.bytes().all(is_base64url))
 }
 
 /// The one-time link with this token. What follows `#` is sent to no server.
@@ -69,6 +81,20 @@ mod tests {
         assert_eq!((kept.digest, one.digest), (Digest::of(text), Digest::of(text)));
         assert_eq!(&*kept.prefix, text.get(..12).unwrap());
         assert!(!format!("{kept:?} {one:?}").contains(text.as_str()));
+    }
+
+    /// What is drawn has the form that is asked for before anything is looked for, and nothing else has.
+    #[test]
+    fn what_is_drawn_is_known_by_its_form() {
+        for prefix in ["", ACCESS_PREFIX, TOKEN_PREFIX] {
+            let text = draw(prefix).unwrap().text.expose().clone();
+            assert!(is_drawn(prefix, &text), "{text}");
+            let (short, other) = (text.get(..text.len() - 1).unwrap(), text.replacen(prefix, "x", 1));
+            for bad in [short, &other, &format!("{text}A"), &format!("{short}="), &format!("{short}\u{e9}"), prefix] {
+                assert!(!is_drawn(prefix, bad), "{prefix}: {bad}");
+            }
+        }
+        assert!(is_key(draw(KEY_PREFIX).unwrap().text.expose()));
     }
 
     /// Four characters are shown of what has more to hide, and never the whole.

@@ -15,6 +15,7 @@ use http::{HeaderMap, Request, Response, Version};
 use http_body::Body;
 use ipnet::IpNet;
 use svc_core::refusal::{FieldError, Kind, Refusal};
+use tokio::sync::Semaphore;
 
 use crate::address::{self, RateAddress};
 use crate::answer::{Answer, Reply, Sent};
@@ -29,6 +30,10 @@ use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
 use crate::routes::{BodyMax, Content, Limit, NOWHERE, Route, Shape};
 use crate::trace::Trace;
 
+/// How many credentials from addresses that failed too often are looked for at once, from all of these together. Others wait for
+/// their turn, one for each request that is open: a guesser takes no readers from anybody else, and a good credential beside one is
+/// late but heard.
+const SPENT_LOOKS_MAX: usize = 2;
 /// How long the rest of a refused body is waited for on HTTP/2.
 const STREAM_DRAIN_TIME: Duration = Duration::from_secs(1);
 
@@ -106,6 +111,8 @@ pub struct Shell<S> {
     site: Site,
     router: Router,
     limiter: RateLimiter,
+    /// Looks for credentials from addresses that failed too often.
+    spent_looks: Semaphore,
     pages: Pages,
     /// `{base_url}/docs/errors`
     docs: String,
@@ -122,6 +129,7 @@ impl<S: Service> Shell<S> {
             service,
             router: Router::new()?,
             limiter: RateLimiter::new(settings.rates),
+            spent_looks: Semaphore::new(SPENT_LOOKS_MAX),
             pages: Pages::new(site.path()).at(&settings.base_url),
             docs: format!("{}/docs/errors", settings.base_url),
             site,
@@ -289,7 +297,8 @@ impl<S: Service> Shell<S> {
 
     /// Credential, then rate. Whatever fails before a caller is known counts against the address, and that alone: a
     /// credential that is good is never told of what others at its address sent, or whoever shares one with a guesser could
-    /// stop no agent. A guess costs one look for a key's digest.
+    /// stop no agent. A guess that has the form of a credential costs one look for its digest, and past its address's rate it
+    /// waits for one of [`SPENT_LOOKS_MAX`] places.
     async fn admit(
         &self,
         route: &'static Route,
@@ -306,7 +315,7 @@ impl<S: Service> Shell<S> {
             Ok(None) => None,
             Ok(Some(credential)) => match self.service.known(&shown(credential)) {
                 Some(caller) => Some(caller),
-                None => match self.service.resolve(&shown(credential)).await {
+                None => match self.look_for(&shown(credential)).await {
                     Ok(caller) => Some(caller),
                     Err(refusal) => return Err(self.unadmitted(route, refusal, by_address, reply)),
                 },
@@ -316,6 +325,13 @@ impl<S: Service> Shell<S> {
         let subject = caller.as_ref().map_or(by_address, |it| Subject::Caller(S::rate_bits(it)));
         self.count(route.limit, subject, reply)?;
         Ok(caller)
+    }
+
+    /// Whom a credential names that memory does not know.
+    async fn look_for(&self, shown: &Shown<'_>) -> Result<S::Caller, Refusal> {
+        let place = if shown.is_spent { self.spent_looks.acquire().await.map(Some) } else { Ok(None) };
+        let _place = place.map_err(|_| Refusal::internal())?;
+        self.service.resolve(shown).await
     }
 
     /// What is told to a caller that was not admitted: the refusal, or that its address was refused too often.

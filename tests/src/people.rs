@@ -75,7 +75,7 @@ impl Site {
     /// # Panics
     /// Where the rows are not in memory.
     pub fn sign_in(&self, account: AccountId) -> String {
-        let sid = format!("sid{:032x}{:032x}", self.fresh_bits(), self.fresh_bits());
+        let sid = format!("sid{:032x}{:08x}", self.fresh_bits(), 0);
         let digest = Digest::of(&sid);
         self.plant(Session {
             id: Session::id_of(&digest),

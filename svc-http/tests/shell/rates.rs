@@ -79,6 +79,57 @@ async fn callers_who_are_not_known_are_counted_by_address() {
     assert_eq!(client.ask("POST", ask, "x-forwarded-for: 192.0.2.7\r\n", "{}").await.status, 401);
 }
 
+/// What cannot be a credential by its form is refused like an unknown one, and nobody looks for it.
+#[tokio::test]
+async fn what_cannot_be_a_credential_costs_no_look() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let looked = |it: &Server| it.looks.counted().0;
+    for (sent, looks) in
+        [("ask_unknown".to_owned(), 1), ("ask_".to_owned(), 1), ("aat_1".to_owned(), 1), ("ask_a b".to_owned(), 1)]
+            .into_iter()
+            .chain([(format!("ask_{}", "x".repeat(253)), 1), (format!("ask_{}", "x".repeat(252)), 2)])
+    {
+        let shown = format!("authorization: Bearer {sent}\r\n");
+        let got = client.ask("POST", "/v1/actions/authorize", &shown, "{}").await;
+        assert_eq!((got.status, got.error().as_str(), looked(&server)), (401, "invalid_api_key", looks), "{sent}");
+    }
+}
+
+/// From addresses out of their rate, all of them together, two credentials are looked for at once; the others wait for their turn,
+/// and a good one has it. Nobody else waits for them: no other address, and nobody whom this server has seen before.
+#[tokio::test]
+async fn a_guesser_keeps_nobody_else_from_being_looked_for() {
+    let server = slow().await;
+    let mut client = server.client().await;
+    let (ask, at) = ("/v1/actions/authorize", |it: usize| format!("x-forwarded-for: 192.0.2.{}\r\n", it % 2));
+    for number in 0..6 {
+        assert_eq!(client.ask("POST", ask, &at(number), "{}").await.status, 401);
+    }
+    let mut asking = Vec::new();
+    for number in 0..6 {
+        let mut client = server.client().await;
+        // The last one is good.
+        let key = if number == 5 { "ask_slow9" } else { "ask_slow_guess" };
+        let head =
+            format!("POST {ask} HTTP/1.1\r\nhost: gate.example\r\nauthorization: Bearer {key}\r\n{}", at(number));
+        client.send(&format!("{head}content-length: 2\r\n\r\n{{}}")).await;
+        server.looks.shown().await;
+        asking.push(client);
+    }
+    assert_eq!(server.looks.counted(), (2, 2));
+    for (key, from) in [("ask_agent9", "x-forwarded-for: 192.0.2.9\r\n"), ("ask_known10", &at(0))] {
+        let got = client.ask("POST", ask, &format!("authorization: Bearer {key}\r\n{from}"), "{}").await;
+        assert_eq!(got.status, 200, "{key}");
+    }
+    (0..6).for_each(|_| server.looks.slow.open());
+    let mut told = Vec::new();
+    for client in &mut asking {
+        told.push(client.answer().await.status);
+    }
+    assert_eq!((told, server.looks.counted()), (vec![429, 429, 429, 429, 429, 200], (7, 3)));
+}
+
 /// Verification counts by address, as told by a trusted proxy, IPv6 by its first 64 bits.
 #[tokio::test]
 async fn verification_is_counted_by_address() {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -30,6 +31,41 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Gate {
     /// Counts requests that wait, and lets them go on.
     pub(crate) waiting: Arc<Turnstile>,
+    /// Counts what is looked for.
+    pub(crate) looks: Arc<Looks>,
+}
+
+/// Credentials that memory did not know.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    /// Those that begin with `ask_slow`, where they were shown first.
+    shown: Turnstile,
+    /// The same, where they are looked for.
+    pub(crate) slow: Turnstile,
+    all: AtomicUsize,
+    running: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Looks {
+    /// Waits until one more of the slow ones was shown, which is before it is looked for.
+    pub(crate) async fn shown(&self) {
+        self.shown.arrived().await;
+    }
+
+    /// How many have been looked for, and how many at once at most.
+    pub(crate) fn counted(&self) -> (usize, usize) {
+        (self.all.load(Ordering::SeqCst), self.most.load(Ordering::SeqCst))
+    }
+
+    async fn look(&self, credential: &str) {
+        self.all.fetch_add(1, Ordering::SeqCst);
+        self.most.fetch_max(self.running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        if credential.starts_with("ask_slow") {
+            self.slow.pass().await;
+        }
+        self.running.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// Where requests wait until a test lets them go on.
@@ -89,15 +125,20 @@ impl Service for Gate {
     type Caller = u128;
 
     fn known(&self, shown: &Shown<'_>) -> Option<u128> {
+        if shown.credential.starts_with("ask_slow") {
+            self.looks.shown.arrived.add_permits(1);
+        }
         shown.credential.strip_prefix("ask_known").and_then(|it| it.parse().ok())
     }
 
     async fn resolve(&self, shown: &Shown<'_>) -> Result<u128, Refusal> {
+        self.looks.look(shown.credential).await;
         match shown.credential {
             "ask_inference" => Err(Refusal::agent_key_required()),
             "ask_removed" => Err(Refusal::agent_not_found("agt_1")),
             other => {
-                other.strip_prefix("ask_agent").and_then(|it| it.parse().ok()).ok_or_else(Refusal::invalid_api_key)
+                let number = other.strip_prefix("ask_agent").or_else(|| other.strip_prefix("ask_slow"));
+                number.and_then(|it| it.parse().ok()).ok_or_else(Refusal::invalid_api_key)
             }
         }
     }
@@ -161,6 +202,7 @@ impl Service for Gate {
 pub(crate) struct Server {
     pub(crate) address: std::net::SocketAddr,
     pub(crate) waiting: Arc<Turnstile>,
+    pub(crate) looks: Arc<Looks>,
     stop: Option<oneshot::Sender<()>>,
     done: JoinHandle<()>,
 }
@@ -177,13 +219,13 @@ impl Server {
         let mut settings = Settings { base_url: "https://gate.example".to_owned(), ..Settings::default() };
         change(&mut settings);
         let gate = Gate::default();
-        let waiting = Arc::clone(&gate.waiting);
+        let (waiting, looks) = (Arc::clone(&gate.waiting), Arc::clone(&gate.looks));
         let shell = Arc::new(Shell::new(gate, settings).unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         let done = tokio::spawn(serve(listener, shell, async {
             let _ = stopped.await;
         }));
-        Self { address, waiting, stop: Some(stop), done }
+        Self { address, waiting, looks, stop: Some(stop), done }
     }
 
     pub(crate) async fn client(&self) -> Client {
