@@ -1,15 +1,22 @@
 //! Keys: what one may be, whom it counts for, and how many an agent has.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use svc_core::refusal::Kind;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, KEY_BYTES_MAX, NewKey, RevokeKey};
-use svc_core::rules::people::register_agent::RegisterAgent;
+use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
+use svc_core::rules::people::teams::RemoveTeam;
 use svc_core::state::gate::{AGENT_KEYS_MAX, Agent};
-use svc_core::state::people::{KeyScope, Role, Team};
-use svc_core::store::Row as _;
+use svc_core::state::gateway::{BoundKey, BoundKeys};
+use svc_core::state::people::{Binding, Credential, KeyScope, Role, Settings, Team};
+use svc_core::store::{MemoryStore, Record, Row as _};
+use svc_core::testing::fault::{Faulty, Operation};
 use svc_core::testing::{World, people};
 use svc_core::value::Id as _;
-use svc_core::value::id::{TeamId, WorkspaceId};
+use svc_core::value::digest::Digest;
+use svc_core::value::id::{AgentId, KeyId, PrincipalId, TeamId, WorkspaceId};
 use svc_core::value::text::Label;
 use svc_core::value::{Span, Timestamp};
 
@@ -41,12 +48,8 @@ fn a_key_is_one_and_a_new_one() {
     assert_eq!(agents, 1);
 }
 
-/// A key counts for a principal and a team of its workspace, and every field that names none is told.
-#[test]
-fn a_key_names_a_team_of_its_workspace() {
-    let mut world = World::new();
-    let workspace = world.workspace();
-    let team = |workspace, n: u128| Team {
+fn a_team(workspace: WorkspaceId, n: u128) -> Team {
+    Team {
         id: TeamId::from_bits(n),
         workspace,
         name: label("Team"),
@@ -54,14 +57,21 @@ fn a_key_names_a_team_of_its_workspace() {
         members: Vec::new(),
         created_by: None,
         created_at: Timestamp::default(),
-    };
-    let rows = vec![Team::wrap(team(workspace, 1).into()), Team::wrap(team(WorkspaceId::from_bits(7), 2).into())];
+    }
+}
+
+/// A key counts for a principal and a team of its workspace, and every field that names none is told.
+#[test]
+fn a_key_names_a_team_of_its_workspace() {
+    let mut world = World::new();
+    let workspace = world.workspace();
+    let rows = vec![Team::wrap(a_team(workspace, 1).into()), Team::wrap(a_team(WorkspaceId::from_bits(7), 2).into())];
     people::write(world.engine().store(), rows);
     let key = |n: u32| CreateKey::new(workspace, By::Program, KeyScope::Inference, new_key(n));
     let made = world.run(CreateKey { team: Some(TeamId::from_bits(1)), ..key(1) }).unwrap();
     assert_eq!(made.binding.team, Some(TeamId::from_bits(1)));
     for unknown in [2, 3] {
-        let principal = Some(svc_core::value::id::PrincipalId::from_bits(unknown));
+        let principal = Some(PrincipalId::from_bits(unknown));
         let wish = CreateKey { team: Some(TeamId::from_bits(unknown)), principal, ..key(2) };
         let refusal = world.run(wish).unwrap_err();
         let fields: Vec<String> =
@@ -96,4 +106,77 @@ fn an_agent_has_so_many_keys() {
     world.run(make(max + 1)).unwrap();
     assert_eq!(world.row::<Agent>(agent.agent).keys.len(), AGENT_KEYS_MAX);
     world.audit();
+}
+
+/// The keys of an agent that was removed keep nothing that they were bound to, and nothing is kept of what that was.
+#[test]
+fn a_removed_agents_keys_keep_nothing() {
+    let mut world = World::new();
+    let (workspace, agent) = (world.workspace(), world.agent().register().agent);
+    people::write(world.engine().store(), vec![Team::wrap(a_team(workspace, 1).into())]);
+    let team = TeamId::from_bits(1);
+    let make = |scope, n| CreateKey { team: Some(team), ..CreateKey::new(workspace, By::Program, scope, new_key(n)) };
+    let other = world.run(make(KeyScope::Inference, 1)).unwrap();
+    for n in 2..5 {
+        world.run(make(KeyScope::Agent(agent), n)).unwrap();
+    }
+    world.run(RemoveAgent { workspace, by: By::Program, agent }).unwrap();
+    let bound: Vec<_> = world.row::<BoundKeys>(workspace).keys.iter().map(|it| it.key).collect();
+    assert_eq!(bound, [other.binding.key]);
+}
+
+/// However many keys are noted that ended with an agent, with whom they counted for or with a key above them: what they were bound
+/// to goes, and what tells that they ended is loaded in a few rounds. One in force among them keeps it.
+#[test]
+fn what_many_ended_keys_were_bound_to_goes() {
+    let loads = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&loads);
+    let count = move |operation| {
+        counted.fetch_add(usize::from(operation == Operation::Load), Ordering::SeqCst);
+        None
+    };
+    let mut world = World::over(Faulty::new(MemoryStore::new(), count), Settings::default());
+    let (workspace, team) = (world.workspace(), TeamId::from_bits(1));
+    people::write(world.engine().store(), vec![Team::wrap(a_team(workspace, 1).into())]);
+    let make = CreateKey::new(workspace, By::Program, KeyScope::Inference, new_key(1));
+    let made = world.run(CreateKey { team: Some(team), ..make }).unwrap();
+    // A third each counts for an agent that is gone, for a principal that is gone, and ends with a key that did.
+    let key = |n: u128| {
+        let digest = Digest::of(n.to_string());
+        let key = Credential { id: Credential::id_of(&digest), digest, ..Credential::clone(&made) };
+        let own = Binding { key: KeyId::from_bits(n), ..key.binding.clone() };
+        let (gone, above) = (PrincipalId::from_bits(n), Credential::id_of(&Digest::of((n + 10_000).to_string())));
+        match n % 3 {
+            0 => Credential { binding: Binding { scope: KeyScope::Agent(AgentId::from_bits(n)), ..own }, ..key },
+            1 => Credential { binding: Binding { principal: gone, ..own }, ..key },
+            _ if n < 10_000 => Credential { binding: own, made_under: vec![above], ..key },
+            _ => Credential { binding: own, ..key },
+        }
+    };
+    let ended: Vec<Credential> = (100..1_700).map(key).collect();
+    let above = ended.iter().filter(|it| !it.made_under.is_empty()).map(|it| it.binding.key.bits() + 10_000).map(key);
+    let gone = |it: Credential| {
+        let principal = PrincipalId::from_bits(it.binding.key.bits());
+        Credential { binding: Binding { principal, scope: KeyScope::Admin, ..it.binding.clone() }, ..it }
+    };
+    let mut rows: Vec<Record> = above.map(|it| Credential::wrap(gone(it).into())).collect();
+    rows.extend(ended.iter().map(|it| Credential::wrap(it.clone().into())));
+    let mut bound = BoundKeys::clone(&world.row::<BoundKeys>(workspace));
+    let noted = bound.keys.remove(0);
+    bound.keys.extend(ended.iter().map(|it| BoundKey {
+        key: it.binding.key,
+        credential: Some(it.id),
+        ..noted.clone()
+    }));
+    bound.keys.push(noted);
+    rows.push(BoundKeys::wrap(bound.into()));
+    people::write(world.engine().store(), rows);
+    let gone = || RemoveTeam { workspace, by: By::Program, team };
+    let before = loads.load(Ordering::SeqCst);
+    assert_eq!(world.run(gone()).unwrap_err().reason(), Some("a key is bound to it"));
+    world.run(RevokeKey { workspace, by: By::Program, credential: made.id }).unwrap();
+    world.run(gone()).unwrap();
+    let rounds = loads.load(Ordering::SeqCst) - before;
+    assert!(rounds < 20, "{rounds} rounds");
+    assert!(world.row::<BoundKeys>(workspace).keys.is_empty());
 }

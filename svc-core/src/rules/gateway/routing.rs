@@ -13,12 +13,11 @@ use crate::rules::people::keys;
 use crate::rules::people::settings::differing;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gateway::{BoundKey, BoundKeys, BudgetScope, Mode, Objective, Routing, ToolRule};
-use crate::state::people::{Credential, Right, Workspace};
-use crate::store::Row as _;
+use crate::state::people::{Right, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::canonical::{Object, canonical};
-use crate::value::id::{ProfileId, UpstreamId, WorkspaceId};
+use crate::value::id::{KeyId, ProfileId, UpstreamId, WorkspaceId};
 use crate::value::json::Json;
 use crate::value::text::ClassId;
 
@@ -240,8 +239,8 @@ impl Work<'_, '_> {
     }
 }
 
-/// Keys that are looked at for whether they are in force still; where more are bound to one thing, it stays.
-const BOUND_LOOKED_MAX: usize = 1_000;
+/// Keys that are looked at together for whether they are in force still.
+const BOUND_PAGE: usize = 1_000;
 
 /// That no key in force is bound to what `is_meant` says. A key that ended with another one, or with whoever made it, keeps
 /// nothing, though it is noted here until it is revoked itself.
@@ -256,18 +255,12 @@ pub(in crate::rules) fn unbound(
     let found = scope.get::<BoundKeys>(workspace)?;
     let is_new = found.is_none();
     let mut bound = found.map_or_else(|| BoundKeys::new(workspace), |it| BoundKeys::clone(&it)).swept(scope.now());
-    let meant: Vec<BoundKey> = bound.keys.iter().filter(|it| is_meant(it)).cloned().collect();
-    let rows = meant.iter().take(BOUND_LOOKED_MAX).filter_map(|it| it.credential.map(Credential::key));
-    scope.want(&rows.collect::<Vec<_>>())?;
-    for (at, key) in meant.iter().enumerate() {
-        let row = match key.credential {
-            Some(id) if at < BOUND_LOOKED_MAX => scope.get::<Credential>(id)?,
-            _ => return Err(Refusal::not_allowed("a key is bound to it").into()),
-        };
-        if let Some(row) = row
-            && keys::stands(scope, &row)?
-        {
-            return Err(Refusal::not_allowed("a key is bound to it").into());
+    let in_use = || Halt::from(Refusal::not_allowed("a key is bound to it"));
+    let meant: Option<Vec<_>> = bound.keys.iter().filter(|it| is_meant(it)).map(|it| it.credential).collect();
+    let meant = meant.ok_or_else(in_use)?;
+    for page in meant.chunks(BOUND_PAGE) {
+        if keys::any_stands(scope, page)? {
+            return Err(in_use());
         }
     }
     if is_new || !meant.is_empty() {
@@ -291,18 +284,18 @@ pub(in crate::rules) fn bind(scope: &mut Scope<'_>, workspace: WorkspaceId, key:
     Ok(())
 }
 
-/// Forgets what a key was bound to that has ended, where anything is kept of it.
+/// Forgets what keys were bound to that have ended, where anything is kept of them.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
 pub(in crate::rules) fn unbind(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
-    key: crate::value::id::KeyId,
+    has_ended: impl Fn(KeyId) -> bool,
 ) -> Result<(), Halt> {
     let mut bound = bound(scope, workspace)?;
     let before = bound.keys.len();
-    bound.keys.retain(|it| it.key != key);
+    bound.keys.retain(|it| !has_ended(it.key));
     if bound.keys.len() < before {
         scope.put(bound);
     }

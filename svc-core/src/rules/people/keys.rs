@@ -237,18 +237,50 @@ pub fn is_in_force(scope: &mut Scope<'_>, credential: &Credential) -> Result<boo
     Ok(credential.is_live(scope.now()) && !is_void(scope, credential)? && !ended_above(scope, credential)?)
 }
 
-/// Whether a key keeps what it is bound to: it is in force, or an agent's that is still there.
+/// Whether one of these keys keeps what it is bound to: it is in force, or an agent's that is still there. However many they are,
+/// what tells it of all of them is loaded in a few rounds.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
-pub fn stands(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
-    match credential.binding.scope {
-        KeyScope::Agent(agent) => {
-            let is_there = scope.get::<Agent>(agent)?.is_some_and(|it| !it.is_removed());
-            Ok(is_there && credential.is_live(scope.now()))
-        }
-        KeyScope::Admin | KeyScope::Inference => is_in_force(scope, credential),
+pub fn any_stands(scope: &mut Scope<'_>, ids: &[CredentialId]) -> Result<bool, Halt> {
+    scope.want(&ids.iter().map(|it| Credential::key(*it)).collect::<Vec<_>>())?;
+    let mut live = Vec::new();
+    for id in ids {
+        live.extend(scope.get::<Credential>(*id)?.filter(|it| it.is_live(scope.now())));
     }
+    want_around(scope, &live)?;
+    for key in &live {
+        let stands = match key.binding.scope {
+            KeyScope::Agent(agent) => scope.get::<Agent>(agent)?.is_some_and(|it| !it.is_removed()),
+            KeyScope::Admin | KeyScope::Inference => is_in_force(scope, key)?,
+        };
+        if stands {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Asks at once for what keys end with: their agents, whom they count for, the keys above them, and whom these count for.
+fn want_around(scope: &mut Scope<'_>, keys: &[Arc<Credential>]) -> Result<(), Halt> {
+    let principal = |it: &Credential| Principal::key(it.binding.principal);
+    let (mut first, mut above) = (Vec::new(), Vec::new());
+    for key in keys {
+        match key.binding.scope {
+            KeyScope::Agent(agent) => first.push(Agent::key(agent)),
+            KeyScope::Admin | KeyScope::Inference => {
+                first.push(principal(key));
+                above.extend(&key.made_under);
+            }
+        }
+    }
+    first.extend(above.iter().map(|it| Credential::key(*it)));
+    scope.want(&first)?;
+    let mut second = Vec::new();
+    for id in above {
+        second.extend(scope.get::<Credential>(id)?.map(|it| principal(&it)));
+    }
+    scope.want(&second)
 }
 
 /// Whether a key that is no agent's ended though its own row does not say so yet: its principal is a member no more or, where it is an
@@ -368,7 +400,7 @@ pub fn revoke_key(scope: &mut Scope<'_>, asked: &RevokeKey) -> Result<KeyId, Hal
 pub(super) fn free(scope: &mut Scope<'_>, credential: &Credential) -> Result<(), Halt> {
     let Binding { key, workspace, task_class, profile, team, .. } = &credential.binding;
     let is_bound = task_class.is_some() || profile.is_some() || team.is_some();
-    if is_bound { routing::unbind(scope, *workspace, *key) } else { Ok(()) }
+    if is_bound { routing::unbind(scope, *workspace, |it| it == *key) } else { Ok(()) }
 }
 
 /// A key of the workspace that `by` may read and end: an agent's by the right to that agent's keys, any other by the right to

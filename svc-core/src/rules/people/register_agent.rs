@@ -9,9 +9,11 @@ use super::mandates::{Content, Meant, grant, read};
 use crate::refusal::Refusal;
 use crate::rules::connect::end::end_all;
 use crate::rules::gate::freeze::{own_agent, recorded};
+use crate::rules::gateway::routing::unbind;
 use crate::state::connect::EndedBy;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Activity, Agent, AgentKey, Standing, Tier};
+use crate::state::gateway::BoundKeys;
 use crate::state::people::{Allowance, Binding, Credential, KeyScope, Plans, Principal, Right, Roster, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -247,7 +249,8 @@ pub struct RemoveAgent {
     pub agent: AgentId,
 }
 
-/// Removes an agent: its keys stay known, and every one of them is told that the agent is gone.
+/// Removes an agent: its keys stay known, and every one of them is told that the agent is gone. What they were bound to they keep
+/// no longer.
 ///
 /// # Errors
 /// Those of [`entitled`]; `not_found` where the workspace has no such agent.
@@ -257,9 +260,10 @@ pub fn remove_agent(scope: &mut Scope<'_>, asked: &RemoveAgent) -> Result<Arc<Ag
         // A token's scope registers agents; it ends none.
         return Err(Refusal::missing_scope().into());
     }
-    scope.want(&[Agent::key(asked.agent), Roster::key(asked.workspace)])?;
+    scope.want(&[Agent::key(asked.agent), BoundKeys::key(asked.workspace), Roster::key(asked.workspace)])?;
     let agent = own_agent(scope, asked.workspace, asked.agent)?;
     let roster = scope.get::<Roster>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    unbind(scope, asked.workspace, |key| agent.keys.iter().any(|it| it.id == key))?;
     end_all(scope, &agent, EndedBy::Removed, &asked.by.actor())?;
     let removed = recorded(scope, &agent).remove(scope.now());
     record_agent(scope, &removed, "agent.removed", asked.by.actor());
