@@ -1,6 +1,7 @@
-//! Scorecards: signed counts of what the ledger tells, each of which anybody who holds its records can make again.
+//! Scorecards: signed counts of what the ledger tells, each of which anybody who holds its records can make again. Of a drill's
+//! canary, which `drill.started` names, nothing is counted: it is no agent of anybody's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use svc_core::engine::Failure;
@@ -8,7 +9,7 @@ use svc_core::rules::evidence::proof;
 use svc_core::rules::evidence::tally::KeepTally;
 use svc_core::state::evidence::{COUNTED_BY, Chain, Counted, Counter, Counts, TALLIED, Tally, TallyId};
 use svc_core::state::gate::receipt::sign_compact;
-use svc_core::state::gate::{Action, LAPSE_AFTER, OPEN_MAX};
+use svc_core::state::gate::{Action, Agent, LAPSE_AFTER, OPEN_MAX};
 use svc_core::state::people::{Purpose, Workspace};
 use svc_core::store::{Range, Row as _};
 use svc_core::value::Id as _;
@@ -103,15 +104,24 @@ impl Gate {
         Ok(row.map(|it| it.settings.timezone.clone()).unwrap_or_default())
     }
 
-    /// What the records of these days come to. What a day reserved may be given back by any record after it.
+    /// What the records of these days come to. Up to [`OPEN_MAX`] after them more may be reserved for what was asked for on them;
+    /// it may be given back by any record after it, as timers run late where no server ran. So what comes later is read for as long
+    /// as anything is reserved.
     fn by_days(&self, chain: &Chain, zone: &Zone, days: &RangeInclusive<i64>) -> Result<Tallied, Failed> {
         let mut found = Tallied::new();
         let begin = self.first_at(chain, zone.start(*days.start()))?;
-        self.each_tally(chain, zone, begin..chain.size, |tally| {
-            for (day, agent, counts) in tally.iter().filter(|(day, _, _)| days.contains(day)) {
-                found.entry((*day, *agent)).or_default().add(counts);
+        let over = zone.start(days.end().saturating_add(1)).plus(OPEN_MAX);
+        let end = if self.now() < over { chain.size } else { self.first_at(chain, over)? };
+        let (mut number, holds) = (begin / TALLIED, |it: &Counts| it.reserved().any(|(_, amount)| amount != 0));
+        let from = |number: u64| number.saturating_mul(TALLIED);
+        while from(number) < end || (from(number) < chain.size && found.values().any(holds)) {
+            for (day, agent, counts) in self.tally(chain, zone, number)? {
+                if days.contains(&day) {
+                    found.entry((day, agent)).or_default().add(&counts);
+                }
             }
-        })?;
+            number = number.saturating_add(1);
+        }
         for ((day, agent), counts) in &mut found {
             self.lapse(zone, *day, *agent, counts)?;
         }
@@ -122,7 +132,8 @@ impl Gate {
     /// whatever is left of a day after that has lapsed.
     fn lapse(&self, zone: &Zone, day: i64, agent: Option<AgentId>, counts: &mut Counts) -> Result<(), Failed> {
         let (now, begin, end) = (self.now(), zone.start(day), zone.start(day.saturating_add(1)));
-        let Some(agent) = agent.filter(|_| counts.reserved().any(|it| it.1 != 0)) else { return Ok(()) };
+        let holds = |counts: &Counts| counts.reserved().any(|(_, amount)| amount != 0);
+        let Some(agent) = agent.filter(|_| holds(counts)) else { return Ok(()) };
         if now >= end.plus(OPEN_MAX) {
             counts.lapse_all();
             return Ok(());
@@ -130,7 +141,7 @@ impl Gate {
         let all = Range::all(Index::ActionsOf, agent.bits(), PAGE);
         let mut range =
             Range { from: ulid_bits(begin, 0), until: ulid_bits(end.min(now.minus(LAPSE_AFTER)), 0), ..all };
-        while range.from < range.until {
+        while range.from < range.until && holds(counts) {
             let found = self.scan(&range)?;
             for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
                 if let Some(payment) = action.payment.as_ref().filter(|_| action.has_lapsed_unrecorded(now)) {
@@ -141,22 +152,6 @@ impl Gate {
                 Some(last) if found.len() == PAGE => range.after = Some((last.order, last.row.key)),
                 _ => break,
             }
-        }
-        Ok(())
-    }
-
-    /// Every tally that holds these records, and records around them.
-    fn each_tally(
-        &self,
-        chain: &Chain,
-        zone: &Zone,
-        records: std::ops::Range<u64>,
-        mut take: impl FnMut(Vec<(i64, Option<AgentId>, Counts)>),
-    ) -> Result<(), Failed> {
-        let mut number = records.start / TALLIED;
-        while number.saturating_mul(TALLIED) < records.end {
-            take(self.tally(chain, zone, number)?);
-            number = number.saturating_add(1);
         }
         Ok(())
     }
@@ -176,11 +171,26 @@ impl Gate {
             let last = page.last().and_then(|it| it.place.as_ref()).map_or(end, |it| it.seq);
             next = last.saturating_add(1);
         }
-        let counts = counter.finish();
+        let mut counts = counter.finish();
+        let canaries = self.canaries(counts.iter().filter_map(|(_, agent, _)| *agent).collect())?;
+        counts.retain(|(_, agent, _)| agent.is_none_or(|it| !canaries.contains(&it)));
         if to <= chain.size {
             self.execute(KeepTally(Tally { id, zone: zone.clone(), by: COUNTED_BY, counts: counts.clone() }))?;
         }
         Ok(counts)
+    }
+
+    /// Those of these agents that are canaries of drills.
+    fn canaries(&self, agents: BTreeSet<AgentId>) -> Result<BTreeSet<AgentId>, Failed> {
+        let keys: Vec<_> = agents.iter().map(|it| Agent::key(*it)).collect();
+        self.read(|scope| {
+            scope.want(&keys)?;
+            let mut found = BTreeSet::new();
+            for id in &agents {
+                found.extend(scope.get::<Agent>(*id)?.filter(|it| it.canary.is_some()).map(|it| it.id));
+            }
+            Ok(found)
+        })
     }
 }
 

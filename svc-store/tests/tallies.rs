@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::decide::Choice;
+use svc_core::rules::gate::drill::{EndDrill, FreezeCanary, StartDrill};
 use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::NewKey;
 use svc_core::state::evidence::{Chain, Counted, TALLIED, Tally, TallyId};
 use svc_core::state::gate::{OPEN_MAX, OutcomeStatus};
 use svc_core::state::people::{Role, Settings as WorkspaceSettings};
@@ -279,4 +281,62 @@ fn a_tally_by_earlier_rules_is_counted_again() {
     shop.world.overwrite(Tally { by: 0, counts: Vec::new(), ..Tally::clone(&kept) });
     assert_eq!(decided(&gate, &mut shop.world, today..=today), all);
     assert_eq!(shop.world.row::<Tally>(first), kept);
+}
+
+/// What a drill does counts for nothing: its canary is no agent of anybody's.
+#[test]
+fn drills_count_for_nothing() {
+    let store = MemoryStore::new();
+    let mut shop = Shop::open(&store, false);
+    shop.pay(1_000);
+    shop.world.advance(Span::seconds(1));
+    let gate = gate(store, &mut shop.world);
+    let (workspace, today) = (shop.world.workspace(), Zone::utc().day(shop.world.now()));
+    let counted = || gate.tallied(workspace, today..=today).unwrap();
+    let before = counted();
+    let targets = vec![shop.agent.agent];
+    let key = NewKey::of("ask_of_a_canary");
+    let started = shop.world.run(StartDrill { workspace, by: By::Program, targets, reason: None, key }).unwrap();
+    let ask = |shop: &mut Shop| drop(shop.world.authorize(&started.canary, payment(1, "EUR", "drill.invalid")));
+    ask(&mut shop);
+    shop.world.run(FreezeCanary(started.drill.id)).unwrap();
+    ask(&mut shop);
+    shop.world.run(EndDrill { drill: started.drill.id, steps: Vec::new(), contained_ms: 1 }).unwrap();
+    shop.world.advance(Span::seconds(1));
+    assert!(shop.world.ledger().contains("agent.frozen"));
+    assert_eq!(counted(), before);
+}
+
+/// Of a day that is long past no more is read than what may still change it: nothing behind the last record that could, once all
+/// is given back, and everything while something is reserved, as a timer that ran late may give it back at any time.
+#[test]
+fn a_past_day_reads_what_may_change_it() {
+    let store = MemoryStore::new();
+    let mut shop = Shop::open(&store, false);
+    let day = Zone::utc().day(shop.world.now());
+    let (settled, waits) = (shop.pay(1_000), shop.pay(4_000));
+    shop.world.advance(Span::hours(15));
+    shop.settle(settled, OutcomeStatus::Completed, None);
+    // No server runs for a while: what waited has expired, and a record says so late.
+    shop.world.clock().advance(OPEN_MAX);
+    shop.world.clock().advance(Span::hours(48));
+    for _ in 0..TALLIED {
+        shop.pay(1);
+    }
+    let (workspace, agent) = (shop.world.workspace(), shop.agent.agent);
+    let gate = gate(store, &mut shop.world);
+    shop.world.advance(Span::seconds(1));
+    assert!(shop.world.ledger().contains("action.expired"), "{waits}");
+    for _ in 0..2 * TALLIED {
+        shop.pay(1);
+    }
+    let unbounded = told(&gate, &shop.world, agent, day..=day + 100);
+    assert_eq!((unbounded.get(&day), unbounded[&(day + 1)]), (None, (1_000, 0)));
+    for number in 0..3 {
+        let kept = shop.world.row::<Tally>(TallyId { workspace, number });
+        shop.world.overwrite(Tally { by: 0, counts: Vec::new(), ..Tally::clone(&kept) });
+    }
+    assert_eq!(told(&gate, &shop.world, agent, day..=day), BTreeMap::new());
+    let read = |shop: &mut Shop| [0, 1, 2].map(|number| shop.world.row::<Tally>(TallyId { workspace, number }).by != 0);
+    assert_eq!(read(&mut shop), [true, true, false]);
 }

@@ -15,7 +15,7 @@ use crate::value::period::Zone;
 /// Records of one tally.
 pub const TALLIED: u64 = 4_096;
 /// By which rules records are counted now. What was kept under earlier ones is counted again.
-pub const COUNTED_BY: u8 = 2;
+pub const COUNTED_BY: u8 = 3;
 
 /// The n-th stretch of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -48,7 +48,8 @@ pub struct Tally {
     /// By which rules it was counted: [`COUNTED_BY`] then.
     #[serde(default, skip_serializing_if = "is_first")]
     pub by: u8,
-    /// Days since 1970, agents, and what there was of each; records that name no agent count under none.
+    /// Days since 1970, agents, and what there was of each; records that name no agent count under none, those of a drill's canary
+    /// not at all.
     pub counts: Vec<(i64, Option<AgentId>, Counts)>,
 }
 
