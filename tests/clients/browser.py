@@ -278,6 +278,17 @@ def test_a_password_is_set_after_a_reload():
         fill(page, "must be 12 to 256 characters", "x" * 300)
         page.get_by_label("New password").fill("")
         fill(page, "The password is set.", PASSWORD)
+        beside = page.context.new_page()
+        for shown in (page, beside):
+            shown.goto(base + "/sign-in")
+            shown.get_by_role("heading", name="You are signed in").wait_for(timeout=20_000)
+            assert shown.get_by_label("New password").is_hidden(), "what would be refused is not offered"
+        page.evaluate("localStorage.clear()")
+        page.reload()
+        page.get_by_label("New password").focus()
+        fill(page, "A password was set with this link before.", PASSWORD)
+        assert page.get_by_label("New password").is_hidden()
+        beside.close()
         press(page, "Sign out")
         page.get_by_text("You are signed out.").wait_for(timeout=20_000)
         fill(page, "You are signed in", "owner@localhost", PASSWORD)

@@ -7,8 +7,11 @@ const steps = ["link", "password", "code", "enroll", "recovery", "done"];
 const TRIES = 5;
 const WAIT_MS = 5 * 60 * 1000;
 const WRONG = "That did not match. Try again.";
+// Where this browser keeps by which session a password was set: without the one before, a session by a link sets one, once.
+const SET = "password-set-by";
 let token = null;
 let pending = null;
+let session = null;
 let wrong = 0;
 let until = 0;
 
@@ -123,7 +126,8 @@ function arrive(me, isDone) {
   const names = me.workspaces.map((it) => `${it.name} (${it.role})`);
   part("who").textContent = [me.email, ...names].filter(Boolean).join(" · ");
   part("name").value = me.email;
-  part("new-password").hidden = me.session.proof !== "link";
+  session = me.session.id;
+  part("new-password").hidden = me.session.proof !== "link" || localStorage.getItem(SET) === session;
   part("onward").hidden = !next || isBarred;
   if (next) part("onward").firstChild.href = next;
 }
@@ -187,12 +191,17 @@ on("kept", async () => {
   arrive(me, me.session.proof !== "link");
 });
 on("new-password", async () => {
-  const me = await send("POST", "api/me/password", { password: part("new").value }, "session");
-  if (!me) return;
-  if (!part("onward").hidden) return location.assign(onward());
+  say("");
+  const answer = await ask("POST", "api/me/password", { password: part("new").value });
+  const isSet = answer.status === 200 && answer.said.session;
+  // Another page of this sign-in has set one meanwhile.
+  const wasSet = answer.status === 400 && ((answer.said.error || {}).errors || []).some((it) => it.field === "current");
+  if (!isSet && !wasSet) return say(answer.status === 401 ? ended() : fault(answer));
+  localStorage.setItem(SET, session);
+  if (isSet && !part("onward").hidden) return location.assign(onward());
   part("new-password").hidden = true;
   part(part("enroll").hidden ? "done" : "enroll").querySelector("h2").focus();
-  say("The password is set.");
+  say(isSet ? "The password is set." : "A password was set with this link before. Another link lets you set another.");
 });
 on("out", async () => {
   const { status } = await ask("POST", "api/sign-out", {});
