@@ -118,6 +118,23 @@ async fn an_owner_approves_and_the_agent_gets_its_receipt() {
     asked.end().await;
 }
 
+/// A word that names who gives it counts for nobody else: whoever else the session belongs to by then has decided nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_word_counts_for_whom_it_names() {
+    let mut asked = Asked::with(None).await;
+    let (owner, admin) = (asked.site.member(Role::Owner), asked.site.member(Role::Admin));
+    let own = json!({ "principalId": admin.principal });
+    for word in ["/approve", "/deny"] {
+        let got = asked.say(&owner, word, &own).await;
+        assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["principalId".into()]), "{word}");
+        let got = asked.say(&owner, word, &json!({ "principalId": "somebody" })).await;
+        assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["principalId".into()]), "{word}");
+    }
+    let approved = asked.say(&admin, "/approve", &own).await.ok();
+    assert_eq!((text(&approved["state"]), &approved["decidedBy"]), ("approved", &json!(admin.principal)));
+    asked.end().await;
+}
+
 /// A no with or without a body is a no; the agent reads it with its reason, and the note is the approval's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_no_is_read_as_denied() {

@@ -169,8 +169,8 @@ async function read(path) {
   return status === 200 ? said : null;
 }
 
-function workspace() {
-  return ((me && me.workspaces) || []).find((it) => it.id === wid) || {};
+function workspace(of = me) {
+  return ((of && of.workspaces) || []).find((it) => it.id === wid) || {};
 }
 
 // A person, a machine or a rule by its name.
@@ -488,7 +488,8 @@ async function decide(choice, button) {
   setBusy(true);
   say("said");
   say("news", "Sending your word…");
-  // Whoever decides has been told who they are: the session may have become another's in another window.
+  // Whoever decides has been told who they are: the session may have become another's in another window. Where it becomes so after
+  // this look, the server refuses a word that names who gave it.
   const person = await ask("api/me");
   const isToldOne = person.status === 200 && person.said.id === shown.me.id;
   const got = isToldOne ? await ask(`${own}/${choice}`, word(choice)) : person;
@@ -503,9 +504,11 @@ async function decide(choice, button) {
   setBusy(false);
   say("news");
   stale = true;
-  const wants = isToldOne && (got.error.errors || []).find((it) => ["code", "recoveryCode"].includes(it.field));
+  const fault = (...fields) => isToldOne && (got.error.errors || []).find((it) => fields.includes(it.field));
+  const wants = fault("code", "recoveryCode");
   if (wants) return prove(got.error, wants, person.said);
-  say("said", isToldOne ? unsaid(got) : unasked(person));
+  const isOther = fault("principalId");
+  say("said", isToldOne && !isOther ? unsaid(got) : unasked(isOther ? await ask("api/me") : person));
   button.focus();
   await look();
   if (part("word").hidden || part("asked").hidden) part("said").focus();
@@ -517,6 +520,7 @@ function word(choice) {
   const code = /^[0-9]{6}$/.test(typed) ? { code: typed } : { recoveryCode: typed };
   const { action } = shown;
   return {
+    principalId: workspace(shown.me).principalId,
     ...(note && { note }),
     ...(action && { actionDigest: action.actionDigest }),
     ...(choice === "approve" && typed && code),

@@ -103,8 +103,14 @@ fn approval_decision() -> Value {
         "properties": {
             "note": { "type": "string", "minLength": 1, "maxLength": 500 },
             "actionDigest": digest(),
+            "principalId": decider(),
         },
     })
+}
+
+/// Whom a word is meant as: what a browser sends may be another's by then.
+fn decider() -> Value {
+    super::with_description(id("prp_"), "Who decides. Where the session is another's, nothing is decided (400).")
 }
 
 fn approval_yes() -> Value {
@@ -113,6 +119,7 @@ fn approval_yes() -> Value {
         "properties": {
             "note": { "type": "string", "minLength": 1, "maxLength": 500 },
             "actionDigest": digest(),
+            "principalId": decider(),
             "code": { "type": "string", "writeOnly": true, "description": "The second factor's code, asked for above `stepUpAbove` of the settings." },
             "recoveryCode": { "type": "string", "writeOnly": true, "description": "In place of `code`." },
         },

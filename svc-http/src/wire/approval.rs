@@ -7,7 +7,7 @@ use svc_core::rules::gate::decide::Choice;
 use svc_core::state::gate::{ApprovalKind, ApprovalSubject, Requester};
 use svc_core::value::Invalid;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::AgentId;
+use svc_core::value::id::{AgentId, PrincipalId};
 use svc_core::value::text::Note;
 
 use super::decision::{consent, decider, reason};
@@ -24,11 +24,13 @@ pub struct Word {
     pub note: Option<Note>,
     /// The digest of what they saw.
     pub digest: Option<Digest>,
+    /// Who they take themselves for: a browser's session may be another's since they looked.
+    pub principal: Option<PrincipalId>,
     /// The second factor, which amounts above a line of the settings take (CONTRACT part 8, `stepUpAbove`).
     pub factor: Option<Factor>,
 }
 
-/// Reads `{ note?, actionDigest? }`, and with a yes `code` or `recoveryCode`; nothing at all is that too.
+/// Reads `{ note?, actionDigest?, principalId? }`, and with a yes `code` or `recoveryCode`; nothing at all is that too.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
@@ -41,8 +43,9 @@ pub fn read(body: &[u8], choice: Choice) -> Result<Word, Refusal> {
         let digest = hex.and_then(|it| Digest::parse(it).ok());
         digest.ok_or_else(|| Invalid::new("must be `sha256:` and 64 hexadecimal digits"))
     });
+    let principal = fields.optional("principalId", |it| PrincipalId::parse(text(it)?));
     let factor = if choice == Choice::Approve { factor_if_shown(&mut fields) } else { None };
-    fields.finish(Some(Word { choice, note, digest, factor }))
+    fields.finish(Some(Word { choice, note, digest, principal, factor }))
 }
 
 /// Which approvals of a list are shown.
