@@ -11,12 +11,14 @@ use svc_core::rules::gate::freeze::{FreezeAgent, Stopped};
 use svc_core::rules::gate::lift::LiftHold;
 use svc_core::rules::people::by::{By, Person, TokenCaller};
 use svc_core::state::gate::{Agent, Approval, ApprovalSubject, FrozenBy, Status, Verb};
-use svc_core::state::people::{FREEZES_ASKED_MAX, Hold, Role, Selector, ServiceToken, TokenScope, TokenUse, Workspace};
+use svc_core::state::people::{
+    FREEZES_ASKED_MAX, Hold, Role, Roster, Selector, ServiceToken, TokenScope, TokenUse, Workspace,
+};
 use svc_core::store::Row;
 use svc_core::testing::people;
 use svc_core::testing::world::{World, payment, request, terms};
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{ApprovalId, TokenId};
+use svc_core::value::id::{AgentId, ApprovalId, TokenId};
 use svc_core::value::text::{Label, Note};
 use svc_core::value::{Id as _, Span};
 
@@ -53,6 +55,19 @@ pub(super) fn token(world: &mut World, number: u128) -> By {
     };
     people::write(world.engine().store(), vec![ServiceToken::wrap(made.into())]);
     By::Token(TokenCaller { workspace, token, row, name, address: [127, 0, 0, 1].into() })
+}
+
+/// Puts so many more agents into the store: too many to be made one by one.
+pub(super) fn crowd(world: &mut World, like: AgentId, count: usize) -> Vec<AgentId> {
+    let row = world.row::<Agent>(like);
+    let ids: Vec<AgentId> = (1..=count).map(|it| AgentId::from_bits((1 << 100) + it as u128)).collect();
+    let rows = ids.iter().map(|id| Agent::wrap(Agent { id: *id, ..Agent::clone(&row) }.into())).collect();
+    people::write(world.engine().store(), rows);
+    let workspace = world.workspace();
+    let roster = world.row::<Roster>(workspace);
+    let agents = roster.agents + u32::try_from(count).unwrap();
+    people::write(world.engine().store(), vec![Roster::wrap(Roster { agents, ..Roster::clone(&roster) }.into())]);
+    ids
 }
 
 pub(super) fn look(world: &mut World, selector: &Selector) -> Selected {
@@ -199,7 +214,7 @@ fn a_token_asks_past_its_ceiling() {
 }
 
 /// Freezes that alternate are asked once each, and a token has so many questions waiting and no more: a further agent joins the
-/// newest of them, which is another question then, and a further fleet waits. What was decided or has expired makes room.
+/// newest of them, which is another question then. What was decided or has expired makes room.
 #[test]
 fn a_token_asks_so_much_and_no_more() {
     let (mut world, agents) = fleet(FREEZES_ASKED_MAX + 2);
@@ -225,8 +240,6 @@ fn a_token_asks_so_much_and_no_more() {
     }
     let last = FREEZES_ASKED_MAX + 1;
     world.advance(Span::minutes(1));
-    let refused = freeze(&mut world, &by, &Selector::everyone()).unwrap_err();
-    assert_eq!((refused.kind(), refused.retry_after_s()), (Kind::RateLimited, Some(59 * 60)));
     let newest = made[FREEZES_ASKED_MAX - 1];
     let wider = question(&mut world, last).unwrap();
     assert_eq!(question(&mut world, last).unwrap(), wider, "asked once");
@@ -244,6 +257,81 @@ fn a_token_asks_so_much_and_no_more() {
     let active: Vec<usize> = (0..=last).filter(|it| world.row::<Agent>(agents[*it].agent).is_active()).collect();
     assert_eq!(active, (1..last - 1).collect::<Vec<_>>(), "both that it named are frozen");
     world.audit();
+}
+
+/// A fleet of two more than a token may ask about one by one, and a token past its ceiling.
+fn past_ceiling() -> (World, Vec<Caller>, By) {
+    let (mut world, agents) = fleet(FREEZES_ASKED_MAX + 2);
+    let mut settings = world.row::<Workspace>(world.workspace()).settings.clone();
+    settings.freeze_ceiling_per_hour = 1;
+    world.change_settings(settings);
+    let by = token(&mut world, 7);
+    halted(&mut world, &by, &of(&agents[..1]));
+    (world, agents, by)
+}
+
+/// The freeze that an approval asks for: how many, whether all, and why.
+fn freeze_of(world: &mut World, id: ApprovalId) -> (u32, bool, String) {
+    let approval = world.row::<Approval>(id);
+    assert!(approval.is_waiting());
+    let ApprovalSubject::Freeze(of) = &approval.subject else { panic!("{approval:?}") };
+    (of.members.count, of.all, of.reason.as_str().to_owned())
+}
+
+/// A fleet joins what waits where as many questions wait as may, and the question says so: how many it is about, whether every agent
+/// is meant, and both reasons. Nobody agrees to it by a yes to what waited before.
+#[test]
+fn a_fleet_joins_what_waits() {
+    let (mut world, agents, by) = past_ceiling();
+    let owner = world.owner();
+    let ask = |it: usize| freeze(&mut world, &by, &of(&agents[it..=it])).map(asked).unwrap();
+    let made: Vec<_> = (1..=FREEZES_ASKED_MAX).map(ask).collect();
+    let [.., before, newest] = made[..] else { panic!() };
+    let two = freeze(&mut world, &by, &of(&agents[FREEZES_ASKED_MAX..])).map(asked).unwrap();
+    assert_eq!(freeze_of(&mut world, two), (2, false, "a leak".to_owned()));
+    assert_eq!(
+        freeze(&mut world, &by, &of(&agents[FREEZES_ASKED_MAX + 1..])).map(asked).unwrap(),
+        two,
+        "asked already"
+    );
+    let selected = look(&mut world, &Selector::everyone());
+    let all = FreezeFleet { reason: note("run"), ..command(&world, &by, &Selector::everyone(), &selected) };
+    let all = world.run(all).map(asked).unwrap();
+    let count = u32::try_from(agents.len()).unwrap();
+    assert_eq!(freeze_of(&mut world, all), (count, true, "a leak; run".to_owned()));
+    for stale in [newest, two] {
+        assert_eq!(world.run(decision(&owner, stale, Choice::Approve)).unwrap_err().kind(), Kind::NotAllowed);
+    }
+    assert!(world.row::<Approval>(before).is_waiting());
+    assert_eq!(freeze(&mut world, &by, &Selector::everyone()).map(asked).unwrap(), all, "asked once");
+    let late = world.agent().register();
+    let wider = freeze(&mut world, &by, &Selector::everyone()).map(asked).unwrap();
+    assert_eq!(freeze_of(&mut world, wider).0, count + 1);
+    assert_eq!(world.row::<TokenUse>(TokenId::from_bits(7)).waiting.len(), FREEZES_ASKED_MAX);
+    approve_everyone(&mut world, &owner, wider).unwrap();
+    assert!(!world.row::<Agent>(late.agent).is_active());
+    assert_eq!(standing(&mut world, &agents), vec![false; agents.len()]);
+    world.audit();
+}
+
+/// A few agents find no room where every question that waits is about very many: each time such a list would be written anew. Very
+/// many do, and so does every agent, whose question is about those few as well.
+#[test]
+fn a_few_find_no_room_among_very_many() {
+    let (mut world, agents, by) = past_ceiling();
+    let crowd = crowd(&mut world, agents[1].agent, 1_000 + FREEZES_ASKED_MAX);
+    let named = |agents: &[AgentId]| Selector { agents: Some(agents.iter().copied().collect()), ..Selector::default() };
+    for agents in crowd.windows(1_000).take(FREEZES_ASKED_MAX) {
+        freeze(&mut world, &by, &named(agents)).map(asked).unwrap();
+    }
+    world.advance(Span::minutes(1));
+    let refused = freeze(&mut world, &by, &of(&agents[1..2])).unwrap_err();
+    assert_eq!((refused.kind(), refused.retry_after_s()), (Kind::RateLimited, Some(59 * 60)));
+    let many = freeze(&mut world, &by, &named(&crowd)).map(asked).unwrap();
+    assert_eq!(freeze_of(&mut world, many).0, 1_020);
+    let all = freeze(&mut world, &by, &Selector::everyone()).map(asked).unwrap();
+    assert!(freeze_of(&mut world, all).1);
+    assert_eq!(freeze(&mut world, &by, &of(&agents[1..2])).map(asked).unwrap(), all);
 }
 
 /// A person's yes freezes those who were counted then, by that person; a no freezes nobody; both only while it waits.

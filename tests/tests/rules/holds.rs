@@ -12,13 +12,12 @@ use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::read::View;
 use svc_core::state::gate::{Agent, Approval, Code, DecidedBy, FrozenBy, OutcomeStatus, Status, Verb};
 use svc_core::state::people::{Hold, HoldScope, Principal, Role, Roster, Selector, Workspace};
-use svc_core::store::Row;
-use svc_core::testing::people;
+
 use svc_core::testing::world::{World, charge, payment, request, terms};
 use svc_core::value::id::{AgentId, ApprovalId, HoldId};
 use svc_core::value::{Id as _, Span};
 
-use super::fleet::{approve_everyone, command, decision, fleet, freeze, halted, look, note, token};
+use super::fleet::{approve_everyone, command, crowd, decision, fleet, freeze, halted, look, note, token};
 use super::{PAY, ask, codes, fast};
 
 fn lift(world: &World, hold: HoldId, by: By, restart: bool) -> LiftHold {
@@ -338,19 +337,6 @@ fn a_lift_that_nobody_agreed_to_is_asked_anew() {
     world.advance(Span::hours(24));
     let first = world.owner();
     assert_ne!(asked(world.run(lift(&world, hold, By::Person(first), false)).unwrap()), question);
-}
-
-/// Puts so many more agents into the store: too many to be made one by one.
-fn crowd(world: &mut World, like: AgentId, count: usize) -> Vec<AgentId> {
-    let row = world.row::<Agent>(like);
-    let ids: Vec<AgentId> = (1..=count).map(|it| AgentId::from_bits((1 << 100) + it as u128)).collect();
-    let rows = ids.iter().map(|id| Agent::wrap(Agent { id: *id, ..Agent::clone(&row) }.into())).collect();
-    people::write(world.engine().store(), rows);
-    let workspace = world.workspace();
-    let roster = world.row::<Roster>(workspace);
-    let agents = roster.agents + u32::try_from(count).unwrap();
-    people::write(world.engine().store(), vec![Roster::wrap(Roster { agents, ..Roster::clone(&roster) }.into())]);
-    ids
 }
 
 /// More than one commit freezes: the first sets a hold that names them, every point of enforcement goes by it at once, and it

@@ -15,8 +15,9 @@ use crate::value::canonical::Object;
 use crate::value::id::AgentId;
 use crate::value::text::Note;
 
-/// How many agents a question may name that another one joins.
-const JOINED_MAX: u32 = 1_000;
+/// How many agents a question may name that a few more join: each time its list is written anew. A larger selection is no list of
+/// somebody's, and there are few of them.
+const JOINED_MAX: usize = 1_000;
 
 /// Whether the caller may freeze so many agents that are active until now. If so, they are counted. Only tokens have a
 /// ceiling.
@@ -46,8 +47,8 @@ pub(super) struct Asking<'a> {
 }
 
 /// Asks a person. While the same freeze by the same token waits already, that question is the answer. So many different ones
-/// wait at most ([`FREEZES_ASKED_MAX`]): a token that somebody stole does not bury persons in questions. A further agent joins the
-/// newest of them that has room.
+/// wait at most ([`FREEZES_ASKED_MAX`]): a token that somebody stole does not bury persons in questions. A further freeze joins one
+/// of them that has room, as a question of its own that says all it is about.
 ///
 /// # Errors
 /// `rate_limited` where that many wait and none has room, until the first of them expires or the token's ceiling has room again.
@@ -71,36 +72,57 @@ pub(super) fn ask(
         return Ok(question(scope, token, workspace, used, asking));
     }
     let Some((narrower, of)) = with_room(&waiting, asking) else { return Err(full(scope, &used, &waiting).into()) };
-    let mut members = listed(scope, &of.members, 0, u32::MAX)?;
-    if asking.members.iter().all(|it| members.contains(it)) {
-        return Ok(Arc::clone(narrower));
+    let mut members = asking.members.to_vec();
+    // Where every agent is meant, those are all who are still there.
+    if !asking.all {
+        let known = listed(scope, &of.members, 0, u32::MAX)?;
+        members.retain(|it| known.binary_search(it).is_err());
+        if members.is_empty() {
+            return Ok(Arc::clone(narrower));
+        }
+        members.extend(known);
+        members.sort_unstable();
     }
-    members.extend(asking.members);
-    members.sort_unstable();
-    members.dedup();
     // Nobody's yes freezes more than they saw: the question that waited ends, and the wider one is another.
     end(scope, narrower);
     used.waiting.retain(|it| *it != narrower.id);
-    let wider = Asking { members: &members, all: false, reason: &both(&of.reason, asking.reason) };
+    let wider = Asking { members: &members, all: asking.all || of.all, reason: &both(of, asking) };
     Ok(question(scope, token, workspace, used, &wider))
 }
 
-/// The newest question that a single agent can join: one that names its agents, and has room for another.
+/// The question that a freeze joins. Every agent: the newest about every agent, or the newest at all. A few: the newest that names
+/// its agents and has room for them. Many: the one that names most. Where none of these waits, the newest about every agent.
 fn with_room<'a>(waiting: &'a [Arc<Approval>], asking: &Asking<'_>) -> Option<(&'a Arc<Approval>, &'a AskedFreeze)> {
-    let single = asking.members.len() == 1 && !asking.all;
-    let mut found = waiting.iter().rev().filter_map(|it| Some((it, freeze_of(it)?)));
-    found.find(|(_, of)| single && !of.all && of.members.count < JOINED_MAX)
+    let newest = || waiting.iter().rev().filter_map(|it| Some((it, freeze_of(it)?)));
+    let whole = newest().find(|(_, of)| of.all);
+    if asking.all {
+        return whole.or_else(|| newest().next());
+    }
+    let mut named = newest().filter(|(_, of)| !of.all);
+    let joined = if asking.members.len() > JOINED_MAX {
+        named.max_by_key(|(_, of)| count(of))
+    } else {
+        named.find(|(_, of)| count(of) < JOINED_MAX)
+    };
+    joined.or(whole)
+}
+
+fn count(of: &AskedFreeze) -> usize {
+    usize::try_from(of.members.count).unwrap_or(usize::MAX)
 }
 
 const fn freeze_of(approval: &Approval) -> Option<&AskedFreeze> {
     if let ApprovalSubject::Freeze(of) = &approval.subject { Some(of) } else { None }
 }
 
-/// Both reasons, as far as they have room in one.
-fn both(before: &Note, more: &Note) -> Note {
-    let said = before.as_str().split("; ").any(|it| it == more.as_str());
-    let joined = (!said).then(|| Note::parse(&format!("{}; {}", before.as_str(), more.as_str())).ok());
-    joined.flatten().unwrap_or_else(|| before.clone())
+/// Both reasons; where one note has no room for them, that of the freeze of more agents.
+fn both(of: &AskedFreeze, asking: &Asking<'_>) -> Note {
+    let (before, more) = (of.reason.as_str(), asking.reason.as_str());
+    if before.split("; ").any(|it| it == more) {
+        return of.reason.clone();
+    }
+    let larger = if asking.members.len() > count(of) { asking.reason } else { &of.reason };
+    Note::parse(&format!("{before}; {more}")).unwrap_or_else(|_| larger.clone())
 }
 
 /// Ends a question in whose place a wider one is asked.
