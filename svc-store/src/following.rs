@@ -155,12 +155,12 @@ impl Gate {
                 let done = FollowStop { agent: agent.id, epoch: agent.epoch };
                 return run(self.core(), vec![done.into()]).map(drop);
             };
-            let (all, more) = page_of(self.core(), follow)?;
-            if !all {
-                break;
-            }
-            if !more {
-                left.remove(0);
+            match page_of(self.core(), follow) {
+                Ok((true, true)) => {}
+                Ok((true, false)) => drop(left.remove(0)),
+                // What cannot be read or written is not ended: the restart says that the agent is not ready.
+                Ok((false, _)) | Err(Failure::Load(StoreError::Undecodable(_))) => break,
+                Err(failure) => return Err(failure),
             }
         }
         Ok(())

@@ -12,6 +12,8 @@ use svc_core::refusal::Kind;
 use svc_core::rules::evidence::erase::Target;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
+use svc_core::rules::gate::freeze::FreezeAgent;
+use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::NewKey;
@@ -325,6 +327,28 @@ fn a_row_that_cannot_be_read_stops_what_follows_it_alone() {
     clock.advance(Span::minutes(1));
     gate.tick().unwrap();
     assert_eq!(following(), None);
+}
+
+/// What a stop ends cannot all be read: its agent is not ready to be started, and nothing has failed. Once it can be, the agent
+/// starts.
+#[test]
+fn an_agent_of_whom_a_row_cannot_be_read_is_not_ready() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let mut world = World::over(store.writer().unwrap(), WorkspaceSettings::default());
+    let agent = world.agent().with_mandate(terms(OFFICE)).register();
+    let (clock, signer) = (world.clock().clone(), Arc::clone(world.engine().signer()));
+    let gate = Gate::over(store, clock, signer, manual()).unwrap();
+    gate.execute(Authorize::new(agent, payment(100, "EUR", "shop.example"), [7; 16])).unwrap();
+    let (workspace, id, by, reason) = (agent.workspace, agent.agent, By::Program, Note::parse("odd").unwrap());
+    gate.execute(FreezeAgent { workspace, agent: id, by: by.clone(), reason: reason.clone() }).unwrap();
+    let restart = RestartAgent { workspace, agent: id, by, reason, admin: None };
+    let sql = rusqlite::Connection::open(directory.path().join("svc.db")).unwrap();
+    assert_eq!(sql.execute("UPDATE action SET format = 999", ()).unwrap(), 1);
+    let refused = gate.restart(&restart);
+    assert!(is_not_ready(&refused), "{refused:?}");
+    sql.execute("UPDATE action SET format = 1", ()).unwrap();
+    assert!(gate.restart(&restart).unwrap().is_active());
 }
 
 /// A store that takes no commit makes a gate fail, and one that does again makes it well.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use svc_core::command::Wake;
 use svc_core::refusal::Kind;
 use svc_core::rules::gate::asked::{MayNot, Stands, get_approval};
 use svc_core::rules::gate::decide::Choice;
@@ -12,7 +13,7 @@ use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::read::View;
 use svc_core::state::gate::{Agent, Approval, Code, DecidedBy, FrozenBy, OutcomeStatus, Status, Verb};
 use svc_core::state::people::{Hold, HoldScope, Principal, Role, Roster, Selector, Workspace};
-
+use svc_core::store::{Key, Row};
 use svc_core::testing::world::{World, charge, payment, request, terms};
 use svc_core::value::id::{AgentId, ApprovalId, HoldId};
 use svc_core::value::{Id as _, Span};
@@ -100,6 +101,35 @@ fn a_lift_restarts_whom_the_stop_leaves_nothing_to_end() {
     assert_eq!(ask(&mut world, &agent, payment(450, "EUR", "b.example")), (Verb::Allow, Vec::new()));
     assert!(world.row::<Hold>(hold).work.is_none());
     world.audit();
+}
+
+/// One whose stop is still being followed keeps nobody else stopped, neither of its own step nor of those behind it; while it is
+/// waited for, whoever selects agents sees nothing change.
+#[test]
+fn a_lift_goes_on_behind_whose_stop_is_still_followed() {
+    let (mut world, agents) = fleet(1);
+    let mut others = crowd(&mut world, agents[0].agent, FREEZE_MAX);
+    others.push(agents[0].agent);
+    let hold = halted(&mut world, &By::Program, &Selector::everyone()).hold.unwrap();
+    world.advance(Span::seconds(1));
+    let (workspace, now) = (world.workspace(), world.now());
+    world.edit::<Agent>(others[0], |it| it.following = Some(now));
+    world.run(lift(&world, hold, By::Program, true)).unwrap();
+    world.run(Wake(Key::Hold(hold))).unwrap();
+    let active = |world: &mut World| [0, 1, FREEZE_MAX].map(|it| world.row::<Agent>(others[it]).is_active());
+    assert_eq!(active(&mut world), [false, true, true]);
+    let epoch = world.row::<Roster>(workspace).epoch;
+    world.clock().advance(Span::minutes(1));
+    for _ in 0..3 {
+        world.run(Wake(Key::Hold(hold))).unwrap();
+    }
+    assert_eq!(world.row::<Roster>(workspace).epoch, epoch);
+    let row = world.row::<Hold>(hold);
+    assert!(row.work.as_ref().unwrap().since > world.now() && row.then.is_empty(), "it rests");
+    world.edit::<Agent>(others[0], |it| it.following = None);
+    world.advance(Span::seconds(2));
+    assert_eq!(active(&mut world), [true; 3]);
+    assert!(world.row::<Roster>(workspace).epoch > epoch && world.row::<Hold>(hold).work.is_none());
 }
 
 /// Every agent is frozen once more while the hold stands: those made since join it, nobody counts as frozen by something else,

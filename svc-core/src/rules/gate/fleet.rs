@@ -324,7 +324,7 @@ impl Stop<'_> {
         parts.into_iter().for_each(|part| scope.put(part));
         let at = scope.now();
         let of = LaterStop { members, by: self.by.clone(), reason: self.reason.clone(), at };
-        HoldWork { task, parts: 0, since: at, of: Some(of) }
+        HoldWork::new(task, at, Some(of))
     }
 
     /// Writes the record of the whole fleet, and tells whoever selects agents that their standing has changed.
@@ -364,7 +364,7 @@ impl Stop<'_> {
         let fact = Fact { kind: "hold.set", actor: self.actor, subject: Subject::Hold(id), data };
         scope.append_with(workspace, fact, &[("reason", self.reason.as_str())]);
         let whole = usize::try_from(members.count).unwrap_or(usize::MAX) <= FREEZE_MAX;
-        let work = (!whole).then_some(HoldWork { task: HoldTask::Freeze, parts: 0, since: at, of: None });
+        let work = (!whole).then(|| HoldWork::new(HoldTask::Freeze, at, None));
         let (by, reason) = (self.by, self.reason.clone());
         let mut hold = Hold {
             id,

@@ -14,7 +14,7 @@ use crate::rules::people::by::{By, entitled};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift, Frozen};
 use crate::state::people::{
-    Hold, HoldScope, HoldTask, HoldWork, Lifted, MEMBERS_OF_PART, Principal, Reach, Right, Roster, STEP_PARTS,
+    Hold, HoldScope, HoldTask, HoldWork, Lifted, MEMBERS_OF_PART, Members, Principal, Reach, Right, Roster, STEP_PARTS,
     Workspace,
 };
 use crate::store::Row;
@@ -26,6 +26,8 @@ use crate::value::text::Note;
 
 /// How long a second owner has to agree.
 const SECOND_OWNER: Span = Span::hours(24);
+/// How long a lift rests before it looks again at agents whose stop was still being followed.
+const REST: Span = Span::seconds(1);
 const _: () = assert!(FREEZE_MAX == 5 * MEMBERS_OF_PART && STEP_PARTS == 5, "a step is what one commit freezes");
 
 /// Lifts a hold over every agent.
@@ -195,7 +197,7 @@ fn lift_now(
     let by = if let Actor::Person(id) = actor { Some(*id) } else { None };
     let mut lifted = hold.clone();
     lifted.lifted = Some(Lifted { at: now, by, reason: Some(reason.clone()) });
-    lifted.work = restart.then_some(HoldWork { task: HoldTask::Restart, parts: 0, since: now, of: None });
+    lifted.work = restart.then(|| HoldWork::new(HoldTask::Restart, now, None));
     end(scope, hold, actor.clone(), &[("reason", reason.as_str())], restart)?;
     work(scope, &mut lifted)?;
     scope.put(lifted.clone());
@@ -220,7 +222,9 @@ fn end(scope: &mut Scope<'_>, hold: &Hold, actor: Actor, texts: &[(&str, &str)],
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row is not there.
 pub fn work_on(scope: &mut Scope<'_>, id: HoldId) -> Result<(), Halt> {
-    let Some(hold) = scope.get::<Hold>(id)?.filter(|it| it.work.is_some()) else { return Ok(()) };
+    let now = scope.now();
+    let due = |it: &Arc<Hold>| it.work.as_ref().is_some_and(|work| work.since <= now);
+    let Some(hold) = scope.get::<Hold>(id)?.filter(due) else { return Ok(()) };
     let mut hold = Hold::clone(&hold);
     work(scope, &mut hold)?;
     if hold.work.is_none() && hold.lifted.is_none() && hold.scope == HoldScope::Selection {
@@ -235,38 +239,59 @@ pub fn work_on(scope: &mut Scope<'_>, id: HoldId) -> Result<(), Halt> {
 fn work(scope: &mut Scope<'_>, hold: &mut Hold) -> Result<(), Halt> {
     let Some(work) = hold.work.clone() else { return Ok(()) };
     let agents = listed(scope, hold.members_of(&work), work.parts, STEP_PARTS)?;
-    touch(scope, hold.workspace)?;
     let (at, by, reason) = work.of.as_ref().map_or((hold.at, &hold.by, &hold.reason), |it| (it.at, &it.by, &it.reason));
     match work.task {
         HoldTask::Freeze => {
+            touch(scope, hold.workspace)?;
             Own { at, by, reason, hold: Some(hold.id) }.freeze(scope, &agents)?;
         }
-        HoldTask::Void => void(scope, &agents, at, &actor_of(by))?,
-        HoldTask::Restart => {
-            let by = hold.lifted.as_ref().and_then(|it| it.by);
-            let actor = by.map_or(Actor::Policy, Actor::Person);
-            if !restart_own(scope, hold.id, &agents, &actor)? {
-                return Ok(());
-            }
+        HoldTask::Void => {
+            touch(scope, hold.workspace)?;
+            void(scope, &agents, at, &actor_of(by))?;
         }
+        HoldTask::Restart => return restart_next(scope, hold, work, &agents),
     }
     hold.step(work);
     Ok(())
 }
 
-/// Restarts those of `agents` that this hold's freeze froze and nothing else since; whether that was all. One whose stop is still
-/// being followed is left to the next time: what that ends would fill the limits of an agent that runs.
-fn restart_own(scope: &mut Scope<'_>, hold: HoldId, agents: &[AgentId], actor: &Actor) -> Result<bool, Halt> {
+/// Restarts the next of a hold's agents and goes on with the others. Those that are left are a work of their own, which the hold
+/// comes back to.
+fn restart_next(scope: &mut Scope<'_>, hold: &mut Hold, work: HoldWork, agents: &[AgentId]) -> Result<(), Halt> {
+    let left = restart_own(scope, hold, agents)?;
+    if left.is_empty() {
+        hold.step(work);
+        return Ok(());
+    }
+    // The list that it has come back to serves as long as one of it is left: who runs by then is passed over.
+    let members = work.left.clone().unwrap_or_else(|| {
+        let (members, parts) = Members::of(scope.fresh(), &left);
+        parts.into_iter().for_each(|part| scope.put(part));
+        members
+    });
+    hold.step_but(work, members, scope.now().plus(REST));
+    Ok(())
+}
+
+/// Restarts those of `agents` that this hold's freeze froze and nothing else since, and gives those that are left: one whose stop
+/// is still being followed, as what that ends would fill the limits of an agent that runs.
+fn restart_own(scope: &mut Scope<'_>, hold: &Hold, agents: &[AgentId]) -> Result<Vec<AgentId>, Halt> {
     scope.want(&agents.iter().map(|id| Agent::key(*id)).collect::<Vec<_>>())?;
-    let own = |it: &&Frozen| it.hold == Some(hold) && !it.again && it.incident.is_none();
-    let mut all = true;
+    let by = hold.lifted.as_ref().and_then(|it| it.by);
+    let actor = by.map_or(Actor::Policy, Actor::Person);
+    let own = |it: &&Frozen| it.hold == Some(hold.id) && !it.again && it.incident.is_none();
+    let (mut left, mut restarted) = (Vec::new(), false);
     for id in agents {
         let Some(agent) = scope.get::<Agent>(*id)?.filter(|it| it.frozen().filter(own).is_some()) else { continue };
         if agent.is_ending(scope.now()) {
-            all = false;
+            left.push(*id);
         } else {
-            restart(scope, &agent, actor.clone(), Some(hold), &[]);
+            restart(scope, &agent, actor.clone(), Some(hold.id), &[]);
+            restarted = true;
         }
     }
-    Ok(all)
+    if restarted {
+        touch(scope, hold.workspace)?;
+    }
+    Ok(left)
 }

@@ -106,7 +106,8 @@ impl Hold {
     /// The list that a work goes through.
     #[must_use]
     pub fn members_of<'a>(&'a self, work: &'a HoldWork) -> &'a Members {
-        work.of.as_ref().map_or(&self.members, |it| &it.members)
+        let later = work.of.as_ref().map(|it| &it.members);
+        work.left.as_ref().or(later).unwrap_or(&self.members)
     }
 
     /// Has `work` done, after what is being done already.
@@ -127,8 +128,19 @@ impl Hold {
         } else {
             // Later than what was just done, as each step is.
             let since = work.since.plus(Span::millis(parts.into()));
-            (!self.then.is_empty()).then(|| HoldWork { since, ..self.then.remove(0) })
+            (!self.then.is_empty()).then(|| {
+                let next = self.then.remove(0);
+                HoldWork { since: since.max(next.since), ..next }
+            })
         };
+    }
+
+    /// Notes that the next rows of `work` are done but for `left`, to whom it comes back at `again` and behind all else. Where it
+    /// had come back to them already, everything that is still to be done rests until then.
+    pub fn step_but(&mut self, work: HoldWork, left: Members, again: Timestamp) {
+        let since = if work.left.is_some() { again } else { work.since };
+        self.then.push(HoldWork { task: work.task, parts: 0, since: again, of: None, left: Some(left) });
+        self.step(HoldWork { since, ..work });
     }
 }
 
@@ -142,11 +154,22 @@ pub struct HoldWork {
     pub task: HoldTask,
     /// How many rows of the list are done.
     pub parts: u32,
-    /// Since when.
+    /// Since when: not before this.
     pub since: Timestamp,
     /// To whom and in whose name, where that is not as the hold's own members and words say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<LaterStop>,
+    /// Those of one step for whom it could not be done yet, where it comes back to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Members>,
+}
+
+impl HoldWork {
+    /// A work that begins at the first row of its list.
+    #[must_use]
+    pub const fn new(task: HoldTask, since: Timestamp, of: Option<LaterStop>) -> Self {
+        Self { task, parts: 0, since, of, left: None }
+    }
 }
 
 /// A stop of many that came while a hold over every agent stood already.
@@ -225,10 +248,10 @@ mod tests {
             lifted: None,
         };
         let since = Timestamp::from_millis(7);
-        hold.begin(HoldWork { task: HoldTask::Freeze, parts: 0, since, of: None });
+        hold.begin(HoldWork::new(HoldTask::Freeze, since, None));
         let (by, reason) = (FrozenBy::Person(sample::id(4)), Note::parse("again").unwrap());
         let of = LaterStop { members: members(1), by, reason, at: since };
-        hold.begin(HoldWork { task: HoldTask::Void, parts: 0, since, of: Some(of) });
+        hold.begin(HoldWork::new(HoldTask::Void, since, Some(of)));
         let mut done = Vec::new();
         while let Some(work) = hold.work.clone() {
             done.push((work.task, work.parts, hold.steps_left(), work.since.plus(Span::millis(work.parts.into()))));
