@@ -141,11 +141,8 @@ fn push_route(html: &mut String, base: &str, route: &Route) {
     if let Some(request) = route.request {
         let _ = writeln!(html, "<dt>Body</dt><dd><a href=\"#{request}\">{request}</a></dd>");
     }
-    for name in route.query {
-        let _ = writeln!(html, "<dt>Query</dt><dd><code>{name}</code>, optional</dd>");
-    }
-    for header in route.headers {
-        let _ = writeln!(html, "<dt>Header</dt><dd><code>{header}</code>, optional</dd>");
+    for (_, parameter) in openapi::parameters::of(route) {
+        push_parameter(html, &parameter);
     }
     let statuses: Vec<String> = route.success.iter().map(u16::to_string).collect();
     match route.content {
@@ -175,6 +172,42 @@ fn push_route(html: &mut String, base: &str, route: &Route) {
         );
     }
     html.push_str("</dl>\n</section>\n");
+}
+
+/// What a parameter is called, where it stands, and what it may hold.
+fn push_parameter(html: &mut String, parameter: &Value) {
+    let place = match parameter.get("in").and_then(Value::as_str) {
+        Some("path") => "Path",
+        Some("query") => "Query",
+        _ => "Header",
+    };
+    let name = parameter.get("name").and_then(Value::as_str).unwrap_or_default();
+    let is_required = parameter.get("required") == Some(&json!(true));
+    let required = if is_required { "" } else { ", optional" };
+    let schema = parameter.get("schema").unwrap_or(&Value::Null);
+    let _ = write!(html, "<dt>{place}</dt><dd><code>{name}</code>{required}: {}{}", type_words(schema), bounds(schema));
+    if let Some(told) = schema.get("description").and_then(Value::as_str) {
+        let _ = write!(html, ". {}", marked(told));
+    }
+    html.push_str("</dd>\n");
+}
+
+/// What narrows a type: its bounds, its form, what holds where nothing is sent.
+fn bounds(schema: &Value) -> String {
+    let told = |name: &str| schema.get(name).map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
+    let mut words = Vec::new();
+    for (least, most, unit) in [("minimum", "maximum", ""), ("minLength", "maxLength", " characters")] {
+        words.extend(match (told(least), told(most)) {
+            (Some(least), Some(most)) => Some(format!("{least} to {most}{unit}")),
+            (Some(least), None) => Some(format!("from {least}{unit}")),
+            (None, Some(most)) => Some(format!("up to {most}{unit}")),
+            (None, None) => None,
+        });
+    }
+    for (name, word) in [("format", "as"), ("pattern", "like"), ("default", "default")] {
+        words.extend(told(name).map(|it| format!("{word} <code>{}</code>", escape(&it))));
+    }
+    words.into_iter().fold(String::new(), |all, word| all + ", " + &word)
 }
 
 fn push_schema(html: &mut String, name: &str, schema: &Value) {
@@ -223,6 +256,14 @@ fn type_words(schema: &Value) -> String {
         let words: Vec<String> =
             words.iter().filter_map(Value::as_str).map(|it| format!("<code>{}</code>", escape(it))).collect();
         return words.join(", ");
+    }
+    if let Some(only) = schema.get("const") {
+        return format!("<code>{}</code>", escape(&only.as_str().map_or_else(|| only.to_string(), str::to_owned)));
+    }
+    let named = |it: &&Value| it.get("$ref").is_some();
+    let several = schema.get("anyOf").and_then(Value::as_array).filter(|it| it.iter().all(|it| named(&it)));
+    if let Some(several) = several {
+        return several.iter().map(type_words).collect::<Vec<_>>().join(" or ");
     }
     // That a member may be `null` is no part of what it is.
     let either =
@@ -340,6 +381,23 @@ mod tests {
         assert!(
             before.len() > 2 && before.iter().all(|it| it.ends_with("tabindex=\"0\">\n") && it.contains("aria-label="))
         );
+    }
+
+    /// Whoever reads how a route is asked finds what each parameter may hold.
+    #[test]
+    fn parameters_say_what_they_hold() {
+        let html = reference("");
+        for said in [
+            "<dt>Query</dt><dd><code>limit</code>, optional: integer, 1 to 500, default <code>100</code></dd>",
+            "<code>redact</code>, optional: boolean, default <code>false</code>. Without the texts that records commit to.</dd>",
+            "<code>state</code>, optional: <code>waiting</code>, <code>approved</code>, <code>denied</code>, <code>expired</code></dd>",
+            "<dt>Path</dt><dd><code>class</code>: string, ",
+            "<code>x-svc-csrf</code>: <code>1</code></dd>",
+            "<code>idempotency-key</code>, optional: string, 16 to 128 characters. ",
+        ] {
+            assert!(html.contains(said), "{said}");
+        }
+        assert!(!html.contains("</code>: value"), "one whose type is not told");
     }
 
     /// No page holds a script, and backticks and signs are written as a page needs them.

@@ -1,6 +1,6 @@
 //! The OpenAPI 3.1 document, made from the route table, the refusal table and the schemas.
 
-mod parameters;
+pub(crate) mod parameters;
 
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Kind;

@@ -26,7 +26,7 @@ pub(super) fn pointers(route: &Route) -> Vec<Value> {
 }
 
 /// The parameters of an operation, each with its key.
-fn of(route: &Route) -> impl Iterator<Item = (String, Value)> {
+pub(crate) fn of(route: &Route) -> impl Iterator<Item = (String, Value)> {
     let path = route.params().map(|name| (name, "", in_path(name), "path"));
     let query = route.query.iter().map(|name| {
         let (variant, schema) = in_query(route.op, name);

@@ -71,7 +71,8 @@ fn email() -> Value {
     json!({ "type": "string", "minLength": 3, "maxLength": 254 })
 }
 
-fn tier() -> Value {
+/// How much an agent is trusted.
+pub(super) fn tier() -> Value {
     word(&["restricted", "standard", "trusted"])
 }
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{id, reference, time};
+use super::administration::{object, tier, word};
+use super::{id, reference, time, with_description};
 
 /// The schemas of this family, each with its name.
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -11,6 +12,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
         ("ApplicationPage", page()),
         ("NewApplication", new_application()),
         ("ApplicationDecision", json!({ "type": "object", "properties": { "note": note() } })),
+        ("TierChange", object(&[("tier", tier())], &["tier"])),
     ]
 }
 
@@ -29,14 +31,39 @@ fn note() -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": 500 })
 }
 
+/// What may be asked for: its word, whose target has which kind of id, and the body of the route that makes the change.
+const CHANGES: [(&str, Option<&str>, &str); 6] = [
+    ("agent", None, "Blueprint"),
+    ("mandate", Some("agt_"), "NewMandate"),
+    ("mandate", Some("mnd_"), "MandateChange"),
+    ("tier", Some("agt_"), "TierChange"),
+    ("budget_raise", Some("bdg_"), "BudgetRaise"),
+    ("role", Some("prp_"), "MemberChange"),
+];
+
 fn kind() -> Value {
-    json!({ "type": "string", "enum": ["agent", "mandate", "tier", "budget_raise", "role"] })
+    let mut words = CHANGES.map(|(word, ..)| word).to_vec();
+    words.dedup();
+    word(&words)
+}
+
+/// What each kind asks for, beside the members that all have.
+fn by_kind() -> Value {
+    CHANGES
+        .iter()
+        .map(|(kind, target, change)| {
+            let mut members = vec![("kind", json!({ "const": kind })), ("change", reference(change))];
+            members.extend(target.map(|prefix| ("target", id(prefix))));
+            // A role is the asker's own where nobody is named.
+            let is_named = target.is_some() && *kind != "role";
+            object(&members, if is_named { &["kind", "change", "target"] } else { &["kind", "change"] })
+        })
+        .collect()
 }
 
 fn change() -> Value {
-    let about = "The body of the route that makes the change: a blueprint; a mandate or a template's name; a mandate's changed \
-         members; `{ tier }`; `{ amountMicros, note? }`; or `{ role?, teamIds? }`.";
-    json!({ "type": "object", "description": about })
+    let bodies: Vec<Value> = CHANGES.iter().map(|(.., schema)| reference(schema)).collect();
+    json!({ "anyOf": bodies, "description": "The body of the route that makes the change." })
 }
 
 fn new_application() -> Value {
@@ -47,10 +74,11 @@ fn new_application() -> Value {
         "required": ["kind", "change", "reason"],
         "properties": {
             "kind": kind(),
-            "target": { "type": "string", "description": about },
+            "target": with_description(json!({ "type": "string" }), about),
             "change": change(),
             "reason": note(),
         },
+        "anyOf": by_kind(),
     })
 }
 
@@ -75,5 +103,6 @@ fn application() -> Value {
             "pending": { "type": "boolean" },
             "approval": super::asked(),
         },
+        "anyOf": by_kind(),
     })
 }

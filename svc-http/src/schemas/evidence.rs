@@ -1,8 +1,10 @@
 //! The schemas of the ledger and its evidence.
 
 use serde_json::{Value, json};
+use svc_core::state::people::Purpose;
 
-use super::{id, time};
+use super::administration::{object, word};
+use super::{id, reference, time};
 
 /// Every schema of the family by its name.
 pub(super) fn all() -> [(&'static str, Value); 5] {
@@ -16,11 +18,24 @@ pub(super) fn all() -> [(&'static str, Value); 5] {
 }
 
 fn hash() -> Value {
-    json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
+    shaped("[0-9a-f]{64}")
+}
+
+/// A text of this shape.
+fn shaped(pattern: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("^{pattern}$") })
+}
+
+fn list_of(items: &Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+fn seq() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
 }
 
 fn hashes() -> Value {
-    json!({ "type": "array", "items": hash() })
+    list_of(&hash())
 }
 
 fn note() -> Value {
@@ -34,7 +49,7 @@ fn record() -> Value {
         "required": ["id", "seq", "at", "kind", "actor", "subject", "data", "prevHash", "hash"],
         "properties": {
             "id": id("evd_"),
-            "seq": { "type": "integer", "minimum": 0 },
+            "seq": seq(),
             "at": time(),
             "kind": { "type": "string", "examples": ["action.allowed"] },
             "actor": {
@@ -66,7 +81,6 @@ fn list() -> Value {
 }
 
 fn evidence() -> Value {
-    let list = json!({ "type": "array", "items": { "type": "object" } });
     json!({
         "type": "object",
         "description": "A bundle, written as it is read: its members come in this order and without white space, and the seal signs the digest of all before it. `svc evidence verify FILE` checks it offline.",
@@ -75,20 +89,67 @@ fn evidence() -> Value {
             "format": { "type": "string", "const": "svc-evidence/1" },
             "workspaceId": id("wsp_"),
             "origin": { "type": "string" },
-            "range": { "type": "object", "required": ["fromSeq", "toSeq", "complete"] },
-            "keys": list,
+            "range": range(),
+            "keys": list_of(&key()),
             "checkpoint": note(),
             "previous": note(),
             "consistency": hashes(),
-            "records": { "type": "array", "items": { "$ref": "#/components/schemas/LedgerRecord" } },
-            "disclosures": list,
-            "inclusionProofs": list,
-            "receipts": list,
+            "records": list_of(&reference("LedgerRecord")),
+            "disclosures": list_of(&disclosure()),
+            "inclusionProofs": list_of(&object(&[("seq", seq()), ("path", hashes())], &["seq", "path"])),
+            "receipts": list_of(&object(&[("id", id("rcp_")), ("jws", compact_jws())], &["id", "jws"])),
             "truncated": { "type": "boolean" },
             "nextCursor": { "type": "string" },
-            "seal": { "type": "object", "required": ["kid", "digest", "signature"] },
+            "seal": seal(),
         },
     })
+}
+
+fn range() -> Value {
+    let complete = "Whether every record between is there; not where they were chosen by agent.";
+    let complete = super::with_description(json!({ "type": "boolean" }), complete);
+    let to = super::with_description(seq(), "Behind the last.");
+    object(&[("fromSeq", seq()), ("toSeq", to), ("complete", complete)], &["fromSeq", "toSeq", "complete"])
+}
+
+/// A public key as RFC 8037 has it, with its use and standing.
+fn key() -> Value {
+    let members = [
+        ("kty", json!({ "const": "OKP" })),
+        ("crv", json!({ "const": "Ed25519" })),
+        ("x", shaped("[A-Za-z0-9_-]{43}")),
+        ("kid", thumbprint()),
+        ("alg", json!({ "const": "EdDSA" })),
+        ("use", word(&Purpose::ALL.map(Purpose::as_str))),
+        ("notBefore", time()),
+        ("retiredAt", time()),
+        ("compromisedAt", time()),
+    ];
+    object(&members, &["kty", "crv", "x", "kid", "alg", "use", "notBefore"])
+}
+
+fn thumbprint() -> Value {
+    json!({ "type": "string", "description": "The RFC 7638 thumbprint." })
+}
+
+fn disclosure() -> Value {
+    let path = "The dotted member of the record that holds the commitment.";
+    let members = [
+        ("seq", seq()),
+        ("path", json!({ "type": "string", "description": path })),
+        ("salt", shaped("[0-9a-f]{32}")),
+        ("text", json!({ "type": "string" })),
+    ];
+    object(&members, &["seq", "path", "salt", "text"])
+}
+
+fn compact_jws() -> Value {
+    json!({ "type": "string", "description": "A compact JWS of type svc-receipt+jwt." })
+}
+
+fn seal() -> Value {
+    let signature = super::with_description(shaped("[A-Za-z0-9_-]{86}"), "Of the checkpoint key.");
+    object(&[("kid", thumbprint()), ("digest", hash()), ("signature", signature)], &["kid", "digest", "signature"])
 }
 
 fn proof() -> Value {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::routes::{self, Route, Shape};
 
 /// Bodies that carry policy: a member of theirs that is not known is refused, at any depth (CONTRACT part 1, "Unknown members").
-const CLOSED: [&str; 32] = [
+const CLOSED: [&str; 33] = [
     "AcceptTools",
     "AgentChange",
     "Blueprint",
@@ -40,6 +40,7 @@ const CLOSED: [&str; 32] = [
     "TaskClassChange",
     "TemplateChange",
     "TemplateTerms",
+    "TierChange",
     "TokenBlueprint",
     "UpstreamChange",
 ];
