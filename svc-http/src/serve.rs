@@ -17,7 +17,8 @@
 //!
 //! A head over the [limits](crate::headers::head_is_within) is refused like anything else. What is no HTTP at all (a head without
 //! an end, chunks that are none), or beyond what hyper reads (over 100 headers on HTTP/1, a path of 64 KiB, a head of some
-//! 400 KiB), is answered or cut by hyper, without the headers of the interface, and ends its connection.
+//! 400 KiB), is answered or cut by hyper, without the headers of the interface, and ends its connection. Its number of headers is
+//! left as it is: with any other it allocates twice for the head of every request.
 //!
 //! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting.
 
