@@ -22,9 +22,9 @@ use crate::state::gateway::route::name_of_mcp_tool;
 use crate::state::people::{Principal, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
 use crate::value::digest::Digest;
-use crate::value::id::{ActionId, EvidenceId};
-use crate::value::{Id, Timestamp};
+use crate::value::id::ActionId;
 
 /// A request to act, with everything hashed that has to be.
 #[derive(Clone, Debug)]
@@ -283,52 +283,18 @@ impl Decided<'_> {
     /// The action before it has a state and a record.
     fn action(&self, scope: &mut Scope<'_>) -> Action {
         let (asked, now) = (self.asked, scope.now());
-        let request = &*asked.request;
         Action {
-            id: scope.fresh(),
-            agent: self.agent.id,
-            workspace: self.agent.workspace,
-            principal: self.agent.principal,
-            kind: request.kind.clone(),
-            summary: request.summary.clone(),
-            payment: request.payment.clone(),
-            data: request.data.as_ref().map(|it| it.share.clone()),
-            tool: request.tool.as_ref().map(|it| it.tool.clone()),
-            payload: request.details.is_some() || request.tool.as_ref().is_some_and(|it| it.input.is_some()),
-            session: request.session.clone(),
             provenance: self.origin.clone(),
-            salt: asked.salt,
-            digest: asked.digest,
-            epoch: self.agent.epoch,
-            mandate: None,
-            reservation: None,
-            payee: None,
             reasons: self.verdict.reasons.clone(),
             signals: self.verdict.signals.clone(),
-            hold: None,
-            state: State::Denied { at: now, by: DecidedBy::Policy },
-            approval: None,
-            replay: None,
-            callback: None,
-            evidence: EvidenceId::from_bits(0),
-            incident: None,
-            erased: false,
+            ..asked.request.action(scope.fresh(), self.agent, asked.salt, asked.digest, now)
         }
     }
 
     fn state(&self, verb: Verb, now: Timestamp) -> State {
         let settings = &self.workspace.settings;
         match verb {
-            Verb::Allow => State::Allowed(Allowed {
-                at: now,
-                by: DecidedBy::Policy,
-                receipt_expires_at: settings.receipt_end(now),
-                consumed: None,
-                lapsed: None,
-                revoked: None,
-                outcome: None,
-                released: None,
-            }),
+            Verb::Allow => State::Allowed(Allowed::new(now, DecidedBy::Policy, settings.receipt_end(now))),
             Verb::Ask => State::Pending { expires_at: now.plus(settings.approval_life()) },
             Verb::Deny => State::Denied { at: now, by: DecidedBy::Policy },
         }

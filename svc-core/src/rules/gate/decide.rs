@@ -269,16 +269,8 @@ impl Case<'_> {
         if action.reservation.is_none() {
             action.reservation = self.exceed(scope, &mut activity)?;
         }
-        action.state = State::Allowed(Allowed {
-            at: now,
-            by: DecidedBy::Person(self.asked.by.principal),
-            receipt_expires_at: self.workspace.settings.receipt_end(now),
-            consumed: None,
-            lapsed: None,
-            revoked: None,
-            outcome: None,
-            released: None,
-        });
+        let by = DecidedBy::Person(self.asked.by.principal);
+        action.state = State::Allowed(Allowed::new(now, by, self.workspace.settings.receipt_end(now)));
         let mut more = vec![self.via()];
         if let Some(second) = second {
             let first = approval.approvals.first().map(|it| it.by);

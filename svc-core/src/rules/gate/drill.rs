@@ -17,7 +17,7 @@ use crate::rules::people::register_agent::{ActsFor, RegisterAgent, made, record_
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{
     Action, ActionKind, Agent, Allowed, Count, DRILL_EVERY, DecidedBy, Drill, DrillState, DrillStep, Frozen, FrozenBy,
-    Mandate, OnLimit, Origin, Request, State, Status, Terms, Tier, Verb, salt_text,
+    Mandate, OnLimit, Request, State, Status, Terms, Tier, Verb, salt_text,
 };
 use crate::state::people::{Credential, Plans, Right, Roster, TokenUse, Workspace};
 use crate::store::Row;
@@ -25,7 +25,7 @@ use crate::turn::{Halt, Scope};
 use crate::value::Id as _;
 use crate::value::canonical::Object;
 use crate::value::currency::Currency;
-use crate::value::id::{ActionId, AgentId, DrillId, EvidenceId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, AgentId, DrillId, PrincipalId, WorkspaceId};
 use crate::value::period::Period;
 use crate::value::text::{Label, Note, Summary};
 
@@ -135,45 +135,9 @@ fn allowed(scope: &mut Scope<'_>, canary: &Agent, drill: &Drill, workspace: &Wor
     let request = Request::new(kind, Summary::parse("a drill").map_err(|_| Refusal::internal())?);
     let (id, now) = (scope.fresh::<ActionId>(), scope.now());
     let salt = scope.fresh::<ActionId>().bits().to_be_bytes();
-    let mut action = Action {
-        id,
-        agent: canary.id,
-        workspace: canary.workspace,
-        principal: canary.principal,
-        digest: request.digest(canary.id, &salt_text(&salt)),
-        kind: request.kind.clone(),
-        summary: request.summary.clone(),
-        payment: None,
-        data: None,
-        tool: None,
-        payload: false,
-        session: None,
-        provenance: Origin::default(),
-        salt,
-        epoch: canary.epoch,
-        mandate: None,
-        reservation: None,
-        payee: None,
-        reasons: Vec::new(),
-        signals: Vec::new(),
-        hold: None,
-        state: State::Allowed(Allowed {
-            at: now,
-            by: DecidedBy::Policy,
-            receipt_expires_at: workspace.settings.receipt_end(now),
-            consumed: None,
-            lapsed: None,
-            revoked: None,
-            outcome: None,
-            released: None,
-        }),
-        approval: None,
-        replay: None,
-        callback: None,
-        evidence: EvidenceId::from_bits(0),
-        incident: None,
-        erased: false,
-    };
+    let digest = request.digest(canary.id, &salt_text(&salt));
+    let yes = Allowed::new(now, DecidedBy::Policy, workspace.settings.receipt_end(now));
+    let mut action = Action { state: State::Allowed(yes), ..request.action(id, canary, salt, digest, now) };
     let (verb, status) = (Verb::Allow, Status::Allowed);
     let (kind, actor) = ("action.allowed", Actor::Drill(drill.id));
     let record = ActionRecord { kind, actor, action: &action, agent: canary, verb, status };

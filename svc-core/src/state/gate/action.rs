@@ -543,6 +543,12 @@ impl Action {
 }
 
 impl Allowed {
+    /// A yes of which nothing has become yet.
+    #[must_use]
+    pub const fn new(at: Timestamp, by: DecidedBy, receipt_expires_at: Timestamp) -> Self {
+        Self { at, by, receipt_expires_at, consumed: None, lapsed: None, revoked: None, outcome: None, released: None }
+    }
+
     /// When it lapses if nobody settles it.
     #[must_use]
     pub const fn lapse_at(&self) -> Timestamp {

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use super::action::{DataShare, Payment, Tool};
+use super::action::{Action, DataShare, DecidedBy, Origin, Payment, State, Tool};
+use super::agent::Agent;
 use super::kind::ActionKind;
 use super::provenance::Declared;
 use crate::refusal::FieldError;
@@ -15,10 +16,10 @@ use crate::value::canonical::{self, Object, canonical, canonical_without};
 use crate::value::currency::Currency;
 use crate::value::digest::Digest;
 use crate::value::domain::Domain;
-use crate::value::id::AgentId;
+use crate::value::id::{ActionId, AgentId, EvidenceId};
 use crate::value::json::Json;
 use crate::value::text::{Email, IdempotencyKey, Label, SessionId, Summary};
-use crate::value::{Amount, Invalid, SAFE_MAX};
+use crate::value::{Amount, Id as _, Invalid, SAFE_MAX, Timestamp};
 
 /// Entries of `provenance`.
 pub const PROVENANCE_MAX: usize = 50;
@@ -399,6 +400,40 @@ impl Request {
             out.push(("provenanceDetail", commitment(salt, "provenanceDetail", &details.join("\n"))));
         }
         out
+    }
+
+    /// The action that `agent` asks for by this: charged to nothing, of no record, and denied until a rule says otherwise.
+    pub(crate) fn action(&self, id: ActionId, agent: &Agent, salt: [u8; 16], digest: Digest, at: Timestamp) -> Action {
+        Action {
+            id,
+            agent: agent.id,
+            workspace: agent.workspace,
+            principal: agent.principal,
+            kind: self.kind.clone(),
+            summary: self.summary.clone(),
+            payment: self.payment.clone(),
+            data: self.data.as_ref().map(|it| it.share.clone()),
+            tool: self.tool.as_ref().map(|it| it.tool.clone()),
+            payload: self.details.is_some() || self.tool.as_ref().is_some_and(|it| it.input.is_some()),
+            session: self.session.clone(),
+            provenance: Origin::default(),
+            salt,
+            digest,
+            epoch: agent.epoch,
+            mandate: None,
+            reservation: None,
+            payee: None,
+            reasons: Vec::new(),
+            signals: Vec::new(),
+            hold: None,
+            state: State::Denied { at, by: DecidedBy::Policy },
+            approval: None,
+            replay: None,
+            callback: None,
+            evidence: EvidenceId::from_bits(0),
+            incident: None,
+            erased: false,
+        }
     }
 }
 
