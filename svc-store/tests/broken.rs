@@ -2,6 +2,8 @@
 //! the gate goes on.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
+mod clones;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -27,7 +29,9 @@ use svc_core::value::digest::Digest;
 use svc_core::value::id::ActionId;
 use svc_core::value::seed::Seed;
 use svc_core::value::{Id as _, Timestamp};
-use svc_store::{Backend, Gate, Settings, StoreError};
+use svc_store::{Gate, Settings, StoreError};
+
+use clones::Clones;
 
 const OFFICE: &str = r#"{"name":"Office","actions":["payment"],"limits":{"currency":"EUR","perAction":5000}}"#;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -86,22 +90,6 @@ impl Store for Breaking {
     }
 }
 
-impl Backend for Breaking {
-    type Session = Self;
-
-    fn lanes(&self) -> usize {
-        1
-    }
-
-    fn writer(&self) -> Result<Self, StoreError> {
-        Ok(self.clone())
-    }
-
-    fn reader(&self) -> Result<Self, StoreError> {
-        Ok(self.clone())
-    }
-}
-
 /// A clock that panics while it is told to.
 #[derive(Clone)]
 struct Cracked {
@@ -139,7 +127,7 @@ fn setup() -> Setup {
 
 impl Setup {
     fn gate(&self, settings: Settings, breaks: impl Fn(At) -> bool + Send + Sync + 'static) -> Gate {
-        let backend = Breaking { store: self.store.clone(), breaks: Arc::new(breaks) };
+        let backend = Clones(Breaking { store: self.store.clone(), breaks: Arc::new(breaks) });
         Gate::over(backend, self.clock.clone(), Arc::clone(&self.signer), settings).unwrap()
     }
 
@@ -256,7 +244,7 @@ fn a_clock_that_panics_leaves_nobody_waiting() {
     };
     let mut settings = manual();
     settings.batch_max = 4;
-    let backend = Breaking { store: it.store.clone(), breaks: Arc::new(breaks) };
+    let backend = Clones(Breaking { store: it.store.clone(), breaks: Arc::new(breaks) });
     let gate = Gate::over(backend, clock, Arc::clone(&it.signer), settings).unwrap();
     let first = gate.submit(it.pay(100));
     entered.recv_timeout(PATIENCE).unwrap();
@@ -344,7 +332,7 @@ fn the_gates_own_thread_outlives_a_panic() {
                 reads();
             }
         });
-        let backend = Breaking { store: it.store.clone(), breaks: Arc::new(in_scan) };
+        let backend = Clones(Breaking { store: it.store.clone(), breaks: Arc::new(in_scan) });
         let gate = Gate::over(backend, clock, Arc::clone(&it.signer), Settings::default()).unwrap();
         for call in ["the first", "one of a later pass"] {
             assert!(told.recv_timeout(PATIENCE).is_ok(), "{call}, of the store: {store_panics}");

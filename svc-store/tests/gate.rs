@@ -7,6 +7,8 @@
     reason = "a test may panic"
 )]
 
+mod clones;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -38,6 +40,8 @@ use svc_core::value::link::{Index, shard};
 use svc_core::value::text::{Email, Label, Note};
 use svc_core::value::{Id as _, Span};
 use svc_store::{AgentKey, Backend, Gate, Settings, SqliteStore, StoreError};
+
+use clones::Clones;
 
 const OFFICE: &str = r#"{"name":"Office","actions":["payment"],"limits":{"currency":"EUR","perAction":5000,"perPeriod":{"amount":1000000,"period":"month"}}}"#;
 
@@ -287,22 +291,6 @@ impl Store for Picky {
     }
 }
 
-impl Backend for Picky {
-    type Session = Self;
-
-    fn lanes(&self) -> usize {
-        1
-    }
-
-    fn writer(&self) -> Result<Self, StoreError> {
-        Ok(self.clone())
-    }
-
-    fn reader(&self) -> Result<Self, StoreError> {
-        Ok(self.clone())
-    }
-}
-
 /// A command that panics as it is decided, or that the store rejects, answers a failure; its neighbours in the batch do not notice.
 #[test]
 fn neighbours_of_a_poisonous_command_are_answered() {
@@ -310,7 +298,7 @@ fn neighbours_of_a_poisonous_command_are_answered() {
         let Setup { store, agents, clock, gate } = setup(5, manual(), |_| None);
         let signer = Arc::clone(gate.signer());
         let poison = Key::Activity(agents[2].agent);
-        let gate = Gate::over(Picky { store, poison, panics }, clock, signer, manual()).unwrap();
+        let gate = Gate::over(Clones(Picky { store, poison, panics }), clock, signer, manual()).unwrap();
         for _ in 0..2 {
             let asked: Vec<_> = agents.iter().map(|agent| gate.submit(ask(*agent, request("note.write")))).collect();
             for (n, answer) in asked.into_iter().enumerate() {
