@@ -4,10 +4,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use svc_core::state::people::Role;
 use svc_core::testing::world::BASE_URL;
 
 use crate::client::{Client, Got};
 use crate::people::Person;
+use crate::requests::OFFICE;
+use crate::site::{Agent, Site};
 
 /// The host that the server answers to.
 pub const HOST: &str = "gate.example.com";
@@ -15,6 +18,49 @@ pub const HOST: &str = "gate.example.com";
 pub const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk.~";
 /// Where the client is sent back to.
 pub const REDIRECT: &str = "http://localhost:51645/callback";
+
+/// An owner, an agent, and a client that is registered.
+#[derive(Debug)]
+pub struct Scene {
+    /// The site.
+    pub site: Site,
+    /// A connection.
+    pub client: Client,
+    /// An owner.
+    pub owner: Person,
+    /// An agent.
+    pub agent: Agent,
+    /// The id of the client.
+    pub id: String,
+}
+
+impl Scene {
+    /// Of a public client.
+    pub async fn new() -> Self {
+        let site = Site::start().await;
+        let mut client = site.client().await;
+        let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
+        let id = public(&mut client).await;
+        Self { site, client, owner, agent, id }
+    }
+
+    /// The page that a browser with these cookies is shown.
+    pub async fn page(&mut self, cookies: &str) -> Got {
+        let challenge = challenge(VERIFIER);
+        let path = format!("/oauth/authorize?{}", form(&wish(&self.id, &challenge)));
+        self.client.ask("GET", &path, &[("host", HOST), ("cookie", cookies)], b"").await
+    }
+
+    /// What comes of the owner's yes.
+    pub async fn code(&mut self) -> String {
+        code(&mut self.client, &self.owner, &self.id, &self.agent.id.to_string()).await
+    }
+
+    /// The tokens that the client has for it.
+    pub async fn connect(&mut self) -> Tokens {
+        connect(&mut self.client, &self.owner, &self.id, &self.agent.id.to_string()).await
+    }
+}
 
 /// The S256 challenge of a verifier.
 #[must_use]

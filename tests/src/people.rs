@@ -139,17 +139,22 @@ impl Site {
 impl Person {
     /// Sets up a second factor: its secret and the recovery codes.
     pub async fn second_factor(&self, client: &mut Client, now: Timestamp) -> (Vec<u8>, Vec<String>) {
-        let begun = self.ask(client, "POST", "/api/me/totp", Some(&json!({}))).await.ok();
-        let secret = unbase32(begun["secret"].as_str().unwrap());
-        let code = json!({ "code": code_now(&secret, now) });
-        let made = self.ask(client, "POST", "/api/me/totp/confirm", Some(&code)).await.ok();
-        (secret, serde_json::from_value(made["recoveryCodes"].clone()).unwrap())
+        second_factor(client, &self.sid, now).await
     }
 
     /// Sends a request of the console as its pages do: with the session's cookie, and on writes the mark of its own pages.
     pub async fn ask(&self, client: &mut Client, method: &str, path: &str, body: Option<&Value>) -> Got {
         ask(client, Some(&self.sid), method, path, body).await
     }
+}
+
+/// Sets up a second factor with this session: its secret and the recovery codes.
+pub async fn second_factor(client: &mut Client, sid: &str, now: Timestamp) -> (Vec<u8>, Vec<String>) {
+    let begun = ask(client, Some(sid), "POST", "/api/me/totp", Some(&json!({}))).await.ok();
+    let secret = unbase32(begun["secret"].as_str().unwrap());
+    let code = json!({ "code": code_now(&secret, now) });
+    let made = ask(client, Some(sid), "POST", "/api/me/totp/confirm", Some(&code)).await.ok();
+    (secret, serde_json::from_value(made["recoveryCodes"].clone()).unwrap())
 }
 
 /// The code that an authenticator app with this secret shows at `now`.

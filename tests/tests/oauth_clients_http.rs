@@ -17,13 +17,12 @@ use svc_core::value::id::{AccountId, PrincipalId};
 use svc_core::value::text::Email;
 use svc_core::value::{Id as _, Span, Timestamp};
 use svc_http::config::BaseUrl;
-use svc_http::totp::code_at;
 use svc_tests::client::{Client, Got};
 use svc_tests::oauth::{
     HOST, REDIRECT, VERIFIER, challenge, code, connect, cookies, exchange, flat, hidden, led, open, post, public,
     refresh, refused, register, send, tokens, wish,
 };
-use svc_tests::people::{Person, unbase32};
+use svc_tests::people::{Person, code_now};
 use svc_tests::program::Program;
 use svc_tests::receiver::{Names, Receiver, Reply, tls};
 use svc_tests::requests::{OFFICE, payment};
@@ -468,11 +467,7 @@ async fn a_second_factor_is_asked_for_on_the_way() {
     let id = public(&mut client).await;
     let password = "correct horse battery";
     owner.ask(&mut client, "POST", "/api/me/password", Some(&json!({ "password": password }))).await.ok();
-    let begun = owner.ask(&mut client, "POST", "/api/me/totp", Some(&json!({}))).await.ok();
-    let secret = unbase32(begun["secret"].as_str().unwrap());
-    let code = |site: &Site| code_at(&secret, u64::try_from(site.now().as_millis() / 30_000).unwrap());
-    let confirm = json!({ "code": code(&site) });
-    owner.ask(&mut client, "POST", "/api/me/totp/confirm", Some(&confirm)).await.ok();
+    let (secret, _) = owner.second_factor(&mut client, site.now()).await;
 
     let asked = page(&mut client, None, &id, REDIRECT).await;
     let waits = send(&mut client, &asked, &[("email", &owner.email), ("password", password)]).await;
@@ -483,13 +478,13 @@ async fn a_second_factor_is_asked_for_on_the_way() {
         "{text}"
     );
     assert!(!cookies(&waits).iter().any(|it| it.starts_with("__Host-sid=")), "nobody is signed in yet");
-    let (pending, used) = (hidden(&text, "pending"), code(&site));
+    let (pending, used) = (hidden(&text, "pending"), code_now(&secret, site.now()));
     let again = send(&mut client, &waits, &[("pending", &pending), ("code", &used)]).await;
     assert!(again.status == 401 && again.text().contains("did not match"), "the code that confirmed it was used");
     let none = send(&mut client, &again, &[("pending", "other"), ("code", "000000")]).await;
     assert!(none.status == 401 && none.text().contains("Begin again"), "{}", none.text());
     site.shift(Span::seconds(30));
-    let right = code(&site);
+    let right = code_now(&secret, site.now());
     let done = send(&mut client, &none, &[("pending", &pending), ("code", &right)]).await;
     assert_eq!(done.status, 303, "{}", done.text());
     let sid = cookies(&done).into_iter().find_map(|it| it.strip_prefix("__Host-sid=").map(str::to_owned)).unwrap();

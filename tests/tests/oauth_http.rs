@@ -16,49 +16,21 @@ use svc_core::state::people::Role;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_core::value::text::Note;
-use svc_tests::client::Client;
 use svc_tests::oauth::{
-    HOST, REDIRECT, Tokens, VERIFIER, challenge, code, connect, decide, exchange, flat, form, hidden, led, open, post,
+    HOST, REDIRECT, Scene, VERIFIER, challenge, code, connect, decide, exchange, flat, form, hidden, led, open, post,
     public, refresh, refused, register, tokens, wish,
 };
-use svc_tests::people::Person;
 use svc_tests::requests::{OFFICE, payment};
-use svc_tests::site::{Agent, Site};
+use svc_tests::site::Site;
 
-struct Scene {
-    site: Site,
-    client: Client,
-    owner: Person,
-    agent: Agent,
-    id: String,
+/// Whether an access token is good for asking the gate.
+async fn works(scene: &mut Scene, access: &str) -> u16 {
+    scene.client.authorize(access, &payment(100)).await.status
 }
 
-impl Scene {
-    async fn new() -> Self {
-        let site = Site::start().await;
-        let mut client = site.client().await;
-        let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
-        let id = public(&mut client).await;
-        Self { site, client, owner, agent, id }
-    }
-
-    async fn connect(&mut self) -> Tokens {
-        connect(&mut self.client, &self.owner, &self.id, &self.agent.id.to_string()).await
-    }
-
-    async fn code(&mut self) -> String {
-        code(&mut self.client, &self.owner, &self.id, &self.agent.id.to_string()).await
-    }
-
-    /// Whether an access token is good for asking the gate.
-    async fn works(&mut self, access: &str) -> u16 {
-        self.client.authorize(access, &payment(100)).await.status
-    }
-
-    async fn connections(&mut self) -> Vec<Value> {
-        let path = format!("/api/w/{}/connections", self.site.workspace());
-        self.owner.ask(&mut self.client, "GET", &path, None).await.ok()["data"].as_array().unwrap().clone()
-    }
+async fn connections(scene: &mut Scene) -> Vec<Value> {
+    let path = format!("/api/w/{}/connections", scene.site.workspace());
+    scene.owner.ask(&mut scene.client, "GET", &path, None).await.ok()["data"].as_array().unwrap().clone()
 }
 
 /// Every place where clients look for metadata has it, with the issuer unchanged.
@@ -133,10 +105,10 @@ async fn the_whole_way_works() {
     let first = tokens(&got);
     assert!(first.access.starts_with("aat_") && first.access.len() == 47, "{}", first.access);
     assert!(first.refresh.starts_with("art_") && first.refresh.len() == 47, "{}", first.refresh);
-    assert_eq!(scene.works(&first.access).await, 200);
+    assert_eq!(works(&mut scene, &first.access).await, 200);
     let second = tokens(&refresh(&mut scene.client, &scene.id, &first.refresh).await);
-    assert_eq!((scene.works(&first.access).await, scene.works(&second.access).await), (401, 200));
-    let found = scene.connections().await;
+    assert_eq!((works(&mut scene, &first.access).await, works(&mut scene, &second.access).await), (401, 200));
+    let found = connections(&mut scene).await;
     assert_eq!(found.len(), 1);
     assert_eq!(
         (&found[0]["clientName"], &found[0]["redirectHost"], &found[0]["state"]),
@@ -145,7 +117,7 @@ async fn the_whole_way_works() {
     let path = format!("/api/w/{}/connections/{}", scene.site.workspace(), found[0]["id"].as_str().unwrap());
     let ended = scene.owner.ask(&mut scene.client, "DELETE", &path, None).await;
     assert_eq!(ended.status, 204);
-    assert_eq!(scene.works(&second.access).await, 401);
+    assert_eq!(works(&mut scene, &second.access).await, 401);
     let read = scene.owner.ask(&mut scene.client, "GET", &path, None).await.ok();
     assert_eq!((&read["state"], &read["endedBy"]), (&json!("ended"), &json!("revoked")));
 }
@@ -156,7 +128,7 @@ async fn an_access_token_lives_an_hour() {
     let mut scene = Scene::new().await;
     let pair = scene.connect().await;
     scene.site.advance(Span::seconds(3_599));
-    assert_eq!(scene.works(&pair.access).await, 200);
+    assert_eq!(works(&mut scene, &pair.access).await, 200);
     scene.site.advance(Span::seconds(1));
     let got = scene.client.authorize(&pair.access, &payment(100)).await;
     assert_eq!((got.status, got.kind().as_str()), (401, "invalid_api_key"));
@@ -429,10 +401,10 @@ async fn every_misuse_of_a_code_is_refused() {
     }
     let pair = tokens(&exchange(&mut scene.client, &scene.id, &code, &[]).await);
     let got = exchange(&mut scene.client, &scene.id, &code, &[("code_verifier", wrong)]).await;
-    assert_eq!((flat(&got), scene.works(&pair.access).await), (refused(400, "invalid_grant"), 200));
+    assert_eq!((flat(&got), works(&mut scene, &pair.access).await), (refused(400, "invalid_grant"), 200));
     let got = exchange(&mut scene.client, &scene.id, &code, &[]).await;
-    assert_eq!((flat(&got), scene.works(&pair.access).await), (refused(400, "invalid_grant"), 401));
-    assert_eq!(scene.connections().await[0]["endedBy"], "code_reuse");
+    assert_eq!((flat(&got), works(&mut scene, &pair.access).await), (refused(400, "invalid_grant"), 401));
+    assert_eq!(connections(&mut scene).await[0]["endedBy"], "code_reuse");
     let code = scene.code().await;
     scene.site.advance(Span::minutes(5));
     let got = exchange(&mut scene.client, &scene.id, &code, &[]).await;
@@ -466,12 +438,12 @@ async fn a_used_refresh_token_ends_the_connection() {
     let first = scene.connect().await;
     let other = public(&mut scene.client).await;
     let got = refresh(&mut scene.client, &other, &first.refresh).await;
-    assert_eq!((flat(&got), scene.works(&first.access).await), (refused(400, "invalid_grant"), 200));
+    assert_eq!((flat(&got), works(&mut scene, &first.access).await), (refused(400, "invalid_grant"), 200));
     let second = tokens(&refresh(&mut scene.client, &scene.id, &first.refresh).await);
     let got = refresh(&mut scene.client, &scene.id, &first.refresh).await;
-    assert_eq!((flat(&got), scene.works(&second.access).await), (refused(400, "invalid_grant"), 401));
+    assert_eq!((flat(&got), works(&mut scene, &second.access).await), (refused(400, "invalid_grant"), 401));
     assert_eq!(flat(&refresh(&mut scene.client, &scene.id, &second.refresh).await), refused(400, "invalid_grant"));
-    let found = scene.connections().await;
+    let found = connections(&mut scene).await;
     assert_eq!(found[0]["endedBy"], "reuse");
     assert!(found[0]["note"].as_str().unwrap().contains("connect again"));
 }
@@ -496,10 +468,10 @@ async fn racing_renewals_end_the_connection() {
     }
     assert!(given.len() <= 1, "{}", given.len());
     for pair in given {
-        assert_eq!(scene.works(&pair.access).await, 401);
+        assert_eq!(works(&mut scene, &pair.access).await, 401);
         assert_eq!(flat(&refresh(&mut scene.client, &scene.id, &pair.refresh).await), refused(400, "invalid_grant"));
     }
-    assert_eq!(scene.connections().await[0]["endedBy"], "reuse");
+    assert_eq!(connections(&mut scene).await[0]["endedBy"], "reuse");
 }
 
 /// A client with a secret shows it in the one or the other place, and not in both.
@@ -552,13 +524,13 @@ async fn revoking_tells_nothing() {
             let got =
                 post(&mut scene.client, "/oauth/revoke", &[("token", token), ("client_id", client_id)], &[]).await;
             assert_eq!(got.ok(), json!({}));
-            assert_eq!(scene.works(&pair.access).await, 200);
+            assert_eq!(works(&mut scene, &pair.access).await, 200);
         }
         let members = [("token", token.as_str()), ("token_type_hint", "nonsense"), ("client_id", &scene.id)];
         for _ in 0..2 {
             assert_eq!(post(&mut scene.client, "/oauth/revoke", &members, &[]).await.ok(), json!({}));
         }
-        assert_eq!(scene.works(&pair.access).await, 401);
+        assert_eq!(works(&mut scene, &pair.access).await, 401);
         assert_eq!(flat(&refresh(&mut scene.client, &scene.id, &pair.refresh).await), refused(400, "invalid_grant"));
     }
 }
@@ -577,13 +549,13 @@ async fn connections_end_with_agent_and_person() {
     let got = scene.client.authorize(&pair.access, &payment(100)).await;
     assert_eq!((got.status, got.kind().as_str()), (401, "invalid_api_key"));
     assert_eq!(flat(&refresh(&mut scene.client, &scene.id, &pair.refresh).await), refused(400, "invalid_grant"));
-    assert_eq!(scene.works(&theirs.access).await, 200);
+    assert_eq!(works(&mut scene, &theirs.access).await, 200);
     let path = format!("/api/w/{workspace}/members/{}", admin.principal);
     assert_eq!(scene.owner.ask(&mut scene.client, "DELETE", &path, None).await.status, 204);
-    assert_eq!(scene.works(&theirs.access).await, 401);
+    assert_eq!(works(&mut scene, &theirs.access).await, 401);
     scene.site.advance(Span::seconds(1));
     let mut ended: Vec<String> =
-        scene.connections().await.iter().map(|it| it["endedBy"].as_str().unwrap_or_default().to_owned()).collect();
+        connections(&mut scene).await.iter().map(|it| it["endedBy"].as_str().unwrap_or_default().to_owned()).collect();
     ended.sort();
     assert_eq!(ended, ["frozen", "left"]);
 }

@@ -10,9 +10,8 @@ use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_core::value::text::Email;
-use svc_http::totp::code_at;
 use svc_tests::client::{Client, Got};
-use svc_tests::people::{ask, unbase32};
+use svc_tests::people::{ask, code_now, second_factor, unbase32};
 use svc_tests::site::Site;
 
 const OWNER: &str = "owner@example.com";
@@ -144,11 +143,10 @@ async fn a_second_factor_is_set_up_and_each_code_counts_once() {
     assert!(begun["qrSvg"].as_str().unwrap().starts_with("<svg "), "{begun}");
     assert!(begun["otpauthUrl"].as_str().unwrap().contains(begun["secret"].as_str().unwrap()));
     let secret = unbase32(begun["secret"].as_str().unwrap());
-    let step = |site: &Site| u64::try_from(site.now().as_millis() / 30_000).unwrap();
-    let now = step(&site);
+    let first = code_now(&secret, site.now());
     let bad = ask(&mut client, Some(&sid), "POST", "/api/me/totp/confirm", Some(&json!({ "code": "000000x" }))).await;
     assert_eq!((bad.status, bad.fields()), (400, vec!["code".to_owned()]));
-    let body = json!({ "code": code_at(&secret, now) });
+    let body = json!({ "code": first });
     let codes = ask(&mut client, Some(&sid), "POST", "/api/me/totp/confirm", Some(&body)).await.ok();
     let codes: Vec<String> = serde_json::from_value(codes["recoveryCodes"].clone()).unwrap();
     assert_eq!(codes.len(), 10);
@@ -160,10 +158,10 @@ async fn a_second_factor_is_set_up_and_each_code_counts_once() {
     let wait = wait.ok();
     assert_eq!(wait["next"], "totp");
     let show = |code: String| json!({ "pending": wait["pending"], "code": code });
-    let used = post(&mut client, "/api/sign-in/totp", show(code_at(&secret, now))).await;
+    let used = post(&mut client, "/api/sign-in/totp", show(first)).await;
     assert_eq!(used.status, 401, "the code that confirmed it was used");
     site.shift(Span::seconds(30));
-    let next = code_at(&secret, step(&site));
+    let next = code_now(&secret, site.now());
     let got = post(&mut client, "/api/sign-in/totp", show(next.clone())).await;
     assert_eq!(got.ok()["next"], "done");
     let wait = post(&mut client, "/api/sign-in", password.clone()).await.ok();
@@ -200,10 +198,7 @@ async fn a_session_without_the_required_factor_sets_it_up_first() {
     {
         assert_eq!(ask(&mut client, Some(&sid), "GET", &path, None).await.status, 403, "{path}");
     }
-    let begun = ask(&mut client, Some(&sid), "POST", "/api/me/totp", None).await.ok();
-    let secret = unbase32(begun["secret"].as_str().unwrap());
-    let body = json!({ "code": code_at(&secret, u64::try_from(site.now().as_millis() / 30_000).unwrap()) });
-    ask(&mut client, Some(&sid), "POST", "/api/me/totp/confirm", Some(&body)).await.ok();
+    second_factor(&mut client, &sid, site.now()).await;
     assert_eq!(ask(&mut client, Some(&sid), "GET", "/api/me", None).await.status, 200);
     site.stop().await;
 }

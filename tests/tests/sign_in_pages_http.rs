@@ -5,85 +5,54 @@
 use serde_json::json;
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
-use svc_core::state::people::Role;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_core::value::text::Note;
-use svc_http::totp::code_at;
-use svc_tests::client::{Client, Got};
+use svc_tests::client::Got;
 use svc_tests::oauth::{
-    HOST, VERIFIER, challenge, cookie, decide, form, hidden, led, open, public, register, send, send_with, wish,
+    HOST, Scene, VERIFIER, challenge, cookie, decide, form, hidden, led, open, register, send, send_with, wish,
 };
-use svc_tests::people::{Person, unbase32};
-use svc_tests::requests::OFFICE;
-use svc_tests::site::{Agent, Plan, Site};
+use svc_tests::people::code_now;
+use svc_tests::site::{Plan, Site};
 
 const PASSWORD: &str = "correct horse battery";
 
-struct Scene {
-    site: Site,
-    client: Client,
-    owner: Person,
-    agent: Agent,
-    id: String,
+/// An owner with a password, an agent, a client.
+async fn open_scene() -> Scene {
+    let mut scene = Scene::new().await;
+    let password = json!({ "password": PASSWORD });
+    scene.owner.ask(&mut scene.client, "POST", "/api/me/password", Some(&password)).await.ok();
+    scene
 }
 
-impl Scene {
-    /// An owner with a password, an agent, a client.
-    async fn new() -> Self {
-        let site = Site::start().await;
-        let mut client = site.client().await;
-        let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
-        owner.ask(&mut client, "POST", "/api/me/password", Some(&json!({ "password": PASSWORD }))).await.ok();
-        let id = public(&mut client).await;
-        Self { site, client, owner, agent, id }
-    }
+/// Sets up the owner's second factor: its secret and recovery codes.
+async fn second_factor(scene: &mut Scene) -> (Vec<u8>, Vec<String>) {
+    scene.owner.second_factor(&mut scene.client, scene.site.now()).await
+}
 
-    /// The page that a browser with these cookies is shown.
-    async fn page(&mut self, cookies: &str) -> Got {
-        let challenge = challenge(VERIFIER);
-        let path = format!("/oauth/authorize?{}", form(&wish(&self.id, &challenge)));
-        self.client.ask("GET", &path, &[("host", HOST), ("cookie", cookies)], b"").await
-    }
-
-    /// Sets up the owner's second factor: its secret and recovery codes.
-    async fn second_factor(&mut self) -> (Vec<u8>, Vec<String>) {
-        let begun = self.owner.ask(&mut self.client, "POST", "/api/me/totp", Some(&json!({}))).await.ok();
-        let secret = unbase32(begun["secret"].as_str().unwrap());
-        let confirm = json!({ "code": self.code(&secret) });
-        let made = self.owner.ask(&mut self.client, "POST", "/api/me/totp/confirm", Some(&confirm)).await.ok();
-        (secret, serde_json::from_value(made["recoveryCodes"].clone()).unwrap())
-    }
-
-    /// The code of this moment.
-    fn code(&self, secret: &[u8]) -> String {
-        code_at(secret, u64::try_from(self.site.now().as_millis() / 30_000).unwrap())
-    }
-
-    /// The page of the second factor, with what waits for it.
-    async fn waiting(&mut self) -> (Got, String) {
-        let page = self.page("").await;
-        let waits = send(&mut self.client, &page, &[("email", &self.owner.email), ("password", PASSWORD)]).await;
-        let pending = hidden(&waits.text(), "pending");
-        (waits, pending)
-    }
+/// The page of the second factor, with what waits for it.
+async fn waiting(scene: &mut Scene) -> (Got, String) {
+    let page = scene.page("").await;
+    let waits = send(&mut scene.client, &page, &[("email", &scene.owner.email), ("password", PASSWORD)]).await;
+    let pending = hidden(&waits.text(), "pending");
+    (waits, pending)
 }
 
 /// The one field for the second factor takes a recovery code too, once, and both kinds however they are parted.
 #[tokio::test]
 async fn a_recovery_code_goes_where_a_code_goes() {
-    let mut scene = Scene::new().await;
-    let (secret, codes) = scene.second_factor().await;
-    let (waits, pending) = scene.waiting().await;
+    let mut scene = open_scene().await;
+    let (secret, codes) = second_factor(&mut scene).await;
+    let (waits, pending) = waiting(&mut scene).await;
     assert!(waits.text().contains("recovery code"), "{}", waits.text());
     let typed = codes[0].replace('-', " ").to_uppercase();
     let done = send(&mut scene.client, &waits, &[("pending", &pending), ("code", &typed)]).await;
     assert_eq!(done.status, 303, "{}", done.text());
-    let (waits, pending) = scene.waiting().await;
+    let (waits, pending) = waiting(&mut scene).await;
     let again = send(&mut scene.client, &waits, &[("pending", &pending), ("code", &codes[0])]).await;
     assert!(again.status == 401 && again.text().contains("did not match"), "{}", again.text());
     scene.site.shift(Span::seconds(30));
-    let code = scene.code(&secret);
+    let code = code_now(&secret, scene.site.now());
     let parted = format!(" {} {}", &code[..3], &code[3..]);
     let done = send(&mut scene.client, &again, &[("pending", &pending), ("code", &parted)]).await;
     assert_eq!(done.status, 303, "{}", done.text());
@@ -93,14 +62,14 @@ async fn a_recovery_code_goes_where_a_code_goes() {
 /// After five wrong codes, or five minutes, a sign-in has ended; the page says so and begins a new one.
 #[tokio::test]
 async fn a_sign_in_that_has_ended_begins_again() {
-    let mut scene = Scene::new().await;
-    scene.second_factor().await;
-    let (mut page, pending) = scene.waiting().await;
+    let mut scene = open_scene().await;
+    second_factor(&mut scene).await;
+    let (mut page, pending) = waiting(&mut scene).await;
     for _ in 0..4 {
         page = send(&mut scene.client, &page, &[("pending", &pending), ("code", "0000")]).await;
         assert!(page.text().contains("did not match") && page.text().contains("one-time-code"), "{}", page.text());
     }
-    let (late, other) = scene.waiting().await;
+    let (late, other) = waiting(&mut scene).await;
     let ended = send(&mut scene.client, &page, &[("pending", &pending), ("code", "0000")]).await;
     scene.site.shift(Span::minutes(5));
     let too_late = send(&mut scene.client, &late, &[("pending", &other), ("code", "0000")]).await;
@@ -115,7 +84,7 @@ async fn a_sign_in_that_has_ended_begins_again() {
 /// Two tabs of one browser each have a form that counts; whoever has signed in by the one goes on from the other.
 #[tokio::test]
 async fn forms_of_two_tabs_both_count() {
-    let mut scene = Scene::new().await;
+    let mut scene = open_scene().await;
     let first = scene.page("").await;
     let form = cookie(&first, "__Host-form").unwrap();
     let second = scene.page(&form).await;
@@ -138,7 +107,7 @@ async fn forms_of_two_tabs_both_count() {
 /// A form that was sent before or is too old leads to one that counts.
 #[tokio::test]
 async fn a_form_that_counts_no_more_leads_to_one_that_does() {
-    let mut scene = Scene::new().await;
+    let mut scene = open_scene().await;
     let (sent, old) = (scene.page("").await, scene.page("").await);
     let right = [("email", scene.owner.email.as_str()), ("password", PASSWORD)];
     send(&mut scene.client, &sent, &[("email", right[0].1), ("password", "wrong")]).await;
@@ -158,7 +127,7 @@ async fn a_form_that_counts_no_more_leads_to_one_that_does() {
 /// the question; a form from elsewhere does not.
 #[tokio::test]
 async fn an_answer_that_is_not_taken_leads_back_to_the_question() {
-    let mut scene = Scene::new().await;
+    let mut scene = open_scene().await;
     let (challenge, agent) = (challenge(VERIFIER), scene.agent.id.to_string());
     let wish = wish(&scene.id, &challenge);
     let question = format!("/oauth/authorize?{}", form(&wish)).replace('&', "&amp;");
@@ -200,7 +169,7 @@ async fn an_answer_that_is_not_taken_leads_back_to_the_question() {
 /// What a stranger wrote is text, its backticks too: in a page, and in what a form carries on.
 #[tokio::test]
 async fn what_strangers_wrote_is_no_markup() {
-    let mut scene = Scene::new().await;
+    let mut scene = open_scene().await;
     let named = json!({ "client_name": "a `b` <i>", "redirect_uris": ["http://localhost/callback"] });
     scene.id = register(&mut scene.client, &named).await.made()["client_id"].as_str().unwrap().to_owned();
     let challenge = challenge(VERIFIER);
@@ -219,7 +188,7 @@ async fn what_strangers_wrote_is_no_markup() {
 /// Every address that the server takes can be typed into the form, and pages speak to people of what they can do.
 #[tokio::test]
 async fn pages_speak_to_people() {
-    let mut scene = Scene::new().await;
+    let mut scene = open_scene().await;
     let mut page = scene.page("").await;
     assert!(!page.text().contains("type=\"email\"") && page.text().contains("inputmode=\"email\""), "{}", page.text());
     for _ in 0..10 {

@@ -13,10 +13,10 @@ use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::read::View;
 use svc_core::state::gate::{Agent, Approval, Code, DecidedBy, FrozenBy, OutcomeStatus, Status, Verb};
 use svc_core::state::people::{Hold, HoldScope, Principal, Role, Roster, Selector, Workspace};
-use svc_core::store::{Key, Row};
+use svc_core::store::Key;
 use svc_core::testing::world::{World, charge, payment, request, terms};
+use svc_core::value::Span;
 use svc_core::value::id::{AgentId, ApprovalId, HoldId};
-use svc_core::value::{Id as _, Span};
 
 use super::fleet::{approve_everyone, command, crowd, decision, fleet, freeze, halted, look, note, token};
 use super::{PAY, ask, codes, fast};
