@@ -19,7 +19,7 @@ use svc_core::store::Row;
 use svc_core::value::Span;
 use svc_core::value::digest::Digest;
 use svc_core::value::text::Note;
-use svc_tests::client::PATIENCE;
+use svc_tests::client::{Client, PATIENCE};
 use svc_tests::people::{Person, ask};
 use svc_tests::requests::{CRM, OFFICE, payment, payment_to, text, update};
 use svc_tests::site::{Agent, Site};
@@ -45,6 +45,16 @@ fn place(site: &Site) {
     site.gate.tick().unwrap();
 }
 
+/// A site whose owner listens from now on, an agent, and a connection.
+async fn listening(mandate: &str) -> (Site, Person, Agent, Watch, Client) {
+    let site = Site::start().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[mandate]));
+    place(&site);
+    let watch = Watch::open(&site, &owner.sid, None).await;
+    let client = site.client().await;
+    (site, owner, agent, watch, client)
+}
+
 fn named(told: &Told) -> (&str, &str) {
     (&told.name, text(&told.data["id"]))
 }
@@ -52,10 +62,7 @@ fn named(told: &Told) -> (&str, &str) {
 /// A watcher hears of every decision in the ledger's order, and one who comes back hears of all that happened meanwhile, once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_who_comes_back_has_missed_nothing() {
-    let site = Site::start().await;
-    let (owner, agent) = (site.member(Role::Owner), site.agent(&[CRM]));
-    place(&site);
-    let mut watch = Watch::open(&site, &owner.sid, None).await;
+    let (site, owner, agent, mut watch, _) = listening(CRM).await;
     assert_eq!(watch.next_of_any().await.unwrap().name, "ping");
     let (mut made, mut heard, mut last) = (Vec::new(), Vec::new(), watch.last);
     for round in 0..6 {
@@ -87,11 +94,7 @@ async fn one_who_comes_back_has_missed_nothing() {
 /// A wait, a person's decision, a settlement, an incident and a stop are told as what they are, without private members.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_thing_is_told_as_what_it_is() {
-    let site = Site::start().await;
-    let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
-    place(&site);
-    let mut watch = Watch::open(&site, &owner.sid, None).await;
-    let mut client = site.client().await;
+    let (site, _, agent, mut watch, mut client) = listening(OFFICE).await;
     let asked = client.authorize(&agent.key, &payment(30_000)).await.ok();
     let (waits, approval) = (text(&asked["id"]).to_owned(), text(&asked["approval"]["id"]).to_owned());
     let allowed = client.authorize(&agent.key, &payment_to(100, "pay.example.org")).await.ok();
@@ -129,11 +132,7 @@ async fn each_thing_is_told_as_what_it_is() {
 /// them they had heard, and nothing else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_cut_between_two_events_hears_both_again() {
-    let site = Site::start().await;
-    let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
-    place(&site);
-    let mut watch = Watch::open(&site, &owner.sid, None).await;
-    let mut client = site.client().await;
+    let (site, owner, agent, mut watch, mut client) = listening(OFFICE).await;
     let asked = client.authorize(&agent.key, &payment(30_000)).await.ok();
     let deny = format!("/api/w/{}/approvals/{}/deny", site.workspace(), text(&asked["approval"]["id"]));
     owner.ask(&mut client, "POST", &deny, Some(&serde_json::json!({}))).await.ok();
