@@ -13,6 +13,7 @@ pub mod evidence;
 pub mod explore;
 pub mod interface;
 pub mod oauth;
+pub mod office;
 pub mod people;
 pub mod play;
 pub mod program;

@@ -8,42 +8,9 @@ use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
 use svc_core::state::people::{Plan, Role, TokenScope};
 use svc_core::value::Span;
-use svc_tests::client::{Client, Got};
-use svc_tests::people::Person;
+use svc_tests::client::Got;
+use svc_tests::office::Office;
 use svc_tests::requests::{OFFICE, text};
-use svc_tests::site::Site;
-
-/// A site, a signed-in person and a connection.
-struct Desk {
-    site: Site,
-    client: Client,
-    who: Person,
-}
-
-impl Desk {
-    async fn of(role: Role) -> Self {
-        let site = Site::start().await;
-        let (client, who) = (site.client().await, site.member(role));
-        Self { site, client, who }
-    }
-
-    async fn ask(&mut self, method: &str, path: &str, body: Value) -> Got {
-        let path = format!("/api/w/{}/{path}", self.site.workspace());
-        let body = Some(&body).filter(|it| !it.is_null());
-        self.who.ask(&mut self.client, method, &path, body).await
-    }
-
-    async fn agent(&mut self) -> String {
-        let made = self.ask("POST", "agents", json!({ "name": "Buyer", "principalEmail": "ann@example.com" })).await;
-        assert_eq!(made.status, 201, "{}", made.text());
-        made.json()["id"].as_str().unwrap().to_owned()
-    }
-
-    async fn machine(&mut self, token: &str, method: &str, path: &str, body: &Value) -> Got {
-        let bearer = format!("Bearer {token}");
-        self.client.ask(method, path, &[("authorization", &bearer)], body.to_string().as_bytes()).await
-    }
-}
 
 fn fields(got: &Got) -> Vec<String> {
     let errors = got.json()["error"]["errors"].as_array().cloned().unwrap_or_default();
@@ -57,7 +24,7 @@ fn kind(got: &Got) -> (u16, String) {
 /// An agent is made whole, renamed, shown with what it did lately, and removed; another role reads it or does not.
 #[tokio::test]
 async fn an_agent_is_made_changed_and_removed() {
-    let mut desk = Desk::of(Role::Admin).await;
+    let mut desk = Office::of(Role::Admin).await;
     let blueprint = json!({ "name": "Buyer", "principalEmail": "Ann@example.com", "tier": "trusted",
         "mandates": [{ "template": "office-supplies" }, { "name": "CRM", "actions": ["crm.*"] }] });
     let made = desk.ask("POST", "agents", blueprint).await;
@@ -94,7 +61,7 @@ async fn an_agent_is_made_changed_and_removed() {
 /// Blueprints of persons name every fault, and one bad mandate leaves nothing behind.
 #[tokio::test]
 async fn one_bad_mandate_leaves_no_agent() {
-    let mut desk = Desk::of(Role::Owner).await;
+    let mut desk = Office::open().await;
     let blueprint = json!({ "name": "Buyer", "principalEmail": "new@example.com", "mandates": [{ "template": "crm-read" },
         { "name": "x", "actions": ["payment"], "limits": { "perAction": 0, "perMonth": 5 } }] });
     let refused = desk.ask("POST", "agents", blueprint).await;
@@ -111,7 +78,7 @@ async fn one_bad_mandate_leaves_no_agent() {
 /// A token registers from templates alone; its faults come in their order, and it sets no tier, sponsor or kill owner.
 #[tokio::test]
 async fn a_token_registers_from_templates_alone() {
-    let mut desk = Desk::of(Role::Owner).await;
+    let mut desk = Office::open().await;
     let token = desk.site.token(&[TokenScope::AgentsRead, TokenScope::AgentsWrite]);
     let base = json!({ "name": "Bot", "principalEmail": "bot@example.com" });
     let with = |more: Value| {
@@ -166,8 +133,8 @@ async fn a_token_registers_from_templates_alone() {
 /// A mandate's versions are immutable; what broadens asks for confirmation; a revoked one stays readable.
 #[tokio::test]
 async fn a_mandate_changes_by_versions() {
-    let mut desk = Desk::of(Role::Owner).await;
-    let agent = desk.agent().await;
+    let mut desk = Office::open().await;
+    let agent = text(&desk.agent(&json!({})).await["id"]).to_owned();
     let mandates = format!("agents/{agent}/mandates");
     let narrow = json!({ "name": "One shop", "actions": ["payment"], "limits": { "currency": "eur", "perAction": 5000 },
         "merchants": { "allow": ["shop.example.com"] } });
@@ -226,8 +193,8 @@ async fn a_mandate_changes_by_versions() {
 /// A pause and an expiry show in the mandate's state, and the gate heeds them at once; a pause changes no version.
 #[tokio::test]
 async fn a_paused_and_an_expired_mandate_permit_nothing() {
-    let mut desk = Desk::of(Role::Admin).await;
-    let agent = desk.agent().await;
+    let mut desk = Office::of(Role::Admin).await;
+    let agent = text(&desk.agent(&json!({})).await["id"]).to_owned();
     let ends = desk.site.now().plus(Span::hours(1)).to_string();
     let body = json!({ "name": "CRM", "actions": ["crm.*"], "expiresAt": ends });
     let made = desk.ask("POST", &format!("agents/{agent}/mandates"), body).await.json();
@@ -255,12 +222,8 @@ async fn a_paused_and_an_expired_mandate_permit_nothing() {
 /// workspace is on is the operator's to say, and everybody in it reads it.
 #[tokio::test]
 async fn a_plan_bounds_agents_and_mandates() {
-    let site = Site::with(|plan| {
-        (plan.config.plans.team.agents, plan.config.plans.team.mandates) = (2, 3);
-    })
-    .await;
-    let (client, who) = (site.client().await, site.member(Role::Owner));
-    let mut desk = Desk { site, client, who };
+    let few = Office::with(|plan| (plan.config.plans.team.agents, plan.config.plans.team.mandates) = (2, 3));
+    let mut desk = few.await;
     let me = |got: Got| got.json()["workspaces"][0]["plan"].clone();
     assert_eq!(me(desk.who.ask(&mut desk.client, "GET", "/api/me", None).await), "self-hosted");
     let refused = desk.ask("PUT", "settings", json!({ "plan": "enterprise" })).await;
@@ -279,7 +242,7 @@ async fn a_plan_bounds_agents_and_mandates() {
     assert_eq!(kind(&desk.machine(&token, "POST", "/v1/admin/agents", &blueprint(4)).await), limit);
     assert_eq!(kind(&desk.ask("POST", "agents", blueprint(4)).await), limit);
     assert_eq!(desk.machine(&token, "POST", "/v1/admin/agents", &blueprint(2)).await.status, 201);
-    let own = desk.agent().await;
+    let own = text(&desk.agent(&json!({})).await["id"]).to_owned();
     assert_eq!(kind(&desk.machine(&token, "POST", "/v1/admin/agents", &blueprint(0)).await), limit);
     assert_eq!(kind(&desk.ask("POST", "agents", blueprint(0)).await), limit);
     let mandates = format!("agents/{own}/mandates");
@@ -293,8 +256,8 @@ async fn a_plan_bounds_agents_and_mandates() {
 /// Every way in which a mandate is none is named by its path, all at once.
 #[tokio::test]
 async fn a_mandate_names_every_fault() {
-    let mut desk = Desk::of(Role::Owner).await;
-    let agent = desk.agent().await;
+    let mut desk = Office::open().await;
+    let agent = text(&desk.agent(&json!({})).await["id"]).to_owned();
     let past = desk.site.now().minus(Span::hours(1)).to_string();
     let body = json!({ "name": "\u{1}", "actions": ["payment", "*"], "limits": { "currency": "XXX", "perAction": 10, "askAbove": 20,
         "perPeriod": { "amount": -1, "period": "fortnight" }, "count": { "max": 0, "period": "day" }, "onLimit": "maybe", "daily": 1 },
@@ -329,7 +292,7 @@ async fn a_mandate_names_every_fault() {
 /// A workspace's own templates stand beside the catalogue, in pages of any size.
 #[tokio::test]
 async fn templates_of_a_workspace_stand_beside_the_catalogue() {
-    let mut desk = Desk::of(Role::Admin).await;
+    let mut desk = Office::of(Role::Admin).await;
     let own = json!({ "name": "Büro & mehr", "mandate": { "actions": ["payment"], "limits": { "perAction": 700 } } });
     let made = desk.ask("POST", "templates", own.clone()).await;
     assert_eq!(made.status, 201, "{}", made.text());
@@ -370,11 +333,11 @@ async fn templates_of_a_workspace_stand_beside_the_catalogue() {
 /// A template whose time is up stands for nothing: who names it, a person or a machine, is told that there is none.
 #[tokio::test]
 async fn a_template_whose_time_is_up_is_none() {
-    let mut desk = Desk::of(Role::Owner).await;
+    let mut desk = Office::open().await;
     let ends = desk.site.now().plus(Span::hours(1)).to_string();
     let brief = json!({ "name": "brief", "mandate": { "actions": ["crm.read"], "expiresAt": ends } });
     assert_eq!(desk.ask("POST", "templates", brief).await.status, 201);
-    let agent = desk.agent().await;
+    let agent = text(&desk.agent(&json!({})).await["id"]).to_owned();
     let token = desk.site.token(&[TokenScope::AgentsWrite]);
     let bot = json!({ "name": "Bot", "principalEmail": "bot@example.com", "mandates": [{ "template": "brief" }] });
     assert_eq!(desk.machine(&token, "POST", "/v1/admin/agents", &bot).await.status, 201);
@@ -388,7 +351,7 @@ async fn a_template_whose_time_is_up_is_none() {
 /// A drill's canary keeps the mandates that it was made with.
 #[tokio::test]
 async fn a_canarys_mandates_stay() {
-    let mut desk = Desk::of(Role::Owner).await;
+    let mut desk = Office::open().await;
     let target = desk.site.agent(&[OFFICE]);
     let (workspace, key) = (desk.site.workspace(), NewKey::of("ask_canary"));
     let start = StartDrill { workspace, by: By::Program, targets: vec![target.id], reason: None, key };
@@ -404,7 +367,7 @@ async fn a_canarys_mandates_stay() {
 /// Keys are shown once; one that an admin key made names it as its maker and ends with it.
 #[tokio::test]
 async fn a_key_made_by_an_admin_key_ends_with_it() {
-    let mut desk = Desk::of(Role::Admin).await;
+    let mut desk = Office::of(Role::Admin).await;
     let issued = desk.ask("POST", "keys", json!({ "scope": "admin", "label": "CI", "expiresInDays": 30 })).await;
     assert_eq!(issued.status, 201, "{}", issued.text());
     let issued = issued.json();
@@ -444,7 +407,7 @@ async fn a_key_made_by_an_admin_key_ends_with_it() {
 /// An owner makes service tokens, shown once; every fault of a wish is named; a name is free again once its token ended.
 #[tokio::test]
 async fn service_tokens_are_an_owners_and_name_every_fault() {
-    let mut desk = Desk::of(Role::Owner).await;
+    let mut desk = Office::open().await;
     let bad = json!({ "name": "a\nb", "scopes": [], "expiresInDays": 91, "ipAllow": ["10.0.0.1/8", "10.0.0.0", "::ffff:10.0.0.0/104"], "admin": true });
     let refused = desk.ask("POST", "service-tokens", bad).await;
     assert_eq!(kind(&refused), (400, "invalid_request".to_owned()));
@@ -476,7 +439,7 @@ async fn service_tokens_are_an_owners_and_name_every_fault() {
 /// Settings change member by member; `null` is the default; what is unknown or out of bounds is named.
 #[tokio::test]
 async fn settings_change_member_by_member() {
-    let mut desk = Desk::of(Role::Admin).await;
+    let mut desk = Office::of(Role::Admin).await;
     desk.ask("PUT", "settings", json!({ "agentVelocity": null })).await;
     let change = json!({ "name": "Home", "timezone": "Europe/Vienna", "agentVelocity": { "velocityCount": 7 }, "maxWaiting": 3,
         "secondPersonAbove": { "eur": 100000 }, "signIn": { "ssoDomains": ["Example.com"] }, "retentionDays": 30, "dataLoss": "flag" });
@@ -528,8 +491,8 @@ async fn settings_change_member_by_member() {
 /// A member sees and renames the agents that act for them, makes keys for them, and touches no other.
 #[tokio::test]
 async fn a_member_reaches_only_their_own_agents() {
-    let mut desk = Desk::of(Role::Owner).await;
-    let other = desk.agent().await;
+    let mut desk = Office::open().await;
+    let other = text(&desk.agent(&json!({})).await["id"]).to_owned();
     let member = desk.site.member(Role::Member);
     let own = json!({ "name": "Mine", "principalEmail": member.email });
     let own = desk.ask("POST", "agents", own).await.json()["id"].as_str().unwrap().to_owned();

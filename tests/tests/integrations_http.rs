@@ -15,86 +15,62 @@ use svc_core::rules::edge::deliver::find;
 use svc_core::state::people::Role;
 use svc_core::value::Span;
 use svc_core::value::id::DeliveryId;
-use svc_tests::client::{Client, Got, PATIENCE};
-use svc_tests::people::Person;
+use svc_tests::client::PATIENCE;
+use svc_tests::office::Office;
 use svc_tests::receiver::{Receiver, Reply};
 use svc_tests::requests::{WIDE, payment};
-use svc_tests::site::Site;
 use tokio::time::timeout;
 
-/// A site with an owner in front of it.
-struct Desk {
-    site: Site,
-    client: Client,
-    owner: Person,
+/// An owner's, where calls may go to this machine.
+async fn open() -> Office {
+    Office::with(|plan| plan.config.allow_private_callbacks = true).await
 }
 
-impl Desk {
-    async fn new() -> Self {
-        let site = Site::with(|plan| plan.config.allow_private_callbacks = true).await;
-        let (client, owner) = (site.client().await, site.member(Role::Owner));
-        Self { site, client, owner }
-    }
+/// Makes the integration of callbacks and gives it as it was answered.
+async fn create(office: &mut Office) -> Value {
+    let got = office.post("integrations", json!({ "kind": "callbacks" })).await;
+    assert_eq!(got.status, 201, "{}", got.text());
+    got.json()
+}
 
-    async fn ask(&mut self, method: &str, path: &str, body: Option<&Value>) -> Got {
-        let path = format!("/api/w/{}/{path}", self.site.workspace());
-        self.owner.ask(&mut self.client, method, &path, body).await
-    }
+/// An allowed action whose callback is `url`; the delivery's id.
+async fn call(office: &mut Office, url: &str) -> String {
+    let agent = office.site.agent(&[WIDE]);
+    let action = office.client.authorize(&agent.key, &payment(100)).await.ok();
+    let path = format!("/v1/actions/{}/callback", action["id"].as_str().unwrap());
+    let callback = office.client.post(&path, &agent.key, &json!({ "url": url })).await.ok();
+    callback["id"].as_str().unwrap().replace("cbk_", "dlv_")
+}
 
-    async fn post(&mut self, path: &str, body: Value) -> Got {
-        self.ask("POST", path, Some(&body)).await
-    }
-
-    async fn get(&mut self, path: &str) -> Value {
-        self.ask("GET", path, None).await.ok()
-    }
-
-    /// Makes the integration of callbacks and gives it as it was answered.
-    async fn create(&mut self) -> Value {
-        let got = self.post("integrations", json!({ "kind": "callbacks" })).await;
-        assert_eq!(got.status, 201, "{}", got.text());
-        got.json()
-    }
-
-    /// An allowed action whose callback is `url`; the delivery's id.
-    async fn call(&mut self, url: &str) -> String {
-        let agent = self.site.agent(&[WIDE]);
-        let action = self.client.authorize(&agent.key, &payment(100)).await.ok();
-        let path = format!("/v1/actions/{}/callback", action["id"].as_str().unwrap());
-        let callback = self.client.post(&path, &agent.key, &json!({ "url": url })).await.ok();
-        callback["id"].as_str().unwrap().replace("cbk_", "dlv_")
-    }
-
-    /// Waits until a delivery has come to this state.
-    async fn until(&mut self, id: &str, state: &str) -> Value {
-        let mut changes = self.site.gate.changes();
-        let job = DeliveryId::parse(id).unwrap();
-        let wait = async {
-            loop {
-                let found = self.site.gate.read(|scope| find(scope, job)).unwrap().unwrap();
-                if found.state.as_str() == state && (state != "waiting" || !found.attempts.is_empty()) {
-                    return;
-                }
-                let _ = changes.recv().await;
+/// Waits until a delivery has come to this state.
+async fn until(office: &mut Office, id: &str, state: &str) -> Value {
+    let mut changes = office.site.gate.changes();
+    let job = DeliveryId::parse(id).unwrap();
+    let wait = async {
+        loop {
+            let found = office.site.gate.read(|scope| find(scope, job)).unwrap().unwrap();
+            if found.state.as_str() == state && (state != "waiting" || !found.attempts.is_empty()) {
+                return;
             }
-        };
-        timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{id} is {state} in time"));
-        self.get(&format!("deliveries/{id}")).await
-    }
+            let _ = changes.recv().await;
+        }
+    };
+    timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{id} is {state} in time"));
+    office.read(&format!("deliveries/{id}")).await
 }
 
 /// A secret is shown to whoever makes it and to nobody after that; its last four characters are what people see. The ledger
 /// knows of each step and of no secret.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_is_shown_once() {
-    let mut desk = Desk::new().await;
-    let made = desk.create().await;
+    let mut desk = open().await;
+    let made = create(&mut desk).await;
     let (id, secret) = (made["id"].as_str().unwrap().to_owned(), made["secret"].as_str().unwrap().to_owned());
     assert!(id.starts_with("int_") && secret.starts_with("whsec_") && secret.len() == 49);
     assert_eq!(made["secretHint"], json!(&secret[45..]));
-    assert_eq!((&made["state"], &made["createdBy"]), (&json!("ok"), &json!(desk.owner.principal)));
-    let read = desk.get(&format!("integrations/{id}")).await;
-    let listed = desk.get("integrations").await;
+    assert_eq!((&made["state"], &made["createdBy"]), (&json!("ok"), &json!(desk.who.principal)));
+    let read = desk.read(&format!("integrations/{id}")).await;
+    let listed = desk.read("integrations").await;
     assert_eq!((&listed["data"], &listed["nextCursor"]), (&json!([read]), &Value::Null));
     assert!(read.get("secret").is_none() && !read.to_string().contains(&secret));
     let rotated = desk.post(&format!("integrations/{id}/rotate"), json!({ "overlapHours": 2 })).await.ok();
@@ -104,21 +80,21 @@ async fn a_secret_is_shown_once() {
     assert_eq!(hints, [&json!(&next[45..]), &json!(&secret[45..])]);
     assert!(rotated["secrets"][1]["endsAt"].is_string() && rotated["secrets"][0].get("endsAt").is_none());
     desk.site.shift(Span::hours(2));
-    let after = desk.get(&format!("integrations/{id}")).await;
+    let after = desk.read(&format!("integrations/{id}")).await;
     assert_eq!(after["secrets"].as_array().unwrap().len(), 1, "what has ended is not shown");
     let own = format!("whsec_{}", "x".repeat(43));
     let rotated =
         desk.post(&format!("integrations/{id}/rotate"), json!({ "secret": own, "overlapHours": 0 })).await.ok();
     assert_eq!((&rotated["secret"], &rotated["secretHint"]), (&json!(own), &json!("xxxx")));
-    assert_eq!(desk.ask("DELETE", &format!("integrations/{id}"), None).await.status, 204);
-    assert_eq!(desk.ask("GET", &format!("integrations/{id}"), None).await.status, 404);
+    assert_eq!(desk.ask("DELETE", &format!("integrations/{id}"), Value::Null).await.status, 204);
+    assert_eq!(desk.ask("GET", &format!("integrations/{id}"), Value::Null).await.status, 404);
     let ledger = desk.site.ledger();
     let kinds: Vec<&str> = ledger.iter().map(|it| &*it.kind).filter(|it| it.starts_with("integration.")).collect();
     let rotated = "integration.rotated";
     assert_eq!(kinds, ["integration.created", rotated, rotated, "integration.removed"]);
     let texts: String = ledger.iter().map(|it| format!("{}{}", it.data, it.actor)).collect();
     assert!(![&secret, &next, &own].iter().any(|it| texts.contains(it.as_str())));
-    assert!(texts.contains(&desk.owner.principal.to_string()));
+    assert!(texts.contains(&desk.who.principal.to_string()));
     desk.site.audit();
     desk.site.stop().await;
 }
@@ -126,7 +102,7 @@ async fn a_secret_is_shown_once() {
 /// Every fault of a body is named by its path, and a kind that there is not is told those that there are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_are_named() {
-    let mut desk = Desk::new().await;
+    let mut desk = open().await;
     let bad: [(Value, &[&str]); 8] = [
         (json!({}), &["kind"]),
         (json!({ "kind": "github" }), &["kind"]),
@@ -143,7 +119,7 @@ async fn faults_are_named() {
     }
     let got = desk.post("integrations", json!({ "kind": "stripe" })).await;
     assert!(got.json()["error"]["message"].as_str().unwrap().contains("`callbacks`"), "{}", got.text());
-    let id = desk.create().await["id"].as_str().unwrap().to_owned();
+    let id = create(&mut desk).await["id"].as_str().unwrap().to_owned();
     assert_eq!(desk.post("integrations", json!({ "kind": "callbacks" })).await.refusal().2, ["kind"]);
     for (path, body, field) in [
         ("rotate", json!({ "overlapHours": 169 }), "overlapHours"),
@@ -157,7 +133,7 @@ async fn faults_are_named() {
         let got = desk.post(&format!("integrations/{id}/{path}"), body.clone()).await;
         assert_eq!((got.status, got.fields()), (400, vec![field.to_owned()]), "{path} {body}");
     }
-    let got = desk.ask("PATCH", &format!("integrations/{id}"), Some(&json!({ "state": "off", "enabled": "no" }))).await;
+    let got = desk.ask("PATCH", &format!("integrations/{id}"), json!({ "state": "off", "enabled": "no" })).await;
     assert_eq!(got.fields(), ["enabled", "state"]);
     for (method, path) in [
         ("GET", "integrations/int_0"),
@@ -167,10 +143,10 @@ async fn faults_are_named() {
         ("GET", "deliveries/dlv_00000000000000000000000000"),
         ("POST", "deliveries/dlv_00000000000000000000000000/retry"),
     ] {
-        assert_eq!(desk.ask(method, path, None).await.status, 404, "{method} {path}");
+        assert_eq!(desk.ask(method, path, Value::Null).await.status, 404, "{method} {path}");
     }
     for query in ["state=done", "kind=github", "cursor=x", "limit=0", "state=failed&state=failed"] {
-        let got = desk.ask("GET", &format!("deliveries?{query}"), None).await;
+        let got = desk.ask("GET", &format!("deliveries?{query}"), Value::Null).await;
         assert_eq!((got.status, got.fields().len()), (400, 1), "{query}");
     }
     desk.site.stop().await;
@@ -179,39 +155,39 @@ async fn faults_are_named() {
 /// A call is listed with its host and its tries; what was given up shows on the integration and is tried again on request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_is_seen_and_tried_again() {
-    let mut desk = Desk::new().await;
-    let id = desk.create().await["id"].as_str().unwrap().to_owned();
+    let mut desk = open().await;
+    let id = create(&mut desk).await["id"].as_str().unwrap().to_owned();
     let mut hooks = Receiver::start().await;
     hooks.answer([Reply::Status(500)]);
-    let delivery = desk.call(&hooks.url("/hook?token=hidden")).await;
+    let delivery = call(&mut desk, &hooks.url("/hook?token=hidden")).await;
     hooks.next().await;
-    let waiting = desk.until(&delivery, "waiting").await;
+    let waiting = until(&mut desk, &delivery, "waiting").await;
     assert_eq!((&waiting["host"], &waiting["kind"]), (&json!("127.0.0.1"), &json!("callbacks")));
     assert_eq!(waiting["attempts"][0]["status"], json!(500));
     assert!(waiting["nextAt"].is_string() && waiting["subject"].as_str().unwrap().starts_with("act_"));
     assert!(!waiting.to_string().contains("hidden"));
-    let retried = desk.ask("POST", &format!("deliveries/{delivery}/retry"), None).await.ok();
+    let retried = desk.ask("POST", &format!("deliveries/{delivery}/retry"), Value::Null).await.ok();
     assert_eq!((&retried["id"], &retried["state"]), (&json!(delivery), &json!("waiting")));
     hooks.next().await;
-    let done = desk.until(&delivery, "delivered").await;
+    let done = until(&mut desk, &delivery, "delivered").await;
     assert_eq!((done["attempts"].as_array().unwrap().len(), &done["nextAt"]), (2, &Value::Null));
-    let got = desk.ask("POST", &format!("deliveries/{delivery}/retry"), None).await;
+    let got = desk.ask("POST", &format!("deliveries/{delivery}/retry"), Value::Null).await;
     assert_eq!((got.status, got.kind().as_str()), (409, "not_allowed"));
 
     hooks.answer([Reply::Status(404)]);
     let tested = desk.post(&format!("integrations/{id}/test"), json!({ "url": hooks.url("/try") })).await.ok();
     let call = hooks.next().await;
     assert_eq!((&call.json()["type"], call.json()["id"].as_str()), (&json!("test"), Some(id.as_str())));
-    let failed = desk.until(tested["deliveryId"].as_str().unwrap(), "failed").await;
+    let failed = until(&mut desk, tested["deliveryId"].as_str().unwrap(), "failed").await;
     assert_eq!((failed["attempts"].as_array().unwrap().len(), &failed["subject"]), (1, &json!(id)));
-    let shown = desk.get(&format!("integrations/{id}")).await;
+    let shown = desk.read(&format!("integrations/{id}")).await;
     assert_eq!((&shown["state"], shown["lastError"].is_string()), (&json!("failing"), true));
     let kinds = desk.site.ledger();
     assert!(
         kinds.iter().any(|it| &*it.kind == "delivery.failed" && it.subject == failed["id"].as_str().unwrap().into())
     );
     let path = format!("integrations/{id}");
-    assert_eq!(desk.ask("PATCH", &path, Some(&json!({ "enabled": false }))).await.ok()["state"], json!("off"));
+    assert_eq!(desk.ask("PATCH", &path, json!({ "enabled": false })).await.ok()["state"], json!("off"));
     desk.site.stop().await;
 }
 
@@ -219,20 +195,20 @@ async fn a_delivery_is_seen_and_tried_again() {
 /// another filter is none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deliveries_come_in_pages() {
-    let mut desk = Desk::new().await;
-    desk.create().await;
+    let mut desk = open().await;
+    create(&mut desk).await;
     let mut hooks = Receiver::start().await;
     let mut made = Vec::new();
     for _ in 0..5 {
-        let id = desk.call(&hooks.url("/hook")).await;
+        let id = call(&mut desk, &hooks.url("/hook")).await;
         hooks.next().await;
-        desk.until(&id, "delivered").await;
+        until(&mut desk, &id, "delivered").await;
         desk.site.shift(Span::seconds(1));
         made.insert(0, id);
     }
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     loop {
-        let page = desk.get(&format!("deliveries?limit=2{cursor}")).await;
+        let page = desk.read(&format!("deliveries?limit=2{cursor}")).await;
         seen.extend(page["data"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap().to_owned()));
         match page["nextCursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -240,11 +216,11 @@ async fn deliveries_come_in_pages() {
         }
     }
     assert_eq!(seen, made);
-    let delivered = desk.get("deliveries?state=delivered&kind=callbacks").await;
+    let delivered = desk.read("deliveries?state=delivered&kind=callbacks").await;
     assert_eq!(delivered["data"].as_array().unwrap().len(), 5);
-    assert_eq!(desk.get("deliveries?state=failed").await["data"], json!([]));
+    assert_eq!(desk.read("deliveries?state=failed").await["data"], json!([]));
     for other in ["deliveries?state=delivered", "integrations?"] {
-        let got = desk.ask("GET", &format!("{other}{cursor}"), None).await;
+        let got = desk.ask("GET", &format!("{other}{cursor}"), Value::Null).await;
         assert_eq!((got.status, got.fields()), (400, vec!["cursor".to_owned()]), "{other}");
     }
     let unique: BTreeSet<&String> = seen.iter().collect();
@@ -255,8 +231,8 @@ async fn deliveries_come_in_pages() {
 /// Another workspace's integrations and deliveries are not found, and a member or an auditor sees none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn they_are_the_workspaces_own() {
-    let mut desk = Desk::new().await;
-    let id = desk.create().await["id"].as_str().unwrap().to_owned();
+    let mut desk = open().await;
+    let id = create(&mut desk).await["id"].as_str().unwrap().to_owned();
     let other = desk.site.node(Span::seconds(0)).await;
     let stranger = other.member(Role::Owner);
     let mut client = other.client().await;

@@ -4,56 +4,26 @@
 use serde_json::{Value, json};
 use svc_core::state::edge::Job;
 use svc_core::state::gateway::{Call, Task};
-use svc_core::state::people::{Hold, Role, TokenScope};
+use svc_core::state::people::{Hold, TokenScope};
 use svc_core::store::Record;
 use svc_core::testing::sample;
 use svc_core::value::Span;
-use svc_tests::client::{Client, Got};
+use svc_tests::client::Got;
 use svc_tests::oauth::{connect, public};
-use svc_tests::people::Person;
+use svc_tests::office::Office;
 use svc_tests::requests::{payment, text, update, with};
-use svc_tests::site::Site;
 
-/// A site with its owner.
-struct Office {
-    site: Site,
-    client: Client,
-    owner: Person,
-}
-
-impl Office {
-    async fn open() -> Self {
-        let site = Site::start().await;
-        let (client, owner) = (site.client().await, site.member(Role::Owner));
-        Self { site, client, owner }
-    }
-
-    async fn ask(&mut self, method: &str, path: &str, body: Value) -> Got {
-        let path = format!("/api/w/{}/{path}", self.site.workspace());
-        let body = Some(&body).filter(|it| !it.is_null());
-        self.owner.ask(&mut self.client, method, &path, body).await
-    }
-
-    /// Asks with the owner's session and a body just as it is.
-    async fn raw(&mut self, method: &str, path: &str, body: &[u8]) -> Got {
-        let whole = format!("/api/w/{}/{path}", self.site.workspace());
-        let cookie = format!("__Host-sid={}", self.owner.sid);
-        let headers = [
-            ("host", "gate.example.com"),
-            ("cookie", cookie.as_str()),
-            ("x-svc-csrf", "1"),
-            ("content-type", "application/json"),
-        ];
-        self.client.ask(method, &whole, &headers, body).await
-    }
-
-    /// A new agent's record, as POST answers it.
-    async fn agent(&mut self, more: Value) -> Value {
-        let mut blueprint = json!({ "name": "Buyer", "principalEmail": "ann@example.com" });
-        let members = blueprint.as_object_mut().unwrap();
-        members.extend(more.as_object().unwrap().clone());
-        self.ask("POST", "agents", blueprint).await.made()
-    }
+/// Asks with the owner's session and a body just as it is.
+async fn raw(office: &mut Office, method: &str, path: &str, body: &[u8]) -> Got {
+    let whole = format!("/api/w/{}/{path}", office.site.workspace());
+    let cookie = format!("__Host-sid={}", office.who.sid);
+    let headers = [
+        ("host", "gate.example.com"),
+        ("cookie", cookie.as_str()),
+        ("x-svc-csrf", "1"),
+        ("content-type", "application/json"),
+    ];
+    office.client.ask(method, &whole, &headers, body).await
 }
 
 fn names(record: &Value) -> Vec<&str> {
@@ -64,7 +34,7 @@ fn names(record: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn an_agents_record_is_the_contracts() {
     let mut office = Office::open().await;
-    let plain = office.agent(json!({})).await;
+    let plain = office.agent(&json!({})).await;
     assert_eq!(plain["tier"], "standard");
     let path = format!("agents/{}", text(&plain["id"]));
     let item = office.ask("GET", &path, Value::Null).await.ok();
@@ -86,9 +56,9 @@ async fn an_agents_record_is_the_contracts() {
     ];
     assert_eq!(names(&item), least);
     assert_eq!((&item["standing"], &item["principalEmail"]), (&json!("active"), &json!("ann@example.com")));
-    let principal = office.owner.principal;
+    let principal = office.who.principal;
     let trust = json!({ "tier": "trusted", "sponsor": principal, "killOwner": principal });
-    let full = office.agent(trust).await;
+    let full = office.agent(&trust).await;
     assert_eq!(
         (&full["tier"], &full["sponsor"], &full["killOwner"]),
         (&json!("trusted"), &json!(principal), &json!(principal))
@@ -105,7 +75,7 @@ async fn an_agents_record_is_the_contracts() {
 #[tokio::test]
 async fn a_mandates_record_is_the_contracts() {
     let mut office = Office::open().await;
-    let agent = office.agent(json!({})).await;
+    let agent = office.agent(&json!({})).await;
     let mandates = format!("agents/{}/mandates", text(&agent["id"]));
     let sent = json!({
         "name": "All of it",
@@ -123,7 +93,7 @@ async fn a_mandates_record_is_the_contracts() {
         assert_eq!(&made[name], value, "{name}");
     }
     assert_eq!((&made["version"], &made["state"], &made["agentId"]), (&json!(1), &json!("active"), &agent["id"]));
-    assert_eq!(text(&made["createdBy"]), office.owner.principal.to_string());
+    assert_eq!(text(&made["createdBy"]), office.who.principal.to_string());
     assert!(text(&made["id"]).starts_with("mnd_") && made["createdAt"].is_string() && made.get("template").is_none());
     let least = office
         .ask(
@@ -234,7 +204,7 @@ async fn a_binding_is_the_contracts() {
     assert_eq!((&binding["taskClassId"], &binding["taskClassOpen"]), (&json!("support.reply"), &json!(false)));
     assert_eq!(binding.get("agentId"), None);
     assert!(!listed.to_string().contains(text(&made["key"])), "a key is shown once");
-    let agent = office.agent(json!({})).await;
+    let agent = office.agent(&json!({})).await;
     let of_agent = format!("agents/{}/keys", text(&agent["id"]));
     let own = office.ask("POST", &of_agent, json!({ "label": "laptop" })).await.made();
     assert_eq!((&own["binding"]["agentId"], &own["binding"]["scope"]), (&agent["id"], &json!("agent")));
@@ -244,7 +214,7 @@ async fn a_binding_is_the_contracts() {
 #[tokio::test]
 async fn reasons_and_notes_are_short_texts() {
     let mut office = Office::open().await;
-    let agent = office.agent(json!({})).await;
+    let agent = office.agent(&json!({})).await;
     let freeze = format!("agents/{}/freeze", text(&agent["id"]));
     for (reason, status, kind) in [
         ("", 400, "reason_required"),
@@ -293,10 +263,10 @@ async fn a_body_is_looked_at_before_what_it_is_about() {
         ("PATCH", "policy-profiles/none"),
     ];
     for (method, path) in paths {
-        let got = office.raw(method, path, b"{").await;
+        let got = raw(&mut office, method, path, b"{").await;
         assert_eq!((got.status, got.kind().as_str()), (400, "invalid_json"), "{path}: {}", got.text());
         // No body is an empty object where every member is optional, and no JSON where one is needed.
-        let got = office.raw(method, path, b"").await;
+        let got = raw(&mut office, method, path, b"").await;
         let needed = path.starts_with("templates") || path.ends_with("accept");
         assert_eq!(got.kind() == "invalid_json", needed, "{path}: {}", got.text());
     }
@@ -308,7 +278,7 @@ async fn a_body_is_looked_at_before_what_it_is_about() {
         "deliveries/none/retry",
     ] {
         let body: &[u8] = if path.ends_with("retry") { b"{" } else { b"" };
-        let got = office.raw("POST", path, body).await;
+        let got = raw(&mut office, "POST", path, body).await;
         assert_eq!((got.status, got.kind().as_str()), (400, "invalid_json"), "{path}: {}", got.text());
     }
     let bad = json!({ "mandate": { "actions": ["crm.read"], "unknown": 1 } });
@@ -342,7 +312,7 @@ async fn every_object_says_when_it_was_made_and_by_whom() {
     }
     let agent = office.site.agent(&[]);
     let id = public(&mut office.client).await;
-    connect(&mut office.client, &office.owner, &id, &agent.id.to_string()).await;
+    connect(&mut office.client, &office.who, &id, &agent.id.to_string()).await;
     let upstream =
         json!({ "name": "one", "kind": "chat", "baseUrl": "https://one.example.com/v1", "apiKey": "sk-planted" });
     let upstream = office.ask("POST", "upstreams", upstream).await.made();
@@ -386,7 +356,7 @@ async fn lists_are_newest_first_without_secrets() {
     let mut secrets = Vec::new();
     let asker = office.site.agent(&[]);
     for n in 0..3 {
-        let agent = office.agent(json!({ "name": format!("Agent {n}") })).await;
+        let agent = office.agent(&json!({ "name": format!("Agent {n}") })).await;
         secrets.push(text(&agent["key"]).to_owned());
         let wish = json!({ "name": format!("token {n}"), "scopes": ["agents:read"] });
         let token = office.ask("POST", "service-tokens", wish).await.made();

@@ -12,61 +12,23 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use svc_core::state::people::{KeyScope, Role};
-use svc_tests::client::{Client, Got};
-use svc_tests::people::Person;
-use svc_tests::site::Site;
-
-/// A site with an owner in front of it.
-struct Desk {
-    site: Site,
-    client: Client,
-    owner: Person,
-}
+use svc_tests::office::Office;
 
 const KEY: &str = "sk-planted-secret-wxyz";
 
-impl Desk {
-    async fn new() -> Self {
-        let site = Site::start().await;
-        let (client, owner) = (site.client().await, site.member(Role::Owner));
-        Self { site, client, owner }
-    }
+/// Makes a provider and gives its id.
+async fn made_upstream(office: &mut Office, name: &str) -> String {
+    let made = office.post("upstreams", upstream(name)).await.made();
+    made["id"].as_str().unwrap().to_owned()
+}
 
-    async fn ask(&mut self, method: &str, path: &str, body: Option<&Value>) -> Got {
-        let path = format!("/api/w/{}/{path}", self.site.workspace());
-        self.owner.ask(&mut self.client, method, &path, body).await
-    }
-
-    async fn post(&mut self, path: &str, body: Value) -> Got {
-        self.ask("POST", path, Some(&body)).await
-    }
-
-    async fn patch(&mut self, path: &str, body: Value) -> Got {
-        self.ask("PATCH", path, Some(&body)).await
-    }
-
-    async fn get(&mut self, path: &str) -> Value {
-        self.ask("GET", path, None).await.ok()
-    }
-
-    /// Makes a provider and gives its id.
-    async fn upstream(&mut self, name: &str) -> String {
-        let made = self.post("upstreams", upstream(name)).await.made();
-        made["id"].as_str().unwrap().to_owned()
-    }
-
-    /// Makes a model with prices of a micro a token.
-    async fn model(&mut self, upstream: &str, id: &str, more: Value) -> Value {
-        let mut body = json!({
-            "id": id, "upstreamId": upstream, "prices": { "input": 1_000_000, "output": 1_000_000 },
-        });
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.post("models", body).await.made()
-    }
-
-    async fn preview(&mut self, body: Value) -> Got {
-        self.post("route/preview", body).await
-    }
+/// Makes a model with prices of a micro a token.
+async fn made_model(office: &mut Office, upstream: &str, id: &str, more: Value) -> Value {
+    let mut body = json!({
+        "id": id, "upstreamId": upstream, "prices": { "input": 1_000_000, "output": 1_000_000 },
+    });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    office.post("models", body).await.made()
 }
 
 fn upstream(name: &str) -> Value {
@@ -76,7 +38,7 @@ fn upstream(name: &str) -> Value {
 /// A provider's key goes in and comes out nowhere: no answer, no list, no row, no record holds it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_providers_key_is_never_shown() {
-    let mut desk = Desk::new().await;
+    let mut desk = Office::open().await;
     let body = json!({
         "name": "one", "kind": "messages", "baseUrl": "https://models.example.com", "apiKey": KEY,
         "headers": { "X-Region": "eu" }, "jurisdiction": "eu", "region": "eu-west-1",
@@ -87,20 +49,20 @@ async fn a_providers_key_is_never_shown() {
     assert!(id.starts_with("ups_"));
     assert_eq!((&made["keyHint"], &made["health"], &made["lastError"]), (&json!("wxyz"), &json!("ok"), &Value::Null));
     assert_eq!((&made["headers"], &made["timeouts"]), (&json!({ "x-region": "eu" }), &json!({ "firstTokenMs": 1000 })));
-    assert_eq!((&made["createdBy"], &made["kind"]), (&json!(desk.owner.principal), &json!("messages")));
+    assert_eq!((&made["createdBy"], &made["kind"]), (&json!(desk.who.principal), &json!("messages")));
     let path = format!("upstreams/{id}");
-    assert_eq!(desk.get(&path).await, made);
+    assert_eq!(desk.read(&path).await, made);
     let changed = desk.patch(&path, json!({ "apiKey": "other-key-1234", "region": null, "enabled": false })).await.ok();
     assert_eq!((&changed["keyHint"], &changed["region"]), (&json!("1234"), &Value::Null));
     assert_eq!((&changed["enabled"], &changed["name"]), (&json!(false), &json!("one")));
-    let listed = desk.get("upstreams").await;
+    let listed = desk.read("upstreams").await;
     assert_eq!(listed["data"], json!([changed]));
     let ledger: String = desk.site.ledger().iter().map(|it| format!("{} {}\n", it.kind, it.data)).collect();
     assert!(ledger.contains("upstream.created") && ledger.contains("upstream.changed"));
     let shown = format!("{made}{changed}{listed}{ledger}");
     assert!(!shown.contains(KEY) && !shown.contains("other-key") && !shown.contains("apiKey"));
-    assert_eq!(desk.ask("DELETE", &path, None).await.status, 204);
-    assert_eq!(desk.ask("GET", &path, None).await.status, 404);
+    assert_eq!(desk.ask("DELETE", &path, Value::Null).await.status, 204);
+    assert_eq!(desk.ask("GET", &path, Value::Null).await.status, 404);
     desk.site.audit();
     desk.site.stop().await;
 }
@@ -108,7 +70,7 @@ async fn a_providers_key_is_never_shown() {
 /// Every fault of a provider is told at once, under its own type; private addresses and plain http are faults.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_of_a_provider_are_named() {
-    let mut desk = Desk::new().await;
+    let mut desk = Office::open().await;
     let bad: [(Value, &[&str]); 9] = [
         (json!({}), &["apiKey", "baseUrl", "kind", "name"]),
         (
@@ -146,8 +108,8 @@ async fn faults_of_a_provider_are_named() {
     }
     let got = desk.post("upstreams", json!([])).await;
     assert_eq!((got.status, got.kind().as_str()), (400, "invalid_request"));
-    let id = desk.upstream("one").await;
-    desk.upstream("two").await;
+    let id = made_upstream(&mut desk, "one").await;
+    made_upstream(&mut desk, "two").await;
     let got = desk.post("upstreams", upstream("one")).await;
     assert_eq!((got.kind().as_str(), got.fields()), ("invalid_upstream", vec!["name".to_owned()]));
     let got = desk.patch(&format!("upstreams/{id}"), json!({ "name": "two" })).await;
@@ -166,8 +128,8 @@ async fn faults_of_a_provider_are_named() {
     }
     let moved = json!({ "baseUrl": "https://other.example/v1", "apiKey": "sk-another-key" });
     desk.patch(&format!("upstreams/{id}"), moved).await.ok();
-    desk.model(&id, "m", json!({})).await;
-    let got = desk.ask("DELETE", &format!("upstreams/{id}"), None).await;
+    made_model(&mut desk, &id, "m", json!({})).await;
+    let got = desk.ask("DELETE", &format!("upstreams/{id}"), Value::Null).await;
     assert_eq!((got.status, got.kind().as_str()), (409, "not_allowed"));
     assert!(got.json()["error"]["reason"].as_str().unwrap().contains("1 of its models"));
     desk.site.stop().await;
@@ -176,8 +138,8 @@ async fn faults_of_a_provider_are_named() {
 /// A model has the contract's members and defaults; its id may hold slashes, colons and dots, percent-encoded in paths.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_has_its_defaults() {
-    let mut desk = Desk::new().await;
-    let id = desk.upstream("one").await;
+    let mut desk = Office::open().await;
+    let id = made_upstream(&mut desk, "one").await;
     let made = desk.post("models", json!({ "id": "vendor/large:1.5", "upstreamId": id })).await.made();
     assert_eq!((&made["id"], &made["upstreamId"]), (&json!("vendor/large:1.5"), &json!(id)));
     for (member, value) in [
@@ -195,7 +157,7 @@ async fn a_model_has_its_defaults() {
         assert_eq!(made[member], value, "{member}");
     }
     let path = "models/one/vendor%2Flarge%3A1.5";
-    assert_eq!(desk.get(path).await, made);
+    assert_eq!(desk.read(path).await, made);
     let prices = json!({
         "input": 3, "cachedInput": 1, "cacheWrite": 4, "cacheWriteLong": 5, "output": 15, "reasoning": 16, "perImage": 7,
         "perRequest": 8, "tools": { "web_search": 10_000 }, "tiers": [{ "aboveInputTokens": 200_000, "prices": { "input": 6, "output": 22 } }],
@@ -241,32 +203,32 @@ async fn a_model_has_its_defaults() {
         assert_eq!((got.status, got.kind().as_str()), (400, "invalid_request"), "{}", got.text());
         assert_eq!(got.fields(), fields.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>(), "{body}");
     }
-    assert_eq!(desk.ask("DELETE", path, None).await.status, 204);
-    assert_eq!(desk.ask("GET", path, None).await.status, 404);
+    assert_eq!(desk.ask("DELETE", path, Value::Null).await.status, 204);
+    assert_eq!(desk.ask("GET", path, Value::Null).await.status, 404);
     desk.site.stop().await;
 }
 
 /// Routing changes by the members that are named, and `null` returns one to its default.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn routing_changes_by_what_is_named() {
-    let mut desk = Desk::new().await;
-    let before = desk.get("routing").await;
+    let mut desk = Office::open().await;
+    let before = desk.read("routing").await;
     assert_eq!((&before["mode"], &before["defaultObjective"]), (&json!("shadow"), &json!("balanced")));
     let table = before["toolTable"].as_array().unwrap().clone();
     assert_eq!(table.last().unwrap(), &json!({ "tool": "*", "source": "tool", "sink": false }));
-    let got = desk.ask("PUT", "routing", Some(&json!({ "mode": "enforce", "defaultTaskClass": "a.b" }))).await;
+    let got = desk.ask("PUT", "routing", json!({ "mode": "enforce", "defaultTaskClass": "a.b" })).await;
     assert_eq!(got.refusal(), (400, "invalid_request".to_owned(), vec!["defaultTaskClass".to_owned()]));
-    assert_eq!(desk.get("routing").await["mode"], json!("shadow"), "a refused change changes nothing");
+    assert_eq!(desk.read("routing").await["mode"], json!("shadow"), "a refused change changes nothing");
     desk.post("task-classes", json!({ "id": "a.b" })).await.made();
     let own = json!([{ "tool": "Wire_*", "source": "api", "sink": true }]);
     let change = json!({ "mode": "enforce", "defaultTaskClass": "a.b", "toolTable": own, "defaultObjective": "cost" });
-    let changed = desk.ask("PUT", "routing", Some(&change)).await.ok();
+    let changed = desk.ask("PUT", "routing", change.clone()).await.ok();
     assert_eq!(changed, change);
-    let got = desk.ask("DELETE", "task-classes/a.b", None).await;
+    let got = desk.ask("DELETE", "task-classes/a.b", Value::Null).await;
     assert_eq!((got.status, got.kind().as_str()), (409, "not_allowed"));
     let back = json!({ "mode": null, "defaultTaskClass": null, "toolTable": null, "defaultObjective": null });
-    assert_eq!(desk.ask("PUT", "routing", Some(&back)).await.ok(), before);
-    assert_eq!(desk.ask("DELETE", "task-classes/a.b", None).await.status, 204);
+    assert_eq!(desk.ask("PUT", "routing", back).await.ok(), before);
+    assert_eq!(desk.ask("DELETE", "task-classes/a.b", Value::Null).await.status, 204);
     let kinds: BTreeSet<String> = desk.site.ledger().iter().map(|it| it.kind.to_string()).collect();
     for kind in ["routing.changed", "task_class.created", "task_class.removed"] {
         assert!(kinds.contains(kind), "{kind}");
@@ -278,10 +240,10 @@ async fn routing_changes_by_what_is_named() {
 /// Classes and profiles hold the contract's constraints; a misspelt one is refused; what a key is bound to stays.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn classes_and_profiles_hold_constraints() {
-    let mut desk = Desk::new().await;
-    let one = desk.upstream("one").await;
-    desk.model(&one, "large", json!({ "aliases": ["grand"] })).await;
-    desk.model(&one, "small", json!({})).await;
+    let mut desk = Office::open().await;
+    let one = made_upstream(&mut desk, "one").await;
+    made_model(&mut desk, &one, "large", json!({ "aliases": ["grand"] })).await;
+    made_model(&mut desk, &one, "small", json!({})).await;
     let limits = json!({
         "models": ["one/large", "small", "grand", "one/grand"], "providers": ["one"], "jurisdictions": ["eu"], "retention": "none",
         "capabilities": ["tools"], "minQuality": 60, "maxCostMicros": 5_000, "maxLatencyMs": 900, "humanOversight": true,
@@ -323,13 +285,13 @@ async fn classes_and_profiles_hold_constraints() {
     let key = desk.post("keys", json!({ "taskClassId": "support.reply", "policyProfileId": id })).await.made();
     assert_eq!(key["binding"]["policyProfileId"], json!(id));
     for path in ["task-classes/support.reply".to_owned(), format!("policy-profiles/{id}")] {
-        let got = desk.ask("DELETE", &path, None).await;
+        let got = desk.ask("DELETE", &path, Value::Null).await;
         assert_eq!((got.status, &got.json()["error"]["reason"]), (409, &json!("a key is bound to it")), "{path}");
     }
     let binding = key["binding"]["id"].as_str().unwrap();
-    assert_eq!(desk.ask("DELETE", &format!("keys/{binding}"), None).await.status, 204);
+    assert_eq!(desk.ask("DELETE", &format!("keys/{binding}"), Value::Null).await.status, 204);
     for path in ["task-classes/support.reply".to_owned(), format!("policy-profiles/{id}")] {
-        assert_eq!(desk.ask("DELETE", &path, None).await.status, 204, "{path}");
+        assert_eq!(desk.ask("DELETE", &path, Value::Null).await.status, 204, "{path}");
     }
     desk.site.audit();
     desk.site.stop().await;
@@ -339,9 +301,9 @@ async fn classes_and_profiles_hold_constraints() {
 /// its models.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_names_what_is_there() {
-    let mut desk = Desk::new().await;
-    let one = desk.upstream("one").await;
-    desk.model(&one, "small", json!({})).await;
+    let mut desk = Office::open().await;
+    let one = made_upstream(&mut desk, "one").await;
+    made_model(&mut desk, &one, "small", json!({})).await;
     desk.post("task-classes", json!({ "id": "last", "models": ["one/small"] })).await.made();
     let id = desk.post("policy-profiles", json!({ "name": "Strict" })).await.made()["id"].as_str().unwrap().to_owned();
     let odd = json!({ "models": ["small", "smal", "two/large"], "providers": ["one", "two"] });
@@ -357,22 +319,22 @@ async fn a_limit_names_what_is_there() {
         let fields: BTreeSet<String> = desk.patch(&made, empty.clone()).await.fields().into_iter().collect();
         assert_eq!(fields, empty.as_object().unwrap().keys().cloned().collect(), "{made}");
     }
-    assert_eq!(desk.ask("DELETE", "models/one/small", None).await.status, 204);
-    assert_eq!(desk.get("task-classes").await["data"][0]["models"], json!(["one/small"]));
+    assert_eq!(desk.ask("DELETE", "models/one/small", Value::Null).await.status, 204);
+    assert_eq!(desk.read("task-classes").await["data"][0]["models"], json!(["one/small"]));
 }
 
 /// A preview says which model, why, and what the others break; without one it is a 409 with the error beside, whose
 /// relaxations admit what they say once they are made.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_preview_says_which_model_and_why() {
-    let mut desk = Desk::new().await;
-    let one = desk.upstream("one").await;
-    desk.model(&one, "cheap", json!({ "quality": 40, "jurisdiction": "us" })).await;
+    let mut desk = Office::open().await;
+    let one = made_upstream(&mut desk, "one").await;
+    made_model(&mut desk, &one, "cheap", json!({ "quality": 40, "jurisdiction": "us" })).await;
     let dear = json!({ "quality": 90, "jurisdiction": "de", "prices": { "input": 9_000_000, "output": 9_000_000 } });
-    desk.model(&one, "good", dear).await;
+    made_model(&mut desk, &one, "good", dear).await;
     desk.post("task-classes", json!({ "id": "support.reply", "minQuality": 30 })).await.made();
     let asked = json!({ "taskClass": "support.reply", "objective": "cost", "inputTokens": 100, "maxOutput": 10 });
-    let said = desk.preview(asked.clone()).await.ok();
+    let said = desk.post("route/preview", asked.clone()).await.ok();
     assert_eq!((&said["ok"], &said["model"], &said["provider"]), (&json!(true), &json!("cheap"), &json!("one")));
     assert_eq!((&said["estimatedCostMicros"], &said["jurisdiction"]), (&json!(110), &json!("us")));
     assert_eq!((&said["taskClass"], &said["objective"]), (&json!("support.reply"), &json!("cost")));
@@ -393,16 +355,16 @@ async fn a_preview_says_which_model_and_why() {
         said["relaxations"].as_array().unwrap().iter().map(|it| (&it["constraint"], &it["admits"])).collect();
     assert_eq!(told, [(&json!("jurisdiction"), &json!(["one/good"])), (&json!("quality"), &json!(["one/cheap"]))]);
     desk.patch("task-classes/support.reply", json!({ "jurisdictions": ["us", "de"] })).await.ok();
-    assert_eq!(desk.preview(asked).await.ok()["model"], json!("good"));
-    let got = desk.preview(json!({ "taskClass": "support.repyl" })).await;
+    assert_eq!(desk.post("route/preview", asked).await.ok()["model"], json!("good"));
+    let got = desk.post("route/preview", json!({ "taskClass": "support.repyl" })).await;
     assert_eq!((got.status, got.kind().as_str()), (400, "unknown_task_class"));
     assert_eq!(got.json()["error"]["didYouMean"], json!("support.reply"));
-    let got = desk.preview(json!({ "model": "chaep" })).await;
+    let got = desk.post("route/preview", json!({ "model": "chaep" })).await;
     assert_eq!(
         (got.status, got.fields(), &got.json()["error"]["didYouMean"]),
         (400, vec!["model".to_owned()], &json!("cheap"))
     );
-    let got = desk.preview(json!({ "objective": "best", "inputTokens": -1, "needs": "tools" })).await;
+    let got = desk.post("route/preview", json!({ "objective": "best", "inputTokens": -1, "needs": "tools" })).await;
     assert_eq!(got.fields(), ["inputTokens", "needs", "objective"]);
     desk.site.stop().await;
 }
@@ -410,12 +372,12 @@ async fn a_preview_says_which_model_and_why() {
 /// The lists of models have the shapes of their APIs, to any key of the workspace, and leave out what is switched off.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn models_are_listed_in_the_shapes_of_both_apis() {
-    let mut desk = Desk::new().await;
-    let one = desk.upstream("one").await;
+    let mut desk = Office::open().await;
+    let one = made_upstream(&mut desk, "one").await;
     for name in ["a", "b", "c"] {
-        desk.model(&one, name, json!({})).await;
+        made_model(&mut desk, &one, name, json!({})).await;
     }
-    desk.model(&one, "off", json!({ "enabled": false })).await;
+    made_model(&mut desk, &one, "off", json!({ "enabled": false })).await;
     let agent = desk.site.agent(&[]).key;
     let listed = desk.client.get("/v1/models", &agent).await.ok();
     let ids: Vec<&Value> = listed["data"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
@@ -457,20 +419,20 @@ async fn models_are_listed_in_the_shapes_of_both_apis() {
 /// Lists come in parts, the newest first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_come_in_parts() {
-    let mut desk = Desk::new().await;
+    let mut desk = Office::open().await;
     for number in 0..5 {
         desk.post("task-classes", json!({ "id": format!("c{number}") })).await.made();
     }
     let mut seen = Vec::new();
     let mut path = "task-classes?limit=2".to_owned();
     loop {
-        let part = desk.get(&path).await;
+        let part = desk.read(&path).await;
         seen.extend(part["data"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap().to_owned()));
         let Some(cursor) = part["nextCursor"].as_str() else { break };
         path = format!("task-classes?limit=2&cursor={cursor}");
     }
     assert_eq!(seen, ["c4", "c3", "c2", "c1", "c0"]);
-    let got = desk.ask("GET", &path.replace("task-classes", "models"), None).await;
+    let got = desk.ask("GET", &path.replace("task-classes", "models"), Value::Null).await;
     assert_eq!((got.status, got.fields()), (400, vec!["cursor".to_owned()]));
     desk.site.stop().await;
 }
@@ -478,22 +440,22 @@ async fn lists_come_in_parts() {
 /// A member reads models, in the list and each alone, and neither changes them nor reads how calls are routed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_reads_models_and_no_more_of_routing() {
-    let mut desk = Desk::new().await;
-    let one = desk.upstream("one").await;
-    let made = desk.model(&one, "small", json!({})).await;
+    let mut desk = Office::open().await;
+    let one = made_upstream(&mut desk, "one").await;
+    let made = made_model(&mut desk, &one, "small", json!({})).await;
     for role in [Role::Member, Role::Analyst, Role::Admin] {
-        desk.owner = desk.site.member(role);
-        assert_eq!(desk.get("models").await["data"], json!([made]), "{}", role.as_str());
-        assert_eq!(desk.get("models/one/small").await, made, "{}", role.as_str());
+        desk.who = desk.site.member(role);
+        assert_eq!(desk.read("models").await["data"], json!([made]), "{}", role.as_str());
+        assert_eq!(desk.read("models/one/small").await, made, "{}", role.as_str());
     }
-    desk.owner = desk.site.member(Role::Auditor);
-    assert_eq!(desk.ask("GET", "models", None).await.status, 403);
-    desk.owner = desk.site.member(Role::Member);
+    desk.who = desk.site.member(Role::Auditor);
+    assert_eq!(desk.ask("GET", "models", Value::Null).await.status, 403);
+    desk.who = desk.site.member(Role::Member);
     for path in ["upstreams", "task-classes", "policy-profiles", "routing"] {
-        assert_eq!(desk.ask("GET", path, None).await.status, 403, "{path}");
+        assert_eq!(desk.ask("GET", path, Value::Null).await.status, 403, "{path}");
     }
     assert_eq!(desk.patch("models/one/small", json!({ "enabled": false })).await.status, 403);
-    assert_eq!(desk.ask("DELETE", "models/one/small", None).await.status, 403);
+    assert_eq!(desk.ask("DELETE", "models/one/small", Value::Null).await.status, 403);
     desk.site.stop().await;
 }
 
@@ -501,24 +463,24 @@ async fn a_member_reads_models_and_no_more_of_routing() {
 /// that the first part ended with.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_goes_on_where_it_was() {
-    let mut desk = Desk::new().await;
-    let one = desk.upstream("one").await;
+    let mut desk = Office::open().await;
+    let one = made_upstream(&mut desk, "one").await;
     for number in 0..6 {
         desk.post("task-classes", json!({ "id": format!("c{number}") })).await.made();
-        desk.model(&one, &format!("m{number}"), json!({})).await;
+        made_model(&mut desk, &one, &format!("m{number}"), json!({})).await;
     }
     let of = |part: &Value| -> Vec<String> {
         part["data"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect()
     };
     for (list, item, names) in [("task-classes", "task-classes/c", "c"), ("models", "models/one/m", "m")] {
-        let first = desk.get(&format!("{list}?limit=2")).await;
+        let first = desk.read(&format!("{list}?limit=2")).await;
         assert_eq!(of(&first), [format!("{names}5"), format!("{names}4")]);
-        assert_eq!(desk.ask("DELETE", &format!("{item}0"), None).await.status, 204);
+        assert_eq!(desk.ask("DELETE", &format!("{item}0"), Value::Null).await.status, 204);
         let path = |part: &Value| format!("{list}?limit=2&cursor={}", part["nextCursor"].as_str().unwrap());
-        let second = desk.get(&path(&first)).await;
+        let second = desk.read(&path(&first)).await;
         assert_eq!(of(&second), [format!("{names}3"), format!("{names}2")], "after an older one was removed");
-        assert_eq!(desk.ask("DELETE", &format!("{item}2"), None).await.status, 204);
-        let last = desk.get(&path(&second)).await;
+        assert_eq!(desk.ask("DELETE", &format!("{item}2"), Value::Null).await.status, 204);
+        let last = desk.read(&path(&second)).await;
         assert_eq!((of(&last), &last["nextCursor"]), (vec![format!("{names}1")], &Value::Null));
     }
     desk.site.stop().await;
