@@ -110,16 +110,15 @@ impl Standing {
         let velocity = &case.settings.agent_velocity;
         let since = now.minus(velocity.window());
         let rank = usize::try_from(velocity.other_count).unwrap_or(usize::MAX);
-        let full = match self.activity.others.nth_newest(rank) {
-            Nth::At(at) if at > since => Some(FullLine {
-                used: velocity.other_count.into(),
-                limit: velocity.other_count.into(),
-                minutes: velocity.minutes.into(),
-                clears_at: at.plus(velocity.window()),
-                clears_behind: at.plus(velocity.window()),
-            }),
-            Nth::At(_) | Nth::None | Nth::InBlock(..) => None,
-        };
+        // None of the instants lies in a block.
+        let nth = |n: usize| if let Nth::At(at) = self.activity.others.nth_newest(n) { Some(at) } else { None };
+        let full = nth(rank).filter(|at| *at > since).map(|at| FullLine {
+            used: velocity.other_count.into(),
+            limit: velocity.other_count.into(),
+            minutes: velocity.minutes.into(),
+            clears_at: at.plus(velocity.window()),
+            clears_behind: nth(rank.saturating_sub(1)).unwrap_or(now).plus(velocity.window()),
+        });
         let amount = case.request.pays().map_or(0, |it| it.amount);
         let live = self.payee.at.iter().zip(&self.payee.amounts).filter(|(at, _)| **at > now.minus(SPLIT_WINDOW));
         let sum = live.map(|(_, amount)| amount).sum();
