@@ -1,7 +1,10 @@
 //! Every command, the rule that decides it, and the request types that callers use.
 
+mod wake;
+
 use std::sync::Arc;
 
+use self::wake::wake;
 use crate::answer::Decided;
 use crate::rules::connect::Grant;
 use crate::rules::connect::consent::{self, AskConsent, DecideConsent};
@@ -35,7 +38,6 @@ use crate::rules::gate::release::{self, ReleaseAction};
 use crate::rules::gate::restart::{self, RestartAgent};
 use crate::rules::gate::settle::{self, Settle};
 use crate::rules::gate::verify::{self, Verdict, Verify};
-use crate::rules::gate::{expire, lapse};
 use crate::rules::gateway::admit::{self, Admission, AdmitCall};
 use crate::rules::gateway::billing::{self, ImportBill};
 use crate::rules::gateway::budgets::{self, BudgetView, ChangeBudget, CreateBudget, RaiseBudget, RemoveBudget};
@@ -410,72 +412,6 @@ pub enum Reply {
     Stopped(Box<Stopped>),
     /// A workspace as it stands.
     Workspace(Arc<Workspace>),
-}
-
-/// Runs what the timer of a row is for. A row that is gone or has no timer any more needs nothing.
-fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
-    match due.0 {
-        Key::Action(id) => lapse::lapse(scope, id),
-        Key::Call(id) => finish::lapse_call(scope, id),
-        Key::RefusalNote(id) => refuse::end_note(scope, id),
-        Key::Integration(slot) => integrations::end_secrets(scope, slot),
-        Key::Application(id) => applications::expire_application(scope, id),
-        Key::Approval(id) => expire::expire(scope, id),
-        Key::PendingSignIn(id) => sign_in::expire_pending(scope, id),
-        Key::OAuthClient(id) => register::expire_client(scope, id),
-        Key::Connection(id) => connections::end_sweep(scope, id),
-        Key::Consent(id) => consent::expire_consent(scope, id),
-        Key::AuthCode(id) => consent::expire_code(scope, id),
-        Key::Session(id) => sessions::expire_session(scope, id),
-        Key::SignInLink(id) => links::expire_link(scope, id),
-        Key::Drill(id) => drill::expire_drill(scope, id),
-        Key::Hold(id) => lift::work_on(scope, id),
-        Key::Sweep(id) => sweep::end_sweep(scope, id),
-        Key::ClientTally(_)
-        | Key::RefreshToken(_)
-        | Key::Account(_)
-        | Key::Activity(_)
-        | Key::Agent(_)
-        | Key::Block(_)
-        | Key::BillingImport(_)
-        | Key::Budget(_)
-        | Key::BudgetUse(_)
-        | Key::Cell(_)
-        | Key::Context(_)
-        | Key::Month(_)
-        | Key::Yields(_)
-        | Key::Task(_)
-        | Key::Chain(_)
-        | Key::ClientSession(_)
-        | Key::Credential(_)
-        | Key::Disclosure(_)
-        | Key::EmailUse(_)
-        | Key::Entry(_)
-        | Key::Job(_)
-        | Key::Mandate(_)
-        | Key::MemberPart(_)
-        | Key::Payee(_)
-        | Key::Payload(_)
-        | Key::Principal(_)
-        | Key::Replay(_)
-        | Key::Roster(_)
-        | Key::Routing(_)
-        | Key::ModelListing(_)
-        | Key::UpstreamKey(_)
-        | Key::McpServers(_)
-        | Key::McpSecret(_)
-        | Key::McpTools(_)
-        | Key::BoundKeys(_)
-        | Key::ServiceToken(_)
-        | Key::SigningKey(_)
-        | Key::TokenUse(_)
-        | Key::Team(_)
-        | Key::Tally(_)
-        | Key::Tile(_)
-        | Key::TokenName(_)
-        | Key::WorkspaceTemplate(_)
-        | Key::Workspace(_) => Ok(()),
-    }
 }
 
 /// Ends one approval of an agent that was stopped after it was asked.

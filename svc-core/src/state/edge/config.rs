@@ -1,0 +1,156 @@
+//! What an integration needs besides its secrets: from whom it takes what.
+//!
+//! **Invariant:** what is not named is empty, and an empty member lets nothing in.
+
+use serde::{Deserialize, Serialize};
+
+use super::integration::IntegrationKind;
+use crate::value::text::UrlText;
+
+/// The most repositories or branches that an integration names.
+pub const CODE_PLACES_MAX: usize = 100;
+
+/// What the kind of an integration needs besides its secrets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntegrationConfig {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Where pull requests count.
+    Code(CodeConfig),
+    /// Whose signals count.
+    Signals(SignalConfig),
+}
+
+/// Where pull requests count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeConfig {
+    /// Repositories, as `owner/name`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repositories: Vec<Box<str>>,
+    /// Branches that are merged into.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<Box<str>>,
+}
+
+/// Whose signals count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalConfig {
+    /// Who sends them, as `iss` has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<Box<str>>,
+    /// To whom they are sent, as `aud` has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Box<str>>,
+    /// What they are verified with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<SignalKeys>,
+}
+
+/// The keys of whoever sends signals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalKeys {
+    /// Fetched from this address, which the outbound guard has let pass.
+    Url(UrlText),
+    /// These: the JSON text of a set of RFC 7517.
+    Set(Box<str>),
+}
+
+/// What of a configuration changes; what is not said stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigChange {
+    /// The repositories.
+    pub repositories: Option<Vec<Box<str>>>,
+    /// The branches.
+    pub branches: Option<Vec<Box<str>>>,
+    /// The issuer, or none.
+    pub issuer: Option<Option<Box<str>>>,
+    /// The audience, or none.
+    pub audience: Option<Option<Box<str>>>,
+    /// The keys that were there; taken away before others are put.
+    pub keys_gone: KeysGone,
+    /// The keys, in place of whichever there were.
+    pub keys: Option<SignalKeys>,
+}
+
+/// Which keys are taken away, where they are of that kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeysGone {
+    /// Those of an address.
+    pub url: bool,
+    /// Those of a set.
+    pub set: bool,
+}
+
+impl IntegrationConfig {
+    /// What an integration of this kind begins with: every member empty.
+    #[must_use]
+    pub fn empty(kind: IntegrationKind) -> Self {
+        match kind {
+            IntegrationKind::Callbacks | IntegrationKind::Issuer | IntegrationKind::Stripe => Self::Nothing,
+            IntegrationKind::Github => Self::Code(CodeConfig::default()),
+            IntegrationKind::Ssf => Self::Signals(SignalConfig::default()),
+        }
+    }
+
+    /// Whether there is nothing to configure.
+    #[must_use]
+    pub const fn is_nothing(&self) -> bool {
+        matches!(self, Self::Nothing)
+    }
+
+    /// The same with `change` made; what another kind has is passed over.
+    #[must_use]
+    pub fn changed(&self, change: &ConfigChange) -> Self {
+        match self.clone() {
+            Self::Nothing => Self::Nothing,
+            Self::Code(code) => Self::Code(CodeConfig {
+                repositories: change.repositories.clone().unwrap_or(code.repositories),
+                branches: change.branches.clone().unwrap_or(code.branches),
+            }),
+            Self::Signals(signals) => {
+                let gone = |keys: &SignalKeys| match keys {
+                    SignalKeys::Url(_) => change.keys_gone.url,
+                    SignalKeys::Set(_) => change.keys_gone.set,
+                };
+                Self::Signals(SignalConfig {
+                    issuer: change.issuer.clone().unwrap_or(signals.issuer),
+                    audience: change.audience.clone().unwrap_or(signals.audience),
+                    keys: change.keys.clone().or(signals.keys.filter(|keys| !gone(keys))),
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is named changes, what is not stays; other keys take the place of those that were there, and keys that are taken
+    /// away are those that were named.
+    #[test]
+    fn a_change_changes_what_it_names() {
+        let set = |text: &str| Some(SignalKeys::Set(text.into()));
+        let empty = IntegrationConfig::empty(IntegrationKind::Ssf);
+        let made = empty.changed(&ConfigChange {
+            issuer: Some(Some("https://idp.example".into())),
+            keys: set("one"),
+            ..ConfigChange::default()
+        });
+        let other = made.changed(&ConfigChange { audience: Some(Some("svc".into())), ..ConfigChange::default() });
+        let IntegrationConfig::Signals(signals) = &other else { unreachable!() };
+        assert_eq!(signals.issuer.as_deref(), Some("https://idp.example"));
+        assert_eq!((signals.audience.as_deref(), &signals.keys), (Some("svc"), &set("one")));
+        let gone = |url, set| ConfigChange { keys_gone: KeysGone { url, set }, ..ConfigChange::default() };
+        assert_eq!(other.changed(&gone(true, false)), other);
+        let IntegrationConfig::Signals(without) = other.changed(&gone(false, true)) else { unreachable!() };
+        assert_eq!(without.keys, None);
+        let back = ConfigChange { issuer: Some(None), repositories: Some(vec!["a/b".into()]), ..gone(false, false) };
+        let IntegrationConfig::Signals(without) = other.changed(&back) else { unreachable!() };
+        assert_eq!((without.issuer, without.keys), (None, set("one")));
+        assert_eq!(IntegrationConfig::Nothing.changed(&back), IntegrationConfig::Nothing);
+    }
+}

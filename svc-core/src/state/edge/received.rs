@@ -1,0 +1,66 @@
+//! What has been received over an integration: that a signed request is not taken twice, and what an event was answered with.
+//!
+//! Both are rows of one table, found by digests that cannot meet: a replay is the very request again and refused; an event that
+//! its sender signs anew, since no answer reached it, is answered as before and done once.
+
+use serde::{Deserialize, Serialize};
+
+use super::integration::IntegrationSlot;
+use crate::value::digest::ReceivedId;
+use crate::value::id::WorkspaceId;
+use crate::value::link::{Link, Linked};
+use crate::value::{Id as _, Span, Timestamp};
+
+/// How long an event's answer is given again to whoever sends the event again.
+pub const EVENT_KEPT: Span = Span::hours(7 * 24);
+
+/// A request or an event that was received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Received {
+    /// What it is found by.
+    pub id: ReceivedId,
+    /// In which workspace.
+    pub workspace: WorkspaceId,
+    /// Until when it is kept.
+    pub until: Timestamp,
+    /// What the event was answered with; of a request there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Heard>,
+}
+
+/// What came of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// Whether a charge is approved, where the event asked for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<bool>,
+    /// What came of it, in a word of the interface.
+    pub outcome: Box<str>,
+}
+
+impl Received {
+    /// The row of a request over the integration in `slot`, by what of it was signed.
+    #[must_use]
+    pub fn request(slot: IntegrationSlot, signed: &[&[u8]]) -> ReceivedId {
+        Self::find(slot, b"request", signed)
+    }
+
+    /// The row of an event over the integration in `slot`, by the sender's id of it.
+    #[must_use]
+    pub fn event(slot: IntegrationSlot, id: &str) -> ReceivedId {
+        Self::find(slot, b"event", &[id.as_bytes()])
+    }
+
+    fn find(slot: IntegrationSlot, what: &[u8], of: &[&[u8]]) -> ReceivedId {
+        let workspace = slot.workspace.bits().to_be_bytes();
+        let mut parts = vec![&workspace[..], slot.kind.as_str().as_bytes(), what];
+        parts.extend(of);
+        ReceivedId::of(&parts)
+    }
+}
+
+impl Linked for Received {
+    fn links(&self) -> Vec<Link> {
+        vec![Link::wake(self.workspace, self.until)]
+    }
+}
