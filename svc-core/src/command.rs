@@ -21,6 +21,7 @@ use crate::rules::edge::integrations::{
 use crate::rules::edge::mcp_servers::{self, EditMcpServers, McpServerView};
 use crate::rules::edge::mcp_tools::{self, AcceptTools, NoteTools};
 use crate::rules::edge::proxied::{self, NoteResult};
+use crate::rules::edge::receive::{self, Receive};
 use crate::rules::evidence::erase::{self, Erase};
 use crate::rules::evidence::sequence::{self, Sequence};
 use crate::rules::evidence::sweep::{self, SweepClosed, SweepJobs, SweepOld};
@@ -70,7 +71,7 @@ use crate::rules::people::templates::{self, KeepTemplate, RemoveTemplate};
 use crate::rules::people::tokens::{self, CreateToken, RevokeToken};
 use crate::rules::read::View;
 use crate::state::connect::{Connection, Consent, OAuthClient};
-use crate::state::edge::{Integration, Job};
+use crate::state::edge::{Heard, Integration, Job};
 use crate::state::gate::receipt::Signer;
 use crate::state::gate::{Agent, Drill, Mandate, Verb, WorkspaceTemplate};
 use crate::state::gateway::{BillingImport, Call, Task};
@@ -114,6 +115,7 @@ macro_rules! commands {
                     Reply::Action(view) => view.verb() == Verb::Allow,
                     Reply::Question(it) => it.stands == Stands::Approved,
                     Reply::Verdict(verdict) => verdict.is_valid(),
+                    Reply::Heard(heard) => heard.approved == Some(true),
                     Reply::Admission(it) => matches!(**it, Admission::Admitted(_)),
                     Reply::Connection(_) | Reply::Consent(_) | Reply::Granted(_) | Reply::OAuthClient(_) | Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Edited(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Bill(_) | Reply::Budget(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
                     | Reply::Finished(_) | Reply::Listed(_) | Reply::Retried(_) | Reply::Task(_) | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_) | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::McpServer(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
@@ -269,6 +271,8 @@ commands! {
     ReleaseAction => release::release_action, Action;
     /// An integration ends.
     RemoveIntegration => integrations::remove_integration, Done;
+    /// A signed request from outside is taken.
+    Receive => receive::receive, Heard;
     /// A call to the outside is tried again.
     RetryDelivery => deliver::retry, Delivery;
     /// An integration's secret takes turns.
@@ -370,6 +374,8 @@ pub enum Reply {
     Edited(Box<Edited>),
     /// An integration as it stands.
     Integration(Arc<Integration>),
+    /// What came of an event from outside.
+    Heard(Box<Heard>),
     /// What came of stopping many agents.
     Fleet(Box<Fleet>),
     /// A key that ended.
@@ -500,6 +506,7 @@ operations! {
     ReleaseAction => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     RemoveAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     RemoveIntegration => (), |Reply::Done(()), _| ();
+    Receive => Heard, |Reply::Heard(it), _| *it;
     RetryDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
     EditMcpServers => McpServerView, |Reply::McpServer(it), _| *it;
     NoteTools => McpServerView, |Reply::McpServer(it), _| *it;

@@ -177,6 +177,7 @@ pub(crate) async fn dispatch<S: Service>(
         | Op::Routing(_)
         | Op::Evidence(_)
         | Op::Integrations(_)
+        | Op::Hooks(_)
         | Op::Me(_)
         | Op::SignIn(_)
         | Op::OAuth(_)

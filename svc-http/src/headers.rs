@@ -85,7 +85,7 @@ pub fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'
 /// by its form: that is told like one that nobody has, and never looked for.
 pub fn credential<'a>(auth: Auth, headers: &'a HeaderMap, site: &Site) -> Result<Option<&'a str>, Refusal> {
     let (key_header, prefixes): (bool, &[&str]) = match auth {
-        Auth::Open => return Ok(None),
+        Auth::Open | Auth::Signature => return Ok(None),
         Auth::Session | Auth::Member(_) => {
             let sent = site.session(headers).filter(|it| is_drawn("", it));
             return sent.ok_or_else(Refusal::unauthenticated).map(Some);

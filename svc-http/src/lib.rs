@@ -17,6 +17,7 @@ mod drill;
 mod entropy;
 pub mod headers;
 pub mod health;
+pub mod inbound;
 mod keys;
 mod live;
 pub mod log;

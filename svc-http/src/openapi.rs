@@ -286,7 +286,8 @@ fn security_schemes() -> Value {
 
 fn security(auth: Auth) -> Value {
     match auth {
-        Auth::Open => json!([]),
+        // A signature is no scheme of OpenAPI's; its header is among the parameters.
+        Auth::Open | Auth::Signature => json!([]),
         Auth::Agent | Auth::McpAgent => json!([{ "agentKey": [] }]),
         Auth::Workspace | Auth::Payer | Auth::WorkspaceAdmin => {
             json!([{ "workspaceKey": [] }, { "workspaceKeyHeader": [] }])

@@ -15,6 +15,7 @@ mod events;
 mod evidence;
 mod gate;
 mod gateway;
+mod hooks;
 mod integrations;
 pub(crate) mod mcp;
 mod mcp_servers;
@@ -119,6 +120,8 @@ pub struct GateService {
     pub client_documents: bool,
     /// How often a client may call the token endpoint.
     pub oauth_clients: RateLimiter,
+    /// How often integrations may be received over, a workspace.
+    pub received: RateLimiter,
     /// Clients that are known by the address of their metadata.
     pub(crate) documents: Arc<Documents>,
     /// Sign-in forms that have been sent.
@@ -234,6 +237,7 @@ impl GateService {
             allow_redirects: Vec::new(),
             client_documents: true,
             oauth_clients: RateLimiter::new(Rates::default()),
+            received: RateLimiter::new(Rates::default()),
             documents: Arc::default(),
             forms: oauth::SentForms::default(),
         }
@@ -309,7 +313,7 @@ impl Service for GateService {
     async fn resolve(&self, shown: &Shown<'_>) -> Result<Caller, Refusal> {
         let digest = Digest::of(shown.credential);
         match shown.auth {
-            Auth::Open => Err(Refusal::unauthenticated()),
+            Auth::Open | Auth::Signature => Err(Refusal::unauthenticated()),
             Auth::Agent | Auth::McpAgent => {
                 let checked = self.read(|scope| check_key(scope, &digest).map(drop));
                 // Where MCP is spoken the handlers tell a removed agent that it is stopped.
@@ -426,6 +430,7 @@ impl Service for GateService {
         match call.route.op {
             Op::Gateway(op) => gateway::answer(self, op, &known?, &call).await,
             Op::Integrations(op) => integrations::answer(self, op, &known?, &call).await,
+            Op::Hooks(op) => hooks::answer(self, op, &call).await,
             Op::Applications(op) => applications::answer(self, op, &known?, &call).await,
             Op::Approvals(op) => approvals::answer(self, op, &known?, &call).await,
             Op::Evidence(op) => evidence::answer(self, op, &known?, &call).await,

@@ -16,6 +16,7 @@ mod events;
 mod evidence;
 mod gate;
 mod gateway;
+mod hooks;
 mod integrations;
 mod mcp;
 mod mcp_servers;
@@ -43,6 +44,7 @@ pub use drills::DrillsOp;
 pub use events::EventsOp;
 pub use evidence::EvidenceOp;
 pub use gateway::GatewayOp;
+pub use hooks::HooksOp;
 pub use integrations::IntegrationsOp;
 pub use mcp::McpOp;
 pub use mcp_servers::McpServersOp;
@@ -88,6 +90,8 @@ pub enum Op {
     Gateway(GatewayOp),
     /// Integrations and calls to the outside.
     Integrations(IntegrationsOp),
+    /// What other systems send, signed.
+    Hooks(HooksOp),
     /// What waits for a person, and their word on it.
     Approvals(ApprovalsOp),
     /// The ledger and its evidence.
@@ -148,6 +152,8 @@ pub enum Auth {
     WorkspaceAdmin,
     /// A service token, `ims_…`, with this scope, as `authorization: Bearer`.
     Token(TokenScope),
+    /// Whoever has a secret of an integration, by a signature over the body: no credential, cookie or mark of a page is read.
+    Signature,
     /// A signed-in person, by the session's cookie, in no workspace.
     Session,
     /// A signed-in person who has this right in the workspace that `{wid}` names.
@@ -332,6 +338,7 @@ impl Auth {
             Self::Workspace | Self::Payer => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::AgentStopped],
             Self::WorkspaceAdmin => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::MissingScope],
             Self::Token(_) => &[Kind::Unauthenticated, Kind::InvalidToken, Kind::TokenExpired, Kind::MissingScope],
+            Self::Signature => &[Kind::WrongSignature],
             Self::Session => &[Kind::Unauthenticated],
             Self::Member(_) => &[Kind::Unauthenticated, Kind::Forbidden, Kind::NotFound],
         }
@@ -350,6 +357,7 @@ impl Auth {
             Self::Token(TokenScope::AgentsFreeze) => "service token, `agents:freeze`",
             Self::Token(TokenScope::ApprovalsRead) => "service token, `approvals:read`",
             Self::Token(TokenScope::EvidenceRead) => "service token, `evidence:read`",
+            Self::Signature => "signature",
             Self::Session => "session",
             Self::Member(_) => "session of a member",
         }
@@ -364,6 +372,7 @@ pub const TABLES: &[&[Route]] = &[
     evidence::ROUTES,
     me::ROUTES,
     integrations::ROUTES,
+    hooks::ROUTES,
     actions::ROUTES,
     events::ROUTES,
     agents::ROUTES,

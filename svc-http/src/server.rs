@@ -87,6 +87,7 @@ impl Server {
         service.allow_redirects.clone_from(&config.allow_redirects);
         service.client_documents = config.client_documents;
         service.oauth_clients = RateLimiter::new(Rates::of(&config.limits));
+        service.received = RateLimiter::new(Rates::of(&config.limits));
         let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver);
         let upstreams = Upstreams::new(
             config.outbound.allow.clone(),

@@ -27,7 +27,7 @@ use crate::headers::{self, Site};
 use crate::log::{self, RequestLine};
 use crate::rate_limit::{RateLimiter, Rates, Subject};
 use crate::router::{AmbiguousRoute, Matched, Router, Unmatched};
-use crate::routes::{BodyMax, Content, Limit, NOWHERE, Route, Shape};
+use crate::routes::{Auth, BodyMax, Content, Limit, NOWHERE, Route, Shape};
 use crate::trace::Trace;
 
 /// How many credentials from addresses that failed too often are looked for at once, from all of these together. Others wait for
@@ -218,6 +218,7 @@ impl<S: Service> Shell<S> {
         let caller = self.admit(route, &parts, address, (at("wid"), at("apv")), reply).await?;
         let body = match self.body(route, wire, &parts.headers, body, reply).await {
             Ok(body) => body,
+            Err(fault) if route.auth == Auth::Signature => return Err(self.unverified(route, fault, address, reply)),
             Err(fault) => {
                 let caller = caller.as_ref();
                 return Err(self.caller_or_body(route, &parts.headers, address, caller, fault, reply).await);
@@ -237,6 +238,9 @@ impl<S: Service> Shell<S> {
         let answer = dispatch(&self.service, &self.pages, caller, call).await;
         if let Some(refusal) = answer.as_ref().map_or_else(Some, Answer::refusal) {
             declared(route, refusal.kind());
+            if refusal.kind() == Kind::WrongSignature {
+                return Err(self.unverified(route, refusal.clone(), address, reply));
+            }
         }
         answer
     }
@@ -307,6 +311,11 @@ impl<S: Service> Shell<S> {
         (workspace, approval): (Option<&str>, Option<&str>),
         reply: &mut Reply,
     ) -> Result<Option<S::Caller>, Refusal> {
+        if route.auth == Auth::Signature {
+            // Who calls is known once the body is there: what does not fit is counted then.
+            reply.scheme = "Signature";
+            return Ok(None);
+        }
         let by_address = Subject::Address(RateAddress::from(address).0);
         let standing = self.limiter.look(route.limit, by_address, reply.started);
         let is_spent = standing.is_some_and(|it| it.remaining == 0);
@@ -341,6 +350,11 @@ impl<S: Service> Shell<S> {
             Ok(()) => refusal,
             Err(limited) => limited,
         }
+    }
+
+    /// The same for a request that a signature was to vouch for.
+    fn unverified(&self, route: &'static Route, refusal: Refusal, address: IpAddr, reply: &mut Reply) -> Refusal {
+        self.unadmitted(route, refusal, Subject::Address(RateAddress::from(address).0), reply)
     }
 
     fn count(&self, limit: Limit, subject: Subject, reply: &mut Reply) -> Result<(), Refusal> {

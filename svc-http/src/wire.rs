@@ -16,6 +16,7 @@ pub mod delivery;
 pub mod drill;
 pub mod evidence;
 pub mod integration;
+pub mod issuer;
 pub mod key;
 pub mod mandate;
 pub mod mcp;

@@ -225,7 +225,8 @@ fn check_error(path: &str, got: &Got) {
     // What is not validation lists a member alone where sending it would help: a second factor that is asked for.
     let asks_for_code = kind == "forbidden" && error["errors"][0]["field"] == "code";
     assert_eq!(lists.contains(&kind) || asks_for_code, error["errors"].is_array(), "{body}");
-    let scheme = if path.starts_with("/api/") { "Session" } else { "Bearer" };
+    let own = [("/api/", "Session"), ("/hooks/", "Signature")];
+    let scheme = own.iter().find(|it| path.starts_with(it.0)).map_or("Bearer", |it| it.1);
     assert_eq!(got.header("www-authenticate"), (got.status == 401).then_some(scheme), "{got:?}");
     // A budget over all time never comes free by itself.
     let comes_free = matches!(got.status, 429 | 503) && kind != "budget_exhausted";

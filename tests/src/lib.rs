@@ -11,6 +11,7 @@ pub mod client;
 pub mod desk;
 pub mod evidence;
 pub mod explore;
+pub mod hooks;
 pub mod interface;
 pub mod oauth;
 pub mod office;

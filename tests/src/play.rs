@@ -315,6 +315,7 @@ impl Cast {
             | Reply::McpServer(_)
             | Reply::Question(_)
             | Reply::Fleet(_)
+            | Reply::Heard(_)
             | Reply::Lift(_)
             | Reply::Stopped(_)
             | Reply::Tested(_)

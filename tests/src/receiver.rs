@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use svc_core::rules::edge::integrations::{CreateIntegration, NewSecret};
 use svc_core::rules::people::by::By;
-use svc_core::state::edge::{Integration, IntegrationKind, IntegrationSlot, signature};
+use svc_core::state::edge::{ConfigChange, Integration, IntegrationKind, IntegrationSlot, signature};
 use svc_core::value::Timestamp;
 use svc_http::outbound::{Resolve, Resolving};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -36,10 +36,18 @@ const HEARD_MAX: usize = 1_024;
 /// # Panics
 /// Where it has one.
 pub fn connect(site: &Site) -> Arc<Integration> {
-    let slot = IntegrationSlot { workspace: site.workspace(), kind: IntegrationKind::Callbacks };
+    connect_kind(site, IntegrationKind::Callbacks, ConfigChange::default())
+}
+
+/// Gives a site an integration of a kind, with the same secret.
+///
+/// # Panics
+/// Where it has one.
+pub fn connect_kind(site: &Site, kind: IntegrationKind, config: ConfigChange) -> Arc<Integration> {
+    let slot = IntegrationSlot { workspace: site.workspace(), kind };
     let sealed = site.gate.seal(&Integration::purpose(slot), SECRET.as_bytes()).expect("a vault").into();
     let secret = NewSecret { sealed, hint: SECRET[SECRET.len() - 4..].into() };
-    let made = CreateIntegration { by: By::Program, workspace: slot.workspace, kind: slot.kind, secret };
+    let made = CreateIntegration { by: By::Program, workspace: slot.workspace, kind: slot.kind, secret, config };
     site.gate.execute(made).expect("an integration")
 }
 

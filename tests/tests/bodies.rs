@@ -8,11 +8,13 @@
 )]
 
 use serde_json::{Map, Value, json};
+use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
 use svc_core::state::people::{KeyScope, Role, TokenScope};
 use svc_http::routes::{self, Auth, Route, Shape};
 use svc_tests::client::Got;
 use svc_tests::interface::document;
 use svc_tests::people::Person;
+use svc_tests::receiver::{SECRET, connect_kind};
 use svc_tests::requests::OFFICE;
 use svc_tests::site::Site;
 
@@ -88,6 +90,7 @@ fn beside(name: &str) -> Value {
     match name {
         "TokenBlueprint" => json!({ "name": "bot", "principalEmail": "ada@example.com" }),
         "FleetFreeze" => json!({ "selector": { "all": true }, "dryRun": true }),
+        "IssuerEvent" => json!({ "type": "authorization.request", "id": "evt_1" }),
         "Outcome" | "OutcomeReport" => json!({ "status": "completed" }),
         _ => json!({}),
     }
@@ -118,6 +121,7 @@ struct Stage {
 impl Stage {
     async fn start() -> Self {
         let site = Site::start().await;
+        connect_kind(&site, IntegrationKind::Issuer, ConfigChange::default());
         let agent = site.agent(&[OFFICE]).key;
         let (admin, token) = (site.key(KeyScope::Admin), site.token(&TokenScope::ALL));
         Self { site, agent, admin, token }
@@ -137,6 +141,11 @@ impl Stage {
             Auth::Agent | Auth::McpAgent => client.post(&path, &self.agent, body).await,
             Auth::Workspace | Auth::Payer | Auth::WorkspaceAdmin => client.post(&path, &self.admin, body).await,
             Auth::Token(_) => client.post(&path, &self.token, body).await,
+            Auth::Signature => {
+                let body = body.to_string();
+                let signed = signature(self.site.now(), body.as_bytes(), [SECRET.as_bytes()]);
+                client.ask("POST", &path, &[("svc-signature", &signed)], body.as_bytes()).await
+            }
         }
     }
 }

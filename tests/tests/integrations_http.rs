@@ -13,12 +13,14 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use svc_core::rules::edge::deliver::find;
 use svc_core::state::people::Role;
+use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_core::value::id::DeliveryId;
 use svc_tests::client::PATIENCE;
 use svc_tests::office::Office;
 use svc_tests::receiver::{Receiver, Reply};
-use svc_tests::requests::{WIDE, payment};
+use svc_tests::requests::{WIDE, payment, text};
+use svc_tests::site::Site;
 use tokio::time::timeout;
 
 /// An owner's, where calls may go to this machine.
@@ -99,13 +101,62 @@ async fn a_secret_is_shown_once() {
     desk.site.stop().await;
 }
 
+/// What is received names where it is sent to and what it is configured with: members that a change names change, `null` empties
+/// one, and the ledger has both. Nothing is called over it, so there is no call to try it out with.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_received_is_configured() {
+    let mut desk = Desk::new().await;
+    let wid = desk.site.workspace();
+    let config = json!({ "repositories": ["acme/desk"], "branches": ["main", "release/1"] });
+    let made = desk.post("integrations", json!({ "kind": "github", "config": config })).await.made();
+    assert_eq!((&made["config"], text(&made["receiveUrl"])), (&config, &*format!("{BASE_URL}/hooks/github/{wid}")));
+    let place = format!("integrations/{}", text(&made["id"]));
+    let changed = desk.ask("PATCH", &place, Some(&json!({ "config": { "branches": null } }))).await.ok();
+    assert_eq!(changed["config"], json!({ "repositories": ["acme/desk"], "branches": [] }));
+    let told = desk.site.ledger().last().map(|it| serde_json::from_str::<Value>(&it.data).unwrap()).unwrap();
+    assert_eq!((&told["old"]["branches"], &told["new"]["branches"]), (&config["branches"], &json!([])));
+    let tested = desk.post(&format!("{place}/test"), json!({ "url": "https://a.example/x" })).await;
+    assert_eq!((tested.status, tested.kind().as_str()), (409, "not_allowed"), "{}", tested.text());
+    let keys = json!({ "keys": [{ "kty": "EC", "x": 1 }] });
+    let config = json!({ "issuer": "https://idp.example", "audience": "svc", "jwks": keys });
+    let made = desk.post("integrations", json!({ "kind": "ssf", "config": config })).await.made();
+    assert_eq!((&made["config"]["jwks"], &made["config"]["jwksUrl"]), (&keys, &Value::Null));
+    let place = format!("integrations/{}", text(&made["id"]));
+    let change = json!({ "config": { "jwksUrl": "https://idp.example/keys" } });
+    let changed = desk.ask("PATCH", &place, Some(&change)).await.ok();
+    assert_eq!(
+        (&changed["config"]["jwks"], &changed["config"]["jwksUrl"]),
+        (&Value::Null, &change["config"]["jwksUrl"])
+    );
+    assert_eq!(
+        desk.ask("PATCH", &place, Some(&json!({ "config": { "branches": [] } }))).await.fields(),
+        ["config.branches"]
+    );
+    let emptied = desk.ask("PATCH", &place, Some(&json!({ "config": null }))).await.ok();
+    assert!(emptied["config"].as_object().unwrap().values().all(Value::is_null), "{emptied}");
+    for kind in ["issuer", "stripe"] {
+        let made = desk.post("integrations", json!({ "kind": kind })).await.made();
+        assert_eq!(text(&made["receiveUrl"]), format!("{BASE_URL}/hooks/{kind}/{wid}"));
+    }
+    desk.site.audit();
+    desk.site.stop().await;
+}
+
 /// Every fault of a body is named by its path, and a kind that there is not is told those that there are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_are_named() {
     let mut desk = open().await;
-    let bad: [(Value, &[&str]); 8] = [
+    let code = json!({ "repositories": ["acme/desk", "desk"], "branches": "main", "more": 1 });
+    let signals = json!({ "jwks": {}, "jwksUrl": "https://10.0.0.1/keys", "issuer": "a b" });
+    let keys = json!({ "keys": [{ "kty": "EC" }] });
+    let bad: [(Value, &[&str]); 13] = [
+        (json!({ "kind": "github", "config": code }), &["config.branches", "config.more", "config.repositories.1"]),
+        (json!({ "kind": "ssf", "config": signals }), &["config.issuer", "config.jwks", "config.jwksUrl"]),
+        (json!({ "kind": "ssf", "config": { "jwks": keys, "jwksUrl": "https://a.example" } }), &["config.jwks"]),
+        (json!({ "kind": "ssf", "config": { "branches": [] } }), &["config.branches"]),
+        (json!({ "kind": "issuer", "config": { "issuer": "a" } }), &["config.issuer"]),
         (json!({}), &["kind"]),
-        (json!({ "kind": "github" }), &["kind"]),
+        (json!({ "kind": "slack" }), &["kind"]),
         (json!({ "kind": "callbacks", "secret": "short" }), &["secret"]),
         (json!({ "kind": "callbacks", "secret": "a secret with spaces in it, long enough" }), &["secret"]),
         (json!({ "kind": "callbacks", "config": { "url": "https://a.example" } }), &["config.url"]),
@@ -117,7 +168,7 @@ async fn faults_are_named() {
         let got = desk.post("integrations", body.clone()).await;
         assert_eq!((got.status, got.fields()), (400, fields.iter().map(|it| (*it).to_owned()).collect()), "{body}");
     }
-    let got = desk.post("integrations", json!({ "kind": "stripe" })).await;
+    let got = desk.post("integrations", json!({ "kind": "relay" })).await;
     assert!(got.json()["error"]["message"].as_str().unwrap().contains("`callbacks`"), "{}", got.text());
     let id = create(&mut desk).await["id"].as_str().unwrap().to_owned();
     assert_eq!(desk.post("integrations", json!({ "kind": "callbacks" })).await.refusal().2, ["kind"]);

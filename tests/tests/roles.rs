@@ -233,6 +233,7 @@ async fn every_machine_route_takes_its_own_scope() {
             | Auth::Workspace
             | Auth::Payer
             | Auth::Session
+            | Auth::Signature
             | Auth::Member(_) => {}
         }
     }

@@ -4,7 +4,7 @@ use super::Wake;
 use crate::rules::connect::consent;
 use crate::rules::connect::register;
 use crate::rules::connect::sweep as connections;
-use crate::rules::edge::integrations;
+use crate::rules::edge::{integrations, receive};
 use crate::rules::evidence::sweep;
 use crate::rules::gate::{drill, expire, lapse, lift};
 use crate::rules::gateway::{finish, refuse};
@@ -18,6 +18,7 @@ pub(super) fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         Key::Action(id) => lapse::lapse(scope, id),
         Key::Call(id) => finish::lapse_call(scope, id),
         Key::RefusalNote(id) => refuse::end_note(scope, id),
+        Key::Received(id) => receive::forget(scope, id),
         Key::Integration(slot) => integrations::end_secrets(scope, slot),
         Key::Application(id) => applications::expire_application(scope, id),
         Key::Approval(id) => expire::expire(scope, id),

@@ -112,6 +112,12 @@ impl Refusal {
         Self::plain(Kind::Unauthenticated)
     }
 
+    /// 401: a signed request that does not verify; whatever of it is wrong, in one text.
+    #[must_use]
+    pub fn wrong_signature() -> Self {
+        Self::plain(Kind::WrongSignature)
+    }
+
     /// 401: what somebody signs in by is wrong; whatever it is, in one text.
     #[must_use]
     pub fn wrong_sign_in() -> Self {

@@ -53,6 +53,8 @@ refusals! {
     InvalidJson = 400 "invalid_json", "the body is not JSON that this service reads", fix "Send one JSON object in UTF-8 with unique member names and at most 64 levels.";
     InvalidRequest = 400 "invalid_request", "the request is malformed", fix "Correct the fields that `errors` names and send the request again.";
     Unauthenticated = 401 "unauthenticated", "no credential that this route reads was sent", fix "Send the credential that this route takes, as its documentation says.";
+    /// What a signed request is verified by, whatever of it is wrong.
+    WrongSignature = 401 "unauthenticated", "the signature of this request does not fit, or it is too old or was received before", fix "Sign the body as it is sent, at the present time, with a secret of the integration that is in force, and send it once.";
     /// What somebody signs in by, whatever of it is wrong.
     WrongSignIn = 401 "unauthenticated", "what was sent to sign in with does not fit, or is used up or too old", fix "Send the account's own e-mail address and password, a link that was not used yet, or a new code with the `pending` of this sign-in.";
     InvalidApiKey = 401 "invalid_api_key", "the key is unknown, expired or revoked", fix "Send a key that is in force; `svc key create` makes a new one.";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::codec::{Encoded, Undecodable, read_body, write_body};
 use crate::state::connect::{AuthCode, ClientTally, Connection, Consent, OAuthClient, RefreshToken};
-use crate::state::edge::{Integration, IntegrationSlot, Job, McpSecret, McpServers, McpTools};
+use crate::state::edge::{Integration, IntegrationSlot, Job, McpSecret, McpServers, McpTools, Received};
 use crate::state::evidence::{Chain, Disclosure, Entry, Tally, TallyId, Tile, TileId};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay, Sweep,
@@ -22,7 +22,8 @@ use crate::state::people::{
 };
 use crate::value::digest::{
     CellId, ClientTallyId, CodeId, ConsentId, ContextKey, CredentialId, EmailUseId, PayeeId, PendingSignInId,
-    RefreshId, RefusalKey, ReplayId, SessionDigest, SessionKey, SignInLinkId, TaskKey, TemplateId, TokenNameId,
+    ReceivedId, RefreshId, RefusalKey, ReplayId, SessionDigest, SessionKey, SignInLinkId, TaskKey, TemplateId,
+    TokenNameId,
 };
 use crate::value::id::{
     AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BillingImportId, BudgetId, CallId, ClientId, ConnectionId,
@@ -302,6 +303,8 @@ records! {
     Job(DeliveryId) by id, "job" [Outbox, DeliveriesOf];
     /// A party outside and the secrets shared with it, sealed.
     Integration(IntegrationSlot) by slot, "integration" [Wake];
+    /// What was received over an integration.
+    Received(ReceivedId) by id, "received" [Wake];
     /// What a full stretch of the ledger comes to.
     Tally(TallyId) by id, "tally" [];
     /// 256 hashes of the ledger's tree.

@@ -128,6 +128,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Chain => CHAIN,
         Table::Job => JOB,
         Table::Integration => INTEGRATION,
+        Table::Received => RECEIVED,
         Table::Tally => TALLY,
         Table::Tile => TILE,
         Table::TokenName => TOKEN_NAME,
@@ -394,13 +395,19 @@ const JOB: [&str; 2] = [
         "state":{"waiting":{"due":0}}}"#,
 ];
 const INTEGRATION: [&str; 2] = [
-    r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000A","kind":"callbacks"},"id":"int_01K6FN0001000000000000000N",
+    r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000A","kind":"github"},"id":"int_01K6FN0001000000000000000N",
+        "config":{"code":{"repositories":["acme/desk"],"branches":["main"]}},
         "secrets":[{"sealed":"x1.AAAA","hint":"wxyz","created_at":1790847000000},
         {"sealed":"x1.BBBB","hint":"abcd","created_at":0,"ends_at":1790933400000}],"enabled":true,
         "last_event_at":1790847000001,"last_error":"the answer is not 2xx","failing":true,"created_at":0,
         "created_by":"prp_01K6FN0001000000000000000P"}"#,
     r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000B","kind":"callbacks"},"id":"int_01K6FN0001000000000000000P",
         "secrets":[],"enabled":false,"created_at":0}"#,
+];
+const RECEIVED: [&str; 2] = [
+    r#"{"id":"0000000000000000000000000000000a","workspace":"wsp_01K6FN0001000000000000000A","until":1790847000000,
+        "answer":{"approved":false,"outcome":"already_consumed"}}"#,
+    r#"{"id":"0000000000000000000000000000000b","workspace":"wsp_01K6FN0001000000000000000B","until":0}"#,
 ];
 
 #[cfg(test)]

@@ -167,6 +167,8 @@ digest_ids! {
     EmailUseId "email";
     /// Payments of one agent to one registrable domain in one currency.
     PayeeId "payee";
+    /// What was received over an integration.
+    ReceivedId "received";
     /// An agent's idempotency key.
     ReplayId "replay";
     /// A one-time link's row: named by the digest of its token.

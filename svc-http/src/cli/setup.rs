@@ -15,7 +15,7 @@ use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::rules::people::tokens::{CreateToken, RevokeToken};
-use svc_core::state::edge::{IntegrationKind, IntegrationSlot};
+use svc_core::state::edge::{ConfigChange, IntegrationKind, IntegrationSlot};
 use svc_core::state::gate::{Agent, Standing};
 use svc_core::state::people::{
     Credential, KeyScope, Principal, Settings, TOKEN_DAYS_MAX, TokenName, TokenScope, Workspace,
@@ -110,7 +110,13 @@ fn sign_callbacks(gate: &Gate, workspace: WorkspaceId, renew: bool) -> Result<Op
     match found {
         // As with keys, the one before ends at once.
         Some(it) => gate.execute(RotateIntegration { by, workspace, id: it.id, secret: kept, overlap_hours: 0 })?,
-        None => gate.execute(CreateIntegration { by, workspace, kind: slot.kind, secret: kept })?,
+        None => gate.execute(CreateIntegration {
+            by,
+            workspace,
+            kind: slot.kind,
+            secret: kept,
+            config: ConfigChange::default(),
+        })?,
     };
     Ok(Some(secret))
 }

@@ -8,7 +8,7 @@ use svc_core::state::edge::IntegrationKind;
 use svc_core::state::gate::verify_key::KEY_CHARS_MIN;
 use svc_core::state::gate::{ApprovalKind, Status};
 
-use crate::routes::{self, Op, ReportsOp, Route, RoutingOp};
+use crate::routes::{self, Auth, Op, ReportsOp, Route, RoutingOp};
 use crate::schemas;
 use crate::wire::integration::STATES;
 use crate::wire::oauth::SCOPE;
@@ -39,7 +39,8 @@ pub(crate) fn of(route: &Route) -> impl Iterator<Item = (String, Value)> {
         (*name, variant, schema, "header")
     });
     path.chain(query).chain(mark).chain(headers).map(|(name, variant, schema, place)| {
-        let required = place == "path" || name == "x-svc-csrf";
+        let vouches = route.auth == Auth::Signature && name.contains("signature");
+        let required = place == "path" || name == "x-svc-csrf" || vouches;
         let schema = schema.unwrap_or_else(|| json!({ "type": "string" }));
         (
             format!("{place}.{name}{variant}"),
@@ -80,9 +81,10 @@ fn of_family(op: Op, name: &str) -> Option<(&'static str, Value)> {
     match name {
         "limit" if op == Op::Routing(RoutingOp::MessagesModels) => Some((".models", whole(1_000, 20))),
         "state" if matches!(op, Op::Integrations(_)) => Some((".deliveries", words(STATES))),
-        "kind" if matches!(op, Op::Integrations(_)) => {
-            Some((".deliveries", words(IntegrationKind::ALL.iter().map(|it| it.as_str()))))
-        }
+        "kind" if matches!(op, Op::Integrations(_)) => Some((
+            ".deliveries",
+            words(IntegrationKind::ALL.iter().filter(|it| !it.is_received()).map(|it| it.as_str())),
+        )),
         "state" if matches!(op, Op::OAuth(_)) => Some((".oauth", told("Given back as it came."))),
         "from" | "to" if op == Op::Reports(ReportsOp::ImportBill) => Some((".bill", date())),
         "from" | "to" if matches!(op, Op::Reports(_)) => Some((".report", day())),
@@ -147,6 +149,9 @@ fn in_header(op: Op, name: &str) -> (&'static str, Option<Value>) {
         }
         "idempotency-key" => schemas::key(1, "Makes a repeated request answer as the first did."),
         "last-event-id" => told("The `id` of the last event that was read: what follows it is sent."),
+        "svc-signature" => {
+            told("`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `t`, a full stop and the body, under the secret.")
+        }
         "te" => told("With `trailers`, a stream ends with what it cost."),
         "x-svc-client-session" => text(128, "The agent's session, as the actions that it asks for name it."),
         "x-svc-dry-run" => {

@@ -1,6 +1,6 @@
 //! Integrations and the calls to the outside that were made over them.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::edge::deliver::{self, RetryDelivery};
 use svc_core::rules::edge::integrations::{
@@ -10,10 +10,10 @@ use svc_core::rules::edge::integrations::{
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{Integration, IntegrationKind, IntegrationSlot, Job};
 use svc_core::store::{Range, Row as _};
-use svc_core::value::Id as _;
 use svc_core::value::id::{DeliveryId, IntegrationId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
+use svc_core::value::{Id as _, Timestamp};
 
 use super::{Caller, GateService, refusal};
 use crate::answer::Answer;
@@ -70,22 +70,27 @@ impl Place<'_> {
         let all = self.service.read(|scope| rules::all(scope, &self.by, self.workspace))?;
         let now = self.service.gate.now();
         let place = |it: &std::sync::Arc<Integration>| (it.id.bits(), Integration::key(it.slot));
-        page.of_all(&all, place, |it| Value::Object(wire::write(it, now, None))).map(Answer::json)
+        page.of_all(&all, place, |it| Value::Object(self.written(it, now, None))).map(Answer::json)
     }
 
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
-        let asked = wire::read_new(&call.body)?;
+        let asked = wire::read_new(&call.body, &self.service.outbound)?;
         let slot = IntegrationSlot { workspace: self.workspace, kind: asked.kind };
         let (secret, kept) = self.secret(slot, asked.secret)?;
         let (by, workspace, kind) = (self.by.clone(), self.workspace, asked.kind);
-        let made = self.service.run(CreateIntegration { by, workspace, kind, secret: kept }).await?;
+        let made =
+            self.service.run(CreateIntegration { by, workspace, kind, secret: kept, config: asked.config }).await?;
         Ok(Answer::json(self.shown(&made, Some(&secret))?).created())
     }
 
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
-        let enabled = wire::read_change(&call.body)?;
-        let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("int")?);
-        let changed = self.service.run(ChangeIntegration { by, workspace, id, enabled }).await?;
+        // A body that is read in vain is told of before that there is nothing to change.
+        let found = self.find(call);
+        let kind = found.as_ref().ok().map(|it| it.slot.kind);
+        let (enabled, config) = wire::read_change(&call.body, kind, &self.service.outbound)?;
+        let found = found?;
+        let (by, workspace, id) = (self.by.clone(), self.workspace, found.id);
+        let changed = self.service.run(ChangeIntegration { by, workspace, id, enabled, config }).await?;
         self.shown(&changed, None).map(Answer::json)
     }
 
@@ -109,7 +114,7 @@ impl Place<'_> {
         let url = wire::read_test(&call.body, &self.service.outbound)?;
         let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("int")?);
         let tested = self.service.run(TestIntegration { by, workspace, id, url }).await?;
-        let mut shown = wire::write(&tested.integration, self.service.gate.now(), None);
+        let mut shown = self.written(&tested.integration, self.service.gate.now(), None);
         shown.insert("deliveryId".to_owned(), json!(tested.job.id));
         written(&Value::Object(shown)).map(Answer::json)
     }
@@ -121,7 +126,10 @@ impl Place<'_> {
             let known = wire::STATES.into_iter().find(|it| *it == text);
             known.ok_or_else(|| format!("must be one of `{}`", wire::STATES.join("`, `")))
         });
-        let kind = query.take("kind", |text| IntegrationKind::parse(text).map_err(|why| why.to_string()));
+        let kind = query.take("kind", |text| {
+            let kind = IntegrationKind::parse(text).ok().filter(|it| !it.is_received());
+            kind.ok_or_else(|| "must be a kind that is called: `callbacks`".to_owned())
+        });
         query.finish()?;
         let is_asked =
             |job: &Job| state.is_none_or(|it| job.state.as_str() == it) && kind.is_none_or(|it| job.slot().kind == it);
@@ -180,7 +188,16 @@ impl Place<'_> {
     }
 
     fn shown(&self, integration: &Integration, secret: Option<&Secret<String>>) -> Result<Vec<u8>, Refusal> {
-        written(&Value::Object(wire::write(integration, self.service.gate.now(), secret)))
+        written(&Value::Object(self.written(integration, self.service.gate.now(), secret)))
+    }
+
+    fn written(
+        &self,
+        integration: &Integration,
+        now: Timestamp,
+        secret: Option<&Secret<String>>,
+    ) -> Map<String, Value> {
+        wire::write(integration, &self.service.base_url, now, secret)
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) const ROUTES: &[Route] = &[
         method: Method::PATCH,
         path: "/api/w/{wid}/integrations/{int}",
         request: Some("IntegrationChange"),
-        summary: "Have an integration used, or not",
+        summary: "Have an integration used, or not, or configure it",
         ..INTEGRATIONS
     },
     Route {
@@ -86,6 +86,7 @@ pub(super) const ROUTES: &[Route] = &[
         method: Method::POST,
         path: "/api/w/{wid}/integrations/{int}/test",
         request: Some("IntegrationTest"),
+        refusals: &[Kind::NotAllowed],
         summary: "Make one signed call to try an integration out",
         ..INTEGRATIONS
     },

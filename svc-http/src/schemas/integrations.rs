@@ -1,11 +1,12 @@
 //! The schemas of integrations and of the calls made over them.
 
 use serde_json::{Value, json};
+use svc_core::state::edge::{CODE_PLACES_MAX, IntegrationKind};
 
-use super::{id, reference, time};
+use super::{currency, id, reference, time};
 
 /// Every schema of the family by its name.
-pub(super) fn all() -> [(&'static str, Value); 8] {
+pub(super) fn all() -> [(&'static str, Value); 10] {
     [
         ("Integration", integration()),
         ("Integrations", list("Integration")),
@@ -16,17 +17,70 @@ pub(super) fn all() -> [(&'static str, Value); 8] {
         ),
         ("Rotation", rotation()),
         ("IntegrationTest", test()),
+        ("IssuerEvent", issuer_event()),
+        ("IssuerAnswer", issuer_answer()),
         ("Delivery", delivery()),
         ("Deliveries", list("Delivery")),
     ]
 }
 
 fn kind() -> Value {
-    json!({ "type": "string", "enum": ["callbacks"] })
+    json!({ "type": "string", "enum": IntegrationKind::ALL.iter().map(|it| it.as_str()).collect::<Vec<_>>() })
 }
 
 fn config() -> Value {
-    json!({ "type": "object", "description": "What the kind needs besides a secret; `callbacks` needs nothing.", "properties": {} })
+    configured(&Value::clone)
+}
+
+/// The same as it stands, where a member may be empty.
+fn configuration() -> Value {
+    configured(&|it| nullable(it.clone()))
+}
+
+fn configured(each: &dyn Fn(&Value) -> Value) -> Value {
+    let text = json!({ "type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[!-~]+$" });
+    let list = |item: Value| json!({ "type": "array", "maxItems": CODE_PLACES_MAX, "items": item });
+    json!({
+        "type": "object",
+        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; of others nothing. What is not named is empty.",
+        "properties": {
+            "repositories": each(&list(json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", "maxLength": 140 }))),
+            "branches": each(&list(json!({ "type": "string", "minLength": 1, "maxLength": 250 }))),
+            "issuer": each(&text),
+            "audience": each(&text),
+            "jwksUrl": each(&json!({ "type": "string", "format": "uri" })),
+            "jwks": each(&json!({ "type": "object", "required": ["keys"], "additionalProperties": true, "properties": { "keys": { "type": "array", "minItems": 1, "items": { "type": "object", "additionalProperties": true } } } })),
+        },
+    })
+}
+
+fn issuer_event() -> Value {
+    let word = json!({ "type": "string", "minLength": 1, "maxLength": 200 });
+    json!({
+        "type": "object",
+        "required": ["type", "id"],
+        "properties": {
+            "type": word,
+            "id": { "type": "string", "minLength": 1, "maxLength": 200, "description": "The same where an event is sent again: it is answered as before." },
+            "actionId": id("act_"),
+            "agentId": id("agt_"),
+            "amount": { "type": "integer", "minimum": 0, "description": "In minor units." },
+            "currency": currency(),
+            "merchant": { "type": "object", "required": ["domain"], "properties": { "domain": { "type": "string" } } },
+        },
+    })
+}
+
+fn issuer_answer() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "approved": { "type": "boolean", "description": "Of `authorization.request`." },
+            "reason": { "type": "string", "description": "Why a charge is not approved: a word of a verdict, or `no_action`." },
+            "received": { "const": true, "description": "Of every other event." },
+            "outcome": { "type": "string", "description": "What came of it." },
+        },
+    })
 }
 
 fn secret() -> Value {
@@ -66,8 +120,9 @@ fn integration() -> Value {
         "properties": {
             "id": id("int_"),
             "kind": kind(),
-            "config": config(),
+            "config": configuration(),
             "enabled": { "type": "boolean" },
+            "receiveUrl": { "type": "string", "format": "uri", "description": "Where the other side sends to, of kinds that are received." },
             "state": { "type": "string", "enum": ["ok", "failing", "off"] },
             "secret": { "type": "string", "description": "In the answers that made it, and in no other." },
             "secretHint": { "type": "string", "description": "The last four characters of the secret in force." },

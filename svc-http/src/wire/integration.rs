@@ -1,9 +1,13 @@
 //! Integrations and the calls made over them (CONTRACT part 2, "Integrations").
 
+mod config;
+
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
-use svc_core::state::edge::{Integration, IntegrationKind, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret, Work};
+use svc_core::state::edge::{
+    ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret, Work,
+};
 use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
 use svc_core::value::{Invalid, Timestamp};
@@ -21,34 +25,40 @@ pub struct NewIntegration {
     pub kind: IntegrationKind,
     /// Its secret; one is made where none was sent.
     pub secret: Option<Secret<String>>,
+    /// What its kind needs besides.
+    pub config: ConfigChange,
 }
 
 /// Reads a wish for an integration.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
-pub fn read_new(body: &[u8]) -> Result<NewIntegration, Refusal> {
+pub fn read_new(body: &[u8], guard: &Outbound) -> Result<NewIntegration, Refusal> {
     let json = parse(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["kind", "secret", "config"]);
     let kind = fields.required("kind", |it| IntegrationKind::parse(text(it)?));
     let secret = fields.optional("secret", |it| callback_secret::parse(text(it)?));
-    no_config(&mut fields);
-    fields.finish(kind.map(|kind| NewIntegration { kind, secret }))
+    let config = config::read(&mut fields, kind, guard);
+    fields.finish(kind.map(|kind| NewIntegration { kind, secret, config }))
 }
 
-/// Reads whether an integration is to be used; `None` where nothing is said.
+/// Reads whether an integration of this kind, where that is known, is to be used, `None` where nothing is said, and what of its configuration changes.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
-pub fn read_change(body: &[u8]) -> Result<Option<bool>, Refusal> {
+pub fn read_change(
+    body: &[u8],
+    kind: Option<IntegrationKind>,
+    guard: &Outbound,
+) -> Result<(Option<bool>, ConfigChange), Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["enabled", "config"]);
     // `null` returns it to what it begins with.
     let enabled = if fields.is_null("enabled") { Some(true) } else { fields.optional("enabled", truth) };
-    no_config(&mut fields);
-    fields.finish(Some(enabled))
+    let config = config::read(&mut fields, kind, guard);
+    fields.finish(Some((enabled, config)))
 }
 
 /// Reads a wish for another secret: how long the one before stays good, in hours, and the secret, where one was sent.
@@ -79,9 +89,14 @@ pub fn read_test(body: &[u8], guard: &Outbound) -> Result<UrlText, Refusal> {
     fields.finish(url)
 }
 
-/// An integration as it stands, with the secret that was made just now where there is one.
+/// An integration as it stands, at a server that is reached at `base`, with the secret that was made just now where there is one.
 #[must_use]
-pub fn write(integration: &Integration, now: Timestamp, secret: Option<&Secret<String>>) -> Map<String, Value> {
+pub fn write(
+    integration: &Integration,
+    base: &str,
+    now: Timestamp,
+    secret: Option<&Secret<String>>,
+) -> Map<String, Value> {
     let live = integration.secrets.iter().filter(|it| it.ends_at.is_none_or(|end| now < end));
     let secrets: Vec<Value> = live.map(write_secret).collect();
     let hint = integration.secrets.first().map(|it| &*it.hint);
@@ -89,9 +104,13 @@ pub fn write(integration: &Integration, now: Timestamp, secret: Option<&Secret<S
     let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
     put("id", json!(integration.id));
     put("kind", json!(integration.slot.kind.as_str()));
-    put("config", json!({}));
+    put("config", config::write(&integration.config));
     put("enabled", json!(integration.enabled));
     put("state", json!(integration.state()));
+    let IntegrationSlot { workspace, kind } = integration.slot;
+    if kind.is_received() {
+        put("receiveUrl", json!(format!("{base}/hooks/{}/{workspace}", kind.as_str())));
+    }
     if let Some(secret) = secret {
         put("secret", json!(secret.expose()));
     }
@@ -149,14 +168,6 @@ pub fn write_delivery(job: &Job) -> Value {
 /// The words for how a call stands.
 pub const STATES: [&str; 5] = ["waiting", "sending", "delivered", "failed", "replaced"];
 
-/// What callbacks are configured with: nothing.
-fn no_config(fields: &mut Fields<'_>) {
-    fields.nested("config", |config| {
-        config.only(&[]);
-        Some(())
-    });
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -165,7 +176,10 @@ mod tests {
     /// `null` returns `enabled` to what an integration begins with; what is not named stays.
     #[test]
     fn null_is_the_default_of_enabled() {
-        let told = [r#"{"enabled":null}"#, r#"{"enabled":false}"#, "{}"].map(|it| read_change(it.as_bytes()).unwrap());
+        let told = [r#"{"enabled":null}"#, r#"{"enabled":false}"#, "{}"].map(|it| {
+            let guard = Outbound { allow_private_loopback: false, own_host: "svc.example".into() };
+            read_change(it.as_bytes(), Some(IntegrationKind::Callbacks), &guard).unwrap().0
+        });
         assert_eq!(told, [Some(true), Some(false), None]);
     }
 }

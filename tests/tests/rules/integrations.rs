@@ -8,7 +8,9 @@ use svc_core::rules::edge::integrations::{
     ChangeIntegration, CreateIntegration, NewSecret, RemoveIntegration, RotateIntegration, TestIntegration,
 };
 use svc_core::rules::people::by::By;
-use svc_core::state::edge::{Integration, IntegrationKind, IntegrationSlot, Job, JobState, Tried, Trouble};
+use svc_core::state::edge::{
+    ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, JobState, Tried, Trouble,
+};
 use svc_core::store::Record;
 use svc_core::testing::world::{World, payment};
 use svc_core::value::id::{DeliveryId, IntegrationId};
@@ -23,7 +25,13 @@ fn secret(hint: &str) -> NewSecret {
 
 fn create(world: &mut World) -> Result<Arc<Integration>, Refusal> {
     let (workspace, kind) = (world.workspace(), IntegrationKind::Callbacks);
-    world.run(CreateIntegration { by: By::Program, workspace, kind, secret: secret("one1") })
+    world.run(CreateIntegration {
+        by: By::Program,
+        workspace,
+        kind,
+        secret: secret("one1"),
+        config: ConfigChange::default(),
+    })
 }
 
 fn rotate(world: &mut World, id: IntegrationId, hint: &str, overlap_hours: u16) -> Result<Arc<Integration>, Refusal> {
@@ -119,7 +127,8 @@ fn an_integration_shows_how_it_stands() {
     let well = row(&mut world);
     assert_eq!((well.state(), &well.last_error, well.last_event_at), ("ok", &None, Some(world.now())));
     let workspace = world.workspace();
-    let change = |enabled| ChangeIntegration { by: By::Program, workspace, id, enabled };
+    let change =
+        |enabled| ChangeIntegration { by: By::Program, workspace, id, enabled, config: ConfigChange::default() };
     assert_eq!(world.run(change(Some(false))).unwrap().state(), "off");
     let job = test(&mut world, id);
     assert!(hints(&claim(&mut world, job)).is_empty());

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
-use crate::state::edge::{Integration, IntegrationKind, IntegrationSlot, Job, OVERLAP_MAX_HOURS, SealedSecret, Work};
+use crate::state::edge::{
+    ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, OVERLAP_MAX_HOURS,
+    SealedSecret, SignalKeys, Work,
+};
 use crate::state::evidence::{Fact, Subject};
 use crate::state::people::{Right, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::canonical::Object;
+use crate::value::canonical::{Object, canonical};
+use crate::value::digest::Digest;
 use crate::value::id::{IntegrationId, WorkspaceId};
+use crate::value::json::Json;
 use crate::value::text::UrlText;
 use crate::value::{Span, Timestamp};
 
@@ -40,6 +45,8 @@ pub struct CreateIntegration {
     pub kind: IntegrationKind,
     /// Its secret.
     pub secret: NewSecret,
+    /// What its kind needs besides.
+    pub config: ConfigChange,
 }
 
 /// Makes an integration; a workspace has one of a kind.
@@ -59,6 +66,7 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
         slot,
         id: scope.fresh(),
         secrets: vec![asked.secret.at(now)],
+        config: IntegrationConfig::empty(asked.kind).changed(&asked.config),
         enabled: true,
         last_event_at: None,
         last_error: None,
@@ -72,7 +80,7 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
     Ok(Arc::new(made))
 }
 
-/// Has an integration used, or not.
+/// Has an integration used, or not, and configured.
 #[derive(Clone, Debug)]
 pub struct ChangeIntegration {
     /// Who asks.
@@ -83,6 +91,8 @@ pub struct ChangeIntegration {
     pub id: IntegrationId,
     /// Whether it is used; as it was where nothing is said.
     pub enabled: Option<bool>,
+    /// What of its configuration changes.
+    pub config: ConfigChange,
 }
 
 /// Changes an integration; a change to what it is changes nothing.
@@ -91,16 +101,39 @@ pub struct ChangeIntegration {
 /// Those of [`entitled`], and `not_found`.
 pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
-    let enabled = asked.enabled.unwrap_or(before.enabled);
-    if enabled == before.enabled {
+    let (enabled, config) = (asked.enabled.unwrap_or(before.enabled), before.config.changed(&asked.config));
+    if enabled == before.enabled && config == before.config {
         return Ok(before);
     }
-    let said = |enabled: bool| Object::new().bool("enabled", enabled).finish();
-    let data = Object::new().raw("old", &said(before.enabled)).raw("new", &said(enabled)).finish();
-    let after = Integration { enabled, ..Integration::clone(&before) };
+    let after = Integration { enabled, config, ..Integration::clone(&before) };
+    let data = Object::new().raw("old", &told(&before)).raw("new", &told(&after)).finish();
     record(scope, &asked.by, "integration.changed", &after, data);
     scope.put(after.clone());
     Ok(Arc::new(after))
+}
+
+/// What the ledger has of how an integration stands. Of a set of keys it has the digest: a set is long.
+fn told(integration: &Integration) -> String {
+    let said = Object::new().bool("enabled", integration.enabled);
+    let list = |items: &[Box<str>]| canonical(&Json::List(items.iter().map(|it| Json::Text(it.to_string())).collect()));
+    match &integration.config {
+        IntegrationConfig::Nothing => said,
+        IntegrationConfig::Code(it) => {
+            said.raw("repositories", &list(&it.repositories)).raw("branches", &list(&it.branches))
+        }
+        IntegrationConfig::Signals(it) => {
+            let mut said = said;
+            for (name, text) in [("issuer", &it.issuer), ("audience", &it.audience)] {
+                said = text.iter().fold(said, |said, text| said.text(name, text));
+            }
+            match &it.keys {
+                None => said,
+                Some(SignalKeys::Url(url)) => said.text("jwksUrl", url.as_str()),
+                Some(SignalKeys::Set(set)) => said.text("jwks", &Digest::of(&**set).named()),
+            }
+        }
+    }
+    .finish()
 }
 
 /// Ends an integration and its secrets.
@@ -196,9 +229,13 @@ pub struct Tested {
 /// Has an integration tried out.
 ///
 /// # Errors
-/// Those of [`entitled`], and `not_found`.
+/// Those of [`entitled`], `not_found`, and `not_allowed` where it is the other side that calls.
 pub fn test_integration(scope: &mut Scope<'_>, asked: &TestIntegration) -> Result<Tested, Halt> {
     let integration = owned(scope, &asked.by, asked.workspace, asked.id)?;
+    if integration.slot.kind.is_received() {
+        let why = "nothing is called over this kind: have the other side send an event to its `receiveUrl`";
+        return Err(Refusal::not_allowed(why).into());
+    }
     let work = Work::Test { integration: integration.id };
     let job = Job::new(scope.fresh(), asked.workspace, work, asked.url.clone(), scope.now());
     let host = job.host();

@@ -1,8 +1,11 @@
-//! Calls to the outside: what a decision brings about, who makes the calls, what came of them.
+//! Calls to the outside: what a decision brings about, who makes the calls, what came of them. And what comes from outside,
+//! signed.
 
+pub mod charge;
 pub mod deliver;
 pub mod integrations;
 pub mod mcp_servers;
 pub mod mcp_tools;
 pub mod notify;
 pub mod proxied;
+pub mod receive;

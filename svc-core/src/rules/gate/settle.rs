@@ -40,23 +40,48 @@ pub struct Settle {
 /// `invalid_amount` for an amount out of range or where nothing is paid, `not_found`, `not_allowed`, `already_settled`, and those of the
 /// caller.
 pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
-    if said.amount.is_some_and(|it| !(0..=SAFE_MAX).contains(&it)) {
-        return Err(Refusal::invalid_amount().into());
-    }
+    let told = Told { status: said.status, amount: said.amount };
+    told.within_range()?;
     let caller = &said.caller;
     let (agent_key, activity_key) = (Agent::key(caller.agent), Activity::key(caller.agent));
     scope.want(&[Action::key(said.action), agent_key, activity_key, Workspace::key(caller.workspace)])?;
     let before = own_action(scope, caller, said.action)?;
+    settle_as(scope, &before, told, Actor::Agent(caller.agent))
+}
+
+/// What somebody who may settle an action says of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    /// Done or not.
+    pub(crate) status: OutcomeStatus,
+    /// The final amount in minor units.
+    pub(crate) amount: Option<i64>,
+}
+
+impl Told {
+    fn within_range(&self) -> Result<(), Refusal> {
+        let is_within = self.amount.is_none_or(|it| (0..=SAFE_MAX).contains(&it));
+        if is_within { Ok(()) } else { Err(Refusal::invalid_amount()) }
+    }
+}
+
+/// Settles `before` in the word of `by`, who may.
+///
+/// # Errors
+/// Those of [`settle`] less the caller's; nothing is put where it refuses.
+pub(crate) fn settle_as(scope: &mut Scope<'_>, before: &Action, said: Told, by: Actor) -> Result<View, Halt> {
+    said.within_range()?;
     if said.amount.is_some() && before.payment.is_none() {
         return Err(Refusal::invalid_amount().into());
     }
-    let agent = scope.get::<Agent>(caller.agent)?.ok_or_else(Refusal::internal)?;
-    let workspace = scope.get::<Workspace>(caller.workspace)?.ok_or_else(Refusal::internal)?;
+    scope.want(&[Agent::key(before.agent), Activity::key(before.agent), Workspace::key(before.workspace)])?;
+    let agent = scope.get::<Agent>(before.agent)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(before.workspace)?.ok_or_else(Refusal::internal)?;
     let now = scope.now();
     let held = held_by(scope, &workspace, agent.id)?.is_some();
     let was = before.status(&agent, held, now);
     let late = before.allowed().is_some_and(|it| now >= it.lapse_at());
-    let posted = before.allowed().and_then(|it| posted(said, &before, it));
+    let posted = before.allowed().and_then(|it| posted(said, before, it));
     let outcome = Outcome {
         status: said.status,
         amount: said.amount,
@@ -66,14 +91,14 @@ pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
         revoked: was == Status::Revoked,
         released: None,
     };
-    let mut action = Action::clone(&before).settle(outcome)?;
-    account(scope, &action, &before, posted.unwrap_or(0))?;
+    let mut action = Action::clone(before).settle(outcome)?;
+    account(scope, &action, before, posted.unwrap_or(0))?;
     let undone = said.status != OutcomeStatus::Completed;
     let consumed = before.allowed().is_some_and(|it| it.consumed.is_some());
     if undone && consumed {
         action.signals.push(Code::SettledAfterConsumption);
     }
-    action.evidence = scope.append(agent.workspace, settled_fact(&action, &agent, held, now));
+    action.evidence = scope.append(agent.workspace, settled_fact(by, &action, &agent, held, now));
     let over = said.amount.zip(before.payment.as_ref()).filter(|(amount, payment)| *amount > payment.amount);
     if let Some((settled, payment)) = over {
         let evidence = scope.append(agent.workspace, incident_fact(&action, payment.amount, settled));
@@ -89,7 +114,7 @@ pub fn settle(scope: &mut Scope<'_>, said: &Settle) -> Result<View, Halt> {
 
 /// What a settlement comes to, in minor units: `None` where nothing is paid. A consumed receipt is stronger than the
 /// agent's word.
-fn posted(said: &Settle, action: &Action, allowed: &Allowed) -> Option<i64> {
+fn posted(said: Told, action: &Action, allowed: &Allowed) -> Option<i64> {
     let payment = action.payment.as_ref()?;
     let consumed = allowed.consumed_amount();
     Some(match said.status {
@@ -128,7 +153,7 @@ fn account(scope: &mut Scope<'_>, action: &Action, before: &Action, posted: i64)
     }
 }
 
-fn settled_fact(action: &Action, agent: &Agent, hold: bool, now: crate::value::Timestamp) -> Fact {
+fn settled_fact(actor: Actor, action: &Action, agent: &Agent, hold: bool, now: crate::value::Timestamp) -> Fact {
     let status = action.status(agent, hold, now);
     let outcome = action.allowed().and_then(|it| it.outcome.as_ref());
     let mut more = vec![("outcome", format!("\"{}\"", status.as_str()))];
@@ -147,7 +172,7 @@ fn settled_fact(action: &Action, agent: &Agent, hold: bool, now: crate::value::T
         }
     }
     let verb = action.verb(status);
-    ActionRecord { kind: "action.settled", actor: Actor::Agent(agent.id), action, agent, verb, status }.fact(&more)
+    ActionRecord { kind: "action.settled", actor, action, agent, verb, status }.fact(&more)
 }
 
 fn incident_fact(action: &Action, allowed: i64, settled: i64) -> Fact {

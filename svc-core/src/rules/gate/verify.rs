@@ -140,6 +140,14 @@ impl Verdict {
 /// # Errors
 /// `internal` where a row that the action names is not there.
 pub fn verify(scope: &mut Scope<'_>, asked: &Verify) -> Result<Verdict, Halt> {
+    verify_as(scope, asked, Actor::Stranger)
+}
+
+/// The same in the name of `by`: a card issuer asks about an action and not about its receipt, by the same rule.
+///
+/// # Errors
+/// As [`verify`].
+pub(crate) fn verify_as(scope: &mut Scope<'_>, asked: &Verify, by: Actor) -> Result<Verdict, Halt> {
     if is_compromised(scope, asked.signed_by)? {
         return Ok(Verdict::no(Fault::UnknownKey));
     }
@@ -169,7 +177,7 @@ pub fn verify(scope: &mut Scope<'_>, asked: &Verify) -> Result<Verdict, Halt> {
         let body = asked.key.map(|_| asked.body);
         allowed.consumed = Some(Consumed { at: now, amount, key: asked.key, body });
     }
-    consumed.evidence = scope.append(action.workspace, consumed_fact(asked, &action));
+    consumed.evidence = scope.append(action.workspace, consumed_fact(asked, &action, by));
     scope.put(consumed.clone());
     Ok(Verdict { fault: None, action: Some(Arc::new(consumed)), replayed: false })
 }
@@ -221,7 +229,7 @@ fn covers(payment: &Payment, limit: i64, charge: Option<&Charge>) -> Option<Faul
     (!domain.is_within(&payment.domain)).then_some(Fault::MerchantMismatch)
 }
 
-fn consumed_fact(asked: &Verify, action: &Action) -> Fact {
+fn consumed_fact(asked: &Verify, action: &Action, actor: Actor) -> Fact {
     let mut data = Object::new();
     data = data.text("agentId", &action.agent.to_string()).text("receiptId", &asked.receipt.to_string());
     if let Some(charge) = &asked.charge {
@@ -230,5 +238,5 @@ fn consumed_fact(asked: &Verify, action: &Action) -> Fact {
             data = data.text("domain", domain.as_str());
         }
     }
-    Fact { kind: "receipt.consumed", actor: Actor::Stranger, subject: Subject::Action(action.id), data: data.finish() }
+    Fact { kind: "receipt.consumed", actor, subject: Subject::Action(action.id), data: data.finish() }
 }

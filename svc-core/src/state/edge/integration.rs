@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::config::IntegrationConfig;
 use crate::value::id::{IntegrationId, PrincipalId, WorkspaceId};
 use crate::value::link::{Link, Linked, RowId};
 use crate::value::{Id, Invalid, Span, Timestamp};
@@ -37,17 +38,38 @@ impl RowId for IntegrationSlot {
 pub enum IntegrationKind {
     /// Agents are called back once their actions are decided.
     Callbacks,
+    /// A code host tells what became of pull requests.
+    Github,
+    /// A card issuer asks before it authorizes, and tells what was settled and reversed.
+    Issuer,
+    /// An identity provider tells of accounts and sessions that have ended.
+    Ssf,
+    /// A payment processor asks before a card that it issues is charged.
+    Stripe,
 }
 
 impl IntegrationKind {
     /// Every kind.
-    pub const ALL: &'static [Self] = &[Self::Callbacks];
+    pub const ALL: &'static [Self] = &[Self::Callbacks, Self::Github, Self::Issuer, Self::Ssf, Self::Stripe];
 
     /// The word on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Callbacks => "callbacks",
+            Self::Github => "github",
+            Self::Issuer => "issuer",
+            Self::Ssf => "ssf",
+            Self::Stripe => "stripe",
+        }
+    }
+
+    /// Whether it is the other side that calls, at `/hooks/{kind}/{wid}`.
+    #[must_use]
+    pub const fn is_received(self) -> bool {
+        match self {
+            Self::Callbacks => false,
+            Self::Github | Self::Issuer | Self::Ssf | Self::Stripe => true,
         }
     }
 
@@ -67,6 +89,10 @@ impl IntegrationKind {
     const fn number(self) -> u32 {
         match self {
             Self::Callbacks => 1,
+            Self::Issuer => 2,
+            Self::Stripe => 3,
+            Self::Github => 4,
+            Self::Ssf => 5,
         }
     }
 }
@@ -80,6 +106,9 @@ pub struct Integration {
     pub id: IntegrationId,
     /// Its secrets, the newest first: the one in force, and while it rotates the one before.
     pub secrets: Vec<SealedSecret>,
+    /// What its kind needs besides.
+    #[serde(default, skip_serializing_if = "IntegrationConfig::is_nothing")]
+    pub config: IntegrationConfig,
     /// Whether it is used.
     pub enabled: bool,
     /// When something last happened over it.
@@ -181,6 +210,7 @@ mod tests {
             slot,
             id: IntegrationId::from_bits(2),
             secrets: vec![secret("one", 0)],
+            config: IntegrationConfig::default(),
             enabled: true,
             last_event_at: None,
             last_error: None,

@@ -1,15 +1,19 @@
 //! The border to the outside: what may be called, what is to be called, and the secrets that such calls are signed with.
 
+mod config;
 mod integration;
 mod job;
 mod mcp;
 pub mod outbound;
+mod received;
 mod signature;
 
+pub use config::{CODE_PLACES_MAX, CodeConfig, ConfigChange, IntegrationConfig, KeysGone, SignalConfig, SignalKeys};
 pub use integration::{Integration, IntegrationKind, IntegrationSlot, OVERLAP_MAX_HOURS, SealedSecret};
 pub use job::{Attempt, Job, JobState, LEASE, RETRY_AFTER, Tried, Trouble, Work};
 pub use mcp::{
     MCP_CALLED_NAME_MAX, MCP_DEFINITIONS_BYTES_MAX, MCP_NAME_MAX, MCP_SERVERS_MAX, MCP_TOOLS_MAX, McpCredential,
     McpSecret, McpServer, McpServers, McpState, McpTool, McpTools, TOOL_GLOBS_MAX, ToolFilter,
 };
+pub use received::{EVENT_KEPT, Heard, Received};
 pub use signature::signature;

@@ -1,0 +1,166 @@
+//! A signed request from outside, whose signature the shell has found good: taken once, done once, recorded.
+//!
+//! **Invariant:** one commit holds that the request was received, what it brought about, and the record that tells so.
+//!
+//! **Invariant:** what an event asks for and cannot be done is an answer, not a refusal: its sender would send it for ever.
+
+use std::sync::Arc;
+
+use super::charge::{self, ChargeAsked};
+use crate::refusal::Refusal;
+use crate::state::edge::{EVENT_KEPT, Heard, Integration, IntegrationKind, IntegrationSlot, Received};
+use crate::state::evidence::{Actor, Fact, Subject};
+use crate::store::Row as _;
+use crate::turn::{Halt, Scope};
+use crate::value::Span;
+use crate::value::canonical::Object;
+use crate::value::digest::ReceivedId;
+use crate::value::id::{ActionId, IntegrationId};
+
+/// A request that was signed with a secret of an integration.
+#[derive(Clone, Debug)]
+pub struct Receive {
+    /// Where the integration is found.
+    pub slot: IntegrationSlot,
+    /// The integration that the secret was of: another that has taken its place since has others.
+    pub integration: IntegrationId,
+    /// The row of what was signed.
+    pub request: ReceivedId,
+    /// How long the same request could be sent again, and its signature be good.
+    pub kept: Span,
+    /// What it tells.
+    pub event: Event,
+}
+
+/// What a request tells.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// What kind of event it is.
+    pub name: EventName,
+    /// The row of the sender's id of it, where the sender asks again with a new signature and is to be told the same.
+    pub id: Option<ReceivedId>,
+    /// What is to be done.
+    pub deed: Deed,
+}
+
+/// What kind of event something is, in its sender's word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventName {
+    /// One that is known here.
+    Known(&'static str),
+    /// Another: a stranger's text, of which the ledger has a commitment.
+    Other(Box<str>),
+}
+
+/// What an event asks for.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    /// A charge is approved, or not.
+    Charge(ChargeAsked),
+    /// Nothing.
+    Nothing,
+}
+
+/// What was done, and about what.
+pub(super) struct Done {
+    pub(super) heard: Heard,
+    pub(super) action: Option<ActionId>,
+}
+
+impl Done {
+    pub(super) fn of(outcome: &str, action: Option<ActionId>) -> Self {
+        Self { heard: Heard { approved: None, outcome: outcome.into() }, action }
+    }
+}
+
+/// The integration that a request says it is sent to.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn addressed(scope: &mut Scope<'_>, slot: IntegrationSlot) -> Result<Option<Arc<Integration>>, Halt> {
+    scope.get::<Integration>(slot)
+}
+
+/// Takes a request.
+///
+/// # Errors
+/// `unauthenticated` where the integration is gone or off, or the request was received before: whoever sends it learns nothing more.
+pub fn receive(scope: &mut Scope<'_>, asked: &Receive) -> Result<Heard, Halt> {
+    let event = asked.event.id;
+    let mut keys = vec![Integration::key(asked.slot), Received::key(asked.request)];
+    keys.extend(event.map(Received::key));
+    scope.want(&keys)?;
+    let integration = scope.get::<Integration>(asked.slot)?.filter(|it| it.id == asked.integration && it.enabled);
+    let integration = integration.ok_or_else(Refusal::wrong_signature)?;
+    if scope.get::<Received>(asked.request)?.is_some() {
+        return Err(Refusal::wrong_signature().into());
+    }
+    let before = match event {
+        Some(id) => scope.get::<Received>(id)?.and_then(|it| it.answer.clone()),
+        None => None,
+    };
+    let repeated = before.is_some();
+    let done = match before {
+        Some(heard) => Done { heard, action: None },
+        None => do_it(scope, asked)?,
+    };
+    let now = scope.now();
+    let received = |id, kept, answer| Received { id, workspace: asked.slot.workspace, until: now.plus(kept), answer };
+    scope.put(received(asked.request, asked.kept, None));
+    if let Some(id) = event.filter(|_| !repeated) {
+        scope.put(received(id, EVENT_KEPT, Some(done.heard.clone())));
+    }
+    record(scope, asked, &done, repeated);
+    scope.put(Integration {
+        last_event_at: Some(now),
+        last_error: None,
+        failing: false,
+        ..Integration::clone(&integration)
+    });
+    Ok(done.heard)
+}
+
+fn do_it(scope: &mut Scope<'_>, asked: &Receive) -> Result<Done, Halt> {
+    let (workspace, by) = (asked.slot.workspace, Actor::Integration(asked.integration));
+    match &asked.event.deed {
+        Deed::Charge(charge) => charge::charge(scope, workspace, charge, &by),
+        Deed::Nothing => Ok(Done::of("ignored", None)),
+    }
+}
+
+/// Lets go of what is no longer kept.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn forget(scope: &mut Scope<'_>, id: ReceivedId) -> Result<(), Halt> {
+    let now = scope.now();
+    if scope.get::<Received>(id)?.is_some_and(|it| it.until <= now) {
+        scope.delete::<Received>(id);
+    }
+    Ok(())
+}
+
+fn record(scope: &mut Scope<'_>, asked: &Receive, done: &Done, repeated: bool) {
+    let kind = asked.slot.kind;
+    let mut data = Object::new().text("kind", kind.as_str()).text("outcome", &done.heard.outcome);
+    if let Some(action) = done.action {
+        data = data.plain("actionId", action);
+    }
+    if let Some(approved) = done.heard.approved {
+        data = data.bool("approved", approved);
+    }
+    if repeated {
+        data = data.bool("repeated", true);
+    }
+    let (name, texts) = match &asked.event.name {
+        EventName::Known(name) => (*name, vec![]),
+        EventName::Other(text) => ("other", vec![("type", &**text)]),
+    };
+    let fact = Fact {
+        kind: if kind == IntegrationKind::Ssf { "signal.received" } else { "integration.received" },
+        actor: Actor::Integration(asked.integration),
+        subject: Subject::Integration(asked.integration),
+        data: data.text("event", name).finish(),
+    };
+    scope.append_with(asked.slot.workspace, fact, &texts);
+}

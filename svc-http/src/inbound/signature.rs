@@ -1,0 +1,179 @@
+//! Signatures of requests from outside, over their raw bodies.
+//!
+//! **Invariant:** signatures are compared in constant time, and the same is computed whatever of a request is wrong: nothing
+//! tells whether there is an integration, or how far a signature fits.
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use http::{HeaderMap, HeaderName};
+use sha2::Sha256;
+use svc_core::value::secret::Secret;
+use svc_core::value::{Span, Timestamp};
+
+use crate::headers::single;
+
+/// How far the time of a signature may be from the gate's clock, before it or behind it.
+pub const FRESH: Span = Span::minutes(5);
+/// How long a request is remembered whose signature names a time within [`FRESH`]: longer than it could be fresh.
+pub const STAMPED_KEPT: Span = Span::minutes(15);
+
+/// Members of a header that are read.
+const MEMBERS_MAX: usize = 32;
+/// What a signature is computed with where there is no secret.
+const DECOY: &[u8] = b"there is no integration";
+
+/// The secrets that a request may be signed with.
+#[derive(Debug, Default)]
+pub struct Secrets(Vec<Secret<Vec<u8>>>);
+
+impl Secrets {
+    /// These; none where the request can be nobody's.
+    #[must_use]
+    pub const fn new(secrets: Vec<Secret<Vec<u8>>>) -> Self {
+        Self(secrets)
+    }
+
+    /// Whether one of `signatures` is HMAC-SHA256 of `parts` under one of these.
+    #[must_use]
+    pub fn fit(&self, parts: &[&[u8]], signatures: &[Vec<u8>]) -> bool {
+        let mut fits = false;
+        let decoy = [DECOY];
+        let keys: Vec<&[u8]> = self.0.iter().map(|it| it.expose().as_slice()).collect();
+        for key in if keys.is_empty() { &decoy[..] } else { &keys } {
+            // A key of any length is one.
+            let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { continue };
+            for part in parts {
+                mac.update(part);
+            }
+            for signature in signatures {
+                fits |= mac.clone().verify_slice(signature).is_ok();
+            }
+        }
+        fits && !self.0.is_empty()
+    }
+}
+
+/// What a good signature with a time in it was over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamped {
+    /// The time as it was sent, which is what was signed.
+    pub stamp: Box<str>,
+}
+
+/// Verifies `t=<unix seconds>,v1=<hex>`, where `v1` is HMAC-SHA256 of `t`, a full stop and the body, under the whole text of a
+/// secret. Of several `v1` one that fits is enough; members of other names are another scheme's, and are passed over.
+///
+/// `None`: the header is not there, there twice, malformed or too far from `now`, or nothing in it fits.
+#[must_use]
+pub fn stamped(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    body: &[u8],
+    secrets: &Secrets,
+    now: Timestamp,
+) -> Option<Stamped> {
+    let sent = single(headers, name).ok().flatten().and_then(|it| it.to_str().ok());
+    let read = sent.and_then(read);
+    let (stamp, signatures) = read.as_ref().map_or(("0", &[][..]), |it| (it.stamp, &it.signatures));
+    let fits = secrets.fit(&[stamp.as_bytes(), b".", body], signatures);
+    let at = read.as_ref()?.at;
+    let apart = now.as_seconds().abs_diff(at);
+    (fits && apart <= FRESH.as_millis().unsigned_abs() / 1_000).then(|| Stamped { stamp: stamp.into() })
+}
+
+struct Read<'a> {
+    stamp: &'a str,
+    at: i64,
+    signatures: Vec<Vec<u8>>,
+}
+
+fn read(text: &str) -> Option<Read<'_>> {
+    let (mut stamp, mut signatures) = (None, Vec::new());
+    for (place, member) in text.split(',').enumerate() {
+        let (name, value) = member.split_once('=').filter(|_| place < MEMBERS_MAX)?;
+        match name {
+            "t" if stamp.is_some() => return None,
+            "t" => stamp = Some(value),
+            "v1" => signatures.push(hex::decode(value).ok()?),
+            _ => {}
+        }
+    }
+    let stamp = stamp.filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()))?;
+    Some(Read { stamp, at: stamp.parse().ok()?, signatures })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use http::HeaderValue;
+    use svc_core::state::edge::signature;
+
+    use super::*;
+
+    const NAME: HeaderName = HeaderName::from_static("svc-signature");
+    const BODY: &[u8] = br#"{"id":"evt_1","object":"event"}"#;
+    const SECRET: &str = "whsec_test_secret";
+    const AT: i64 = 1_614_265_330;
+    const KNOWN: &str = "42b3d2b2181207b6b299df380bf37599bb895dc182467ba12e046b1916c4cd19";
+
+    fn secrets(texts: &[&str]) -> Secrets {
+        Secrets::new(texts.iter().map(|it| Secret::new(it.as_bytes().to_vec())).collect())
+    }
+
+    fn is_good(sent: &[&str], secrets: &Secrets, at: i64) -> bool {
+        let mut headers = HeaderMap::new();
+        for value in sent {
+            headers.append(NAME, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        stamped(&headers, &NAME, BODY, secrets, Timestamp::from_millis(at * 1_000)).is_some()
+    }
+
+    /// The published example is good under its secret for five minutes on both sides of its time, to the second.
+    #[test]
+    fn a_known_signature_is_good_for_five_minutes_on_both_sides() {
+        let (sent, one) = (format!("t={AT},v1={KNOWN}"), secrets(&[SECRET]));
+        for (apart, good) in [(0, true), (300, true), (-300, true), (301, false), (-301, false), (86_400, false)] {
+            assert_eq!(is_good(&[&sent], &one, AT + apart), good, "{apart}");
+        }
+        let both = secrets(&["whsec_next_secret", SECRET]);
+        assert!(is_good(&[&sent], &both, AT), "while secrets take turns both are good");
+        let own = signature(Timestamp::from_millis(AT * 1_000), BODY, [SECRET.as_bytes()]);
+        assert!(is_good(&[&own], &one, AT), "what is signed here is good here");
+    }
+
+    /// One `v1` that fits is enough, members of other schemes are passed over, and whatever else there is, is none.
+    #[test]
+    fn what_does_not_fit_is_no_signature() {
+        let one = secrets(&[SECRET]);
+        let wrong = "0".repeat(64);
+        for good in [
+            format!("t={AT},v1={wrong},v1={KNOWN}"),
+            format!("v1={KNOWN},t={AT}"),
+            format!("t={AT},v0={wrong},v1={KNOWN},more=1"),
+        ] {
+            assert!(is_good(&[&good], &one, AT), "{good}");
+        }
+        let sent = format!("t={AT},v1={KNOWN}");
+        for bad in [
+            String::new(),
+            format!("t={AT}"),
+            format!("v1={KNOWN}"),
+            format!("t={AT},v0={KNOWN}"),
+            format!("t={AT},v1={wrong}"),
+            format!("t={AT},v1={}", &KNOWN[..62]),
+            format!("t={AT},v1={KNOWN}00"),
+            format!("t={AT},v1=x"),
+            format!("t={AT},t={AT},v1={KNOWN}"),
+            format!("t=+{AT},v1={KNOWN}"),
+            format!("t=,v1={KNOWN}"),
+            format!("t={}0,v1={KNOWN}", "9".repeat(30)),
+            format!("t={AT};v1={KNOWN}"),
+            format!("t={AT},{},v1={KNOWN}", "a=b,".repeat(MEMBERS_MAX)),
+        ] {
+            assert!(!is_good(&[&bad], &one, AT), "{bad}");
+        }
+        assert!(!is_good(&[], &one, AT) && !is_good(&[&sent, &sent], &one, AT));
+        assert!(!is_good(&[&sent], &secrets(&["whsec_other"]), AT) && !is_good(&[&sent], &secrets(&[]), AT));
+        let decoy = signature(Timestamp::from_millis(AT * 1_000), BODY, [DECOY]);
+        assert!(!is_good(&[&decoy], &secrets(&[]), AT), "what stands in for a secret is none");
+    }
+}

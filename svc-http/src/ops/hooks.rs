@@ -1,0 +1,96 @@
+//! Requests of other systems, signed: whose they are is found, their signatures are verified, and only then are they read.
+//!
+//! **Invariant:** whatever keeps a request from being somebody's (no workspace, no integration, one that is off, a header, a time,
+//! a replay) is one refusal, told alike.
+
+mod issuer;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::HeaderName;
+use svc_core::refusal::Refusal;
+use svc_core::rules::edge::receive::{self, Event, Receive};
+use svc_core::state::edge::{Heard, Integration, IntegrationKind, IntegrationSlot, Received};
+use svc_core::value::digest::ReceivedId;
+use svc_core::value::id::WorkspaceId;
+use svc_core::value::{Id as _, Span};
+
+use super::{GateService, log};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::inbound::signature::{STAMPED_KEPT, Secrets, stamped};
+use crate::rate_limit::Subject;
+use crate::routes::{HooksOp, Limit};
+
+/// Answers a route of this family.
+///
+/// # Errors
+/// As the routes declare.
+pub(super) async fn answer(service: &GateService, op: HooksOp, call: &Call) -> Result<Answer, Refusal> {
+    match op {
+        HooksOp::Issuer => issuer::answer(service, call).await,
+    }
+}
+
+/// Whom a request says that it is from: the integration of the path's workspace, where there is one, and its secrets in force.
+struct Claimed {
+    integration: Option<Arc<Integration>>,
+    secrets: Secrets,
+}
+
+/// Whom a request is from, by its signature, and what of it was signed.
+struct Verified {
+    integration: Arc<Integration>,
+    request: ReceivedId,
+    kept: Span,
+}
+
+impl Claimed {
+    /// Looks the integration of this kind up. That there is none is told by nothing before the signature is looked at.
+    fn of(service: &GateService, call: &Call, kind: IntegrationKind) -> Result<Self, Refusal> {
+        let none = Self { integration: None, secrets: Secrets::default() };
+        let Ok(workspace) = WorkspaceId::parse(call.param("wid")) else { return Ok(none) };
+        let slot = IntegrationSlot { workspace, kind };
+        let found = service.read(|scope| receive::addressed(scope, slot))?;
+        let Some(integration) = found else { return Ok(none) };
+        let (purpose, mut secrets) = (Integration::purpose(slot), Vec::new());
+        for sealed in integration.in_force(service.gate.now()) {
+            match service.gate.open_sealed(&purpose, &sealed.sealed) {
+                Ok(secret) => secrets.push(secret),
+                Err(failure) => log(&failure),
+            }
+        }
+        Ok(Self { integration: Some(integration), secrets: Secrets::new(secrets) })
+    }
+
+    /// The request's sender, where `header` has a signature of the `t=,v1=` form that fits.
+    fn stamped(self, service: &GateService, call: &Call, header: &HeaderName) -> Result<Verified, Refusal> {
+        let stamped = stamped(&call.headers, header, &call.body, &self.secrets, service.gate.now());
+        let (stamped, integration) = stamped.zip(self.integration).ok_or_else(Refusal::wrong_signature)?;
+        let request = Received::request(integration.slot, &[stamped.stamp.as_bytes(), &call.body]);
+        Ok(Verified { integration, request, kept: STAMPED_KEPT })
+    }
+}
+
+impl Verified {
+    /// Counts the request against its workspace: a provider's addresses are shared, and whoever has the secret is no stranger.
+    fn count(&self, service: &GateService) -> Result<(), Refusal> {
+        let subject = Subject::Caller(self.integration.slot.workspace.bits());
+        match service.received.take(Limit::Key, subject, Instant::now()).and_then(|it| it.retry_after_s) {
+            Some(seconds) => Err(Refusal::rate_limited(seconds)),
+            None => Ok(()),
+        }
+    }
+
+    /// Has the gate do what the event asks for, and gives what came of it.
+    async fn take(self, service: &GateService, event: Event) -> Result<Heard, Refusal> {
+        let Self { integration, request, kept } = self;
+        service.run(Receive { slot: integration.slot, integration: integration.id, request, kept, event }).await
+    }
+
+    /// The row of the sender's id of an event.
+    fn event(&self, id: &str) -> ReceivedId {
+        Received::event(self.integration.slot, id)
+    }
+}

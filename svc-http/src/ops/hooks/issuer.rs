@@ -1,0 +1,93 @@
+//! A card issuer's requests (CONTRACT part 6): whether a charge is covered.
+
+use http::HeaderName;
+use svc_core::refusal::Refusal;
+use svc_core::rules::edge::charge::{ChargeAsked, Cover};
+use svc_core::rules::edge::receive::{Deed, Event, EventName};
+use svc_core::state::edge::IntegrationKind;
+use svc_core::state::gate::{Action, OPEN_MAX};
+use svc_core::store::{Range, Row as _};
+use svc_core::value::Id as _;
+use svc_core::value::id::{ActionId, AgentId, WorkspaceId, ulid_bits};
+use svc_core::value::link::Index;
+
+use super::{Claimed, GateService};
+use crate::answer::Answer;
+use crate::dispatch::Call;
+use crate::wire::issuer::{self as wire, IssuerDeed, Named};
+
+const SVC_SIGNATURE: HeaderName = HeaderName::from_static("svc-signature");
+/// Rows that one look at an agent's actions takes, and how often it is looked: an issuer waits two seconds.
+const LOOK: usize = 500;
+const LOOKS_MAX: usize = 20;
+/// Actions that a charge is tried on.
+const FOUND_MAX: usize = 16;
+
+pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
+    let from = Claimed::of(service, call, IntegrationKind::Issuer)?.stamped(service, call, &SVC_SIGNATURE)?;
+    from.count(service)?;
+    let asked = wire::read(&call.body)?;
+    let workspace = from.integration.slot.workspace;
+    let (name, deed) = match asked.deed {
+        IssuerDeed::Request(it) => {
+            let wish = ChargeAsked {
+                by: Cover::Nothing,
+                amount: it.amount,
+                currency: it.currency,
+                merchant: Some(it.merchant),
+            };
+            let deed = Deed::Charge(covered(service, workspace, it.named, wish)?);
+            (EventName::Known("authorization.request"), deed)
+        }
+        IssuerDeed::Other(name) => (EventName::Other(name), Deed::Nothing),
+    };
+    let event = Event { name, id: Some(from.event(&asked.id)), deed };
+    wire::write(&from.take(service, event).await?).map(Answer::json)
+}
+
+/// The charge with the actions that could cover it: the one that is named, or those of the agent that fit as far as their rows
+/// tell. The gate looks at each again.
+pub(super) fn covered(
+    service: &GateService,
+    workspace: WorkspaceId,
+    named: Named,
+    wish: ChargeAsked,
+) -> Result<ChargeAsked, Refusal> {
+    let by = match named {
+        Named::Action(id) => Cover::Action(id),
+        Named::Agent(agent) => Cover::Agent { agent, found: open(service, workspace, agent, &wish)? },
+    };
+    Ok(ChargeAsked { by, ..wish })
+}
+
+/// Actions of an agent whose receipts could still be used for a charge, the newest first.
+fn open(
+    service: &GateService,
+    workspace: WorkspaceId,
+    agent: AgentId,
+    wish: &ChargeAsked,
+) -> Result<Vec<ActionId>, Refusal> {
+    let now = service.gate.now();
+    let fits = |it: &Action| {
+        let open = it.allowed().is_some_and(|it| it.consumed.is_none() && now < it.receipt_expires_at);
+        let payment = it.payment.as_ref().filter(|_| open && it.workspace == workspace);
+        payment.is_some_and(|payment| {
+            let merchant = wish.merchant.as_ref().is_none_or(|it| it.is_within(&payment.domain));
+            payment.currency == wish.currency && payment.amount >= wish.amount.minor() && merchant
+        })
+    };
+    let all = Range::all(Index::ActionsOf, agent.bits(), LOOK);
+    let mut range = Range { from: ulid_bits(now.minus(OPEN_MAX), 0), newest_first: true, ..all };
+    let mut found = Vec::new();
+    for _ in 0..LOOKS_MAX {
+        let rows = service.scan(&range)?;
+        let actions = rows.iter().filter_map(|it| it.row.record.as_ref().and_then(Action::peel));
+        found.extend(actions.filter(|it| fits(it)).map(|it| it.id));
+        if found.len() >= FOUND_MAX || rows.len() < LOOK {
+            break;
+        }
+        range.after = rows.last().map(|it| (it.order, it.row.key));
+    }
+    found.truncate(FOUND_MAX);
+    Ok(found)
+}

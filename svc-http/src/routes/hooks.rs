@@ -1,0 +1,29 @@
+//! Where other systems send what they sign.
+
+use http::Method;
+use svc_core::refusal::Kind;
+
+use super::{Auth, Content, Limit, OPEN, Op, Route};
+
+/// What these routes do: which kind of integration each receives for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HooksOp {
+    /// A card issuer's.
+    Issuer,
+}
+
+/// The rows.
+pub(super) const ROUTES: &[Route] = &[Route {
+    op: Op::Hooks(HooksOp::Issuer),
+    path: "/hooks/issuer/{wid}",
+    request: Some("IssuerEvent"),
+    content: Content::Json("IssuerAnswer"),
+    headers: &["svc-signature"],
+    summary: "A card issuer asks whether a charge is covered, or tells what was settled or reversed",
+    ..HOOKS
+}];
+
+/// What these routes have in common. A signature that does not fit counts against its address as a wrong key does; one that fits
+/// counts against the workspace, in the handler: many events come from few addresses of a provider.
+const HOOKS: Route =
+    Route { method: Method::POST, auth: Auth::Signature, limit: Limit::Key, refusals: &[Kind::RateLimited], ..OPEN };

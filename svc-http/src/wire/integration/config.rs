@@ -1,0 +1,118 @@
+//! What the kind of an integration needs besides its secrets (CONTRACT part 2, "Integrations").
+
+use serde_json::{Value, json};
+use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
+use svc_core::state::edge::{
+    CODE_PLACES_MAX, ConfigChange, IntegrationConfig, IntegrationKind, KeysGone, SignalConfig, SignalKeys,
+};
+use svc_core::value::Invalid;
+use svc_core::value::canonical::canonical;
+use svc_core::value::json::Json;
+use svc_core::value::text::UrlText;
+
+use crate::wire::{Fields, text};
+
+/// Bytes of a set of keys.
+const JWKS_BYTES_MAX: usize = 64 * 1024;
+
+/// The members that a kind has; where it is not known, those of all.
+fn members(kind: Option<IntegrationKind>) -> &'static [&'static str] {
+    match kind {
+        Some(IntegrationKind::Callbacks | IntegrationKind::Issuer | IntegrationKind::Stripe) => &[],
+        Some(IntegrationKind::Github) => &["repositories", "branches"],
+        Some(IntegrationKind::Ssf) => &["issuer", "audience", "jwksUrl", "jwks"],
+        None => &["repositories", "branches", "issuer", "audience", "jwksUrl", "jwks"],
+    }
+}
+
+/// Reads what is configured of an integration of this kind.
+pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard: &Outbound) -> ConfigChange {
+    if fields.is_null("config") {
+        return emptied();
+    }
+    let read = fields.nested("config", |config| {
+        config.only(members(kind));
+        let (code, signals) = (code(config), signals(config, guard));
+        Some(ConfigChange { repositories: code.repositories, branches: code.branches, ..signals })
+    });
+    read.unwrap_or_default()
+}
+
+fn emptied() -> ConfigChange {
+    ConfigChange {
+        repositories: Some(Vec::new()),
+        branches: Some(Vec::new()),
+        issuer: Some(None),
+        audience: Some(None),
+        keys_gone: KeysGone { url: true, set: true },
+        keys: None,
+    }
+}
+
+fn code(config: &mut Fields<'_>) -> ConfigChange {
+    let mut list = |name: &str, read: fn(&str) -> Result<Box<str>, Invalid>| {
+        if config.is_null(name) { Some(Vec::new()) } else { config.texts(name, (0, CODE_PLACES_MAX), read) }
+    };
+    let (repositories, branches) = (list("repositories", repository), list("branches", branch));
+    ConfigChange { repositories, branches, ..ConfigChange::default() }
+}
+
+fn repository(text: &str) -> Result<Box<str>, Invalid> {
+    let part = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_.".contains(&it));
+    let is_one = text.len() <= 140 && text.split_once('/').is_some_and(|(owner, name)| part(owner) && part(name));
+    if is_one { Ok(text.into()) } else { Err(Invalid::new("must be a repository as `owner/name`")) }
+}
+
+fn branch(text: &str) -> Result<Box<str>, Invalid> {
+    let is_one = (1..=250).contains(&text.len()) && !text.chars().any(|it| it.is_control() || it.is_whitespace());
+    if is_one { Ok(text.into()) } else { Err(Invalid::new("must be a branch of 1 to 250 bytes without space")) }
+}
+
+fn signals(config: &mut Fields<'_>, guard: &Outbound) -> ConfigChange {
+    let mut name = |member: &str| {
+        if config.is_null(member) { Some(None) } else { config.optional(member, |it| named(text(it)?)).map(Some) }
+    };
+    let (issuer, audience) = (name("issuer"), name("audience"));
+    let keys_gone = KeysGone { url: config.is_null("jwksUrl"), set: config.is_null("jwks") };
+    let url = config.optional("jwksUrl", |it| UrlText::try_from(OutboundUrl::parse(text(it)?, guard)?));
+    let set = config.optional("jwks", key_set);
+    if url.is_some() && set.is_some() {
+        config.fault("jwks", Invalid::new("must not be sent beside `jwksUrl`: keys come from one place"));
+    }
+    let keys = url.map(SignalKeys::Url).or(set.map(SignalKeys::Set));
+    ConfigChange { issuer, audience, keys_gone, keys, ..ConfigChange::default() }
+}
+
+fn named(text: &str) -> Result<Box<str>, Invalid> {
+    let is_one = (1..=500).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_graphic());
+    if is_one { Ok(text.into()) } else { Err(Invalid::new("must be 1 to 500 visible ASCII characters without space")) }
+}
+
+/// A set of keys, kept as its canonical text.
+fn key_set(value: &Json) -> Result<Box<str>, Invalid> {
+    let keys = value.get("keys").and_then(Json::as_list).filter(|it| !it.is_empty());
+    if !keys.is_some_and(|it| it.iter().all(|key| key.as_object().is_some())) {
+        return Err(Invalid::new("must be a set of keys: an object whose `keys` are an array of objects"));
+    }
+    let text = canonical(value);
+    if text.len() > JWKS_BYTES_MAX {
+        return Err(Invalid::new(format!("must have at most {JWKS_BYTES_MAX} bytes")));
+    }
+    Ok(text.into())
+}
+
+/// What is configured, each member of the kind by its name.
+pub(super) fn write(config: &IntegrationConfig) -> Value {
+    match config {
+        IntegrationConfig::Nothing => json!({}),
+        IntegrationConfig::Code(it) => json!({ "repositories": it.repositories, "branches": it.branches }),
+        IntegrationConfig::Signals(SignalConfig { issuer, audience, keys }) => {
+            let (url, set) = match keys {
+                None => (None, None),
+                Some(SignalKeys::Url(url)) => (Some(url.as_str()), None),
+                Some(SignalKeys::Set(set)) => (None, serde_json::from_str::<Value>(set).ok()),
+            };
+            json!({ "issuer": issuer, "audience": audience, "jwksUrl": url, "jwks": set })
+        }
+    }
+}

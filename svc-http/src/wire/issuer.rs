@@ -1,0 +1,118 @@
+//! What a card issuer sends and is told (CONTRACT part 6, "Inbound").
+
+use serde_json::json;
+use svc_core::refusal::Refusal;
+use svc_core::state::edge::Heard;
+use svc_core::value::domain::Domain;
+use svc_core::value::id::{ActionId, AgentId};
+use svc_core::value::{Amount, Currency, Invalid};
+
+use super::{Fields, integer, parse, text};
+
+/// Characters of an event's id or type.
+const WORD_MAX: usize = 200;
+
+/// An event.
+#[derive(Debug)]
+pub struct IssuerEvent {
+    /// The issuer's id of it: the same where it is sent again.
+    pub id: String,
+    /// What it asks for or tells.
+    pub deed: IssuerDeed,
+}
+
+/// What an event asks for or tells.
+#[derive(Debug)]
+pub enum IssuerDeed {
+    /// Whether a charge is covered.
+    Request(ChargeWish),
+    /// Something else, by this type.
+    Other(Box<str>),
+}
+
+/// A charge that an issuer is asked to authorize.
+#[derive(Debug)]
+pub struct ChargeWish {
+    /// By what it is to be covered.
+    pub named: Named,
+    /// In minor units.
+    pub amount: Amount,
+    /// Of this currency.
+    pub currency: Currency,
+    /// Who charges.
+    pub merchant: Domain,
+}
+
+/// What an issuer knows a charge by.
+#[derive(Clone, Copy, Debug)]
+pub enum Named {
+    /// The action that it is for.
+    Action(ActionId),
+    /// The agent whose card it is.
+    Agent(AgentId),
+}
+
+/// Reads an event, whose signature was found good.
+///
+/// # Errors
+/// `invalid_json`, or `invalid_request` naming every fault.
+pub fn read(body: &[u8]) -> Result<IssuerEvent, Refusal> {
+    let json = parse(body)?;
+    let mut fields = Fields::of(&json)?;
+    let id = fields.required("id", |it| word(text(it)?));
+    let name = fields.required("type", |it| word(text(it)?));
+    let deed = match name.as_deref() {
+        None => None,
+        Some("authorization.request") => request(&mut fields).map(IssuerDeed::Request),
+        Some(other) => Some(IssuerDeed::Other(other.into())),
+    };
+    fields.finish(id.zip(deed).map(|(id, deed)| IssuerEvent { id, deed }))
+}
+
+fn request(fields: &mut Fields<'_>) -> Option<ChargeWish> {
+    let action = fields.optional("actionId", |it| ActionId::parse(text(it)?));
+    let agent = fields.optional("agentId", |it| AgentId::parse(text(it)?));
+    let named = match (action, agent) {
+        (Some(id), None) => Some(Named::Action(id)),
+        (None, Some(id)) => Some(Named::Agent(id)),
+        (Some(_), Some(_)) => {
+            fields
+                .fault("agentId", Invalid::new("must not be sent beside `actionId`: one of them says what covers it"));
+            None
+        }
+        (None, None) if fields.is_sound() => {
+            fields.fault("actionId", Invalid::new("or `agentId` is required"));
+            None
+        }
+        (None, None) => None,
+    };
+    let amount = fields.required("amount", |it| Amount::new(integer(it)?));
+    let currency = fields.required("currency", |it| Currency::parse(text(it)?));
+    let merchant = fields.required("merchant", |_| Ok(()));
+    let merchant = merchant
+        .and_then(|()| fields.nested("merchant", |it| it.required("domain", |domain| Domain::parse(text(domain)?))));
+    let ((named, amount), (currency, merchant)) = named.zip(amount).zip(currency.zip(merchant))?;
+    Some(ChargeWish { named, amount, currency, merchant })
+}
+
+fn word(text: &str) -> Result<String, Invalid> {
+    let is_one = (1..=WORD_MAX).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    if is_one {
+        Ok(text.to_owned())
+    } else {
+        Err(Invalid::new(format!("must be 1 to {WORD_MAX} characters without control characters")))
+    }
+}
+
+/// What an issuer is told: whether a charge is approved, and if not why; of all else what came of it.
+///
+/// # Errors
+/// `internal` where it cannot be written, which its members rule out.
+pub fn write(heard: &Heard) -> Result<Vec<u8>, Refusal> {
+    let told = match heard.approved {
+        Some(true) => json!({ "approved": true }),
+        Some(false) => json!({ "approved": false, "reason": heard.outcome }),
+        None => json!({ "received": true, "outcome": heard.outcome }),
+    };
+    serde_json::to_vec(&told).map_err(|_| Refusal::internal())
+}
