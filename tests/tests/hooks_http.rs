@@ -13,7 +13,7 @@ use svc_core::state::edge::IntegrationKind;
 use svc_core::value::Span;
 use svc_tests::client::Got;
 use svc_tests::hooks::Sender;
-use svc_tests::requests::{SHOP, WIDE, charge, payment, text};
+use svc_tests::requests::{OFFICE, SHOP, WIDE, charge, payment, text, with};
 use tokio::task::JoinSet;
 
 const HEADER: &str = "svc-signature";
@@ -173,6 +173,139 @@ async fn an_event_that_is_sent_again_is_answered_as_before() {
     assert_eq!(records(&from, "receipt.consumed").len(), 1);
     let repeated: Vec<Value> = records(&from, "integration.received").iter().map(|it| it["repeated"].clone()).collect();
     assert_eq!(repeated, [Value::Null, json!(true), json!(true)]);
+    from.site.audit();
+    from.site.stop().await;
+}
+
+/// An event about an action.
+fn about(kind: &str, id: &str, action: &Value) -> Value {
+    json!({ "type": kind, "id": id, "actionId": action["id"] })
+}
+
+/// A stopped agent's action, one that expired and one that was never allowed are approved for nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_stopped_or_expired_is_not_approved() {
+    let mut from = issuer().await;
+    let (agent, other, third) = (from.site.agent(&[WIDE]), from.site.agent(&[OFFICE]), from.site.agent(&[OFFICE]));
+    let stopped = from.client.authorize(&agent.key, &payment(100)).await.ok();
+    let over = from.client.authorize(&agent.key, &payment(200)).await.ok();
+    let asked = from.client.authorize(&other.key, &payment(20_001)).await.ok();
+    let expired = from.client.authorize(&third.key, &payment(300)).await.ok();
+    from.client.settle(&agent.key, text(&over["id"]), &json!({ "status": "completed", "amount": 201 })).await.ok();
+    from.site.shift(Span::minutes(16));
+    let strange = json!({ "id": "act_00000000000000000000000000" });
+    let cases = [
+        (&stopped, 100, "revoked"),
+        (&asked, 20_001, "unknown_receipt"),
+        (&expired, 300, "expired"),
+        (&strange, 1, "no_action"),
+    ];
+    for (place, (action, amount, reason)) in cases.into_iter().enumerate() {
+        let told = from.tell(&request(&format!("evt_{place}"), ("actionId", &action["id"]), amount)).await.ok();
+        assert_eq!(told, json!({ "approved": false, "reason": reason }));
+    }
+    for id in [agent.id, other.id, third.id] {
+        let told = from.tell(&request(&format!("evt_{id}"), ("agentId", &json!(id)), 100)).await.ok();
+        assert_eq!(told, json!({ "approved": false, "reason": "no_action" }));
+    }
+    assert_eq!(records(&from, "receipt.consumed"), Vec::<Value>::new());
+    from.site.audit();
+    from.site.stop().await;
+}
+
+/// What an issuer settles is settled as its agent would: above the allowed amount is an incident that stops the agent. What cannot
+/// be done is an answer, and an event that is sent again settles nothing twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_issuer_settles_what_it_charged() {
+    let mut from = issuer().await;
+    let agent = from.site.agent(&[WIDE]);
+    let action = from.client.authorize(&agent.key, &payment(4_900)).await.ok();
+    from.tell(&request("evt_1", ("actionId", &action["id"]), 4_900)).await.ok();
+    let settled = with(about("authorization.settled", "evt_2", &action), "amount", json!(4_800));
+    for _ in 0..2 {
+        assert_eq!(from.tell(&settled).await.ok(), json!({ "received": true, "outcome": "settled" }));
+    }
+    let read = from.client.read_action(&agent.key, text(&action["id"])).await.ok();
+    assert_eq!((&read["status"], &read["outcome"]["amount"]), (&json!("completed"), &json!(4_800)));
+    let other = with(about("authorization.settled", "evt_3", &action), "amount", json!(4_800));
+    assert_eq!(from.tell(&other).await.ok()["outcome"], "already_settled");
+    let strange = json!({ "id": "act_00000000000000000000000000" });
+    let strange = with(about("authorization.settled", "evt_4", &strange), "amount", json!(1));
+    assert_eq!(from.tell(&strange).await.ok()["outcome"], "not_found");
+    let over = from.client.authorize(&agent.key, &payment(100)).await.ok();
+    let told = with(about("authorization.settled", "evt_5", &over), "amount", json!(101));
+    assert_eq!(from.tell(&told).await.ok()["outcome"], "over_settlement");
+    let denied = from.client.authorize(&agent.key, &payment(100)).await.ok();
+    assert_eq!(denied["reasons"][0]["code"], "agent_frozen");
+    let kinds = ["action.settled", "incident.over_settlement", "agent.frozen"].map(|it| records(&from, it).len());
+    assert_eq!(kinds, [2, 1, 1]);
+    let ledger = from.site.ledger();
+    let settled = ledger.iter().filter(|it| &*it.kind == "action.settled");
+    assert!(settled.into_iter().all(|it| it.actor.contains(r#""kind":"integration""#)));
+    from.site.audit();
+    from.site.stop().await;
+}
+
+/// What an issuer takes back keeps nothing posted: what its agent settles later counts as if the receipt had not been used, and
+/// what it has settled already is released.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_issuers_reversal_gives_back_what_was_kept() {
+    let mut from = issuer().await;
+    let agent = from.site.agent(&[OFFICE]);
+    let mut made = Vec::new();
+    for place in 0..3 {
+        let action = from.client.authorize(&agent.key, &payment(100 + place)).await.ok();
+        from.tell(&request(&format!("evt_{place}"), ("actionId", &action["id"]), 100)).await.ok();
+        made.push(action);
+    }
+    let cancelled = json!({ "status": "cancelled" });
+    let reversed = about("authorization.reversed", "evt_r0", &made[0]);
+    for _ in 0..2 {
+        assert_eq!(from.tell(&reversed).await.ok(), json!({ "received": true, "outcome": "reversed" }));
+    }
+    assert_eq!(from.tell(&about("authorization.reversed", "evt_r1", &made[0])).await.ok()["outcome"], "not_allowed");
+    let verdict = from.client.verify(&charge(&made[0]["receipt"], 100)).await.ok();
+    assert_eq!(verdict["reason"], "already_consumed", "a receipt that was used is never good again");
+    for action in &made {
+        from.client.settle(&agent.key, text(&action["id"]), &cancelled).await.ok();
+    }
+    let posted: Vec<Value> = records(&from, "action.settled").iter().map(|it| it["posted"].clone()).collect();
+    assert_eq!(posted, [json!(0), json!(100), json!(100)]);
+    assert_eq!(from.tell(&about("authorization.reversed", "evt_r2", &made[1])).await.ok()["outcome"], "released");
+    let released = records(&from, "action.released");
+    assert_eq!((released.len(), &released[0]["released"], &released[0]["posted"]), (1, &json!(100), &json!(0)));
+    assert_eq!(from.tell(&about("authorization.reversed", "evt_r3", &made[1])).await.ok()["outcome"], "not_allowed");
+    from.site.audit();
+    from.site.stop().await;
+}
+
+/// Every fault of a signed event is named, and what is no event of an issuer's is received and nothing is done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signed_event_is_read_to_the_letter() {
+    let mut from = issuer().await;
+    let action = json!("act_00000000000000000000000000");
+    let agent = json!("agt_00000000000000000000000000");
+    let good = request("evt_1", ("actionId", &action), 1);
+    let cases: [(Value, &[&str]); 8] = [
+        (json!({}), &["id", "type"]),
+        (with(good.clone(), "agentId", agent), &["agentId"]),
+        (with(good.clone(), "actionId", Value::Null), &["actionId"]),
+        (with(good.clone(), "actionId", json!("x")), &["actionId"]),
+        (with(good.clone(), "amount", json!(0)), &["amount"]),
+        (with(good.clone(), "currency", json!("euro")), &["currency"]),
+        (with(good.clone(), "merchant", json!({})), &["merchant.domain"]),
+        (with(about("authorization.settled", "e", &json!({ "id": action })), "amount", json!(-1)), &["amount"]),
+    ];
+    for (body, fields) in cases {
+        let got = from.tell(&body).await;
+        assert_eq!((got.status, got.fields()), (400, fields.iter().map(|it| (*it).to_owned()).collect()), "{body}");
+    }
+    let other = from.tell(&json!({ "type": "card.lost", "id": "evt_9", "more": [1] })).await.ok();
+    assert_eq!(other, json!({ "received": true, "outcome": "ignored" }));
+    let told = records(&from, "integration.received");
+    assert_eq!((told.len(), &told[0]["event"]), (1, &json!("other")));
+    let ledger = from.site.ledger();
+    assert!(!ledger.iter().any(|it| it.data.contains("card.lost")), "a stranger's text is a commitment");
     from.site.audit();
     from.site.stop().await;
 }

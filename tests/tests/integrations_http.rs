@@ -147,7 +147,7 @@ async fn what_is_received_is_configured() {
 async fn faults_are_named() {
     let mut desk = open().await;
     let code = json!({ "repositories": ["acme/desk", "desk"], "branches": "main", "more": 1 });
-    let signals = json!({ "jwks": {}, "jwksUrl": "https://10.0.0.1/keys", "issuer": "a b" });
+    let signals = json!({ "jwks": {}, "jwksUrl": "ftp://a.example/keys", "issuer": "a b" });
     let keys = json!({ "keys": [{ "kty": "EC" }] });
     let bad: [(Value, &[&str]); 13] = [
         (json!({ "kind": "github", "config": code }), &["config.branches", "config.more", "config.repositories.1"]),

@@ -5,7 +5,7 @@ use svc_core::refusal::Refusal;
 use svc_core::state::edge::Heard;
 use svc_core::value::domain::Domain;
 use svc_core::value::id::{ActionId, AgentId};
-use svc_core::value::{Amount, Currency, Invalid};
+use svc_core::value::{Amount, Currency, Invalid, SAFE_MAX};
 
 use super::{Fields, integer, parse, text};
 
@@ -26,6 +26,10 @@ pub struct IssuerEvent {
 pub enum IssuerDeed {
     /// Whether a charge is covered.
     Request(ChargeWish),
+    /// A charge came to this, in minor units.
+    Settled(ActionId, i64),
+    /// A charge was taken back.
+    Reversed(ActionId),
     /// Something else, by this type.
     Other(Box<str>),
 }
@@ -39,8 +43,8 @@ pub struct ChargeWish {
     pub amount: Amount,
     /// Of this currency.
     pub currency: Currency,
-    /// Who charges.
-    pub merchant: Domain,
+    /// Who charges, where the issuer knows.
+    pub merchant: Option<Domain>,
 }
 
 /// What an issuer knows a charge by.
@@ -64,9 +68,21 @@ pub fn read(body: &[u8]) -> Result<IssuerEvent, Refusal> {
     let deed = match name.as_deref() {
         None => None,
         Some("authorization.request") => request(&mut fields).map(IssuerDeed::Request),
+        Some("authorization.settled") => {
+            let amount = fields.required("amount", |it| {
+                let within = Some(integer(it)?).filter(|it| (0..=SAFE_MAX).contains(it));
+                within.ok_or_else(|| Invalid::new("must be a whole number of minor units from 0 to 9007199254740991"))
+            });
+            action(&mut fields).zip(amount).map(|(id, amount)| IssuerDeed::Settled(id, amount))
+        }
+        Some("authorization.reversed") => action(&mut fields).map(IssuerDeed::Reversed),
         Some(other) => Some(IssuerDeed::Other(other.into())),
     };
     fields.finish(id.zip(deed).map(|(id, deed)| IssuerEvent { id, deed }))
+}
+
+fn action(fields: &mut Fields<'_>) -> Option<ActionId> {
+    fields.required("actionId", |it| ActionId::parse(text(it)?))
 }
 
 fn request(fields: &mut Fields<'_>) -> Option<ChargeWish> {
@@ -92,10 +108,11 @@ fn request(fields: &mut Fields<'_>) -> Option<ChargeWish> {
     let merchant = merchant
         .and_then(|()| fields.nested("merchant", |it| it.required("domain", |domain| Domain::parse(text(domain)?))));
     let ((named, amount), (currency, merchant)) = named.zip(amount).zip(currency.zip(merchant))?;
-    Some(ChargeWish { named, amount, currency, merchant })
+    Some(ChargeWish { named, amount, currency, merchant: Some(merchant) })
 }
 
-fn word(text: &str) -> Result<String, Invalid> {
+/// A word of a stranger's, such as the id of an event.
+pub(super) fn word(text: &str) -> Result<String, Invalid> {
     let is_one = (1..=WORD_MAX).contains(&text.chars().count()) && !text.chars().any(char::is_control);
     if is_one {
         Ok(text.to_owned())

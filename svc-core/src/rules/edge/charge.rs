@@ -1,12 +1,18 @@
-//! A card's issuer asks whether a charge is covered: by an action that is allowed, whose receipt it then uses up.
+//! A card's issuer asks whether a charge is covered: by an action that is allowed, whose receipt it then uses up. Later it tells
+//! what the charge came to, or that it was taken back.
 //!
 //! **Invariant:** whether an action covers a charge is what `POST /v1/verify` finds; nothing is approved by another rule.
 
+use std::sync::Arc;
+
 use super::receive::Done;
+use crate::refusal::Kind;
+use crate::rules::gate::release::release_as;
+use crate::rules::gate::settle::{Told, settle_as};
 use crate::rules::gate::verify::{Charge, Verify, verify_as};
 use crate::state::edge::Heard;
 use crate::state::evidence::Actor;
-use crate::state::gate::Action;
+use crate::state::gate::{Action, OutcomeStatus};
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::Amount;
@@ -17,6 +23,11 @@ use crate::value::id::{ActionId, AgentId, WorkspaceId};
 
 /// What is told where no action of an agent covers a charge.
 const NO_ACTION: &str = "no_action";
+/// What is told where there is no such action.
+const NOT_FOUND: &str = "not_found";
+
+/// What an action's state has against what is said of it.
+const STATES: [Kind; 3] = [Kind::AlreadySettled, Kind::InvalidAmount, Kind::NotAllowed];
 
 /// A charge that is to be approved or not.
 #[derive(Clone, Debug)]
@@ -43,8 +54,6 @@ pub enum Cover {
         /// Those that a scan found fit, the newest first.
         found: Vec<ActionId>,
     },
-    /// The issuer named nothing that could.
-    Nothing,
 }
 
 /// Approves a charge and uses up the receipt of the action that covers it.
@@ -57,7 +66,6 @@ pub(super) fn charge(
     let (found, of) = match &asked.by {
         Cover::Action(id) => (std::slice::from_ref(id), None),
         Cover::Agent { agent, found } => (&**found, Some(*agent)),
-        Cover::Nothing => (&[][..], None),
     };
     scope.want(&found.iter().map(|id| Action::key(*id)).collect::<Vec<_>>())?;
     let mut why = NO_ACTION;
@@ -75,6 +83,11 @@ pub(super) fn charge(
     }
     let about = if let Cover::Action(id) = asked.by { Some(id) } else { None };
     Ok(Done { heard: Heard { approved: Some(false), outcome: why.into() }, action: about.filter(|_| why != NO_ACTION) })
+}
+
+/// A charge that no action could cover.
+pub(super) fn uncovered() -> Done {
+    Done { heard: Heard { approved: Some(false), outcome: NO_ACTION.into() }, action: None }
 }
 
 /// Why `action` does not cover the charge; `None` where it does, and its receipt is used up.
@@ -95,4 +108,54 @@ fn fault(
         signed_by: None,
     };
     Ok(verify_as(scope, &verify, by.clone())?.fault.map(|it| it.as_str()))
+}
+
+/// Settles the action that covered a charge, as its agent would: above the allowed amount is an incident and stops the agent.
+pub(super) fn settle(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    (id, amount): (ActionId, i64),
+    by: Actor,
+) -> Result<Done, Halt> {
+    let Some(action) = owned(scope, workspace, id)? else { return Ok(Done::of(NOT_FOUND, None)) };
+    let told = Told { status: OutcomeStatus::Completed, amount: Some(amount) };
+    let outcome = match settle_as(scope, &action, told, by) {
+        Ok(view) if view.action.incident.is_some() => "over_settlement",
+        Ok(_) => "settled",
+        Err(halt) => refused(halt)?,
+    };
+    Ok(Done::of(outcome, Some(id)))
+}
+
+/// Takes a charge back: what the use of the receipt kept posted is released, or, where nobody has said yet what became of the
+/// action, it keeps nothing.
+pub(super) fn reverse(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ActionId, by: Actor) -> Result<Done, Halt> {
+    let Some(action) = owned(scope, workspace, id)? else { return Ok(Done::of(NOT_FOUND, None)) };
+    let reversed = Action::clone(&action).reverse(scope.now()).map_err(Halt::from);
+    let outcome = match reversed {
+        Ok(Some(reversed)) => {
+            scope.put(reversed);
+            "reversed"
+        }
+        Ok(None) => match release_as(scope, &action, (by, None), None) {
+            Ok(_) => "released",
+            Err(halt) => refused(halt)?,
+        },
+        Err(halt) => refused(halt)?,
+    };
+    Ok(Done::of(outcome, Some(id)))
+}
+
+fn owned(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ActionId) -> Result<Option<Arc<Action>>, Halt> {
+    Ok(scope.get::<Action>(id)?.filter(|it| it.workspace == workspace))
+}
+
+/// What is told where the action's state does not allow what the issuer says of it: its sender cannot do anything about it, and a
+/// refusal would have it sent again. All else stops the command.
+fn refused(halt: Halt) -> Result<&'static str, Halt> {
+    match halt {
+        Halt::Refuse(why) if STATES.contains(&why.kind()) => Ok(why.kind().row().type_),
+        Halt::Refuse(why) => Err(why.into()),
+        Halt::Load => Err(Halt::Load),
+    }
 }

@@ -57,6 +57,20 @@ pub enum EventName {
 pub enum Deed {
     /// A charge is approved, or not.
     Charge(ChargeAsked),
+    /// A charge that nothing covers, since what it says cannot be read, is not approved.
+    Uncovered,
+    /// A charge that was approved is settled.
+    Settle {
+        /// The action that covered it.
+        action: ActionId,
+        /// What it came to, in minor units.
+        amount: i64,
+    },
+    /// A charge that was approved is taken back.
+    Reverse {
+        /// The action that covered it.
+        action: ActionId,
+    },
     /// Nothing.
     Nothing,
 }
@@ -124,6 +138,9 @@ fn do_it(scope: &mut Scope<'_>, asked: &Receive) -> Result<Done, Halt> {
     let (workspace, by) = (asked.slot.workspace, Actor::Integration(asked.integration));
     match &asked.event.deed {
         Deed::Charge(charge) => charge::charge(scope, workspace, charge, &by),
+        Deed::Uncovered => Ok(charge::uncovered()),
+        Deed::Settle { action, amount } => charge::settle(scope, workspace, (*action, *amount), by),
+        Deed::Reverse { action } => charge::reverse(scope, workspace, *action, by),
         Deed::Nothing => Ok(Done::of("ignored", None)),
     }
 }

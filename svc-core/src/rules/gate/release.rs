@@ -9,11 +9,12 @@ use super::{payee, posting};
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::rules::read::{View, view};
+use crate::state::evidence::Actor;
 use crate::state::gate::{Action, Activity, Agent, OutcomeStatus};
 use crate::state::people::{Right, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::id::{ActionId, WorkspaceId};
+use crate::value::id::{ActionId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
 
 /// Releases what the use of an action's receipt kept posted.
@@ -38,9 +39,22 @@ pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<Vi
     entitled(scope, &asked.by, asked.workspace, Right::ReleaseActions)?;
     let before = scope.get::<Action>(asked.action)?.filter(|it| it.workspace == asked.workspace);
     let before = before.ok_or_else(Refusal::not_found)?;
+    release_as(scope, &before, (asked.by.actor(), asked.by.principal()), Some(&asked.reason))
+}
+
+/// Releases the same in the name of `by`, who may: a person, or the issuer, whose reversal has no reason.
+///
+/// # Errors
+/// `not_allowed` where nothing is kept; nothing is put then.
+pub(crate) fn release_as(
+    scope: &mut Scope<'_>,
+    before: &Action,
+    (actor, person): (Actor, Option<PrincipalId>),
+    reason: Option<&Note>,
+) -> Result<View, Halt> {
     scope.want(&[Agent::key(before.agent), Activity::key(before.agent), Workspace::key(before.workspace)])?;
     let agent = scope.get::<Agent>(before.agent)?.ok_or_else(Refusal::internal)?;
-    let (mut action, released) = Action::clone(&before).release(scope.now(), asked.by.principal())?;
+    let (mut action, released) = Action::clone(before).release(scope.now(), person)?;
     let allowed = action.allowed().ok_or_else(Refusal::internal)?;
     let done = allowed.outcome.as_ref().is_some_and(|it| it.status == OutcomeStatus::Completed);
     let posted = allowed.posted().unwrap_or(0);
@@ -51,7 +65,7 @@ pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<Vi
         if let Some(held) = action.held() {
             posting::correct(&mut activity, held, charged, posted);
         }
-        posting::recount(&mut activity, &before, Comes { from: charged, to: Some(posted) });
+        posting::recount(&mut activity, before, Comes { from: charged, to: Some(posted) });
         if activity == *stored {
             activity.unsummed = activity.unsummed.wrapping_add(1);
         }
@@ -70,16 +84,16 @@ pub fn release_action(scope: &mut Scope<'_>, asked: &ReleaseAction) -> Result<Vi
     ];
     let record = ActionRecord {
         kind: "action.released",
-        actor: asked.by.actor(),
+        actor,
         action: &action,
         agent: &agent,
         verb: seen.verb(),
         status: seen.status(),
     };
-    let texts = [("reason", asked.reason.as_str())];
     // What is personal in the action is gone, and no sweep comes by here again: the reason is not kept either.
-    let texts = if before.erased { &[][..] } else { &texts[..] };
-    action.evidence = scope.append_with(asked.workspace, record.fact(&more), texts);
+    let texts: Vec<(&str, &str)> =
+        reason.filter(|_| !before.erased).map(|it| ("reason", it.as_str())).into_iter().collect();
+    action.evidence = scope.append_with(before.workspace, record.fact(&more), &texts);
     scope.put(action.clone());
     Ok(View { action: Arc::new(action), ..seen })
 }

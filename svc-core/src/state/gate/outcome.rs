@@ -36,7 +36,7 @@ pub struct Outcome {
 pub struct Released {
     /// When.
     pub at: Timestamp,
-    /// By which person; absent where the program that runs the gate did.
+    /// By which person; absent where the program that runs the gate did, or the issuer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<PrincipalId>,
     /// How much, in minor units, above zero.
@@ -95,6 +95,27 @@ impl Action {
             State::Denied { .. } => Err(Refusal::not_allowed("it was denied")),
             State::Expired { .. } => Err(Refusal::not_allowed("its approval expired")),
         }
+    }
+
+    /// The same action, whose charge the issuer has taken back before the agent or the issuer has settled it: what is told of it
+    /// from here on counts as if its receipt had not been used, and no other use of it is good. `None` where it is settled or
+    /// lapsed, so that there is something to [release](Self::release).
+    ///
+    /// # Errors
+    /// `not_allowed` where its receipt was not used, or this was said already.
+    pub fn reverse(mut self, at: Timestamp) -> Result<Option<Self>, Refusal> {
+        let untimed = self.reservation.is_none();
+        let State::Allowed(allowed) = &mut self.state else {
+            return Err(Refusal::not_allowed("it was never allowed"));
+        };
+        let lapsed = allowed.lapsed.is_some() || (untimed && at >= allowed.lapse_at());
+        if allowed.outcome.is_some() || lapsed {
+            return Ok(None);
+        }
+        let used = allowed.consumed.as_mut().filter(|it| it.reversed.is_none());
+        let used = used.ok_or_else(|| Refusal::not_allowed("its receipt was not used, so nothing is kept"))?;
+        used.reversed = Some(at);
+        Ok(Some(self))
     }
 
     /// The same action without what the use of its receipt kept posted beyond what the agent said, and how much that was. Of

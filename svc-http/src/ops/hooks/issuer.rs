@@ -1,4 +1,4 @@
-//! A card issuer's requests (CONTRACT part 6): whether a charge is covered.
+//! A card issuer's requests (CONTRACT part 6): whether a charge is covered, what it came to, that it was taken back.
 
 use http::HeaderName;
 use svc_core::refusal::Refusal;
@@ -14,7 +14,7 @@ use svc_core::value::link::Index;
 use super::{Claimed, GateService};
 use crate::answer::Answer;
 use crate::dispatch::Call;
-use crate::wire::issuer::{self as wire, IssuerDeed, Named};
+use crate::wire::issuer::{self as wire, ChargeWish, IssuerDeed, Named};
 
 const SVC_SIGNATURE: HeaderName = HeaderName::from_static("svc-signature");
 /// Rows that one look at an agent's actions takes, and how often it is looked: an issuer waits two seconds.
@@ -30,15 +30,12 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     let workspace = from.integration.slot.workspace;
     let (name, deed) = match asked.deed {
         IssuerDeed::Request(it) => {
-            let wish = ChargeAsked {
-                by: Cover::Nothing,
-                amount: it.amount,
-                currency: it.currency,
-                merchant: Some(it.merchant),
-            };
-            let deed = Deed::Charge(covered(service, workspace, it.named, wish)?);
-            (EventName::Known("authorization.request"), deed)
+            (EventName::Known("authorization.request"), Deed::Charge(covered(service, workspace, it)?))
         }
+        IssuerDeed::Settled(action, amount) => {
+            (EventName::Known("authorization.settled"), Deed::Settle { action, amount })
+        }
+        IssuerDeed::Reversed(action) => (EventName::Known("authorization.reversed"), Deed::Reverse { action }),
         IssuerDeed::Other(name) => (EventName::Other(name), Deed::Nothing),
     };
     let event = Event { name, id: Some(from.event(&asked.id)), deed };
@@ -47,17 +44,12 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
 
 /// The charge with the actions that could cover it: the one that is named, or those of the agent that fit as far as their rows
 /// tell. The gate looks at each again.
-pub(super) fn covered(
-    service: &GateService,
-    workspace: WorkspaceId,
-    named: Named,
-    wish: ChargeAsked,
-) -> Result<ChargeAsked, Refusal> {
-    let by = match named {
+pub(super) fn covered(service: &GateService, workspace: WorkspaceId, wish: ChargeWish) -> Result<ChargeAsked, Refusal> {
+    let by = match wish.named {
         Named::Action(id) => Cover::Action(id),
         Named::Agent(agent) => Cover::Agent { agent, found: open(service, workspace, agent, &wish)? },
     };
-    Ok(ChargeAsked { by, ..wish })
+    Ok(ChargeAsked { by, amount: wish.amount, currency: wish.currency, merchant: wish.merchant })
 }
 
 /// Actions of an agent whose receipts could still be used for a charge, the newest first.
@@ -65,7 +57,7 @@ fn open(
     service: &GateService,
     workspace: WorkspaceId,
     agent: AgentId,
-    wish: &ChargeAsked,
+    wish: &ChargeWish,
 ) -> Result<Vec<ActionId>, Refusal> {
     let now = service.gate.now();
     let fits = |it: &Action| {
