@@ -5,7 +5,7 @@ pub(crate) mod parameters;
 use serde_json::{Map, Value, json};
 use svc_core::refusal::Kind;
 
-use crate::routes::{self, Auth, Content, GatewayOp, Limit, MeOp, NOWHERE, OAuthOp, Op, Route, Shape};
+use crate::routes::{self, Auth, Content, GatewayOp, HooksOp, Limit, MeOp, NOWHERE, OAuthOp, Op, Route, Shape};
 use crate::schemas::{self, reference};
 
 /// The document, as [`served`] begins with it: what [`text`] writes, kept in the repository, where a test keeps it equal. Writing it anew takes
@@ -126,6 +126,8 @@ fn answer_headers(route: &Route, status: u16) -> Map<String, Value> {
         &["x-svc-advisory"]
     } else if route.headers.contains(&"idempotency-key") {
         &["idempotent-replayed"]
+    } else if route.op == Op::Hooks(HooksOp::Stripe) {
+        &["stripe-version"]
     } else if status == 303 {
         &["location"]
     } else {
@@ -259,6 +261,7 @@ fn headers() -> Value {
         "www-authenticate": text("The scheme of the credential that is missing."),
         "idempotent-replayed": text("`true` where the answer repeats an earlier one."),
         "location": text("Where to go on."),
+        "stripe-version": text("The version of Stripe's interface that the event is in, where it is one that asks."),
         "set-cookie": text("Begins or ends a session, or binds a form to its browser; where nothing of that happens it is not sent."),
         "x-svc-advisory": text("What a person should look at."),
         "x-svc-budget-scope": text("The budget that spoke, as `kind:id`."),

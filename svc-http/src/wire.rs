@@ -33,6 +33,7 @@ pub mod settings;
 pub mod settlement;
 pub mod sign_in;
 pub mod stop;
+pub mod stripe;
 pub mod suggestion;
 pub mod token;
 pub mod verdict;

@@ -90,6 +90,7 @@ fn beside(name: &str) -> Value {
     match name {
         "TokenBlueprint" => json!({ "name": "bot", "principalEmail": "ada@example.com" }),
         "FleetFreeze" => json!({ "selector": { "all": true }, "dryRun": true }),
+        "StripeEvent" => json!({ "type": "issuing_authorization.request", "id": "evt_1", "data": {} }),
         "IssuerEvent" => json!({ "type": "authorization.request", "id": "evt_1" }),
         "Outcome" | "OutcomeReport" => json!({ "status": "completed" }),
         _ => json!({}),
@@ -121,7 +122,9 @@ struct Stage {
 impl Stage {
     async fn start() -> Self {
         let site = Site::start().await;
-        connect_kind(&site, IntegrationKind::Issuer, ConfigChange::default());
+        for kind in IntegrationKind::ALL.iter().filter(|it| it.is_received()) {
+            connect_kind(&site, *kind, ConfigChange::default());
+        }
         let agent = site.agent(&[OFFICE]).key;
         let (admin, token) = (site.key(KeyScope::Admin), site.token(&TokenScope::ALL));
         Self { site, agent, admin, token }
@@ -144,7 +147,7 @@ impl Stage {
             Auth::Signature => {
                 let body = body.to_string();
                 let signed = signature(self.site.now(), body.as_bytes(), [SECRET.as_bytes()]);
-                client.ask("POST", &path, &[("svc-signature", &signed)], body.as_bytes()).await
+                client.ask("POST", &path, &[(route.headers[0], &signed)], body.as_bytes()).await
             }
         }
     }

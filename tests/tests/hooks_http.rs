@@ -309,3 +309,53 @@ async fn a_signed_event_is_read_to_the_letter() {
     from.site.audit();
     from.site.stop().await;
 }
+
+/// A payment processor is answered in its own shape and version, by the action or the agent that its metadata names; all other
+/// events are received and nothing is done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_processor_is_answered_in_its_own_shape() {
+    let mut from = Sender::new(IntegrationKind::Stripe, "stripe-signature").await;
+    let agent = from.site.agent(&[WIDE]);
+    let action = from.client.authorize(&agent.key, &payment(4_900)).await.ok();
+    let event = |id: &str, metadata: Value, amount: i64, url: Value| {
+        json!({
+            "id": id, "object": "event", "api_version": "2025-06-30.basil", "type": "issuing_authorization.request",
+            "created": 18_446_744_073_709_551_615_u64,
+            "data": { "object": {
+                "object": "issuing.authorization", "amount": 0, "currency": "eur",
+                "pending_request": { "amount": amount, "currency": "eur", "is_amount_controllable": false },
+                "card": { "metadata": metadata }, "merchant_data": { "name": "SHOP", "url": url },
+            } },
+        })
+    };
+    let by_action = json!({ "svc_action": action["id"] });
+    let by_agent = json!({ "svc_agent": agent.id });
+    let shop = json!(format!("https://{SHOP}/checkout"));
+    let cases = [
+        ("evt_1", by_action.clone(), 4_901, shop.clone(), false),
+        ("evt_2", by_action.clone(), 4_900, json!("https://other.example.net"), false),
+        ("evt_3", by_action.clone(), 4_900, json!("https://"), false),
+        ("evt_4", json!({}), 4_900, shop.clone(), false),
+        ("evt_5", by_agent.clone(), 4_900, shop.clone(), true),
+        ("evt_6", by_action, 4_900, shop, false),
+        ("evt_7", by_agent, 4_900, Value::Null, false),
+    ];
+    for (id, metadata, amount, url, approved) in cases {
+        let got = from.tell(&event(id, metadata, amount, url)).await;
+        assert_eq!(got.ok(), json!({ "approved": approved }), "{id}");
+        assert_eq!(got.header("stripe-version"), Some("2025-06-30.basil"));
+    }
+    let second = from.client.authorize(&agent.key, &payment(10)).await.ok();
+    let anywhere = event("evt_8", json!({ "svc_action": second["id"] }), 10, Value::Null);
+    assert_eq!(from.tell(&anywhere).await.ok(), json!({ "approved": true }), "any merchant of the action");
+    let other = json!({ "id": "evt_9", "type": "issuing_card.created", "data": { "object": {} } });
+    let got = from.tell(&other).await;
+    assert_eq!((got.ok(), got.header("stripe-version")), (json!({ "received": true }), None));
+    assert_eq!((records(&from, "receipt.consumed").len(), records(&from, "integration.received").len()), (2, 9));
+    let large = json!({ "id": "evt_10", "type": "x", "data": {}, "more": "x".repeat(2 << 20) });
+    assert_eq!(from.tell(&large).await.ok(), json!({ "received": true }));
+    let bad = from.tell(&json!({ "id": "", "type": 1 })).await;
+    assert_eq!((bad.status, bad.fields()), (400, vec!["data".to_owned(), "id".to_owned(), "type".to_owned()]));
+    from.site.audit();
+    from.site.stop().await;
+}

@@ -149,7 +149,7 @@ fn in_header(op: Op, name: &str) -> (&'static str, Option<Value>) {
         }
         "idempotency-key" => schemas::key(1, "Makes a repeated request answer as the first did."),
         "last-event-id" => told("The `id` of the last event that was read: what follows it is sent."),
-        "svc-signature" => {
+        "svc-signature" | "stripe-signature" => {
             told("`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `t`, a full stop and the body, under the secret.")
         }
         "te" => told("With `trailers`, a stream ends with what it cost."),

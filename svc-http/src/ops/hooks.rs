@@ -4,6 +4,7 @@
 //! a replay) is one refusal, told alike.
 
 mod issuer;
+mod stripe;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,6 +31,7 @@ use crate::routes::{HooksOp, Limit};
 pub(super) async fn answer(service: &GateService, op: HooksOp, call: &Call) -> Result<Answer, Refusal> {
     match op {
         HooksOp::Issuer => issuer::answer(service, call).await,
+        HooksOp::Stripe => stripe::answer(service, call).await,
     }
 }
 

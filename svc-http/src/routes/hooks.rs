@@ -3,25 +3,39 @@
 use http::Method;
 use svc_core::refusal::Kind;
 
-use super::{Auth, Content, Limit, OPEN, Op, Route};
+use super::{Auth, BodyMax, Content, Limit, OPEN, Op, Route};
 
 /// What these routes do: which kind of integration each receives for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HooksOp {
     /// A card issuer's.
     Issuer,
+    /// A payment processor's.
+    Stripe,
 }
 
 /// The rows.
-pub(super) const ROUTES: &[Route] = &[Route {
-    op: Op::Hooks(HooksOp::Issuer),
-    path: "/hooks/issuer/{wid}",
-    request: Some("IssuerEvent"),
-    content: Content::Json("IssuerAnswer"),
-    headers: &["svc-signature"],
-    summary: "A card issuer asks whether a charge is covered, or tells what was settled or reversed",
-    ..HOOKS
-}];
+pub(super) const ROUTES: &[Route] = &[
+    Route {
+        op: Op::Hooks(HooksOp::Issuer),
+        path: "/hooks/issuer/{wid}",
+        request: Some("IssuerEvent"),
+        content: Content::Json("IssuerAnswer"),
+        headers: &["svc-signature"],
+        summary: "A card issuer asks whether a charge is covered, or tells what was settled or reversed",
+        ..HOOKS
+    },
+    Route {
+        op: Op::Hooks(HooksOp::Stripe),
+        path: "/hooks/stripe/{wid}",
+        body_max: BodyMax::Billing,
+        request: Some("StripeEvent"),
+        content: Content::Json("StripeAnswer"),
+        headers: &["stripe-signature"],
+        summary: "Stripe asks whether a card that it issues may be charged, or tells of something else",
+        ..HOOKS
+    },
+];
 
 /// What these routes have in common. A signature that does not fit counts against its address as a wrong key does; one that fits
 /// counts against the workspace, in the handler: many events come from few addresses of a provider.

@@ -6,7 +6,7 @@ use svc_core::state::edge::{CODE_PLACES_MAX, IntegrationKind};
 use super::{currency, id, reference, time};
 
 /// Every schema of the family by its name.
-pub(super) fn all() -> [(&'static str, Value); 10] {
+pub(super) fn all() -> [(&'static str, Value); 12] {
     [
         ("Integration", integration()),
         ("Integrations", list("Integration")),
@@ -19,6 +19,8 @@ pub(super) fn all() -> [(&'static str, Value); 10] {
         ("IntegrationTest", test()),
         ("IssuerEvent", issuer_event()),
         ("IssuerAnswer", issuer_answer()),
+        ("StripeEvent", stripe_event()),
+        ("StripeAnswer", stripe_answer()),
         ("Delivery", delivery()),
         ("Deliveries", list("Delivery")),
     ]
@@ -67,6 +69,31 @@ fn issuer_event() -> Value {
             "amount": { "type": "integer", "minimum": 0, "description": "In minor units." },
             "currency": currency(),
             "merchant": { "type": "object", "required": ["domain"], "properties": { "domain": { "type": "string" } } },
+        },
+    })
+}
+
+fn stripe_event() -> Value {
+    let word = json!({ "type": "string", "minLength": 1, "maxLength": 200 });
+    json!({
+        "type": "object",
+        "description": "An event as Stripe sends it; what stands here is read.",
+        "required": ["id", "type", "data"],
+        "properties": {
+            "id": word,
+            "type": word,
+            "api_version": word,
+            "data": { "type": "object", "properties": { "object": { "type": "object" } } },
+        },
+    })
+}
+
+fn stripe_answer() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "approved": { "type": "boolean", "description": "Of `issuing_authorization.request`." },
+            "received": { "const": true, "description": "Of every other event." },
         },
     })
 }
