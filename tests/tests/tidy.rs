@@ -24,7 +24,8 @@ const LAYERS: &[&[&str]] = &[
     &["testing"],
 ];
 /// Where the core may name `Scope`.
-const SCOPED: &[&str] = &["svc-core/src/rules/", "svc-core/src/turn/", "svc-core/src/command.rs"];
+const SCOPED: &[&str] =
+    &["svc-core/src/rules/", "svc-core/src/turn/", "svc-core/src/command.rs", "svc-core/src/command/"];
 /// What the core never names: paths and words of the outside.
 const OUTSIDE: &[&str] = &["SystemTime", "Instant", "RandomState", "getrandom", "thread_local", "tokio", "rand"];
 /// The modules of the standard library that it never names.

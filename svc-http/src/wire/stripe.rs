@@ -6,7 +6,7 @@
 use serde_json::json;
 use svc_core::refusal::Refusal;
 use svc_core::value::domain::Domain;
-use svc_core::value::id::{ActionId, AgentId};
+use svc_core::value::id::{ActionId, AgentId, WorkspaceId};
 use svc_core::value::json::Json;
 use svc_core::value::{Amount, Currency};
 use url::Url;
@@ -48,17 +48,24 @@ pub fn read(body: &[u8]) -> Result<StripeEvent, Refusal> {
 }
 
 impl StripeEvent {
-    /// The event's object.
+    /// The workspace that a subscription is of.
     #[must_use]
-    pub const fn object(&self) -> &Json {
-        &self.object
+    pub fn workspace(&self) -> Option<WorkspaceId> {
+        WorkspaceId::parse(self.object.get("metadata")?.get("wid")?.as_str()?).ok()
+    }
+
+    /// The price of a subscription's first item.
+    #[must_use]
+    pub fn price(&self) -> Option<&str> {
+        let items = self.object.get("items")?.get("data")?.as_list()?;
+        items.first()?.get("price")?.get("id")?.as_str()
     }
 
     /// The charge of an `issuing_authorization.request`; `None` where it cannot be decided on.
     #[must_use]
     pub fn charge(&self) -> Option<ChargeWish> {
         let authorization = &self.object;
-        // What is asked for now; what stands in the authorization was approved before.
+        // What is asked at present; what stands in the authorization was approved before.
         let asked = present(authorization, "pending_request").unwrap_or(authorization);
         let merchant = match merchant(authorization) {
             None => None,
@@ -133,7 +140,7 @@ mod tests {
         json!({ "svc_action": action(place) })
     }
 
-    /// What is asked for now counts, else the authorization's own amount; who is named by the authorization comes before its card,
+    /// What is asked at present counts, else the authorization's own amount; who is named by the authorization comes before its card,
     /// and that before whoever holds it.
     #[test]
     fn a_charge_is_read_from_where_it_stands() {
