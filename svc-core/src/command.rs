@@ -22,6 +22,7 @@ use crate::rules::edge::mcp_servers::{self, EditMcpServers, McpServerView};
 use crate::rules::edge::mcp_tools::{self, AcceptTools, NoteTools};
 use crate::rules::edge::proxied::{self, NoteResult};
 use crate::rules::edge::receive::{self, Receive};
+use crate::rules::edge::subscribe::{self, FollowSubscription};
 use crate::rules::evidence::erase::{self, Erase};
 use crate::rules::evidence::sequence::{self, Sequence};
 use crate::rules::evidence::sweep::{self, SweepClosed, SweepJobs, SweepOld};
@@ -273,6 +274,8 @@ commands! {
     RemoveIntegration => integrations::remove_integration, Done;
     /// A signed request from outside is taken.
     Receive => receive::receive, Heard;
+    /// A workspace's plan follows its subscription.
+    FollowSubscription => subscribe::follow_subscription, Heard;
     /// A call to the outside is tried again.
     RetryDelivery => deliver::retry, Delivery;
     /// An integration's secret takes turns.
@@ -507,6 +510,7 @@ operations! {
     RemoveAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     RemoveIntegration => (), |Reply::Done(()), _| ();
     Receive => Heard, |Reply::Heard(it), _| *it;
+    FollowSubscription => Heard, |Reply::Heard(it), _| *it;
     RetryDelivery => Arc<Job>, |Reply::Delivery(it), _| it;
     EditMcpServers => McpServerView, |Reply::McpServer(it), _| *it;
     NoteTools => McpServerView, |Reply::McpServer(it), _| *it;

@@ -10,12 +10,13 @@ mod fault;
 mod keys;
 mod sources;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use svc_core::state::people::Plans;
+use svc_core::state::people::{Plan, Plans};
 pub use svc_core::value::base_url::BaseUrl;
 use svc_core::value::secret::Secret;
 
@@ -60,6 +61,8 @@ pub struct Config {
     pub client_documents: bool,
     /// How much workspaces may have, by their plan.
     pub plans: Plans,
+    /// What billing is told by.
+    pub billing: BillingConfig,
     /// The address that metrics are served on; `None` where they are not.
     pub metrics: Option<SocketAddr>,
     /// Whether callbacks may go to private addresses; refused unless [`Config::listen`] is loopback.
@@ -73,6 +76,15 @@ pub struct OutboundConfig {
     pub allow: Allowed,
     /// A file (PEM) of root certificates that are trusted beside the system's.
     pub ca_file: Option<PathBuf>,
+}
+
+/// What billing is told by (`billing.*`).
+#[derive(Debug, Default)]
+pub struct BillingConfig {
+    /// What the payment processor signs with; without one nothing of it is good.
+    pub secret: Option<Secret<String>>,
+    /// Which plan a price is of.
+    pub plans: BTreeMap<Box<str>, Plan>,
 }
 
 /// How much, how often, how many at once (`limits.*`).
@@ -233,6 +245,7 @@ impl Default for Config {
             allow_redirects: Vec::new(),
             client_documents: true,
             plans: Plans::default(),
+            billing: BillingConfig::default(),
             metrics: None,
             allow_private_callbacks: false,
         }

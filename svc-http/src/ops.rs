@@ -57,6 +57,7 @@ use svc_store::{Gate, StoreError};
 use self::aside::Aside;
 pub use self::gate::Known;
 pub(crate) use self::gateway::RunningCalls;
+pub use self::hooks::Billing;
 pub(crate) use self::oauth::Documents;
 use crate::answer::Answer;
 use crate::dispatch::{Call, Service, Shown};
@@ -120,6 +121,8 @@ pub struct GateService {
     pub client_documents: bool,
     /// How often a client may call the token endpoint.
     pub oauth_clients: RateLimiter,
+    /// What billing is told by.
+    pub billing: Billing,
     /// How often integrations may be received over, a workspace.
     pub received: RateLimiter,
     /// Clients that are known by the address of their metadata.
@@ -237,6 +240,7 @@ impl GateService {
             allow_redirects: Vec::new(),
             client_documents: true,
             oauth_clients: RateLimiter::new(Rates::default()),
+            billing: Billing::default(),
             received: RateLimiter::new(Rates::default()),
             documents: Arc::default(),
             forms: oauth::SentForms::default(),

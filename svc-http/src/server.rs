@@ -28,7 +28,7 @@ use crate::deliver::Deliveries;
 use crate::live::Live;
 use crate::metrics::{self, Metrics};
 use crate::ops::mcp::Proxied;
-use crate::ops::{Documents, GateService, RunningCalls};
+use crate::ops::{Billing, Documents, GateService, RunningCalls};
 use crate::outbound::{Caller, Resolve, SystemResolver, Trust};
 use crate::rate_limit::{RateLimiter, Rates};
 use crate::serve::serve;
@@ -87,6 +87,7 @@ impl Server {
         service.allow_redirects.clone_from(&config.allow_redirects);
         service.client_documents = config.client_documents;
         service.oauth_clients = RateLimiter::new(Rates::of(&config.limits));
+        service.billing = Billing::of(&config.billing);
         service.received = RateLimiter::new(Rates::of(&config.limits));
         let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver);
         let upstreams = Upstreams::new(

@@ -10,6 +10,7 @@
 use serde_json::{Map, Value, json};
 use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
 use svc_core::state::people::{KeyScope, Role, TokenScope};
+use svc_core::value::secret::Secret;
 use svc_http::routes::{self, Auth, Route, Shape};
 use svc_tests::client::Got;
 use svc_tests::interface::document;
@@ -121,7 +122,7 @@ struct Stage {
 
 impl Stage {
     async fn start() -> Self {
-        let site = Site::start().await;
+        let site = Site::with(|plan| plan.config.billing.secret = Some(Secret::new(SECRET.to_owned()))).await;
         for kind in IntegrationKind::ALL.iter().filter(|it| it.is_received()) {
             connect_kind(&site, *kind, ConfigChange::default());
         }

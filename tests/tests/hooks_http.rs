@@ -9,11 +9,15 @@
 )]
 
 use serde_json::{Value, json};
-use svc_core::state::edge::IntegrationKind;
+use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
+use svc_core::state::people::{Plan, Workspace};
 use svc_core::value::Span;
+use svc_core::value::secret::Secret;
 use svc_tests::client::Got;
 use svc_tests::hooks::Sender;
+use svc_tests::receiver::{SECRET, connect_kind};
 use svc_tests::requests::{OFFICE, SHOP, WIDE, charge, payment, text, with};
+use svc_tests::site::Site;
 use tokio::task::JoinSet;
 
 const HEADER: &str = "svc-signature";
@@ -358,4 +362,62 @@ async fn a_processor_is_answered_in_its_own_shape() {
     assert_eq!((bad.status, bad.fields()), (400, vec!["data".to_owned(), "id".to_owned(), "type".to_owned()]));
     from.site.audit();
     from.site.stop().await;
+}
+
+/// A workspace's plan follows its subscription, told with the operator's secret and with no workspace's: once for an event, and for
+/// prices and workspaces that are known.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_follows_its_subscription() {
+    const OPERATORS: &str = "whsec_the_secret_of_whoever_runs_it";
+    let site = Site::with(|plan| {
+        plan.config.billing.secret = Some(Secret::new(OPERATORS.to_owned()));
+        plan.config.billing.plans = [("price_1".into(), Plan::Team), ("price_2".into(), Plan::Enterprise)].into();
+    })
+    .await;
+    connect_kind(&site, IntegrationKind::Stripe, ConfigChange::default());
+    let mut client = site.client().await;
+    let workspace = site.workspace();
+    let plan = || site.gate.read(|scope| Ok(scope.get::<Workspace>(workspace)?.unwrap().plan)).unwrap();
+    let event = |id: &str, kind: &str, wid: &str, price: &str| {
+        let items = json!({ "data": [{ "price": { "id": price } }, { "price": { "id": "price_1" } }] });
+        json!({ "id": id, "type": kind, "data": { "object": { "metadata": { "wid": wid }, "items": items } } })
+            .to_string()
+    };
+    let (updated, deleted, wid) =
+        ("customer.subscription.updated", "customer.subscription.deleted", workspace.to_string());
+    let mut at = site.now();
+    let mut send = async |secret: &str, body: &str| {
+        at = at.minus(Span::millis(1_000));
+        let signed = signature(at, body.as_bytes(), [secret.as_bytes()]);
+        client.ask("POST", "/hooks/billing", &[("stripe-signature", &signed)], body.as_bytes()).await
+    };
+    let team = event("evt_1", updated, &wid, "price_1");
+    assert_eq!(send(SECRET, &team).await.status, 401, "a workspace's own secret is none here");
+    assert_eq!(plan(), Plan::SelfHosted);
+    let received = json!({ "received": true });
+    assert_eq!((send(OPERATORS, &team).await.ok(), plan()), (received.clone(), Plan::Team));
+    for (id, kind, wid, price, becomes) in [
+        ("evt_2", updated, &*wid, "price_9", Plan::Team),
+        ("evt_3", updated, "wsp_00000000000000000000000000", "price_2", Plan::Team),
+        ("evt_4", updated, "x", "price_2", Plan::Team),
+        ("evt_5", "customer.created", &wid, "price_2", Plan::Team),
+        ("evt_6", updated, &wid, "price_2", Plan::Enterprise),
+        ("evt_1", updated, &wid, "price_1", Plan::Enterprise),
+        ("evt_7", deleted, &wid, "price_9", Plan::Free),
+    ] {
+        let got = send(OPERATORS, &event(id, kind, wid, price)).await;
+        assert_eq!((got.ok(), plan()), (received.clone(), becomes), "{id} {price}");
+    }
+    let changed: Vec<_> = site.ledger().into_iter().filter(|it| &*it.kind == "settings.changed").collect();
+    let told: Vec<Value> = changed.iter().map(|it| serde_json::from_str(&it.data).unwrap()).collect();
+    assert_eq!(told[0], json!({ "old": { "plan": "self-hosted" }, "new": { "plan": "team" } }));
+    assert_eq!(told.len(), 3);
+    site.audit();
+    site.stop().await;
+    let site = Site::start().await;
+    let mut client = site.client().await;
+    let signed = signature(site.now(), team.as_bytes(), [OPERATORS.as_bytes()]);
+    let got = client.ask("POST", "/hooks/billing", &[("stripe-signature", &signed)], team.as_bytes()).await;
+    assert_eq!(got.status, 401, "without a secret nothing is good");
+    site.stop().await;
 }

@@ -1,5 +1,6 @@
 //! The one list of settings.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -7,10 +8,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use svc_core::state::people::Plan;
 use svc_core::value::secret::Secret;
 use url::Url;
 
 use super::{Allowed, BaseUrl, Config, DATABASE, LogFormat, LogLevel, within};
+use crate::callback_secret;
 
 /// One setting: what it is called, what it is for, and how its value is taken in.
 pub struct Key {
@@ -24,6 +27,8 @@ pub struct Key {
     pub is_secret: bool,
     /// Whether it is a list: in the environment commas separate its values, and nothing at all is an empty one.
     pub is_list: bool,
+    /// Whether it is a table: a list of names with values.
+    pub is_table: bool,
     /// Takes a value into the settings, or says in a clause what it must be.
     set: fn(&mut Config, &Given<'_>) -> Result<(), String>,
 }
@@ -245,6 +250,27 @@ pub const KEYS: &[Key] = &[
             Ok(())
         },
     ),
+    Key {
+        is_secret: true,
+        ..key(
+            "billing.secret",
+            "none",
+            "what the payment processor signs with that bills workspaces (`/hooks/billing`)",
+            |config, given| {
+                let secret = callback_secret::parse(given.text()?).map_err(|why| why.to_string())?;
+                config.billing.secret = Some(secret);
+                Ok(())
+            },
+        )
+    },
+    table(
+        "billing.plans",
+        "which plan a price of the payment processor's is of, such as `price_1 = \"team\"`; in the environment `price_1=team`",
+        |config, given| {
+            config.billing.plans = plans(given.texts)?;
+            Ok(())
+        },
+    ),
     plan!("self-hosted", self_hosted, people, "0"),
     plan!("self-hosted", self_hosted, agents, "0"),
     plan!("self-hosted", self_hosted, mandates, "0"),
@@ -270,12 +296,17 @@ const fn key(
     help: &'static str,
     set: fn(&mut Config, &Given<'_>) -> Result<(), String>,
 ) -> Key {
-    Key { name, default, help, is_secret: false, is_list: false, set }
+    Key { name, default, help, is_secret: false, is_list: false, is_table: false, set }
 }
 
 /// A setting that is a list, empty where nothing is set.
 const fn list(name: &'static str, help: &'static str, set: fn(&mut Config, &Given<'_>) -> Result<(), String>) -> Key {
     Key { is_list: true, ..key(name, "[]", help, set) }
+}
+
+/// A setting that is a table of names and values, each as `name=value`; empty where nothing is set.
+const fn table(name: &'static str, help: &'static str, set: fn(&mut Config, &Given<'_>) -> Result<(), String>) -> Key {
+    Key { is_list: true, is_table: true, ..key(name, "{}", help, set) }
 }
 
 impl Key {
@@ -388,6 +419,21 @@ fn networks(texts: &[String]) -> Result<Vec<IpNet>, String> {
             .map_err(|_| format!("must be a list of networks such as `10.0.0.0/8`, and `{text}` is none"))
     };
     texts.iter().map(network).collect()
+}
+
+/// Prices and the plans that they are of.
+fn plans(texts: &[String]) -> Result<BTreeMap<Box<str>, Plan>, String> {
+    let pair = |text: &String| {
+        let read = text.split_once('=').map(|(price, plan)| (price.trim(), Plan::parse(plan.trim())));
+        match read {
+            Some((price, Some(plan))) if !price.is_empty() => Ok((price.into(), plan)),
+            _ => {
+                let words = Plan::ALL.map(Plan::as_str).join("`, `");
+                Err(format!("must be prices, each with one of the plans `{words}`, and `{text}` is none"))
+            }
+        }
+    };
+    texts.iter().map(pair).collect()
 }
 
 /// Redirect URIs, which are compared byte for byte: what no client can send would be a silent nothing.

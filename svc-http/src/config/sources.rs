@@ -234,6 +234,9 @@ impl FileReader<'_> {
         }
         let texts = match value {
             toml::Value::Array(items) => items.iter().map(plain).collect(),
+            toml::Value::Table(items) if key.is_table => {
+                items.iter().map(|(name, value)| Some(format!("{name}={}", plain(value)?))).collect()
+            }
             one => plain(one).map(|text| vec![text]),
         };
         match texts {

@@ -34,7 +34,9 @@ fn folder_of(sources: &Sources) -> String {
 #[test]
 fn documented_defaults_are_the_defaults() {
     let untouched = Config::default();
-    for key in KEYS.iter().filter(|key| !key.default.contains(['<', '`', '[']) && key.default != "none") {
+    for key in
+        KEYS.iter().filter(|key| !key.default.contains(['<', '`', '[']) && !key.is_table && key.default != "none")
+    {
         let mut config = Config::default();
         let texts = [key.default.to_owned()];
         key.set(&mut config, &keys::Given { texts: &texts, folder: None }).unwrap();
@@ -81,7 +83,7 @@ fn every_key_has_its_name_in_the_environment() {
          SVC_LIMITS_VERIFY_PER_MINUTE SVC_LIMITS_GATEWAY_PER_MINUTE \
          SVC_LIMITS_TOKEN_PER_MINUTE SVC_LIMITS_SIGN_IN_PER_MINUTE SVC_LIMITS_OAUTH_PER_MINUTE SVC_OAUTH_ALLOW_REDIRECTS SVC_OAUTH_CLIENT_DOCUMENTS SVC_LIMITS_BODY_BYTES SVC_LIMITS_MODEL_BODY_BYTES SVC_LIMITS_BILLING_BODY_BYTES \
          SVC_LIMITS_CONNECTIONS SVC_TIMEOUTS_HEADER_MS \
-         SVC_TIMEOUTS_BODY_MS SVC_TIMEOUTS_DRAIN_MS SVC_TIMEOUTS_FIRST_TOKEN_MS SVC_TIMEOUTS_IDLE_MS SVC_TIMEOUTS_TOTAL_MS SVC_LOG_LEVEL SVC_LOG_FORMAT SVC_METRICS_LISTEN \
+         SVC_TIMEOUTS_BODY_MS SVC_TIMEOUTS_DRAIN_MS SVC_TIMEOUTS_FIRST_TOKEN_MS SVC_TIMEOUTS_IDLE_MS SVC_TIMEOUTS_TOTAL_MS SVC_LOG_LEVEL SVC_LOG_FORMAT SVC_METRICS_LISTEN SVC_BILLING_SECRET SVC_BILLING_PLANS \
          SVC_PLANS_SELF_HOSTED_PEOPLE SVC_PLANS_SELF_HOSTED_AGENTS SVC_PLANS_SELF_HOSTED_MANDATES SVC_PLANS_SELF_HOSTED_REQUESTS \
          SVC_PLANS_FREE_PEOPLE SVC_PLANS_FREE_AGENTS SVC_PLANS_FREE_MANDATES SVC_PLANS_FREE_REQUESTS \
          SVC_PLANS_TEAM_PEOPLE SVC_PLANS_TEAM_AGENTS SVC_PLANS_TEAM_MANDATES SVC_PLANS_TEAM_REQUESTS \
@@ -154,6 +156,25 @@ fn a_plan_allows_what_the_settings_say() {
     assert_eq!(plans, wanted);
     let folder = directory("[plans.free]\nagents = -1\n[plans.gold]\nagents = 1\n");
     assert_eq!(faults(in_directory(&folder)).len(), 2);
+}
+
+/// A file has prices and their plans as a table, the environment as pairs; a plan that there is not is a fault, and the secret is not
+/// shown.
+#[test]
+fn prices_have_plans() {
+    let secret = "whsec_planted_secret_of_billing";
+    let folder = directory(&format!("[billing]\nsecret = \"{secret}\"\n[billing.plans]\nprice_1 = \"team\"\n"));
+    let config = Config::load(in_directory(&folder)).unwrap().config;
+    assert_eq!(config.billing.plans, [("price_1".into(), Plan::Team)].into());
+    assert!(config.billing.secret.is_some() && !format!("{config:?}").contains(secret));
+    let mut sources = in_directory(&folder);
+    sources.environment = environment(&[("SVC_BILLING_PLANS", "price_2=free, price_3=enterprise")]);
+    let plans = Config::load(sources).unwrap().config.billing.plans;
+    assert_eq!(plans, [("price_2".into(), Plan::Free), ("price_3".into(), Plan::Enterprise)].into());
+    let folder = directory("[billing]\nsecret = \"short\"\n[billing.plans]\nprice_1 = \"gold\"\n");
+    let faults = faults(in_directory(&folder));
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert!(faults.iter().any(|it| it.contains("`price_1=gold` is none")) && !faults.concat().contains("short"));
 }
 
 /// A misspelt key is refused in the file and in the environment, and the nearest one is named.
@@ -265,8 +286,8 @@ fn lists_of_the_environment_are_separated_by_commas() {
         Config::load(Sources { environment: environment(&[(name, value)]), ..Sources::default() })
     };
     let lists: Vec<String> = KEYS.iter().filter(|it| it.is_list).map(Key::env).collect();
-    assert_eq!(lists, ["SVC_TRUSTED_PROXIES", "SVC_OUTBOUND_ALLOW", "SVC_OAUTH_ALLOW_REDIRECTS"]);
-    assert!(KEYS.iter().all(|it| it.is_list == (it.default == "[]")), "a list's default is an empty one");
+    assert_eq!(lists, ["SVC_TRUSTED_PROXIES", "SVC_OUTBOUND_ALLOW", "SVC_OAUTH_ALLOW_REDIRECTS", "SVC_BILLING_PLANS"]);
+    assert!(KEYS.iter().all(|it| it.is_list == ["[]", "{}"].contains(&it.default)), "a list's default is an empty one");
     for name in &lists {
         let empty = load(name, " ").unwrap().config;
         assert_eq!(format!("{empty:?}"), format!("{:?}", Config::default()), "{name}");

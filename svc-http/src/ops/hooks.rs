@@ -3,6 +3,7 @@
 //! **Invariant:** whatever keeps a request from being somebody's (no workspace, no integration, one that is off, a header, a time,
 //! a replay) is one refusal, told alike.
 
+mod billing;
 mod issuer;
 mod stripe;
 
@@ -24,12 +25,15 @@ use crate::inbound::signature::{STAMPED_KEPT, Secrets, stamped};
 use crate::rate_limit::Subject;
 use crate::routes::{HooksOp, Limit};
 
+pub use self::billing::Billing;
+
 /// Answers a route of this family.
 ///
 /// # Errors
 /// As the routes declare.
 pub(super) async fn answer(service: &GateService, op: HooksOp, call: &Call) -> Result<Answer, Refusal> {
     match op {
+        HooksOp::Billing => billing::answer(service, call).await,
         HooksOp::Issuer => issuer::answer(service, call).await,
         HooksOp::Stripe => stripe::answer(service, call).await,
     }

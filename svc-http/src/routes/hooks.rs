@@ -8,6 +8,8 @@ use super::{Auth, BodyMax, Content, Limit, OPEN, Op, Route};
 /// What these routes do: which kind of integration each receives for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HooksOp {
+    /// The payment processor's that bills workspaces.
+    Billing,
     /// A card issuer's.
     Issuer,
     /// A payment processor's.
@@ -16,6 +18,16 @@ pub enum HooksOp {
 
 /// The rows.
 pub(super) const ROUTES: &[Route] = &[
+    Route {
+        op: Op::Hooks(HooksOp::Billing),
+        path: "/hooks/billing",
+        body_max: BodyMax::Billing,
+        request: Some("StripeEvent"),
+        content: Content::Json("BillingAnswer"),
+        headers: &["stripe-signature"],
+        summary: "The operator's Stripe account tells of subscriptions, which workspaces' plans follow",
+        ..HOOKS
+    },
     Route {
         op: Op::Hooks(HooksOp::Issuer),
         path: "/hooks/issuer/{wid}",

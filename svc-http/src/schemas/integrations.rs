@@ -6,7 +6,7 @@ use svc_core::state::edge::{CODE_PLACES_MAX, IntegrationKind};
 use super::{currency, id, reference, time};
 
 /// Every schema of the family by its name.
-pub(super) fn all() -> [(&'static str, Value); 12] {
+pub(super) fn all() -> [(&'static str, Value); 13] {
     [
         ("Integration", integration()),
         ("Integrations", list("Integration")),
@@ -21,6 +21,7 @@ pub(super) fn all() -> [(&'static str, Value); 12] {
         ("IssuerAnswer", issuer_answer()),
         ("StripeEvent", stripe_event()),
         ("StripeAnswer", stripe_answer()),
+        ("BillingAnswer", json!({ "type": "object", "properties": { "received": { "const": true } } })),
         ("Delivery", delivery()),
         ("Deliveries", list("Delivery")),
     ]

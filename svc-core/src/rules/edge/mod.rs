@@ -9,3 +9,4 @@ pub mod mcp_tools;
 pub mod notify;
 pub mod proxied;
 pub mod receive;
+pub mod subscribe;

@@ -51,6 +51,20 @@ impl Received {
         Self::find(slot, b"event", &[id.as_bytes()])
     }
 
+    /// The row of a request that was signed with the operator's secret, by what of it was signed.
+    #[must_use]
+    pub fn billing_request(signed: &[&[u8]]) -> ReceivedId {
+        let mut parts = vec![&b"billing"[..], b"request"];
+        parts.extend(signed);
+        ReceivedId::of(&parts)
+    }
+
+    /// The row of an event that was signed so, by the sender's id of it.
+    #[must_use]
+    pub fn billing_event(id: &str) -> ReceivedId {
+        ReceivedId::of(&[b"billing", b"event", id.as_bytes()])
+    }
+
     fn find(slot: IntegrationSlot, what: &[u8], of: &[&[u8]]) -> ReceivedId {
         let workspace = slot.workspace.bits().to_be_bytes();
         let mut parts = vec![&workspace[..], slot.kind.as_str().as_bytes(), what];
