@@ -15,7 +15,7 @@ pub mod mutate;
 pub mod targets;
 
 use targets::{
-    commands, connect, dialect, evidence, headers, json, models, receipts, rows, settings, tools, values, wire,
+    commands, connect, dialect, evidence, headers, hooks, json, models, receipts, rows, settings, tools, values, wire,
 };
 
 /// Something that reads bytes.
@@ -40,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "dlp", run: models::dlp, seeds: models::dlp_seeds },
     Target { name: "domain", run: values::domain, seeds: values::domain_seeds },
     Target { name: "headers", run: headers::headers, seeds: headers::header_seeds },
+    Target { name: "hooks", run: hooks::events, seeds: hooks::event_seeds },
     Target { name: "json", run: json::json, seeds: json::seeds },
     Target { name: "key_set", run: receipts::key_set, seeds: receipts::key_set_seeds },
     Target { name: "mandate", run: rows::mandate, seeds: rows::mandate_seeds },

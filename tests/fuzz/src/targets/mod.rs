@@ -5,6 +5,7 @@ pub mod connect;
 pub mod dialect;
 pub mod evidence;
 pub mod headers;
+pub mod hooks;
 pub mod json;
 pub mod models;
 pub mod receipts;
