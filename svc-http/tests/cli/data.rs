@@ -30,7 +30,7 @@ fn a_newer_schema_and_an_impossible_directory_are_named() {
     let file = fs::OpenOptions::new().write(true).open(folder.path().join("svc-data/svc.db")).unwrap();
     file.write_all_at(&99_u32.to_be_bytes(), 60).unwrap();
     let newer =
-        "the database has schema 99, this release knows schema 1: run the newer release again, or restore a backup";
+        "the database has schema 99, this release knows schema 2: run the newer release again, or restore a backup";
     for arguments in ["init", "key create --scope admin", "migrate"] {
         let ran = run(folder.path(), arguments);
         assert_eq!(ran, Ran { code: 1, out: String::new(), err: format!("svc: {newer}\n") }, "{arguments}");
@@ -85,8 +85,8 @@ fn migrate_tells_from_which_schema_to_which() {
     fs::create_dir(folder.path().join("svc-data")).unwrap();
     fs::write(folder.path().join("svc-data/svc.db"), "").unwrap();
     let told = |out: &str| Ran { code: 0, out: out.to_owned(), err: String::new() };
-    assert_eq!(run(folder.path(), "migrate"), told("svc-data/svc.db was brought from schema 0 to schema 1\n"));
-    assert_eq!(run(folder.path(), "migrate"), told("svc-data/svc.db has schema 1 already\n"));
+    assert_eq!(run(folder.path(), "migrate"), told("svc-data/svc.db was brought from schema 0 to schema 2\n"));
+    assert_eq!(run(folder.path(), "migrate"), told("svc-data/svc.db has schema 2 already\n"));
     assert_eq!(run(folder.path(), "migrate --json"), told("{\"from\":1,\"to\":1}\n"));
 }
 

@@ -19,10 +19,10 @@ use crate::error::StoreError;
 /// Marks the file as this service's: `svc1` in ASCII.
 pub(super) const APPLICATION_ID: i64 = 0x7376_6331;
 /// The schema that this release writes. A change of [`Table::ALL`] or of a table's indexes is a new one, with its step.
-pub const SCHEMA: i64 = 1;
+pub const SCHEMA: i64 = 2;
 
 /// Step `n` leads from schema `n` to `n + 1`.
-const STEPS: &[fn() -> String] = &[first];
+const STEPS: &[fn() -> String] = &[first, second];
 
 const READ_MARKS: &str = "SELECT (SELECT application_id FROM pragma_application_id), \
      (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)";
@@ -92,10 +92,24 @@ fn first() -> String {
          INSERT INTO meta (name, value) VALUES ('stamp', 0);\n\
          CREATE TABLE redo (id INTEGER PRIMARY KEY, \"of\" TEXT NOT NULL, key BLOB NOT NULL, format INTEGER NOT NULL, body);\n",
     );
-    for table in Table::ALL {
+    for table in Table::ALL.iter().filter(|it| since(**it) == 1) {
         create(&mut sql, *table);
     }
     sql
+}
+
+/// The second: what was received over integrations.
+fn second() -> String {
+    let mut sql = String::new();
+    for table in Table::ALL.iter().filter(|it| since(**it) == 2) {
+        create(&mut sql, *table);
+    }
+    sql
+}
+
+/// The schema that a table came with.
+const fn since(table: Table) -> i64 {
+    if matches!(table, Table::Received) { 2 } else { 1 }
 }
 
 /// Writing to a `String` cannot fail.
@@ -125,17 +139,41 @@ fn create(sql: &mut String, table: Table) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
 
     /// A table or index that comes or goes is a new schema: this text may change only together with `SCHEMA` and a step.
     #[test]
     fn the_schema_is_the_one_that_was_agreed() {
         let expected = include_str!("schema.expected.sql");
-        let found = first();
+        let found: String = STEPS.iter().map(|step| step()).collect();
         assert!(
             found == expected,
             "the tables changed: add a step and raise SCHEMA, or, before a first release, update schema.expected.sql:\n{found}"
         );
+    }
+
+    /// A database of an older schema is brought to the present one, where it has what a new one has.
+    #[test]
+    fn an_older_schema_is_brought_to_the_present_one() {
+        let objects = |conn: &Connection| {
+            let mut found = conn.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY sql").unwrap();
+            let found = found.query_map([], |row| row.get::<_, String>(0)).unwrap();
+            found.collect::<Result<Vec<_>, _>>().unwrap()
+        };
+        let mut fresh = Connection::open_in_memory().unwrap();
+        migrate(&mut fresh).unwrap();
+        for from in 1..SCHEMA {
+            let mut conn = Connection::open_in_memory().unwrap();
+            let steps = usize::try_from(from).unwrap();
+            STEPS.iter().take(steps).for_each(|step| conn.execute_batch(&step()).unwrap());
+            let marks = format!("PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={from};");
+            conn.execute_batch(&marks).unwrap();
+            assert_ne!(objects(&conn), objects(&fresh), "{from}");
+            migrate(&mut conn).unwrap();
+            assert_eq!(objects(&conn), objects(&fresh), "{from}");
+            assert_eq!(super::marks(&conn).unwrap(), Marks::Ours(SCHEMA));
+        }
     }
 
     /// A row that waits is found by its key alone, and a list of its own lists one table by its keys.
