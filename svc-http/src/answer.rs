@@ -296,6 +296,7 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
     let envelope = match shape {
         Shape::Flat => return flat_body(refusal, &error),
         Shape::Rpc => return rpc_body(refusal, &error),
+        Shape::SecurityEvent => return security_event_body(&error),
         Shape::Plain => Envelope { type_: None, error },
         Shape::Messages => Envelope { type_: Some("error"), error },
     };
@@ -314,6 +315,18 @@ fn flat_body(refusal: &Refusal, error: &ErrorObject<'_>) -> Vec<u8> {
         docs: &error.docs,
         errors: &error.errors,
         did_you_mean: error.did_you_mean,
+    };
+    serde_json::to_vec(&told).unwrap_or_default()
+}
+
+/// An error as RFC 8935, 2.4, has it.
+fn security_event_body(error: &ErrorObject<'_>) -> Vec<u8> {
+    let told = SecurityEventError {
+        err: error.type_,
+        description: error.message,
+        request_id: error.request_id,
+        fix: error.fix,
+        docs: &error.docs,
     };
     serde_json::to_vec(&told).unwrap_or_default()
 }
@@ -347,6 +360,17 @@ struct Flat<'a> {
     errors: &'a [Fault<'a>],
     #[serde(rename = "didYouMean", skip_serializing_if = "Option::is_none")]
     did_you_mean: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SecurityEventError<'a> {
+    err: &'static str,
+    description: &'a str,
+    #[serde(rename = "requestId")]
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<&'static str>,
+    docs: &'a str,
 }
 
 /// An error as JSON-RPC 2.0 has it, to a request whose id is not known. Its members stand twice: in `data`, where JSON-RPC has

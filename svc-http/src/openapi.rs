@@ -67,7 +67,7 @@ fn operation(route: &Route) -> Value {
     }
     if let Some(schema) = route.request {
         operation.insert("requestBody".to_owned(), {
-            let kind = if route.takes_form() { "application/x-www-form-urlencoded" } else { "application/json" };
+            let kind = route.takes();
             json!({ "required": true, "content": { kind: { "schema": reference(schema) } } })
         });
     }
@@ -214,6 +214,7 @@ fn error_schema(route: &Route, types: &[&str]) -> Value {
     match route.told_in() {
         Shape::Flat => return reference("OAuthError"),
         Shape::Rpc => return reference("McpError"),
+        Shape::SecurityEvent => return reference("SecurityEventError"),
         Shape::Plain | Shape::Messages => {}
     }
     let mut parts =

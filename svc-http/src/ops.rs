@@ -63,6 +63,7 @@ use crate::answer::Answer;
 use crate::dispatch::{Call, Service, Shown};
 use crate::headers::Site;
 use crate::health::Health;
+use crate::inbound::key_sets::KeySets;
 use crate::keys::Keys;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -127,6 +128,8 @@ pub struct GateService {
     pub received: RateLimiter,
     /// Clients that are known by the address of their metadata.
     pub(crate) documents: Arc<Documents>,
+    /// Keys of identity providers that lie at an address.
+    pub(crate) key_sets: Arc<KeySets>,
     /// Sign-in forms that have been sent.
     forms: oauth::SentForms,
 }
@@ -243,6 +246,7 @@ impl GateService {
             billing: Billing::default(),
             received: RateLimiter::new(Rates::default()),
             documents: Arc::default(),
+            key_sets: Arc::default(),
             forms: oauth::SentForms::default(),
         }
     }

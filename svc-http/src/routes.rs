@@ -192,6 +192,8 @@ pub enum Shape {
     Flat,
     /// A JSON-RPC 2.0 answer.
     Rpc,
+    /// `{ "err": "…", "description": "…" }`, as RFC 8935 has it.
+    SecurityEvent,
 }
 
 /// How large a body may be.
@@ -281,6 +283,16 @@ impl Route {
     #[must_use]
     pub fn takes_form(&self) -> bool {
         self.shape == Shape::Flat && self.path != "/oauth/register"
+    }
+
+    /// The media type of its body.
+    #[must_use]
+    pub fn takes(&self) -> &'static str {
+        match self.shape {
+            Shape::SecurityEvent => "application/secevent+jwt",
+            _ if self.takes_form() => "application/x-www-form-urlencoded",
+            Shape::Plain | Shape::Messages | Shape::Flat | Shape::Rpc => "application/json",
+        }
     }
 
     /// How it tells what is wrong before its handler does: a page outside OAuth's own paths is no client library's.

@@ -25,6 +25,7 @@ use tokio::time::timeout;
 
 use crate::config::{BaseUrl, Config};
 use crate::deliver::Deliveries;
+use crate::inbound::key_sets::KeySets;
 use crate::live::Live;
 use crate::metrics::{self, Metrics};
 use crate::ops::mcp::Proxied;
@@ -52,6 +53,7 @@ pub struct Server {
     telemetry: Arc<Telemetry>,
     metrics_listener: Option<net::TcpListener>,
     documents: Arc<Documents>,
+    key_sets: Arc<KeySets>,
 }
 
 impl Server {
@@ -101,7 +103,7 @@ impl Server {
         service.upstreams = upstreams.clone();
         service.proxied = Proxied::new(upstreams.clone());
         let (live, running) = (Arc::clone(&service.live), Arc::clone(&service.running));
-        let documents = Arc::clone(&service.documents);
+        let (documents, key_sets) = (Arc::clone(&service.documents), Arc::clone(&service.key_sets));
         let metrics = Arc::clone(&service.metrics);
         let metrics_listener = config.metrics.map(listen_for_metrics).transpose()?;
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
@@ -120,6 +122,7 @@ impl Server {
             metrics_listener,
             telemetry,
             documents,
+            key_sets,
         })
     }
 
@@ -157,6 +160,8 @@ impl Server {
         let own = self.listener.local_addr().ok();
         let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
         self.documents.read_with(reader);
+        let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
+        self.key_sets.read_with(reader);
         let caller = Caller::new(self.guard, own, self.resolver, self.trust);
         let deliveries = Deliveries::start(self.gate.clone(), caller);
         let (quiet, patience) = (deliveries.stopper(), self.shell.settings().drain_time);

@@ -238,7 +238,7 @@ impl<S: Service> Shell<S> {
         let answer = dispatch(&self.service, &self.pages, caller, call).await;
         if let Some(refusal) = answer.as_ref().map_or_else(Some, Answer::refusal) {
             declared(route, refusal.kind());
-            if refusal.kind() == Kind::WrongSignature {
+            if is_unverified(refusal.kind()) {
                 return Err(self.unverified(route, refusal.clone(), address, reply));
             }
         }
@@ -253,6 +253,9 @@ impl<S: Service> Shell<S> {
         } else if path.starts_with("/oauth/") {
             // A library of OAuth reads a string `error`, whatever it is told.
             reply.shape = Shape::Flat;
+        } else if path.starts_with("/hooks/ssf/") {
+            // So does a sender of security events.
+            reply.shape = Shape::SecurityEvent;
         }
         let within = headers::head_is_within(&parts.uri, &parts.headers);
         let found = within.map_err(|refusal| Unmatched { refusal, allow: None });
@@ -455,6 +458,18 @@ struct Wire {
     http2: bool,
     /// Whether the client sends its body only once it is asked to.
     waits: bool,
+}
+
+/// Whether it says that a signed request is nobody's: it counts against its address as a wrong key does.
+const fn is_unverified(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::WrongSignature
+            | Kind::AuthenticationFailed
+            | Kind::InvalidAudience
+            | Kind::InvalidIssuer
+            | Kind::InvalidKey
+    )
 }
 
 /// A refusal that the route does not declare is a bug: debug builds stop at it, others tell of it.

@@ -37,12 +37,14 @@ pub fn check(method: &str, path: &str, got: &Got) {
             Shape::Usual => check_error(path, got),
             Shape::Flat => check_flat(got),
             Shape::Rpc => check_rpc(got),
+            Shape::SecurityEvent => check_security_event(got),
         }
     }
     let Some(template) = template(path) else {
         let told = method == "HEAD"
             || match shape(path) {
                 Shape::Flat => got.json()["error"] == "invalid_request",
+                Shape::SecurityEvent => got.json()["err"] == "route_not_found",
                 Shape::Usual | Shape::Rpc => got.kind() == "route_not_found",
             };
         assert_eq!((got.status, told), (404, true), "{got:?}");
@@ -131,6 +133,7 @@ enum Shape {
     Usual,
     Flat,
     Rpc,
+    SecurityEvent,
 }
 
 fn shape(path: &str) -> Shape {
@@ -138,6 +141,7 @@ fn shape(path: &str) -> Shape {
         "/mcp" => Shape::Rpc,
         it if it.starts_with("/mcp/") => Shape::Rpc,
         _ if path.starts_with("/oauth/") => Shape::Flat,
+        _ if path.starts_with("/hooks/ssf/") => Shape::SecurityEvent,
         _ => Shape::Usual,
     }
 }
@@ -161,6 +165,15 @@ fn check_flat(got: &Got) {
     assert!(got.status >= 500 || body["fix"].as_str().is_some_and(|it| it.ends_with('.')), "{body}");
     assert_eq!(got.header("www-authenticate"), (got.status == 401).then_some("Basic"), "{kind}: {got:?}");
     assert_eq!(got.header("retry-after").is_some(), matches!(got.status, 429 | 503), "{got:?}");
+}
+
+/// An error as RFC 8935 has it.
+fn check_security_event(got: &Got) {
+    let body = got.json();
+    assert!(body["err"].is_string() && body["description"].is_string(), "{body}");
+    assert_eq!(body["requestId"].as_str(), got.header("x-request-id"), "{body}");
+    assert!(body["docs"].as_str().is_some_and(|it| it.contains("/docs/errors#")), "{body}");
+    assert!(got.status >= 500 || body["fix"].as_str().is_some_and(|it| it.ends_with('.')), "{body}");
 }
 
 /// An error as JSON-RPC 2.0 has it.

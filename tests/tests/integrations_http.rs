@@ -117,7 +117,10 @@ async fn what_is_received_is_configured() {
     assert_eq!((&told["old"]["branches"], &told["new"]["branches"]), (&config["branches"], &json!([])));
     let tested = desk.post(&format!("{place}/test"), json!({ "url": "https://a.example/x" })).await;
     assert_eq!((tested.status, tested.kind().as_str()), (409, "not_allowed"), "{}", tested.text());
-    let keys = json!({ "keys": [{ "kty": "EC", "x": 1 }] });
+    let keys = json!({ "keys": [{
+        "kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+        "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
+    }] });
     let config = json!({ "issuer": "https://idp.example", "audience": "svc", "jwks": keys });
     let made = desk.post("integrations", json!({ "kind": "ssf", "config": config })).await.made();
     assert_eq!((&made["config"]["jwks"], &made["config"]["jwksUrl"]), (&keys, &Value::Null));

@@ -118,6 +118,16 @@ impl Refusal {
         Self::plain(Kind::WrongSignature)
     }
 
+    /// 400: a pushed security event is not believed.
+    pub fn disbelieved(kind: Kind) -> Self {
+        Self::plain(kind)
+    }
+
+    /// 400: what was pushed is no security event; `why` says what is wrong.
+    pub fn no_security_event(why: &'static str) -> Self {
+        Self { kind: Kind::InvalidRequest, message: why.into(), detail: None }
+    }
+
     /// 401: what somebody signs in by is wrong; whatever it is, in one text.
     #[must_use]
     pub fn wrong_sign_in() -> Self {

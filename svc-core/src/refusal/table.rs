@@ -121,6 +121,12 @@ refusals! {
     ToolServerRejected = 400 "upstream_rejected", "the MCP server refused the call", fix "Correct the arguments as the server's message says.";
     ToolHeld = 409 "not_allowed", "the tool is not as a person accepted it", fix "Ask an owner or admin to look at what changed and accept it.";
 
+    // Pushed security events: as RFC 8935 has them.
+    AuthenticationFailed = 400 "authentication_failed", "the token could not be verified, or was received before", fix "Sign the token with a key of the issuer that is configured, and send each one once.";
+    InvalidAudience = 400 "invalid_audience", "`aud` does not name the audience that is configured", fix "Send the token to the receiver that it names, or correct the integration's `audience`.";
+    InvalidIssuer = 400 "invalid_issuer", "`iss` is not the issuer that is configured", fix "Send tokens of that issuer alone, or correct the integration's `issuer`.";
+    InvalidKey = 400 "invalid_key", "no key of the issuer has the token's `kid`", fix "Publish the key in the issuer's key set, and send the token again a minute later.";
+
     // OAuth: flat, as RFC 6749 and 7591 have them.
     AccessDenied = 403 "access_denied", "the person said no", fix "Ask again only if the person wants to.";
     InvalidClient = 401 "invalid_client", "the client is unknown or did not show who it is", fix "Register the client, and send its id and secret as it registered.";
@@ -223,6 +229,7 @@ agent_not_found 403
 agent_stopped 403
 already_settled 409
 approval_required 402
+authentication_failed 400
 body_too_large 413
 budget_exhausted 429
 confirm_broaden 409
@@ -236,11 +243,14 @@ internal 500
 invalid_amount 400
 invalid_api_key 401
 invalid_application 400
+invalid_audience 400
 invalid_budget 400
 invalid_client 401
 invalid_client_metadata 400
 invalid_grant 400
+invalid_issuer 400
 invalid_json 400
+invalid_key 400
 invalid_mandate 400
 invalid_redirect_uri 400
 invalid_request 400

@@ -80,6 +80,15 @@ pub fn stamped(
     (fits && apart <= FRESH.as_millis().unsigned_abs() / 1_000).then(|| Stamped { stamp: stamp.into() })
 }
 
+/// Verifies `sha256=<hex>`: HMAC-SHA256 of the body alone, under the whole text of a secret. There is no time in it.
+#[must_use]
+pub fn plain(headers: &HeaderMap, name: &HeaderName, body: &[u8], secrets: &Secrets) -> bool {
+    let sent = single(headers, name).ok().flatten().and_then(|it| it.to_str().ok());
+    let digits = sent.and_then(|it| it.strip_prefix("sha256=")).filter(|it| it.len() == 64);
+    let signature = digits.and_then(|it| hex::decode(it).ok());
+    secrets.fit(&[body], signature.as_slice())
+}
+
 struct Read<'a> {
     stamp: &'a str,
     at: i64,
@@ -175,5 +184,33 @@ mod tests {
         assert!(!is_good(&[&sent], &secrets(&["whsec_other"]), AT) && !is_good(&[&sent], &secrets(&[]), AT));
         let decoy = signature(Timestamp::from_millis(AT * 1_000), BODY, [DECOY]);
         assert!(!is_good(&[&decoy], &secrets(&[]), AT), "what stands in for a secret is none");
+    }
+
+    /// The code host's published example is good under either of two secrets; each published forgery, another spelling, another
+    /// secret and none are not.
+    #[test]
+    fn the_code_hosts_example_holds() {
+        let file: serde_json::Value =
+            serde_json::from_str(include_str!("../../tests/data/github_webhook.json")).unwrap();
+        let of = |value: &serde_json::Value, name: &str| value[name].as_str().unwrap().to_owned();
+        let (secret, body, good) = (of(&file, "secret"), of(&file, "payload"), of(&file, "signature"));
+        let holds = |sent: &[&str], body: &str, texts: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in sent {
+                headers.append(NAME, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+            }
+            plain(&headers, &NAME, body.as_bytes(), &secrets(texts))
+        };
+        for texts in [&[&*secret][..], &["other", &secret]] {
+            assert!(holds(&[&good], &body, texts));
+        }
+        for forged in file["mustReject"].as_array().unwrap() {
+            assert!(!holds(&[&of(forged, "signature")], &of(forged, "payload"), &[&secret]), "{forged}");
+        }
+        for spelt in ["", "sha256=", &good[7..], &good.replace("sha256", "sha1"), &format!("{good}00")] {
+            assert!(!holds(&[spelt], &body, &[&secret]), "{spelt}");
+        }
+        assert!(!holds(&[], &body, &[&secret]) && !holds(&[&good, &good], &body, &[&secret]));
+        assert!(!holds(&[&good], &body, &["other"]) && !holds(&[&good], &body, &[]));
     }
 }

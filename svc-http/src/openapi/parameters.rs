@@ -152,6 +152,8 @@ fn in_header(op: Op, name: &str) -> (&'static str, Option<Value>) {
         "svc-signature" | "stripe-signature" => {
             told("`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `t`, a full stop and the body, under the secret.")
         }
+        "x-github-event" => text(200, "The name of the event."),
+        "x-hub-signature-256" => told("`sha256=<hex>`: HMAC-SHA256 of the body under the secret."),
         "te" => told("With `trailers`, a stream ends with what it cost."),
         "x-svc-client-session" => text(128, "The agent's session, as the actions that it asks for name it."),
         "x-svc-dry-run" => {

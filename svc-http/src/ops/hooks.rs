@@ -4,7 +4,9 @@
 //! a replay) is one refusal, told alike.
 
 mod billing;
+mod github;
 mod issuer;
+mod ssf;
 mod stripe;
 
 use std::sync::Arc;
@@ -34,7 +36,9 @@ pub use self::billing::Billing;
 pub(super) async fn answer(service: &GateService, op: HooksOp, call: &Call) -> Result<Answer, Refusal> {
     match op {
         HooksOp::Billing => billing::answer(service, call).await,
+        HooksOp::Github => github::answer(service, call).await,
         HooksOp::Issuer => issuer::answer(service, call).await,
+        HooksOp::Ssf => ssf::answer(service, call).await,
         HooksOp::Stripe => stripe::answer(service, call).await,
     }
 }
@@ -99,4 +103,9 @@ impl Verified {
     fn event(&self, id: &str) -> ReceivedId {
         Received::event(self.integration.slot, id)
     }
+}
+
+/// What a sender is told.
+fn answered(said: &serde_json::Value) -> Result<Answer, Refusal> {
+    serde_json::to_vec(said).map(Answer::json).map_err(|_| Refusal::internal())
 }

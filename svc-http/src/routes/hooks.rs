@@ -3,15 +3,19 @@
 use http::Method;
 use svc_core::refusal::Kind;
 
-use super::{Auth, BodyMax, Content, Limit, OPEN, Op, Route};
+use super::{Auth, BodyMax, Content, Limit, OPEN, Op, Route, Shape};
 
 /// What these routes do: which kind of integration each receives for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HooksOp {
     /// The payment processor's that bills workspaces.
     Billing,
+    /// A code host's.
+    Github,
     /// A card issuer's.
     Issuer,
+    /// An identity provider's.
+    Ssf,
     /// A payment processor's.
     Stripe,
 }
@@ -45,6 +49,32 @@ pub(super) const ROUTES: &[Route] = &[
         content: Content::Json("StripeAnswer"),
         headers: &["stripe-signature"],
         summary: "Stripe asks whether a card that it issues may be charged, or tells of something else",
+        ..HOOKS
+    },
+    Route {
+        op: Op::Hooks(HooksOp::Github),
+        path: "/hooks/github/{wid}",
+        request: Some("CodeHostEvent"),
+        content: Content::Json("EventReceived"),
+        headers: &["x-github-event", "x-hub-signature-256"],
+        summary: "A code host tells what became of pull requests, whose tasks are accepted or rejected with them",
+        ..HOOKS
+    },
+    Route {
+        op: Op::Hooks(HooksOp::Ssf),
+        path: "/hooks/ssf/{wid}",
+        shape: Shape::SecurityEvent,
+        request: Some("SecurityEventToken"),
+        content: Content::Empty,
+        success: &[202],
+        refusals: &[
+            Kind::RateLimited,
+            Kind::AuthenticationFailed,
+            Kind::InvalidAudience,
+            Kind::InvalidIssuer,
+            Kind::InvalidKey,
+        ],
+        summary: "An identity provider tells of a person whose sessions end, or who is shut out (RFC 8935)",
         ..HOOKS
     },
 ];

@@ -114,9 +114,15 @@ fn agent(more: &[&str]) -> Value {
 }
 
 fn frozen() -> Value {
-    let by = json!({ "type": "string", "description": "A `prp_` id, `token:<name>`, `policy` or `drill`." });
+    let by = json!({ "type": "string", "description": "A `prp_` id, `token:<name>`, `integration`, `policy` or `drill`." });
     let reason = super::text(500, "Why, in words for people.");
-    let members = [("at", time()), ("by", by), ("byId", id("stk_")), ("reason", reason), ("incident", id("evd_"))];
+    let members = [
+        ("at", time()),
+        ("by", by),
+        ("byId", json!({ "anyOf": [id("stk_"), id("int_")] })),
+        ("reason", reason),
+        ("incident", id("evd_")),
+    ];
     object(&members, &["at", "by", "reason"])
 }
 

@@ -6,7 +6,7 @@ use svc_core::state::edge::{CODE_PLACES_MAX, IntegrationKind};
 use super::{currency, id, reference, time};
 
 /// Every schema of the family by its name.
-pub(super) fn all() -> [(&'static str, Value); 13] {
+pub(super) fn all() -> [(&'static str, Value); 17] {
     [
         ("Integration", integration()),
         ("Integrations", list("Integration")),
@@ -22,6 +22,10 @@ pub(super) fn all() -> [(&'static str, Value); 13] {
         ("StripeEvent", stripe_event()),
         ("StripeAnswer", stripe_answer()),
         ("BillingAnswer", json!({ "type": "object", "properties": { "received": { "const": true } } })),
+        ("CodeHostEvent", code_host_event()),
+        ("EventReceived", event_received()),
+        ("SecurityEventToken", security_event_token()),
+        ("SecurityEventError", security_event_error()),
         ("Delivery", delivery()),
         ("Deliveries", list("Delivery")),
     ]
@@ -107,6 +111,64 @@ fn issuer_answer() -> Value {
             "reason": { "type": "string", "description": "Why a charge is not approved: a word of a verdict, or `no_action`." },
             "received": { "const": true, "description": "Of every other event." },
             "outcome": { "type": "string", "description": "What came of it." },
+        },
+    })
+}
+
+fn code_host_event() -> Value {
+    json!({
+        "description": "An event as the code host sends it, as JSON or as a form with the member `payload`: what is read of a `pull_request` that was closed. Every other one is recorded alone.",
+        "type": "object",
+        "properties": {
+            "action": { "type": "string" },
+            "pull_request": {
+                "type": "object",
+                "properties": {
+                    "title": { "type": "string" },
+                    "body": { "type": ["string", "null"] },
+                    "merged": { "type": "boolean" },
+                    "base": { "type": "object", "properties": { "ref": { "type": "string" } } },
+                    "head": { "type": "object", "properties": { "ref": { "type": "string" } } },
+                },
+            },
+            "repository": { "type": "object", "properties": { "full_name": { "type": "string" } } },
+        },
+    })
+}
+
+fn event_received() -> Value {
+    json!({
+        "type": "object",
+        "required": ["received", "outcome"],
+        "properties": {
+            "received": { "const": true },
+            "outcome": {
+                "type": "string",
+                "description": "What came of it: `accepted` or `rejected` where tasks were reported so, `unchanged` where nothing was to be said of them any more, `no_task` where none of this workspace is named, `not_listed` where the integration does not name its repository and branch, `ignored` for every other event.",
+            },
+        },
+    })
+}
+
+fn security_event_token() -> Value {
+    json!({
+        "type": "string",
+        "description": "A security event token (RFC 8417): a compact JWS by ES256 or RS256, its `typ` `secevent+jwt`, of one event.",
+        "pattern": "^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$",
+    })
+}
+
+fn security_event_error() -> Value {
+    json!({
+        "type": "object",
+        "description": "An error as RFC 8935 has it.",
+        "required": ["err", "description", "requestId", "docs"],
+        "properties": {
+            "err": { "type": "string" },
+            "description": { "type": "string" },
+            "requestId": { "type": "string" },
+            "fix": { "type": "string" },
+            "docs": { "type": "string" },
         },
     })
 }

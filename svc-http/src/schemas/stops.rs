@@ -110,7 +110,7 @@ fn hold() -> Value {
             "agents": { "type": "integer" },
             "reason": { "type": "string" },
             "by": { "type": "string" },
-            "byId": id("stk_"),
+            "byId": { "anyOf": [id("stk_"), id("int_")] },
             "at": time(),
             "liftedAt": time(),
             "liftedBy": id("prp_"),

@@ -7,14 +7,14 @@ use svc_core::refusal::{FieldError, Refusal};
 use svc_core::rules::gate::velocity::Used;
 use svc_core::rules::people::mandates::Content;
 use svc_core::rules::people::show::{AgentView, Lately};
-use svc_core::state::gate::{FrozenBy, Standing, Tier};
+use svc_core::state::gate::{Standing, Tier};
 use svc_core::value::currency::Currency;
 use svc_core::value::id::PrincipalId;
 use svc_core::value::json::Json;
 use svc_core::value::text::{Email, Label};
 use svc_core::value::{Invalid, Timestamp};
 
-use super::{Fields, bounded, list_of, mandate, parse, parse_or_empty, text};
+use super::{Fields, bounded, list_of, mandate, parse, parse_or_empty, stop, text};
 
 /// Mandates of one blueprint.
 const MANDATES_MAX: usize = 100;
@@ -179,12 +179,7 @@ pub fn write(view: &AgentView, now: Timestamp) -> Map<String, Value> {
     };
     put("standing", json!(standing));
     if let Standing::Frozen(frozen) = &agent.standing {
-        let (by, by_id) = match &frozen.by {
-            FrozenBy::Person(id) => (id.to_string(), None),
-            FrozenBy::Policy => ("policy".to_owned(), None),
-            FrozenBy::Drill(_) => ("drill".to_owned(), None),
-            FrozenBy::Token { id, name } => (format!("token:{name}"), Some(*id)),
-        };
+        let (by, by_id) = stop::by(&frozen.by);
         let mut shown = json!({ "at": frozen.at.to_string(), "by": by, "reason": frozen.reason });
         if let Some(members) = shown.as_object_mut() {
             members.extend(by_id.map(|it| ("byId".to_owned(), json!(it))));

@@ -185,12 +185,13 @@ const fn standing(standing: &Standing) -> &'static str {
     }
 }
 
-/// Who froze: a person's id, a token by its name, with its id, the gate's own rules, or a drill.
-fn by(by: &FrozenBy) -> (String, Option<String>) {
+/// Who froze: a person's id, a token by its name, with its id, an integration with its id, the gate's own rules, or a drill.
+pub(super) fn by(by: &FrozenBy) -> (String, Option<String>) {
     match by {
         FrozenBy::Person(id) => (id.to_string(), None),
         FrozenBy::Policy => ("policy".to_owned(), None),
         FrozenBy::Drill(_) => ("drill".to_owned(), None),
+        FrozenBy::Integration(id) => ("integration".to_owned(), Some(id.to_string())),
         FrozenBy::Token { id, name } => (format!("token:{name}"), Some(id.to_string())),
     }
 }

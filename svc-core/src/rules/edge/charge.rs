@@ -75,19 +75,23 @@ pub(super) fn charge(
         match fault(scope, &action, asked, by)? {
             None => {
                 let heard = Heard { approved: Some(true), outcome: "approved".into() };
-                return Ok(Done { heard, action: Some(action.id) });
+                return Ok(Done { heard, action: Some(action.id), principal: None });
             }
             Some(fault) if of.is_none() => why = fault,
             Some(_) => {}
         }
     }
     let about = if let Cover::Action(id) = asked.by { Some(id) } else { None };
-    Ok(Done { heard: Heard { approved: Some(false), outcome: why.into() }, action: about.filter(|_| why != NO_ACTION) })
+    Ok(Done {
+        heard: Heard { approved: Some(false), outcome: why.into() },
+        action: about.filter(|_| why != NO_ACTION),
+        principal: None,
+    })
 }
 
 /// A charge that no action could cover.
 pub(super) fn uncovered() -> Done {
-    Done { heard: Heard { approved: Some(false), outcome: NO_ACTION.into() }, action: None }
+    Done { heard: Heard { approved: Some(false), outcome: NO_ACTION.into() }, action: None, principal: None }
 }
 
 /// Why `action` does not cover the charge; `None` where it does, and its receipt is used up.

@@ -7,6 +7,8 @@
 use std::sync::Arc;
 
 use super::charge::{self, ChargeAsked};
+use super::merge::{self, Merge};
+use super::signal::{self, Told};
 use crate::refusal::Refusal;
 use crate::state::edge::{EVENT_KEPT, Heard, Integration, IntegrationKind, IntegrationSlot, Received};
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -15,7 +17,7 @@ use crate::turn::{Halt, Scope};
 use crate::value::Span;
 use crate::value::canonical::Object;
 use crate::value::digest::ReceivedId;
-use crate::value::id::{ActionId, IntegrationId};
+use crate::value::id::{ActionId, IntegrationId, PrincipalId};
 
 /// A request that was signed with a secret of an integration.
 #[derive(Clone, Debug)]
@@ -71,19 +73,29 @@ pub enum Deed {
         /// The action that covered it.
         action: ActionId,
     },
+    /// Tasks that a pull request names have come to this.
+    Report(Merge),
+    /// Somebody's sessions end, and their agents stop.
+    Signal(Box<Told>),
+    /// It is about somebody who is not known here.
+    Unknown,
     /// Nothing.
     Nothing,
 }
+
+/// What came of an event about somebody who is nobody here.
+pub(super) const UNKNOWN_SUBJECT: &str = "unknown_subject";
 
 /// What was done, and about what.
 pub(super) struct Done {
     pub(super) heard: Heard,
     pub(super) action: Option<ActionId>,
+    pub(super) principal: Option<PrincipalId>,
 }
 
 impl Done {
     pub(super) fn of(outcome: &str, action: Option<ActionId>) -> Self {
-        Self { heard: Heard { approved: None, outcome: outcome.into() }, action }
+        Self { heard: Heard { approved: None, outcome: outcome.into() }, action, principal: None }
     }
 }
 
@@ -115,8 +127,8 @@ pub fn receive(scope: &mut Scope<'_>, asked: &Receive) -> Result<Heard, Halt> {
     };
     let repeated = before.is_some();
     let done = match before {
-        Some(heard) => Done { heard, action: None },
-        None => do_it(scope, asked)?,
+        Some(heard) => Done { heard, action: None, principal: None },
+        None => do_it(scope, asked, &integration)?,
     };
     let now = scope.now();
     let received = |id, kept, answer| Received { id, workspace: asked.slot.workspace, until: now.plus(kept), answer };
@@ -134,13 +146,16 @@ pub fn receive(scope: &mut Scope<'_>, asked: &Receive) -> Result<Heard, Halt> {
     Ok(done.heard)
 }
 
-fn do_it(scope: &mut Scope<'_>, asked: &Receive) -> Result<Done, Halt> {
+fn do_it(scope: &mut Scope<'_>, asked: &Receive, integration: &Integration) -> Result<Done, Halt> {
     let (workspace, by) = (asked.slot.workspace, Actor::Integration(asked.integration));
     match &asked.event.deed {
         Deed::Charge(charge) => charge::charge(scope, workspace, charge, &by),
         Deed::Uncovered => Ok(charge::uncovered()),
         Deed::Settle { action, amount } => charge::settle(scope, workspace, (*action, *amount), by),
         Deed::Reverse { action } => charge::reverse(scope, workspace, *action, by),
+        Deed::Report(merge) => merge::report(scope, integration, merge),
+        Deed::Signal(told) => signal::signal(scope, workspace, told, asked.integration),
+        Deed::Unknown => Ok(Done::of(UNKNOWN_SUBJECT, None)),
         Deed::Nothing => Ok(Done::of("ignored", None)),
     }
 }
@@ -162,6 +177,9 @@ fn record(scope: &mut Scope<'_>, asked: &Receive, done: &Done, repeated: bool) {
     let mut data = Object::new().text("kind", kind.as_str()).text("outcome", &done.heard.outcome);
     if let Some(action) = done.action {
         data = data.plain("actionId", action);
+    }
+    if let Some(principal) = done.principal {
+        data = data.plain("principalId", principal);
     }
     if let Some(approved) = done.heard.approved {
         data = data.bool("approved", approved);

@@ -21,7 +21,7 @@ use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::canonical::Object;
 use crate::value::digest::Digest;
-use crate::value::id::{AgentId, EvidenceId, HoldId, PrincipalId, WorkspaceId};
+use crate::value::id::{AgentId, EvidenceId, HoldId, IntegrationId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
 
 /// Agents that one commit freezes at most; more are held first.
@@ -165,6 +165,50 @@ pub fn freeze_asked(
         reason: &asked.reason,
     };
     stop.write(scope)
+}
+
+/// Agents that something outside has a workspace stop.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    /// The guard row's epoch before the scan that found them.
+    pub epoch: u64,
+    /// The agents, sorted, each once.
+    pub agents: Arc<[AgentId]>,
+    /// How many of them were frozen.
+    pub frozen: u32,
+    /// What names the selection.
+    pub digest: Digest,
+}
+
+/// Freezes what an integration has heard that it is to; `None` where the agents have changed since they were looked through.
+///
+/// # Errors
+/// `not_ready` where too many holds stand; `internal` where a row that there has to be is not there.
+pub(in crate::rules) fn freeze_heard(
+    scope: &mut Scope<'_>,
+    workspace: &Workspace,
+    heard: &Heard,
+    by: IntegrationId,
+    reason: &Note,
+) -> Result<Option<Halted>, Halt> {
+    let roster = scope.get::<Roster>(workspace.id)?.ok_or_else(Refusal::internal)?;
+    if roster.epoch != heard.epoch {
+        return Ok(None);
+    }
+    let (members, parts) = Members::of(scope.fresh(), &heard.agents);
+    let stop = Stop {
+        workspace,
+        agents: &heard.agents,
+        list: List::New(members, parts),
+        others: Vec::new(),
+        digest: heard.digest,
+        frozen: Some(heard.frozen),
+        all: false,
+        by: FrozenBy::Integration(by),
+        actor: Actor::Integration(by),
+        reason,
+    };
+    stop.write(scope).map(Some)
 }
 
 /// Those of `agents` that are none of `known`, which is sorted.

@@ -174,6 +174,7 @@ pub(super) fn actor_of(by: &FrozenBy) -> Actor {
         FrozenBy::Person(id) => Actor::Person(*id),
         FrozenBy::Policy => Actor::Policy,
         FrozenBy::Drill(id) => Actor::Drill(*id),
+        FrozenBy::Integration(id) => Actor::Integration(*id),
         FrozenBy::Token { id, name } => Actor::Token { id: *id, name: name.clone() },
     }
 }

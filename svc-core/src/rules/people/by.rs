@@ -208,7 +208,11 @@ pub fn member(scope: &mut Scope<'_>, person: &Person) -> Result<(Arc<Principal>,
     let principal = principal.ok_or_else(Refusal::not_found)?;
     let account = signed_in.account.id;
     let role = principal.membership().filter(|it| it.account == account && it.state == MemberState::Active);
-    let role = role.ok_or_else(Refusal::not_found)?.role;
+    let membership = role.ok_or_else(Refusal::not_found)?;
+    if membership.was_signed_out_since(session.created_at) {
+        return Err(Refusal::unauthenticated().into());
+    }
+    let role = membership.role;
     let workspace = scope.get::<Workspace>(person.workspace)?.ok_or_else(Refusal::internal)?;
     good_in(&signed_in, &workspace)?;
     Ok((principal, role))

@@ -8,8 +8,8 @@ use super::erasure::erased;
 use crate::state::people::Maker;
 use crate::value::digest::CredentialId;
 use crate::value::id::{
-    AgentId, ConnectionId, DrillId, EvidenceId, HoldId, KeyId, MandateId, MandateVersionId, PrincipalId, TokenId,
-    WorkspaceId,
+    AgentId, ConnectionId, DrillId, EvidenceId, HoldId, IntegrationId, KeyId, MandateId, MandateVersionId, PrincipalId,
+    TokenId, WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Label, Note};
@@ -299,6 +299,8 @@ pub enum FrozenBy {
         /// Its name.
         name: Label,
     },
+    /// What an integration heard.
+    Integration(IntegrationId),
 }
 
 /// A mandate that is not revoked, as its agent names it.

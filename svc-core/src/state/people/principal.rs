@@ -67,6 +67,10 @@ pub struct Member {
     /// When they last ceased to have a role that gives keys: admin keys that they made for themselves before stay void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demoted_at: Option<Timestamp>,
+    /// When an identity provider last said that they are signed out: sessions that were made before are not good in this
+    /// workspace, whatever they are good for elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_out_at: Option<Timestamp>,
 }
 
 /// How long it is kept who raised somebody: as long as a workspace may ask for.
@@ -86,7 +90,14 @@ impl Member {
             owner_change: None,
             raised: Vec::new(),
             demoted_at: None,
+            signed_out_at: None,
         }
+    }
+
+    /// Whether a session that was made at `at` has been ended here since.
+    #[must_use]
+    pub fn was_signed_out_since(&self, at: Timestamp) -> bool {
+        self.signed_out_at.is_some_and(|end| at <= end)
     }
 
     /// The same in another role, from `now` on.

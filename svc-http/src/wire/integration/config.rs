@@ -10,6 +10,7 @@ use svc_core::value::canonical::canonical;
 use svc_core::value::json::Json;
 use svc_core::value::text::UrlText;
 
+use crate::inbound::jwks::Jwks;
 use crate::wire::{Fields, text};
 
 /// Bytes of a set of keys.
@@ -90,10 +91,8 @@ fn named(text: &str) -> Result<Box<str>, Invalid> {
 
 /// A set of keys, kept as its canonical text.
 fn key_set(value: &Json) -> Result<Box<str>, Invalid> {
-    let keys = value.get("keys").and_then(Json::as_list).filter(|it| !it.is_empty());
-    if !keys.is_some_and(|it| it.iter().all(|key| key.as_object().is_some())) {
-        return Err(Invalid::new("must be a set of keys: an object whose `keys` are an array of objects"));
-    }
+    // What would verify nothing, or is a secret that everybody could read, is told at once.
+    Jwks::of(value)?;
     let text = canonical(value);
     if text.len() > JWKS_BYTES_MAX {
         return Err(Invalid::new(format!("must have at most {JWKS_BYTES_MAX} bytes")));

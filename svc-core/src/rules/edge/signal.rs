@@ -1,0 +1,63 @@
+//! What an identity provider tells of a person: their sessions end in this workspace, and where they are shut out their agents
+//! stop.
+//!
+//! **Invariant:** nothing changes but in the workspace that was told (CONTRACT part 5, "Accounts").
+
+use super::receive::{Done, UNKNOWN_SUBJECT};
+use crate::refusal::Refusal;
+use crate::rules::gate::fleet::{Heard, freeze_heard};
+use crate::state::people::{EmailUse, Member, Principal, Workspace};
+use crate::store::Row as _;
+use crate::turn::{Halt, Scope};
+use crate::value::id::{IntegrationId, PrincipalId, WorkspaceId};
+use crate::value::text::{Email, Note};
+
+/// What is told of a person.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Their address.
+    pub email: Email,
+    /// Who had it when this was asked; `None` where nobody in this workspace had.
+    pub principal: Option<PrincipalId>,
+    /// Their agents as they were found, and why they stop; `None` where only their sessions end.
+    pub stop: Option<(Heard, Note)>,
+}
+
+/// The principal of this workspace that has an address.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn whose(scope: &mut Scope<'_>, workspace: WorkspaceId, email: &Email) -> Result<Option<PrincipalId>, Halt> {
+    Ok(scope.get::<EmailUse>(EmailUse::of_principal(workspace, email))?.and_then(|it| it.principal))
+}
+
+/// Does what was told.
+///
+/// # Errors
+/// `not_ready` where the person or their agents have changed since they were looked for: they are to be looked for again; or where
+/// too many holds stand.
+pub(super) fn signal(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    told: &Told,
+    by: IntegrationId,
+) -> Result<Done, Halt> {
+    if whose(scope, workspace, &told.email)? != told.principal {
+        return Err(Refusal::not_ready().into());
+    }
+    let Some(id) = told.principal else { return Ok(Done::of(UNKNOWN_SUBJECT, None)) };
+    scope.want(&[Principal::key(id), Workspace::key(workspace)])?;
+    let principal = scope.get::<Principal>(id)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
+    if let Some(member) = &principal.member {
+        let member = Member { signed_out_at: Some(scope.now()), ..member.clone() };
+        scope.put(Principal { member: Some(member), ..Principal::clone(&principal) });
+    }
+    let Some((heard, reason)) = &told.stop else {
+        return Ok(Done { principal: Some(id), ..Done::of("sessions_ended", None) });
+    };
+    if !heard.agents.is_empty() {
+        freeze_heard(scope, &workspace, heard, by, reason)?.ok_or_else(Refusal::not_ready)?;
+    }
+    Ok(Done { principal: Some(id), ..Done::of("agents_frozen", None) })
+}

@@ -1,0 +1,140 @@
+//! What a code host sends of pull requests, over real sockets: the tasks that they name come to what became of them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use svc_core::state::edge::{ConfigChange, IntegrationKind};
+use svc_tests::client::Got;
+use svc_tests::desk::{Desk, chat};
+use svc_tests::receiver::{SECRET, connect_kind};
+use tokio::task::JoinSet;
+
+fn signed(body: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
+    mac.update(body);
+    format!("sha256={}", hex::encode(mac.finalize().into_bytes()))
+}
+
+/// A desk whose code host tells of `acme/shop` and its branch `main`.
+async fn desk() -> Desk {
+    let desk = Desk::new().await;
+    let list = |it: &str| Some(vec![it.into()]);
+    let config = ConfigChange { repositories: list("acme/shop"), branches: list("main"), ..ConfigChange::default() };
+    connect_kind(&desk.site, IntegrationKind::Github, config);
+    desk
+}
+
+/// A pull request that was closed; no two are the same.
+fn closed(number: u32, title: &str, merged: bool) -> Value {
+    json!({
+        "action": "closed", "number": number,
+        "pull_request": { "title": title, "body": null, "merged": merged, "base": { "ref": "main" }, "head": { "ref": "x" } },
+        "repository": { "full_name": "Acme/shop" },
+    })
+}
+
+async fn tell(desk: &mut Desk, event: &str, body: &Value) -> Got {
+    let body = body.to_string();
+    let path = format!("/hooks/github/{}", desk.site.workspace());
+    let signature = signed(body.as_bytes());
+    let headers = [("x-hub-signature-256", &*signature), ("x-github-event", event), ("x-github-delivery", "d")];
+    desk.client.ask("POST", &path, &headers, body.as_bytes()).await
+}
+
+async fn heard(desk: &mut Desk, body: &Value) -> String {
+    let got = tell(desk, "pull_request", body).await.ok();
+    assert_eq!(got["received"], true);
+    got["outcome"].as_str().unwrap().to_owned()
+}
+
+async fn task(desk: &mut Desk, id: &str) {
+    desk.chat_with(&[("x-svc-task-id", id)], &chat("large-1")).await.ok();
+}
+
+/// The outcomes in the ledger, each with the kind of who reported it.
+fn outcomes(desk: &Desk) -> Vec<(Value, Value)> {
+    let ledger = desk.site.ledger();
+    let told = ledger.iter().filter(|it| &*it.kind == "outcome.reported");
+    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    told.map(|it| (json(&it.actor)["kind"].clone(), json(&it.data)["status"].clone())).collect()
+}
+
+/// A pull request that went in has its task accepted, one that did not rejected; whoever reported by a key is not contradicted, and
+/// tasks that are nobody's here, other places and other events change nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_merge_tells_what_came_of_its_tasks() {
+    let mut desk = desk().await;
+    for id in ["tsk_one", "tsk_two", "tsk_three"] {
+        task(&mut desk, id).await;
+    }
+    assert_eq!(heard(&mut desk, &closed(1, "Mend it (tsk_one, tsk_two-again)", true)).await, "accepted");
+    assert_eq!(heard(&mut desk, &closed(2, "Undo tsk_two", false)).await, "rejected");
+    let (key, report) = (desk.key.clone(), json!({ "taskId": "tsk_three", "status": "abandoned" }));
+    desk.client.post("/v1/outcomes", &key, &report).await.ok();
+    assert_eq!(heard(&mut desk, &closed(3, "tsk_three and tsk_one", true)).await, "unchanged");
+    assert_eq!(heard(&mut desk, &closed(4, "tsk_none", true)).await, "no_task");
+    for (path, value) in [("/repository/full_name", "acme/other"), ("/pull_request/base/ref", "Main")] {
+        let mut other = closed(5, "tsk_one", false);
+        *other.pointer_mut(path).unwrap() = json!(value);
+        assert_eq!(heard(&mut desk, &other).await, "not_listed", "{path}");
+    }
+    for (event, body) in
+        [("ping", json!({ "zen": "x" })), ("push", json!({})), ("pull_request", json!({ "action": "opened" }))]
+    {
+        assert_eq!(tell(&mut desk, event, &body).await.ok()["outcome"], "ignored", "{event}");
+    }
+    let told =
+        [("integration", "accepted"), ("integration", "accepted"), ("integration", "rejected"), ("key", "abandoned")];
+    assert_eq!(outcomes(&desk), told.map(|(who, status)| (json!(who), json!(status))));
+    let ledger = desk.site.ledger();
+    let last = ledger.iter().rfind(|it| &*it.kind == "integration.received").unwrap();
+    let data: Value = serde_json::from_str(&last.data).unwrap();
+    assert_eq!(data, json!({ "kind": "github", "event": "pull_request", "outcome": "ignored" }));
+}
+
+/// What is not signed with the secret, or was received before, is nobody's, whatever else is wrong with it, and reports nothing;
+/// of one request sent sixty-four times at once one is taken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_signed_is_nobodys() {
+    let mut desk = desk().await;
+    task(&mut desk, "tsk_one").await;
+    let body = closed(1, "tsk_one", true).to_string();
+    let path = format!("/hooks/github/{}", desk.site.workspace());
+    let good = signed(body.as_bytes());
+    let event = ("x-github-event", "pull_request");
+    let elsewhere = path.replace(&desk.site.workspace().to_string(), "wsp_00000000000000000000000001");
+    let mut refusals = Vec::new();
+    for (path, headers, body) in [
+        (&path, vec![event], &body),
+        (&path, vec![event, ("x-hub-signature-256", &good[7..])], &body),
+        (&path, vec![event, ("x-hub-signature-256", &good), ("x-hub-signature-256", &good)], &body),
+        (&path, vec![event, ("x-hub-signature-256", &good)], &format!("{body} ")),
+        (&path, vec![("x-hub-signature-256", &*signed(b"{")), event], &body),
+        (&elsewhere, vec![event, ("x-hub-signature-256", &good)], &body),
+    ] {
+        let got = desk.client.ask("POST", path, &headers, body.as_bytes()).await;
+        assert_eq!((got.status, got.kind()), (401, "unauthenticated".to_owned()), "{headers:?}");
+        refusals.push(got.json()["error"]["message"].clone());
+    }
+    refusals.dedup();
+    assert_eq!((refusals.len(), outcomes(&desk).len()), (1, 0));
+    let mut asking = JoinSet::new();
+    for _ in 0..64 {
+        let (mut client, path, good, body) = (desk.site.client().await, path.clone(), good.clone(), body.clone());
+        asking.spawn(async move {
+            let headers = [("x-github-event", "pull_request"), ("x-hub-signature-256", &*good)];
+            client.ask("POST", &path, &headers, body.as_bytes()).await.status
+        });
+    }
+    let mut statuses = asking.join_all().await;
+    statuses.sort_unstable();
+    assert_eq!((statuses[0], &statuses[1..]), (200, &[401; 63][..]));
+    assert_eq!(outcomes(&desk).len(), 1);
+}
