@@ -20,7 +20,6 @@ use svc_tests::client::PATIENCE;
 use svc_tests::office::Office;
 use svc_tests::receiver::{Receiver, Reply};
 use svc_tests::requests::{WIDE, payment, text};
-use svc_tests::site::Site;
 use tokio::time::timeout;
 
 /// An owner's, where calls may go to this machine.
@@ -105,13 +104,13 @@ async fn a_secret_is_shown_once() {
 /// one, and the ledger has both. Nothing is called over it, so there is no call to try it out with.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_received_is_configured() {
-    let mut desk = Desk::new().await;
+    let mut desk = open().await;
     let wid = desk.site.workspace();
     let config = json!({ "repositories": ["acme/desk"], "branches": ["main", "release/1"] });
     let made = desk.post("integrations", json!({ "kind": "github", "config": config })).await.made();
     assert_eq!((&made["config"], text(&made["receiveUrl"])), (&config, &*format!("{BASE_URL}/hooks/github/{wid}")));
     let place = format!("integrations/{}", text(&made["id"]));
-    let changed = desk.ask("PATCH", &place, Some(&json!({ "config": { "branches": null } }))).await.ok();
+    let changed = desk.ask("PATCH", &place, json!({ "config": { "branches": null } })).await.ok();
     assert_eq!(changed["config"], json!({ "repositories": ["acme/desk"], "branches": [] }));
     let told = desk.site.ledger().last().map(|it| serde_json::from_str::<Value>(&it.data).unwrap()).unwrap();
     assert_eq!((&told["old"]["branches"], &told["new"]["branches"]), (&config["branches"], &json!([])));
@@ -126,16 +125,13 @@ async fn what_is_received_is_configured() {
     assert_eq!((&made["config"]["jwks"], &made["config"]["jwksUrl"]), (&keys, &Value::Null));
     let place = format!("integrations/{}", text(&made["id"]));
     let change = json!({ "config": { "jwksUrl": "https://idp.example/keys" } });
-    let changed = desk.ask("PATCH", &place, Some(&change)).await.ok();
+    let changed = desk.ask("PATCH", &place, change.clone()).await.ok();
     assert_eq!(
         (&changed["config"]["jwks"], &changed["config"]["jwksUrl"]),
         (&Value::Null, &change["config"]["jwksUrl"])
     );
-    assert_eq!(
-        desk.ask("PATCH", &place, Some(&json!({ "config": { "branches": [] } }))).await.fields(),
-        ["config.branches"]
-    );
-    let emptied = desk.ask("PATCH", &place, Some(&json!({ "config": null }))).await.ok();
+    assert_eq!(desk.ask("PATCH", &place, json!({ "config": { "branches": [] } })).await.fields(), ["config.branches"]);
+    let emptied = desk.ask("PATCH", &place, json!({ "config": null })).await.ok();
     assert!(emptied["config"].as_object().unwrap().values().all(Value::is_null), "{emptied}");
     for kind in ["issuer", "stripe"] {
         let made = desk.post("integrations", json!({ "kind": kind })).await.made();

@@ -114,7 +114,8 @@ fn agent(more: &[&str]) -> Value {
 }
 
 fn frozen() -> Value {
-    let by = json!({ "type": "string", "description": "A `prp_` id, `token:<name>`, `integration`, `policy` or `drill`." });
+    let by =
+        json!({ "type": "string", "description": "A `prp_` id, `token:<name>`, `integration`, `policy` or `drill`." });
     let reason = super::text(500, "Why, in words for people.");
     let members = [
         ("at", time()),
