@@ -159,6 +159,8 @@ fn demand(model: &str) -> Demand {
         spoken: false,
         server_tools: BTreeMap::new(),
         service_tier: None,
+        other_models: None,
+        inference_geo: None,
         needs: BTreeSet::new(),
         tool_results: Vec::new(),
         digest: Digest::of(model),

@@ -15,6 +15,11 @@ pub(super) fn is_free(tool: &str) -> bool {
     tool.starts_with("tool_search")
 }
 
+/// The tool that a plugin of the chat shape is; its answers tell of a search of the web alone, and as of one.
+pub(super) fn of_plugin(id: &str) -> &str {
+    if id == "web" { SEARCH } else { id }
+}
+
 /// The tool that a block calls, the provider's or a server's that the provider calls; such a one as coding clients name it.
 pub(super) fn called<'a>(block: Value<'a>, kind: &str) -> Option<Cow<'a, str>> {
     let name = block.text_of("name")?;

@@ -1,5 +1,8 @@
 //! What deciding on a request takes: how much goes in, what it needs, what brought it in; never its text.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,6 +40,9 @@ const NO_TEXT: &[&str] = &[
     "betas",
 ];
 
+/// Members that name models, of which the provider may let any answer.
+const OTHER_MODELS: [&str; 2] = ["fallbacks", "models"];
+
 /// What a body that was checked asks for.
 pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_>) -> Demand {
     let mut sums = Sums::default();
@@ -45,7 +51,8 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         match &*name {
             "messages" => value.items().for_each(|it| sums.message(it)),
             "system" => sums.content(value),
-            "tools" => sums.tools(value),
+            "tools" => value.items().for_each(|it| sums.tool(it)),
+            "plugins" => value.items().for_each(|it| sums.plugin(it)),
             "cache_control" => sums.cached(value),
             _ if NO_TEXT.contains(&&*name) => {}
             _ => sums.any(value),
@@ -71,6 +78,8 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         spoken: spoken(root),
         server_tools: sums.server_tools,
         service_tier: service_tier(root),
+        other_models: OTHER_MODELS.into_iter().find(|it| names_some(root, it)),
+        inference_geo: root.text_of("inference_geo").map(|it| it.to_ascii_lowercase().into()),
         tool_results: tool_results(dialect, root),
         digest: digest(root),
     }
@@ -131,6 +140,10 @@ impl Sums {
                 self.add(part.get("name").map_or(0, |it| it.text_len()));
                 self.add(part.get("input").map_or(0, |it| length(it.raw())));
             }
+            "tool_addition" => match part.get("tool").and_then(|it| it.get("definition")) {
+                Some(definition) => self.tool(definition),
+                None => self.any(part),
+            },
             kind => {
                 // What names a file or an address in a way that is not known here may be anything: it is taken for the largest
                 // document, or whoever hangs up on it would pay for its address alone.
@@ -165,19 +178,30 @@ impl Sums {
         self.pages = self.pages.saturating_add(pages);
     }
 
-    fn tools(&mut self, tools: Value<'_>) {
-        for tool in tools.items() {
-            self.tools = true;
-            self.add(length(tool.raw()));
-            if let Some(control) = tool.given("cache_control") {
-                self.cached(control);
-            }
-            if let Some(name) = server_tool(&tool.text_of("type").unwrap_or_default()) {
-                let most = tool.get("max_uses").and_then(|it| it.integer()).and_then(|it| u32::try_from(it).ok());
-                // Two tools of one name are as many uses as both have, or any number where one has no bound.
-                let known = self.server_tools.entry(name).or_insert(Some(0));
-                *known = known.zip(most).map(|(a, b)| a.saturating_add(b));
-            }
+    fn tool(&mut self, tool: Value<'_>) {
+        self.tools = true;
+        self.add(length(tool.raw()));
+        if let Some(control) = tool.given("cache_control") {
+            self.cached(control);
+        }
+        if let Some(name) = server_tool(&tool.text_of("type").unwrap_or_default()) {
+            let most = tool.get("max_uses").and_then(|it| it.integer()).and_then(|it| u32::try_from(it).ok());
+            self.server_tool(name, most);
+        }
+    }
+
+    /// A tool that the provider runs. Two of one name are as many uses as both have, or any number where one has no bound.
+    fn server_tool(&mut self, name: Box<str>, most: Option<u32>) {
+        let known = self.server_tools.entry(name).or_insert(Some(0));
+        *known = known.zip(most).map(|(a, b)| a.saturating_add(b));
+    }
+
+    /// What a provider of many providers' models does to a call beside the model: it is a tool of the provider's like any other.
+    fn plugin(&mut self, plugin: Value<'_>) {
+        self.any(plugin);
+        let is_off = plugin.get("enabled").and_then(|it| it.bool()) == Some(false);
+        if let Some(id) = plugin.text_of("id").filter(|_| !is_off) {
+            self.server_tool(own::of_plugin(&id).into(), None);
         }
     }
 
@@ -235,6 +259,11 @@ fn server_tool(kind: &str) -> Option<Box<str>> {
     };
     let own = name.is_empty() || OF_THE_CLIENT.contains(&name) || is_free(name);
     (!own).then(|| name.into())
+}
+
+/// Whether a member holds anything: an empty list asks for nothing.
+fn names_some(root: Value<'_>, member: &str) -> bool {
+    root.given(member).is_some_and(|it| it.form() != Form::List || it.items().next().is_some())
 }
 
 /// What a model must be able to do.

@@ -47,6 +47,10 @@ pub struct Demand {
     pub server_tools: BTreeMap<Box<str>, Option<u32>>,
     /// The tier of service it asks for, in the provider's words; `auto` leaves it to the provider.
     pub service_tier: Option<Box<str>>,
+    /// The member by which the request lets a provider of its shape answer with another model than the one it is sent to.
+    pub other_models: Option<&'static str>,
+    /// Where the request has a provider of its shape run it, in small letters; without it the provider's own setting holds.
+    pub inference_geo: Option<Box<str>>,
     /// What a model must be able to do to serve it.
     pub needs: BTreeSet<Capability>,
     /// What tools of the client brought into the context, in the order of the messages.
@@ -107,6 +111,8 @@ impl Demand {
             spoken: false,
             server_tools: BTreeMap::new(),
             service_tier: None,
+            other_models: None,
+            inference_geo: None,
             needs: BTreeSet::new(),
             tool_results: Vec::new(),
             digest: Digest::of(model),

@@ -73,6 +73,8 @@ pub fn read(body: &[u8], header: Option<&[u8]>) -> Result<Asked, Refusal> {
         spoken: false,
         server_tools: BTreeMap::new(),
         service_tier: None,
+        other_models: None,
+        inference_geo: None,
         needs: needs.into_iter().collect(),
         tool_results: Vec::new(),
         digest: Digest::of(b""),

@@ -75,9 +75,15 @@ fn of_request(ask: &Ask<'_>, candidate: &mut Candidate<'_>) {
     let needs = &ask.demand.needs;
     breaks(!needs.is_subset(&model.capabilities), Constraint::Capabilities, Holder::Request);
     breaks(!fits(ask, model), Constraint::Context, Holder::Request);
-    let oversight = |it: Option<&Constraints>| it.is_some_and(|it| it.human_oversight);
-    let asked = oversight(ask.class.map(|it| &it.constraints)) || oversight(ask.profile.map(|it| &it.constraints));
-    breaks(asked && !ask.oversight, Constraint::HumanOversight, Holder::Request);
+    let sides = [ask.class.map(|it| &it.constraints), ask.profile.map(|it| &it.constraints)];
+    let any_side = |asks: fn(&Constraints) -> bool| sides.into_iter().flatten().any(asks);
+    breaks(any_side(|it| it.human_oversight) && !ask.oversight, Constraint::HumanOversight, Holder::Request);
+    // What leaves the choice of a model or a place to the provider goes there member by member; in translation it is left out.
+    if ask.demand.dialect == upstream.dialect {
+        breaks(ask.demand.other_models.is_some(), Constraint::Models, Holder::Request);
+        let elsewhere = ask.demand.inference_geo.as_deref().is_some_and(|it| !lies_in(it, &model.jurisdiction));
+        breaks(elsewhere && any_side(|it| !it.jurisdictions.is_empty()), Constraint::Jurisdiction, Holder::Request);
+    }
     breaks(candidate.cost.is_none(), Constraint::Price, Holder::Model);
     breaks(!model.enabled, Constraint::Enabled, Holder::Model);
     breaks(!upstream.enabled, Constraint::Enabled, Holder::Upstream);
@@ -115,7 +121,12 @@ fn of_side(side: &Side<'_>, candidate: &mut Candidate<'_>) {
 
 /// Whether a model under this law satisfies a list of laws.
 pub(super) fn is_under(laws: &BTreeSet<Box<str>>, law: &str) -> bool {
-    laws.contains(law) || (laws.contains("eu") && EU.contains(&law))
+    laws.iter().any(|it| lies_in(law, it))
+}
+
+/// Whether what is under this law is under the other as well.
+fn lies_in(law: &str, other: &str) -> bool {
+    law == other || (other == "eu" && EU.contains(&law))
 }
 
 /// Whether what goes in and what may come out find room.

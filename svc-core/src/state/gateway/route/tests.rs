@@ -102,6 +102,8 @@ impl Case {
             Change::LowerQuality(at, to) => self.constraints(at).min_quality = Some(to),
             Change::RaiseCost(at, to) => self.constraints(at).max_cost = Some(to),
             Change::RaiseLatency(at, to) => self.constraints(at).max_latency_ms = Some(to),
+            Change::LeaveOut(member) if &*member == "inference_geo" => self.demand.inference_geo = None,
+            Change::LeaveOut(_) => self.demand.other_models = None,
             Change::Acknowledge => self.oversight = true,
             Change::SetPrice(name) => {
                 self.model_named(&name).prices =
@@ -268,12 +270,15 @@ prop_compose! {
         profile_of in prop::option::weighted(0.5, any_constraints()),
         (text_bytes, output) in (0_u64..10_000, prop::option::of(1_u64..500)),
         needs in some(&Capability::ALL),
-        searches in prop::bool::weighted(0.2),
+        (searches, dialect) in (prop::bool::weighted(0.2), select(vec![Dialect::Chat, Dialect::Messages])),
+        (others, geo) in (prop::bool::weighted(0.2), prop::option::weighted(0.3, select(vec!["us", "de", "eu", "global"]))),
         input_tokens in prop::option::of(0_u64..4_000),
         (mode, objective) in (select(vec![Mode::Shadow, Mode::Enforce]), prop::option::of(select(&Objective::ALL[..]))),
         (oversight, downgrade) in (any::<bool>(), prop::bool::weighted(0.2)),
-        standings in prop::collection::vec((1_u128..=3, select(vec!["a", "b", "c", "d"]), prop::option::of(0_u64..2_000), 0..3), 0..6),
-        reports in prop::collection::vec((0_usize..3, select(vec!["a", "b", "c", "d"]), 0_u64..60, 0_u64..60), 0..6),
+        (standings, reports) in (
+            prop::collection::vec((1_u128..=3, select(vec!["a", "b", "c", "d"]), prop::option::of(0_u64..2_000), 0..3), 0..6),
+            prop::collection::vec((0_usize..3, select(vec!["a", "b", "c", "d"]), 0_u64..60, 0_u64..60), 0..6),
+        ),
     ) -> Case {
         let mut case = Case::new(Vec::new());
         let mut seen = BTreeSet::new();
@@ -295,6 +300,9 @@ prop_compose! {
             output: OutputBound { tokens: output },
             needs: needs.into_iter().collect(),
             server_tools: searches.then(|| ("web_search".into(), None)).into_iter().collect(),
+            dialect,
+            other_models: others.then_some("models"),
+            inference_geo: geo.map(Into::into),
             ..demand()
         };
         Case { demand, input_tokens, class: class_of.map(class), profile: profile_of.map(profile), mode, objective, oversight, downgrade, ..case }
@@ -313,12 +321,16 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
     let cost = crate::state::gateway::price::worst_case(it.model, &case.demand).ok();
     let latency = case.health.of(it.upstream.id, &it.model.name).latency_ms;
     let law = &it.model.jurisdiction;
+    let same_shape = it.upstream.dialect == case.demand.dialect;
+    let geo = case.demand.inference_geo.as_deref().filter(|_| same_shape);
     let one = |side: &Constraints| {
         (side.models.is_empty() || side.models.iter().any(|it| named(it)))
             && (side.providers.is_empty() || side.providers.contains(it.upstream.name.as_str()))
             && (side.jurisdictions.is_empty()
                 || side.jurisdictions.contains(law)
                 || (side.jurisdictions.contains("eu") && &**law == "de"))
+            && (side.jurisdictions.is_empty()
+                || geo.is_none_or(|it| it == &**law || (it == "de" && &**law == "eu")))
             && (!side.no_retention || it.model.retention == Retention::None)
             && side.capabilities.iter().all(|need| it.model.capabilities.contains(need))
             && side.min_quality.is_none_or(|least| quality >= least)
@@ -333,6 +345,7 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
         && input + output.unwrap_or(1) <= it.model.context_window
         && output.unwrap_or(1) <= it.model.max_output
         && cost.is_some()
+        && !(same_shape && case.demand.other_models.is_some())
         && it.model.enabled
         && it.upstream.enabled
 }

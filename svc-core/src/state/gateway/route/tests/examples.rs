@@ -159,6 +159,29 @@ fn two_changes_are_no_relaxation() {
     assert_eq!(choice.binding, Some(Constraint::Jurisdiction));
 }
 
+/// What lets the provider choose another model, or another law where laws are listed, binds every provider that it would reach,
+/// and is to be left out; one whose shape has no such member is not reached.
+#[test]
+fn what_a_provider_may_choose_is_left_out() {
+    let mut case = Case::new(vec![named("a", |it| it.jurisdiction = "eu".into())]);
+    case.demand.other_models = Some("models");
+    let told = |case: &Case| {
+        let choice = choose(&case.ask()).unwrap();
+        let changes: Vec<_> = choice.relaxations.iter().map(|it| (it.constraint, it.change.to_string())).collect();
+        (choice.binding, changes)
+    };
+    assert_eq!(told(&case), (Some(Constraint::Models), vec![(Constraint::Models, "leave out `models`".to_owned())]));
+    case.demand.dialect = Dialect::Messages;
+    assert_eq!(case.ranked(), ["one/a"]);
+    case.demand = Demand { inference_geo: Some("us".into()), ..demand() };
+    assert_eq!(case.ranked(), ["one/a"]);
+    case.class = Some(class(Constraints { jurisdictions: ["eu".into(), "us".into()].into(), ..Constraints::default() }));
+    let left_out = vec![(Constraint::Jurisdiction, "leave out `inference_geo`".to_owned())];
+    assert_eq!(told(&case), (Some(Constraint::Jurisdiction), left_out));
+    case.demand.inference_geo = Some("de".into());
+    assert_eq!(case.ranked(), ["one/a"]);
+}
+
 /// A catalogue of the largest size, under lists of the largest size, is no trouble.
 #[test]
 fn two_thousand_models_are_chosen_from() {

@@ -1,0 +1,49 @@
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+//! What members of a request leave to its provider.
+
+use super::super::Body;
+use crate::state::gateway::{Demand, Dialect};
+
+/// What deciding takes of a request of this shape with these members.
+fn demand(dialect: Dialect, members: &str) -> Demand {
+    let body = format!(r#"{{"model":"m","max_tokens":9,{members},"messages":[{{"role":"user","content":"x"}}]}}"#);
+    Body::read(dialect, body.as_bytes()).unwrap().demand()
+}
+
+/// Models and places that the provider may choose are told, wherever the request names them; an empty list names none.
+#[test]
+fn what_a_provider_may_choose_is_told() {
+    for dialect in [Dialect::Chat, Dialect::Messages] {
+        for (members, other_models, geo) in [
+            (r#""fallbacks":[{"model":"dear"}]"#, Some("fallbacks"), None),
+            (r#""fallbacks":"default""#, Some("fallbacks"), None),
+            (r#""models":["a/b"],"inference_geo":"US""#, Some("models"), Some("us")),
+            (r#""fallbacks":[],"models":null,"inference_geo":null"#, None, None),
+        ] {
+            let demand = demand(dialect, members);
+            assert_eq!((demand.other_models, demand.inference_geo.as_deref()), (other_models, geo), "{members}");
+        }
+    }
+}
+
+/// Tools of the provider's count wherever they are defined: among the tools, within the conversation, as a plugin.
+#[test]
+fn tools_of_the_provider_count_wherever_they_are_defined() {
+    let counted = |demand: &Demand| demand.server_tools.clone().into_iter().collect::<Vec<_>>();
+    let added = |tool: &str| {
+        let body = format!(
+            r#"{{"model":"m","max_tokens":9,"tools":[{{"type":"web_fetch_20250910","name":"web_fetch","max_uses":2}}],"messages":[
+            {{"role":"user","content":"x"}},{{"role":"system","content":[{{"type":"tool_addition","tool":{tool}}}]}}]}}"#
+        );
+        Body::read(Dialect::Messages, body.as_bytes()).unwrap().demand()
+    };
+    let fetch = || ("web_fetch".into(), Some(2));
+    let definition = r#"{"type":"tool_definition","definition":{"type":"web_search_20250305","name":"web_search","max_uses":3}}"#;
+    assert_eq!(counted(&added(definition)), [fetch(), ("web_search".into(), Some(3))]);
+    let again = definition.replace("search", "fetch");
+    assert_eq!(counted(&added(&again)), [("web_fetch".into(), Some(5))]);
+    assert_eq!(counted(&added(r#"{"type":"tool_reference","name":"web_search"}"#)), [fetch()]);
+    let plugins = r#""plugins":[{"id":"web","max_results":3},{"id":"file-parser"},{"id":"off","enabled":false},{}]"#;
+    let plugins = demand(Dialect::Chat, plugins);
+    assert_eq!(counted(&plugins), [("file-parser".into(), None), ("web_search".into(), None)]);
+}
