@@ -101,6 +101,8 @@ pub(super) struct Told {
     long: Option<u64>,
     output: Option<u64>,
     thinking: Option<u64>,
+    /// What went into and came of summing up the conversation, which the provider counts beside all else.
+    compacted: Usage,
 }
 
 impl Told {
@@ -120,6 +122,10 @@ impl Told {
         keep(&mut self.output, count(usage.get("output_tokens")));
         let thinking = of("output_tokens_details", "thinking_tokens");
         keep(&mut self.thinking, thinking.or_else(|| of("output_tokens_details", "reasoning_tokens")));
+        let compacted = compacted(usage);
+        if compacted != Usage::default() {
+            self.compacted = compacted;
+        }
     }
 
     /// What went in, where it was told.
@@ -134,6 +140,7 @@ impl Told {
             cache_write_long: long,
             ..Usage::default()
         };
+        let usage = usage.plus(Usage { output: 0, reasoning: 0, ..self.compacted });
         (usage.all_input() > 0).then_some(usage)
     }
 
@@ -142,8 +149,20 @@ impl Told {
         let (input, output) = (self.input().unwrap_or_default(), self.output.unwrap_or(0));
         let thinking = self.thinking.unwrap_or(0).min(output);
         let usage = Usage { output: output.saturating_sub(thinking), reasoning: thinking, ..input };
+        let Usage { output, reasoning, .. } = self.compacted;
+        let usage = usage.plus(Usage { output, reasoning, ..Usage::default() });
         (usage != Usage::default()).then_some(usage)
     }
+}
+
+/// What a usage of the messages shape tells of summing up the conversation, all times together: its other counts leave that out.
+fn compacted(usage: Value<'_>) -> Usage {
+    let entries = usage.get("iterations").into_iter().flat_map(|it| it.items());
+    entries.filter(|it| it.has("type", "compaction")).fold(Usage::default(), |sum, it| {
+        let mut told = Told::default();
+        told.add(it);
+        sum.plus(told.whole().unwrap_or_default())
+    })
 }
 
 /// Whether a usage of the messages shape tells of output.
@@ -412,6 +431,38 @@ mod tests {
             ("zero", &[r#"{"input_tokens":0,"output_tokens":0}"#], None),
             ("no output beside text", &[r#"{"input_tokens":9,"output_tokens":0}"#], None),
             ("nothing", &["{}"], None),
+        ] {
+            assert_eq!(messages_of(told), kinds, "{who}");
+        }
+    }
+
+    /// Summing up a conversation is told beside all else, as a whole each time; what sampling took is within the sums.
+    #[test]
+    fn summing_up_is_told_beside_all_else() {
+        for (who, told, kinds) in [
+            (
+                "once, and then sampled",
+                &[
+                    r#"{"input_tokens":23000,"output_tokens":1000,"iterations":[{"type":"compaction","input_tokens":180000,"cache_read_input_tokens":7,"cache_creation_input_tokens":5,"output_tokens":3500},{"type":"message","input_tokens":23000,"output_tokens":1000}]}"#,
+                ][..],
+                Some([203_000, 7, 5, 0, 4_500, 0]),
+            ),
+            (
+                "twice, told again and again",
+                &[
+                    r#"{"input_tokens":9,"output_tokens":1,"iterations":[{"type":"compaction","input_tokens":100,"output_tokens":10}]}"#,
+                    r#"{"output_tokens":89,"iterations":[{"type":"compaction","input_tokens":100,"output_tokens":10},{"type":"compaction","input_tokens":200,"output_tokens":20}]}"#,
+                    r#"{"output_tokens":90,"iterations":null}"#,
+                ],
+                Some([309, 0, 0, 0, 120, 0]),
+            ),
+            (
+                "nothing else",
+                &[
+                    r#"{"input_tokens":0,"output_tokens":0,"iterations":[{"type":"compaction","input_tokens":100,"output_tokens":10}]}"#,
+                ],
+                Some([100, 0, 0, 0, 10, 0]),
+            ),
         ] {
             assert_eq!(messages_of(told), kinds, "{who}");
         }
