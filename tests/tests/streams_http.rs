@@ -409,6 +409,30 @@ async fn the_cost_comes_in_a_trailer() {
     }
 }
 
+/// Whoever has heard the last word finds the call's record and the budget as they are, though the stream has not ended yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_record_is_there_with_the_last_word() {
+    let mut desk = Desk::new().await;
+    let budget = desk.budget(1_000_000_000, ladder(&STOP)).await;
+    let mut spent = 0;
+    for _ in 0..10 {
+        for (path, last) in [(CHAT, "[DONE]"), (MESSAGES, "event: message_stop")] {
+            let mut socket = desk.begin(path, &[("te", "trailers")], &streamed("messages/large-1")).await;
+            let mut text = String::new();
+            while !text.contains(last) {
+                let (heard, is_over) = hear(&mut socket, 1).await;
+                text.push_str(std::str::from_utf8(&heard).unwrap());
+                assert!(!is_over, "{text}");
+            }
+            let call = desk.call(&header_of(&text, "x-svc-call-id").unwrap()).await;
+            assert_eq!(call["end"], json!("done"), "{call}");
+            spent += call["costMicros"].as_u64().unwrap();
+            let at = desk.budget_at(&budget).await;
+            assert_eq!((&at["spentMicros"], &at["reservedMicros"]), (&json!(spent), &json!(0)), "{at}");
+        }
+    }
+}
+
 /// The time for the first token, between tokens and for the whole call: each ends a call in its own way, and it is charged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn time_ends_a_call() {

@@ -73,6 +73,8 @@ pub struct Stream {
     meter: Meter,
     writer: Writer,
     state: State,
+    /// How many bytes its last event has, once that was written.
+    last_bytes: usize,
     hidden: Arc<[Secret<String>]>,
 }
 
@@ -130,6 +132,7 @@ impl Stream {
             meter: Meter::new(upstream),
             writer,
             state: State::Running,
+            last_bytes: 0,
             hidden: Arc::default(),
         }
     }
@@ -155,12 +158,18 @@ impl Stream {
         while self.state == State::Running {
             let Some(event) = self.events.take_next()? else { return Ok(()) };
             let pass = Pass { options: self.options, client: self.client, hidden: &self.hidden };
+            let before = out.len();
             let ending = pass.event(&event, &mut self.tape, &mut self.meter, &mut self.writer, out)?;
             if let Some(ending) = ending {
-                self.state = State::Ended(ending);
+                self.close(ending, out.len().saturating_sub(before));
             }
         }
         Ok(())
+    }
+
+    /// Its last event was written and has so many bytes.
+    fn close(&mut self, ending: Ending, last_bytes: usize) {
+        (self.state, self.last_bytes) = (State::Ended(ending), last_bytes);
     }
 
     /// Nothing more comes: writes what is still due. A stream that lacks its terminal event ends with an error.
@@ -176,12 +185,13 @@ impl Stream {
             let half = half || self.writer.is_cut_short();
             let whole = self.upstream == Dialect::Chat && self.meter.has_finished(self.options.answers) && !half;
             if whole {
+                let before = out.len();
                 match &mut self.writer {
                     Writer::Same => out.extend_from_slice(b"data: [DONE]\n\n"),
                     Writer::Chat(_) => {}
                     Writer::Messages(writer) => writer.finish(&self.meter, out),
                 }
-                self.state = State::Ended(Ending::Clean);
+                self.close(Ending::Clean, out.len().saturating_sub(before));
             } else {
                 self.cut(out, BROKEN, BROKEN_OFF);
             }
@@ -195,8 +205,9 @@ impl Stream {
     /// Breaks it off: writes an error of this type and message in the client's shape, unless it has ended.
     pub fn cut(&mut self, out: &mut Vec<u8>, kind: &str, message: &str) {
         if self.state == State::Running {
+            let before = out.len();
             write_event(out, self.client, kind, message);
-            self.state = State::Ended(Ending::Cut);
+            self.close(Ending::Cut, out.len().saturating_sub(before));
         }
     }
 
@@ -204,6 +215,12 @@ impl Stream {
     #[must_use]
     pub fn ended(&self) -> bool {
         self.state != State::Running
+    }
+
+    /// How many bytes its last event has, with what is written beside it; none before that was written.
+    #[must_use]
+    pub const fn last_bytes(&self) -> usize {
+        self.last_bytes
     }
 
     /// Whether the answer has begun: with its first token, or with what may come without any for long, such as thinking that is

@@ -6,6 +6,7 @@
 //! **Invariant:** no more than one read of the upstream is in memory, however slow the client.
 //! **Invariant:** a stream that breaks off ends with an error event of the client's API, never as if it were whole.
 //! **Invariant:** what came of it is told once: at its end, or when it is dropped.
+//! **Invariant:** the last word goes out after what came of the call was kept: whoever has heard it finds the record.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -59,6 +60,9 @@ pub trait Translate: Send + Unpin + 'static {
 
     /// The stream breaks off here: appends an error event of the client's API.
     fn cut(&mut self, how: How, out: &mut Vec<u8>);
+
+    /// How many bytes the last word has, which stands at the end of what was appended; none before it was said.
+    fn last_bytes(&self) -> usize;
 }
 
 /// What turns a reply into a body.
@@ -209,8 +213,10 @@ impl<T: Translate, F: Finish<Heard = T>> Unpin for RelayBody<T, F> {}
 #[expect(clippy::large_enum_variant, reason = "there is one for each stream, and nearly all its life it is running")]
 enum Step<T: Translate, F: Finish<Heard = T>> {
     Running(Running<T, F>),
-    /// What came of it is being told.
-    Telling(Outlive<Option<Charged>>),
+    /// What came of it is being told, and the last word waits for that.
+    Telling(Outlive<Option<Charged>>, Vec<u8>),
+    /// The last word was said; what the call came to may follow.
+    Told(Option<Charged>),
     Ended,
 }
 
@@ -317,7 +323,7 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
         None
     }
 
-    /// Ends it: the client is told, then whoever keeps what came of it.
+    /// Ends it: whoever keeps what came of it is told, then the client.
     fn end(&mut self, how: How) {
         let Step::Running(running) = std::mem::replace(&mut self.step, Step::Ended) else { return };
         let Running { incoming, mut translator, guard, first_ms, is_ended, .. } = running;
@@ -333,7 +339,8 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
             }
         }
         self.timer = None;
-        self.step = Step::Telling(guard.finish(Some(translator), how, first_ms));
+        let last = self.out.split_off(self.out.len().saturating_sub(translator.last_bytes()));
+        self.step = Step::Telling(guard.finish(Some(translator), how, first_ms), last);
     }
 }
 
@@ -361,10 +368,18 @@ impl<T: Translate, F: Finish<Heard = T>> Body for RelayBody<T, F> {
                         return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.out).into()))));
                     }
                 }
-                Step::Telling(told) => {
+                Step::Telling(told, last) => {
                     let charged = std::task::ready!(Pin::new(told).poll(context));
+                    let last = std::mem::take(last);
+                    this.step = Step::Told(charged.filter(|_| this.wants_cost));
+                    if !last.is_empty() {
+                        return Poll::Ready(Some(Ok(Frame::data(last.into()))));
+                    }
+                }
+                Step::Told(charged) => {
+                    let charged = charged.take();
                     this.step = Step::Ended;
-                    if let Some(charged) = charged.filter(|_| this.wants_cost) {
+                    if let Some(charged) = charged {
                         let trailers = HeaderMap::from_iter([(COST_TRAILER, HeaderValue::from(charged.cost))]);
                         return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
                     }

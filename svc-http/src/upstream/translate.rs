@@ -48,4 +48,8 @@ impl Translate for Stream {
         };
         Self::cut(self, out, kind, message);
     }
+
+    fn last_bytes(&self) -> usize {
+        Self::last_bytes(self)
+    }
 }

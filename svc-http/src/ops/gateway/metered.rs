@@ -127,6 +127,13 @@ impl Translate for Heard {
             Translate::cut(&mut **stream, how, out);
         }
     }
+
+    fn last_bytes(&self) -> usize {
+        match self {
+            Self::Stream(stream, _) => Translate::last_bytes(&**stream),
+            Self::Whole { .. } => 0,
+        }
+    }
 }
 
 /// Who keeps what came of a call.

@@ -1,3 +1,8 @@
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use svc_core::state::gateway::Usage;
 use tokio::sync::oneshot;
@@ -12,6 +17,8 @@ const DONE: &[u8] = b"data: [DONE]\n\n";
 struct Plain {
     heard: Vec<u8>,
     events: usize,
+    /// How long its last word is.
+    last: usize,
 }
 
 impl Translate for Plain {
@@ -48,14 +55,27 @@ impl Translate for Plain {
 
     fn end(&mut self, out: &mut Vec<u8>) -> How {
         if self.is_done() {
+            self.last = DONE.len();
             return How::Done;
         }
-        out.extend_from_slice(b"data: {\"error\":\"short\"}\n\n");
+        self.say("short", out);
         How::Cut(Reason::Closed)
     }
 
     fn cut(&mut self, how: How, out: &mut Vec<u8>) {
-        out.extend_from_slice(format!("data: {{\"error\":\"{how:?}\"}}\n\n").as_bytes());
+        self.say(&format!("{how:?}"), out);
+    }
+
+    fn last_bytes(&self) -> usize {
+        self.last
+    }
+}
+
+impl Plain {
+    fn say(&mut self, why: &str, out: &mut Vec<u8>) {
+        let word = format!("data: {{\"error\":\"{why}\"}}\n\n");
+        self.last = word.len();
+        out.extend_from_slice(word.as_bytes());
     }
 }
 
@@ -106,6 +126,47 @@ async fn a_stream_arrives_as_it_was_sent() {
     assert_eq!(text, again, "however slowly it came");
     mock.until(|it| it.ended == 2).await;
     assert_eq!(mock.counts().connections, 1, "{:?}", mock.counts());
+}
+
+/// All but the last word goes on as it comes; the last waits until what came of the call is kept, be it an error.
+#[tokio::test]
+async fn the_last_word_waits_for_the_record() {
+    /// Keeps what came of the call when it is told to.
+    struct Kept(oneshot::Receiver<()>);
+
+    impl Finish for Kept {
+        type Heard = Plain;
+
+        async fn finish(self, _heard: Option<Plain>, _ended: Ended) -> Option<Charged> {
+            self.0.await.ok().map(|()| Charged { cost: 7, unpriced: false })
+        }
+    }
+
+    let (mock, upstreams) = (mock(), usual());
+    let target = chat_target(&upstreams, &mock);
+    for (model, events, last) in [
+        ("m--words-30", 32, "data: [DONE]\n\n"),
+        ("m--words-30--short-9", 9, "data: {\"error\":\"short\"}\n\n"),
+        ("m--words-30--cut-9", 9, "data: {\"error\":\"Cut(Closed)\"}\n\n"),
+    ] {
+        let (keep, kept) = oneshot::channel();
+        let incoming = stream(&upstreams, &target, &call(model, true)).await;
+        let begun = Relay::begin(incoming, Plain::default(), &mut None).await.unwrap();
+        let mut body = begun.into_body(Guard::new(&upstreams, Kept(kept)), Arc::default(), true);
+        let mut text = String::new();
+        while text.matches("data: ").count() < events {
+            let data = body.frame().await.unwrap().unwrap().into_data().unwrap();
+            text.push_str(std::str::from_utf8(&data).unwrap());
+        }
+        assert!(!text.contains(last), "{model}: {text}");
+        mock.until(|it| it.running == 0).await;
+        let waits = poll_fn(|context| Poll::Ready(Pin::new(&mut body).poll_frame(context).is_pending()));
+        assert!(waits.await, "{model}");
+        keep.send(()).unwrap();
+        let rest = body.collect().await.unwrap();
+        let cost = rest.trailers().and_then(|it| it.get(COST_TRAILER)?.to_str().ok()?.parse().ok());
+        assert_eq!((cost, rest.to_bytes()), (Some(7), last.into()), "{model}");
+    }
 }
 
 /// The time to the first token is not that to the first bytes, which only say who speaks.
@@ -228,6 +289,9 @@ async fn nothing_heard_is_nothing_begun() {
             How::Cut(Reason::Closed)
         }
         fn cut(&mut self, _how: How, _out: &mut Vec<u8>) {}
+        fn last_bytes(&self) -> usize {
+            0
+        }
     }
 
     let (mock, upstreams) = (mock(), usual());
