@@ -292,6 +292,7 @@ pub fn error_body(refusal: &Refusal, shape: Shape, request_id: &str, docs: &str)
         attempted_models: call
             .and_then(|it| it.attempted.as_ref())
             .map(|them| them.iter().map(Attempted::of).collect()),
+        details: call.is_some_and(|it| it.is_threaded).then_some(THREADED),
     };
     let envelope = match shape {
         Shape::Flat => return flat_body(refusal, &error),
@@ -453,7 +454,19 @@ struct ErrorObject<'a> {
     relaxations: Option<Vec<Change<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     attempted_models: Option<Vec<Attempted<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<InItsWords>,
 }
+
+/// A refusal in the words of the messages API, by which its clients know what to send in place of what is refused.
+#[derive(Serialize)]
+struct InItsWords {
+    error_code: &'static str,
+    unsupported: [&'static str; 1],
+}
+
+/// The refusal of a conversation that the provider is to keep.
+const THREADED: InItsWords = InItsWords { error_code: "thread_unsupported_request", unsupported: ["thread"] };
 
 /// Who can approve more of a budget.
 #[derive(Serialize)]

@@ -468,6 +468,15 @@ fn error_details() -> Value {
             "relaxations": { "type": "array", "items": reference("Relaxation") },
             "attemptedModels": { "type": "array", "items": attempted_model() },
             "evidenceRecord": id("evd_"),
+            "details": {
+                "type": "object",
+                "description": "What the messages API says in its own words: its clients branch on it.",
+                "required": ["error_code", "unsupported"],
+                "properties": {
+                    "error_code": { "type": "string", "enum": ["thread_unsupported_request"] },
+                    "unsupported": { "type": "array", "items": { "type": "string" } },
+                },
+            },
             "budgetId": id("bdg_"),
             "spentMicros": micros(),
             "allocationMicros": micros(),

@@ -102,6 +102,27 @@ async fn every_fault_is_told() {
     assert_eq!((got.status, &got.json()["type"]), (400, &json!("error")));
 }
 
+/// A conversation that the provider is to keep is refused in the words by which clients of the messages API go on without it,
+/// whatever the messages leave out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversation_is_not_left_to_the_provider() {
+    let mut desk = Desk::new().await;
+    let details = json!({ "error_code": "thread_unsupported_request", "unsupported": ["thread"] });
+    for model in ["chat/large-1", "messages/large-1"] {
+        for path in [MESSAGES, "/anthropic/v1/messages/count_tokens"] {
+            let mut body = chat(model);
+            body["messages"] = json!([]);
+            body["thread"] = json!({ "type": "continue", "previous_message_id": "msg_1" });
+            let got = desk.send(path, &[], body.to_string().as_bytes()).await;
+            assert_eq!(got.refusal(), (400, "invalid_request".into(), vec!["thread".into()]), "{path}");
+            assert_eq!(got.json()["error"]["details"], details, "{path}: {}", got.text());
+        }
+    }
+    assert_eq!(desk.mock.counts().requests, 0, "nothing was sent");
+    let got = desk.chat_with(&[], &json!({ "model": "chat/large-1", "messages": [] })).await;
+    assert!(got.json()["error"].get("details").is_none(), "{}", got.text());
+}
+
 /// A failing provider is passed over where policy routes, and named where nobody answers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failures_fail_over_or_are_told() {

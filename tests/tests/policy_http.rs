@@ -459,6 +459,56 @@ async fn a_conflict_names_what_would_resolve_it() {
     assert_eq!((got.header("x-svc-would-route-to"), got.header("x-svc-routed-to")), (None, None));
 }
 
+/// Which model answers, under which law and with which tools of the provider's is policy's where it acts, wherever a request
+/// says otherwise: it is refused, and told what to leave out or to price. A provider of the other shape gets none of it; in
+/// shadow it goes on as it came.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_left_to_the_provider_is_policys() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    for kind in ["chat", "messages"] {
+        let class = json!({ "id": kind, "models": [format!("{kind}/large-1")], "jurisdictions": ["eu"] });
+        desk.post("task-classes", class).await.made();
+    }
+    let search = json!({ "type": "web_search_20250305", "name": "web_search" });
+    let added = json!({ "type": "tool_addition", "tool": { "type": "tool_definition", "definition": search } });
+    let system = json!([{ "role": "user", "content": "x" }, { "role": "system", "content": [added] }]);
+    let cases = [
+        ("fallbacks", json!([{ "model": "dear" }]), "messages", ("models", "leave out `fallbacks`")),
+        ("models", json!(["a/b"]), "chat", ("models", "leave out `models`")),
+        ("inference_geo", json!("us"), "messages", ("jurisdiction", "leave out `inference_geo`")),
+        ("plugins", json!([{ "id": "web" }]), "chat", ("price", "set a price for `chat/large-1`")),
+        ("messages", system, "messages", ("price", "set a price for `messages/large-1`")),
+    ];
+    let ask = |kind: &str, member: &str, value: &Value| {
+        let mut body = chat(&format!("{kind}/large-1"));
+        body[member] = value.clone();
+        (if kind == "chat" { CHAT } else { MESSAGES }, body.to_string())
+    };
+    for (member, value, kind, (constraint, change)) in &cases {
+        let (path, body) = ask(kind, member, value);
+        let before = desk.mock.counts().requests;
+        let got = desk.send(path, &[("x-svc-task-class", kind)], body.as_bytes()).await;
+        assert_eq!((got.status, got.kind().as_str()), (409, "policy_conflict"), "{member}: {}", got.text());
+        let relaxations = got.json()["error"]["relaxations"].as_array().unwrap().clone();
+        let told = |it: &Value| it["constraint"] == *constraint && it["change"].as_str().unwrap().starts_with(change);
+        assert!(relaxations.iter().any(told), "{member}: {}", got.text());
+        assert_eq!(desk.mock.counts().requests, before, "{member}: nothing was sent");
+    }
+    let (path, body) = ask("messages", "fallbacks", &json!("default"));
+    let got = desk.send(path, &[("x-svc-task-class", "chat")], body.as_bytes()).await;
+    got.ok();
+    assert_eq!(got.header("x-svc-routed-to"), Some("chat/large-1"), "{got:?}");
+    desk.routing(json!({ "mode": "shadow" })).await;
+    // The stand-in knows no message of the system's.
+    for (member, value, kind, _) in cases.iter().filter(|it| it.0 != "messages") {
+        let (path, body) = ask(kind, member, value);
+        let got = desk.send(path, &[("x-svc-task-class", kind)], body.as_bytes()).await;
+        got.ok();
+        assert!(got.header("x-svc-advisory").unwrap().contains("no model would qualify"), "{member}: {got:?}");
+    }
+}
+
 /// Two credentials that differ are no credential; the same one twice is one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn credentials_that_differ_are_refused() {

@@ -1,5 +1,8 @@
 //! What is wrong with a request: every fault with its path. What is not known is not judged.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -13,6 +16,9 @@ pub(super) const FAULTS_MAX: usize = 200;
 /// The most answers that one call may ask for.
 pub(super) const ANSWERS_MAX: i64 = 128;
 
+/// By what a request of the messages shape names a conversation that the provider keeps.
+const THREAD: &str = "thread";
+
 /// Every fault of a body that is an object.
 pub(super) fn faults(dialect: Dialect, purpose: Purpose, root: Value<'_>) -> Vec<FieldError> {
     let mut faults = Faults(Vec::new());
@@ -23,6 +29,12 @@ pub(super) fn faults(dialect: Dialect, purpose: Purpose, root: Value<'_>) -> Vec
         Dialect::Messages => messages(&mut faults, purpose, root),
     }
     faults.0
+}
+
+/// Whether a request leaves its conversation to the provider: nothing of what is there could be looked at, counted, or sent to
+/// another one.
+pub(super) fn is_threaded(dialect: Dialect, root: Value<'_>) -> bool {
+    dialect == Dialect::Messages && root.given(THREAD).is_some()
 }
 
 /// What was found so far.
@@ -247,7 +259,10 @@ fn messages(faults: &mut Faults, purpose: Purpose, root: Value<'_>) {
     if purpose == Purpose::Answer && root.given("max_tokens").is_none() {
         faults.add("max_tokens", "is required");
     }
-    faults.above_zero(root, "max_tokens");
+    // None at all is asked for as well: the provider takes what goes in into its cache.
+    if root.given("max_tokens").is_some_and(|it| it.integer().is_none_or(|it| it < 0)) {
+        faults.add("max_tokens", "must be a whole number, zero or above");
+    }
     if let Some(system) = root.given("system") {
         faults.parts(system, &|| "system".to_owned());
     }
@@ -255,18 +270,23 @@ fn messages(faults: &mut Faults, purpose: Purpose, root: Value<'_>) {
         stop_texts(faults, stop, "stop_sequences", false);
     }
     faults.tools(root, |faults, at, tool| {
-        // A set of tools of an MCP server has no name.
-        if !tool.has("type", "mcp_toolset") {
+        // A set of tools has no name of its own.
+        if !tool.text_of("type").is_some_and(|it| it.contains("_toolset")) {
             faults.text(tool, "name", &format!("tools.{at}.name"));
         }
     });
+    if is_threaded(Dialect::Messages, root) {
+        // What the messages lack may lie at the provider.
+        return faults.add(THREAD, "must be left out: every request holds the whole conversation");
+    }
     let mut calls = BTreeSet::new();
     for (at, message) in faults.messages(root).into_iter().enumerate() {
-        if faults.role(at, message, &["user", "assistant", "system"]).is_none() {
-            continue;
-        }
+        let Some(role) = faults.role(at, message, &["user", "assistant", "system"]) else { continue };
         let Some(content) = message.given("content") else {
-            faults.add(format!("messages.{at}.content"), "is required");
+            // Such a message may say nothing but how much effort is to be made from there on.
+            if role != "system" || message.given("output_config").is_none() {
+                faults.add(format!("messages.{at}.content"), "is required");
+            }
             continue;
         };
         faults.parts(content, &|| format!("messages.{at}.content"));

@@ -77,6 +77,9 @@ impl Body {
             return Err(Refusal::invalid_request(vec![FieldError::whole("the body must be an object")]));
         }
         let faults = check::faults(dialect, purpose, root);
+        if check::is_threaded(dialect, root) {
+            return Err(Refusal::thread_unsupported(faults));
+        }
         if !faults.is_empty() {
             return Err(Refusal::invalid_request(faults));
         }

@@ -252,7 +252,17 @@ fn holds_bytes(data: Value<'_>) -> bool {
 
 /// The name under which a tool that the provider runs is priced; none for tools that the client runs.
 fn server_tool(kind: &str) -> Option<Box<str>> {
-    const OF_THE_CLIENT: &[&str] = &["bash", "computer", "custom", "function", "mcp_toolset", "memory", "text_editor"];
+    const OF_THE_CLIENT: &[&str] = &[
+        "bash",
+        "browser_toolset",
+        "computer",
+        "computer_toolset",
+        "custom",
+        "function",
+        "mcp_toolset",
+        "memory",
+        "text_editor",
+    ];
     let name = match kind.rsplit_once('_') {
         Some((name, date)) if date.len() == 8 && date.bytes().all(|it| it.is_ascii_digit()) => name,
         Some(_) | None => kind,

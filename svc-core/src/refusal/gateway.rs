@@ -18,6 +18,9 @@ pub struct CallDetail {
     pub relaxations: Option<Vec<RelaxationText>>,
     /// The budget that refuses.
     pub budget: Option<BudgetDetail>,
+    /// Whether the request leaves its conversation to the provider: clients of the messages API that are told so in its words
+    /// send it whole from then on.
+    pub is_threaded: bool,
 }
 
 /// A model that was tried.
@@ -186,6 +189,12 @@ impl Refusal {
             said => format!("{}: {said}", kind.row().message).into(),
         };
         Self { message, ..Self::plain(kind) }.about_call(|it| it.attempted = Some(attempted))
+    }
+
+    /// 400: the request leaves its conversation to the provider; every fault of it, that among them.
+    #[must_use]
+    pub fn thread_unsupported(errors: Vec<FieldError>) -> Self {
+        Self::invalid_request(errors).about_call(|it| it.is_threaded = true)
     }
 
     /// 400: no model of this workspace has the name that was asked for.

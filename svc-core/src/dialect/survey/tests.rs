@@ -38,7 +38,8 @@ fn tools_of_the_provider_count_wherever_they_are_defined() {
         Body::read(Dialect::Messages, body.as_bytes()).unwrap().demand()
     };
     let fetch = || ("web_fetch".into(), Some(2));
-    let definition = r#"{"type":"tool_definition","definition":{"type":"web_search_20250305","name":"web_search","max_uses":3}}"#;
+    let definition =
+        r#"{"type":"tool_definition","definition":{"type":"web_search_20250305","name":"web_search","max_uses":3}}"#;
     assert_eq!(counted(&added(definition)), [fetch(), ("web_search".into(), Some(3))]);
     let again = definition.replace("search", "fetch");
     assert_eq!(counted(&added(&again)), [("web_fetch".into(), Some(5))]);

@@ -175,7 +175,8 @@ fn what_a_provider_may_choose_is_left_out() {
     assert_eq!(case.ranked(), ["one/a"]);
     case.demand = Demand { inference_geo: Some("us".into()), ..demand() };
     assert_eq!(case.ranked(), ["one/a"]);
-    case.class = Some(class(Constraints { jurisdictions: ["eu".into(), "us".into()].into(), ..Constraints::default() }));
+    case.class =
+        Some(class(Constraints { jurisdictions: ["eu".into(), "us".into()].into(), ..Constraints::default() }));
     let left_out = vec![(Constraint::Jurisdiction, "leave out `inference_geo`".to_owned())];
     assert_eq!(told(&case), (Some(Constraint::Jurisdiction), left_out));
     case.demand.inference_geo = Some("de".into());

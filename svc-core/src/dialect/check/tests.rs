@@ -1,0 +1,62 @@
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+//! What the messages shape admits, and what of it is not served.
+
+use super::super::Body;
+use crate::refusal::Refusal;
+use crate::state::gateway::Dialect;
+
+/// A request of the messages shape with these members.
+fn read(members: &str) -> Result<Body, Refusal> {
+    Body::read(Dialect::Messages, format!(r#"{{"model":"m",{members}}}"#).as_bytes())
+}
+
+/// The paths of what is wrong.
+fn wrong(members: &str) -> Vec<String> {
+    let refusal = read(members).err();
+    let errors = refusal.iter().flat_map(Refusal::errors);
+    errors.map(|it| it.field.as_deref().unwrap_or("-").to_owned()).collect()
+}
+
+/// No output at all, sets of tools without a name, and a message that says nothing but how much effort is to be made.
+#[test]
+fn what_the_shape_admits_is_no_fault() {
+    let user = r#"{"role":"user","content":"x"}"#;
+    for toolset in ["mcp_toolset", "browser_toolset_20260801", "computer_toolset_20260801"] {
+        let tools = format!(r#""max_tokens":9,"tools":[{{"type":"{toolset}"}}],"messages":[{user}]"#);
+        let demand = read(&tools).unwrap().demand();
+        assert!(demand.server_tools.is_empty(), "{toolset} is the client's");
+    }
+    let none = read(&format!(r#""max_tokens":0,"messages":[{user}]"#)).unwrap();
+    assert_eq!(none.demand().output.tokens, Some(0));
+    let effort = |message: &str| wrong(&format!(r#""max_tokens":9,"messages":[{user},{message}]"#));
+    let nothing: [&str; 0] = [];
+    assert_eq!(effort(r#"{"role":"system","output_config":{"effort":"low"}}"#), nothing);
+    assert_eq!(effort(r#"{"role":"system"}"#), ["messages.1.content"]);
+    assert_eq!(effort(r#"{"role":"user","output_config":{"effort":"low"}}"#), ["messages.1.content"]);
+    for bound in ["-1", "0.5", "\"0\""] {
+        assert_eq!(wrong(&format!(r#""max_tokens":{bound},"messages":[{user}]"#)), ["max_tokens"], "{bound}");
+    }
+    assert_eq!(wrong(&format!(r#""max_tokens":9,"tools":[{{"type":"bash"}}],"messages":[{user}]"#)), ["tools.0.name"]);
+}
+
+/// A conversation that the provider is to keep is refused as such, whatever it leaves out here; no conversation is none.
+#[test]
+fn a_conversation_at_the_provider_is_refused_as_such() {
+    let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]}"#;
+    let thread = r#"{"type":"continue","previous_message_id":"msg_1"}"#;
+    for (members, faults) in [
+        (format!(r#""max_tokens":9,"thread":{thread},"messages":[{result}]"#), &["thread"][..]),
+        (format!(r#""max_tokens":9,"thread":{thread},"messages":[]"#), &["thread"]),
+        (r#""thread":{"type":"create"},"messages":[]"#.to_owned(), &["max_tokens", "thread"]),
+    ] {
+        let refusal = read(&members).unwrap_err();
+        assert_eq!(
+            (wrong(&members), refusal.type_()),
+            (faults.iter().map(|it| (*it).to_owned()).collect(), "invalid_request")
+        );
+        assert!(refusal.call().is_some_and(|it| it.is_threaded), "{members}");
+    }
+    read(r#""max_tokens":9,"thread":null,"messages":[{"role":"user","content":"x"}]"#).unwrap();
+    let plain = read(r#""messages":[]"#).unwrap_err();
+    assert!(plain.call().is_none());
+}
