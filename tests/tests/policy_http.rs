@@ -505,7 +505,11 @@ async fn what_is_left_to_the_provider_is_policys() {
         let (path, body) = ask(kind, member, value);
         let got = desk.send(path, &[("x-svc-task-class", kind)], body.as_bytes()).await;
         got.ok();
-        assert!(got.header("x-svc-advisory").unwrap().contains("no model would qualify"), "{member}: {got:?}");
+        let advisory = got.header("x-svc-advisory").unwrap();
+        assert!(advisory.contains("no model would qualify"), "{member}: {got:?}");
+        let unpriced = *member != "inference_geo";
+        assert_eq!(advisory.contains("no price"), unpriced, "{member}: {got:?}");
+        assert_eq!(desk.call_of(&got).await["unpriced"], json!(unpriced), "{member}");
     }
 }
 

@@ -201,7 +201,10 @@ fn charge_of(served: &Served, call: &Call) -> Result<Charge, Refusal> {
     let (cost, unpriced) = known_cost(model.prices.as_ref(), &usage, &fees);
     let is_bound = served.usage.is_none() && served.place.worst.is_some();
     let cost = if is_bound { within(cost, call) } else { cost };
-    Ok(Charge { usage, cost, unpriced: unpriced || served.place.worst.is_none() })
+    // Another model may have answered, whose price nobody knows.
+    let upstream = served.routing.upstreams.get(served.place.upstream);
+    let chosen_there = upstream.is_some_and(|it| served.demand.leaves_model_to(it.dialect));
+    Ok(Charge { usage, cost, unpriced: unpriced || chosen_there || served.place.worst.is_none() })
 }
 
 /// The tries that a call's row has not yet, each with what it is charged. `told` is how many it had when the first of them

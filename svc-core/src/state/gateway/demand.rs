@@ -91,6 +91,12 @@ impl Demand {
         let untold = self.dialect == Dialect::Chat;
         self.server_tools.keys().filter(move |_| untold).map(|it| &**it)
     }
+
+    /// Whether a provider of this shape may answer with another model than the one it is sent to.
+    #[must_use]
+    pub fn leaves_model_to(&self, shape: Dialect) -> bool {
+        self.other_models.is_some() && self.dialect == shape
+    }
 }
 
 #[cfg(test)]

@@ -78,9 +78,9 @@ fn of_request(ask: &Ask<'_>, candidate: &mut Candidate<'_>) {
     let sides = [ask.class.map(|it| &it.constraints), ask.profile.map(|it| &it.constraints)];
     let any_side = |asks: fn(&Constraints) -> bool| sides.into_iter().flatten().any(asks);
     breaks(any_side(|it| it.human_oversight) && !ask.oversight, Constraint::HumanOversight, Holder::Request);
-    // What leaves the choice of a model or a place to the provider goes there member by member; in translation it is left out.
+    breaks(ask.demand.leaves_model_to(upstream.dialect), Constraint::Models, Holder::Request);
+    // A wish for a place goes to a provider of the same shape alone: in translation it is left out.
     if ask.demand.dialect == upstream.dialect {
-        breaks(ask.demand.other_models.is_some(), Constraint::Models, Holder::Request);
         let elsewhere = ask.demand.inference_geo.as_deref().is_some_and(|it| !lies_in(it, &model.jurisdiction));
         breaks(elsewhere && any_side(|it| !it.jurisdictions.is_empty()), Constraint::Jurisdiction, Holder::Request);
     }
