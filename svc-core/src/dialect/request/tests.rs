@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 //! Requests of both shapes: what is wrong with them, what they ask for, what of them goes to a provider.
 
+mod providers;
+
 use super::super::{Body, Target};
 use crate::state::gateway::{Capability, Dialect};
 use crate::value::json::Json;

@@ -172,6 +172,17 @@ fn tool_choice(out: &mut Out, choice: Value<'_>, faults: &mut Faults) {
     }
 }
 
+/// A message of the messages shape.
+struct Turn<'a> {
+    /// Whose it is.
+    role: &'static str,
+    content: Value<'a>,
+    /// Where the content stands.
+    path: String,
+}
+
+/// The messages. The messages shape takes such of one side that follow one another for one; providers of the chat shape want all
+/// calls in one message, and their results right behind it.
 fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
     if let Some(system) = root.given("system") {
         let text = system_text(system, "system", faults);
@@ -179,17 +190,25 @@ fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
             plain(out, "system", &text);
         }
     }
-    for (at, message) in root.get("messages").iter().flat_map(|it| it.items()).enumerate() {
-        let Some(content) = message.given("content") else { continue };
-        let path = format!("messages.{at}.content");
-        if message.has("role", "assistant") {
-            assistant(out, content, &path, faults);
-        } else if message.has("role", "system") {
-            plain(out, "system", &system_text(content, &path, faults));
-        } else {
-            user(out, content, &path, faults);
+    let list = root.get("messages");
+    let turns: Vec<_> = list.iter().flat_map(|it| it.items()).enumerate().filter_map(turn).collect();
+    for run in turns.chunk_by(|one, next| one.role == next.role) {
+        match run {
+            [Turn { role: "assistant", .. }, ..] => assistant(out, run, faults),
+            [Turn { role: "system", .. }, ..] => {
+                for turn in run {
+                    plain(out, "system", &system_text(turn.content, &turn.path, faults));
+                }
+            }
+            _ => user(out, run, faults),
         }
     }
+}
+
+fn turn((at, message): (usize, Value<'_>)) -> Option<Turn<'_>> {
+    let role = ["assistant", "system"].into_iter().find(|it| message.has("role", it));
+    let path = format!("messages.{at}.content");
+    Some(Turn { role: role.unwrap_or("user"), content: message.given("content")?, path })
 }
 
 fn plain(out: &mut Out, role: &str, text: &str) {
@@ -207,21 +226,24 @@ fn system_text(content: Value<'_>, path: &str, faults: &mut Faults) -> String {
     joined(content, "\n\n")
 }
 
-fn assistant(out: &mut Out, content: Value<'_>, path: &str, faults: &mut Faults) {
-    for (at, block) in content.items().enumerate() {
-        match &*block.text_of("type").unwrap_or_default() {
-            // Earlier thinking is no part of what a model of the chat shape is shown, unless such a model has thought it.
-            "text" | "tool_use" | "thinking" | "redacted_thinking" => {}
-            _ => faults.lost(&format!("{path}.{at}")),
+fn assistant(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
+    for turn in turns {
+        for (at, block) in turn.content.items().enumerate() {
+            match &*block.text_of("type").unwrap_or_default() {
+                // Earlier thinking is no part of what a model of the chat shape is shown, unless such a model has thought it.
+                "text" | "tool_use" | "thinking" | "redacted_thinking" => {}
+                _ => faults.lost(&format!("{}.{at}", turn.path)),
+            }
         }
     }
-    let text = joined(content, "");
-    let calls = || content.items().filter(|it| it.has("type", "tool_use"));
+    let texts = turns.iter().map(|it| joined(it.content, "")).filter(|it| !it.is_empty());
+    let text = texts.collect::<Vec<_>>().join("\n");
+    let blocks = || turns.iter().flat_map(|it| it.content.items());
+    let calls = || blocks().filter(|it| it.has("type", "tool_use"));
     // What a model of the messages shape has thought is signed. What is not was the chat shape's, whose models are to be given
     // it again while they make calls.
-    let own = content
-        .items()
-        .filter(|it| it.has("type", "thinking") && it.text_of("signature").is_none_or(|it| it.is_empty()));
+    let is_own = |it: &Value<'_>| it.text_of("signature").is_none_or(|it| it.is_empty());
+    let own = blocks().filter(|it| it.has("type", "thinking") && is_own(it));
     let thinking = own.filter_map(|it| it.text_of("thinking")).collect::<Vec<_>>().concat();
     out.object(|out| {
         out.name("role").text("assistant");
@@ -250,19 +272,26 @@ fn assistant(out: &mut Out, content: Value<'_>, path: &str, faults: &mut Faults)
     });
 }
 
-/// A message of the user's: results of tools first, each a message of its own, then the rest; images in results come
-/// with the rest, because a result of the chat shape is text.
-fn user(out: &mut Out, content: Value<'_>, path: &str, faults: &mut Faults) {
-    if content.is_text() {
+/// What the user says between two answers: results of tools first, each a message of its own, then the rest; images in results
+/// come with the rest, because a result of the chat shape is text.
+fn user(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
+    if let [Turn { content, .. }] = turns
+        && content.is_text()
+    {
         return plain(out, "user", &content.text().unwrap_or_default());
     }
     let mut rest = Out::default();
-    for (at, block) in content.items().enumerate() {
-        let path = format!("{path}.{at}");
-        if block.has("type", "tool_result") {
-            tool_result(out, &mut rest, block, &path, faults);
-        } else {
-            part(&mut rest, block, &path, faults);
+    for turn in turns {
+        if turn.content.is_text() && !turn.content.is_empty_text() {
+            text_part(&mut rest, turn.content.raw());
+        }
+        for (at, block) in turn.content.items().enumerate() {
+            let path = format!("{}.{at}", turn.path);
+            if block.has("type", "tool_result") {
+                tool_result(out, &mut rest, block, &path, faults);
+            } else {
+                part(&mut rest, block, &path, faults);
+            }
         }
     }
     let rest = rest.into_bytes();

@@ -1,0 +1,62 @@
+//! What goes to a provider keeps to what such providers admit, and what they answered may be sent back.
+
+use super::*;
+
+/// The messages that go to a provider of this shape.
+fn messages(dialect: Dialect, messages: &str, to: Dialect) -> Json {
+    let body = format!(r#"{{"model":"m","max_tokens":9,"messages":{messages}}}"#);
+    sent(dialect, &body, target(to, "m")).get("messages").unwrap().clone()
+}
+
+/// Messages of one side that follow one another are one: all calls in one message, and all results right behind it.
+#[test]
+fn turns_that_follow_one_another_are_one() {
+    let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#);
+    let called = |ids: &[&str]| {
+        let of =
+            |id: &&str| format!(r#"{{"id":"{id}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}"#);
+        ids.iter().map(of).collect::<Vec<_>>().join(",")
+    };
+    let result = |id: &str| format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"r-{id}"}}"#);
+    let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let turn = |role: &str, blocks: &[String]| format!(r#"{{"role":"{role}","content":[{}]}}"#, blocks.join(","));
+    let tool = |id: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"r-{id}"}}"#);
+    let asked = r#"{"role":"user","content":"go"}"#.to_owned();
+    let assistant = |content: &str, ids: &[&str]| {
+        format!(r#"{{"role":"assistant","content":{content},"tool_calls":[{}]}}"#, called(ids))
+    };
+    for (turns, expected) in [
+        (
+            vec![
+                asked.clone(),
+                turn("assistant", &[call("a"), call("b")]),
+                turn("user", &[result("a"), text("look")]),
+                turn("user", &[result("b")]),
+            ],
+            vec![asked.clone(), assistant("null", &["a", "b"]), tool("a"), tool("b"), turn("user", &[text("look")])],
+        ),
+        (
+            vec![
+                asked.clone(),
+                turn("assistant", &[text("one"), call("a")]),
+                turn("assistant", &[text("two"), call("b")]),
+                turn("user", &[result("a"), result("b")]),
+            ],
+            vec![asked.clone(), assistant(r#""one\ntwo""#, &["a", "b"]), tool("a"), tool("b")],
+        ),
+        (
+            vec![asked.clone(), r#"{"role":"user","content":""}"#.to_owned(), turn("user", &[text("on")])],
+            vec![turn("user", &[text("go"), text("on")])],
+        ),
+        (
+            vec![r#"{"role":"system","content":"s"}"#.to_owned(), r#"{"role":"system","content":"t"}"#.to_owned()],
+            vec![r#"{"role":"system","content":"s"}"#.to_owned(), r#"{"role":"system","content":"t"}"#.to_owned()],
+        ),
+    ] {
+        let turns = format!("[{}]", turns.join(","));
+        assert_eq!(messages(MESSAGES, &turns, CHAT), json(&format!("[{}]", expected.join(","))), "{turns}");
+    }
+    let unknown = r#"[{"role":"user","content":"x"},{"role":"user","content":[{"type":"new"}]}]"#;
+    let body = format!(r#"{{"model":"m","max_tokens":9,"messages":{unknown}}}"#);
+    assert_eq!(lost(MESSAGES, &body, CHAT), ["messages.1.content.0"]);
+}
