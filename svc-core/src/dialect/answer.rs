@@ -332,9 +332,12 @@ fn chat_message(out: &mut Out, root: Value<'_>) {
         (!texts.is_empty()).then(|| texts.concat())
     };
     out.name("role").text("assistant");
+    let calls = of("tool_use").next().is_some();
     match joined("text", "text") {
         Some(text) => out.name("content").text(&text),
-        None => out.name("content").null(),
+        None if calls => out.name("content").null(),
+        // A message that calls nothing has a content: clients send it back, and providers refuse it without one.
+        None => out.name("content").text(""),
     }
     out.name("refusal").null();
     if let Some(thinking) = joined("thinking", "thinking") {
@@ -348,7 +351,7 @@ fn chat_message(out: &mut Out, root: Value<'_>) {
             }
         });
     }
-    if of("tool_use").next().is_some() {
+    if calls {
         out.name("tool_calls").list(|out| {
             for block in of("tool_use") {
                 out.object(|out| {

@@ -75,7 +75,7 @@ fn all_faults_are_told_at_once() {
         ),
         (
             CHAT,
-            r#""messages":[{"role":"user","content":[1,{"text":"x"}]},{"role":"assistant"}]"#,
+            r#""messages":[{"role":"user","content":[1,{"text":"x"}]},{"role":"assistant","content":{}}]"#,
             &["messages.0.content.0", "messages.0.content.1.type", "messages.1.content"],
         ),
         (

@@ -1,6 +1,9 @@
 //! What goes to a provider keeps to what such providers admit, and what they answered may be sent back.
 
 use super::*;
+use crate::dialect::Answer;
+use crate::value::Id as _;
+use crate::value::id::CallId;
 
 /// The messages that go to a provider of this shape.
 fn messages(dialect: Dialect, messages: &str, to: Dialect) -> Json {
@@ -59,4 +62,27 @@ fn turns_that_follow_one_another_are_one() {
     let unknown = r#"[{"role":"user","content":"x"},{"role":"user","content":[{"type":"new"}]}]"#;
     let body = format!(r#"{{"model":"m","max_tokens":9,"messages":{unknown}}}"#);
     assert_eq!(lost(MESSAGES, &body, CHAT), ["messages.1.content.0"]);
+}
+
+/// An answer without a content, or with calls without ids, may be sent back as it came.
+#[test]
+fn what_a_model_answered_may_be_sent_back() {
+    for content in ["[]", r#"[{"type":"thinking","thinking":"hm","signature":"s"}]"#] {
+        let answer = format!(r#"{{"content":{content},"stop_reason":"end_turn"}}"#);
+        let answer = Answer::read(MESSAGES, answer.as_bytes()).unwrap();
+        let answer = Json::parse(&answer.to_client(CHAT, 7, CallId::from_bits(1))).unwrap();
+        let message = answer.get("choices").unwrap().as_list().unwrap()[0].get("message").unwrap();
+        assert_eq!(message.get("content"), Some(&json("\"\"")), "{content}");
+    }
+    for message in [
+        r#"{"role":"assistant"}"#,
+        r#"{"role":"assistant","content":null,"reasoning_content":"hm"}"#,
+        r#"{"role":"assistant","content":null,"tool_calls":[{"id":"","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"","content":"r"}"#,
+    ] {
+        let body = format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":"x"}},{message},{{"role":"user","content":"y"}}]}}"#
+        );
+        assert_eq!(read(CHAT, &body).to_upstream(target(CHAT, "m")).unwrap(), body.as_bytes());
+        read(CHAT, &body).to_upstream(target(MESSAGES, "m")).unwrap();
+    }
 }
