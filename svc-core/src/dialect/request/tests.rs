@@ -479,15 +479,14 @@ fn what_cannot_be_carried_is_said() {
     let parts = lost(
         CHAT,
         r#"{"model":"x","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"QQ==","format":"wav"}},{"type":"file","file":{"file_id":"f"}},{"type":"image_url","image_url":{"url":"data:oops"}}]},
-        {"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{oops"}},{"id":"d","type":"custom","custom":{"name":"x","input":""}}]}]}"#,
+        {"role":"assistant","content":null,"tool_calls":[{"id":"d","type":"custom","custom":{"name":"x","input":""}}]}]}"#,
         MESSAGES,
     );
     let expected = [
         "messages.0.content.0",
         "messages.0.content.1.file",
         "messages.0.content.2.image_url",
-        "messages.1.tool_calls.0.function.arguments",
-        "messages.1.tool_calls.1",
+        "messages.1.tool_calls.0",
     ];
     assert_eq!(parts, expected);
     let messages = lost(

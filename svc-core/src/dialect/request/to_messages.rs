@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::answer::write_input;
-use super::super::doc::{Form, Tape, Value};
+use super::super::doc::{Form, Value};
 use super::super::write::Out;
 use super::{Faults, Target, joined, raw_or};
 use crate::value::digest::Digest;
@@ -133,9 +133,10 @@ fn is_system(message: Value<'_>) -> bool {
     message.has("role", "system") || message.has("role", "developer")
 }
 
-/// A block of text, made of what may say that it is to be cached; none where there is no text, which the messages shape refuses.
+/// A block of text, made of what may say that it is to be cached; none where there is nothing but white space, which the messages
+/// shape refuses.
 fn text_block(out: &mut Out, text: &str, made_of: Option<Value<'_>>) {
-    if !text.is_empty() {
+    if !text.trim().is_empty() {
         out.object(|out| {
             out.name("type").text("text");
             out.name("text").text(text);
@@ -212,15 +213,12 @@ fn assistant(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) 
             faults.lost(&path);
             continue;
         };
-        let arguments = function.text_of("arguments").unwrap_or_default();
-        if !arguments.trim().is_empty() && !is_object(&arguments) {
-            faults.add(format!("{path}.function.arguments"), "must be a JSON object for a model of the messages shape");
-        }
         out.object(|out| {
             out.name("type").text("tool_use");
             call_id(out.name("id"), call.text_of("id"));
             out.name("name").raw(raw_or(function, "name", "\"\""));
-            write_input(out.name("input"), &arguments);
+            // What broke off, or was none from the start, is no reason to end a conversation.
+            write_input(out.name("input"), &function.text_of("arguments").unwrap_or_default());
         });
     }
 }
@@ -234,10 +232,6 @@ fn call_id(out: &mut Out, id: Option<Cow<'_, str>>) {
     } else {
         out.text(&format!("call_{:032x}", Digest::of(id.as_bytes()).bits()));
     }
-}
-
-fn is_object(text: &str) -> bool {
-    Tape::of(text).is_ok_and(|it| it.root(text).form() == Form::Object)
 }
 
 fn tool_result(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) {

@@ -86,3 +86,17 @@ fn what_a_model_answered_may_be_sent_back() {
         read(CHAT, &body).to_upstream(target(MESSAGES, "m")).unwrap();
     }
 }
+
+/// Texts of white space alone are none in the messages shape, and arguments that broke off are kept as a text.
+#[test]
+fn what_says_nothing_is_no_text() {
+    let chat = r#"[{"role":"system","content":" "},{"role":"user","content":[{"type":"text","text":"\t"},{"type":"text","text":" x"}]},
+        {"role":"assistant","content":"\n\n","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":"}}]},
+        {"role":"tool","tool_call_id":"c","content":"\n"},{"role":"user","content":" "}]"#;
+    let expected = r#"[{"role":"user","content":[{"type":"text","text":" x"}]},
+        {"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"arguments":"{\"a\":"}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[]}]}]"#;
+    assert_eq!(messages(CHAT, chat, MESSAGES), json(expected));
+    let body = format!(r#"{{"model":"m","messages":{chat}}}"#);
+    assert_eq!(sent(CHAT, &body, target(MESSAGES, "m")).get("system"), None);
+}
