@@ -12,6 +12,7 @@ mod answer;
 mod check;
 mod doc;
 mod error;
+mod files;
 mod finish;
 mod own;
 mod request;

@@ -1,6 +1,7 @@
 //! Every text that goes out with a request, and other texts in their place.
 
 use super::doc::{Form, Tape, Value};
+use super::files;
 use super::request::{Splice, spliced};
 use super::write::quoted;
 
@@ -119,7 +120,7 @@ impl Walk<'_> {
         for (name, value) in holder.members() {
             let own = match (kind, &*name.text().unwrap_or_default()) {
                 ("file", "file_id") | ("input_audio", "data") => value.is_text(),
-                ("file", "file_data") => is_bytes(value) || !has_scheme(value),
+                ("file", "file_data") => self.file(holder, value),
                 ("image_url", "url") => is_bytes(value),
                 _ => false,
             };
@@ -130,6 +131,18 @@ impl Walk<'_> {
         if holder.form() != Form::Object {
             self.shaped(holder);
         }
+    }
+
+    /// A file's bytes, which are looked at where they are a text. Whether they are bytes.
+    fn file(&mut self, holder: Value<'_>, data: Value<'_>) -> bool {
+        let name = holder.text_of("filename").unwrap_or_default();
+        let Some(text) = data.text().and_then(|it| files::text(&it, &name)) else {
+            return is_bytes(data) || !has_scheme(data);
+        };
+        if let Some(other) = (self.look)(&text) {
+            self.splices.push(Splice::over(data, quoted(&files::bytes(&other))));
+        }
+        true
     }
 
     /// A text that holds JSON, as arguments in the chat shape do; any other text as itself.
@@ -339,5 +352,25 @@ mod tests {
         body.texts_mut(&mut |it| (it.contains("secret") || it == "12345678").then(|| "\"gone\"".to_owned()));
         let expected = r#"{ "model":"m", "x": 1.0e2, "messages":[{"role":"user","content":"\"gone\""},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"\\\"gone\\\" 1\":\"\\\"gone\\\"\",\"\\\"gone\\\" 2\":\"\\\"gone\\\"\", \"k\":1}"}}]}]}"#;
         assert_eq!(std::str::from_utf8(body.as_bytes()).unwrap(), expected);
+    }
+
+    /// A file that is a text is looked at as one, and what is answered is its bytes; any other file is bytes alone.
+    #[test]
+    fn a_file_of_text_is_looked_at() {
+        let body = |file: &str| {
+            format!(r#"{{"model":"m","messages":[{{"role":"user","content":[{{"type":"file","file":{{{file}}}}}]}}]}}"#)
+        };
+        for (file, gone) in [
+            (r#""filename":"a.txt","file_data":"bXkgc2VjcmV0""#, true),
+            (r#""file_data":"data:text/csv;base64,bXkgc2VjcmV0","filename":"a""#, true),
+            (r#""filename":"a.pdf","file_data":"bXkgc2VjcmV0""#, false),
+            (r#""file_data":"bXkgc2VjcmV0""#, false),
+        ] {
+            let mut read = Body::read(Dialect::Chat, body(file).as_bytes()).unwrap();
+            read.texts_mut(&mut |it| it.contains("secret").then(|| it.replace("secret", "[gone]")));
+            let out = std::str::from_utf8(read.as_bytes()).unwrap();
+            assert_eq!(out.contains("\"data:text/plain;base64,bXkgW2dvbmVd\""), gone, "{out}");
+            assert_eq!(out == body(file), !gone);
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::answer::write_input;
 use super::super::doc::{Form, Value};
+use super::super::files::{Source, TEXT, address, document};
 use super::super::write::Out;
 use super::{Faults, Target, joined, raw_or};
 use crate::value::digest::Digest;
@@ -265,19 +266,12 @@ fn content(out: &mut Out, message: Value<'_>, at: usize, whole: Option<Value<'_>
             "image_url" => {
                 let image = part.get("image_url");
                 let url = image.and_then(|it| it.text().or_else(|| it.text_of("url")));
-                match url.as_deref().and_then(source_of) {
+                match url.as_deref().and_then(address) {
                     Some(source) => media(out, "image", None, source, part),
                     None => faults.lost(&format!("{path}.image_url")),
                 }
             }
-            "file" => {
-                let file = part.get("file");
-                let data = file.and_then(|it| it.text_of("file_data"));
-                match data.as_deref().and_then(source_of) {
-                    Some(source) => media(out, "document", file.and_then(|it| it.get("filename")), source, part),
-                    None => faults.lost(&format!("{path}.file")),
-                }
-            }
+            "file" => file(out, part, &path, faults),
             // Blocks of the messages shape that a client of the chat shape sends all the same.
             "image" | "document" => out.raw(part.raw()),
             _ => faults.lost(&path),
@@ -285,20 +279,16 @@ fn content(out: &mut Out, message: Value<'_>, at: usize, whole: Option<Value<'_>
     }
 }
 
-/// Where bytes come from: their kind and base64, or a URL.
-enum Source<'a> {
-    Bytes(&'a str, &'a str),
-    Url(&'a str),
-}
-
-fn source_of(url: &str) -> Option<Source<'_>> {
-    match url.strip_prefix("data:") {
-        None => Some(Source::Url(url)),
-        Some(rest) => {
-            let (kind, data) = rest.split_once(',')?;
-            let kind = kind.strip_suffix(";base64")?;
-            Some(Source::Bytes(kind.split(';').next().unwrap_or(kind), data))
-        }
+fn file(out: &mut Out, part: Value<'_>, path: &str, faults: &mut Faults) {
+    let file = part.get("file");
+    let Some(data) = file.and_then(|it| it.text_of("file_data")) else { return faults.lost(&format!("{path}.file")) };
+    let name = file.and_then(|it| it.get("filename"));
+    match document(&data, &name.and_then(|it| it.text()).unwrap_or_default()) {
+        Some(source) => media(out, "document", name, source, part),
+        None => faults.add(
+            format!("{path}.file.file_data"),
+            "must be a PDF or text, as a `data:` URL or a `filename` says, for a model of the messages shape",
+        ),
     }
 }
 
@@ -310,6 +300,11 @@ fn media(out: &mut Out, kind: &str, title: Option<Value<'_>>, source: Source<'_>
                 out.name("type").text("base64");
                 out.name("media_type").text(kind);
                 out.name("data").text(data);
+            }
+            Source::Text(text) => {
+                out.name("type").text("text");
+                out.name("media_type").text(TEXT);
+                out.name("data").text(&text);
             }
             Source::Url(url) => {
                 out.name("type").text("url");

@@ -100,3 +100,39 @@ fn what_says_nothing_is_no_text() {
     let body = format!(r#"{{"model":"m","messages":{chat}}}"#);
     assert_eq!(sent(CHAT, &body, target(MESSAGES, "m")).get("system"), None);
 }
+
+/// A file is a document of one of the two kinds that the messages shape knows, or is refused by its name.
+#[test]
+fn files_are_pdfs_or_texts() {
+    let part = |file: &str| format!(r#"[{{"role":"user","content":[{{"type":"file","file":{{{file}}}}}]}}]"#);
+    for (file, source) in [
+        (
+            r#""filename":"a.PDF","file_data":"JVBERi0=""#,
+            r#"{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}"#,
+        ),
+        (r#""filename":"a.txt","file_data":"aMOp""#, r#"{"type":"text","media_type":"text/plain","data":"hé"}"#),
+        (
+            r#""filename":"a","file_data":"data:text/markdown;charset=utf-8;base64,aMOp""#,
+            r#"{"type":"text","media_type":"text/plain","data":"hé"}"#,
+        ),
+        (r#""filename":"a.pdf","file_data":"https://x.example/a""#, r#"{"type":"url","url":"https://x.example/a"}"#),
+    ] {
+        let sent = messages(CHAT, &part(file), MESSAGES);
+        let block = &sent.as_list().unwrap()[0].get("content").unwrap().as_list().unwrap()[0];
+        assert_eq!(
+            (block.get("type"), block.get("source")),
+            (Some(&json("\"document\"")), Some(&json(source))),
+            "{file}"
+        );
+    }
+    for file in [
+        r#""file_data":"JVBERi0=""#,
+        r#""filename":"a.docx","file_data":"UEsDBA==""#,
+        r#""filename":"a.pdf","file_data":"data:image/png;base64,QUJD""#,
+        r#""filename":"a.txt","file_data":"/w==""#,
+        r#""filename":"a.txt","file_data":"no base64""#,
+    ] {
+        let body = format!(r#"{{"model":"m","messages":{}}}"#, part(file));
+        assert_eq!(lost(CHAT, &body, MESSAGES), ["messages.0.content.0.file.file_data"], "{file}");
+    }
+}
