@@ -66,6 +66,27 @@ async fn streams_come_in_the_clients_shape_and_are_metered() {
     }
 }
 
+/// A tool whose name is longer than providers of the chat shape take is called by the client's name all the same, whole and
+/// streamed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_is_called_by_the_clients_name() {
+    let mut desk = Desk::new().await;
+    let name = format!("mcp__plugin_development__{}", "x".repeat(82));
+    for provider in ["chat", "messages"] {
+        let mut body = chat(&format!("{provider}/large-1"));
+        body["tools"] = json!([{ "name": name, "input_schema": { "type": "object" } }]);
+        body["tool_choice"] = json!({ "type": "tool", "name": name });
+        let key = desk.key.clone();
+        let got = desk.client.ask("POST", MESSAGES, &[("x-api-key", &key)], body.to_string().as_bytes()).await;
+        let answer = got.ok();
+        let called = answer["content"].as_array().unwrap().iter().find(|it| it["type"] == "tool_use").unwrap();
+        assert_eq!(called["name"], name, "{answer}");
+        body["stream"] = json!(true);
+        let heard = desk.stream(MESSAGES, &[], &body).await;
+        assert!(heard.contains(&format!("\"name\":\"{name}\"")), "{heard}");
+    }
+}
+
 /// Shadow sends the call to what it named and says what policy would have done; enforce sends it where policy says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shadow_tells_and_enforce_routes() {

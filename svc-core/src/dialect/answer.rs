@@ -9,9 +9,10 @@ use std::fmt;
 use super::doc::{Form, Tape, Value, length};
 use super::error::ProviderError;
 use super::finish::Finish;
+use super::names::LongNames;
 use super::own::{self, is_free};
 use super::usage::{self, Told};
-use super::write::{Out, quoted};
+use super::write::Out;
 use crate::state::gateway::{Dialect, Usage};
 use crate::value::id::CallId;
 
@@ -32,6 +33,7 @@ pub struct Answer {
     server_tools: BTreeMap<Box<str>, u64>,
     brought: BTreeSet<Box<str>>,
     service_tier: Option<Box<str>>,
+    names: LongNames,
 }
 
 /// Why what a provider sent with status 200 is no answer.
@@ -84,7 +86,14 @@ impl Answer {
             server_tools,
             brought,
             service_tier,
+            names: LongNames::default(),
         })
+    }
+
+    /// The same, with the names of the request's tools that were shortened for its provider: the client is told its own.
+    #[must_use]
+    pub fn naming(self, names: LongNames) -> Self {
+        Self { names, ..self }
     }
 
     /// What the provider told of the usage; `None` where it told nothing, or zero beside text, so that it is to be
@@ -189,7 +198,7 @@ impl Answer {
             out.name("model").raw(raw_text(root, "model", "\"\""));
             out.name("content").list(|out| {
                 if let Some(message) = message {
-                    blocks(out, message, call);
+                    blocks(out, message, call, &self.names);
                 }
             });
             out.name("stop_reason").text(finish.messages());
@@ -374,7 +383,7 @@ pub(super) fn invented(call: CallId, at: usize) -> String {
 }
 
 /// Blocks of the messages shape out of a message of the chat shape.
-fn blocks(out: &mut Out, message: Value<'_>, answered: CallId) {
+fn blocks(out: &mut Out, message: Value<'_>, answered: CallId, names: &LongNames) {
     let mut block = |kind: &str, member: &str, text: &str| {
         if !text.is_empty() {
             out.object(|out| {
@@ -401,11 +410,12 @@ fn blocks(out: &mut Out, message: Value<'_>, answered: CallId) {
     let calls = message.get("tool_calls");
     for (at, call) in calls.iter().flat_map(|it| it.items()).enumerate() {
         let Some(function) = call.get("function") else { continue };
-        let id = quoted(&invented(answered, at));
+        let id = call.text_of("id").filter(|it| !it.is_empty());
+        let id = id.unwrap_or_else(|| invented(answered, at).into());
         out.object(|out| {
             out.name("type").text("tool_use");
-            out.name("id").raw(raw_text(call, "id", &id));
-            out.name("name").raw(raw_text(function, "name", "\"\""));
+            out.name("id").text(&id);
+            out.name("name").text(names.of_client(&function.text_of("name").unwrap_or_default()));
             write_input(out.name("input"), &function.text_of("arguments").unwrap_or_default());
         });
     }

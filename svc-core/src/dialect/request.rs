@@ -9,6 +9,7 @@ use std::fmt;
 
 use super::check::{self, FAULTS_MAX};
 use super::doc::{Form, Tape, Value};
+use super::names::LongNames;
 use super::write::quoted;
 use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
@@ -138,6 +139,15 @@ impl Body {
     #[must_use]
     pub fn demand(&self) -> Demand {
         survey::demand(self.dialect, &self.model, self.stream, self.root())
+    }
+
+    /// The names of its tools that a provider of the other shape is told shortened: what reads the answer is to know them.
+    #[must_use]
+    pub fn long_names(&self) -> LongNames {
+        match self.dialect {
+            Dialect::Chat => LongNames::default(),
+            Dialect::Messages => LongNames::of(self.root().get("tools")),
+        }
     }
 
     /// Hands every text that goes out to `look`, and puts what it answers in the text's place: messages, system texts,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::doc::{Form, Tape};
 use super::error::{ProviderError, write_event};
+use super::names::LongNames;
 use super::request::{Splice, spliced};
 use super::sse::{Broken, EVENT_MAX, Event, Events};
 use crate::state::gateway::Dialect;
@@ -141,6 +142,15 @@ impl Stream {
     #[must_use]
     pub fn hiding(self, hidden: Arc<[Secret<String>]>) -> Self {
         Self { hidden, ..self }
+    }
+
+    /// The same, with the names of the request's tools that were shortened for its provider: the client is told its own.
+    #[must_use]
+    pub fn naming(mut self, names: LongNames) -> Self {
+        if let Writer::Messages(writer) = &mut self.writer {
+            writer.naming(names);
+        }
+        self
     }
 
     /// Takes what came in and appends to `out` what goes on to the client.

@@ -202,6 +202,10 @@ fn tools(api: Api, body: &Value) -> Result<Vec<Tool>, String> {
             Api::Chat | Api::Messages => return Err(format!("tools: a tool that is none: {tool}")),
         };
         let name = name.and_then(Value::as_str).ok_or("tools: a tool without a name")?.to_owned();
+        let most = if api == Api::Chat { 64 } else { 128 };
+        if name.chars().count() > most {
+            return Err(format!("tools: a name has at most {most} characters"));
+        }
         found.push(Tool { name, schema: schema.cloned().unwrap_or_default() });
     }
     Ok(found)

@@ -315,7 +315,7 @@ fn a_messages_request_reads_as_chat() {
         {"role":"tool","tool_call_id":"t1","content":"one"},{"role":"tool","tool_call_id":"t2","content":"Error: no such file"},
         {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"text","text":"go on"}]}],
         "max_completion_tokens":9,"temperature":0.5,"stop":["END"],"user":"u1","tool_choice":"required","parallel_tool_calls":false,
-        "tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}],
+        "tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object","properties":{}}}}],
         "reasoning_effort":"medium","stream":true,"stream_options":{"include_usage":true}}"#;
     let sorted = |json: Json| match json {
         Json::Object(mut members) => {

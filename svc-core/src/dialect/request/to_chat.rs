@@ -1,14 +1,18 @@
 //! A request of the messages shape, written in the chat shape.
 
 use super::super::doc::{Form, Value};
+use super::super::names::shortened;
 use super::super::write::{Out, quoted};
 use super::{Faults, Target, joined, raw_or};
+use crate::value::digest::Digest;
 
 /// Up to so many tokens of thinking, a little effort is asked for; up to the second, a middling one.
 const EFFORT_LOW: i64 = 2_048;
 const EFFORT_MEDIUM: i64 = 8_192;
 /// What a model that cannot tell a failed result by its shape is told before it.
 const FAILED: &str = "Error: ";
+/// Characters of the longest name of a user that every provider takes.
+const USER_CHARS: usize = 64;
 
 /// Writes the request for a provider of the chat shape.
 pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
@@ -38,8 +42,8 @@ fn member(out: &mut Out, name: &str, value: Value<'_>, target: Target<'_>, fault
         "tools" if value.items().next().is_some() => out.name("tools").list(|out| tools(out, value, faults)),
         "tool_choice" => tool_choice(out, value, faults),
         "metadata" => {
-            if let Some(user) = value.get("user_id").filter(|it| it.is_text()) {
-                out.name("user").raw(user.raw());
+            if let Some(user) = value.text_of("user_id") {
+                user_name(out.name("user"), &user);
             }
         }
         "output_config" => format(out, value.given("format"), faults),
@@ -68,6 +72,15 @@ fn bound_name(model: &str) -> &'static str {
         "max_completion_tokens"
     } else {
         "max_tokens"
+    }
+}
+
+/// Who asks; a name that is longer than providers take is told by its digest.
+fn user_name(out: &mut Out, name: &str) {
+    if name.chars().nth(USER_CHARS).is_none() {
+        out.text(name);
+    } else {
+        out.text(&format!("{:032x}", Digest::of(name).bits()));
     }
 }
 
@@ -141,12 +154,12 @@ fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {
         out.object(|out| {
             out.name("type").text("function");
             out.name("function").object(|out| {
-                out.name("name").raw(raw_or(tool, "name", "\"\""));
+                tool_name(out, tool);
                 if let Some(description) = tool.given("description") {
                     out.name("description").raw(description.raw());
                 }
                 if let Some(schema) = tool.given("input_schema") {
-                    out.name("parameters").raw(schema.raw());
+                    parameters(out.name("parameters"), schema);
                 }
                 if let Some(strict) = tool.given("strict") {
                     out.name("strict").raw(strict.raw());
@@ -156,6 +169,24 @@ fn tools(out: &mut Out, tools: Value<'_>, faults: &mut Faults) {
     }
 }
 
+/// What a tool takes. Providers of the chat shape refuse an object that does not say what it has.
+fn parameters(out: &mut Out, schema: Value<'_>) {
+    if !schema.has("type", "object") || schema.given("properties").is_some() {
+        return out.raw(schema.raw());
+    }
+    out.object(|out| {
+        for (name, value) in schema.members().filter(|(name, _)| !name.is("properties")) {
+            out.name(&name.text().unwrap_or_default()).raw(value.raw());
+        }
+        out.name("properties").object(|_| {});
+    });
+}
+
+/// The name of a tool that is had, called or wished for.
+fn tool_name(out: &mut Out, named: Value<'_>) {
+    out.name("name").text(&shortened(&named.text_of("name").unwrap_or_default()));
+}
+
 fn tool_choice(out: &mut Out, choice: Value<'_>, faults: &mut Faults) {
     match &*choice.text_of("type").unwrap_or_default() {
         "auto" => out.name("tool_choice").text("auto"),
@@ -163,7 +194,7 @@ fn tool_choice(out: &mut Out, choice: Value<'_>, faults: &mut Faults) {
         "none" => out.name("tool_choice").text("none"),
         "tool" => out.name("tool_choice").object(|out| {
             out.name("type").text("function");
-            out.name("function").object(|out| out.name("name").raw(raw_or(choice, "name", "\"\"")));
+            out.name("function").object(|out| tool_name(out, choice));
         }),
         _ => faults.lost("tool_choice"),
     }
@@ -262,7 +293,7 @@ fn assistant(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
                         out.name("id").raw(raw_or(call, "id", "\"\""));
                         out.name("type").text("function");
                         out.name("function").object(|out| {
-                            out.name("name").raw(raw_or(call, "name", "\"\""));
+                            tool_name(out, call);
                             out.name("arguments").text(call.get("input").map_or("{}", |it| it.raw()));
                         });
                     });

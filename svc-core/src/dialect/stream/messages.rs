@@ -9,9 +9,10 @@
 use super::super::answer::invented;
 use super::super::doc::{Seam, Value};
 use super::super::finish::Finish;
+use super::super::names::LongNames;
 use super::super::sse::Broken;
 use super::super::usage;
-use super::super::write::{Out, quoted};
+use super::super::write::Out;
 use super::meter::Meter;
 use super::{CALLS_MAX, HELD_MAX, NAME_MAX};
 use crate::state::gateway::Usage;
@@ -22,6 +23,8 @@ use crate::value::id::CallId;
 pub(super) struct ToMessages {
     /// The call that this answers.
     call: CallId,
+    /// Names that the provider was told shortened.
+    names: LongNames,
     id: Option<String>,
     model: Option<String>,
     started: bool,
@@ -103,9 +106,10 @@ impl Braces {
 }
 
 impl ToMessages {
-    pub(super) const fn new(call: CallId) -> Self {
+    pub(super) fn new(call: CallId) -> Self {
         Self {
             call,
+            names: LongNames::default(),
             id: None,
             model: None,
             started: false,
@@ -117,6 +121,11 @@ impl ToMessages {
             full: false,
             refused: false,
         }
+    }
+
+    /// The client's names of tools that the provider calls by shorter ones.
+    pub(super) fn naming(&mut self, names: LongNames) {
+        self.names = names;
     }
 
     /// Takes one chunk.
@@ -344,11 +353,11 @@ impl ToMessages {
         let Some(tool) = self.tools.get_mut(at) else { return };
         tool.begun = true;
         let id = if tool.id.is_empty() { invented(self.call, at) } else { tool.id.clone() };
-        let name = quoted(&tool.name);
+        let name = self.names.of_client(&tool.name).to_owned();
         self.begin(Open::Tool(at), out, |out| {
             out.name("type").text("tool_use");
             out.name("id").text(&id);
-            out.name("name").raw(&name);
+            out.name("name").text(&name);
             out.name("input").object(|_| {});
         });
         self.flush(at, out);
@@ -382,8 +391,9 @@ impl ToMessages {
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {
-        if std::mem::take(&mut self.open) != Open::Nothing {
-            let index = self.blocks.saturating_sub(1);
+        let open = std::mem::take(&mut self.open);
+        let index = self.blocks.saturating_sub(1);
+        if open != Open::Nothing {
             event(out, "content_block_stop", |out| out.name("index").number(index));
         }
     }

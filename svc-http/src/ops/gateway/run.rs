@@ -269,7 +269,8 @@ impl Run {
                     ..Failed::sent(Reason::Unreadable)
                 };
                 let (status, first_ms) = (whole.status, whole.first_ms);
-                read.map(|it| Answered::Whole { read: Box::new(it), status, first_ms })
+                read.map(|it| it.naming(self.body.long_names()))
+                    .map(|it| Answered::Whole { read: Box::new(it), status, first_ms })
                     .map_err(|why| failed(Some(why.to_string().into())))
             }
             Reply::Stream(incoming) => {
@@ -279,7 +280,9 @@ impl Run {
                     answers: self.demand.answers,
                     call: self.admitted.call.id,
                 };
-                let stream = Stream::new(target.dialect(), self.demand.dialect, options).hiding(target.secrets());
+                let stream = Stream::new(target.dialect(), self.demand.dialect, options)
+                    .hiding(target.secrets())
+                    .naming(self.body.long_names());
                 let begun = Relay::begin(incoming, Heard::stream(stream), reported).await?;
                 Ok(Answered::Stream(Box::new(begun)))
             }

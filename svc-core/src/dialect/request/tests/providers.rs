@@ -64,6 +64,65 @@ fn turns_that_follow_one_another_are_one() {
     assert_eq!(lost(MESSAGES, &body, CHAT), ["messages.1.content.0"]);
 }
 
+/// What a provider of the chat shape always refuses it is not sent: names of users and tools that are too long, and objects that
+/// do not say what they have.
+#[test]
+fn a_messages_request_keeps_to_what_the_chat_shape_admits() {
+    let long = format!("mcp__plugin_development__{}", "x".repeat(82));
+    let body = |user: &str, name: &str| {
+        format!(
+            r#"{{"model":"m","max_tokens":9,"metadata":{{"user_id":"{user}"}},"tool_choice":{{"type":"tool","name":"{name}"}},
+            "tools":[{{"name":"{name}","input_schema":{{"type":"object","additionalProperties":false}}}},{{"name":"g","input_schema":{{"type":"object","properties":{{"a":{{}}}}}}}}],
+            "messages":[{{"role":"user","content":"x"}},{{"role":"assistant","content":[{{"type":"tool_use","id":"t","name":"{name}","input":{{}}}}]}},
+            {{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":"r"}}]}}]}}"#
+        )
+    };
+    let members = |user: &str, name: &str| {
+        let sent = sent(MESSAGES, &body(user, name), target(CHAT, "gpt-x"));
+        let list = |name: &str| sent.get(name).unwrap().as_list().unwrap().to_vec();
+        let name = |it: &Json| it.get("function").unwrap().get("name").unwrap().as_str().unwrap().to_owned();
+        let tools = list("tools");
+        let names = [
+            name(&tools[0]),
+            name(sent.get("tool_choice").unwrap()),
+            name(&list("messages")[1].get("tool_calls").unwrap().as_list().unwrap()[0]),
+        ];
+        let schemas: Vec<_> =
+            tools.iter().map(|it| it.get("function").unwrap().get("parameters").unwrap().clone()).collect();
+        (sent.get("user").unwrap().as_str().unwrap().to_owned(), names, schemas)
+    };
+    let (user, names, schemas) = members("user_1", "f");
+    assert_eq!((&*user, names), ("user_1", ["f"; 3].map(str::to_owned)));
+    assert_eq!(
+        schemas,
+        [
+            json(r#"{"type":"object","additionalProperties":false,"properties":{}}"#),
+            json(r#"{"type":"object","properties":{"a":{}}}"#)
+        ]
+    );
+    // As a coding client tells its device, account and session.
+    let device = |id: char| {
+        let id = id.to_string().repeat(64);
+        format!(r#"{{\"device_id\":\"{id}\",\"account_uuid\":\"\",\"session_id\":\"0b9c\"}}"#)
+    };
+    let (user, names, _) = members(&device('1'), &long);
+    assert!(user.len() <= 64 && user == members(&device('1'), "f").0 && user != members(&device('2'), "f").0);
+    let [tool, wished, called] = names;
+    assert!(tool.len() == 64 && tool.starts_with("mcp__plugin_development__x"), "{tool}");
+    assert_eq!((&wished, &called), (&tool, &tool));
+
+    // An answer that calls it calls it by the client's name.
+    let names = read(MESSAGES, &body("u", &long)).long_names();
+    let answer = format!(
+        r#"{{"choices":[{{"message":{{"tool_calls":[{{"id":"c","function":{{"name":"{tool}","arguments":""}}}},{{"id":"d","function":{{"name":"g","arguments":""}}}}]}}}}]}}"#
+    );
+    let answer = Answer::read(CHAT, answer.as_bytes()).unwrap().naming(names);
+    let out = Json::parse(&answer.to_client(MESSAGES, 7, CallId::from_bits(1))).unwrap();
+    let called = out.get("content").unwrap().as_list().unwrap();
+    let called: Vec<_> = called.iter().map(|it| it.get("name").unwrap().as_str().unwrap()).collect();
+    assert_eq!(called, [&*long, "g"]);
+}
+
 /// An answer without a content, or with calls without ids, may be sent back as it came.
 #[test]
 fn what_a_model_answered_may_be_sent_back() {

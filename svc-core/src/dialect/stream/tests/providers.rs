@@ -1,6 +1,7 @@
 //! What providers do each in their own way.
 
 use super::*;
+use crate::dialect::{Body, Target};
 use crate::value::Id as _;
 use crate::value::id::CallId;
 
@@ -380,4 +381,30 @@ fn thinking_comes_with_its_signature() {
     assert_eq!(super::at(&json, "choices.0.delta.thinking_blocks"), Some(&Json::parse(expected.as_bytes()).unwrap()));
     let (plain, ..) = run(CHAT, MESSAGES, false, chat_text().as_bytes(), 50);
     assert!(!run(MESSAGES, CHAT, false, plain.as_bytes(), 50).0.contains("thinking_blocks"));
+}
+
+/// A call is told by the name that the client gave the tool.
+#[test]
+fn calls_are_told_by_the_clients_names() {
+    let long = format!("mcp__server__{}", "x".repeat(90));
+    let body = format!(
+        r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":"x"}}],"tools":[{{"name":"{long}","input_schema":{{}}}}]}}"#
+    );
+    let body = Body::read(MESSAGES, body.as_bytes()).unwrap();
+    let sent = body.to_upstream(Target { dialect: CHAT, model: "m", max_output: 9, reasoning: false }).unwrap();
+    let short = text(&Json::parse(&sent).unwrap(), "tools.0.function.name");
+    assert_eq!(short.len(), 64);
+    let call = |number: u32, name: &str| {
+        let function = format!(r#"{{"name":"{name}","arguments":"{{}}"}}"#);
+        let call = format!(r#"{{"index":{number},"id":"functions.f:{number}","function":{function}}}"#);
+        chat_chunk(&format!(r#"{{"tool_calls":[{call}]}}"#), "null")
+    };
+    let answer = [call(0, &short), call(1, "other"), chat_chunk("{}", "\"tool_calls\""), DONE.to_owned()].concat();
+    let stream = Stream::new(CHAT, MESSAGES, StreamOptions::default());
+    let (mut stream, mut out) = (stream.naming(body.long_names()), Vec::new());
+    stream.push(answer.as_bytes(), &mut out).unwrap();
+    assert_eq!(stream.end(&mut out), Ending::Clean);
+    let heard = hear(MESSAGES, std::str::from_utf8(&out).unwrap());
+    let names: Vec<_> = heard.calls.iter().map(|(_, name, _)| &**name).collect();
+    assert_eq!(names, [&*long, "other"]);
 }

@@ -1,0 +1,62 @@
+//! Names of tools: told at the length that the other shape admits, and told back as they were.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::doc::Value;
+use crate::value::digest::Digest;
+
+/// Characters of the longest name of a tool that every provider of the chat shape takes; the messages shape has twice as many.
+const TOOL_CHARS: usize = 64;
+/// Characters of a digest that stand at the end of a shortened name.
+const DIGEST_CHARS: usize = 16;
+/// A tool's name as a provider of the chat shape is told it: a long one by its beginning and its digest.
+pub(super) fn shortened(name: &str) -> Cow<'_, str> {
+    if name.chars().nth(TOOL_CHARS).is_none() {
+        return Cow::Borrowed(name);
+    }
+    let begin: String = name.chars().take(TOOL_CHARS - DIGEST_CHARS - 1).collect();
+    let digest = format!("{:032x}", Digest::of(name).bits());
+    Cow::Owned(format!("{begin}_{}", digest.get(..DIGEST_CHARS).unwrap_or_default()))
+}
+
+/// The tools of a request of the messages shape whose names are too long for the chat shape: an answer that calls one by its short
+/// name is told to the client by the long one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LongNames(BTreeMap<Box<str>, Box<str>>);
+
+impl LongNames {
+    /// Those among these tools.
+    pub(super) fn of(tools: Option<Value<'_>>) -> Self {
+        let names = tools.into_iter().flat_map(|it| it.items()).filter_map(|it| it.text_of("name"));
+        let long = names.filter_map(|name| match shortened(&name) {
+            Cow::Owned(short) => Some((short.into(), name.into())),
+            Cow::Borrowed(_) => None,
+        });
+        Self(long.collect())
+    }
+
+    /// The name that the client gave the tool that is called by this one.
+    pub(super) fn of_client<'a>(&'a self, name: &'a str) -> &'a str {
+        self.0.get(name).map_or(name, |it| it)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name is cut where it is too long, to one of its own.
+    #[test]
+    fn a_long_name_is_shortened() {
+        let long = |end: &str| format!("mcp__server__{}{end}", "x".repeat(64));
+        let (one, other) = (long("a"), long("b"));
+        for name in [one.as_str(), &other, &"é".repeat(65)] {
+            let short = shortened(name);
+            assert_eq!((short.chars().count(), shortened(&short)), (64, short.clone()));
+            assert!(name.chars().zip(short.chars()).take(40).all(|(a, b)| a == b));
+        }
+        assert_ne!(shortened(&one), shortened(&other));
+        assert_eq!(shortened(&"é".repeat(64)), "é".repeat(64));
+    }
+}
