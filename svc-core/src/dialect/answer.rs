@@ -9,7 +9,7 @@ use std::fmt;
 use super::doc::{Form, Tape, Value, length};
 use super::error::ProviderError;
 use super::finish::Finish;
-use super::names::LongNames;
+use super::names::{LongNames, packed};
 use super::own::{self, is_free};
 use super::usage::{self, Told};
 use super::write::Out;
@@ -18,6 +18,9 @@ use crate::value::id::CallId;
 
 /// More uses of one tool than an answer has: a count above is no count.
 const USES_MAX: i64 = 1 << 20;
+/// The signature of thinking that a model of the chat shape has done. Clients keep what is signed and send it back; by this it is
+/// known again as what no provider of the messages shape has signed.
+pub(super) const UNSIGNED: &str = "svc_unsigned";
 
 /// A provider's answer, kept as it was written.
 #[derive(Clone, PartialEq, Eq)]
@@ -390,7 +393,7 @@ fn blocks(out: &mut Out, message: Value<'_>, answered: CallId, names: &LongNames
                 out.name("type").text(kind);
                 out.name(member).text(text);
                 if kind == "thinking" {
-                    out.name("signature").text("");
+                    out.name("signature").text(UNSIGNED);
                 }
             });
         }
@@ -414,7 +417,7 @@ fn blocks(out: &mut Out, message: Value<'_>, answered: CallId, names: &LongNames
         let id = id.unwrap_or_else(|| invented(answered, at).into());
         out.object(|out| {
             out.name("type").text("tool_use");
-            out.name("id").text(&id);
+            out.name("id").text(&packed(&id));
             out.name("name").text(names.of_client(&function.text_of("name").unwrap_or_default()));
             write_input(out.name("input"), &function.text_of("arguments").unwrap_or_default());
         });

@@ -1,7 +1,10 @@
-//! Names of tools: told at the length that the other shape admits, and told back as they were.
+//! Ids of calls and names of tools: told in the letters and at the length that the other shape admits, and told back as they were.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::doc::Value;
 use crate::value::digest::Digest;
@@ -10,6 +13,29 @@ use crate::value::digest::Digest;
 const TOOL_CHARS: usize = 64;
 /// Characters of a digest that stand at the end of a shortened name.
 const DIGEST_CHARS: usize = 16;
+/// What an id begins with that is packed into the letters of the messages shape.
+const PACKED: &str = "call_b64_";
+
+/// The id of a call in the letters that the messages shape has for one; one with others is packed into them, so that the provider
+/// that gave it can be given it again.
+pub(super) fn packed(id: &str) -> Cow<'_, str> {
+    let is_admitted = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-');
+    if !id.is_empty() && id.bytes().all(is_admitted) {
+        Cow::Borrowed(id)
+    } else {
+        Cow::Owned(format!("{PACKED}{}", URL_SAFE_NO_PAD.encode(id)))
+    }
+}
+
+/// The id that was [`packed`] into this one, or this one.
+pub(super) fn unpacked(id: &str) -> Cow<'_, str> {
+    let bytes = id.strip_prefix(PACKED).and_then(|it| URL_SAFE_NO_PAD.decode(it).ok());
+    match bytes.and_then(|it| String::from_utf8(it).ok()) {
+        Some(own) if packed(&own) == id => Cow::Owned(own),
+        Some(_) | None => Cow::Borrowed(id),
+    }
+}
+
 /// A tool's name as a provider of the chat shape is told it: a long one by its beginning and its digest.
 pub(super) fn shortened(name: &str) -> Cow<'_, str> {
     if name.chars().nth(TOOL_CHARS).is_none() {
@@ -45,6 +71,20 @@ impl LongNames {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An id is packed where it must be and comes back as it was; what only looks packed stays.
+    #[test]
+    fn a_packed_id_comes_back() {
+        for id in ["functions.f:0", "call|1.x", "é", "", "a=b/c+d"] {
+            let other = packed(id);
+            assert_ne!(other, id);
+            assert!(other.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it)), "{other}");
+            assert_eq!((unpacked(&other), packed(&other)), (id.into(), other.clone()));
+        }
+        for id in ["toolu_1", "call_b64_!", "call_b64_Zg", "call_b64_ZnVuY3Rpb25zLmY6MA="] {
+            assert_eq!(unpacked(id), id);
+        }
+    }
 
     /// A name is cut where it is too long, to one of its own.
     #[test]

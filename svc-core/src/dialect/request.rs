@@ -7,10 +7,11 @@ mod to_messages;
 
 use std::fmt;
 
+use super::answer::UNSIGNED;
 use super::check::{self, FAULTS_MAX};
 use super::doc::{Form, Tape, Value};
 use super::names::LongNames;
-use super::write::quoted;
+use super::write::{Out, quoted};
 use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::gateway::{Demand, Dialect};
@@ -165,8 +166,8 @@ impl Body {
         }
     }
 
-    /// What goes to the provider. In the client's own shape nothing changes but the model's name, and that a stream
-    /// tells its usage; else the whole is translated.
+    /// What goes to the provider. In the client's own shape nothing changes but the model's name, that a stream tells its
+    /// usage, and that thinking is left out which svc brought into this shape; else the whole is translated.
     ///
     /// # Errors
     /// `invalid_request` naming what the other shape has no place for.
@@ -189,6 +190,9 @@ impl Body {
         }
         if self.dialect == Dialect::Chat && self.stream {
             splices.extend(usage_asked(root));
+        }
+        if self.dialect == Dialect::Messages {
+            splices.extend(unsigned_left_out(root));
         }
         splices.sort_unstable_by_key(|it| it.start);
         spliced(&self.text, &splices).into_bytes()
@@ -284,4 +288,55 @@ fn usage_asked(root: Value<'_>) -> Option<Splice> {
         },
         Some(options) => Some(Splice::over(options, format!("{{{ASKED}}}"))),
     }
+}
+
+/// Whether a block is thinking of a model of the chat shape.
+fn is_unsigned(block: &Value<'_>) -> bool {
+    block.has("type", "thinking") && block.has("signature", UNSIGNED)
+}
+
+/// What leaves out thinking of models of the chat shape, which no provider of the messages shape has signed and all refuse; a
+/// message of nothing else is left out with it.
+fn unsigned_left_out(root: Value<'_>) -> Vec<Splice> {
+    let Some(messages) = root.get("messages") else { return Vec::new() };
+    let has_unsigned = |it: &Value<'_>| it.get("content").is_some_and(|it| it.items().any(|it| is_unsigned(&it)));
+    if !messages.items().any(|it| has_unsigned(&it)) {
+        return Vec::new();
+    }
+    let mut out = Out::default();
+    out.list(|out| {
+        for message in messages.items() {
+            if has_unsigned(&message) { signed(out, message) } else { out.raw(message.raw()) }
+        }
+    });
+    let text = String::from_utf8(out.into_bytes()).unwrap_or_default();
+    let mut splices = vec![Splice::over(messages, text)];
+    // A turn of calls that began without the model's own thinking goes on without: a model with a budget of it refuses any other.
+    let last = messages.items().filter(|it| it.has("role", "assistant")).last();
+    let goes_on = last.filter(has_unsigned).is_some_and(|it| calls(it));
+    let budget = root.get("thinking").filter(|it| goes_on && it.has("type", "enabled"));
+    splices.extend(budget.map(|it| Splice::over(it, "{\"type\":\"disabled\"}".to_owned())));
+    splices
+}
+
+fn calls(message: Value<'_>) -> bool {
+    message.get("content").is_some_and(|it| it.items().any(|it| it.has("type", "tool_use")))
+}
+
+/// A message without the thinking that is not signed; nothing where it has nothing else.
+fn signed(out: &mut Out, message: Value<'_>) {
+    let blocks = || message.get("content").into_iter().flat_map(|it| it.items()).filter(|it| !is_unsigned(it));
+    if blocks().next().is_none() {
+        return;
+    }
+    out.object(|out| {
+        for (name, value) in message.members() {
+            let member = out.name(&name.text().unwrap_or_default());
+            if name.is("content") {
+                member.list(|out| blocks().for_each(|it| out.raw(it.raw())));
+            } else {
+                member.raw(value.raw());
+            }
+        }
+    });
 }

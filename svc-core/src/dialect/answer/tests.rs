@@ -48,7 +48,7 @@ fn an_answer_in_ones_own_shape_is_not_touched() {
 #[test]
 fn a_chat_answer_reads_as_a_message() {
     let out = Answer::read(CHAT, CHAT_ANSWER.as_bytes()).unwrap().to_client(MESSAGES, 7, asked());
-    let expected = r#"{"id":"chatcmpl-1","type":"message","role":"assistant","model":"m-1","content":[{"type":"thinking","thinking":"hmm","signature":""},{"type":"text","text":"Hé \"you\""},{"type":"tool_use","id":"c1","name":"f","input":{"a": 1.50}},{"type":"tool_use","id":"c2","name":"g","input":{}},{"type":"tool_use","id":"c3","name":"h","input":{"arguments":"{oops"}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":20,"cache_creation_input_tokens":0,"cache_read_input_tokens":10,"output_tokens":12}}"#;
+    let expected = r#"{"id":"chatcmpl-1","type":"message","role":"assistant","model":"m-1","content":[{"type":"thinking","thinking":"hmm","signature":"svc_unsigned"},{"type":"text","text":"Hé \"you\""},{"type":"tool_use","id":"c1","name":"f","input":{"a": 1.50}},{"type":"tool_use","id":"c2","name":"g","input":{}},{"type":"tool_use","id":"c3","name":"h","input":{"arguments":"{oops"}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":20,"cache_creation_input_tokens":0,"cache_read_input_tokens":10,"output_tokens":12}}"#;
     assert_eq!(json(&out), json(expected.as_bytes()));
     for (message, reason, stop) in [
         (r#""content":null,"refusal":"no""#, "stop", "refusal"),

@@ -1,7 +1,8 @@
 //! A request of the messages shape, written in the chat shape.
 
+use super::super::answer::UNSIGNED;
 use super::super::doc::{Form, Value};
-use super::super::names::shortened;
+use super::super::names::{shortened, unpacked};
 use super::super::write::{Out, quoted};
 use super::{Faults, Target, joined, raw_or};
 use crate::value::digest::Digest;
@@ -273,7 +274,7 @@ fn assistant(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
     let calls = || blocks().filter(|it| it.has("type", "tool_use"));
     // What a model of the messages shape has thought is signed. What is not was the chat shape's, whose models are to be given
     // it again while they make calls.
-    let is_own = |it: &Value<'_>| it.text_of("signature").is_none_or(|it| it.is_empty());
+    let is_own = |it: &Value<'_>| it.text_of("signature").is_none_or(|it| it.is_empty() || it == UNSIGNED);
     let own = blocks().filter(|it| it.has("type", "thinking") && is_own(it));
     let thinking = own.filter_map(|it| it.text_of("thinking")).collect::<Vec<_>>().concat();
     out.object(|out| {
@@ -290,7 +291,7 @@ fn assistant(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
             out.name("tool_calls").list(|out| {
                 for call in calls() {
                     out.object(|out| {
-                        out.name("id").raw(raw_or(call, "id", "\"\""));
+                        out.name("id").text(&unpacked(&call.text_of("id").unwrap_or_default()));
                         out.name("type").text("function");
                         out.name("function").object(|out| {
                             tool_name(out, call);
@@ -349,7 +350,7 @@ fn tool_result(out: &mut Out, rest: &mut Out, block: Value<'_>, path: &str, faul
     }
     out.object(|out| {
         out.name("role").text("tool");
-        out.name("tool_call_id").raw(raw_or(block, "tool_use_id", "\"\""));
+        out.name("tool_call_id").text(&unpacked(&block.text_of("tool_use_id").unwrap_or_default()));
         out.name("content").text(&text);
     });
 }

@@ -1,13 +1,11 @@
 //! A request of the chat shape, written in the messages shape.
 
-use std::borrow::Cow;
-
 use super::super::answer::write_input;
 use super::super::doc::{Form, Value};
 use super::super::files::{Source, TEXT, address, document};
+use super::super::names::packed;
 use super::super::write::Out;
 use super::{Faults, Target, joined, raw_or};
-use crate::value::digest::Digest;
 
 /// Members of the messages shape that a client of the chat shape sends all the same: they are meant for such a model.
 const OWN: &[&str] = &["top_k", "container", "mcp_servers", "context_management", "cache_control"];
@@ -216,22 +214,11 @@ fn assistant(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults) 
         };
         out.object(|out| {
             out.name("type").text("tool_use");
-            call_id(out.name("id"), call.text_of("id"));
+            out.name("id").text(&packed(&call.text_of("id").unwrap_or_default()));
             out.name("name").raw(raw_or(function, "name", "\"\""));
             // What broke off, or was none from the start, is no reason to end a conversation.
             write_input(out.name("input"), &function.text_of("arguments").unwrap_or_default());
         });
-    }
-}
-
-/// The id of a call, in the letters that the messages shape has for it. One with others is told by its digest, which is the same
-/// for the call and for its result.
-fn call_id(out: &mut Out, id: Option<Cow<'_, str>>) {
-    let id = id.unwrap_or_default();
-    if id.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-')) {
-        out.text(&id);
-    } else {
-        out.text(&format!("call_{:032x}", Digest::of(id.as_bytes()).bits()));
     }
 }
 
@@ -242,7 +229,7 @@ fn tool_result(out: &mut Out, message: Value<'_>, at: usize, faults: &mut Faults
     let blocks = blocks.into_bytes();
     out.object(|out| {
         out.name("type").text("tool_result");
-        call_id(out.name("tool_use_id"), message.text_of("tool_call_id"));
+        out.name("tool_use_id").text(&packed(&message.text_of("tool_call_id").unwrap_or_default()));
         out.name("content").list(|out| {
             if let Ok(blocks) = std::str::from_utf8(&blocks)
                 && !blocks.is_empty()

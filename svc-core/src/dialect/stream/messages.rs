@@ -6,10 +6,10 @@
 //!
 //! **Invariant:** no more waits than [`HELD_MAX`] bytes and [`CALLS_MAX`] calls, whatever a provider sends.
 
-use super::super::answer::invented;
+use super::super::answer::{UNSIGNED, invented};
 use super::super::doc::{Seam, Value};
 use super::super::finish::Finish;
-use super::super::names::LongNames;
+use super::super::names::{LongNames, packed};
 use super::super::sse::Broken;
 use super::super::usage;
 use super::super::write::Out;
@@ -356,7 +356,7 @@ impl ToMessages {
         let name = self.names.of_client(&tool.name).to_owned();
         self.begin(Open::Tool(at), out, |out| {
             out.name("type").text("tool_use");
-            out.name("id").text(&id);
+            out.name("id").text(&packed(&id));
             out.name("name").text(&name);
             out.name("input").object(|_| {});
         });
@@ -393,6 +393,16 @@ impl ToMessages {
     fn close(&mut self, out: &mut Vec<u8>) {
         let open = std::mem::take(&mut self.open);
         let index = self.blocks.saturating_sub(1);
+        // Clients keep no thinking that is not signed, and the model that has thought it is to be given it again.
+        if open == Open::Thinking {
+            event(out, "content_block_delta", |out| {
+                out.name("index").number(index);
+                out.name("delta").object(|out| {
+                    out.name("type").text("signature_delta");
+                    out.name("signature").text(UNSIGNED);
+                });
+            });
+        }
         if open != Open::Nothing {
             event(out, "content_block_stop", |out| out.name("index").number(index));
         }

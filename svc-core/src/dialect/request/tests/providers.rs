@@ -3,6 +3,7 @@
 use super::*;
 use crate::dialect::Answer;
 use crate::value::Id as _;
+use crate::value::canonical::canonical;
 use crate::value::id::CallId;
 
 /// The messages that go to a provider of this shape.
@@ -121,6 +122,42 @@ fn a_messages_request_keeps_to_what_the_chat_shape_admits() {
     let called = out.get("content").unwrap().as_list().unwrap();
     let called: Vec<_> = called.iter().map(|it| it.get("name").unwrap().as_str().unwrap()).collect();
     assert_eq!(called, [&*long, "g"]);
+}
+
+/// What a model of the chat shape answered a client of the messages shape is sent back in the letters that this shape has, without
+/// what no provider of it has signed; who answered it is given its own again.
+#[test]
+fn an_answer_of_one_shape_goes_on_at_a_provider_of_the_other() {
+    let answer = r#"{"choices":[{"message":{"role":"assistant","content":"so","reasoning_content":"hm","tool_calls":[{"id":"functions.f:0","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let answer = Answer::read(CHAT, answer.as_bytes()).unwrap();
+    let answer = Json::parse(&answer.to_client(MESSAGES, 7, CallId::from_bits(1))).unwrap();
+    let content = answer.get("content").unwrap();
+    let id = content.as_list().unwrap()[2].get("id").unwrap().as_str().unwrap();
+    assert!(id.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it)), "{id}");
+    let mark = content.as_list().unwrap()[0].get("signature").unwrap().as_str().unwrap();
+    let thought = format!(r#"{{"type":"thinking","thinking":"only","signature":"{mark}"}}"#);
+    let body = format!(
+        r#"{{"model":"m","max_tokens":9000,"thinking":{{"type":"enabled","budget_tokens":2000}},"messages":[{{"role":"user","content":"x"}},
+        {{"role":"assistant","content":[{thought}]}}, {{"role":"user","content":"y"}},
+        {{"role":"assistant", "new": 1.0,"content":{}}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"r"}}]}}]}}"#,
+        canonical(content),
+    );
+    let there = sent(MESSAGES, &body, target(MESSAGES, "m"));
+    let expected = format!(
+        r#"[{{"role":"user","content":"x"}},{{"role":"user","content":"y"}},
+        {{"role":"assistant","new": 1.0,"content":[{{"type":"text","text":"so"}},{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}]}},
+        {{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"r"}}]}}]"#
+    );
+    assert_eq!(canonical(there.get("messages").unwrap()), canonical(&json(&expected)));
+    assert_eq!(there.get("thinking"), Some(&json(r#"{"type":"disabled"}"#)));
+    let back = sent(MESSAGES, &body, target(CHAT, "m"));
+    let expected = r#"[{"role":"user","content":"x"},{"role":"assistant","content":"","reasoning_content":"only"},{"role":"user","content":"y"},
+        {"role":"assistant","content":"so","reasoning_content":"hm","tool_calls":[{"id":"functions.f:0","type":"function","function":{"name":"f","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"functions.f:0","content":"r"}]"#;
+    assert_eq!(back.get("messages"), Some(&json(expected)));
+    // A provider's own, signed or not, goes back to it as it came.
+    let own = body.replace(mark, "");
+    assert_eq!(read(MESSAGES, &own).to_upstream(target(MESSAGES, "m")).unwrap(), own.as_bytes());
 }
 
 /// An answer without a content, or with calls without ids, may be sent back as it came.

@@ -383,9 +383,28 @@ fn thinking_comes_with_its_signature() {
     assert!(!run(MESSAGES, CHAT, false, plain.as_bytes(), 50).0.contains("thinking_blocks"));
 }
 
-/// A call is told by the name that the client gave the tool.
+/// Thinking of a model of the chat shape ends with a mark of its own, without which clients do not keep it.
 #[test]
-fn calls_are_told_by_the_clients_names() {
+fn thinking_of_the_chat_shape_is_marked() {
+    let think = |text: &str| chat_chunk(&format!(r#"{{"reasoning_content":"{text}"}}"#), "null");
+    let say = |text: &str| chat_chunk(&format!(r#"{{"content":"{text}"}}"#), "null");
+    let end = chat_chunk("{}", "\"stop\"") + DONE;
+    for (text, marks) in [
+        ([think("h"), think("m"), say("so"), end.clone()].concat(), 1),
+        ([think("h"), say("so"), think("m"), end.clone()].concat(), 2),
+        ([say("so"), end].concat(), 0),
+    ] {
+        let (out, ..) = run(CHAT, MESSAGES, false, text.as_bytes(), 30);
+        hear(MESSAGES, &out);
+        let marked =
+            "\"delta\":{\"type\":\"signature_delta\",\"signature\":\"svc_unsigned\"}}\n\nevent: content_block_stop\n";
+        assert_eq!((out.matches(marked).count(), out.matches("signature_delta").count()), (marks, marks), "{out}");
+    }
+}
+
+/// A call is told in the letters that the messages shape has for its id, and by the name that the client gave the tool.
+#[test]
+fn calls_are_told_as_the_client_may_send_them_back() {
     let long = format!("mcp__server__{}", "x".repeat(90));
     let body = format!(
         r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":"x"}}],"tools":[{{"name":"{long}","input_schema":{{}}}}]}}"#
@@ -407,4 +426,6 @@ fn calls_are_told_by_the_clients_names() {
     let heard = hear(MESSAGES, std::str::from_utf8(&out).unwrap());
     let names: Vec<_> = heard.calls.iter().map(|(_, name, _)| &**name).collect();
     assert_eq!(names, [&*long, "other"]);
+    let ids: std::collections::BTreeSet<_> = heard.calls.iter().map(|(id, ..)| id).collect();
+    assert!(ids.len() == 2 && ids.iter().flat_map(|it| it.bytes()).all(|it| it.is_ascii_alphanumeric() || it == b'_'));
 }
