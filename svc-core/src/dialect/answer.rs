@@ -356,12 +356,10 @@ fn chat_message(out: &mut Out, root: Value<'_>) {
         out.name("reasoning_content").text(&thinking);
     }
     // A client that sends these back lets the model go on from its own thinking.
-    if of("thinking").chain(of("redacted_thinking")).next().is_some() {
-        out.name("thinking_blocks").list(|out| {
-            for block in blocks().filter(|it| it.has("type", "thinking") || it.has("type", "redacted_thinking")) {
-                out.raw(block.raw());
-            }
-        });
+    let is_thought = |it: &Value<'_>| it.has("type", "thinking") || it.has("type", "redacted_thinking");
+    let mut thoughts = blocks().filter(|it| is_thought(it) && !is_unsigned(it)).peekable();
+    if thoughts.peek().is_some() {
+        out.name("thinking_blocks").list(|out| thoughts.for_each(|it| out.raw(it.raw())));
     }
     if calls {
         out.name("tool_calls").list(|out| {
@@ -422,6 +420,11 @@ fn blocks(out: &mut Out, message: Value<'_>, answered: CallId, names: &LongNames
             write_input(out.name("input"), &function.text_of("arguments").unwrap_or_default());
         });
     }
+}
+
+/// Whether a block is thinking of a model of the chat shape.
+pub(super) fn is_unsigned(block: &Value<'_>) -> bool {
+    block.has("type", "thinking") && block.has("signature", UNSIGNED)
 }
 
 /// Arguments as an object. What is no object stands in one, under a name of its own, so that nothing is lost.

@@ -7,7 +7,7 @@ mod to_messages;
 
 use std::fmt;
 
-use super::answer::UNSIGNED;
+use super::answer::is_unsigned;
 use super::check::{self, FAULTS_MAX};
 use super::doc::{Form, Tape, Value};
 use super::names::LongNames;
@@ -288,11 +288,6 @@ fn usage_asked(root: Value<'_>) -> Option<Splice> {
         },
         Some(options) => Some(Splice::over(options, format!("{{{ASKED}}}"))),
     }
-}
-
-/// Whether a block is thinking of a model of the chat shape.
-fn is_unsigned(block: &Value<'_>) -> bool {
-    block.has("type", "thinking") && block.has("signature", UNSIGNED)
 }
 
 /// What leaves out thinking of models of the chat shape, which no provider of the messages shape has signed and all refuse; a

@@ -155,6 +155,10 @@ fn an_answer_of_one_shape_goes_on_at_a_provider_of_the_other() {
         {"role":"assistant","content":"so","reasoning_content":"hm","tool_calls":[{"id":"functions.f:0","type":"function","function":{"name":"f","arguments":"{}"}}]},
         {"role":"tool","tool_call_id":"functions.f:0","content":"r"}]"#;
     assert_eq!(back.get("messages"), Some(&json(expected)));
+    // Nor does another gateway's answer tell it to a client of the chat shape as what a provider knows again.
+    let answer = Answer::read(MESSAGES, canonical(&answer).as_bytes()).unwrap();
+    let answer = String::from_utf8(answer.to_client(CHAT, 7, CallId::from_bits(1))).unwrap();
+    assert!(answer.contains("\"reasoning_content\":\"hm\"") && !answer.contains("thinking_blocks"), "{answer}");
     // A provider's own, signed or not, goes back to it as it came.
     let own = body.replace(mark, "");
     assert_eq!(read(MESSAGES, &own).to_upstream(target(MESSAGES, "m")).unwrap(), own.as_bytes());
