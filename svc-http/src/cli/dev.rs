@@ -39,6 +39,7 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
     writable()?;
     let bound = bind(listen)?;
     try_metrics(&config)?;
+    serve::roots(&config)?;
     let base_url = config.base_url(bound.address);
     let (gate, _alone) = open_alone(&config, &base_url, Use::Dev)?;
     let home = setup::ensure(&gate, &setup::default_owner()?, wish.new_keys)?;

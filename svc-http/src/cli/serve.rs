@@ -21,6 +21,7 @@ pub(crate) fn serve(loaded: Loaded) -> Result<ExitCode, Problem> {
     let config = begin(loaded);
     let bound = bind(config.listen)?;
     try_metrics(&config)?;
+    roots(&config)?;
     let base_url = config.base_url(bound.address);
     let (gate, _alone) = open_alone(&config, &base_url, Use::Server)?;
     if setup::is_empty(&gate)? {
@@ -52,7 +53,6 @@ pub(crate) fn run(
     bound: Bound,
     announce: impl FnOnce() -> Result<(), Problem>,
 ) -> Result<ExitCode, Problem> {
-    roots(config)?;
     let runtime = runtime(None).map_err(no_runtime)?;
     runtime.block_on(async {
         let mut stops = Stops::catch().map_err(no_runtime)?;
@@ -79,7 +79,8 @@ pub(crate) fn run(
     })
 }
 
-/// Whether further root certificates can be read, where a file of them is named.
+/// Whether further root certificates can be read, where a file of them is named: found out before anything is made, as
+/// whether the address can be had.
 ///
 /// # Errors
 /// [`Problem`] where it holds none.

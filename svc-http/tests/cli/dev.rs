@@ -242,18 +242,22 @@ fn what_stands_in_the_way_is_named_with_what_to_do() {
 }
 
 /// A file of root certificates that is none, or that is not there, is named with what to do; nothing is called with fewer
-/// roots than were asked for.
+/// roots than were asked for, and nothing is made of which nobody would see the keys.
 #[test]
 fn roots_that_are_none_are_named() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("roots.pem"), "no certificate").unwrap();
     for name in ["roots.pem", "nowhere.pem"] {
         fs::write(folder.path().join("svc.toml"), format!("[outbound]\ncaFile = \"{name}\"\n")).unwrap();
-        let Ran { code, out, err } = run(folder.path(), "dev --listen 127.0.0.1:0 --config svc.toml");
-        assert_eq!((code, out.as_str()), (1, ""), "{err}");
-        let last = err.lines().rev().take(2).collect::<Vec<_>>();
-        assert!(last[1].contains(&format!("`{name}` holds no root certificates")), "{err}");
-        assert!(last[0].contains("outbound.caFile"), "{err}");
+        for command in ["dev", "serve"] {
+            let arguments = format!("{command} --listen 127.0.0.1:0 --config svc.toml");
+            let Ran { code, out, err } = run(folder.path(), &arguments);
+            assert_eq!((code, out.as_str()), (1, ""), "{err}");
+            let last = err.lines().rev().take(2).collect::<Vec<_>>();
+            assert!(last[1].contains(&format!("`{name}` holds no root certificates")), "{err}");
+            assert!(last[0].contains("outbound.caFile"), "{err}");
+            assert!(!folder.path().join("svc-data").exists(), "{command}");
+        }
     }
 }
 
