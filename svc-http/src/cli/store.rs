@@ -122,7 +122,10 @@ pub(crate) fn open_alone(
     // Before anything is looked at, so that no release brings a database up to date under a running server.
     let held = Occupancy::take(&directory)?;
     let gate = open(config, base_url, Missing::Make, purpose)?;
-    let held = if held.is_some() { held } else { Occupancy::take(&directory)? };
+    let held = match held {
+        Some(held) if held.is_over(&directory) => Some(held),
+        _ => Occupancy::take(&directory)?,
+    };
     Ok((gate, held))
 }
 

@@ -1,6 +1,7 @@
 use std::fs;
 use std::io::BufRead as _;
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -178,8 +179,12 @@ fn a_second_server_on_the_same_data_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut dev = Server::start(folder.path(), "--json");
     let home: Value = serde_json::from_str(&dev.line()).unwrap();
-    std::os::unix::fs::symlink("svc-data", folder.path().join("other-name")).unwrap();
-    for (command, data) in [("dev", "svc-data"), ("serve", "svc-data"), ("serve", "other-name")] {
+    symlink("svc-data", folder.path().join("other-name")).unwrap();
+    // Another directory, and in it another name of the same database.
+    fs::create_dir(folder.path().join("linked")).unwrap();
+    symlink("../svc-data/svc.db", folder.path().join("linked/svc.db")).unwrap();
+    fs::copy(folder.path().join("svc-data/master.key"), folder.path().join("linked/master.key")).unwrap();
+    for (command, data) in [("dev", "svc-data"), ("serve", "svc-data"), ("serve", "other-name"), ("serve", "linked")] {
         let mut other = svc(folder.path());
         let mut other = Server::spawn(other.args([command, "--listen", "127.0.0.1:0", "--data", data]));
         let (mut told, mut advice) = (String::new(), String::new());
@@ -200,6 +205,20 @@ fn a_second_server_on_the_same_data_is_refused() {
     let mut again = Server::start(folder.path(), "--json");
     assert!(again.line().contains("baseUrl"));
     assert_eq!(again.stop().0, Some(0));
+    // One that is made through a link lies where the link leads.
+    fs::create_dir(folder.path().join("fresh")).unwrap();
+    fs::create_dir(folder.path().join("place")).unwrap();
+    symlink("../place/svc.db", folder.path().join("fresh/svc.db")).unwrap();
+    let mut command = svc(folder.path());
+    let mut serve = Server::spawn(command.args(["serve", "--listen", "127.0.0.1:0", "--data", "fresh"]));
+    let mut log = String::new();
+    while !log.contains("listening") {
+        assert!(serve.log.read_line(&mut log).unwrap() > 0, "{log}");
+    }
+    let mut other = svc(folder.path());
+    let other = Ran::from(other.args(["serve", "--listen", "127.0.0.1:0", "--data", "place"]).output().unwrap());
+    assert!(other.code == 1 && other.err.starts_with("svc: another server works on the database"), "{}", other.err);
+    assert_eq!(serve.stop().0, Some(0));
 }
 
 /// An address that is taken, one that others can reach and a directory of somebody else's are refused, each with what to
