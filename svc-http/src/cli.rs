@@ -88,7 +88,7 @@ enum Command {
         /// Address to listen on; loopback only, port 0 takes any free one [default: 127.0.0.1:8080]
         #[arg(long, value_name = "ADDR")]
         listen: Option<SocketAddr>,
-        /// Make new keys and revoke those that were made at the first start
+        /// Make new keys and revoke those that were made at the first start; another agent too where that one was removed
         #[arg(long)]
         new_keys: bool,
         #[command(flatten)]

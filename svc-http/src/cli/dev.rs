@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
-use svc_http::config::Loaded;
+use svc_http::config::{BaseUrl, Config, Loaded};
 use svc_http::upstream::Allowed;
+use svc_store::Gate;
 
-use super::listen::{bind, try_metrics};
+use super::listen::{Bound, bind, try_metrics};
 use super::output::{Problem, print_made, writable};
 use super::store::{Use, open_alone};
-use super::welcome::tell_unseen;
+use super::welcome::{Home, tell_unseen};
 use super::{providers, serve, setup};
 
 /// What the command line asked for.
@@ -42,12 +43,25 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
     serve::roots(&config)?;
     let base_url = config.base_url(bound.address);
     let (gate, _alone) = open_alone(&config, &base_url, Use::Dev)?;
-    let home = setup::ensure(&gate, &setup::default_owner()?, wish.new_keys)?;
-    let models = providers::ensure(&gate, home.workspace)?;
+    let home = setup::ensure(&gate, &config.database_directory(), &setup::default_owner()?, wish.new_keys)?;
     tell_unseen(&home);
+    let served = serve_home(config, &base_url, gate, bound, &home, wish.json);
+    served.map_err(|problem| if home.is_secret() { problem.advising(UNSEEN, home.lost()) } else { problem })
+}
+
+/// Serves what there is, with its providers, and tells of it.
+fn serve_home(
+    config: Config,
+    base_url: &BaseUrl,
+    gate: Gate,
+    bound: Bound,
+    home: &Home,
+    json: bool,
+) -> Result<ExitCode, Problem> {
+    let models = providers::ensure(&gate, home.workspace)?;
     let here = format!("http://{}", bound.address);
-    serve::run(&config, &base_url, gate, bound, || {
-        if wish.json {
+    serve::run(&config, base_url, gate, bound, || {
+        if json {
             return print_made(&format!("{}\n", home.as_json(base_url.as_str())), home.lost());
         }
         let variables =
@@ -62,3 +76,6 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
         print_made(&told, home.lost())
     })
 }
+
+/// What is told where a start fails that has made secrets.
+const UNSEEN: &str = "what was made before was not shown";

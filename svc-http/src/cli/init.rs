@@ -18,7 +18,7 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
     writable()?;
     let base_url = config.base_url(config.listen);
     let gate = open(config, &base_url, Missing::Make, Use::Command)?;
-    let home = setup::ensure(&gate, owner, false)?;
+    let home = setup::ensure(&gate, &config.database_directory(), owner, false)?;
     tell_unseen(&home);
     if json {
         print_made(&format!("{}\n", home.as_json(base_url.as_str())), home.lost())?;

@@ -1,11 +1,12 @@
 //! One server at a time works on a database: two would each count rates, cut streams and tell of events for their own clients
-//! alone.
+//! alone. And one process at a time makes what a first start makes.
 //!
-//! The lock is the system's, on the directory itself: it ends with the process that holds it, however that ends, and leaves
-//! nothing behind that could keep out the next one. Commands that run beside a server do not ask for it.
+//! The locks are the system's: they end with the process that holds them, however that ends, and nothing is left behind that
+//! could keep out the next one. That of a server is on the directory itself, and commands that run beside it do not ask for it.
 
-use std::fs::{File, TryLockError};
-use std::io::ErrorKind;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use svc_store::sqlite::DATABASE;
@@ -66,3 +67,30 @@ fn place_of(directory: &Path) -> PathBuf {
     let place = database.as_deref().and_then(Path::parent).map(Path::to_path_buf);
     place.or_else(|| directory.canonicalize().ok()).unwrap_or_else(|| directory.to_path_buf())
 }
+
+/// That this process alone makes what a first start makes: of two, the second finds all that the first has made.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Turn {
+    /// None where the directory's file system has no locks.
+    _held: Option<File>,
+}
+
+impl Turn {
+    /// Waits until no other process has it. The database is there already.
+    ///
+    /// A file system without locks keeps nobody out, as with servers.
+    pub(crate) fn wait(directory: &Path) -> Self {
+        let take = || -> io::Result<File> {
+            let mut options = fs::OpenOptions::new();
+            let file = options.write(true).create(true).truncate(false).mode(0o600);
+            let file = file.open(place_of(directory).join(TURN))?;
+            file.lock()?;
+            Ok(file)
+        };
+        Self { _held: take().ok() }
+    }
+}
+
+/// The file that is locked while a first start is made. It stays: whoever removed it would let two others in at once.
+const TURN: &str = "svc.init.lock";

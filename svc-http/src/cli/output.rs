@@ -38,6 +38,14 @@ impl Problem {
         Self(faults)
     }
 
+    /// The same, and `what` with this advice, unless it gives that advice already.
+    pub(crate) fn advising(mut self, what: &str, advice: &str) -> Self {
+        if self.0.iter().all(|(_, given)| given.as_deref() != Some(advice)) {
+            self.0.push((what.to_owned(), Some(advice.to_owned())));
+        }
+        self
+    }
+
     /// Tells it on standard error: `svc: ` and the fault, and below it what to do.
     pub(crate) fn tell(&self) -> ExitCode {
         let mut text = String::new();
@@ -131,4 +139,18 @@ fn unwritable(error: &io::Error, advice: &str) -> Problem {
 /// Tells something beside the result on standard error; nothing is lost where nobody listens.
 pub(crate) fn note(text: &str) {
     let _ = io::stderr().write_all(scrub(text).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of what was made is told below what went wrong, once.
+    #[test]
+    fn advice_is_given_once() {
+        let told = Problem::plain("no threads").advising("nobody saw the keys", "Make others.");
+        let twice = told.advising("nobody saw the keys", "Make others.");
+        let faults: Vec<_> = twice.faults().iter().map(|(what, advice)| (&**what, advice.as_deref())).collect();
+        assert_eq!(faults, [("no threads", None), ("nobody saw the keys", Some("Make others."))]);
+    }
 }

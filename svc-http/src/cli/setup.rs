@@ -1,8 +1,10 @@
 //! What a first start makes: a workspace with its owner, an agent with two mandates, three keys and a service token.
 //!
-//! It is made step by step, and each step looks for what is there already: a start that was cut short is finished by
-//! the next.
+//! It is made step by step, by one process at a time. A start that was cut short is finished by the next, which makes every
+//! secret anew: nobody saw those before. Once a start has come to its end nothing is made again unless new keys are asked
+//! for: what people have removed since stays removed.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use svc_core::refusal::Refusal;
@@ -21,7 +23,7 @@ use svc_core::state::people::{
     Credential, KeyScope, Principal, Settings, TOKEN_DAYS_MAX, TokenName, TokenScope, Workspace,
 };
 use svc_core::store::{Range, Row};
-use svc_core::value::id::WorkspaceId;
+use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::{Email, Label};
@@ -30,6 +32,7 @@ use svc_http::callback_secret;
 use svc_http::secrets::{KEY_PREFIX, LINK_PREFIX, NewSecret, TOKEN_PREFIX, draw};
 use svc_store::Gate;
 
+use super::occupancy::Turn;
 use super::output::Problem;
 use super::welcome::{Home, Keys};
 
@@ -64,11 +67,28 @@ pub(crate) fn workspace(gate: &Gate) -> Result<Option<Arc<Workspace>>, Problem> 
     Ok(found.iter().find_map(|it| Workspace::peel(it.row.record.as_ref()?)).cloned())
 }
 
-/// Makes whatever of it is missing, and new keys for the old ones where `new_keys` is asked.
+/// What an earlier start has made.
+struct Found {
+    /// The agent, unless it was removed.
+    agent: Option<Arc<Agent>>,
+    /// The keys that this agent and its workspace were given, revoked ones too.
+    keys: Vec<Arc<Credential>>,
+}
+
+impl Found {
+    /// Whether that start came to its end: the admin key is made last.
+    fn is_whole(&self) -> bool {
+        self.keys.iter().any(|it| it.binding.scope == KeyScope::Admin)
+    }
+}
+
+/// Makes all of it where no start before has come to its end, and new keys for the old ones where `new_keys` is asked.
+/// `directory` is that of the database.
 ///
 /// # Errors
 /// [`Problem`] where the store does not answer or takes no more.
-pub(crate) fn ensure(gate: &Gate, owner: &Email, new_keys: bool) -> Result<Home, Problem> {
+pub(crate) fn ensure(gate: &Gate, directory: &Path, owner: &Email, new_keys: bool) -> Result<Home, Problem> {
+    let _turn = Turn::wait(directory);
     let workspace = match workspace(gate)? {
         Some(workspace) => workspace,
         None => gate.execute(CreateWorkspace {
@@ -77,18 +97,38 @@ pub(crate) fn ensure(gate: &Gate, owner: &Email, new_keys: bool) -> Result<Home,
             settings: Settings::default(),
         })?,
     };
-    let callback_secret = sign_callbacks(gate, workspace.id, new_keys)?;
-    let home = with_agent(gate, &workspace, new_keys)?;
-    let sign_in_token = sign_in_token(gate, &workspace, new_keys)?;
-    Ok(Home { callback_secret, sign_in_token, ..home })
+    let found = look(gate, workspace.id)?;
+    if found.is_whole() && !new_keys {
+        return Ok(Home {
+            workspace: workspace.id,
+            agent: found.agent.map(|it| it.id),
+            keys: None,
+            callback_secret: None,
+            sign_in_token: sign_in_token(gate, &workspace, false)?,
+        });
+    }
+    let callback_secret = sign_callbacks(gate, workspace.id)?;
+    let sign_in_token = sign_in_token(gate, &workspace, true)?;
+    let (agent, keys) = make_keys(gate, workspace.id, found.agent.as_deref())?;
+    // The old ones end last: a start that is cut short leaves no one without a key.
+    for key in found.keys.iter().filter(|key| key.revoked_at.is_none()) {
+        gate.execute(RevokeKey { workspace: workspace.id, by: By::Program, credential: key.id })?;
+    }
+    Ok(Home {
+        workspace: workspace.id,
+        agent: Some(agent),
+        keys: Some(keys),
+        callback_secret: Some(callback_secret),
+        sign_in_token,
+    })
 }
 
-/// A one-time token for the first owner, which lives until it is used: where they have never signed in and hold none, or
-/// where `renew` is asked, which voids the one before.
+/// A one-time token for the first owner, as long as they are a member, which lives until it is used: where they have never
+/// signed in and hold none, or where `renew` is asked, which voids the one before.
 fn sign_in_token(gate: &Gate, workspace: &Workspace, renew: bool) -> Result<Option<Secret<String>>, Problem> {
     let owner = gate.read(|scope| {
         let owner = scope.get::<Principal>(workspace.owner)?.ok_or_else(Refusal::internal)?;
-        let account = find_account(scope, &owner.email)?;
+        let account = find_account(scope, &owner.email)?.filter(|it| it.principal_in(workspace.id).is_some());
         Ok(account.filter(|it| renew || (it.signed_in_at.is_none() && it.link.is_none())))
     })?;
     let Some(owner) = owner else { return Ok(None) };
@@ -97,17 +137,13 @@ fn sign_in_token(gate: &Gate, workspace: &Workspace, renew: bool) -> Result<Opti
     Ok(Some(token.text))
 }
 
-/// Has callbacks signed, with a new secret where `renew` is asked; the secret, where it is new.
-fn sign_callbacks(gate: &Gate, workspace: WorkspaceId, renew: bool) -> Result<Option<Secret<String>>, Problem> {
+/// Has callbacks signed with a new secret.
+fn sign_callbacks(gate: &Gate, workspace: WorkspaceId) -> Result<Secret<String>, Problem> {
     let (by, slot) = (By::Program, IntegrationSlot { workspace, kind: IntegrationKind::Callbacks });
     let all = gate.read(|scope| integrations::all(scope, &by, workspace))?;
-    let found = all.iter().find(|it| it.slot == slot);
-    if found.is_some() && !renew {
-        return Ok(None);
-    }
     let secret = callback_secret::draw()?;
     let kept = callback_secret::seal(gate, slot, &secret)?;
-    match found {
+    match all.iter().find(|it| it.slot == slot) {
         // As with keys, the one before ends at once.
         Some(it) => gate.execute(RotateIntegration { by, workspace, id: it.id, secret: kept, overlap_hours: 0 })?,
         None => gate.execute(CreateIntegration {
@@ -118,47 +154,24 @@ fn sign_callbacks(gate: &Gate, workspace: WorkspaceId, renew: bool) -> Result<Op
             config: ConfigChange::default(),
         })?,
     };
-    Ok(Some(secret))
+    Ok(secret)
 }
 
-/// Makes whatever is missing of the first agent and of the keys.
-fn with_agent(gate: &Gate, workspace: &Workspace, new_keys: bool) -> Result<Home, Problem> {
-    let Some(agent) = first_agent(gate, workspace.id)? else {
-        let agent_key = draw(KEY_PREFIX)?;
-        let agent = register(gate, workspace.id, &agent_key)?;
-        return with_keys(gate, workspace, &agent, agent_key);
+/// Makes the keys, and the agent that has one of them where there is none.
+fn make_keys(gate: &Gate, workspace: WorkspaceId, agent: Option<&Agent>) -> Result<(AgentId, Keys), Problem> {
+    let (agent_key, inference, admin) = (draw(KEY_PREFIX)?, draw(KEY_PREFIX)?, draw(KEY_PREFIX)?);
+    let agent = match agent {
+        Some(agent) => {
+            create(gate, workspace, KeyScope::Agent(agent.id), &agent_key)?;
+            agent.id
+        }
+        None => register(gate, workspace, &agent_key)?.id,
     };
-    let old = own_keys(gate, &agent)?;
-    let is_whole = [KeyScope::Agent(agent.id), KeyScope::Inference, KeyScope::Admin]
-        .iter()
-        .all(|scope| old.iter().any(|key| key.binding.scope == *scope));
-    if is_whole && !new_keys {
-        return Ok(Home {
-            workspace: workspace.id,
-            agent: agent.id,
-            keys: None,
-            callback_secret: None,
-            sign_in_token: None,
-        });
-    }
-    let agent_key = draw(KEY_PREFIX)?;
-    create(gate, workspace.id, KeyScope::Agent(agent.id), &agent_key)?;
-    let home = with_keys(gate, workspace, &agent, agent_key)?;
-    // The old ones end last: a start that is cut short leaves no one without a key.
-    for key in old.iter().filter(|key| key.revoked_at.is_none()) {
-        gate.execute(RevokeKey { workspace: workspace.id, by: By::Program, credential: key.id })?;
-    }
-    Ok(home)
-}
-
-/// Makes the keys that are no agent's.
-fn with_keys(gate: &Gate, workspace: &Workspace, agent: &Agent, agent_key: NewSecret) -> Result<Home, Problem> {
-    let (inference, admin) = (draw(KEY_PREFIX)?, draw(KEY_PREFIX)?);
-    create(gate, workspace.id, KeyScope::Inference, &inference)?;
-    create(gate, workspace.id, KeyScope::Admin, &admin)?;
-    let token = service_token(gate, workspace.id)?;
-    let keys = Keys { agent: agent_key.text, inference: inference.text, admin: admin.text, token };
-    Ok(Home { workspace: workspace.id, agent: agent.id, keys: Some(keys), callback_secret: None, sign_in_token: None })
+    let token = service_token(gate, workspace)?;
+    create(gate, workspace, KeyScope::Inference, &inference)?;
+    // Last of all: by it the next start knows that this one has come to its end.
+    create(gate, workspace, KeyScope::Admin, &admin)?;
+    Ok((agent, Keys { agent: agent_key.text, inference: inference.text, admin: admin.text, token }))
 }
 
 /// Makes a service token with all scopes, in the place of the one that a start before made.
@@ -197,38 +210,39 @@ fn create(gate: &Gate, workspace: WorkspaceId, scope: KeyScope, key: &NewSecret)
     Ok(())
 }
 
-/// The oldest agent that was not removed.
-fn first_agent(gate: &Gate, workspace: WorkspaceId) -> Result<Option<Arc<Agent>>, Problem> {
-    let mut range = Range::all(Index::AgentsOf, workspace.bits(), PAGE);
-    loop {
-        let page = gate.scan(&range)?;
-        let mut agents = page.iter().filter_map(|it| Agent::peel(it.row.record.as_ref()?));
-        if let Some(agent) = agents.find(|it| !matches!(it.standing, Standing::Removed { .. })) {
-            return Ok(Some(Arc::clone(agent)));
-        }
-        match page.last() {
-            Some(last) if page.len() == PAGE => range.after = Some((last.order, last.row.key)),
-            _ => return Ok(None),
-        }
-    }
+/// What there is of a first start. Its agent is the oldest of those that the program made and nobody removed: whatever
+/// person or machine made an agent, its keys are theirs. Keys made here carry the label, but for the one that the agent was
+/// registered with.
+fn look(gate: &Gate, workspace: WorkspaceId) -> Result<Found, Problem> {
+    let agents = scan(gate, Index::AgentsOf, workspace, |it: &Agent| {
+        it.created_by.is_none() && it.canary.is_none() && !matches!(it.standing, Standing::Removed { .. })
+    })?;
+    let agent = agents.into_iter().next();
+    let is_first = |key: &Credential| match (&agent, key.binding.scope) {
+        (Some(agent), KeyScope::Agent(of)) => of == agent.id && key.created_at == agent.created_at,
+        (None, _) | (_, KeyScope::Admin | KeyScope::Inference) => false,
+    };
+    let is_own = |key: &Credential| key.label.as_ref().map_or_else(|| is_first(key), |it| it.as_str() == KEY_LABEL);
+    let keys = scan(gate, Index::KeysOf, workspace, |it: &Credential| it.created_by.is_none() && is_own(it))?;
+    Ok(Found { agent, keys })
 }
 
-/// The keys that were made here for `agent` and beside it, revoked ones too: they carry the label, or are the one that
-/// the agent was registered with.
-fn own_keys(gate: &Gate, agent: &Agent) -> Result<Vec<Arc<Credential>>, Problem> {
-    let is_own = |key: &Credential| match &key.label {
-        Some(label) => label.as_str() == KEY_LABEL,
-        None => key.binding.scope == KeyScope::Agent(agent.id) && key.created_at == agent.created_at,
-    };
-    let mut own = Vec::new();
-    let mut range = Range::all(Index::KeysOf, agent.workspace.bits(), PAGE);
+/// The rows of a workspace's index that are wanted, the oldest first.
+fn scan<T: Row>(
+    gate: &Gate,
+    index: Index,
+    workspace: WorkspaceId,
+    is_wanted: impl Fn(&T) -> bool,
+) -> Result<Vec<Arc<T>>, Problem> {
+    let mut wanted = Vec::new();
+    let mut range = Range::all(index, workspace.bits(), PAGE);
     loop {
         let page = gate.scan(&range)?;
-        let keys = page.iter().filter_map(|it| Credential::peel(it.row.record.as_ref()?));
-        own.extend(keys.filter(|it| is_own(it)).cloned());
+        let rows = page.iter().filter_map(|it| T::peel(it.row.record.as_ref()?));
+        wanted.extend(rows.filter(|it| is_wanted(it)).cloned());
         match page.last() {
             Some(last) if page.len() == PAGE => range.after = Some((last.order, last.row.key)),
-            _ => return Ok(own),
+            _ => return Ok(wanted),
         }
     }
 }

@@ -13,8 +13,8 @@ use super::output::{is_closed, note};
 pub(crate) struct Home {
     /// The workspace.
     pub(crate) workspace: WorkspaceId,
-    /// The agent.
-    pub(crate) agent: AgentId,
+    /// The agent; absent where somebody removed it.
+    pub(crate) agent: Option<AgentId>,
     /// The keys, where they were made just now: nobody can read them again.
     pub(crate) keys: Option<Keys>,
     /// The secret that callbacks are signed with, where it was made just now.
@@ -54,7 +54,9 @@ impl Home {
         if let Some(token) = &self.sign_in_token {
             put("signInLink", json!(sign_in_link(base_url, token.expose())));
         }
-        put("agentId", json!(self.agent));
+        if let Some(agent) = &self.agent {
+            put("agentId", json!(agent));
+        }
         if let Some(keys) = &self.keys {
             put("agentKey", json!(keys.agent.expose()));
             put("inferenceKey", json!(keys.inference.expose()));
@@ -77,7 +79,10 @@ impl Home {
             }
         };
         let _ = writeln!(out, "  workspace      {}", self.workspace);
-        let _ = writeln!(out, "  agent          {}", self.agent);
+        let _ = match &self.agent {
+            Some(agent) => writeln!(out, "  agent          {agent}"),
+            None => writeln!(out, "  agent          removed; `svc dev --new-keys` makes another"),
+        };
         match &self.keys {
             Some(keys) => {
                 let _ = writeln!(out, "  agent key      {}", keys.agent.expose());
@@ -108,7 +113,7 @@ impl Home {
     }
 
     /// Whether it holds what is shown once.
-    const fn is_secret(&self) -> bool {
+    pub(crate) const fn is_secret(&self) -> bool {
         self.keys.is_some() || self.callback_secret.is_some() || self.sign_in_token.is_some()
     }
 
@@ -153,7 +158,7 @@ mod tests {
     #[test]
     fn the_request_fits_a_shell() {
         let (workspace, agent) = (WorkspaceId::from_bits(1), AgentId::from_bits(2));
-        let home = Home { workspace, agent, keys: None, callback_secret: None, sign_in_token: None };
+        let home = Home { workspace, agent: Some(agent), keys: None, callback_secret: None, sign_in_token: None };
         let line = home.request("http://127.0.0.1:8080");
         assert!(
             line.starts_with(
@@ -172,7 +177,7 @@ mod tests {
             token: secret("ims_t"),
         });
         assert_eq!(home.variables("http://localhost"), None);
-        let home = Home { workspace, agent, keys, callback_secret: None, sign_in_token: None };
+        let home = Home { workspace, agent: Some(agent), keys, callback_secret: None, sign_in_token: None };
         assert!(home.request("http://localhost").contains("Bearer ask_a\""));
         assert_eq!(
             home.variables("http://[::1]:1").unwrap_or_default(),

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::Value;
 use svc_core::rules::people::create_workspace::CreateWorkspace;
@@ -10,6 +11,7 @@ use svc_core::rules::people::register_agent::RegisterAgent;
 use svc_core::state::gate::{Agent, Mandate};
 use svc_core::state::people::{Credential, KeyScope, Principal, Settings, Workspace};
 use svc_core::store::{Range, Record, Row as _, Store as _};
+use svc_core::testing::people;
 use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::MandateVersionId;
@@ -226,6 +228,48 @@ fn a_first_start_that_was_cut_short_is_finished() {
             serde_json::from_str::<Value>(&run(folder.path(), "init --json").out).unwrap().as_object().unwrap().len(),
             3
         );
+    }
+}
+
+/// Where a first start was cut short, whatever it had made by then is made anew: of no secret that nobody saw is said that it is
+/// as it was.
+#[test]
+fn a_start_that_was_cut_short_shows_every_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let unseen: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
+    let store = SqliteStore::existing(folder.path().join("svc-data")).unwrap();
+    let id = Credential::id_of(&Digest::of(text(&unseen, "adminKey")));
+    let found = store.reader().unwrap().load(&[Credential::key(id)]).unwrap().remove(0).record.unwrap();
+    // Somebody else's, as it were: a start ends with its own.
+    let label = Some(Label::parse("another").unwrap());
+    let other = Credential { label, ..Credential::clone(Credential::peel(&found).unwrap()) };
+    people::write(&mut store.writer().unwrap(), vec![Credential::wrap(other.into())]);
+    drop(store);
+    let shown: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
+    for (name, value) in unseen.as_object().unwrap() {
+        let is_same = ["agentId", "baseUrl", "workspaceId"].contains(&name.as_str());
+        assert!(shown[name].is_string() && (shown[name] == *value) == is_same, "{name}: {shown}");
+    }
+    let mut server = Server::start(folder.path(), "--json");
+    let home: Value = serde_json::from_str(&server.line()).unwrap();
+    assert_eq!(authorize(&home, text(&shown, "agentKey")).0, 200);
+    assert_eq!(authorize(&home, text(&unseen, "agentKey")).0, 401, "nobody saw it");
+}
+
+/// Of several first starts at once one makes everything and shows it, and the others find it made.
+#[test]
+fn first_starts_at_once_make_one_workspace() {
+    for _ in 0..3 {
+        let folder = tempfile::tempdir().unwrap();
+        let start = || svc(folder.path()).args(["init", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+        let running: Vec<_> = (0..4).map(|_| start()).collect();
+        let ran: Vec<Ran> = running.into_iter().map(|it| it.wait_with_output().unwrap().into()).collect();
+        let homes: Vec<Value> = ran.iter().map(|it| serde_json::from_str(&it.out).unwrap()).collect();
+        let mut members: Vec<usize> = homes.iter().map(|it| it.as_object().unwrap().len()).collect();
+        members.sort_unstable();
+        assert_eq!(members, [3, 3, 3, 9], "{ran:?}");
+        assert!(homes.iter().all(|it| it["workspaceId"] == homes[0]["workspaceId"]), "{ran:?}");
+        assert!(ran.iter().all(|it| it.code == 0));
     }
 }
 

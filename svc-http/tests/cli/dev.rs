@@ -6,6 +6,13 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::keys::NewKey;
+use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
+use svc_core::testing::people::sign_in_owner;
+use svc_core::value::id::{AgentId, WorkspaceId};
+use svc_core::value::text::Label;
+use svc_store::{Backend as _, Gate, SqliteStore};
 
 use crate::server::{Server, authorize, signal, text};
 use crate::{Ran, run, svc};
@@ -134,6 +141,62 @@ fn later_starts_keep_everything_until_new_keys_are_asked_for() {
         let (status, answer) = authorize(&third, text(&first, old));
         assert_eq!((status, &answer["error"]["type"]), (401, &json!("invalid_api_key")), "{old}");
     }
+}
+
+/// What people removed stays removed: a later start, and `svc init` beside a server, make nothing again and end nothing. New keys
+/// are for the first start's agent, or for another in its place, and those of an agent that a person made are theirs.
+#[test]
+fn later_starts_undo_no_removal() {
+    let folder = tempfile::tempdir().unwrap();
+    let first: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
+    let workspace = WorkspaceId::parse(text(&first, "workspaceId")).unwrap();
+    let store = SqliteStore::existing(folder.path().join("svc-data")).unwrap();
+    let owner = By::Person(sign_in_owner(&mut store.writer().unwrap(), workspace, 1, svc_http::clock::now()));
+    drop(store);
+    let gate = Gate::open(folder.path().join("svc-data"), "http://127.0.0.1:8080").unwrap();
+    let (name, mine) = (Label::parse("Mine").unwrap(), "ask_MyOwnMyOwnMyOwnMyOwnMyOwnMyOwnMyOwnMyOwnMyO");
+    let register = RegisterAgent::new(workspace, name, NewKey::of(mine));
+    let own = gate.execute(RegisterAgent { by: owner.clone(), ..register }).unwrap().agent.id;
+    let agent = AgentId::parse(text(&first, "agentId")).unwrap();
+    gate.execute(RemoveAgent { workspace, by: owner, agent }).unwrap();
+    gate.close();
+
+    let mut dev = Server::start(folder.path(), "--json");
+    let second: Value = serde_json::from_str(&dev.line()).unwrap();
+    let beside: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
+    for later in [&second, &beside] {
+        assert_eq!((later.as_object().unwrap().len(), &later["workspaceId"]), (2, &first["workspaceId"]), "{later}");
+    }
+    let told = run(folder.path(), "init").out;
+    assert!(told.contains("  agent          removed; `svc dev --new-keys` makes another\n"), "{told}");
+    let agents = |home: &Value, token: &str| {
+        let output = Command::new("curl")
+            .env("no_proxy", "*")
+            .args(["-sS", "-H", &format!("authorization: Bearer {token}")])
+            .arg(format!("{}/v1/admin/agents", text(home, "baseUrl")))
+            .output()
+            .unwrap();
+        let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let active = listed["data"].as_array()?.iter().filter(|it| it["standing"] == "active");
+        Some(active.map(|it| text(it, "id").to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(agents(&second, text(&first, "serviceToken")), Some(vec![own.to_string()]), "the token is in force");
+    assert_eq!(dev.stop().0, Some(0));
+
+    let mut dev = Server::start(folder.path(), "--json --new-keys");
+    let third: Value = serde_json::from_str(&dev.line()).unwrap();
+    assert!(text(&third, "agentId") != own.to_string() && third["agentId"] != first["agentId"], "{third}");
+    assert_eq!(authorize(&third, mine).1["agentId"], own.to_string());
+    assert_eq!(authorize(&third, text(&third, "agentKey")).1["agentId"], third["agentId"]);
+    assert_eq!(authorize(&third, text(&first, "adminKey")).1["error"]["type"], "invalid_api_key");
+    assert_eq!(agents(&third, text(&first, "serviceToken")), None, "it is revoked");
+    assert_eq!(dev.stop().0, Some(0));
+    let mut dev = Server::start(folder.path(), "--json --new-keys");
+    let fourth: Value = serde_json::from_str(&dev.line()).unwrap();
+    assert_eq!(fourth["agentId"], third["agentId"], "the agent that took the place of the first");
+    assert_eq!(authorize(&fourth, mine).0, 200);
+    assert_eq!(authorize(&fourth, text(&third, "agentKey")).0, 401);
+    assert_eq!(dev.stop().0, Some(0));
 }
 
 /// A sign-in link leads to where the server of that data is reached, whatever its own settings are, but for an address that was
