@@ -1,5 +1,6 @@
 //! `svc dev`: from nothing to a server that answers, in one command.
 
+use std::net::Ipv4Addr;
 use std::process::ExitCode;
 
 use svc_http::config::{BaseUrl, Config, Loaded};
@@ -8,9 +9,10 @@ use svc_store::Gate;
 
 use super::listen::{Bound, bind, try_metrics};
 use super::output::{Problem, print_made, writable};
+use super::providers::{self, Providers};
 use super::store::{Use, open_alone};
 use super::welcome::{Home, tell_unseen};
-use super::{providers, serve, setup};
+use super::{serve, setup};
 
 /// What the command line asked for.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +53,7 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
 
 /// Serves what there is, with its providers, and tells of it.
 fn serve_home(
-    config: Config,
+    mut config: Config,
     base_url: &BaseUrl,
     gate: Gate,
     bound: Bound,
@@ -59,6 +61,10 @@ fn serve_home(
     json: bool,
 ) -> Result<ExitCode, Problem> {
     let models = providers::ensure(&gate, home.workspace)?;
+    if matches!(models, Providers::Demo) {
+        // Also where the settings allow others alone: it is said to answer.
+        config.outbound.allow = config.outbound.allow.and(Ipv4Addr::LOCALHOST.into());
+    }
     let here = format!("http://{}", bound.address);
     serve::run(&config, base_url, gate, bound, || {
         if json {

@@ -70,7 +70,8 @@ impl Sources {
         let beside = config.data.join(FILE_NAME);
         let (file, from_file) = match (self.file, named) {
             (Some(file), Some(settings)) => (Some(file), settings),
-            _ if beside.exists() => {
+            // A link that leads nowhere is a file that cannot be read, not one that is absent.
+            _ if beside.symlink_metadata().is_ok() => {
                 let settings = read_file(&beside, false, &mut found);
                 (Some(beside), settings)
             }
@@ -140,9 +141,16 @@ impl Setting {
         let given = Given { texts: &self.texts, folder: self.folder.as_deref() };
         if let Err(must) = self.key.set(config, &given) {
             let shown = if self.key.is_secret { String::new() } else { format!(" is `{}` and", self.texts.join(",")) };
-            found.faults.push(Fault::plain(format!("{}{shown} {must}", self.origin)));
+            let told = format!("{}{shown} {must}", self.origin);
+            let told = self.texts.iter().fold(told, |told, text| told.replace(text.trim(), &without_user(text.trim())));
+            found.faults.push(Fault::plain(told));
         }
     }
+}
+
+/// A text without what stands before an `@`, which in an address is a user and a password.
+fn without_user(text: &str) -> String {
+    text.rsplit_once('@').map_or_else(|| text.to_owned(), |(_, host)| format!("…@{host}"))
 }
 
 /// Whose name that is no setting's is.
@@ -232,6 +240,8 @@ impl FileReader<'_> {
             ));
             return;
         }
+        // What lists hold are names: a number or a switch among them was meant otherwise.
+        let plain = |value: &toml::Value| plain(value).filter(|_| value.is_str() || !key.is_list);
         let texts = match value {
             toml::Value::Array(items) => items.iter().map(plain).collect(),
             toml::Value::Table(items) if key.is_table => {
@@ -243,6 +253,7 @@ impl FileReader<'_> {
             Some(texts) => {
                 self.settings.push(Setting { key, texts, origin, folder: self.folder.map(Path::to_path_buf) });
             }
+            None if key.is_list => self.found.faults.push(Fault::plain(format!("{origin} must be a list of texts"))),
             None => self.found.faults.push(Fault::plain(format!("{origin} must be text, a number or a list of them"))),
         }
     }

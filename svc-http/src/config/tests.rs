@@ -221,7 +221,13 @@ fn values_are_refused_with_what_they_must_be() {
         (
             "SVC_BASE_URL",
             "https://a@gate.example.com",
-            " is `https://a@gate.example.com` and must have no user, query or fragment",
+            " is `…@gate.example.com` and must have no user, query or fragment",
+        ),
+        ("SVC_BASE_URL", "ada:hunter2@gate.example.com", " is `…@gate.example.com` and must have a host"),
+        (
+            "SVC_OUTBOUND_ALLOW",
+            "ada:hunter2@models.internal",
+            " is `…@models.internal` and must be a list of hosts such as `models.internal`, and `…@models.internal` is none",
         ),
         ("SVC_BASE_URL", "gate", " is `gate` and must be an address such as `https://gate.example.com`"),
         ("SVC_STORE_URL", "postgres://svc:hunter2@db/svc", " must begin with `sqlite:`: this build has no PostgreSQL"),
@@ -264,6 +270,34 @@ fn a_file_that_is_not_toml_names_the_line_and_quotes_nothing() {
     );
     let list = directory("limits = 3\nlisten = [1, [2]]\n");
     assert_eq!(faults(in_directory(&list)).len(), 2);
+}
+
+/// A link to a settings file that is gone is told: whoever laid it meant its settings to count.
+#[test]
+fn a_settings_file_that_leads_nowhere_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("nowhere.toml", folder.path().join(FILE_NAME)).unwrap();
+    let found = faults(in_directory(&folder));
+    assert!(found.len() == 1 && found.concat().contains("svc.toml cannot be read"), "{found:?}");
+}
+
+/// Hosts are names and addresses as they are compared: no pattern, nothing empty, and no number that could be read as an address.
+#[test]
+fn hosts_that_match_nothing_are_refused() {
+    for none in ["*.internal", "", "600 ", "-a", "a..b", "a:80", "0x7f.1", "http://a", "a/24"] {
+        let file = directory(&format!("[outbound]\nallow = [\"models.internal\", \"{none}\"]\n"));
+        let found = faults(in_directory(&file)).concat();
+        assert!(found.ends_with(&format!(", and `{}` is none", none.trim())), "{none}: {found}");
+    }
+    for none in ["true", "600", "[true]", "[600]"] {
+        let file = directory(&format!("[outbound]\nallow = {none}\n"));
+        let found = faults(in_directory(&file)).concat();
+        assert!(found.starts_with("`outbound.allow` in ") && found.ends_with(" must be a list of texts"), "{found}");
+    }
+    for host in ["ollama", "my_service.internal", "127.0.0.1", "::1", "[::1]", "bücher.example", "a.example."] {
+        let file = directory(&format!("[outbound]\nallow = [\" {host} \"]\n"));
+        assert!(Config::load(in_directory(&file)).is_ok(), "{host}");
+    }
 }
 
 /// A file named by `--config` may say where the data lies, seen from the file; the one in the data directory may not.

@@ -33,27 +33,41 @@ pub(crate) struct Origin {
 }
 
 impl Allowed {
-    /// Reads hosts: names, or addresses, the sixth version with or without brackets.
+    /// Reads hosts: names, or addresses, the sixth version with or without brackets. They are compared as they are, so a pattern
+    /// is none, nor is a number that could be read as an address.
     ///
     /// # Errors
     /// The first text that is no host.
     pub fn parse<'text>(texts: impl IntoIterator<Item = &'text str>) -> Result<Self, String> {
         let host = |text: &'text str| {
-            let ip = text.parse::<IpAddr>();
-            let host = match ip {
-                Ok(IpAddr::V4(it)) => Ok(Host::Ipv4(it)),
-                Ok(IpAddr::V6(it)) => Ok(Host::Ipv6(it)),
-                Err(_) => Host::parse(text),
+            let host = match text.parse() {
+                Ok(IpAddr::V4(it)) => Some(Host::Ipv4(it)),
+                Ok(IpAddr::V6(it)) => Some(Host::Ipv6(it)),
+                Err(_) => Host::parse(text).ok().filter(|it| match it {
+                    Host::Domain(name) => is_name(name),
+                    Host::Ipv4(_) => false,
+                    Host::Ipv6(_) => true,
+                }),
             };
-            host.map_err(|_| text.to_owned())
+            host.ok_or_else(|| text.to_owned())
         };
-        texts.into_iter().map(str::trim).filter(|it| !it.is_empty()).map(host).collect::<Result<_, _>>().map(Self)
+        texts.into_iter().map(str::trim).map(host).collect::<Result<_, _>>().map(Self)
     }
 
     /// This machine, by its usual names: for development.
     #[must_use]
     pub fn loopback() -> Self {
         Self::parse(["localhost", "127.0.0.1", "::1"]).unwrap_or_default()
+    }
+
+    /// The same and one address more.
+    #[must_use]
+    pub fn and(mut self, address: IpAddr) -> Self {
+        self.0.push(match address {
+            IpAddr::V4(it) => Host::Ipv4(it),
+            IpAddr::V6(it) => Host::Ipv6(it),
+        });
+        self
     }
 
     /// Whether nothing is allowed beyond what everybody may be.
@@ -80,6 +94,18 @@ impl Base {
         }
         Ok(Self { origin, path: url.path().trim_end_matches('/').into() })
     }
+}
+
+/// Whether a text is the name of a host: labels of letters, digits, hyphens and, as private networks have them, underscores.
+fn is_name(text: &str) -> bool {
+    let is_inner = |it: u8| it.is_ascii_alphanumeric() || it == b'_';
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|it| is_inner(it) || it == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.strip_suffix('.').unwrap_or(text).split('.').all(is_label)
 }
 
 /// Reads an address by https that [`OutboundUrl`] admits, or one by http or https whose host is one of `allowed`: who is

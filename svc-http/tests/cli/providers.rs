@@ -93,6 +93,20 @@ fn models_come_from_the_environment_or_from_a_demonstration() {
     assert!(!format!("{home}{models}{listed}{log}").contains("planted"), "a key was shown");
 }
 
+/// The demonstration upstream answers also where the settings allow other hosts alone: it is said to answer.
+#[test]
+fn the_demonstration_answers_beside_other_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = svc(folder.path());
+    command.args(["dev", "--listen", "127.0.0.1:0", "--json"]).env("SVC_OUTBOUND_ALLOW", "models.internal");
+    let mut dev = Server::spawn(&mut command);
+    let home: Value = serde_json::from_str(&dev.line()).unwrap();
+    let body = json!({ "model": "demo/demo-small", "max_tokens": 9, "messages": [{ "role": "user", "content": "x" }] });
+    let answer = ask(&home, "/v1/chat/completions", "inferenceKey", Some(&body));
+    assert!(answer["choices"].is_array(), "{answer}");
+    assert_eq!(dev.stop().0, Some(0));
+}
+
 /// The stand-in answers at each start for as long as it is alone. What somebody made of it since is theirs, whatever it is called,
 /// and is let be.
 #[test]
