@@ -381,7 +381,7 @@ pub(crate) fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode, Problem> {
     let Cli { place, command } = cli;
     match command {
-        Command::Backup { file, json } => backup::run(&place.load(Flags::default())?.config, &file, json),
+        Command::Backup { file, json } => backup::run(&place.load(Flags::default())?, &file, json),
         Command::Dev { listen, new_keys, callbacks, json } => {
             let flags = Flags { listen, allow_private_callbacks: callbacks.allow_private };
             dev::run(place.load(flags)?, dev::Wish { new_keys, json })

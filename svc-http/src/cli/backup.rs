@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use svc_http::config::Config;
+use svc_http::config::Loaded;
 use svc_store::sqlite::{self, Progress};
 
 use super::output::{Problem, note, print, print_json};
@@ -19,7 +19,7 @@ const MIB: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// [`Problem`] where there is no database, the file is there already, it cannot be written, or the database is damaged.
-pub(crate) fn run(config: &Config, to: &Path, json: bool) -> Result<ExitCode, Problem> {
+pub(crate) fn run(loaded: &Loaded, to: &Path, json: bool) -> Result<ExitCode, Problem> {
     let (began, mut told_at) = (Instant::now(), Instant::now());
     let every = if std::io::stderr().is_terminal() { TELL / 4 } else { TELL };
     let mut tell = |it: Progress| {
@@ -29,13 +29,9 @@ pub(crate) fn run(config: &Config, to: &Path, json: bool) -> Result<ExitCode, Pr
             note(&format!("{percent} % of {} MiB copied\n", it.total / MIB));
         }
     };
-    let copied = sqlite::backup(&config.database_directory(), to, &mut tell)?;
+    let copied = sqlite::backup(&loaded.config.database_directory(), to, &mut tell)?;
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let key = if config.master_key.is_some() {
-        "SVC_MASTER_KEY".to_owned()
-    } else {
-        config.data.join("master.key").display().to_string()
-    };
+    let key = place_of_key(loaded);
     if json {
         print_json(&json!({
             "file": to.display().to_string(),
@@ -54,3 +50,16 @@ pub(crate) fn run(config: &Config, to: &Path, json: bool) -> Result<ExitCode, Pr
     ));
     Ok(ExitCode::SUCCESS)
 }
+
+/// What holds the master key: the environment, which goes before the settings file, that file, or one of its own.
+fn place_of_key(loaded: &Loaded) -> String {
+    let own = || loaded.config.data.join("master.key");
+    match &loaded.file {
+        _ if std::env::var_os(IN_ENVIRONMENT).is_some() => IN_ENVIRONMENT.to_owned(),
+        Some(file) if loaded.config.master_key.is_some() => file.display().to_string(),
+        Some(_) | None => own().display().to_string(),
+    }
+}
+
+/// The master key's name in the environment.
+const IN_ENVIRONMENT: &str = "SVC_MASTER_KEY";

@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::{Ran, run};
+use crate::{Ran, run, svc};
 
 /// A backup is one file of this user's, checked, which says what else has to be kept; with it and the key a directory is whole.
 #[test]
@@ -14,6 +14,15 @@ fn a_backup_is_a_database_of_its_own() {
     assert_eq!(code, 0, "{err}");
     assert!(out.starts_with("copy.db holds the database, "), "{out}");
     assert!(err.starts_with("Keep `svc-data/master.key` too, at another place"), "{err}");
+    // The key may be given otherwise: what is named is where this one stands.
+    let key = fs::read_to_string(folder.path().join("svc-data/master.key")).unwrap();
+    let given =
+        Ran::from(svc(folder.path()).args(["backup", "env.db"]).env("SVC_MASTER_KEY", key.trim()).output().unwrap());
+    assert!(given.err.starts_with("Keep `SVC_MASTER_KEY` too"), "{}", given.err);
+    fs::write(folder.path().join("svc-data/svc.toml"), format!("masterKey = \"{}\"\n", key.trim())).unwrap();
+    let named = run(folder.path(), "backup file.db");
+    assert!(named.err.starts_with("Keep `svc-data/svc.toml` too"), "{}", named.err);
+    fs::remove_file(folder.path().join("svc-data/svc.toml")).unwrap();
     let made = fs::metadata(folder.path().join("copy.db")).unwrap();
     assert_eq!(made.permissions().mode() & 0o777, 0o600);
     fs::create_dir(folder.path().join("again")).unwrap();

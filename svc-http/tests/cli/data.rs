@@ -273,6 +273,19 @@ fn first_starts_at_once_make_one_workspace() {
     }
 }
 
+/// What a server that was killed left of its own beside a database that is gone stands in nobody's way.
+#[test]
+fn a_note_of_our_own_is_in_nobodys_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("svc-data");
+    fs::create_dir(&data).unwrap();
+    for name in ["base-url", "base-url.new", "svc.init.lock"] {
+        fs::write(data.join(name), "").unwrap();
+    }
+    let ran = run(folder.path(), "init");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+}
+
 /// `svc key rotate` has another key follow, told with its turn; one that waits already is the last, and a compromised one is
 /// followed at once.
 #[test]

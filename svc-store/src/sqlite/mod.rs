@@ -52,6 +52,10 @@ pub use self::session::SqliteSession;
 /// The database's name in its directory.
 pub const DATABASE: &str = "svc.db";
 
+/// What may lie in its directory before it, beside files called `svc.`: a mount point's own folder, our key and the note of where a
+/// server is reached, whole or not, and what keeps an empty directory in a repository.
+const BESIDE: [&str; 6] = ["lost+found", "master.key", "base-url", "base-url.new", ".gitignore", ".gitkeep"];
+
 /// How long a connection waits for another process's commit.
 const BUSY: Duration = Duration::from_secs(5);
 /// More than there are statements on all tables.
@@ -228,10 +232,7 @@ fn claim(directory: &Path) -> Result<(), StoreError> {
     for entry in listed {
         let entry = entry.map_err(|cause| StoreError::file(directory, "it cannot be listed", cause))?;
         let found = entry.file_name().to_string_lossy().into_owned();
-        // A mount point's own folder, our settings and key, and what keeps an empty directory in a repository.
-        let ours =
-            found.starts_with("svc.") || ["lost+found", "master.key", ".gitignore", ".gitkeep"].contains(&&*found);
-        if !ours {
+        if !found.starts_with("svc.") && !BESIDE.contains(&&*found) {
             return Err(StoreError::ForeignDirectory { path: directory.to_owned(), found });
         }
     }

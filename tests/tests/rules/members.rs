@@ -9,6 +9,7 @@ use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey, own_key};
 use svc_core::rules::people::leave::PassAgent;
+use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::rules::read::check_key;
@@ -207,6 +208,21 @@ fn an_invitation_gives_a_link_of_an_hour_and_another() {
         world.keep_signed_in(&first);
     }
     assert_ne!(links[0], links[1]);
+    world.audit();
+}
+
+/// Nobody gets a link who is a member of nothing any more.
+#[test]
+fn who_was_removed_gets_no_link() {
+    let (mut world, first, second) = owners();
+    let email = world.row::<Account>(second.account).email.clone();
+    let link = |world: &mut World, n: &str| {
+        world.run(MakeLink { email: email.clone(), token: Digest::of(n), life: Some(LINK_LIFE) })
+    };
+    assert!(link(&mut world, "one").is_ok());
+    let approval = asked(remove(&mut world, first, second.principal));
+    world.run(approve(second, approval)).unwrap();
+    assert_eq!(link(&mut world, "two").unwrap_err().kind(), Kind::NotFound);
     world.audit();
 }
 

@@ -27,9 +27,10 @@ pub struct MakeLink {
 /// Makes a one-time link.
 ///
 /// # Errors
-/// `not_found` where nobody signs in with that address.
+/// `not_found` where nobody signs in with that address, or nobody does any longer: they are a member of no workspace.
 pub fn make_link(scope: &mut Scope<'_>, asked: &MakeLink) -> Result<AccountId, Halt> {
-    let account = find_account(scope, &asked.email)?.ok_or_else(Refusal::not_found)?;
+    let account = find_account(scope, &asked.email)?.filter(|it| !it.memberships.is_empty());
+    let account = account.ok_or_else(Refusal::not_found)?;
     let mut account = Account::clone(&account);
     give_link(scope, &mut account, asked.token, asked.life)?;
     let actor = By::Program.actor();
