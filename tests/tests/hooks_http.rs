@@ -10,7 +10,7 @@
 
 use serde_json::{Value, json};
 use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
-use svc_core::state::people::{Plan, Workspace};
+use svc_core::state::people::{Plan, Role, Workspace};
 use svc_core::value::Span;
 use svc_core::value::secret::Secret;
 use svc_tests::client::Got;
@@ -419,5 +419,67 @@ async fn a_plan_follows_its_subscription() {
     let signed = signature(site.now(), team.as_bytes(), [OPERATORS.as_bytes()]);
     let got = client.ask("POST", "/hooks/billing", &[("stripe-signature", &signed)], team.as_bytes()).await;
     assert_eq!(got.status, 401, "without a secret nothing is good");
+    site.stop().await;
+}
+
+/// Both secrets are good while they take turns, the one before no longer than it is told; what is off hears nothing, and an
+/// integration shows when it was last heard over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn secrets_take_turns() {
+    let mut from = issuer().await;
+    let owner = from.site.member(Role::Owner);
+    let base = format!("/api/w/{}/integrations", from.site.workspace());
+    let listed = owner.ask(&mut from.client, "GET", &base, None).await.ok();
+    let place = format!("{base}/{}", text(&listed["data"][0]["id"]));
+    assert_eq!(listed["data"][0]["lastEventAt"], Value::Null);
+    let body = json!({ "overlapHours": 2 });
+    let next = owner.ask(&mut from.client, "POST", &format!("{place}/rotate"), Some(&body)).await.ok();
+    let next = text(&next["secret"]).to_owned();
+    let mut sent = 0;
+    let mut send = async |from: &mut Sender, secret: &str| {
+        sent += 1;
+        let body = json!({ "type": "ping", "id": format!("evt_{sent}") }).to_string();
+        let signed = signature(from.site.now(), body.as_bytes(), [secret.as_bytes()]);
+        from.send(&[(HEADER, &signed)], body.as_bytes()).await.status
+    };
+    assert_eq!((send(&mut from, SECRET).await, send(&mut from, &next).await), (200, 200));
+    let shown = owner.ask(&mut from.client, "GET", &place, None).await.ok();
+    assert_eq!(text(&shown["lastEventAt"]), from.site.now().to_string());
+    from.site.shift(Span::hours(2));
+    assert_eq!((send(&mut from, SECRET).await, send(&mut from, &next).await), (401, 200));
+    let change = |enabled: bool| json!({ "enabled": enabled });
+    owner.ask(&mut from.client, "PATCH", &place, Some(&change(false))).await.ok();
+    assert_eq!(send(&mut from, &next).await, 401);
+    owner.ask(&mut from.client, "PATCH", &place, Some(&change(true))).await.ok();
+    assert_eq!(send(&mut from, &next).await, 200);
+    assert_eq!(owner.ask(&mut from.client, "DELETE", &place, None).await.status, 204);
+    assert_eq!(send(&mut from, &next).await, 401);
+    from.site.audit();
+    from.site.stop().await;
+}
+
+/// Signatures that do not fit count against their address and stop nobody whose fit; those that fit count against the workspace.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_signatures_count_against_their_address() {
+    let site = Site::with(|plan| plan.config.limits.gateway_per_minute = 3).await;
+    connect_kind(&site, IntegrationKind::Issuer, ConfigChange::default());
+    let (mut client, path) = (site.client().await, format!("/hooks/issuer/{}", site.workspace()));
+    let mut sent = 0;
+    let mut send = async |secret: &str| {
+        sent += 1;
+        let body = json!({ "type": "ping", "id": format!("evt_{sent}") }).to_string();
+        let signed = signature(site.now(), body.as_bytes(), [secret.as_bytes()]);
+        let got = client.ask("POST", &path, &[(HEADER, &signed)], body.as_bytes()).await;
+        (got.status, got.header("retry-after").is_some())
+    };
+    for _ in 0..3 {
+        assert_eq!(send("whsec_wrong").await, (401, false));
+    }
+    assert_eq!(send("whsec_wrong").await, (429, true));
+    for _ in 0..3 {
+        assert_eq!(send(SECRET).await, (200, false));
+    }
+    assert_eq!((send(SECRET).await, send("whsec_wrong").await), ((429, true), (429, true)));
+    site.audit();
     site.stop().await;
 }

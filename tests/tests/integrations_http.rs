@@ -109,6 +109,8 @@ async fn what_is_received_is_configured() {
     let config = json!({ "repositories": ["acme/desk"], "branches": ["main", "release/1"] });
     let made = desk.post("integrations", json!({ "kind": "github", "config": config })).await.made();
     assert_eq!((&made["config"], text(&made["receiveUrl"])), (&config, &*format!("{BASE_URL}/hooks/github/{wid}")));
+    let created = desk.site.ledger().last().map(|it| serde_json::from_str::<Value>(&it.data).unwrap()).unwrap();
+    assert_eq!((&created["kind"], &created["new"]["branches"]), (&json!("github"), &config["branches"]));
     let place = format!("integrations/{}", text(&made["id"]));
     let changed = desk.ask("PATCH", &place, json!({ "config": { "branches": null } })).await.ok();
     assert_eq!(changed["config"], json!({ "repositories": ["acme/desk"], "branches": [] }));

@@ -319,7 +319,7 @@ const ACTION: [&str; 2] = [
         "reasons":[{"code":"above_ask_threshold","effect":"ask","mandate":"mnd_01K6FN0001000000000000000M","field":"x","limit":1,
         "used":2,"requested":3,"currency":"EUR","window":"month","clearsAt":1790847000001}],"signals":["provenance_undeclared"],
         "hold":"hld_01K6FN0001000000000000000H","state":{"allowed":{"at":1790847000000,"by":{"person":"prp_01K6FN0001000000000000000P"},
-        "receipt_expires_at":1790847900000,"consumed":{"at":1790847000001,"amount":4900,"reversed":1790847000003,
+        "receipt_expires_at":1790847900000,"consumed":{"at":1790847000001,"amount":4900,"reversed":true,
         "key":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","body":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg"},
         "lapsed":"lapsed","outcome":{"status":"completed","amount":5000,"posted":5000,"at":1790847000002,"late":true,"revoked":true},
         "released":{"at":1790847000003,"by":"prp_01K6FN0001000000000000000P","amount":4900}}},

@@ -27,6 +27,7 @@ mod mcp_servers;
 mod members;
 mod people;
 mod provenance;
+mod receive;
 mod release;
 mod requests;
 mod restart;

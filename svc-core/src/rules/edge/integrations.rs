@@ -74,8 +74,11 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
         created_at: now,
         created_by: asked.by.principal(),
     };
-    let data = Object::new().text("kind", asked.kind.as_str()).finish();
-    record(scope, &asked.by, "integration.created", &made, data);
+    let mut data = Object::new().text("kind", asked.kind.as_str());
+    if !made.config.is_nothing() {
+        data = data.raw("new", &told(&made));
+    }
+    record(scope, &asked.by, "integration.created", &made, data.finish());
     scope.put(made.clone());
     Ok(Arc::new(made))
 }

@@ -43,7 +43,7 @@ pub fn follow_subscription(scope: &mut Scope<'_>, asked: &FollowSubscription) ->
         (None, Some((workspace, plan))) => heard(put(scope, workspace, plan)?),
     };
     // Where no workspace is named, the row is found in the first shard.
-    let workspace = asked.plan.map_or(WorkspaceId::from_bits(0), |it| it.0);
+    let workspace = asked.plan.map_or_else(|| WorkspaceId::from_bits(0), |it| it.0);
     let now = scope.now();
     let received = |id, kept, answer| Received { id, workspace, until: now.plus(kept), answer };
     scope.put(received(asked.request, asked.kept, None));

@@ -175,7 +175,7 @@ pub(crate) fn verify_as(scope: &mut Scope<'_>, asked: &Verify, by: Actor) -> Res
     let amount = asked.charge.as_ref().map(|it| it.amount.minor());
     if let State::Allowed(allowed) = &mut consumed.state {
         let body = asked.key.map(|_| asked.body);
-        allowed.consumed = Some(Consumed { at: now, amount, key: asked.key, body, reversed: None });
+        allowed.consumed = Some(Consumed { at: now, amount, key: asked.key, body, reversed: false });
     }
     consumed.evidence = scope.append(action.workspace, consumed_fact(asked, &action, by));
     scope.put(consumed.clone());

@@ -118,7 +118,7 @@ impl IntegrationConfig {
                 Self::Signals(SignalConfig {
                     issuer: change.issuer.clone().unwrap_or(signals.issuer),
                     audience: change.audience.clone().unwrap_or(signals.audience),
-                    keys: change.keys.clone().or(signals.keys.filter(|keys| !gone(keys))),
+                    keys: change.keys.clone().or_else(|| signals.keys.filter(|keys| !gone(keys))),
                 })
             }
         }

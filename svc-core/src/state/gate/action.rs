@@ -299,9 +299,9 @@ pub struct Consumed {
     /// The digest of what was verified, beside the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Digest>,
-    /// When the issuer took its charge back before anybody said what became of the action: it keeps nothing any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reversed: Option<Timestamp>,
+    /// Whether the issuer took its charge back before anybody said what became of the action: it keeps nothing any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reversed: bool,
 }
 
 /// Who is called once an action is decided.
@@ -561,7 +561,7 @@ impl Allowed {
     /// Whether the receipt was used and neither a person nor the issuer has given back what that keeps.
     #[must_use]
     pub fn is_kept(&self) -> bool {
-        self.consumed.as_ref().is_some_and(|it| it.reversed.is_none()) && self.released.is_none()
+        self.consumed.as_ref().is_some_and(|it| !it.reversed) && self.released.is_none()
     }
 
     /// What consumption keeps posted, in minor units.

@@ -112,9 +112,9 @@ impl Action {
         if allowed.outcome.is_some() || lapsed {
             return Ok(None);
         }
-        let used = allowed.consumed.as_mut().filter(|it| it.reversed.is_none());
+        let used = allowed.consumed.as_mut().filter(|it| !it.reversed);
         let used = used.ok_or_else(|| Refusal::not_allowed("its receipt was not used, so nothing is kept"))?;
-        used.reversed = Some(at);
+        used.reversed = true;
         Ok(Some(self))
     }
 

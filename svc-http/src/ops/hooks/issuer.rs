@@ -5,11 +5,11 @@ use svc_core::refusal::Refusal;
 use svc_core::rules::edge::charge::{ChargeAsked, Cover};
 use svc_core::rules::edge::receive::{Deed, Event, EventName};
 use svc_core::state::edge::IntegrationKind;
-use svc_core::state::gate::{Action, OPEN_MAX};
+use svc_core::state::gate::{Action, OPEN_MAX, OutcomeStatus};
 use svc_core::store::{Range, Row as _};
-use svc_core::value::Id as _;
 use svc_core::value::id::{ActionId, AgentId, WorkspaceId, ulid_bits};
 use svc_core::value::link::Index;
+use svc_core::value::{Id as _, Timestamp};
 
 use super::{Claimed, GateService};
 use crate::answer::Answer;
@@ -60,14 +60,7 @@ fn open(
     wish: &ChargeWish,
 ) -> Result<Vec<ActionId>, Refusal> {
     let now = service.gate.now();
-    let fits = |it: &Action| {
-        let open = it.allowed().is_some_and(|it| it.consumed.is_none() && now < it.receipt_expires_at);
-        let payment = it.payment.as_ref().filter(|_| open && it.workspace == workspace);
-        payment.is_some_and(|payment| {
-            let merchant = wish.merchant.as_ref().is_none_or(|it| it.is_within(&payment.domain));
-            payment.currency == wish.currency && payment.amount >= wish.amount.minor() && merchant
-        })
-    };
+    let fits = |it: &Action| it.workspace == workspace && now < until(it) && suits(it, wish);
     let all = Range::all(Index::ActionsOf, agent.bits(), LOOK);
     let mut range = Range { from: ulid_bits(now.minus(OPEN_MAX), 0), newest_first: true, ..all };
     let mut found = Vec::new();
@@ -82,4 +75,20 @@ fn open(
     }
     found.truncate(FOUND_MAX);
     Ok(found)
+}
+
+/// Until when an action's receipt can be used, as far as its row tells; of one that cannot be used the beginning of time.
+fn until(action: &Action) -> Timestamp {
+    let unused = action.allowed().filter(|it| it.consumed.is_none() && it.revoked.is_none());
+    let open = unused.filter(|it| it.outcome.as_ref().is_none_or(|said| said.status == OutcomeStatus::Completed));
+    open.map(|it| it.receipt_expires_at).unwrap_or_default()
+}
+
+fn suits(action: &Action, wish: &ChargeWish) -> bool {
+    let settled = action.allowed().and_then(|it| it.outcome.as_ref()).and_then(|it| it.amount);
+    action.payment.as_ref().is_some_and(|payment| {
+        let merchant = wish.merchant.as_ref().is_none_or(|it| it.is_within(&payment.domain));
+        let most = settled.unwrap_or(payment.amount);
+        payment.currency == wish.currency && most >= wish.amount.minor() && merchant
+    })
 }

@@ -80,7 +80,7 @@ fn signals(config: &mut Fields<'_>, guard: &Outbound) -> ConfigChange {
     if url.is_some() && set.is_some() {
         config.fault("jwks", Invalid::new("must not be sent beside `jwksUrl`: keys come from one place"));
     }
-    let keys = url.map(SignalKeys::Url).or(set.map(SignalKeys::Set));
+    let keys = url.map(SignalKeys::Url).or_else(|| set.map(SignalKeys::Set));
     ConfigChange { issuer, audience, keys_gone, keys, ..ConfigChange::default() }
 }
 
