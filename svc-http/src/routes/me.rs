@@ -63,7 +63,7 @@ pub(super) const ROUTES: &[Route] = &[
         request: Some("NewSecondFactorCode"),
         content: Content::Json("RecoveryCodes"),
         refusals: &[Kind::NotAllowed],
-        summary: "Confirm the second factor; recovery codes are shown this once",
+        summary: "Confirm the second factor; recovery codes are shown this once, other sessions end",
         ..CONSOLE
     },
     Route {

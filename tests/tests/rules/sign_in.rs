@@ -288,6 +288,42 @@ fn a_required_second_factor_comes_first() {
     set_password(&mut world, "a", None, "hash").unwrap_err();
 }
 
+/// Setting up a second factor ends every session that has not shown it, whether made before it was required or since, by a
+/// password or by a link.
+#[test]
+fn a_new_second_factor_ends_sessions_without_it() {
+    let mut settings = Settings::default();
+    let mut world = World::with(settings.clone());
+    let account = link(&mut world, "one", None);
+    next(by_link(&mut world, "one", "before"));
+    set_password(&mut world, "before", None, "hash").unwrap();
+    settings.sign_in.require_two_factor = true;
+    world.change_settings(settings);
+    link(&mut world, "two", None);
+    assert_eq!(next(by_link(&mut world, "two", "linked")), Next::EnrollTotp);
+    for cookie in ["stolen", "own"] {
+        assert_eq!(next(by_password(&mut world, account, "hash", cookie)), Next::EnrollTotp);
+    }
+    for cookie in ["before", "linked", "stolen", "own"] {
+        assert_eq!(role(&mut world, cookie), Err(Kind::Forbidden), "{cookie}");
+    }
+    enrol(&mut world, "own", 100);
+    assert_eq!(role(&mut world, "own"), Ok(Role::Owner));
+    for cookie in ["before", "linked", "stolen"] {
+        assert_eq!(role(&mut world, cookie), Err(Kind::Unauthenticated), "{cookie}");
+    }
+    assert_eq!(world.row::<Account>(account).sessions, [id("own")]);
+    assert_eq!(kinds(&mut world).iter().filter(|it| *it == "session.ended").count(), 3);
+    // Taken away, it is asked for anew of whoever is signed in.
+    by_password(&mut world, account, "hash", "second").unwrap();
+    next(finish(&mut world, "second", code(101), "second"));
+    change(&mut world, "own", FactorChange::Remove(code(102))).unwrap();
+    assert_eq!(role(&mut world, "second"), Err(Kind::Forbidden));
+    enrol(&mut world, "own", 200);
+    assert_eq!(role(&mut world, "second"), Err(Kind::Unauthenticated));
+    world.audit();
+}
+
 /// A secret is confirmed with a code of its own, and one factor is enough.
 #[test]
 fn a_second_factor_is_confirmed() {

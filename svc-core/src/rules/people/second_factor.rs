@@ -4,6 +4,7 @@
 //! commit sees that the secret is still the account's and the step above the last one accepted.
 
 use super::by::{own_session, workspaces_of};
+use super::sessions::{Ended, end_others};
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::people::{Account, SecondFactor};
@@ -90,7 +91,7 @@ pub enum FactorChange {
     Remove(FactorShown),
 }
 
-/// Changes the second factor.
+/// Changes the second factor. Setting one up ends every other session: what was signed in without it has shown none.
 ///
 /// # Errors
 /// `unauthenticated` where the session is not in force; `invalid_request` on `code` where that is wrong; `not_allowed` where
@@ -112,6 +113,7 @@ pub fn change_second_factor(scope: &mut Scope<'_>, asked: &ChangeSecondFactor) -
                 account.enrolling.take().ok_or_else(|| Refusal::not_allowed("nothing waits to be confirmed"))?;
             let step = step.filter(|_| waiting == *sealed).ok_or_else(wrong_code)?;
             account.second_factor = Some(SecondFactor { sealed: waiting, last_step: step, recovery: recovery.clone() });
+            end_others(scope, &mut account, Some(&own.row), Ended::Changed)?;
             "member.two_factor_added"
         }
         FactorChange::Remove(shown) => {

@@ -139,7 +139,7 @@ fn word(proof: Proof) -> &'static str {
 pub(super) enum Ended {
     /// Its person ended it.
     Person,
-    /// The password or the second factor was changed.
+    /// The password was changed, or a second factor was set up.
     Changed,
     /// A newer session took its place.
     Displaced,
