@@ -268,6 +268,45 @@ fn an_admin_key_ends_with_the_role_that_made_it() {
     assert_eq!(world.engine().read(|scope| show::key(scope, Arc::clone(&anew))).unwrap().state, "active");
 }
 
+/// An admin key that somebody made to count for another ends with their role and with their membership, and so does what it made;
+/// one for traffic stays with whom it counts for. Its row says so a moment after they left.
+#[test]
+fn an_admin_key_for_another_ends_with_who_made_it() {
+    let mut world = World::new();
+    let (owner, demoted, left) = (world.owner(), world.person(Role::Admin), world.person(Role::Admin));
+    let workspace = world.workspace();
+    let make = |by: By, scope: KeyScope, text: &str| CreateKey {
+        principal: Some(owner.principal),
+        ..CreateKey::new(workspace, by, scope, NewKey::of(text))
+    };
+    let [first, second] = [demoted, left].map(|it| {
+        let name = it.principal;
+        let admin = world.run(make(By::Person(it), KeyScope::Admin, &format!("ask_{name}"))).unwrap();
+        let by = By::Key(key_caller(&admin));
+        let under = world.run(make(by, KeyScope::Admin, &format!("ask_under_{name}"))).unwrap();
+        let traffic = world.run(make(By::Person(it), KeyScope::Inference, &format!("ask_traffic_{name}"))).unwrap();
+        [admin, under, traffic]
+    });
+    let states = |world: &mut World, of: &[Arc<Credential>; 3]| {
+        of.each_ref().map(|row| world.engine().read(|scope| show::key(scope, Arc::clone(row))).unwrap().state)
+    };
+    assert_eq!((states(&mut world, &first), states(&mut world, &second)), (["active"; 3], ["active"; 3]));
+    let (by, principal) = (By::Person(owner), demoted.principal);
+    world.run(ChangeMember { workspace, by, principal, role: Some(Role::Analyst), teams: None }).unwrap();
+    assert_eq!(states(&mut world, &first), ["revoked", "revoked", "active"]);
+    remove(&mut world, &owner, left.principal);
+    assert_eq!(states(&mut world, &second), ["revoked", "revoked", "active"]);
+    for ended in first.iter().chain(&second).filter(|it| it.binding.scope == KeyScope::Admin) {
+        let list = |scope: &mut Scope<'_>| list_budgets(scope, &By::Key(key_caller(ended)), workspace, None, 1);
+        let told = world.engine().read(list).map(drop).err().map(refused);
+        assert_eq!(told, Some(Kind::InvalidApiKey), "{}", ended.prefix);
+    }
+    world.advance(Span::seconds(1));
+    assert!(world.row::<Credential>(second[0].id).revoked_at.is_some());
+    assert!(world.row::<Credential>(second[2].id).revoked_at.is_none());
+    world.audit().assert_clean("after an admin key for another ended");
+}
+
 fn refused<E: std::fmt::Debug>(failure: Failure<E>) -> Kind {
     let Failure::Refused(refusal) = failure else { panic!("{failure:?}") };
     refusal.kind()

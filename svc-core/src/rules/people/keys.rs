@@ -284,17 +284,23 @@ fn want_around(scope: &mut Scope<'_>, keys: &[Arc<Credential>]) -> Result<(), Ha
 }
 
 /// Whether a key that is no agent's ended though its own row does not say so yet: its principal is a member no more or, where it is an
-/// admin key that they made for themselves, may make none any more or could not at some time since.
+/// admin key, the person who made it is none, may make none any more or could not at some time since, whomever it counts for. One
+/// for traffic alone outlives its maker: whoever it counts for goes on with it.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
 pub fn is_void(scope: &mut Scope<'_>, credential: &Credential) -> Result<bool, Halt> {
-    let Some(principal) = scope.get::<Principal>(credential.binding.principal)? else { return Ok(true) };
-    let is_own = credential.created_by == Some(Maker::Person(principal.id));
-    let gives_keys = |it: &Member| it.role.gives_keys() && !it.was_demoted_since(credential.created_at);
-    let demoted =
-        credential.binding.scope == KeyScope::Admin && is_own && !principal.membership().is_none_or(gives_keys);
-    Ok(demoted || principal.has_ended_since(credential.created_at))
+    let (principal, maker) = (credential.binding.principal, credential.administers_for());
+    let keys = maker.into_iter().chain([principal]).map(Principal::key);
+    scope.want(&keys.collect::<Vec<_>>())?;
+    let (made, now) = (credential.created_at, scope.get::<Principal>(principal)?);
+    if now.is_none_or(|it| it.has_ended_since(made)) {
+        return Ok(true);
+    }
+    let Some(maker) = maker else { return Ok(false) };
+    let gives_keys = |it: &Member| it.role.gives_keys() && !it.was_demoted_since(made);
+    let maker = scope.get::<Principal>(maker)?;
+    Ok(!maker.is_some_and(|it| !it.has_ended_since(made) && it.membership().is_some_and(gives_keys)))
 }
 
 /// Whether a key that this one ends with has ended.

@@ -1,7 +1,7 @@
 //! What follows somebody's leaving: teams that they answered for have no owner, keys that count for them end, as do further keys
-//! that they made for agents, whose text they know. Agents stay, with the keys that they came with, and pass to their sponsors; one without a sponsor who is a member waits
-//! for an owner, who names one. Where an agent came with a key that who left may have noted, whoever it passes to makes it a new
-//! one and revokes that.
+//! that they made for agents, whose text they know, and admin keys that they made, whomever these count for. Agents stay, with the
+//! keys that they came with, and pass to their sponsors; one without a sponsor who is a member waits for an owner, who names one.
+//! Where an agent came with a key that who left may have noted, whoever it passes to makes it a new one and revokes that.
 
 use super::keys;
 use crate::refusal::Refusal;
@@ -59,7 +59,7 @@ pub(super) fn heir(
     Ok(is_member.then_some(sponsor))
 }
 
-/// Ends a key that counts for somebody who left, or that they made for an agent beside the one it came with.
+/// Ends a key that counts for somebody who left, or that they made to administer, or for an agent beside the one it came with.
 #[derive(Clone, Copy, Debug)]
 pub struct EndKey {
     /// The key's row.

@@ -50,13 +50,24 @@ impl Credential {
         CredentialId::of(&[digest.as_bytes()])
     }
 
-    /// Whether it ends with `person`'s membership: the key of an agent does where they made it, any other where its traffic
-    /// counts for them.
+    /// Whether it ends with `person`'s membership: the key of an agent does where they made it, an admin key there too and where
+    /// its traffic counts for them, one for traffic alone only there.
     #[must_use]
     pub fn ends_with(&self, person: PrincipalId) -> bool {
         match self.binding.scope {
             KeyScope::Agent(_) => self.created_by == Some(Maker::Person(person)),
-            KeyScope::Admin | KeyScope::Inference => self.binding.principal == person,
+            KeyScope::Admin | KeyScope::Inference => {
+                self.binding.principal == person || self.administers_for() == Some(person)
+            }
+        }
+    }
+
+    /// The person who made it, where it is an admin key: it may do no more than they may.
+    #[must_use]
+    pub const fn administers_for(&self) -> Option<PrincipalId> {
+        match (self.binding.scope, &self.created_by) {
+            (KeyScope::Admin, Some(Maker::Person(person))) => Some(*person),
+            _ => None,
         }
     }
 

@@ -64,7 +64,7 @@ pub struct Member {
     /// Who else invited them, gave them a sign-in link or changed their role, and when each did so last, the newest at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raised: Vec<(PrincipalId, Timestamp)>,
-    /// When they last ceased to have a role that gives keys: admin keys that they made for themselves before stay void.
+    /// When they last ceased to have a role that gives keys: admin keys that they made before stay void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demoted_at: Option<Timestamp>,
     /// When an identity provider last said that they are signed out: sessions that were made before are not good in this
@@ -110,7 +110,7 @@ impl Member {
         self
     }
 
-    /// Whether an admin key that they made for themselves at `at` is void because their role gave none at some time since.
+    /// Whether an admin key that they made at `at` is void because their role gave none at some time since.
     #[must_use]
     pub fn was_demoted_since(&self, at: Timestamp) -> bool {
         self.demoted_at.is_some_and(|end| at <= end)
