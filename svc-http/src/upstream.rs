@@ -52,7 +52,7 @@ use self::pool::Pool;
 pub use self::post::{Endpoint, Posted};
 pub use self::relay::{Begun, COST_TRAILER, Relay, RelayBody, Stoppable, Translate};
 pub use self::switch::{Switch, Switches};
-pub use self::target::{Call, Target, What, is_own_header};
+pub use self::target::{Call, Credentials, Target, What, is_credential, is_own_header};
 use crate::outbound::dial::{Dial, DialError, Place};
 use crate::outbound::{Resolve, Trust};
 

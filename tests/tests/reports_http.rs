@@ -261,6 +261,7 @@ async fn a_bill_is_compared_and_changes_nothing() {
         dialect: Dialect::Chat,
         base_url: UrlText::parse("https://models.example.com/v1").unwrap(),
         headers: std::collections::BTreeMap::new(),
+        header_hints: std::collections::BTreeMap::new(),
         jurisdiction: None,
         region: None,
         timeouts: ModelTimeouts::default(),

@@ -9,6 +9,10 @@
 )]
 
 use serde_json::{Value, json};
+use svc_core::state::gateway::{Routing, UpstreamKey};
+use svc_core::state::people::{KeyScope, Role};
+use svc_core::store::{Row as _, Store as _};
+use svc_core::testing::people;
 use svc_tests::client::chunked;
 use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
 
@@ -225,4 +229,119 @@ async fn a_coding_agents_request_passes_byte_for_byte() {
     let call = desk.call(&header_of(&got, "x-svc-call-id").unwrap()).await;
     assert_eq!((&call["session"], &call["end"]), (&json!("coding-1"), &json!("done")), "{call}");
     assert_eq!(header_of(&got, "x-svc-session"), None, "the coding client brought its own");
+}
+
+/// A header of a provider that carries a credential, by its name or by the form of its value, is sealed and shown as its key is;
+/// what is shown of it, sent back, leaves it as it is, but to another host nothing stored goes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_header_that_carries_a_credential_is_kept_as_a_key() {
+    let mut desk = Desk::new().await;
+    let path = format!("upstreams/{}", desk.upstreams["chat"]);
+    let sent = json!({ "X-Extra-Auth": "Bearer planted-hdr-ET99", "api-key": "planted-hdr-4321",
+        "x-tier": "Basic planted-hdr-ZA==", "x-goog-api-key": "abc", "x-region": "eu" });
+    let shown = json!({ "x-extra-auth": "…ET99", "api-key": "…4321", "x-tier": "…ZA==", "x-goog-api-key": "…",
+        "x-region": "eu" });
+    let told = desk.api("PATCH", &path, Some(&json!({ "headers": sent }))).await.ok();
+    assert_eq!(told["headers"], shown);
+    assert_eq!(said(&mut desk).await, said_by(&sent));
+    let analyst = desk.site.member(Role::Analyst);
+    let list = format!("/api/w/{}/upstreams", desk.site.workspace());
+    let listed = analyst.ask(&mut desk.client, "GET", &list, None).await.ok();
+    let key = desk.site.key(KeyScope::Admin);
+    let to_machines = desk.client.get("/v1/admin/upstreams", &key).await.ok();
+    for list in [&listed, &to_machines] {
+        assert!(list["data"].as_array().unwrap().iter().any(|it| it["headers"] == shown), "{list}");
+    }
+    let ledger: String = desk.site.ledger().iter().map(|it| format!("{}\n", it.data)).collect();
+    assert!(!format!("{told}{listed}{to_machines}{ledger}").contains("planted-hdr"));
+    let rows = rows(&desk);
+    assert!(!rows.contains("planted-hdr") && rows.contains("x-region"), "{rows}");
+
+    let mut back = shown.clone();
+    back["x-tier"] = json!("gold");
+    let told = desk.api("PATCH", &path, Some(&json!({ "headers": back }))).await.ok();
+    assert_eq!(told["headers"], back, "a value that carries none is shown");
+    let mut left = sent.clone();
+    left["x-tier"] = json!("gold");
+    assert_eq!(said(&mut desk).await, said_by(&left));
+
+    let elsewhere = "https://models.example.com/v1";
+    for (body, fields) in [
+        (json!({ "headers": { "api-key": "…9999", "x-other": "…4321" } }), vec!["headers.api-key", "headers.x-other"]),
+        (
+            json!({ "baseUrl": elsewhere, "apiKey": "k", "headers": { "api-key": "…4321", "x-token": "t" } }),
+            vec!["headers.api-key"],
+        ),
+        (
+            json!({ "baseUrl": elsewhere, "apiKey": "k" }),
+            vec!["headers.api-key", "headers.x-extra-auth", "headers.x-goog-api-key"],
+        ),
+    ] {
+        let got = desk.api("PATCH", &path, Some(&body)).await;
+        assert_eq!((got.status, got.kind(), got.fields()), (400, "invalid_upstream".into(), own(&fields)), "{body}");
+    }
+    let body =
+        json!({ "name": "new", "kind": "chat", "baseUrl": elsewhere, "apiKey": "k", "headers": { "a": "…4321" } });
+    let got = desk.post("upstreams", body).await;
+    assert_eq!((got.status, got.fields()), (400, own(&["headers.a"])));
+    assert_eq!(said(&mut desk).await, said_by(&left), "nothing of that was done");
+    assert_eq!(desk.api("PATCH", &path, Some(&json!({ "headers": null }))).await.ok()["headers"], json!({}));
+    assert_eq!(said(&mut desk).await, json!({}));
+    desk.site.audit();
+}
+
+/// What an earlier release stored in clear is sent and is shown as a credential, and is sealed by the next change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_header_from_before_is_sealed_by_the_next_change() {
+    let mut desk = Desk::new().await;
+    let path = format!("upstreams/{}", desk.upstreams["chat"]);
+    let mut store = desk.site.memory();
+    let key = Routing::key(desk.site.workspace());
+    let found = store.load(&[key]).unwrap().remove(0).record.unwrap();
+    let mut routing = Routing::clone(Routing::peel(&found).unwrap());
+    let sent = json!({ "x-extra-auth": "Bearer planted-hdr-ET99", "x-region": "eu" });
+    let shown = json!({ "x-extra-auth": "…ET99", "x-region": "eu" });
+    for upstream in routing.upstreams.iter_mut().filter(|it| it.name.as_str() == "chat") {
+        upstream.headers = serde_json::from_value(sent.clone()).unwrap();
+    }
+    people::write(&mut store, vec![Routing::wrap(routing.into())]);
+    assert_eq!(desk.read(&path).await["headers"], shown);
+    assert_eq!(said(&mut desk).await, said_by(&sent));
+    assert!(rows(&desk).contains("planted-hdr"));
+    for body in [json!({ "region": "eu-west-1" }), json!({ "headers": shown })] {
+        assert_eq!(desk.api("PATCH", &path, Some(&body)).await.ok()["headers"], shown);
+        assert!(!rows(&desk).contains("planted-hdr"), "{body}");
+        assert_eq!(said(&mut desk).await, said_by(&sent));
+    }
+    let changed = desk.site.ledger().iter().filter(|it| &*it.kind == "upstream.changed").count();
+    assert_eq!(changed, 1, "a credential that is kept in another way has not changed");
+    desk.site.audit();
+}
+
+fn own(fields: &[&str]) -> Vec<String> {
+    fields.iter().map(|it| (*it).to_owned()).collect()
+}
+
+/// The headers of `HEADERS` that the provider `chat` hears in a call.
+async fn said(desk: &mut Desk) -> Value {
+    desk.chat("chat/small-1").await.ok();
+    let heard = desk.mock.heard().pop().unwrap();
+    let headers = HEADERS.iter().filter_map(|it| Some(((*it).to_owned(), json!(heard.header(it)?))));
+    Value::Object(headers.collect())
+}
+
+/// How a provider hears these.
+fn said_by(headers: &Value) -> Value {
+    let headers = headers.as_object().unwrap().iter();
+    Value::Object(headers.map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect())
+}
+
+const HEADERS: &[&str] = &["x-extra-auth", "api-key", "x-tier", "x-goog-api-key", "x-region"];
+
+/// What is stored of the workspace's providers.
+fn rows(desk: &Desk) -> String {
+    let ids = desk.upstreams.values().map(|it| UpstreamKey::key(it.parse().unwrap()));
+    let keys: Vec<_> = ids.chain([Routing::key(desk.site.workspace())]).collect();
+    let found = desk.site.memory().load(&keys).unwrap();
+    found.into_iter().map(|it| String::from_utf8(it.record.unwrap().encode().unwrap().body).unwrap()).collect()
 }

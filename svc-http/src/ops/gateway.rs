@@ -7,7 +7,7 @@ mod notes;
 mod run;
 mod running;
 mod scan;
-mod targets;
+pub(super) mod targets;
 
 use std::sync::Arc;
 

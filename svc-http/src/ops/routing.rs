@@ -1,6 +1,7 @@
 //! Providers, models, classes, profiles and routing; what the router would choose; the lists of models.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use svc_core::rules::gateway::models::Place as ModelPlace;
 use svc_core::rules::gateway::payer::{CallKey, principal_of};
 use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, read_models, read_routing, routing_of};
 use svc_core::rules::gateway::show::{prefers_cheaper, yields_of};
-use svc_core::rules::gateway::upstreams::{NewKey, Set};
+use svc_core::rules::gateway::upstreams::{NewKey, SealedHeader, Set};
 use svc_core::rules::people::by::By;
 use svc_core::state::gateway::route::{Ask, choose};
 use svc_core::state::gateway::{Model, Payer, Profile, Routing, TaskClass, Upstream, UpstreamKey};
@@ -22,16 +23,16 @@ use svc_core::store::Row as _;
 use svc_core::value::Id as _;
 use svc_core::value::digest::Digest;
 use svc_core::value::id::{KeyId, PrincipalId, ProfileId, UpstreamId, WorkspaceId};
-use svc_core::value::secret::Secret;
 use svc_core::value::text::ClassId;
 use tokio::time::timeout;
 
+use super::gateway::targets::opened;
 use super::{Caller, GateService, refusal};
 use crate::answer::{Answer, error_body};
 use crate::dispatch::Call;
 use crate::routes::{RoutingOp, Shape};
 use crate::secrets::hint;
-use crate::upstream::{Call as Asked, Target, What};
+use crate::upstream::{Call as Asked, Target, What, is_credential};
 use crate::wire::nothing;
 use crate::wire::page::Query;
 use crate::wire::routing::{self as wire, list, model, policy, preview, upstream};
@@ -144,14 +145,16 @@ impl Place<'_> {
     }
 
     async fn create_upstream(&self, call: &Call) -> Result<Answer, Refusal> {
-        let set = self.upstream_settings(call, true)?;
+        let set = self.upstream_settings(upstream::read(&call.body, true, |url| self.service.upstreams.judge(url))?)?;
         let edited = self.edit(Edit::CreateUpstream(set)).await?;
         written(&self.upstream(&edited.routing, edited.upstream)?).map(Answer::created)
     }
 
     async fn change_upstream(&self, call: &Call) -> Result<Answer, Refusal> {
-        let set = self.upstream_settings(call, false)?;
+        let mut set =
+            self.upstream_settings(upstream::read(&call.body, false, |url| self.service.upstreams.judge(url))?)?;
         let id: UpstreamId = call.param_id("ups")?;
+        set.push(Set::Seal(self.seal_clear(id)?));
         let edited = self.edit(Edit::ChangeUpstream(id, set)).await?;
         written(&self.upstream(&edited.routing, Some(id))?)
     }
@@ -174,17 +177,10 @@ impl Place<'_> {
     /// One short call; what went wrong is a clause without secrets.
     async fn try_out(&self, upstream: &Upstream) -> Result<(), String> {
         let key = self.service.read(|scope| scope.get::<UpstreamKey>(upstream.id)).map_err(|it| it.to_string())?;
-        let purpose = UpstreamKey::purpose(self.workspace);
         let unopened = || "the key cannot be opened".to_owned();
-        let key = match key {
-            Some(key) => {
-                let opened = self.service.gate.open_sealed(&purpose, &key.sealed).map_err(|_| unopened())?;
-                String::from_utf8(opened.expose().clone()).map_err(|_| unopened())?
-            }
-            None => String::new(),
-        };
+        let credentials = opened(&self.service.gate, key.as_deref()).ok_or_else(unopened)?;
         let caller = &self.service.upstreams;
-        let target = Target::of(caller, upstream, Secret::new(key)).map_err(|it| it.to_string())?;
+        let target = Target::of(caller, upstream, credentials).map_err(|it| it.to_string())?;
         let asked = Asked { what: What::Models, body: Bytes::new(), stream: false, query: None, headers: &[] };
         match timeout(TEST_TIME, caller.send(&target, &asked)).await {
             Ok(Ok(_)) => Ok(()),
@@ -193,18 +189,34 @@ impl Place<'_> {
         }
     }
 
-    /// What is set of a provider, its key sealed.
-    fn upstream_settings(&self, call: &Call, is_new: bool) -> Result<Vec<Set>, Refusal> {
-        let sent = upstream::read(&call.body, is_new, |url| self.service.upstreams.judge(url))?;
+    /// What is set of a provider, its credentials sealed.
+    fn upstream_settings(&self, sent: upstream::Sent) -> Result<Vec<Set>, Refusal> {
         let mut set = sent.set;
         if let Some(key) = sent.key {
-            set.push(Set::Key(self.sealed(&key)?));
+            set.push(Set::Key(self.sealed(key.expose())?));
+        }
+        if let Some(headers) = sent.credentials {
+            let sealed = headers.into_iter().map(|(name, it)| {
+                let header = match it {
+                    upstream::Credential::New(value) => SealedHeader::New(self.sealed(value.expose())?),
+                    upstream::Credential::Shown(hint) => SealedHeader::Stored { hint },
+                };
+                Ok((name, header))
+            });
+            set.push(Set::SealedHeaders(sealed.collect::<Result<_, Refusal>>()?));
         }
         Ok(set)
     }
 
-    fn sealed(&self, key: &Secret<String>) -> Result<NewKey, Refusal> {
-        let text = key.expose();
+    /// Headers of a provider that stand in clear and carry a credential, sealed: a store of before may hold such.
+    fn seal_clear(&self, id: UpstreamId) -> Result<BTreeMap<Box<str>, NewKey>, Refusal> {
+        let routing = self.routing()?;
+        let headers = routing.upstream(id).into_iter().flat_map(|it| &it.headers);
+        let clear = headers.filter(|(name, value)| is_credential(name, value));
+        clear.map(|(name, value)| Ok((name.clone(), self.sealed(value)?))).collect()
+    }
+
+    fn sealed(&self, text: &str) -> Result<NewKey, Refusal> {
         let sealed = self.service.gate.seal(&UpstreamKey::purpose(self.workspace), text.as_bytes()).map_err(refusal)?;
         Ok(NewKey { sealed: sealed.into(), hint: hint(text) })
     }

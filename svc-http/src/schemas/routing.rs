@@ -106,7 +106,7 @@ fn upstream_settings() -> Map<String, Value> {
         ),
         (
             "headers",
-            json!({ "type": ["object", "null"], "maxProperties": 20, "additionalProperties": { "type": "string", "maxLength": 1024 }, "description": "Further headers of every call; no secret belongs there." }),
+            json!({ "type": ["object", "null"], "maxProperties": 20, "additionalProperties": { "type": "string", "maxLength": 1024 }, "description": "Further headers of every call. One that carries a credential, by its name or by a scheme such as `Bearer` before it, is sealed as the key is and shown as `…` and its last four characters; sent back so, it stays." }),
         ),
         ("jurisdiction", law()),
         ("region", json!({ "type": ["string", "null"], "minLength": 1, "maxLength": 64 })),

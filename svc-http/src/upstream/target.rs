@@ -1,6 +1,5 @@
 //! Whom a call goes to, and what it says.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -41,7 +40,8 @@ const PUBLIC_HEADERS: &[&str] = &["anthropic-version", "anthropic-beta", "openai
 /// Schemes of authentication, which stand before a credential and are none.
 const SCHEMES: &[&str] = &["apikey", "basic", "bearer", "digest", "key", "token"];
 /// What is in the name of a header that carries a credential.
-const CREDENTIAL_NAMES: &[&str] = &["auth", "key", "token", "secret", "cookie", "credential", "password", "signature"];
+const CREDENTIAL_NAMES: &[&str] =
+    &["auth", "cookie", "credential", "jwt", "key", "passphrase", "passwd", "password", "secret", "signature", "token"];
 /// Bytes of the shortest word of such a header that is taken for a secret.
 const CREDENTIAL_MIN: usize = 4;
 /// The same of any other header.
@@ -51,6 +51,23 @@ const SECRET_MIN: usize = 8;
 #[must_use]
 pub fn is_own_header(name: &HeaderName) -> bool {
     OWN_HEADERS.contains(&name.as_str())
+}
+
+/// Whether a header of an upstream's own carries a credential, by its name or by a scheme of authentication before its value:
+/// it is kept and shown as a key is.
+#[must_use]
+pub fn is_credential(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    !PUBLIC_HEADERS.contains(&name.as_str()) && !value.is_empty() && (names_credential(&name) || has_scheme(value))
+}
+
+/// What is shown to an upstream and kept sealed.
+#[derive(Debug)]
+pub struct Credentials {
+    /// Its key; empty where it has none.
+    pub key: Secret<String>,
+    /// The values of headers that carry a credential.
+    pub headers: Vec<(Box<str>, Secret<String>)>,
 }
 
 /// An upstream that may be called, with its key. Made once for many calls.
@@ -94,13 +111,17 @@ pub enum What {
 }
 
 impl Target {
-    /// What is called for `upstream`, with its own times, headers and `key`.
+    /// What is called for `upstream`, with its own times, headers and `credentials`.
     ///
     /// # Errors
     /// Its base address is one that may not be called, or a header or the key holds what no header can.
-    pub fn of(upstreams: &Upstreams, upstream: &Upstream, key: Secret<String>) -> Result<Self, Invalid> {
+    pub fn of(upstreams: &Upstreams, upstream: &Upstream, credentials: Credentials) -> Result<Self, Invalid> {
         let times = upstreams.times().with(&upstream.timeouts);
-        Self::new(upstreams, upstream.base_url.as_str(), upstream.dialect, key, &upstream.headers, times)
+        let Credentials { key, headers } = credentials;
+        let sealed = headers.iter().map(|(name, value)| (&**name, value.expose().as_str()));
+        let clear = upstream.headers.iter().map(|(name, value)| (&**name, &**value));
+        let headers: Vec<(&str, &str)> = clear.chain(sealed).collect();
+        Self::new(upstreams, upstream.base_url.as_str(), upstream.dialect, key, &headers, times)
     }
 
     /// The same of its parts.
@@ -112,7 +133,7 @@ impl Target {
         base_url: &str,
         dialect: Dialect,
         key: Secret<String>,
-        headers: &BTreeMap<Box<str>, Box<str>>,
+        headers: &[(&str, &str)],
         times: Times,
     ) -> Result<Self, Invalid> {
         let Base { origin, path } = upstreams.base(base_url)?;
@@ -142,7 +163,7 @@ impl Target {
             line(name, &[value]);
         }
         // An upstream's own headers may carry its key in another way.
-        let has_key = headers.keys().any(|it| it.eq_ignore_ascii_case(name));
+        let has_key = headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         if !has_key && !key.expose().is_empty() {
             if !is_plain(key.expose()) {
                 return Err(Invalid::new("must have a key without spaces and control characters"));
@@ -217,13 +238,20 @@ impl Target {
 fn secrets_of(name: &str, value: &str) -> impl Iterator<Item = Secret<String>> {
     let name = name.to_ascii_lowercase();
     let is_public = PUBLIC_HEADERS.contains(&name.as_str());
-    let is_credential = CREDENTIAL_NAMES.iter().any(|it| name.contains(it));
-    let least = if is_credential { CREDENTIAL_MIN } else { SECRET_MIN };
-    let is_scheme = |word: &str| SCHEMES.iter().any(|it| word.eq_ignore_ascii_case(it));
-    let has_scheme = value.split_once(' ').is_some_and(|(first, _)| is_scheme(first));
-    let words = value.split([' ', ',', ';', '=']).skip(usize::from(has_scheme));
+    let least = if names_credential(&name) { CREDENTIAL_MIN } else { SECRET_MIN };
+    let words = value.split([' ', ',', ';', '=']).skip(usize::from(has_scheme(value)));
     let found = std::iter::once(value).chain(words).filter(|it| !is_public && it.len() >= least);
     found.map(|it| Secret::new(it.to_owned())).collect::<Vec<_>>().into_iter()
+}
+
+/// Whether a header of this name, in lower case, carries a credential.
+fn names_credential(name: &str) -> bool {
+    CREDENTIAL_NAMES.iter().any(|it| name.contains(it))
+}
+
+fn has_scheme(value: &str) -> bool {
+    let is_scheme = |word: &str| SCHEMES.iter().any(|it| word.eq_ignore_ascii_case(it));
+    value.split_once(' ').is_some_and(|(first, _)| is_scheme(first))
 }
 
 /// Whether a text can be the value of a header.

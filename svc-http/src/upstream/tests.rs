@@ -3,7 +3,6 @@
 mod calls;
 mod relays;
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpListener};
 
 use serde_json::{Value, json};
@@ -36,8 +35,7 @@ fn usual() -> Upstreams {
 }
 
 fn target_at(upstreams: &Upstreams, url: &str, dialect: Dialect, times: Times) -> Target {
-    let headers = BTreeMap::from([("x-own".into(), "1".into())]);
-    Target::new(upstreams, url, dialect, Secret::new(KEY.to_owned()), &headers, times).unwrap()
+    Target::new(upstreams, url, dialect, Secret::new(KEY.to_owned()), &[("x-own", "1")], times).unwrap()
 }
 
 fn chat_target(upstreams: &Upstreams, mock: &Mock) -> Target {

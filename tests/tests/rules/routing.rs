@@ -6,7 +6,7 @@ use svc_core::rules::gateway::classes::{self, CLASSES_MAX, Limit};
 use svc_core::rules::gateway::models::{self, NewModel, Place};
 use svc_core::rules::gateway::profiles;
 use svc_core::rules::gateway::routing::{Edit, EditRouting, Edited, Set};
-use svc_core::rules::gateway::upstreams::{self, NewKey, UPSTREAMS_MAX};
+use svc_core::rules::gateway::upstreams::{self, NewKey, SealedHeader, UPSTREAMS_MAX};
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey, RevokeKey};
 use svc_core::state::gateway::{BoundKeys, BudgetAt, BudgetScope, Dialect, Mode, Quality, Routing, UpstreamKey};
@@ -126,6 +126,55 @@ fn a_providers_key_goes_with_it() {
     assert_eq!(kinds, ["upstream.created", changed, changed, changed, "upstream.removed"], "no change, no record");
     assert!(told.iter().all(|it| !it.1.contains("planted") && !it.1.contains("sealed")));
     assert!(told[2].1.contains("x-team"));
+}
+
+/// A header that carries a credential lies beside the key: it stays where what is shown of it is sent, is never also in clear,
+/// and one that stood in clear is moved there without a record.
+#[test]
+fn a_sealed_header_lies_beside_the_key() {
+    let (mut world, _) = calm(&[PAY]);
+    let id = create_upstream(&mut world, "one");
+    let new = |sealed: &str| NewKey { sealed: sealed.into(), hint: "wxyz".into() };
+    let stored = |hint: &str| SealedHeader::Stored { hint: hint.into() };
+    let clear =
+        |names: &[&str]| upstreams::Set::Headers(names.iter().map(|it| ((*it).into(), "clear".into())).collect());
+    let sealed = |all: &[(&str, SealedHeader)]| {
+        upstreams::Set::SealedHeaders(all.iter().map(|(name, it)| ((*name).into(), it.clone())).collect())
+    };
+    let mut change = |set: Vec<upstreams::Set>| {
+        let refused = edit(&mut world, Edit::ChangeUpstream(id, set)).map(drop).err();
+        let row = world.row::<Routing>(world.workspace());
+        let key = world.row::<UpstreamKey>(id);
+        let upstream = row.upstream(id).unwrap();
+        let names =
+            |all: &std::collections::BTreeMap<Box<str>, Box<str>>| all.keys().map(|it| it.to_string()).collect();
+        let (clear, hints): (Vec<String>, Vec<String>) = (names(&upstream.headers), names(&upstream.header_hints));
+        assert_eq!(hints, names(&key.headers) as Vec<String>);
+        (clear.join(" "), hints.join(" "), refused.map(|it| fields(&it).join(" ")))
+    };
+    let is = |clear: &str, sealed: &str| (clear.to_owned(), sealed.to_owned(), None);
+    assert_eq!(change(vec![clear(&["a", "b"])]), is("a b", ""));
+    assert_eq!(change(vec![sealed(&[("b", SealedHeader::New(new("s1")))])]), is("a", "b"));
+    assert_eq!(change(vec![clear(&["a", "b"])]), is("a", "b"));
+    let seal = |name: &str| upstreams::Set::Seal([(name.into(), new("s2"))].into());
+    assert_eq!(change(vec![seal("a"), seal("c")]), is("", "a b"));
+    assert_eq!(change(vec![sealed(&[("a", stored("wxyz"))])]), is("", "a"));
+    let url = upstreams::Set::BaseUrl(UrlText::parse("https://other.example.com/v1").unwrap());
+    let moved = vec![url.clone(), upstreams::Set::Key(new("s3"))];
+    for (set, faults) in [
+        (vec![sealed(&[("a", stored("abcd")), ("b", stored("wxyz"))])], "headers.a headers.b"),
+        (vec![url], "apiKey headers.a"),
+        (moved.clone(), "headers.a"),
+    ] {
+        assert_eq!(change(set), (String::new(), "a".to_owned(), Some(faults.to_owned())));
+    }
+    let anew = sealed(&[("c", SealedHeader::New(new("s4")))]);
+    assert_eq!(change(moved.into_iter().chain([anew, clear(&[])]).collect()), is("", "c"));
+    let told = told(&mut world);
+    let moved_in = told.iter().filter(|it| it.0 == "upstream.changed").count();
+    assert_eq!(moved_in, 4, "{told:?}");
+    assert!(told.iter().all(|it| !it.1.contains("\"s") && !it.1.contains("clear")), "{told:?}");
+    world.audit();
 }
 
 /// Names are unique, references are of the workspace, and every fault is told at once.

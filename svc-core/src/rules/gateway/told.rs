@@ -54,7 +54,7 @@ impl<'a> ToldUpstream<'a> {
             kind: it.dialect,
             base_url: &it.base_url,
             key_hint: &it.key_hint,
-            headers: it.headers.keys().map(|it| (&**it, "")).collect(),
+            headers: it.headers.keys().chain(it.header_hints.keys()).map(|it| (&**it, "")).collect(),
             jurisdiction: it.jurisdiction.as_deref(),
             region: it.region.as_deref(),
             timeouts: it.timeouts,

@@ -1,4 +1,4 @@
-//! Providers: made, changed, removed. A provider's key never gets here but sealed.
+//! Providers: made, changed, removed. A provider's key, and a header that carries a credential, never get here but sealed.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,13 @@ pub enum Set {
     BaseUrl(UrlText),
     /// Its key, sealed for [`UpstreamKey::purpose`].
     Key(NewKey),
-    /// Further headers; no secret stands there.
+    /// Further headers that carry no credential, in place of those before, by name in lower case.
     Headers(BTreeMap<Box<str>, Box<str>>),
+    /// Further headers that carry a credential, in place of those before.
+    SealedHeaders(BTreeMap<Box<str>, SealedHeader>),
+    /// Headers that carry a credential and stand in clear, as they were before these were sealed: the same, sealed. What is not
+    /// in clear any more stays as it is.
+    Seal(BTreeMap<Box<str>, NewKey>),
     /// Under whose law it runs.
     Jurisdiction(Option<Box<str>>),
     /// Where it runs.
@@ -37,13 +42,25 @@ pub enum Set {
     Enabled(bool),
 }
 
-/// A provider's key as it is kept.
+/// A provider's key, or another credential that it is shown, as it is kept.
 #[derive(Clone, Debug)]
 pub struct NewKey {
-    /// The sealed text.
+    /// The text, sealed for [`UpstreamKey::purpose`].
     pub sealed: Box<str>,
-    /// The last four characters of the key.
+    /// Its last four characters.
     pub hint: Box<str>,
+}
+
+/// A header that carries a credential.
+#[derive(Clone, Debug)]
+pub enum SealedHeader {
+    /// It is this from now on.
+    New(NewKey),
+    /// It stays what is stored.
+    Stored {
+        /// The last four characters of that, as they were shown.
+        hint: Box<str>,
+    },
 }
 
 pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<UpstreamId, Halt> {
@@ -69,16 +86,18 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<UpstreamId,
         faults.push(FieldError::whole(format!("a workspace has at most {UPSTREAMS_MAX} upstreams")));
     }
     faults.extend(taken(work, name.as_ref(), None));
+    faults.extend(unsent(&BTreeMap::new(), set, false));
     let (Some(name), Some(dialect), Some(base_url), true) = (name, kind, url, faults.is_empty()) else {
         return Err(Refusal::invalid_upstream(faults).into());
     };
     let (created_by, created_at) = stamp(work);
-    let mut made = Upstream {
+    let made = Upstream {
         id: work.scope.fresh(),
         name,
         dialect,
         base_url,
         headers: BTreeMap::new(),
+        header_hints: BTreeMap::new(),
         jurisdiction: None,
         region: None,
         timeouts: ModelTimeouts::default(),
@@ -87,39 +106,51 @@ pub(super) fn create(work: &mut Work<'_, '_>, set: &[Set]) -> Result<UpstreamId,
         created_by,
         created_at,
     };
-    apply(work, &mut made, set);
     let id = made.id;
-    work.created("upstream.created", Subject::Upstream(id), &ToldUpstream::of(&made), &[])?;
-    work.routing.upstreams.push(made);
+    let mut made = Kept { upstream: made, secrets: UpstreamKey::new(id, work.routing.workspace) };
+    made.apply(set);
+    work.created("upstream.created", Subject::Upstream(id), &ToldUpstream::of(&made.upstream), &[])?;
+    work.routing.upstreams.push(made.upstream);
+    work.scope.put(made.secrets);
     Ok(id)
 }
 
 pub(super) fn change(work: &mut Work<'_, '_>, id: UpstreamId, set: &[Set]) -> Result<(), Halt> {
-    let before = work.routing.upstream(id).cloned().ok_or_else(Refusal::not_found)?;
-    work.scope.get::<UpstreamKey>(id)?;
+    let upstream = work.routing.upstream(id).cloned().ok_or_else(Refusal::not_found)?;
+    let secrets = work.scope.get::<UpstreamKey>(id)?;
+    let secrets = secrets.map_or_else(|| UpstreamKey::new(id, work.routing.workspace), |it| UpstreamKey::clone(&it));
+    let stored = secrets.clone();
+    // What is only kept in another way from now on has not changed.
+    let before = Kept { upstream, secrets }.sealed(set);
     let name = set.iter().rev().find_map(|it| if let Set::Name(name) = it { Some(name) } else { None });
-    let mut after = before.clone();
     let address = set.iter().rev().find_map(|it| if let Set::BaseUrl(url) = it { Some(url) } else { None });
     let shows_key = set.iter().any(|it| matches!(it, Set::Key(_)));
-    let moves = address.is_some_and(|it| it.origin() != before.base_url.origin()) && !shows_key;
-    let faults: Vec<FieldError> =
-        taken(work, name, Some(id)).into_iter().chain(moves.then(|| FieldError::new("apiKey", SENT_AGAIN))).collect();
+    let moves = address.is_some_and(|it| it.origin() != before.upstream.base_url.origin());
+    let mut faults: Vec<FieldError> = taken(work, name, Some(id)).into_iter().collect();
+    if moves && !shows_key {
+        faults.push(FieldError::new("apiKey", SENT_AGAIN));
+    }
+    faults.extend(unsent(&before.upstream.header_hints, set, moves));
     if !faults.is_empty() {
         return Err(Refusal::invalid_upstream(faults).into());
     }
-    apply(work, &mut after, set);
-    let (mut old, new) = (ToldUpstream::of(&before), ToldUpstream::of(&after));
+    let mut after = before.clone();
+    after.apply(set);
+    let (mut old, new) = (ToldUpstream::of(&before.upstream), ToldUpstream::of(&after.upstream));
     // Neither the values of headers nor the key are told, that they changed is.
-    if before.headers != after.headers && old == new {
+    if before.headers() != after.headers() && old == new {
         old.headers = BTreeMap::new();
-    } else if shows_key && before.key_hint == after.key_hint {
+    } else if shows_key && before.upstream.key_hint == after.upstream.key_hint {
         old.key_hint = "";
     }
     work.changed("upstream.changed", Subject::Upstream(id), &old, &new, &[])?;
     for it in &mut work.routing.upstreams {
         if it.id == id {
-            it.clone_from(&after);
+            it.clone_from(&after.upstream);
         }
+    }
+    if after.secrets != stored {
+        work.scope.put(after.secrets);
     }
     Ok(())
 }
@@ -139,28 +170,102 @@ pub(super) fn remove(work: &mut Work<'_, '_>, id: UpstreamId) -> Result<(), Halt
 
 /// A stored secret goes where whoever stored it sent it, and to nobody else's host.
 pub(crate) const SENT_AGAIN: &str = "must be sent again with another host: what is stored was given for the one before";
+const NOT_STORED: &str = "is how a credential is shown that is not the stored one: send it whole";
+
+/// Headers whose stored values are to stay though none such is stored, or though they would go to another host.
+fn unsent(stored: &BTreeMap<Box<str>, Box<str>>, set: &[Set], moves: bool) -> Vec<FieldError> {
+    let sent = set.iter().rev().find_map(|it| if let Set::SealedHeaders(sent) = it { Some(sent) } else { None });
+    let staying: Vec<(&str, &str)> = match sent {
+        None => stored.iter().map(|(name, hint)| (&**name, &**hint)).collect(),
+        Some(sent) => sent.iter().filter_map(|(name, it)| Some((&**name, it.stored()?))).collect(),
+    };
+    let why = |name: &str, hint: &str| match stored.get(name).is_some_and(|it| **it == *hint) {
+        true => moves.then_some(SENT_AGAIN),
+        false => Some(NOT_STORED),
+    };
+    let fault = |(name, hint)| why(name, hint).map(|why| FieldError::new(format!("headers.{name}"), why));
+    staying.into_iter().filter_map(fault).collect()
+}
 
 fn taken(work: &Work<'_, '_>, name: Option<&UpstreamName>, own: Option<UpstreamId>) -> Option<FieldError> {
     let is_taken = |name: &UpstreamName| work.routing.upstreams.iter().any(|it| it.name == *name && Some(it.id) != own);
     name.filter(|it| is_taken(it)).map(|_| FieldError::new("name", "is that of another upstream"))
 }
 
-fn apply(work: &mut Work<'_, '_>, to: &mut Upstream, set: &[Set]) {
-    for one in set {
-        match one {
-            Set::Name(it) => to.name = it.clone(),
-            Set::Kind(it) => to.dialect = *it,
-            Set::BaseUrl(it) => to.base_url = it.clone(),
-            Set::Key(it) => {
-                to.key_hint = it.hint.clone();
-                let workspace = work.routing.workspace;
-                work.scope.put(UpstreamKey { upstream: to.id, workspace, sealed: it.sealed.clone() });
-            }
-            Set::Headers(it) => to.headers.clone_from(it),
-            Set::Jurisdiction(it) => to.jurisdiction.clone_from(it),
-            Set::Region(it) => to.region.clone_from(it),
-            Set::Timeouts(it) => to.timeouts = *it,
-            Set::Enabled(it) => to.enabled = *it,
+impl SealedHeader {
+    fn stored(&self) -> Option<&str> {
+        match self {
+            Self::New(_) => None,
+            Self::Stored { hint } => Some(hint),
         }
+    }
+}
+
+/// A provider on its way, and what is sealed beside it.
+#[derive(Clone)]
+struct Kept {
+    upstream: Upstream,
+    secrets: UpstreamKey,
+}
+
+impl Kept {
+    fn headers(&self) -> [&BTreeMap<Box<str>, Box<str>>; 2] {
+        [&self.upstream.headers, &self.secrets.headers]
+    }
+
+    /// The same with what stands in clear sealed, as far as that is sent.
+    fn sealed(mut self, set: &[Set]) -> Self {
+        for one in set {
+            let Set::Seal(sent) = one else { continue };
+            for (name, header) in sent {
+                if self.upstream.headers.remove(name).is_some() {
+                    self.keep_header(name, header);
+                }
+            }
+        }
+        self
+    }
+
+    fn keep_header(&mut self, name: &str, header: &NewKey) {
+        self.upstream.header_hints.insert(name.into(), header.hint.clone());
+        self.secrets.headers.insert(name.into(), header.sealed.clone());
+    }
+
+    fn apply(&mut self, set: &[Set]) {
+        let to = &mut self.upstream;
+        for one in set {
+            match one {
+                Set::Name(it) => to.name = it.clone(),
+                Set::Kind(it) => to.dialect = *it,
+                Set::BaseUrl(it) => to.base_url = it.clone(),
+                Set::Key(it) => {
+                    to.key_hint = it.hint.clone();
+                    self.secrets.sealed = it.sealed.clone();
+                }
+                Set::Headers(it) => to.headers.clone_from(it),
+                Set::SealedHeaders(_) | Set::Seal(_) => {}
+                Set::Jurisdiction(it) => to.jurisdiction.clone_from(it),
+                Set::Region(it) => to.region.clone_from(it),
+                Set::Timeouts(it) => to.timeouts = *it,
+                Set::Enabled(it) => to.enabled = *it,
+            }
+        }
+        self.apply_headers(set);
+    }
+
+    /// Sets headers that carry a credential. Each name has one value, and a credential's is the one that is not in clear.
+    fn apply_headers(&mut self, set: &[Set]) {
+        for one in set {
+            let Set::SealedHeaders(sent) = one else { continue };
+            self.upstream.header_hints.retain(|name, _| sent.contains_key(name));
+            self.secrets.headers.retain(|name, _| sent.contains_key(name));
+            for (name, header) in sent {
+                if let SealedHeader::New(header) = header {
+                    self.keep_header(name, header);
+                }
+            }
+        }
+        let hints = &self.upstream.header_hints;
+        self.upstream.headers.retain(|name, _| !hints.contains_key(name));
     }
 }

@@ -10,7 +10,7 @@ use crate::rules::gateway::routing;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{AGENT_KEYS_MAX, Agent, AgentKey};
 use crate::state::gateway::BoundKey;
-use crate::state::people::{Binding, Credential, KeyScope, Maker, Member, Principal, Right, Team, Workspace};
+use crate::state::people::{Binding, Credential, KeyScope, Member, Principal, Right, Team, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;

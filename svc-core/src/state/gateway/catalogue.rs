@@ -22,9 +22,13 @@ pub struct Upstream {
     pub dialect: Dialect,
     /// Its base address: for the chat shape with `/v1`, for the messages shape the host.
     pub base_url: UrlText,
-    /// Further headers that go with every call, by name in lower case; no secret stands here.
+    /// Further headers that go with every call, by name in lower case; of those that carry a credential only what was stored
+    /// before these were sealed stands here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<Box<str>, Box<str>>,
+    /// The last four characters of those whose values are sealed beside its key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub header_hints: BTreeMap<Box<str>, Box<str>>,
     /// Under whose law it runs: ISO 3166, lower case, or `eu`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jurisdiction: Option<Box<str>>,

@@ -1,5 +1,7 @@
 //! Rows beside a workspace's routing: the providers' keys, and which keys are bound to classes, profiles and teams.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::routing::Routing;
@@ -11,18 +13,27 @@ use crate::value::id::{KeyId, ProfileId, TeamId, UpstreamId, WorkspaceId};
 use crate::value::link::{Link, Linked};
 use crate::value::text::ClassId;
 
-/// A provider's key, sealed for [`UpstreamKey::purpose`].
+/// A provider's key and whatever else it is shown as a credential, each sealed for [`UpstreamKey::purpose`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpstreamKey {
     /// The provider.
     pub upstream: UpstreamId,
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// The sealed text.
+    /// The key; empty where there is none.
     pub sealed: Box<str>,
+    /// Values of headers that carry a credential, by name in lower case.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<Box<str>, Box<str>>,
 }
 
 impl UpstreamKey {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(upstream: UpstreamId, workspace: WorkspaceId) -> Self {
+        Self { upstream, workspace, sealed: "".into(), headers: BTreeMap::new() }
+    }
+
     /// What a workspace's provider keys are sealed for.
     #[must_use]
     pub fn purpose(workspace: WorkspaceId) -> String {

@@ -3,7 +3,7 @@
 pub(super) const ROUTING: [&str; 2] = [
     r#"{"workspace":"wsp_01K6FN0001000000000000000A","mode":"enforce","objective":"sovereign","default_class":"support.reply",
         "tools":[{"tool":"webfetch","source":"web","sink":true}],"upstreams":[{"id":"ups_01K6FN0001000000000000000A","name":"one",
-        "dialect":"chat","base_url":"https://models.example.com/v1","headers":{"x-region":"eu"},"jurisdiction":"eu","region":"eu-west-1",
+        "dialect":"chat","base_url":"https://models.example.com/v1","headers":{"x-region":"eu"},"header_hints":{"api-key":"wxyz"},"jurisdiction":"eu","region":"eu-west-1",
         "timeouts":{"firstTokenMs":1,"idleMs":2,"totalMs":3},"enabled":true,"key_hint":"abcd","created_at":1790847000000}],
         "models":[{"name":"large-1","upstream":"ups_01K6FN0001000000000000000A","aliases":["large"],"jurisdiction":"eu",
         "context_window":200000,"max_output":8192,"capabilities":["tools","vision"],"retention":{"days":30},
@@ -18,7 +18,8 @@ pub(super) const ROUTING: [&str; 2] = [
 ];
 
 pub(super) const UPSTREAM_KEY: [&str; 2] = [
-    r#"{"upstream":"ups_01K6FN0001000000000000000A","workspace":"wsp_01K6FN0001000000000000000A","sealed":"sealed-text"}"#,
+    r#"{"upstream":"ups_01K6FN0001000000000000000A","workspace":"wsp_01K6FN0001000000000000000A","sealed":"sealed-text",
+        "headers":{"api-key":"sealed-header"}}"#,
     r#"{"upstream":"ups_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000A","sealed":""}"#,
 ];
 

@@ -131,7 +131,9 @@ impl Doctor<'_> {
         let rows = reader.load(&[UpstreamKey::key(upstream.id)])?;
         let Some(key) = rows.first().and_then(|it| UpstreamKey::peel(it.record.as_ref()?)) else { return Ok(true) };
         let purpose = UpstreamKey::purpose(workspace);
-        Ok(self.master.as_ref().is_some_and(|it| it.open(&purpose, &key.sealed).is_ok()))
+        let sealed = std::iter::once(&key.sealed).filter(|it| !it.is_empty()).chain(key.headers.values());
+        let opens = |master: &MasterKey| sealed.into_iter().all(|it| master.open(&purpose, it).is_ok());
+        Ok(self.master.as_ref().is_some_and(opens))
     }
 }
 

@@ -9,7 +9,7 @@ use svc_core::value::id::UpstreamId;
 use svc_core::value::secret::Secret;
 use svc_store::Gate;
 
-use crate::upstream::{Failed, Reason, Target, Upstreams};
+use crate::upstream::{Credentials, Failed, Reason, Target, Upstreams};
 
 /// So many are kept; all are let go when there are more.
 const KEPT_MAX: usize = 1_000;
@@ -39,16 +39,8 @@ impl Targets {
         if let Some(known) = kept.get(&upstream.id).filter(|it| it.upstream == *upstream && it.key == key) {
             return Ok(Arc::clone(&known.target));
         }
-        let secret = match &key {
-            Some(sealed) => {
-                let purpose = UpstreamKey::purpose(sealed.workspace);
-                let opened = gate.open_sealed(&purpose, &sealed.sealed).map_err(|_| Failed::new(Reason::Address))?;
-                let text = String::from_utf8(opened.expose().clone()).map_err(|_| Failed::new(Reason::Address))?;
-                Secret::new(text)
-            }
-            None => Secret::new(String::new()),
-        };
-        let target = Target::of(upstreams, upstream, secret).map_err(|_| Failed::new(Reason::Address))?;
+        let credentials = opened(gate, key.as_deref()).ok_or_else(|| Failed::new(Reason::Address))?;
+        let target = Target::of(upstreams, upstream, credentials).map_err(|_| Failed::new(Reason::Address))?;
         let target = Arc::new(target);
         if kept.len() >= KEPT_MAX {
             kept.clear();
@@ -56,4 +48,17 @@ impl Targets {
         kept.insert(upstream.id, Kept { upstream: upstream.clone(), key, target: Arc::clone(&target) });
         Ok(target)
     }
+}
+
+/// What is sealed of a provider, opened; nothing where some of it cannot be.
+pub(in crate::ops) fn opened(gate: &Gate, sealed: Option<&UpstreamKey>) -> Option<Credentials> {
+    let Some(row) = sealed else { return Some(Credentials { key: Secret::new(String::new()), headers: Vec::new() }) };
+    let purpose = UpstreamKey::purpose(row.workspace);
+    let open = |sealed: &str| {
+        let opened = gate.open_sealed(&purpose, sealed).ok()?;
+        String::from_utf8(opened.expose().clone()).ok().map(Secret::new)
+    };
+    let key = if row.sealed.is_empty() { Secret::new(String::new()) } else { open(&row.sealed)? };
+    let headers = row.headers.iter().map(|(name, sealed)| Some((name.clone(), open(sealed)?)));
+    Some(Credentials { key, headers: headers.collect::<Option<_>>()? })
 }

@@ -170,10 +170,9 @@ async fn no_header_writes_another() {
         ("bad name", "1", "key"),
         ("x-own", "1", "key\r\nx: 1"),
     ] {
-        let headers = BTreeMap::from([(name.into(), value.into())]);
         let key = Secret::new(key.to_owned());
         let url = "https://api.example.com/v1";
-        let made = Target::new(&upstreams, url, Dialect::Chat, key, &headers, upstreams.times());
+        let made = Target::new(&upstreams, url, Dialect::Chat, key, &[(name, value)], upstreams.times());
         assert!(made.is_err(), "{name}: {value}");
     }
 }
@@ -184,9 +183,8 @@ async fn a_quoted_key_goes_no_further() {
     let (mock, upstreams) = (mock(), usual());
     let key = "invalid-hunter2-hunter2";
     let url = mock.chat_url();
-    let none = BTreeMap::new();
     let target =
-        Target::new(&upstreams, &url, Dialect::Chat, Secret::new(key.to_owned()), &none, upstreams.times()).unwrap();
+        Target::new(&upstreams, &url, Dialect::Chat, Secret::new(key.to_owned()), &[], upstreams.times()).unwrap();
     let failed = upstreams.send(&target, &call("m", false)).await.unwrap_err();
     assert_eq!((failed.status, failed.said.as_deref()), (Some(401), Some("Incorrect API key provided: …")));
     assert!(!format!("{failed:?} {failed} {target:?}").contains("hunter2"));
@@ -224,9 +222,8 @@ async fn a_quoted_header_goes_no_further() {
             socket.write_all(format!("{head}{}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
         });
         let upstreams = usual();
-        let headers = BTreeMap::from([(name.into(), value.into())]);
         let key = Secret::new(String::new());
-        let target = Target::new(&upstreams, &url, Dialect::Chat, key, &headers, upstreams.times()).unwrap();
+        let target = Target::new(&upstreams, &url, Dialect::Chat, key, &[(name, value)], upstreams.times()).unwrap();
         let failed = upstreams.send(&target, &call("m", false)).await.unwrap_err();
         assert_eq!((failed.status, failed.said.as_deref()), (Some(401), Some(told)), "{name}");
         assert!(told == said || !format!("{failed:?} {target:?}").contains(value), "{name}");

@@ -1,5 +1,6 @@
-//! Providers. Their keys come in and never go out.
+//! Providers. Their keys, and headers that carry a credential, come in and never go out.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -14,6 +15,8 @@ use svc_core::value::text::{UpstreamName, UrlText};
 
 use super::super::{Fields, parse, parse_or_empty, text, truth};
 use super::{law, put, within};
+use crate::secrets::hint;
+use crate::upstream::is_credential;
 
 /// Headers beside those that every call has.
 const HEADERS_MAX: usize = 20;
@@ -43,13 +46,27 @@ const OWN: [&str; 18] = [
     "x-api-key",
 ];
 
-/// What is set of a provider, and its key where one was sent.
+/// What stands before the last characters of a credential of which no more is shown. No header can hold it.
+const SHOWN: char = '…';
+
+/// What is set of a provider, and its credentials where some were sent.
 #[derive(Debug)]
 pub struct Sent {
-    /// All but the key.
+    /// All but credentials.
     pub set: Vec<Set>,
     /// The key.
     pub key: Option<Secret<String>>,
+    /// Those of the headers that carry a credential, where headers were sent.
+    pub credentials: Option<BTreeMap<Box<str>, Credential>>,
+}
+
+/// A header that carries a credential, as it is sent.
+#[derive(Debug)]
+pub enum Credential {
+    /// The value.
+    New(Secret<String>),
+    /// What is shown of the stored one: its last characters.
+    Shown(Box<str>),
 }
 
 /// Reads a provider that is to be made (`is_new`) or changed. `judge` is the outbound guard.
@@ -81,13 +98,18 @@ pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), In
         let why = || Invalid::new(format!("must be 1 to {KEY_MAX} visible ASCII characters without space"));
         sound.then(|| Secret::new(key.to_owned())).ok_or_else(why)
     });
+    let mut own = None;
     if fields.is_null("headers") {
-        set.push(Set::Headers(BTreeMap::new()));
+        own = Some(Headers::default());
     } else if fields.raw("headers").and_then(Json::as_object).is_some_and(|it| it.len() > HEADERS_MAX) {
         fields.fault("headers", Invalid::new(format!("must have at most {HEADERS_MAX} members")));
     } else {
-        set.extend(fields.nested("headers", headers).map(Set::Headers));
+        own = fields.nested("headers", headers);
     }
+    let credentials = own.map(|it| {
+        set.push(Set::Headers(it.clear));
+        it.credentials
+    });
     put(&mut fields, "jurisdiction", &mut set, |it| law(text(it)?), Set::Jurisdiction);
     put(&mut fields, "region", &mut set, region, Set::Region);
     if fields.is_null("timeouts") {
@@ -96,7 +118,7 @@ pub fn read(body: &[u8], is_new: bool, judge: impl FnOnce(&str) -> Result<(), In
         set.extend(fields.nested("timeouts", timeouts).map(Set::Timeouts));
     }
     put(&mut fields, "enabled", &mut set, truth, |it| Set::Enabled(it.unwrap_or(true)));
-    fields.finish(Some(Sent { set, key })).map_err(typed)
+    fields.finish(Some(Sent { set, key, credentials })).map_err(typed)
 }
 
 /// A fault of a provider is told under its own type.
@@ -128,8 +150,15 @@ fn region(value: &Json) -> Result<Box<str>, Invalid> {
     sound.then(|| region.into()).ok_or_else(why)
 }
 
-fn headers(fields: &mut Fields<'_>) -> Option<BTreeMap<Box<str>, Box<str>>> {
-    let mut headers = BTreeMap::new();
+/// Headers that were sent.
+#[derive(Debug, Default)]
+struct Headers {
+    clear: BTreeMap<Box<str>, Box<str>>,
+    credentials: BTreeMap<Box<str>, Credential>,
+}
+
+fn headers(fields: &mut Fields<'_>) -> Option<Headers> {
+    let mut headers = Headers::default();
     for sent in fields.names() {
         let name = http::HeaderName::from_bytes(sent.as_bytes());
         let value = match name.as_ref().map(http::HeaderName::as_str) {
@@ -139,15 +168,28 @@ fn headers(fields: &mut Fields<'_>) -> Option<BTreeMap<Box<str>, Box<str>>> {
             Ok(_) => fields.raw(sent).map_or(Ok(""), header_value),
         };
         match (name, value) {
-            (Ok(name), Ok(value)) => drop(headers.insert(name.as_str().into(), value.into())),
+            (Ok(name), Ok(value)) => headers.take(name.as_str(), value),
             (_, value) => value.err().into_iter().for_each(|why| fields.fault(sent, why)),
         }
     }
     Some(headers)
 }
 
+impl Headers {
+    fn take(&mut self, name: &str, value: &str) {
+        if let Some(hint) = value.strip_prefix(SHOWN) {
+            self.credentials.insert(name.into(), Credential::Shown(hint.into()));
+        } else if is_credential(name, value) {
+            self.credentials.insert(name.into(), Credential::New(Secret::new(value.to_owned())));
+        } else {
+            self.clear.insert(name.into(), value.into());
+        }
+    }
+}
+
 fn header_value(value: &Json) -> Result<&str, Invalid> {
-    let sound = |it: &&str| it.len() <= 1_024 && it.bytes().all(|it| it == b' ' || it.is_ascii_graphic());
+    let is_plain = |it: &str| it.bytes().all(|it| it == b' ' || it.is_ascii_graphic());
+    let sound = |it: &&str| it.len() <= 1_024 && is_plain(it.strip_prefix(SHOWN).unwrap_or(it));
     text(value)
         .ok()
         .filter(sound)
@@ -158,6 +200,16 @@ fn timeouts(fields: &mut Fields<'_>) -> Option<ModelTimeouts> {
     fields.only(&["firstTokenMs", "idleMs", "totalMs"]);
     let mut time = |name| fields.optional(name, |it| within(it, 1, TIME_MAX_MS));
     Some(ModelTimeouts { first_token_ms: time("firstTokenMs"), idle_ms: time("idleMs"), total_ms: time("totalMs") })
+}
+
+/// Its headers, of those that carry a credential the last characters.
+fn shown(upstream: &Upstream) -> BTreeMap<&str, Cow<'_, str>> {
+    let elided = |hint: &str| Cow::Owned(format!("{SHOWN}{hint}"));
+    let clear = upstream.headers.iter().map(|(name, value)| {
+        let value = if is_credential(name, value) { elided(&hint(value)) } else { Cow::Borrowed(&**value) };
+        (&**name, value)
+    });
+    clear.chain(upstream.header_hints.iter().map(|(name, hint)| (&**name, elided(hint)))).collect()
 }
 
 /// A provider as it stands. `health` and `last_error` are what this node has seen of it.
@@ -173,7 +225,7 @@ pub fn write(upstream: &Upstream, health: Circuit, last_error: Option<&str>) -> 
         "kind": dialect_word(upstream.dialect),
         "baseUrl": upstream.base_url,
         "keyHint": upstream.key_hint,
-        "headers": upstream.headers,
+        "headers": shown(upstream),
         "jurisdiction": upstream.jurisdiction,
         "region": upstream.region,
         "timeouts": times,

@@ -130,6 +130,7 @@ fn upstream(number: usize) -> Upstream {
         dialect: Dialect::Chat,
         base_url: UrlText::parse("https://models.example.com/v1").unwrap(),
         headers: BTreeMap::new(),
+        header_hints: BTreeMap::new(),
         jurisdiction: None,
         region: None,
         timeouts: ModelTimeouts::default(),
