@@ -33,7 +33,7 @@ use crate::rules::gate::callback::{self, RegisterCallback};
 use crate::rules::gate::decide::{self, DecideApproval};
 use crate::rules::gate::drill::{self, EndDrill, FreezeCanary, StartDrill, Started};
 use crate::rules::gate::fleet::{self, Fleet, FreezeFleet};
-use crate::rules::gate::freeze::{self, FollowStop, FreezeAgent, RecordRevoked, Stopped};
+use crate::rules::gate::freeze::{self, EndApproval, FollowStop, FreezeAgent, RecordRevoked, Stopped};
 use crate::rules::gate::lift::{self, Lift, LiftHold};
 use crate::rules::gate::ran::{self, ReportRun};
 use crate::rules::gate::release::{self, ReleaseAction};
@@ -70,7 +70,7 @@ use crate::rules::people::signing_key::{self, KeepSigningKey, RotateSigningKey};
 use crate::rules::people::teams::{self, DisownTeam, KeepTeam, RemoveTeam};
 use crate::rules::people::templates::{self, KeepTemplate, RemoveTemplate};
 use crate::rules::people::tokens::{self, CreateToken, RevokeToken};
-use crate::rules::read::View;
+use crate::rules::read::{Untold, View};
 use crate::state::connect::{Connection, Consent, OAuthClient};
 use crate::state::edge::{Heard, Integration, Job};
 use crate::state::gate::receipt::Signer;
@@ -79,7 +79,7 @@ use crate::state::gateway::{BillingImport, Call, Task};
 use crate::state::people::{Application, Credential, ServiceToken, SigningKey, Team, Workspace};
 use crate::store::Key;
 use crate::turn::{Decide, Halt, Scope};
-use crate::value::id::{AccountId, ApprovalId, KeyId, MandateId, TokenId};
+use crate::value::id::{AccountId, KeyId, MandateId, TokenId};
 
 /// What something that is due does: the row whose timer it is.
 #[derive(Clone, Copy, Debug)]
@@ -207,7 +207,7 @@ commands! {
     /// What a workspace routes by changes.
     EditRouting => routing::edit_routing, Edited;
     /// An approval of a stopped agent ends.
-    EndApproval => end_approval, Done;
+    EndApproval => freeze::end_approval, Done;
     /// A drill is over.
     EndDrill => drill::end_drill, Drill;
     /// A try of a call to the outside came to its end.
@@ -423,12 +423,15 @@ pub enum Reply {
     Workspace(Arc<Workspace>),
 }
 
-/// Ends one approval of an agent that was stopped after it was asked.
-#[derive(Clone, Copy, Debug)]
-pub struct EndApproval(pub ApprovalId);
-
-fn end_approval(scope: &mut Scope<'_>, ended: &EndApproval) -> Result<(), Halt> {
-    freeze::end_approval(scope, ended.0)
+/// What has come to pass without a record is written as whatever else brings it about.
+impl From<Untold> for Command {
+    fn from(untold: Untold) -> Self {
+        match untold {
+            Untold::Denied(approval) => EndApproval(approval).into(),
+            Untold::Expired(approval) => Wake(Key::Approval(approval)).into(),
+            Untold::Revoked(action) => RecordRevoked(action).into(),
+        }
+    }
 }
 
 macro_rules! operations {
@@ -504,6 +507,7 @@ operations! {
     KeepSigningKey => Arc<SigningKey>, |Reply::SigningKey(it), _| it;
     MakeLink => AccountId, |Reply::Account(it), _| it;
     RecordRevoked => (), |Reply::Done(()), _| ();
+    Untold => (), |Reply::Done(()), _| ();
     RegisterAgent => Registered, |Reply::Registered(it), _| *it;
     RegisterCallback => callback::Registered, |Reply::Callback(it), _| *it;
     ReleaseAction => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);

@@ -4,13 +4,13 @@ pub mod select;
 
 use std::sync::Arc;
 
-use crate::command::{Command, EndApproval, Operation, Reply, Wake};
+use crate::command::{Command, Operation, Reply, Wake};
 use crate::refusal::Refusal;
 use crate::rules::connect::end::EndLeft;
 use crate::rules::connect::sweep::SweepTokens;
 use crate::rules::evidence::sequence::Sequence;
 use crate::rules::evidence::sweep::{SweepClosed, SweepJobs, SweepOld};
-use crate::rules::gate::freeze::{FollowStop, RecordRevoked};
+use crate::rules::gate::freeze::{EndApproval, FollowStop, RecordRevoked};
 use crate::rules::people::leave::{EndKey, FollowLeave, PassAgent};
 use crate::rules::people::teams::DisownTeam;
 use crate::state::evidence::Disclosure;

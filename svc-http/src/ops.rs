@@ -32,12 +32,11 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_core::command::{EndApproval, Operation};
+use svc_core::command::Operation;
 use svc_core::engine::Failure;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::Caller as AgentCaller;
 use svc_core::rules::gate::asked::reach_to;
-use svc_core::rules::gate::freeze::RecordRevoked;
 use svc_core::rules::gateway::admit::Admission;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::refuse::RefuseStopped;
@@ -262,18 +261,38 @@ impl GateService {
         self.gate.submit_before_park(operation).await.map_err(refusal)
     }
 
-    /// An action as `read` finds it, with the record of what a stop has done to it: a moment later it is written anyway.
+    /// An action as `read` finds it, with the record of what a stop or time has done to it: a moment later it is written anyway.
     ///
     /// # Errors
     /// As [`run`](Self::run), and those of `read`.
     async fn seen(&self, read: impl Fn() -> Result<View, Refusal>) -> Result<View, Refusal> {
         let view = read()?;
-        match view.untold() {
-            None => return Ok(view),
-            Some(Untold::Denied(approval)) => self.run(EndApproval(approval)).await?,
-            Some(Untold::Revoked(action)) => self.run(RecordRevoked(action)).await?,
-        }
+        let Some(untold) = view.untold() else { return Ok(view) };
+        self.run(untold).await?;
         read()
+    }
+
+    /// Several things of a list as they were `found`, or as `again` finds them once what has ended by time alone is written. What a
+    /// stop has done is in a list before its record is.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and those of `again`.
+    async fn seen_all<T>(
+        &self,
+        found: Vec<T>,
+        untold: impl Fn(&T) -> Option<Untold>,
+        again: impl FnOnce() -> Result<Vec<T>, Refusal>,
+    ) -> Result<Vec<T>, Refusal> {
+        let open = found.iter().filter_map(untold).filter(|it| it.is_open());
+        // All of them wait for the same few commits.
+        let queued: Vec<_> = open.map(|it| self.gate.submit(it)).collect();
+        if queued.is_empty() {
+            return Ok(found);
+        }
+        for written in queued {
+            written.await.map_err(refusal)?;
+        }
+        again()
     }
 
     /// Runs a rule that only reads.

@@ -5,14 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use svc_core::answer::Decided;
-use svc_core::command::{EndApproval, Operation};
+use svc_core::command::Operation;
 use svc_core::engine::Failure;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
-use svc_core::rules::gate::freeze::RecordRevoked;
 use svc_core::rules::gate::settle::Settle;
 use svc_core::rules::people::keys::is_key;
-use svc_core::rules::read::{Untold, find_binding, get_action};
+use svc_core::rules::read::{find_binding, get_action};
 use svc_core::state::evidence::bundle::RECORDS_MAX;
 use svc_core::state::gate::receipt::{PublicKey, PublicKeys, Signer};
 use svc_core::state::gate::{OutcomeStatus, Request};
@@ -523,8 +522,7 @@ impl AgentHandle {
         let view = read()?;
         let view = match view.untold() {
             None => view,
-            Some(Untold::Denied(approval)) => self.gate.execute(EndApproval(approval)).and_then(|()| read())?,
-            Some(Untold::Revoked(action)) => self.gate.execute(RecordRevoked(action)).and_then(|()| read())?,
+            Some(untold) => self.gate.execute(untold).and_then(|()| read())?,
         };
         Ok(Decided::of(view, &**self.gate.signer()))
     }

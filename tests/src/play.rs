@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use svc_core::command::{Command, EndApproval, Reply, Wake};
+use svc_core::command::{Command, Reply, Wake};
 use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery};
 use svc_core::rules::evidence::sequence::Sequence;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
 use svc_core::rules::gate::callback::RegisterCallback;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
+use svc_core::rules::gate::freeze::EndApproval;
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::gate::release::ReleaseAction;
 use svc_core::rules::gate::settle::Settle;

@@ -9,11 +9,12 @@
 )]
 
 use serde_json::{Value, json};
-use svc_core::state::gate::Agent as AgentRow;
+use svc_core::state::gate::{Agent as AgentRow, Approval, ApprovalState};
 use svc_core::state::people::{KeyScope, Role, Settings, TokenScope};
 use svc_core::store::{MemoryStore, Row as _, Store as _};
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
+use svc_core::value::id::ApprovalId;
 use svc_tests::client::{Client, Got, bearer};
 use svc_tests::people::{Person, code_now};
 use svc_tests::requests::{CRM, OFFICE, charge, payment, payment_to, text, update, with};
@@ -171,6 +172,38 @@ async fn a_decision_shows_its_approval_as_it_is() {
         assert_eq!(text(&approval["decidedBy"]), by);
         same(&read, &approval);
     }
+    asked.end().await;
+}
+
+/// Whoever is told that time has ended a wait is told what is written: the row says so by then, whichever way it was read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_time_has_ended_is_written_once_it_is_told() {
+    let mut asked = Asked::with(Some(Settings { approval_hours: 1, ..Settings::default() })).await;
+    let owner = asked.site.member(Role::Owner);
+    let console = format!("/api/w/{}/", asked.site.workspace());
+    let by_agent = ["/v1/actions/{act}"].map(str::to_owned);
+    let by_person = ["actions/{act}", "actions", "actions?status=expired", "approvals/{apv}", "approvals"];
+    let by_person = by_person.map(|it| format!("{console}{it}"));
+    for (n, way) in by_agent.iter().chain(&by_person).enumerate() {
+        let amount = 30_001 + i64::try_from(n).unwrap();
+        asked.decision = asked.client.authorize(&asked.agent.key, &payment(amount)).await.ok();
+        let (act, apv) = (text(&asked.decision["id"]), text(&asked.decision["approval"]["id"]));
+        asked.site.shift(Span::hours(1));
+        let path = way.replace("{act}", act).replace("{apv}", apv);
+        let told = if way.starts_with("/v1") {
+            asked.client.get(&path, &asked.agent.key).await.ok()
+        } else {
+            owner.ask(&mut asked.client, "GET", &path, None).await.ok()
+        };
+        let item = if told["data"].is_array() { &told["data"][0] } else { &told };
+        let stands = item.get("status").unwrap_or(&item["state"]);
+        assert_eq!((text(stands), [act, apv].contains(&text(&item["id"]))), ("expired", true), "{way}: {told}");
+        let row = Approval::key(ApprovalId::parse(apv).unwrap());
+        let row = asked.site.memory().load(&[row]).unwrap().remove(0).record.unwrap();
+        let state = &Approval::peel(&row).unwrap().state;
+        assert!(matches!(state, ApprovalState::Expired { .. }), "{way}: {state:?}");
+    }
+    asked.site.advance(Span::seconds(1));
     asked.end().await;
 }
 

@@ -391,7 +391,7 @@ fn commands(
         ("narrow", ChangeSettings { workspace, by: By::Program, change: settings.into() }.into()),
         ("lapse", Wake(Key::Action(paid.id)).into()),
         ("expire", Wake(Key::Approval(asked.approval.unwrap())).into()),
-        ("end", svc_core::command::EndApproval(asked.approval.unwrap()).into()),
+        ("end", svc_core::rules::gate::freeze::EndApproval(asked.approval.unwrap()).into()),
         ("sequence", Sequence { workspace, entries }.into()),
     ]);
     list

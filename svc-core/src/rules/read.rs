@@ -89,6 +89,7 @@ impl View {
     pub fn untold(&self) -> Option<Untold> {
         match (&self.action.state, self.status()) {
             (State::Pending { .. }, Status::Denied) => self.action.approval.map(Untold::Denied),
+            (State::Pending { .. }, Status::Expired) => self.action.approval.map(Untold::Expired),
             (State::Allowed(allowed), Status::Revoked) if allowed.lapsed.is_none() && allowed.revoked.is_none() => {
                 Some(Untold::Revoked(self.action.id))
             }
@@ -104,13 +105,24 @@ impl View {
     }
 }
 
-/// What a stop has done to an action and no record tells yet.
+/// What a stop has done to an action, or time to a wait, and no record tells yet. As an operation it is written, and its answer
+/// tells that it is, or that something else came of it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untold {
-    /// It ended this wait.
+    /// A stop ended this wait.
     Denied(ApprovalId),
-    /// It voided what was allowed.
+    /// Nobody decided in time, as far as is written: a decision that was made in time may be on its way.
+    Expired(ApprovalId),
+    /// A stop voided what was allowed.
     Revoked(ActionId),
+}
+
+impl Untold {
+    /// Whether something else may yet come of it: then nobody is told before it is written.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Expired(_))
+    }
 }
 
 /// The view of an action.
@@ -156,6 +168,19 @@ pub fn views(scope: &mut Scope<'_>, actions: &[Arc<Action>]) -> Result<Vec<View>
     let keys: Vec<Key> = actions.iter().flat_map(|it| view_keys(it)).collect();
     scope.want(&keys)?;
     actions.iter().map(|it| view(scope, Arc::clone(it))).collect()
+}
+
+/// The same of actions as they are now.
+///
+/// # Errors
+/// As [`view`].
+pub fn views_anew(scope: &mut Scope<'_>, actions: &[Arc<Action>]) -> Result<Vec<View>, Halt> {
+    scope.want(&actions.iter().map(|it| Action::key(it.id)).collect::<Vec<_>>())?;
+    let mut newer = Vec::with_capacity(actions.len());
+    for action in actions {
+        newer.push(scope.get::<Action>(action.id)?.unwrap_or_else(|| Arc::clone(action)));
+    }
+    views(scope, &newer)
 }
 
 /// An action of a workspace, as one of its members sees it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use svc_core::refusal::Refusal;
 use svc_core::rules::gate::release::ReleaseAction;
 use svc_core::rules::people::by::owns;
-use svc_core::rules::read::{View, action_of, views};
+use svc_core::rules::read::{View, action_of, views, views_anew};
 use svc_core::state::gate::Action;
 use svc_core::state::people::{Reach, Role};
 use svc_core::store::{Found, Key, Range, Record};
@@ -42,7 +42,7 @@ pub(super) async fn answer(
     let member = caller.member()?;
     let (by, workspace) = caller.by()?;
     match op {
-        ActionsOp::List => list(service, member, call),
+        ActionsOp::List => list(service, member, call).await,
         ActionsOp::Get => {
             let id = call.param_id::<ActionId>("act")?;
             let view = service.seen(|| service.read(|scope| action_of(scope, &by, workspace, id))).await?;
@@ -66,7 +66,7 @@ fn item(service: &GateService, member: Member, view: &View) -> Result<Answer, Re
     Ok(Answer::json(item.to_string()))
 }
 
-fn list(service: &GateService, member: Member, call: &Call) -> Result<Answer, Refusal> {
+async fn list(service: &GateService, member: Member, call: &Call) -> Result<Answer, Refusal> {
     let wish = Wish::read(&call.uri, member.person.workspace)?;
     let page = &wish.page;
     let mut walk = Walk::of(service, member, &wish)?;
@@ -75,7 +75,9 @@ fn list(service: &GateService, member: Member, call: &Call) -> Result<Answer, Re
         let chunk = walk.chunk(service)?;
         let admitted: Vec<Arc<Action>> =
             chunk.iter().filter_map(|it| action(it).filter(|it| wish.admits(it))).collect();
-        let mut seen = service.read(|scope| views(scope, &admitted))?.into_iter().peekable();
+        let seen = service.read(|scope| views(scope, &admitted))?;
+        let again = || service.read(|scope| views_anew(scope, &admitted));
+        let mut seen = service.seen_all(seen, View::untold, again).await?.into_iter().peekable();
         for (place, found) in chunk.iter().enumerate() {
             looked += 1;
             let view = seen.next_if(|it| Key::Action(it.action.id) == found.row.key);

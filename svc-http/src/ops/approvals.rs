@@ -50,13 +50,13 @@ pub(super) async fn answer(
             let filter = Filter::of(&mut query);
             let page = query.page("approvals", workspace);
             query.finish()?;
-            list(service, &by, workspace, filter, &page)
+            list(service, &by, workspace, filter, &page).await
         }
         ApprovalsOp::Waiting => {
             let mut query = Query::of(&call.uri);
             let page = query.page("waiting approvals", workspace);
             query.finish()?;
-            list(service, &by, workspace, Filter { state: Some(Stands::Waiting), ..Filter::default() }, &page)
+            list(service, &by, workspace, Filter { state: Some(Stands::Waiting), ..Filter::default() }, &page).await
         }
         ApprovalsOp::Suggested => {
             let mut query = Query::of(&call.uri);
@@ -66,7 +66,12 @@ pub(super) async fn answer(
         }
         ApprovalsOp::Get => {
             let id = id(call)?;
-            let found = service.read(|scope| get_approval(scope, &by, workspace, id))?;
+            let read = || service.read(|scope| get_approval(scope, &by, workspace, id));
+            let mut found = read()?;
+            if let Some(untold) = found.untold() {
+                service.run(untold).await?;
+                found = read()?;
+            }
             Ok(Answer::json(approval::write(&found, &service.base_url)?))
         }
         ApprovalsOp::Approve => decide(service, caller, call, Choice::Approve).await,
@@ -124,7 +129,7 @@ fn id(call: &Call) -> Result<ApprovalId, Refusal> {
 }
 
 /// A page of what `by` may read, newest first.
-fn list(
+async fn list(
     service: &GateService,
     by: &By,
     workspace: WorkspaceId,
@@ -143,7 +148,8 @@ fn list(
         let range = Range { newest_first: true, after, ..Range::all(index, prefix, page.limit.saturating_add(1)) };
         let found = service.scan(&range)?;
         looked_at += found.len();
-        let read = service.read(|scope| questions(scope, by, workspace, &ids(&found)))?;
+        let read = || service.read(|scope| questions(scope, by, workspace, &ids(&found)));
+        let read = service.seen_all(read()?, |it| it.as_ref().and_then(Question::untold), read).await?;
         for (row, question) in found.iter().zip(&read).take(page.limit) {
             after = Some((row.order, row.row.key));
             if let Some(question) = question.as_ref().filter(|it| filter.shows(it)) {

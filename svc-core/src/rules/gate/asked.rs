@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::refusal::{Kind, Refusal};
 use crate::rules::gateway::budgets::raises;
 use crate::rules::people::by::{By, entitled, member, owns, reaches};
-use crate::rules::read::{View, view};
+use crate::rules::read::{Untold, View, view};
 use crate::state::gate::{
     Action, Agent, Approval, ApprovalState, ApprovalSubject, AskedAction, Consent, DecidedBy, OwnerChange, Status,
 };
@@ -101,6 +101,14 @@ impl MayNot {
 }
 
 impl Question {
+    /// What is to be written before anybody is told of it.
+    #[must_use]
+    pub fn untold(&self) -> Option<Untold> {
+        let expired = self.approval.is_waiting() && self.stands == Stands::Expired;
+        let of_action = self.action.as_ref().and_then(|it| it.untold());
+        of_action.or_else(|| expired.then_some(Untold::Expired(self.approval.id)))
+    }
+
     /// What is asked, in one sentence.
     #[must_use]
     pub fn summary(&self) -> String {

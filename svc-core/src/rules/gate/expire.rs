@@ -1,6 +1,6 @@
 //! Nobody decided in time: the wait ends as `expired`, which is never a person's no.
 
-use super::freeze::{End, end_approval, end_waiting};
+use super::freeze::{End, EndApproval, end_approval, end_waiting};
 use super::hold::held_by;
 use crate::refusal::Refusal;
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -37,7 +37,7 @@ pub fn expire(scope: &mut Scope<'_>, id: ApprovalId) -> Result<(), Halt> {
     }
     let agent = scope.get::<Agent>(asked.agent)?.ok_or_else(Refusal::internal)?;
     if agent.stopped_since(asked.epoch).is_some_and(|at| at < approval.expires_at) {
-        return end_approval(scope, id);
+        return end_approval(scope, &EndApproval(id));
     }
     let reason = Reason::new(Code::ApprovalExpired, Effect::Deny);
     let end = End::by_itself(asked.action, State::Expired { at }, reason, "action.expired");

@@ -179,12 +179,16 @@ pub(super) fn actor_of(by: &FrozenBy) -> Actor {
     }
 }
 
+/// Ends one approval of an agent that was stopped after it was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct EndApproval(pub ApprovalId);
+
 /// Ends one approval of an agent that was stopped after it was asked: deny, by the freeze.
 ///
 /// # Errors
 /// [`Halt::Load`] alone; what no longer waits is left as it is.
-pub fn end_approval(scope: &mut Scope<'_>, id: ApprovalId) -> Result<(), Halt> {
-    let Some(approval) = scope.get::<Approval>(id)?.filter(|it| it.is_waiting()) else { return Ok(()) };
+pub fn end_approval(scope: &mut Scope<'_>, ended: &EndApproval) -> Result<(), Halt> {
+    let Some(approval) = scope.get::<Approval>(ended.0)?.filter(|it| it.is_waiting()) else { return Ok(()) };
     let Some(asked) = approval.asked_action() else { return Ok(()) };
     scope.want(&[Agent::key(asked.agent), Activity::key(asked.agent), Action::key(asked.action)])?;
     let agent = scope.get::<Agent>(asked.agent)?.ok_or_else(Refusal::internal)?;
