@@ -137,7 +137,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
 }
 
 const WORKSPACE: [&str; 2] = [
-    r#"{"id":"wsp_01K6FN0001000000000000000A","name":"Käse & \"Söhne\" 🧀","settings":{"timezone":"Europe/Vienna",
+    r#"{"id":"wsp_01K6FN0001000000000000000A","name":"Käse & \"Söhne\" 🧀","settings":{"timezone":"Europe/Vienna","running":[["month",1790812800000,2678400000]],
         "currency":"JPY","agent_velocity":{"tool_count":1000000,"other_count":1,"minutes":1440},"outside_mandate":"deny",
         "provenance":{"mismatch":"record","undeclared":"deny","window_minutes":5},"approval_hours":168,
         "second_person_above":{"EUR":100000,"JPY":9007199254740991},"second_person_age_days":90,"receipt_minutes":1440,

@@ -64,7 +64,7 @@ fn asked(world: &mut World, id: BudgetId) -> ApprovalId {
             let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
             let budget = scope.get::<Budget>(id)?.ok_or_else(Refusal::internal)?;
             let used = scope.get::<BudgetUse>(id)?.ok_or_else(Refusal::internal)?;
-            let mut used = used.at(&budget, scope.now(), &row.settings.timezone);
+            let mut used = used.at(&budget, scope.now(), &row.settings);
             assert!(used.admit(&budget, MicroUsd::new(1), Mode::Enforce).refuses, "the budget is full");
             let asked = ask_for_raise(scope, &row, &budget, &mut used, &payer)?;
             Ok((used, scope.get::<Approval>(asked)?.ok_or_else(Refusal::internal)?))

@@ -165,6 +165,56 @@ fn a_changed_zone_waits_for_the_running_period() {
     assert_eq!(row.tallies[0].until, Period::Day.bounds(world.now(), &zone).1);
 }
 
+/// The same holds for a mandate of which nothing was used yet, and whatever zones came between: no period is cut short, so that
+/// its limit is there twice, and none goes on.
+#[test]
+fn a_changed_zone_waits_where_nothing_was_used() {
+    let to = |world: &mut World, at: &str| {
+        let rest = Timestamp::parse(at).unwrap().since(world.now());
+        world.advance(rest);
+    };
+    // The days of the first two end before and after that of UTC.
+    for (zones, ends) in [
+        (["Asia/Tokyo", "Europe/Vienna"], "2026-12-01T00:00:00Z"),
+        (["Europe/Vienna", "America/New_York"], "2026-12-01T00:00:00Z"),
+        (["America/New_York", "UTC"], "2026-12-01T00:00:00Z"),
+    ] {
+        let (mut world, agent) = calm(&[&DAY.replace("day", "month")]);
+        to(&mut world, "2026-11-30T20:00:00Z");
+        for zone in zones {
+            let mut settings = fast();
+            settings.timezone = Zone::parse(zone).unwrap();
+            world.change_settings(settings);
+        }
+        to(&mut world, "2026-11-30T22:59:00Z");
+        assert_eq!(ask(&mut world, &agent, payment(10_000, "EUR", "a.example")).0, Verb::Allow, "{zones:?}");
+        to(&mut world, "2026-11-30T23:59:59Z");
+        let over = world.authorize(&agent, payment(1, "EUR", "b.example"));
+        assert_eq!(only(&over).clears_at, Some(Timestamp::parse(ends).unwrap()), "{zones:?}");
+        to(&mut world, ends);
+        assert_eq!(ask(&mut world, &agent, payment(10_000, "EUR", "c.example")).0, Verb::Allow, "{zones:?}");
+    }
+}
+
+/// A zone that is put in force while a period of the one before still runs begins behind the period that runs then.
+#[test]
+fn a_second_change_waits_for_what_runs_then() {
+    let at = |text: &str| Timestamp::parse(text).unwrap();
+    let zone = |name: &str| Zone::parse(name).unwrap();
+    let mut settings = fast();
+    settings.change_zone(zone("Asia/Tokyo"), at("2026-11-29T12:00:00Z"));
+    // Tokyo's days have begun, its months have not.
+    settings.change_zone(zone("America/New_York"), at("2026-11-30T06:00:00Z"));
+    let until = |period: Period, text: &str| settings.term(period, at(text)).until;
+    assert_eq!(until(Period::Day, "2026-11-30T06:00:00Z"), at("2026-11-30T15:00:00Z"));
+    assert_eq!(until(Period::Month, "2026-11-30T06:00:00Z"), at("2026-12-01T00:00:00Z"));
+    assert_eq!(until(Period::Day, "2026-11-30T15:00:00Z"), at("2026-12-01T05:00:00Z"));
+    assert_eq!(until(Period::Month, "2026-12-01T00:00:00Z"), at("2026-12-01T05:00:00Z"));
+    settings.change_zone(zone("UTC"), at("2027-02-10T12:00:00Z"));
+    assert_eq!(settings.running.iter().filter(|it| it.period == Period::Hour).count(), 0, "hours are those of UTC");
+    assert!(settings.running.len() < Period::ALL.len());
+}
+
 /// A period that begins in a new zone may have the beginning of the one that has ended: what was reserved in that is released
 /// there, and nobody gets room in this.
 #[test]

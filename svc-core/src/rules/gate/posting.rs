@@ -1,7 +1,7 @@
 //! Reservations and what becomes of them (CONTRACT part 3, "Reservations and posting"). Sums belong to the period that an
 //! action was authorized in; of one that has ended only the ledger tells.
 
-use crate::state::gate::{Action, Activity, Mandate, Request, Reservation, Tally, Term};
+use crate::state::gate::{Action, Activity, Mandate, Request, Reservation, Tally};
 use crate::state::people::Settings;
 use crate::value::Timestamp;
 use crate::value::id::MandateId;
@@ -14,16 +14,16 @@ pub(super) fn reserve(
     settings: &Settings,
     now: Timestamp,
 ) -> Option<Reservation> {
-    let (limits, id, zone) = (mandate.limits(), mandate.id.mandate, &settings.timezone);
+    let (limits, id) = (mandate.limits(), mandate.id.mandate);
     let mut held = Reservation { amount: None, count: None, excess: false };
     if let (Some(per), Some(payment)) = (&limits.per_period, &request.payment) {
-        let mut tally = activity.tally(id, per.period, now, zone);
+        let mut tally = activity.tally(id, per.period, now, settings);
         tally.reserved = tally.reserved.saturating_add(payment.amount);
         held.amount = Some((payment.amount, tally.term()));
         activity.keep(tally, now);
     }
     if let Some(count) = &limits.count {
-        let mut tally = activity.tally(id, count.period, now, zone);
+        let mut tally = activity.tally(id, count.period, now, settings);
         tally.count = tally.count.saturating_add(1);
         held.count = Some(tally.term());
         activity.keep(tally, now);
@@ -48,10 +48,9 @@ pub(super) fn exceed(
         tally.excess = tally.excess.saturating_add(payment.amount);
         tally.term()
     } else {
-        let (from, until) = per.period.bounds(asked_at, &settings.timezone);
+        let term = settings.term(per.period, asked_at);
         let newer = activity.tallies.iter().any(|it| it.mandate == id && it.period == per.period && it.from > asked_at);
-        let term = Term { period: per.period, from, until };
-        if !newer && now < until {
+        if !newer && now < term.until {
             activity.keep(Tally { excess: payment.amount, ..Tally::none(id, term) }, now);
         }
         term

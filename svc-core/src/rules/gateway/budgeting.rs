@@ -25,11 +25,11 @@ pub(super) fn covering(scope: &mut Scope<'_>, workspace: &Workspace, payer: &Pay
     let ids: Vec<_> = workspace.budgets.iter().filter(|it| it.scope.covers(payer)).map(|it| it.id).collect();
     let keys: Vec<_> = ids.iter().flat_map(|id| [Budget::key(*id), BudgetUse::key(*id)]).collect();
     scope.want(&keys)?;
-    let (now, zone) = (scope.now(), &workspace.settings.timezone);
+    let (now, settings) = (scope.now(), &workspace.settings);
     let mut found = Vec::with_capacity(ids.len());
     for id in ids {
         let budget = scope.get::<Budget>(id)?.ok_or_else(Refusal::internal)?;
-        let spending = scope.get::<BudgetUse>(id)?.ok_or_else(Refusal::internal)?.at(&budget, now, zone);
+        let spending = scope.get::<BudgetUse>(id)?.ok_or_else(Refusal::internal)?.at(&budget, now, settings);
         found.push(OnBudget { budget, spending });
     }
     Ok(found)

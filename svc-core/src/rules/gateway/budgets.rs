@@ -84,7 +84,7 @@ pub fn create_budget(scope: &mut Scope<'_>, asked: &CreateBudget) -> Result<Budg
         created_by: asked.by.maker(),
         created_at: scope.now(),
     };
-    let used = BudgetUse::begin(&budget, scope.now(), &workspace.settings.timezone);
+    let used = BudgetUse::begin(&budget, scope.now(), &workspace.settings);
     let mut listing = Workspace::clone(&workspace);
     listing.budgets.push(budget.listed());
     scope.put(listing);
@@ -298,7 +298,7 @@ pub(super) fn standing(
     let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::not_found)?;
     let budget = scope.get::<Budget>(id)?.filter(|it| it.workspace == workspace).ok_or_else(Refusal::not_found)?;
     let used = scope.get::<BudgetUse>(id)?.ok_or_else(Refusal::internal)?;
-    let used = used.at(&budget, scope.now(), &row.settings.timezone);
+    let used = used.at(&budget, scope.now(), &row.settings);
     Ok((budget, used))
 }
 

@@ -58,8 +58,8 @@ pub fn plan(scope: &mut Scope<'_>, asked: &ChangeMandate) -> Result<Option<Recou
     }
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
     let activity = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
-    let (now, zone) = (scope.now(), &workspace.settings.timezone);
-    let sum = |period: Period| Sum::of(&activity.tally(asked.mandate, period, now, zone));
+    let (now, settings) = (scope.now(), &workspace.settings);
+    let sum = |period: Period| Sum::of(&activity.tally(asked.mandate, period, now, settings));
     Ok(Some(Recount {
         agent: agent.id,
         mandate: asked.mandate,
@@ -128,10 +128,10 @@ pub(super) fn settle(
         return Ok(false);
     }
     let mut activity = Activity::clone(&stored);
-    let (now, zone) = (scope.now(), &workspace.settings.timezone);
+    let (now, settings) = (scope.now(), &workspace.settings);
     for (period, sum, is_amount) in [(amount, &counted.amount, true), (count, &counted.count, false)] {
         let Some(period) = period else { continue };
-        let mut tally = activity.tally(old.id.mandate, period, now, zone);
+        let mut tally = activity.tally(old.id.mandate, period, now, settings);
         let Some(sum) = sum.as_ref().filter(|it| it.term == tally.term()) else { return Ok(false) };
         let version = old.id.version.saturating_add(1);
         if is_amount {

@@ -12,6 +12,7 @@ use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::Sweep;
 use crate::state::people::{DataLoss, OnMismatch, OnUndeclared, Outside, Plan, Right, Settings, Workspace};
 use crate::turn::{Halt, Scope};
+use crate::value::Timestamp;
 use crate::value::canonical::canonical;
 use crate::value::currency::Currency;
 use crate::value::domain::Domain;
@@ -44,7 +45,10 @@ macro_rules! changes {
         }
 
         impl SettingsChange {
-            fn apply(&self, settings: &mut Settings) {
+            fn apply(&self, settings: &mut Settings, now: Timestamp) {
+                if let Some(zone) = self.timezone.as_ref().filter(|it| **it != settings.timezone) {
+                    settings.change_zone(zone.clone(), now);
+                }
                 $(if let Some(value) = &self.$name { settings.$($member).+ = value.clone(); })*
             }
         }
@@ -112,7 +116,7 @@ pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<
     entitled(scope, &asked.by, asked.workspace, Right::ManageSettings)?;
     let before = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
     let mut after = Workspace::clone(&before);
-    asked.change.apply(&mut after.settings);
+    asked.change.apply(&mut after.settings, scope.now());
     if let Some(name) = &asked.change.name {
         after.name = name.clone();
     }

@@ -16,6 +16,7 @@ use crate::value::Timestamp;
 use crate::value::currency::Currency;
 use crate::value::digest::CredentialId;
 use crate::value::id::{AgentId, MandateId, MandateVersionId, PrincipalId, WorkspaceId};
+use crate::value::period::Period;
 use crate::value::text::Email;
 
 /// An agent with what its record shows of other rows.
@@ -107,7 +108,7 @@ pub fn lately(scope: &mut Scope<'_>, agent: &Agent) -> Result<Lately, Halt> {
     let tool = velocity::used(scope, &activity, true, &workspace.settings)?;
     let other = velocity::used(scope, &activity, false, &workspace.settings)?;
     let seen_at = newest(&activity);
-    let (month, _) = crate::value::period::Period::Month.bounds(scope.now(), &workspace.settings.timezone);
+    let month = workspace.settings.term(Period::Month, scope.now()).from;
     Ok(Lately { tool, other, waiting: activity.waiting(agent.epoch), seen_at, month })
 }
 
@@ -143,7 +144,7 @@ pub fn left(scope: &mut Scope<'_>, agent: &Agent) -> Result<BTreeMap<Currency, O
         let pays = mandate.actions.iter().any(ActionPattern::covers_payment);
         let Some(currency) = mandate.limits().currency.filter(|_| pays) else { continue };
         let own = mandate.limits().per_period.as_ref().map(|per| {
-            let used = activity.tally(version.mandate, per.period, now, &workspace.settings.timezone).used();
+            let used = activity.tally(version.mandate, per.period, now, &workspace.settings).used();
             per.amount.saturating_sub(used).max(0)
         });
         let sum = left.entry(currency).or_insert(Some(0));

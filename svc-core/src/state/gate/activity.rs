@@ -4,9 +4,10 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::block::{Block, BlockId, BlockOwner, SEALED};
+use crate::state::people::Settings;
 use crate::value::id::{AgentId, MandateId};
 use crate::value::link::{Link, Linked};
-use crate::value::period::{Period, Zone};
+use crate::value::period::Period;
 use crate::value::text::Source;
 use crate::value::{Span, Timestamp};
 
@@ -149,12 +150,9 @@ impl Activity {
     /// The sum of `mandate` for the `period` that `now` lies in; a fresh one where none runs. A running period keeps the
     /// bounds it began with, so a changed zone takes effect when it ends.
     #[must_use]
-    pub fn tally(&self, mandate: MandateId, period: Period, now: Timestamp, zone: &Zone) -> Tally {
+    pub fn tally(&self, mandate: MandateId, period: Period, now: Timestamp, settings: &Settings) -> Tally {
         let running = self.tallies.iter().find(|it| it.mandate == mandate && it.period == period && now < it.until);
-        running.cloned().unwrap_or_else(|| {
-            let (from, until) = period.bounds(now, zone);
-            Tally::none(mandate, Term { period, from, until })
-        })
+        running.cloned().unwrap_or_else(|| Tally::none(mandate, settings.term(period, now)))
     }
 
     /// Stores `tally` in place of the one it follows, and lets go of periods that have ended on every node's clock: by the

@@ -12,10 +12,10 @@ pub use ladder::{Ladder, Rung, Step};
 pub use spending::{Admission, BudgetUse, strictest};
 
 use super::call::Payer;
-use crate::state::people::Maker;
+use crate::state::people::{Maker, Settings};
 use crate::value::id::{AgentId, BudgetId, KeyId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Link, Linked};
-use crate::value::period::{Period, Zone};
+use crate::value::period::Period;
 use crate::value::text::ClassId;
 use crate::value::{Invalid, MicroUsd, Timestamp};
 
@@ -146,7 +146,7 @@ impl BudgetPeriod {
 
     /// The period that `at` lies in, and when it ends; a budget over all time begins with `made`.
     #[must_use]
-    pub fn bounds(self, at: Timestamp, made: Timestamp, zone: &Zone) -> (Timestamp, Option<Timestamp>) {
+    pub fn bounds(self, at: Timestamp, made: Timestamp, settings: &Settings) -> (Timestamp, Option<Timestamp>) {
         let calendar = match self {
             Self::Day => Period::Day,
             Self::Week => Period::Week,
@@ -154,8 +154,8 @@ impl BudgetPeriod {
             Self::Quarter => Period::Quarter,
             Self::Total => return (made, None),
         };
-        let (start, end) = calendar.bounds(at, zone);
-        (start, Some(end))
+        let term = settings.term(calendar, at);
+        (term.from, Some(term.until))
     }
 }
 
@@ -269,8 +269,8 @@ mod tests {
     #[test]
     fn a_total_never_ends() {
         let (at, made) = (Timestamp::from_millis(1_790_847_000_000), Timestamp::from_millis(5));
-        assert_eq!(BudgetPeriod::Total.bounds(at, made, &Zone::utc()), (made, None));
-        let (start, end) = BudgetPeriod::Quarter.bounds(at, made, &Zone::utc());
+        assert_eq!(BudgetPeriod::Total.bounds(at, made, &Settings::default()), (made, None));
+        let (start, end) = BudgetPeriod::Quarter.bounds(at, made, &Settings::default());
         assert_eq!(start.to_string(), "2026-10-01T00:00:00.000Z");
         assert_eq!(end.map(|it| it.to_string()).as_deref(), Some("2027-01-01T00:00:00.000Z"));
         assert!(BudgetPeriod::ALL.into_iter().all(|it| BudgetPeriod::parse(it.as_str()) == Ok(it)));

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::hold::StandingHold;
 use super::plan::Plan;
+use crate::state::gate::Term;
 use crate::state::gateway::{BudgetAt, BudgetScope};
 use crate::value::currency::Currency;
 use crate::value::domain::Domain;
 use crate::value::id::{PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
-use crate::value::period::Zone;
+use crate::value::period::{Period, Zone};
 use crate::value::text::Label;
 use crate::value::{Invalid, SAFE_MAX, Span, Timestamp};
 
@@ -88,6 +89,10 @@ impl Linked for Roster {
 pub struct Settings {
     /// Where its calendar periods begin.
     pub timezone: Zone,
+    /// What ran by another zone when this one was put in force, at most one of a kind: it goes on as it began, and this zone counts
+    /// from its end on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub running: Vec<Term>,
     /// In which currency templates are read.
     pub currency: Currency,
     /// The velocity lines.
@@ -123,6 +128,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             timezone: Zone::utc(),
+            running: Vec::new(),
             currency: Currency::EUR,
             agent_velocity: Velocity::default(),
             outside_mandate: Outside::Ask,
@@ -142,6 +148,26 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The period of this kind that `at` lies in.
+    #[must_use]
+    pub fn term(&self, period: Period, at: Timestamp) -> Term {
+        let runs = |it: &&Term| it.period == period && it.from <= at && at < it.until;
+        self.running.iter().find(runs).copied().unwrap_or_else(|| self.term_by_zone(period, at))
+    }
+
+    fn term_by_zone(&self, period: Period, at: Timestamp) -> Term {
+        let (from, until) = period.bounds(at, &self.timezone);
+        Term { period, from, until }
+    }
+
+    /// Puts another zone in force: each period that runs at `now` goes on as it began.
+    pub fn change_zone(&mut self, zone: Zone, now: Timestamp) {
+        let mut running = Period::ALL.map(|it| self.term(it, now)).to_vec();
+        self.timezone = zone;
+        running.retain(|it| *it != self.term_by_zone(it.period, now));
+        self.running = running;
+    }
+
     /// When a receipt made now expires: a whole second, as the receipt tells no part of one.
     #[must_use]
     pub fn receipt_end(&self, now: Timestamp) -> Timestamp {

@@ -226,7 +226,7 @@ fn amounts(facts: &Facts<'_>, mandate: &Mandate, said: &mut Vec<Reason>) {
 }
 
 fn tally(facts: &Facts<'_>, mandate: &Mandate, period: Period) -> Tally {
-    facts.activity.tally(mandate.id.mandate, period, facts.now, &facts.settings.timezone)
+    facts.activity.tally(mandate.id.mandate, period, facts.now, facts.settings)
 }
 
 fn tool<'a>(facts: &Facts<'a>) -> Option<ToolName<'a>> {

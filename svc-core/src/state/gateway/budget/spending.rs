@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Budget, BudgetScope, Rung, Step};
 use crate::state::gateway::{CallBudget, Mode};
+use crate::state::people::Settings;
 use crate::value::id::{ApprovalId, BudgetId};
 use crate::value::link::{Link, Linked};
-use crate::value::period::Zone;
 use crate::value::{MicroUsd, Span, Timestamp};
 
 /// What has been used of a budget.
@@ -80,8 +80,8 @@ pub struct Admission {
 impl BudgetUse {
     /// How a budget begins the period that `now` lies in.
     #[must_use]
-    pub fn begin(budget: &Budget, now: Timestamp, zone: &Zone) -> Self {
-        let (start, end) = budget.period.bounds(now, budget.created_at, zone);
+    pub fn begin(budget: &Budget, now: Timestamp, settings: &Settings) -> Self {
+        let (start, end) = budget.period.bounds(now, budget.created_at, settings);
         Self {
             budget: budget.id,
             start,
@@ -98,10 +98,10 @@ impl BudgetUse {
     /// The use as it is at `now`: this one while its period runs, else a new period's. A running period ends as it began,
     /// whatever zone the workspace has meanwhile; the next begins where it ended at the earliest.
     #[must_use]
-    pub fn at(&self, budget: &Budget, now: Timestamp, zone: &Zone) -> Self {
+    pub fn at(&self, budget: &Budget, now: Timestamp, settings: &Settings) -> Self {
         match self.end {
             Some(end) if now >= end => {
-                let begun = Self::begin(budget, now, zone);
+                let begun = Self::begin(budget, now, settings);
                 Self { start: begun.start.max(end), ..begun }
             }
             Some(_) | None => self.clone(),

@@ -5,6 +5,7 @@ use super::*;
 use crate::state::gateway::{BudgetPeriod, Ladder};
 use crate::value::Id;
 use crate::value::id::{AgentId, KeyId, PrincipalId, WorkspaceId};
+use crate::value::period::Zone;
 
 const DAY_MS: i64 = 86_400_000;
 const NOON: i64 = 1_790_856_000_000;
@@ -31,6 +32,10 @@ fn micros(amount: u64) -> MicroUsd {
     MicroUsd::new(amount)
 }
 
+fn in_zone(name: &str) -> Settings {
+    Settings { timezone: Zone::parse(name).unwrap(), ..Settings::default() }
+}
+
 fn noon() -> Timestamp {
     Timestamp::from_millis(NOON)
 }
@@ -38,7 +43,7 @@ fn noon() -> Timestamp {
 /// `stop` looks at this call too, the other steps at what was before it; in shadow nothing is refused.
 #[test]
 fn stop_looks_at_the_call_and_the_others_before_it() {
-    let (budget, mut row) = (of_key(1_000), BudgetUse::begin(&of_key(1_000), noon(), &Zone::utc()));
+    let (budget, mut row) = (of_key(1_000), BudgetUse::begin(&of_key(1_000), noon(), &Settings::default()));
     let ask = |row: &BudgetUse, amount, mode| {
         let said = row.admit(&budget, micros(amount), mode);
         (said.step, said.refuses)
@@ -59,12 +64,12 @@ fn stop_looks_at_the_call_and_the_others_before_it() {
 /// A call posts to the period that it was admitted in: one that ends later changes nothing of the next.
 #[test]
 fn a_call_posts_to_its_own_period() {
-    let (budget, zone) = (of_key(1_000), Zone::utc());
-    let mut row = BudgetUse::begin(&budget, noon(), &zone);
+    let (budget, settings) = (of_key(1_000), Settings::default());
+    let mut row = BudgetUse::begin(&budget, noon(), &settings);
     let held = row.reserve(micros(700));
     row.raise(micros(5_000));
-    assert_eq!(row.at(&budget, noon(), &zone), row);
-    let mut next = row.at(&budget, row.end.unwrap(), &zone);
+    assert_eq!(row.at(&budget, noon(), &settings), row);
+    let mut next = row.at(&budget, row.end.unwrap(), &settings);
     assert_eq!((next.start, next.used(), next.open, next.raised), (row.end.unwrap(), MicroUsd::ZERO, 0, None));
     assert!(!next.settle(&held, micros(700), micros(600)));
     assert_eq!(next.used(), MicroUsd::ZERO);
@@ -76,19 +81,35 @@ fn a_call_posts_to_its_own_period() {
 #[test]
 fn a_running_period_ends_as_it_began() {
     let budget = of_key(1_000);
-    let row = BudgetUse::begin(&budget, noon(), &Zone::utc());
-    let west = Zone::parse("America/New_York").unwrap();
+    let row = BudgetUse::begin(&budget, noon(), &Settings::default());
+    let west = in_zone("America/New_York");
     assert_eq!(row.at(&budget, noon(), &west), row);
     let next = row.at(&budget, row.end.unwrap(), &west);
     assert_eq!(next.start, row.end.unwrap());
     assert_eq!(next.end.unwrap().to_string(), "2026-10-02T04:00:00.000Z");
 }
 
+/// Where none of it was used, the period that runs is that of the zone before as well: no budget is there twice in it.
+#[test]
+fn a_running_period_of_which_nothing_was_used_ends_as_it_began() {
+    let budget = of_key(1_000);
+    let old = BudgetUse::begin(&budget, noon().minus(Span::hours(48)), &Settings::default());
+    let mut settings = Settings::default();
+    settings.change_zone(Zone::parse("Europe/Vienna").unwrap(), noon());
+    let running = old.at(&budget, noon(), &settings);
+    assert_eq!(running.end.unwrap().to_string(), "2026-10-02T00:00:00.000Z");
+    let next = running.at(&budget, running.end.unwrap(), &settings);
+    assert_eq!(
+        (next.start, next.end.unwrap().to_string().as_str()),
+        (running.end.unwrap(), "2026-10-02T22:00:00.000Z")
+    );
+}
+
 /// Each step is told once a period, those that were leapt over too; a raised allocation lets them be told again.
 #[test]
 fn a_step_is_news_once_a_period() {
-    let (budget, zone) = (of_key(1_000), Zone::utc());
-    let mut row = BudgetUse::begin(&budget, noon(), &zone);
+    let (budget, settings) = (of_key(1_000), Settings::default());
+    let mut row = BudgetUse::begin(&budget, noon(), &settings);
     let steps =
         |row: &mut BudgetUse, refused| row.news(&budget, refused).into_iter().map(|it| it.step).collect::<Vec<_>>();
     assert!(steps(&mut row, None).is_empty());
@@ -114,7 +135,7 @@ fn the_gravest_and_then_the_narrowest_speaks() {
         move |(at, scope): (usize, &BudgetScope)| {
             let number = u8::try_from(at).unwrap();
             let budget = budget(number, scope.clone(), 1_000, BudgetPeriod::Day, Ladder::default());
-            let row = BudgetUse::begin(&budget, noon(), &Zone::utc());
+            let row = BudgetUse::begin(&budget, noon(), &Settings::default());
             Admission { step, refuses, ..row.admit(&budget, MicroUsd::ZERO, Mode::Enforce) }
         }
     };
@@ -131,8 +152,8 @@ fn the_gravest_and_then_the_narrowest_speaks() {
 /// What is told beside an answer names budget, share and step; in shadow it says what would have been.
 #[test]
 fn an_advisory_says_how_far_a_budget_is() {
-    let (budget, zone) = (of_key(1_000), Zone::utc());
-    let mut row = BudgetUse::begin(&budget, noon(), &zone);
+    let (budget, settings) = (of_key(1_000), Settings::default());
+    let mut row = BudgetUse::begin(&budget, noon(), &settings);
     let told = |row: &BudgetUse, mode| row.admit(&budget, MicroUsd::ZERO, mode).advisory(mode);
     assert_eq!(told(&row, Mode::Shadow), None);
     row.reserve(micros(855));
@@ -151,11 +172,11 @@ fn an_advisory_says_how_far_a_budget_is() {
 #[test]
 fn a_further_attempt_takes_the_place_of_the_one_before() {
     let budget = of_key(1_000);
-    let mut row = BudgetUse::begin(&budget, noon(), &Zone::utc());
+    let mut row = BudgetUse::begin(&budget, noon(), &Settings::default());
     let held = row.reserve(micros(300));
     assert!(row.again(&held, micros(300), micros(20), micros(500)));
     assert_eq!((row.spent, row.reserved, row.open), (micros(20), micros(500), 1));
-    let mut next = row.at(&budget, row.end.unwrap(), &Zone::utc());
+    let mut next = row.at(&budget, row.end.unwrap(), &Settings::default());
     assert!(!next.again(&held, micros(500), micros(20), micros(500)) && next.open == 0);
 }
 
@@ -225,14 +246,14 @@ proptest! {
         let budgets: Vec<Budget> = parts
             .map(|(at, (((scope, ladder), amount), period))| budget(u8::try_from(at).unwrap(), scope, amount, period, ladder))
             .collect();
-        let zone = Zone::parse("Europe/Vienna").unwrap();
+        let settings = in_zone("Europe/Vienna");
         let mut now = noon();
-        let mut rows: Vec<BudgetUse> = budgets.iter().map(|it| BudgetUse::begin(it, now, &zone)).collect();
+        let mut rows: Vec<BudgetUse> = budgets.iter().map(|it| BudgetUse::begin(it, now, &settings)).collect();
         let mut calls: Vec<ModelCall> = Vec::new();
         let mut strict = true;
         for event in events {
             for (row, budget) in rows.iter_mut().zip(&budgets) {
-                *row = row.at(budget, now, &zone);
+                *row = row.at(budget, now, &settings);
             }
             match event {
                 Event::Pass { ms } => now = now.plus(Span::millis(ms)),
