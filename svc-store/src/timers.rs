@@ -35,6 +35,8 @@ const SCANS_MAX: usize = 256;
 pub(crate) struct Pass {
     /// When the next timer is due, as far as rows tell.
     pub(crate) next: Option<Timestamp>,
+    /// The same of those that this pass has not come to: what it has tried and is due still waits its turn.
+    pub(crate) ahead: Option<Timestamp>,
     /// Whether there was anything to place.
     pub(crate) placed: bool,
     /// Whether there is more to do for a due row than one pass does.
@@ -57,10 +59,8 @@ fn all(core: &Core, following: &mut Following) -> Result<Pass, Failure<StoreErro
             Ok(found) => {
                 pass.placed |= found.placed;
                 pass.more |= found.more;
-                pass.next = match (pass.next, found.next) {
-                    (Some(a), Some(b)) => Some(a.min(b)),
-                    (a, b) => a.or(b),
-                };
+                pass.next = earlier(pass.next, found.next);
+                pass.ahead = earlier(pass.ahead, found.ahead);
             }
             Err(failure @ Failure::Load(StoreError::Undecodable(_))) => unreadable = Some(failure),
             Err(failure) => return Err(failure),
@@ -71,12 +71,23 @@ fn all(core: &Core, following: &mut Following) -> Result<Pass, Failure<StoreErro
 
 /// Has what is due in a shard done. Placing does not wait for a timer's row that cannot be read.
 fn one(core: &Core, shard: u128, following: &mut Following) -> Result<Pass, Failure<StoreError>> {
-    let woken = wake(core, shard, following);
+    let until = instant_order(core.clock.now()).saturating_add(1);
+    let woken = wake(core, shard, until, following);
     let placed = place(core, shard)?;
     let more = woken?;
-    let first = scan(core, &Range::all(Index::Wake, shard, 1))?;
-    let next = first.first().map(|it| Timestamp::from_millis(i64::try_from(it.order).unwrap_or(i64::MAX)));
-    Ok(Pass { next, placed, more })
+    let next = first(core, shard, 0)?;
+    let ahead = if next.is_some_and(|it| instant_order(it) < until) { first(core, shard, until)? } else { next };
+    Ok(Pass { next, ahead, placed, more })
+}
+
+/// When the first timer of a shard is due, from this place of the index on.
+fn first(core: &Core, shard: u128, from: u128) -> Result<Option<Timestamp>, Failure<StoreError>> {
+    let found = scan(core, &Range { from, ..Range::all(Index::Wake, shard, 1) })?;
+    Ok(found.first().map(|it| Timestamp::from_millis(i64::try_from(it.order).unwrap_or(i64::MAX))))
+}
+
+fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    [a, b].into_iter().flatten().min()
 }
 
 /// Takes in the signing keys as they stand: another process may have had one follow another.
@@ -92,11 +103,10 @@ pub(crate) fn scan(core: &Core, range: &Range) -> Result<Vec<Found>, Failure<Sto
     core.readers.open().and_then(|mut reader| reader.scan(range)).map_err(Failure::Load)
 }
 
-/// Wakes the rows of a shard whose time has come; whether there is more to do for one of them. One that fails stays due and
+/// Wakes the rows of a shard whose time has come, those before `until` in its index; whether there is more to do for one of them. One that fails stays due and
 /// does not keep the others waiting.
-fn wake(core: &Core, shard: u128, following: &mut Following) -> Result<bool, Failure<StoreError>> {
+fn wake(core: &Core, shard: u128, until: u128, following: &mut Following) -> Result<bool, Failure<StoreError>> {
     let mut more = false;
-    let until = instant_order(core.clock.now()).saturating_add(1);
     let mut range = Range { until, ..Range::all(Index::Wake, shard, DUE_MAX) };
     for _ in 0..SCANS_MAX {
         let due = scan(core, &range)?;
@@ -231,17 +241,40 @@ fn broken_off(error: StoreError) -> Duration {
 /// Makes a pass and says how long to wait for the next one.
 fn next_pause(core: &Core, following: &mut Following) -> Duration {
     match pass(core, following) {
-        Ok(pass) if pass.more => PAUSE_MIN,
-        Ok(pass) => {
-            let period = if pass.placed { BUSY_PERIOD } else { PERIOD };
-            let until = pass.next.map(|next| next.since(core.clock.now()).as_millis());
-            // A timer that is due already has just failed: it waits its turn.
-            let until = until.filter(|ms| *ms > 0).and_then(|ms| u64::try_from(ms).ok());
-            until.map_or(period, |ms| Duration::from_millis(ms).clamp(PAUSE_MIN, period))
-        }
+        Ok(pass) => pause_after(&pass, core.clock.now()),
         Err(failure) => {
             tracing::warn!(error = &failure as &dyn std::error::Error, "what is due could not be looked for");
             PERIOD
         }
+    }
+}
+
+/// How long to wait after a pass: until the next timer is due that it has not come to, and no longer than a period.
+fn pause_after(pass: &Pass, now: Timestamp) -> Duration {
+    if pass.more {
+        return PAUSE_MIN;
+    }
+    let period = if pass.placed { BUSY_PERIOD } else { PERIOD };
+    // What fell due while the pass ran is not to wait for a whole period.
+    let ms = pass.ahead.map(|ahead| u64::try_from(ahead.since(now).as_millis()).unwrap_or(0));
+    ms.map_or(period, |ms| Duration::from_millis(ms).clamp(PAUSE_MIN, period))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// What falls due while a pass runs, or a moment after, is seen to then and not a period later; what the pass could not do waits
+    /// for its turn and keeps nothing else waiting.
+    #[test]
+    fn the_next_pass_comes_when_something_is_due() {
+        let at = |ms| Some(Timestamp::from_millis(ms));
+        let pause = |next, ahead| pause_after(&Pass { next, ahead, ..Pass::default() }, Timestamp::from_millis(1_000));
+        assert_eq!(pause(at(1_300), at(1_300)), Duration::from_millis(300));
+        assert_eq!(pause(at(999), at(999)), PAUSE_MIN, "it fell due behind the pass");
+        assert_eq!(pause(at(500), at(1_300)), Duration::from_millis(300), "the first has failed");
+        assert_eq!(pause(at(500), None), PERIOD);
+        assert_eq!(pause(at(9_000), at(9_000)), PERIOD);
     }
 }
