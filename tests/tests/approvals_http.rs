@@ -207,6 +207,30 @@ async fn what_time_has_ended_is_written_once_it_is_told() {
     asked.end().await;
 }
 
+/// What waits is told as reserved as long as it does: what a stop or time has ended is not, though its own row does not say so yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_no_more_is_not_told_as_reserved() {
+    let mut asked = Asked::with(Some(Settings { approval_hours: 1, ..Settings::default() })).await;
+    let owner = asked.site.member(Role::Owner);
+    let item = format!("/api/w/{}/agents/{}", asked.site.workspace(), asked.agent.id);
+    let why = json!({ "reason": "odd" });
+    for by in ["freeze", "expiry"] {
+        asked.decision = asked.client.authorize(&asked.agent.key, &payment(30_000)).await.ok();
+        let told = owner.ask(&mut asked.client, "GET", &item, None).await.ok();
+        assert_eq!(told["spend"][0]["reserved"], if by == "freeze" { 60_000 } else { 30_000 }, "{by}: {told}");
+        if by == "freeze" {
+            owner.ask(&mut asked.client, "POST", &format!("{item}/freeze"), Some(&why)).await.ok();
+        } else {
+            asked.site.shift(Span::hours(1));
+        }
+        let told = owner.ask(&mut asked.client, "GET", &item, None).await.ok();
+        assert_eq!(told["spend"][0]["reserved"], 0, "{by}: {told}");
+        owner.ask(&mut asked.client, "POST", &format!("{item}/restart"), Some(&why)).await.ok();
+    }
+    asked.site.advance(Span::seconds(1));
+    asked.end().await;
+}
+
 /// Each role sees and decides what the table of roles gives it: a member what their own agents ask, an auditor reads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_role_decides_what_it_may() {

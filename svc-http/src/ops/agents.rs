@@ -12,7 +12,7 @@ use svc_core::rules::people::mandates::{ChangeMandate, GrantMandate, Held, Revok
 use svc_core::rules::people::recount::{self, Recount};
 use svc_core::rules::people::register_agent::{ActsFor, RegisterAgent, Registered, RemoveAgent};
 use svc_core::rules::people::show::{self, AgentView};
-use svc_core::state::gate::{Action, Agent, Mandate, State};
+use svc_core::state::gate::{Action, Agent, Mandate, State, Status};
 use svc_core::state::people::Credential;
 use svc_core::store::{Key, Range, Row as _};
 use svc_core::value::currency::Currency;
@@ -264,6 +264,8 @@ fn spend(gate: &Gate, agent: AgentId, since: Timestamp) -> Result<BTreeMap<Curre
     let mut sums = BTreeMap::<_, Spent>::new();
     loop {
         let found = gate.scan(&range).map_err(refusal)?;
+        // Read after them: what a stop has ended, their own rows may say later than it does.
+        let (owner, held) = gate.read(|scope| show::stops(scope, agent)).map_err(refusal)?;
         for action in found.iter().filter_map(|it| Action::peel(it.row.record.as_ref()?)) {
             let Some(payment) = &action.payment else { continue };
             let sum = sums.entry(payment.currency).or_default();
@@ -271,6 +273,8 @@ fn spend(gate: &Gate, agent: AgentId, since: Timestamp) -> Result<BTreeMap<Curre
                 State::Denied { .. } | State::Expired { .. } => {}
                 // What only a person could let pass holds nothing until they do.
                 State::Pending { .. } if action.mandate.is_none() || action.is_beyond() => {}
+                // A stop or time has ended it.
+                State::Pending { .. } if action.status(&owner, held, now) != Status::Pending => {}
                 State::Pending { .. } => sum.reserved = sum.reserved.saturating_add(payment.amount),
                 State::Allowed(allowed) => {
                     // Of what held nothing no timer says that it lapsed.

@@ -7,6 +7,7 @@ use super::by::{By, entitled, reaches};
 use super::keys;
 use super::mandates::{Held, first_version, is_held};
 use crate::refusal::Refusal;
+use crate::rules::gate::hold::held_by;
 use crate::rules::gate::velocity::{self, Used};
 use crate::state::gate::{ActionPattern, Activity, Agent, Grant, Mandate, Standing};
 use crate::state::people::{Credential, KeyScope, Principal, Reach, Right, Workspace};
@@ -110,6 +111,17 @@ pub fn lately(scope: &mut Scope<'_>, agent: &Agent) -> Result<Lately, Halt> {
     let seen_at = newest(&activity);
     let month = workspace.settings.term(Period::Month, scope.now()).from;
     Ok(Lately { tool, other, waiting: activity.waiting(agent.epoch), seen_at, month })
+}
+
+/// An agent as it stands, and whether a hold stops it: what says how its actions read.
+///
+/// # Errors
+/// `internal` where a row that is always there is not.
+pub fn stops(scope: &mut Scope<'_>, id: AgentId) -> Result<(Arc<Agent>, bool), Halt> {
+    let agent = scope.get::<Agent>(id)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(agent.workspace)?.ok_or_else(Refusal::internal)?;
+    let held = held_by(scope, &workspace, id)?;
+    Ok((agent, held.is_some()))
 }
 
 /// When an agent last asked, as far as its lines tell.
