@@ -9,6 +9,7 @@ use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::asked::Question;
 use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gate::fleet::{Everyone, Fleet, FreezeFleet};
+use svc_core::rules::gate::lift::ending_by;
 use svc_core::rules::people::by::{By, entitled};
 use svc_core::state::gate::{Approval, ApprovalSubject};
 use svc_core::state::people::{Right, Selector};
@@ -93,8 +94,8 @@ impl Gate {
         Err(Failure::Refused(Refusal::not_ready()))
     }
 
-    /// Decides an approval, and waits for it. A yes to a freeze of every agent looks through all of them first: run it where
-    /// it may take its time.
+    /// Decides an approval, and waits for it. A yes to a freeze of every agent looks through all of them first, one to a lift ends
+    /// what the stops of agents end that it restarts: run it where it may take its time.
     ///
     /// # Errors
     /// Those of [`decide_approval`](svc_core::rules::gate::decide::decide_approval); `not_ready` where the agents change
@@ -103,6 +104,7 @@ impl Gate {
         let workspace = decide.by.workspace;
         let everyone = || self.select(workspace, &Selector::everyone()).map(Everyone::from);
         let mut looks = 0;
+        self.end_before_lift(|scope| ending_by(scope, decide))?;
         loop {
             let looked = self.means_everyone(decide)?.then(everyone).transpose()?;
             let all = looked.is_some();

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use svc_core::engine::{Failure, Follow, followed_by, stop_followed_by};
 use svc_core::refusal::Kind;
 use svc_core::rules::gate::freeze::FollowStop;
+use svc_core::rules::gate::lift::{Lift, LiftHold, ending_under};
 use svc_core::rules::gate::restart::RestartAgent;
 use svc_core::state::gate::Agent;
 use svc_core::store::{Found, Key, Record};
+use svc_core::turn::{Halt, Scope};
 use svc_core::value::{Span, Timestamp};
 
 use crate::error::StoreError;
@@ -23,6 +25,10 @@ use crate::timers::{run, scan};
 const PAGES_MAX: usize = 8;
 /// Pages that a restart does of what its agent's stop ends: tens of thousands of actions.
 const RESTART_PAGES_MAX: usize = 64;
+/// The same for all agents of a lift together: beside those who did little lately, hundreds who did much.
+const LIFT_PAGES_MAX: usize = 256;
+/// Agents whose stops are noted as followed at once.
+const DONE_MAX: usize = 256;
 /// How long a due row of which something could not be done rests: it is looked through from its beginning then.
 const RESTS: Span = Span::minutes(1);
 
@@ -106,9 +112,9 @@ impl Following {
             }
             pages += 1;
             match page_of(core, follow) {
-                Ok((all, more)) => {
-                    done &= all;
-                    if !more {
+                Ok(page) => {
+                    done &= page.all;
+                    if !page.more {
                         left.remove(0);
                     }
                 }
@@ -142,36 +148,86 @@ impl Gate {
             Err(Failure::Refused(it)) if it.kind() == Kind::NotReady => {}
             restarted => return restarted,
         }
-        self.finish_stop(asked)?;
+        let agent = self.read(|scope| scope.get::<Agent>(asked.agent))?;
+        self.finish_stops(agent.as_slice(), RESTART_PAGES_MAX)?;
         self.execute(asked.clone())
     }
 
-    /// Ends what the agent's stop ends, as far as a restart goes.
-    fn finish_stop(&self, asked: &RestartAgent) -> Result<(), Failure<StoreError>> {
-        let Some(agent) = self.read(|scope| scope.get::<Agent>(asked.agent))? else { return Ok(()) };
-        let mut left = stop_followed_by(&agent);
-        for _ in 0..RESTART_PAGES_MAX {
-            let Some(follow) = left.first_mut() else {
-                let done = FollowStop { agent: agent.id, epoch: agent.epoch };
-                return run(self.core(), vec![done.into()]).map(drop);
-            };
+    /// Lifts a hold, or asks a second owner, and waits for it. What the stops of those agents end that it restarts is ended first, as
+    /// far as one lift waits for it; the others are restarted by the timers, a moment later. Run it where it may take its time.
+    ///
+    /// # Errors
+    /// Those of [`lift_hold`](svc_core::rules::gate::lift::lift_hold).
+    pub fn lift(&self, asked: &LiftHold) -> Result<Lift, Failure<StoreError>> {
+        self.end_before_lift(|scope| ending_under(scope, asked))?;
+        self.execute(asked.clone())
+    }
+
+    /// Ends what the stops of these agents end, as far as one lift goes. Where none may be lifted there is nothing to end: who lifts
+    /// is told why.
+    pub(crate) fn end_before_lift(
+        &self,
+        ending: impl Fn(&mut Scope<'_>) -> Result<Vec<Arc<Agent>>, Halt>,
+    ) -> Result<(), Failure<StoreError>> {
+        match self.read(ending) {
+            Ok(agents) => self.finish_stops(&agents, LIFT_PAGES_MAX),
+            Err(Failure::Refused(_)) => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Ends what the stops of agents end, one agent after another, on as many pages at most. An agent that has done nothing lately
+    /// takes none.
+    fn finish_stops(&self, agents: &[Arc<Agent>], mut pages: usize) -> Result<(), Failure<StoreError>> {
+        let mut done = Vec::new();
+        for agent in agents {
+            if self.finish_stop(agent, &mut pages)? {
+                done.push(FollowStop { agent: agent.id, epoch: agent.epoch }.into());
+            }
+            if done.len() == DONE_MAX {
+                run(self.core(), std::mem::take(&mut done))?;
+            }
+        }
+        run(self.core(), done).map(drop)
+    }
+
+    /// Whether all that an agent's stop ends is ended. What cannot be read or written is not: nobody restarts the agent.
+    fn finish_stop(&self, agent: &Agent, pages: &mut usize) -> Result<bool, Failure<StoreError>> {
+        let mut left = stop_followed_by(agent);
+        while let Some(follow) = left.first_mut() {
+            if *pages == 0 {
+                return Ok(false);
+            }
             match page_of(self.core(), follow) {
-                Ok((true, true)) => {}
-                Ok((true, false)) => drop(left.remove(0)),
-                // What cannot be read or written is not ended: the restart says that the agent is not ready.
-                Ok((false, _)) | Err(Failure::Load(StoreError::Undecodable(_))) => break,
+                Ok(page) if page.all => {
+                    *pages -= usize::from(page.any);
+                    if !page.more {
+                        left.remove(0);
+                    }
+                }
+                Ok(_) | Err(Failure::Load(StoreError::Undecodable(_))) => return Ok(false),
                 Err(failure) => return Err(failure),
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
-/// Does the next page of what follows; whether all of it was done, and whether there is another page.
-fn page_of(core: &Core, follow: &mut Follow) -> Result<(bool, bool), Failure<StoreError>> {
+/// What came of a page.
+struct Page {
+    /// Whether all of it was done.
+    all: bool,
+    /// Whether there was anything on it.
+    any: bool,
+    /// Whether there is another page.
+    more: bool,
+}
+
+/// Does the next page of what follows.
+fn page_of(core: &Core, follow: &mut Follow) -> Result<Page, Failure<StoreError>> {
     let page = scan(core, &follow.range)?;
     let all = run(core, follow.commands(&page, &mut |range| scan(core, range))?)?;
-    Ok((all, follow.turn_page(&page)))
+    Ok(Page { all, any: !page.is_empty(), more: follow.turn_page(&page) })
 }
 
 #[cfg(test)]
@@ -182,19 +238,23 @@ mod tests {
 
     use svc_core::rules::gate::Caller;
     use svc_core::rules::gate::authorize::Authorize;
+    use svc_core::rules::gate::decide::{Choice, DecideApproval};
+    use svc_core::rules::gate::fleet::Fleet;
     use svc_core::rules::gate::freeze::FreezeAgent;
     use svc_core::rules::people::by::By;
     use svc_core::rules::read::get_action;
     use svc_core::state::gate::{Agent, Status, Sweep, Verb};
-    use svc_core::state::people::Settings as WorkspaceSettings;
-    use svc_core::store::{MemoryStore, Store};
+    use svc_core::state::people::{Role, Selector, Settings as WorkspaceSettings};
+    use svc_core::store::{Clock as _, MemoryStore, Store};
     use svc_core::testing::FakeClock;
     use svc_core::testing::fault::{Fault, Faulty, Operation};
+    use svc_core::testing::people::{sign_in, sign_in_owner};
     use svc_core::testing::world::{World, payment, request, terms};
     use svc_core::value::text::Note;
 
     use super::*;
     use crate::backend::Backend;
+    use crate::fleet::FleetRequest;
     use crate::gate::{Gate, Settings};
     use crate::timers::pass;
 
@@ -293,6 +353,43 @@ mod tests {
         clock.advance(Span::minutes(1));
         let again = pay();
         assert_eq!((again.verb(), again.reasons().len()), (Verb::Allow, 0));
+    }
+
+    /// A lift that restarts ends what the stops of its agents end before it, also where a second owner agrees to it: once it is
+    /// answered they run, and what the stop denied fills no limit.
+    #[test]
+    fn a_lift_ends_what_the_stops_end() {
+        for owners in [1, 2] {
+            let (gate, rejects, agent, clock) = site();
+            let pay =
+                |amount| gate.execute(Authorize::new(agent, payment(amount, "EUR", "a.example"), [7; 16])).unwrap();
+            assert_eq!(pay(5_000).verb(), Verb::Allow);
+            let (workspace, reason) = (agent.workspace, Note::parse("odd").unwrap());
+            let store = &mut rejects.store.clone();
+            let first = sign_in_owner(store, workspace, 1, clock.now());
+            let freeze = FleetRequest {
+                workspace,
+                by: By::Program,
+                selector: Selector::everyone(),
+                reason: reason.clone(),
+                confirm: Some(1),
+                seen: None,
+            };
+            let Fleet::Frozen(halted) = gate.freeze_fleet(&freeze).unwrap() else { panic!("the agents are counted") };
+            let second = (owners == 2).then(|| sign_in(store, workspace, Role::Owner, 2, clock.now()));
+            let (hold, by) = (halted.hold.unwrap(), By::Person(first));
+            match (gate.lift(&LiftHold { workspace, hold, by, reason, restart: true }).unwrap(), second) {
+                (Lift::Lifted(_), None) => {}
+                (Lift::Asked(asked), Some(second)) => {
+                    gate.decide(&DecideApproval::new(second, asked.id, Choice::Approve)).unwrap();
+                }
+                (lift, _) => panic!("{lift:?}"),
+            }
+            assert!(gate.read(|scope| scope.get::<Agent>(agent.agent)).unwrap().unwrap().is_active(), "{owners}");
+            clock.advance(Span::minutes(1));
+            let again = pay(4_000);
+            assert_eq!((again.verb(), again.reasons().len()), (Verb::Allow, 0));
+        }
     }
 
     /// Where something that follows a stop cannot be done, it stays due and is tried again after a rest, not at every pass.

@@ -201,12 +201,12 @@ async fn a_person_agrees_to_stop_every_agent() {
     assert_eq!((&held["decision"], &held["signals"]), (&json!("deny"), &json!(["agent_frozen"])), "{held}");
     let lift = path(&format!("holds/{}/lift", holds["data"][0]["id"].as_str().unwrap()));
     admin.ask(&mut client, "POST", &lift, Some(&json!({ "reason": "over", "restart": true }))).await.ok();
+    let denied = client.post("/v1/actions/authorize", &agents[0].key, &payment(100)).await.ok();
+    assert_eq!(denied["decision"], "allow", "restarted: {denied}");
     site.advance(svc_core::value::Span::seconds(1));
     let read = format!("/v1/actions/{}", allowed["id"].as_str().unwrap());
     let void = client.get(&read, &later.key).await.ok();
     assert_eq!((&void["status"], &void["receipt"]), (&json!("revoked"), &Value::Null), "{void}");
-    let denied = client.post("/v1/actions/authorize", &agents[0].key, &payment(100)).await.ok();
-    assert_eq!(denied["decision"], "allow", "restarted: {denied}");
     site.audit();
     site.stop().await;
 }

@@ -67,7 +67,7 @@ pub(super) async fn answer(
         StopsOp::Lift => {
             let (reason, restart) = stop::read_lift(&call.body)?;
             let hold = call.param_id("hld")?;
-            match service.run(LiftHold { workspace, hold, by, reason, restart }).await? {
+            match lift(service, LiftHold { workspace, hold, by, reason, restart }).await? {
                 Lift::Lifted(hold) => json(&stop::write_hold(&hold)),
                 Lift::Asked(approval) => asked(service, &approval),
             }
@@ -80,6 +80,13 @@ async fn restart(service: &GateService, asked: RestartAgent) -> Result<Answer, R
     let gate = service.gate.clone();
     let restarted = tokio::task::spawn_blocking(move || gate.restart(&asked)).await.map_err(|_| Refusal::internal())?;
     agents::standing(service, &restarted.map_err(refusal)?)
+}
+
+/// Lifts a hold. Ending what the stops of its agents end may take its time as well.
+async fn lift(service: &GateService, asked: LiftHold) -> Result<Lift, Refusal> {
+    let gate = service.gate.clone();
+    let lifted = tokio::task::spawn_blocking(move || gate.lift(&asked)).await.map_err(|_| Refusal::internal())?;
+    lifted.map_err(refusal)
 }
 
 /// Counts or freezes many. Looking through all agents takes its time, so it does not happen on a thread that serves others.

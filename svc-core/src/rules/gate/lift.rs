@@ -61,15 +61,56 @@ pub enum Lift {
 /// `not_found`, `not_allowed` where it is lifted, ends by itself or is still being written, or another lift of it waits,
 /// `second_owner_required` where the caller has asked already; those of [`entitled`].
 pub fn lift_hold(scope: &mut Scope<'_>, asked: &LiftHold) -> Result<Lift, Halt> {
+    let (hold, first) = to_lift(scope, asked)?;
+    match first {
+        Some(person) => ask_second(scope, asked, &hold, person).map(Lift::Asked),
+        None => lift_now(scope, &hold, &asked.by.actor(), &asked.reason, asked.restart).map(Lift::Lifted),
+    }
+}
+
+/// The hold that the caller may lift, and who they are where a second owner has to agree.
+fn to_lift(scope: &mut Scope<'_>, asked: &LiftHold) -> Result<(Arc<Hold>, Option<PrincipalId>), Halt> {
     scope.want(&[Hold::key(asked.hold), Workspace::key(asked.workspace), Roster::key(asked.workspace)])?;
     entitled(scope, &asked.by, asked.workspace, Right::LiftHolds)?;
     let hold = own_hold(scope, asked.workspace, asked.hold)?;
     liftable(&hold)?;
     let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
-    match asked.by.principal().filter(|_| workspace.owners.len() > 1) {
-        Some(person) => ask_second(scope, asked, &hold, person).map(Lift::Asked),
-        None => lift_now(scope, &hold, &asked.by.actor(), &asked.reason, asked.restart).map(Lift::Lifted),
+    Ok((hold, asked.by.principal().filter(|_| workspace.owners.len() > 1)))
+}
+
+/// Agents whose stop is still being followed and that this lift would restart in its own commit if it were not: what their stops
+/// end is to be ended first. None where nobody is restarted yet.
+///
+/// # Errors
+/// Those of [`lift_hold`].
+pub fn ending_under(scope: &mut Scope<'_>, asked: &LiftHold) -> Result<Vec<Arc<Agent>>, Halt> {
+    let (hold, first) = to_lift(scope, asked)?;
+    if asked.restart && first.is_none() { ending(scope, &hold) } else { Ok(Vec::new()) }
+}
+
+/// The same of a person's word on a lift.
+///
+/// # Errors
+/// Those of [`entitled`], and `not_allowed` where the hold cannot be lifted.
+pub fn ending_by(scope: &mut Scope<'_>, word: &DecideApproval) -> Result<Vec<Arc<Agent>>, Halt> {
+    let workspace = word.by.workspace;
+    let waits = |it: &Arc<Approval>| it.workspace == workspace && it.is_waiting();
+    match scope.get::<Approval>(word.approval)?.filter(waits).as_ref().map(|it| &it.subject) {
+        Some(ApprovalSubject::HoldLift(of)) if of.restart && word.choice == Choice::Approve => {
+            entitled(scope, &By::Person(word.by), workspace, Right::LiftHolds)?;
+            let hold = own_hold(scope, workspace, of.hold)?;
+            liftable(&hold)?;
+            ending(scope, &hold)
+        }
+        _ => Ok(Vec::new()),
     }
+}
+
+fn ending(scope: &mut Scope<'_>, hold: &Hold) -> Result<Vec<Arc<Agent>>, Halt> {
+    let agents = listed(scope, &hold.members, 0, STEP_PARTS)?;
+    let mut own = frozen_by_hold(scope, hold, &agents)?;
+    own.retain(|it| it.is_ending(scope.now()));
+    Ok(own)
 }
 
 /// A hold of this workspace.
@@ -276,15 +317,12 @@ fn restart_next(scope: &mut Scope<'_>, hold: &mut Hold, work: HoldWork, agents: 
 /// Restarts those of `agents` that this hold's freeze froze and nothing else since, and gives those that are left: one whose stop
 /// is still being followed, as what that ends would fill the limits of an agent that runs.
 fn restart_own(scope: &mut Scope<'_>, hold: &Hold, agents: &[AgentId]) -> Result<Vec<AgentId>, Halt> {
-    scope.want(&agents.iter().map(|id| Agent::key(*id)).collect::<Vec<_>>())?;
     let by = hold.lifted.as_ref().and_then(|it| it.by);
     let actor = by.map_or(Actor::Policy, Actor::Person);
-    let own = |it: &&Frozen| it.hold == Some(hold.id) && !it.again && it.incident.is_none();
     let (mut left, mut restarted) = (Vec::new(), false);
-    for id in agents {
-        let Some(agent) = scope.get::<Agent>(*id)?.filter(|it| it.frozen().filter(own).is_some()) else { continue };
+    for agent in frozen_by_hold(scope, hold, agents)? {
         if agent.is_ending(scope.now()) {
-            left.push(*id);
+            left.push(agent.id);
         } else {
             restart(scope, &agent, actor.clone(), Some(hold.id), &[]);
             restarted = true;
@@ -294,4 +332,15 @@ fn restart_own(scope: &mut Scope<'_>, hold: &Hold, agents: &[AgentId]) -> Result
         touch(scope, hold.workspace)?;
     }
     Ok(left)
+}
+
+/// Those of `agents` that this hold's freeze froze and nothing else since.
+fn frozen_by_hold(scope: &mut Scope<'_>, hold: &Hold, agents: &[AgentId]) -> Result<Vec<Arc<Agent>>, Halt> {
+    scope.want(&agents.iter().map(|id| Agent::key(*id)).collect::<Vec<_>>())?;
+    let own = |it: &&Frozen| it.hold == Some(hold.id) && !it.again && it.incident.is_none();
+    let mut found = Vec::with_capacity(agents.len());
+    for id in agents {
+        found.extend(scope.get::<Agent>(*id)?.filter(|it| it.frozen().filter(own).is_some()));
+    }
+    Ok(found)
 }
