@@ -210,7 +210,7 @@ impl<S: Store, C: Clock> Engine<S, C> {
     /// revoked, and only then is the agent itself done with.
     fn due(&mut self, found: &Found) -> Result<Vec<Command>, Failure<S::Error>> {
         let mut commands = Vec::new();
-        for mut follow in followed_by(found) {
+        for mut follow in followed_by(found, self.now()) {
             loop {
                 let page = self.scan(&follow.range)?;
                 commands.extend(follow.commands(&page, &mut |range| self.scan(range))?);
@@ -279,10 +279,10 @@ enum What {
 }
 
 /// What may have to follow a due row: mostly nothing. Where an agent was stopped, its approvals that wait and its actions of as
-/// far back as one could still be open; where somebody left, their agents, keys and teams; where a workspace is swept, what is old; where a connection
-/// is long over, its tokens.
+/// far back as one could still be open; where somebody left, their agents, keys and teams; where a workspace is swept, what is old
+/// at `now`, which is later than it was due where no server ran; where a connection is long over, its tokens.
 #[must_use]
-pub fn followed_by(found: &Found) -> Vec<Follow> {
+pub fn followed_by(found: &Found, now: Timestamp) -> Vec<Follow> {
     match &found.row.record {
         Some(Record::Agent(agent)) => stop_followed_by(agent),
         Some(Record::Principal(left)) => {
@@ -294,7 +294,7 @@ pub fn followed_by(found: &Found) -> Vec<Follow> {
             ];
             ranges.into_iter().map(|range| Follow { range, what: What::Leave(left.id) }).collect()
         }
-        Some(Record::Sweep(sweep)) => swept_by(sweep),
+        Some(Record::Sweep(sweep)) => swept_by(sweep, now),
         Some(Record::Connection(it)) => {
             let range = Range::all(Index::RefreshOf, it.id.bits(), SWEPT_MAX);
             vec![Follow { range, what: What::Tokens(it.id) }]
@@ -315,15 +315,15 @@ pub fn stop_followed_by(agent: &Agent) -> Vec<Follow> {
     ranges.into_iter().map(|range| Follow { range, what: What::Stop }).collect()
 }
 
-fn swept_by(sweep: &Sweep) -> Vec<Follow> {
+fn swept_by(sweep: &Sweep, now: Timestamp) -> Vec<Follow> {
     let id = sweep.workspace;
     let actions = |last, kept: Span| {
-        let until = ulid_bits(sweep.due.minus(kept), 0);
+        let until = ulid_bits(now.minus(kept), 0);
         Range { from: Sweep::behind(last), until, ..Range::all(Index::ActionsIn, id.bits(), SWEPT_MAX) }
     };
     let closed = actions(sweep.closed_to, Span::millis(OPEN_MAX.as_millis().saturating_add(REPLAY_KEPT.as_millis())));
     let old = sweep.retention_days.map(|days| actions(sweep.erased_to, Span::hours(24 * i64::from(days))));
-    let until = instant_order(sweep.due.minus(JOB_KEPT));
+    let until = instant_order(now.minus(JOB_KEPT));
     let jobs = Range { until, ..Range::all(Index::DeliveriesOf, id.bits(), SWEPT_MAX) };
     let all = [Some((closed, What::Closed(id))), old.map(|it| (it, What::Old(id))), Some((jobs, What::Jobs(id)))];
     all.into_iter().flatten().map(|(range, what)| Follow { range, what }).collect()

@@ -95,14 +95,15 @@ impl Following {
     /// The store does not answer, or the queue is full: what was done is done, and the row is begun anew.
     pub(crate) fn go_on(&mut self, core: &Core, found: &Found) -> Result<Followed, Failure<StoreError>> {
         let row = (found.order, found.row.key);
-        let begun = self.rows.remove(&row).unwrap_or_else(|| Progress::At { left: followed_by(found), done: true });
+        let begin = || followed_by(found, core.clock.now());
+        let begun = self.rows.remove(&row).unwrap_or_else(|| Progress::At { left: begin(), done: true });
         let (mut left, mut done) = match begun {
             Progress::At { left, done } => (left, done),
             Progress::Rests(until) if core.clock.now() < until => {
                 self.seen.insert(row, begun);
                 return Ok(Followed::Rests);
             }
-            Progress::Rests(_) => (followed_by(found), true),
+            Progress::Rests(_) => (begin(), true),
         };
         let mut pages = 0;
         while let Some(follow) = left.first_mut() {

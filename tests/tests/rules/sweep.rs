@@ -81,6 +81,19 @@ fn old_actions_lose_what_is_personal() {
     world.audit().assert_clean("after actions were swept");
 }
 
+/// What has become old while no server ran goes with the first sweep after, not a day later.
+#[test]
+fn the_first_sweep_after_a_stop_is_of_all_that_is_old() {
+    let (mut world, agent) = keeping(30);
+    let old = world.authorize(&agent, keyed("order-1")).id();
+    world.settle(&agent, old, OutcomeStatus::Completed, None);
+    days(&mut world, 9);
+    world.clock().advance(Span::hours(24 * 22));
+    world.advance(Span::millis(1));
+    assert!(world.row::<Action>(old).erased && count::<Replay>(&mut world) == 0);
+    assert_eq!(world.row::<Sweep>(agent.workspace).erased_to, Some(old));
+}
+
 /// Without the setting nothing is erased, however old; and the setting works on what was there before it.
 #[test]
 fn without_the_setting_actions_are_kept() {
