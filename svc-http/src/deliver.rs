@@ -23,7 +23,7 @@ use svc_store::Gate;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{self, MissedTickBehavior, interval, timeout_at};
 
 use self::queue::{Queue, Whose};
 use crate::outbound::{Caller, Post};
@@ -61,11 +61,11 @@ impl Deliveries {
         }
     }
 
-    /// Makes no new calls, gives those under way `patience`, and ends.
-    pub async fn stop(mut self, patience: Duration) {
+    /// Makes no new calls, gives those under way until then, and ends.
+    pub async fn stop(mut self, until: time::Instant) {
         self.stop.send_replace(true);
         // What has not ended by then is dropped with this.
-        let _ = timeout(patience, &mut self.task).await;
+        let _ = timeout_at(until, &mut self.task).await;
     }
 }
 

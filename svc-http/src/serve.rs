@@ -44,7 +44,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 
 use crate::answer::{self, Sent, error_body};
 use crate::dispatch::Service;
@@ -84,19 +84,19 @@ pub fn runtime(workers: Option<NonZero<usize>>) -> io::Result<Runtime> {
         .build()
 }
 
-/// Serves connections of `listener` until `stop` is done, then drains: no new connections, running requests get
-/// `drain_time`, then whatever is left is closed.
-pub async fn serve<S: Service>(listener: TcpListener, shell: Arc<Shell<S>>, stop: impl Future<Output = ()>) {
+/// Serves connections of `listener` until `stop` is done, then drains: no new connections, and whatever is left of the others
+/// at the instant that `stop` gives is closed.
+pub async fn serve<S: Service>(listener: TcpListener, shell: Arc<Shell<S>>, stop: impl Future<Output = Instant>) {
     let places = shell.settings().connections_max.min(Semaphore::MAX_PERMITS);
     let slots = Arc::new(Semaphore::new(places));
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     let (phase, phases) = watch::channel(Phase::Serve);
     let builder = Arc::new(builder(shell.settings().idle_time));
     let mut stop = pin!(stop);
-    loop {
+    let until = loop {
         let accepted = tokio::select! {
             biased;
-            () = &mut stop => break,
+            until = &mut stop => break until,
             accepted = listener.accept() => accepted,
         };
         let (stream, peer) = match accepted {
@@ -116,12 +116,12 @@ pub async fn serve<S: Service>(listener: TcpListener, shell: Arc<Shell<S>>, stop
                 }
             }
         }
-    }
+    };
     drop(listener);
     drop(phases);
     phase.send_replace(Phase::Drain);
     // Every connection holds a receiver: when the last is gone, all are.
-    if timeout(shell.settings().drain_time, phase.closed()).await.is_err() {
+    if timeout_at(until, phase.closed()).await.is_err() {
         phase.send_replace(Phase::Close);
         phase.closed().await;
     }

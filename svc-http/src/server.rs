@@ -16,12 +16,13 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use svc_core::state::edge::outbound::Outbound;
 use svc_core::state::gate::receipt::PublicKeys;
 use svc_store::Gate;
 use tokio::net;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::config::{BaseUrl, Config};
 use crate::deliver::Deliveries;
@@ -36,6 +37,9 @@ use crate::serve::serve;
 use crate::shell::{Settings, Shell};
 use crate::telemetry::Telemetry;
 use crate::upstream::Upstreams;
+
+/// How much of the drain is at most kept for telling clients what was cut, and for keeping what came of it.
+const LAST_TIME: Duration = Duration::from_secs(1);
 
 /// A server over a gate, on a socket that it has already.
 #[derive(Debug)]
@@ -150,13 +154,14 @@ impl Server {
     }
 
     /// Serves until `stop` is done, and makes the calls that decisions bring about; then drains, and closes the gate once every
-    /// answer has left. Calls that were not made are kept for the next start.
+    /// answer has left or the time of the drain is up: calls of models that run still are told so before. Calls that were not made
+    /// are kept for the next start.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let counted = self.metrics_listener.map(|listener| {
             let running = Arc::clone(&self.running);
             tokio::spawn(metrics::serve(listener, self.metrics, self.gate.clone(), running))
         });
-        let watched = tokio::spawn(self.running.watch(self.gate.clone(), self.gate.changes()));
+        let watched = tokio::spawn(Arc::clone(&self.running).watch(self.gate.clone(), self.gate.changes()));
         let own = self.listener.local_addr().ok();
         let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
         self.documents.read_with(reader);
@@ -164,24 +169,49 @@ impl Server {
         self.key_sets.read_with(reader);
         let caller = Caller::new(self.guard, own, self.resolver, self.trust);
         let deliveries = Deliveries::start(self.gate.clone(), caller);
-        let (quiet, patience) = (deliveries.stopper(), self.shell.settings().drain_time);
+        let (quiet, time) = (deliveries.stopper(), self.shell.settings().drain_time);
+        let (mut drain, mut cutting) = (Drain::begin(time), None);
         serve(self.listener, self.shell, async {
             stop.await;
             self.live.end();
             quiet();
+            drain = Drain::begin(time);
+            cutting = Some(tokio::spawn(async move {
+                sleep_until(drain.cut).await;
+                self.running.end();
+            }));
+            drain.close
         })
         .await;
-        deliveries.stop(patience).await;
+        deliveries.stop(drain.end).await;
         // What came of calls whose clients are gone is still to be kept.
-        let _ = timeout(patience, self.upstreams.settled()).await;
-        watched.abort();
-        if let Some(counted) = counted {
-            counted.abort();
+        let _ = timeout_at(drain.end, self.upstreams.settled()).await;
+        for task in [Some(watched), counted, cutting].into_iter().flatten() {
+            task.abort();
         }
         // Sending the last spans blocks, for as long as their collector takes.
         let telemetry = self.telemetry;
         let _ = tokio::task::spawn_blocking(move || telemetry.end()).await;
         self.gate.close();
+    }
+}
+
+/// What is done when, once a server stops: all of it within one time.
+#[derive(Clone, Copy, Debug)]
+struct Drain {
+    /// Calls that run still are cut.
+    cut: Instant,
+    /// Connections are closed.
+    close: Instant,
+    /// Nothing is waited for any more.
+    end: Instant,
+}
+
+impl Drain {
+    /// One that ends after `time`, of which the last quarter is kept at most for what is to be told at its end.
+    fn begin(time: Duration) -> Self {
+        let (now, last) = (Instant::now(), LAST_TIME.min(time / 4));
+        Self { cut: now + (time - last), close: now + (time - last / 2), end: now + time }
     }
 }
 

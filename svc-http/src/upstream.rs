@@ -51,7 +51,7 @@ pub use self::incoming::Incoming;
 use self::pool::Pool;
 pub use self::post::{Endpoint, Posted};
 pub use self::relay::{Begun, COST_TRAILER, Relay, RelayBody, Stoppable, Translate};
-pub use self::switch::{Switch, Switches};
+pub use self::switch::{Stop, Switch, Switches};
 pub use self::target::{Call, Credentials, Target, What, is_credential, is_own_header};
 use crate::outbound::dial::{Dial, DialError, Place};
 use crate::outbound::{Resolve, Trust};

@@ -567,3 +567,16 @@ async fn a_stop_of_all_agents_is_told_with_its_hold() {
     }
     assert!(desk.server.heard().is_empty());
 }
+
+/// A server that stops ends a call under way with its last word: the tool may have run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_tells_that_the_tool_may_have_run() {
+    let mut desk = Desk::new(Speaks::Modern).await;
+    desk.server(json!({})).await;
+    desk.server.reply(Reply::Stalled(vec![told_on_the_way("begun")]));
+    let mut socket = begun(&desk, json!({})).await;
+    until(&mut socket, "begun").await;
+    drop((desk.client, desk.owner));
+    desk.site.stop().await;
+    until(&mut socket, "the tool may have run").await;
+}

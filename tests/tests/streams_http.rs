@@ -9,9 +9,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use svc_core::state::gateway::{BudgetUse, Call};
+use svc_core::state::gateway::{BudgetUse, Call, CallEnd, CallState};
 use svc_core::store::{Commit, Row as _, Store as _};
 use svc_core::testing::Dice;
 use svc_core::value::Span;
@@ -289,6 +290,44 @@ async fn whoever_hangs_up_pays() {
     assert_eq!(desk.budget_at(&budget).await["spentMicros"], json!(sum));
 }
 
+/// A server that stops has one time for all that runs. At its end a stream has an error event in its own API and a whole call an
+/// answer, and what came of each is kept.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_tells_what_it_cuts() {
+    let drain = Duration::from_secs(2);
+    let mut desk = Desk::bare(|plan| plan.config.timeouts.drain = drain).await;
+    let upstream = desk.upstream("chat", "chat", &desk.mock.chat_url()).await;
+    for model in ["m--stall-3", "m--hang"] {
+        desk.model(&upstream, model, 50, 1, 2).await;
+    }
+    let mut streams = Vec::new();
+    for (path, error) in [(CHAT, "data: {\"error\":"), (MESSAGES, "event: error\ndata: ")] {
+        let mut socket = desk.begin(path, &[], &streamed("chat/m--stall-3")).await;
+        let (heard, closed) = hear(&mut socket, 400).await;
+        assert!(!closed, "{}", String::from_utf8_lossy(&heard));
+        streams.push((socket, error));
+    }
+    let mut whole = desk.begin(CHAT, &[], &chat("chat/m--hang")).await;
+    desk.mock.until(|it| it.requests == 3).await;
+    let memory = desk.site.memory();
+    drop((desk.client, desk.owner));
+    let began = Instant::now();
+    desk.site.stop().await;
+    assert!(began.elapsed() < drain * 3 / 2, "{:?}", began.elapsed());
+    for (mut socket, error) in streams {
+        let (heard, _) = hear(&mut socket, usize::MAX).await;
+        let heard = String::from_utf8_lossy(&heard).into_owned();
+        assert!(heard.contains(error) && heard.contains("not_ready") && heard.ends_with("\r\n0\r\n\r\n"), "{heard}");
+    }
+    let (heard, _) = hear(&mut whole, usize::MAX).await;
+    let heard = String::from_utf8_lossy(&heard).into_owned();
+    assert!(heard.starts_with("HTTP/1.1 503 ") && heard.contains("not_ready"), "{heard}");
+    let rows = memory.dump();
+    let calls: Vec<_> = rows.iter().filter_map(|(.., it)| Call::peel(it)).collect();
+    let is_cut = |it: &CallState| matches!(it, CallState::Ended { end: CallEnd::Cut, .. });
+    assert!(calls.len() == 3 && calls.iter().all(|it| is_cut(&it.state) && it.cost.get() > 0), "{calls:?}");
+}
+
 /// A client that hangs up before the first token pays for the input that the provider has told, not for a guess at it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_hangs_up_before_the_first_token_pays_what_was_told() {
@@ -375,7 +414,7 @@ async fn frames_pass_as_they_come() {
     let body = streamed("chat/large-1").to_string();
     let mut fastest = PATIENCE;
     for number in 0..20 {
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         socket.write_all(&request("POST", CHAT, &[("authorization", &*bearer)], body.as_bytes())).await.unwrap();
         let mut heard = Vec::new();
         while !heard.ends_with(b"0\r\n\r\n") {
@@ -386,7 +425,7 @@ async fn frames_pass_as_they_come() {
         }
     }
     // Where a socket held small writes back, each of them would wait for an acknowledgement that is 40 ms late.
-    assert!(fastest < std::time::Duration::from_millis(40), "{fastest:?}");
+    assert!(fastest < Duration::from_millis(40), "{fastest:?}");
 }
 
 /// The cost of a stream comes in its trailer to whoever reads trailers, and to nobody else.

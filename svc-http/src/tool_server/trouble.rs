@@ -34,6 +34,8 @@ pub(crate) enum Trouble {
     Unusable,
     /// As many calls of it as may be under way are.
     Busy,
+    /// This server stops, and waits for it no longer.
+    Stopping,
     /// It could not be met: what was to be asked was not.
     Unmet(Box<Self>),
 }
@@ -79,7 +81,7 @@ impl Trouble {
     pub(crate) const fn may_have_run(&self) -> bool {
         match self {
             Self::Failed(failed) => failed.was_sent,
-            Self::NotMcp(_) => true,
+            Self::NotMcp(_) | Self::Stopping => true,
             // Whoever breaks down, or gives up waiting for whoever stands behind, may have begun.
             Self::Status(status) => *status >= 500,
             Self::Rpc(error) => match error.code {
@@ -115,6 +117,7 @@ impl Trouble {
             Self::NotMcp(clause) => (*clause).to_owned(),
             Self::Rpc(error) => format!("it answered with the error {}", error.code),
             Self::Unusable => "its address or its credential cannot be used".to_owned(),
+            Self::Stopping => "this server stops, and waits for it no longer".to_owned(),
             Self::Busy => "too many calls of it are under way".to_owned(),
             Self::Unmet(why) => why.clause(),
         }

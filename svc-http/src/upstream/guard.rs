@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::Upstreams;
 use super::failed::Reason;
+use super::switch::Stop;
 
 /// Who is told what came of a call.
 pub trait Finish: Send + 'static {
@@ -46,12 +47,12 @@ pub struct Ended {
 pub enum How {
     /// With the end of its answer.
     Done,
-    /// The client went away, or this server stopped.
+    /// The client went away.
     HungUp,
     /// The upstream broke off, or was too slow.
     Cut(Reason),
     /// It was cut from here: [`super::Switch::cut`].
-    Stopped,
+    Stopped(Stop),
 }
 
 /// Holds on to who is to be told; dropped, it tells that the client hung up.

@@ -23,7 +23,7 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use super::failed::{Failed, Reason};
 use super::guard::{Charged, Finish, Guard, How, Outlive, millis};
 use super::incoming::Incoming;
-use super::switch::Switch;
+use super::switch::{Stop, Switch};
 
 /// The trailer that says what a streamed call cost; the answer's head has to announce it in `trailer`.
 pub const COST_TRAILER: HeaderName = HeaderName::from_static("x-svc-cost-micros");
@@ -131,7 +131,7 @@ impl Relay {
                     How::Done => Ok(true),
                     How::Cut(Reason::Closed) if is_ended => Err(Reason::Empty),
                     How::Cut(reason) => Err(reason),
-                    How::HungUp | How::Stopped => Err(Reason::Closed),
+                    How::HungUp | How::Stopped(_) => Err(Reason::Closed),
                 };
             }
             if (translator.has_begun() && !out.is_empty()) || out.len() >= OUT_BYTES_MAX {
@@ -197,13 +197,13 @@ pub struct RelayBody<T: Translate, F: Finish<Heard = T>> {
 
 /// A stream that may be stopped before its end.
 pub trait Stoppable: Body {
-    /// Whether it was stopped, and has not said so yet.
+    /// Whether its agent was stopped, and it has not said so yet.
     fn is_stopping(&self) -> bool;
 }
 
 impl<T: Translate, F: Finish<Heard = T>> Stoppable for RelayBody<T, F> {
     fn is_stopping(&self) -> bool {
-        matches!(self.step, Step::Running(_)) && self.switch.is_cut()
+        matches!(self.step, Step::Running(_)) && self.switch.stopped() == Some(Stop::Agent)
     }
 }
 
@@ -256,8 +256,8 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
     fn read(&mut self, context: &mut Context<'_>) -> Poll<How> {
         let Step::Running(running) = &mut self.step else { return Poll::Pending };
         loop {
-            if self.switch.is_cut() {
-                return Poll::Ready(How::Stopped);
+            if let Some(stop) = self.switch.stopped() {
+                return Poll::Ready(How::Stopped(stop));
             }
             let Running { incoming, translator, .. } = running;
             if running.is_ended || translator.is_done() {
@@ -291,7 +291,7 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
                 Poll::Ready(Err(reason)) => return Poll::Ready(How::Cut(reason)),
                 Poll::Pending => {
                     self.switch.wakes(context.waker());
-                    if self.switch.is_cut() {
+                    if self.switch.stopped().is_some() {
                         continue;
                     }
                     return Poll::Pending;
@@ -331,8 +331,8 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
             How::Done => incoming.finish(),
             // The translator has said so itself where the stream ended without its last word.
             How::Cut(_) if is_ended => {}
-            How::Cut(_) | How::HungUp => translator.cut(how, &mut self.out),
-            How::Stopped => {
+            How::Cut(_) | How::HungUp | How::Stopped(Stop::Server) => translator.cut(how, &mut self.out),
+            How::Stopped(Stop::Agent) => {
                 // What waits came before it was stopped, or after: the client gets none of it.
                 self.out.clear();
                 translator.cut(how, &mut self.out);

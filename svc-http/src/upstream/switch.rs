@@ -2,40 +2,56 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Waker;
+use std::task::{Poll, Waker};
+
+/// Who has stopped, so that an answer is cut from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stop {
+    /// This server, which has no more time for it. What has come of the answer is the client's.
+    Server = 1,
+    /// The agent that it is for: the client gets nothing more of it.
+    Agent = 2,
+}
 
 /// Cuts one answer; shared by whoever may cut it and the answer.
 #[derive(Debug, Default)]
 pub struct Switch {
-    is_cut: AtomicBool,
+    /// A [`Stop`] as a number, 0 while there is none.
+    stop: AtomicU8,
     waker: Mutex<Option<Waker>>,
 }
 
 impl Switch {
-    /// Cuts the answer: its client is told with an event of its API, and hears nothing more.
-    pub fn cut(&self) {
-        self.is_cut.store(true, Ordering::Release);
+    /// Cuts the answer: its client is told with an event of its API, and hears nothing more. That the agent was stopped holds
+    /// also where the server stops.
+    pub fn cut(&self, stop: Stop) {
+        self.stop.fetch_max(stop as u8, Ordering::AcqRel);
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 
-    /// Whether it was cut.
+    /// Who has stopped, where it was cut.
     #[must_use]
-    pub fn is_cut(&self) -> bool {
-        self.is_cut.load(Ordering::Acquire)
+    pub fn stopped(&self) -> Option<Stop> {
+        match self.stop.load(Ordering::Acquire) {
+            0 => None,
+            1 => Some(Stop::Server),
+            _ => Some(Stop::Agent),
+        }
     }
 
     /// Waits until it is cut.
-    pub async fn cut_off(&self) {
+    pub async fn cut_off(&self) -> Stop {
         std::future::poll_fn(|context| {
             self.wakes(context.waker());
-            if self.is_cut() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            self.stopped().map_or(Poll::Pending, Poll::Ready)
         })
-        .await;
+        .await
     }
 
     /// Wakes `waker` when it is cut. Whoever asks looks again afterwards: it may have been cut meanwhile.
@@ -76,11 +92,11 @@ impl<K: Copy + Eq + Hash> Switches<K> {
         switch
     }
 
-    /// Cuts every running answer of `key`; how many there were.
+    /// Cuts every running answer of `key`, who was stopped; how many there were.
     pub fn cut(&self, key: &K) -> usize {
         let all = self.held().all.remove(key).unwrap_or_default();
         let running = all.iter().filter_map(Weak::upgrade);
-        running.map(|it| it.cut()).count()
+        running.map(|it| it.cut(Stop::Agent)).count()
     }
 
     /// Who has a running answer.
@@ -123,12 +139,22 @@ mod tests {
         running.sort_unstable();
         assert_eq!(running, [1, 2]);
         assert_eq!((switches.cut(&1), switches.cut(&1), switches.cut(&3)), (2, 0, 0));
-        assert_eq!((one.is_cut(), two.is_cut(), other.is_cut()), (true, true, false));
+        assert_eq!((one.stopped(), two.stopped(), other.stopped()), (Some(Stop::Agent), Some(Stop::Agent), None));
         for key in 0..10_000 {
             drop(switches.begin(key));
             drop(switches.begin(0));
         }
         let held = switches.held();
         assert!(held.all.len() < 200 && held.all.values().all(|it| it.len() < 100), "{}", held.all.len());
+    }
+
+    /// A stopped agent gets nothing more, whether the server stops before or after.
+    #[test]
+    fn a_stopped_agent_outweighs_a_server_that_stops() {
+        for order in [[Stop::Agent, Stop::Server], [Stop::Server, Stop::Agent]] {
+            let switch = Switch::default();
+            order.into_iter().for_each(|it| switch.cut(it));
+            assert_eq!(switch.stopped(), Some(Stop::Agent));
+        }
     }
 }

@@ -6,6 +6,7 @@ use svc_core::state::gateway::Usage;
 use super::failed::Reason;
 use super::guard::How;
 use super::relay::Translate;
+use super::switch::Stop;
 
 impl Translate for Stream {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Reason> {
@@ -42,7 +43,8 @@ impl Translate for Stream {
 
     fn cut(&mut self, how: How, out: &mut Vec<u8>) {
         let (kind, message) = match how {
-            How::Stopped => ("agent_stopped", "the agent was stopped while its answer was under way"),
+            How::Stopped(Stop::Agent) => ("agent_stopped", "the agent was stopped while its answer was under way"),
+            How::Stopped(Stop::Server) => ("not_ready", "this server stopped while the answer was under way"),
             How::Cut(reason) => ("upstream_failure", reason.as_str()),
             How::Done | How::HungUp => ("upstream_failure", "the answer broke off"),
         };

@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// The longest that anything in a test may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -222,8 +222,10 @@ impl Server {
         let (waiting, looks) = (Arc::clone(&gate.waiting), Arc::clone(&gate.looks));
         let shell = Arc::new(Shell::new(gate, settings).unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
-        let done = tokio::spawn(serve(listener, shell, async {
+        let drain_time = shell.settings().drain_time;
+        let done = tokio::spawn(serve(listener, shell, async move {
             let _ = stopped.await;
+            Instant::now() + drain_time
         }));
         Self { address, waiting, looks, stop: Some(stop), done }
     }

@@ -240,7 +240,7 @@ impl Finish for Sink {
     async fn finish(self, heard: Option<Heard>, ended: Ended) -> Option<Charged> {
         let end = match (ended.how, &heard) {
             (How::Done, Some(_)) => CallEnd::Done,
-            (How::Cut(_) | How::Stopped, _) => self.end.unwrap_or(CallEnd::Cut),
+            (How::Cut(_) | How::Stopped(_), _) => self.end.unwrap_or(CallEnd::Cut),
             (How::HungUp, _) => self.end.unwrap_or(CallEnd::HungUp),
             (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
         };
@@ -316,7 +316,7 @@ impl Sink {
         let Some((upstream, model)) = model else { return };
         let (outcome, error) = match how {
             How::Done => (Outcome::Answered(None), None),
-            How::Cut(Reason::Total) | How::HungUp | How::Stopped => return,
+            How::Cut(Reason::Total) | How::HungUp | How::Stopped(_) => return,
             How::Cut(reason) => (Outcome::Failed, Some(reason.as_str())),
         };
         self.health.record(upstream.id, &model.name, outcome, error, self.gate.now());

@@ -25,7 +25,7 @@ use crate::answer::{self, Answer};
 use crate::dispatch::Call;
 use crate::health::{Health, Outcome};
 use crate::ops::{GateService, recorded};
-use crate::upstream::{self, Charged, Failed, Guard, How, Reason, Relay, Reply, Switch, Target, Upstreams, What};
+use crate::upstream::{self, Charged, Failed, Guard, How, Reason, Relay, Reply, Stop, Switch, Target, Upstreams, What};
 
 /// Headers of the messages API that go on to a provider of the same shape.
 const PASSED_ON: [&str; 2] = ["anthropic-version", "anthropic-beta"];
@@ -139,8 +139,8 @@ impl Run {
         let Some(mut place) = ahead.next() else { return Answer::refused(Refusal::internal()) };
         let switch = guard.sink().map(|it| it.seat.switch()).unwrap_or_default();
         loop {
-            if switch.is_cut() {
-                return self.stopped(guard).await;
+            if let Some(stop) = switch.stopped() {
+                return self.stopped(guard, stop).await;
             }
             let mut fits = true;
             let failed = match self.request(&place) {
@@ -150,16 +150,16 @@ impl Run {
                     sink.begin(place, tried.is_empty().then_some(self.came));
                     let made = tokio::select! {
                         biased;
-                        () = switch.cut_off() => None,
-                        made = self.attempt(&target, sent, &mut sink.reported) => Some(made),
+                        stop = switch.cut_off() => Err(stop),
+                        made = self.attempt(&target, sent, &mut sink.reported) => Ok(made),
                     };
                     match made {
-                        None => return self.stopped(guard).await,
-                        Some(Ok(answered)) => {
+                        Err(stop) => return self.stopped(guard, stop).await,
+                        Ok(Ok(answered)) => {
                             self.note(&place, answered.outcome(), None);
                             return self.deliver(answered, guard, switch).await;
                         }
-                        Some(Err(failed)) => {
+                        Ok(Err(failed)) => {
                             self.note(&place, outcome(&failed), Some(&failed.error()));
                             failed
                         }
@@ -299,7 +299,7 @@ impl Run {
                 let body = read.to_client(self.demand.dialect, self.created_s(), self.admitted.call.id);
                 let charged = guard.finish(Some(Heard::whole(&read)), How::Done, Some(first_ms)).await;
                 // A freeze that came while its end was being kept.
-                if switch.is_cut() {
+                if switch.stopped() == Some(Stop::Agent) {
                     return self.told_stopped(charged).await;
                 }
                 if charged.is_some_and(|it| it.unpriced) && self.admitted.place.worst.is_some() {
@@ -361,11 +361,14 @@ impl Run {
         costing(self.noted(Answer::refused(refusal)), charged)
     }
 
-    /// An admitted call whose agent was stopped before its answer began: nothing more is waited for, and what was sent is charged
-    /// as what broke off.
-    async fn stopped(&self, guard: Guard<Sink>) -> Answer {
-        let charged = guard.finish(None, How::Stopped, None).await;
-        self.told_stopped(charged).await
+    /// An admitted call that was cut before its answer began: nothing more is waited for, and what was sent is charged as what
+    /// broke off.
+    async fn stopped(&self, guard: Guard<Sink>, stop: Stop) -> Answer {
+        let charged = guard.finish(None, How::Stopped(stop), None).await;
+        match stop {
+            Stop::Agent => self.told_stopped(charged).await,
+            Stop::Server => costing(self.noted(Answer::refused(Refusal::not_ready())), charged),
+        }
     }
 
     /// What is told in the place of an answer whose agent was stopped while it was waited for: what one who asks now is told.

@@ -1,8 +1,8 @@
-//! The calls that run on this server, so that a freeze cuts them.
+//! The calls that run on this server, so that a freeze cuts them, and the server's own end.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svc_core::rules::gate::hold::held_by;
 use svc_core::state::gate::Agent;
@@ -13,7 +13,7 @@ use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_store::{Changes, Gate};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::upstream::Switch;
+use crate::upstream::{Stop, Switch};
 
 /// Who a running call is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +26,14 @@ struct Owner {
 #[derive(Debug, Default)]
 pub(crate) struct RunningCalls {
     next: AtomicU64,
-    calls: Mutex<HashMap<u64, (Owner, Arc<Switch>)>>,
+    calls: Mutex<Calls>,
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    running: HashMap<u64, (Owner, Arc<Switch>)>,
+    /// Whether the server has no more time for any.
+    ended: bool,
 }
 
 /// One call's place among them, until it is dropped.
@@ -39,7 +46,7 @@ pub(in crate::ops) struct Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.calls.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+        self.calls.held().running.remove(&self.number);
     }
 }
 
@@ -51,18 +58,34 @@ impl Seat {
 }
 
 impl RunningCalls {
-    /// A place for a call that is about to be admitted: from here on a freeze finds it.
+    /// A place for a call that is about to be admitted: from here on a freeze finds it, and the server's end.
     pub(in crate::ops) fn enter(self: &Arc<Self>, workspace: WorkspaceId, agent: Option<AgentId>) -> Seat {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let switch = Arc::new(Switch::default());
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.insert(number, (Owner { workspace, agent }, Arc::clone(&switch)));
+        let mut calls = self.held();
+        if calls.ended {
+            switch.cut(Stop::Server);
+        }
+        calls.running.insert(number, (Owner { workspace, agent }, Arc::clone(&switch)));
+        drop(calls);
         Seat { calls: Arc::clone(self), number, switch }
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.held().running.len()
+    }
+
+    /// Cuts every call, and those that begin from now on: the server stops, and its time is up.
+    pub(crate) fn end(&self) {
+        let mut calls = self.held();
+        calls.ended = true;
+        calls.running.values().for_each(|(_, switch)| switch.cut(Stop::Server));
+    }
+
+    /// What was held when somebody panicked is whole: a call is in it or not.
+    fn held(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cuts the calls of whoever is stopped, as rows change; ends when the gate does.
@@ -88,8 +111,8 @@ impl RunningCalls {
 
     async fn cut_stopped(&self, gate: &Gate, touched: impl Fn(&Owner) -> bool) {
         let calls: Vec<(Owner, Arc<Switch>)> = {
-            let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-            calls.values().filter(|(owner, _)| touched(owner)).cloned().collect()
+            let calls = self.held();
+            calls.running.values().filter(|(owner, _)| touched(owner)).cloned().collect()
         };
         if calls.is_empty() {
             return;
@@ -102,7 +125,7 @@ impl RunningCalls {
                 let stopped =
                     *known.entry(owner).or_insert_with(|| gate.read(|scope| is_stopped(scope, owner)).unwrap_or(true));
                 if stopped {
-                    switch.cut();
+                    switch.cut(Stop::Agent);
                 }
             }
         });

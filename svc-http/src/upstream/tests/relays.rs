@@ -232,14 +232,19 @@ async fn a_switch_cuts_a_stream() {
     let (body, hears, switch) = relayed(&upstreams, &target, "m--stall-3").await;
     let reading = tokio::spawn(body.collect());
     mock.until(|it| it.running == 1).await;
-    switch.cut();
+    switch.cut(Stop::Agent);
     let text = reading.await.unwrap().unwrap().to_bytes();
-    assert!(text.ends_with(b"data: {\"error\":\"Stopped\"}\n\n"));
-    assert_eq!(hears.await.unwrap().1.how, How::Stopped);
+    assert!(text.ends_with(b"data: {\"error\":\"Stopped(Agent)\"}\n\n"));
+    assert_eq!(hears.await.unwrap().1.how, How::Stopped(Stop::Agent));
     let (body, _hears, switch) = relayed(&upstreams, &target, "m--stall-3").await;
-    switch.cut();
+    switch.cut(Stop::Agent);
     let text = body.collect().await.unwrap().to_bytes();
-    assert_eq!(text, "data: {\"error\":\"Stopped\"}\n\n", "what waited is not passed on");
+    assert_eq!(text, "data: {\"error\":\"Stopped(Agent)\"}\n\n", "what waited is not passed on");
+    let (body, _hears, switch) = relayed(&upstreams, &target, "m--stall-3").await;
+    switch.cut(Stop::Server);
+    let text = body.collect().await.unwrap().to_bytes();
+    let last = b"\n\ndata: {\"error\":\"Stopped(Server)\"}\n\n";
+    assert!(text.ends_with(last) && text.len() > last.len(), "what had come is the client's: {text:?}");
     mock.until(|it| it.open == 0).await;
 }
 

@@ -52,7 +52,7 @@ async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
     let tell = async |piece: Bytes| {
         tokio::select! {
             biased;
-            () = switch.cut_off() => true,
+            _ = switch.cut_off() => true,
             sent = timeout_at(until, to.send(piece)) => matches!(sent, Ok(Ok(()))),
         }
     };
@@ -60,10 +60,10 @@ async fn carry(run: Run, mut events: Events, to: mpsc::Sender<Bytes>) {
     loop {
         let heard = tokio::select! {
             biased;
-            () = switch.cut_off() => {
-                let last = event(&refused(&run, &run.stopped().await));
+            stop = switch.cut_off() => {
+                let last = run.cut(stop).await.unwrap_or_else(|refusal| refused(&run, &refusal));
                 drop(events);
-                let _ = timeout(LAST_TIME, to.send(last)).await;
+                let _ = timeout(LAST_TIME, to.send(event(&last))).await;
                 return;
             }
             // The client calls it off: with the connection the server hears of it.

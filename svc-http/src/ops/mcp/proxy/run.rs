@@ -23,7 +23,7 @@ use crate::answer::Answer;
 use crate::ops::gateway::Seat;
 use crate::ops::{log, recorded, refusal};
 use crate::tool_server::{Answered, Calling, Definition, Trouble};
-use crate::upstream::Upstreams;
+use crate::upstream::{Stop, Upstreams};
 use crate::wire::mcp::{self, Era, ToolCall};
 
 /// A call and all that making it takes: it may outlive the request that brought it.
@@ -87,7 +87,7 @@ impl Run {
         };
         let made = tokio::select! {
             biased;
-            () = switch.cut_off() => return Err(self.stopped().await),
+            stop = switch.cut_off() => return self.cut(stop).await.map(Answer::json),
             made = self.proxied.servers.call(&self.gate, &self.reached, &calling) => made,
         };
         match made {
@@ -96,7 +96,7 @@ impl Run {
                 let heard = loop {
                     let heard = tokio::select! {
                         biased;
-                        () = switch.cut_off() => return Err(self.stopped().await),
+                        stop = switch.cut_off() => return self.cut(stop).await.map(Answer::json),
                         heard = events.next() => heard,
                     };
                     if let Some(last) = relay::last(heard) {
@@ -110,8 +110,16 @@ impl Run {
         }
     }
 
+    /// What is told in the place of a result that is waited for no longer.
+    pub(super) async fn cut(&self, stop: Stop) -> Result<Vec<u8>, Refusal> {
+        match stop {
+            Stop::Agent => Err(self.stopped().await),
+            Stop::Server => self.over(Err(Trouble::Stopping)).await,
+        }
+    }
+
     /// What whoever was stopped while the call ran is told.
-    pub(super) async fn stopped(&self) -> Refusal {
+    async fn stopped(&self) -> Refusal {
         let reached = self.gate.read(|scope| reach(scope, &self.key, self.reached.server.name.as_str()).map(drop));
         let told = reached.map_err(refusal).err().filter(|it| it.kind() == Kind::AgentStopped);
         let told = told.unwrap_or_else(|| Refusal::agent_stopped(self.reached.caller.agent, None::<HoldId>));
