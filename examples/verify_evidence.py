@@ -6,7 +6,7 @@ A bundle is one JSON text, signed as it stands without white space around its to
 hashes and the leaves of an RFC 6962 tree, whose root a signed checkpoint names (C2SP tlog-checkpoint); a seal at its end signs the digest of all before it.
 """
 
-import base64, hashlib, json, sys
+import base64, hashlib, json, re, sys
 from datetime import datetime
 
 from cryptography.exceptions import InvalidSignature
@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 MEMBERS = ["format", "workspaceId", "origin", "range", "keys", "checkpoint", "previous", "consistency", "records",
            "disclosures", "inclusionProofs", "receipts", "truncated", "nextCursor", "seal"]
 OPTIONAL = {"previous", "consistency", "disclosures", "receipts", "nextCursor"}
+USES = ("receipt", "checkpoint", "scorecard")
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 class Tampered(Exception):
     """Something does not fit."""
@@ -49,6 +51,27 @@ def b64(text, url=True):
     if text != (base64.urlsafe_b64encode(raw).rstrip(b"=") if url else base64.b64encode(raw)).decode():
         raise ValueError("base64 that has another writing")
     return raw
+
+def hexes(text, length):
+    """So many bytes of hex in its one writing."""
+    if len(text) != 2 * length or text != bytes.fromhex(text).hex():
+        raise ValueError("hex that has another writing")
+    return bytes.fromhex(text)
+
+def key_of(jwk):
+    """The bytes of a key, whose members have one writing."""
+    times = {name: jwk[name] for name in ("notBefore", "retiredAt", "compromisedAt") if name in jwk}
+    again = {"kty": "OKP", "crv": "Ed25519", "x": jwk["x"], "kid": jwk["kid"], "alg": "EdDSA", "use": jwk["use"], **times}
+    if list(jwk.items()) != list(again.items()) or jwk["use"] not in USES or not all(map(INSTANT.fullmatch, times.values())):
+        raise ValueError("a key that is none")
+    return b64(jwk["x"])
+
+def within(what, read, *given):
+    """What `read` makes of a text that is signed by itself: one that cannot be read was changed."""
+    try:
+        return read(*given)
+    except (ValueError, KeyError, TypeError) as fault:
+        raise Tampered(f"{what}: {fault}") from None
 
 def signed(key, message, signature):
     try:
@@ -132,22 +155,34 @@ def commitments(seq, path, value, found):
         for name, inner in value.items():
             commitments(seq, f"{path}.{name}", inner, found)
 
+def verify_receipt(receipt, keys, allowed):
+    """A receipt that one of `keys` signed says what a record allowed."""
+    head, payload, signature = receipt["jws"].split(".")
+    key = keys.get(json.loads(b64(head))["kid"])
+    need(key and signed(key, f"{head}.{payload}".encode(), b64(signature)), "a receipt's signature does not fit")
+    claims = json.loads(b64(payload))
+    data = allowed.get((receipt["id"], claims["iat"]), {})
+    pairs = [("sub", "agentId"), ("jti", "receiptId"), ("dig", "digest"), ("type", "type"),
+             ("amount", "amount"), ("currency", "currency")]
+    need(data and all(claims.get(a) == data.get(b) for a, b in pairs), "no record allowed what a receipt says")
+    need(claims.get("merchant", {}).get("domain") == data.get("domain"), "a receipt is for another merchant")
+
 def check(raw):
     bundle = json.loads(raw.decode(), object_pairs_hook=members, parse_int=integer, parse_float=int, parse_constant=int)
     raw, names = text_of(bundle).encode(), list(bundle)
     if names != [it for it in MEMBERS if it in names] \
             or any(it not in names for it in MEMBERS if it not in OPTIONAL) or bundle["format"] != "svc-evidence/1":
         raise ValueError("not as a bundle is written")
-    keys = {use: {it["kid"]: b64(it["x"]) for it in bundle["keys"] if it["use"] == use and "compromisedAt" not in it}
-            for use in ("receipt", "checkpoint", "scorecard")}
-    need(all(it["kid"] == thumbprint(it["x"]) for it in bundle["keys"]), "a key has another's name")
+    known = [(it, key_of(it)) for it in bundle["keys"]]
+    keys = {use: {it["kid"]: key for it, key in known if it["use"] == use and "compromisedAt" not in it} for use in USES}
+    need(all(it["kid"] == thumbprint(it["x"]) for it, _ in known), "a key has another's name")
     origin, first, end = bundle["origin"], bundle["range"]["fromSeq"], bundle["range"]["toSeq"]
     whole = bundle["range"]["complete"]
     need(origin.endswith("/" + bundle["workspaceId"]), "the origin is another ledger's")
-    size, root = open_note(bundle["checkpoint"], origin, keys["checkpoint"].values())
+    size, root = within("the checkpoint", open_note, bundle["checkpoint"], origin, keys["checkpoint"].values())
     if "previous" in bundle:
-        old, old_root = open_note(bundle["previous"], origin, keys["checkpoint"].values())
-        continues(old, old_root, size, root, [bytes.fromhex(it) for it in bundle["consistency"]])
+        old, old_root = within("the previous one", open_note, bundle["previous"], origin, keys["checkpoint"].values())
+        continues(old, old_root, size, root, [hexes(it, 32) for it in bundle["consistency"]])
     hashes, allowed, actions, stopped, found, before, expected = {}, {}, {}, set(), set(), None, first
     for record in bundle["records"]:
         seq, data = record["seq"], record["data"]
@@ -168,25 +203,22 @@ def check(raw):
             allowed[data["receiptId"], int(datetime.fromisoformat(record["at"]).timestamp())] = data
     need(not whole or expected == end <= size, f"record {expected} and those behind it are missing")
     for shown in bundle.get("disclosures", []):
-        commit = sha(bytes.fromhex(shown["salt"]), shown["text"].encode()).hex()
+        commit = sha(hexes(shown["salt"], 16), shown["text"].encode()).hex()
         need((shown["seq"], shown["path"], commit) in found, f"record {shown['seq']}: a text is not what it commits to")
     for proof in bundle["inclusionProofs"]:
-        leaf, path = sha(b"\x00", hashes[proof["seq"]]), [bytes.fromhex(it) for it in proof["path"]]
+        path = [hexes(it, 32) for it in proof["path"]]
+        need(proof["seq"] in hashes, f"record {proof['seq']}: a proof is of no record here")
+        leaf = sha(b"\x00", hashes[proof["seq"]])
         need(climb(proof["seq"], size - 1, [leaf], path) == [root], f"record {proof['seq']}: it is not in the checkpoint's tree")
     for receipt in bundle.get("receipts", []):
-        head, payload, signature = receipt["jws"].split(".")
-        key = keys["receipt"].get(json.loads(b64(head))["kid"])
-        need(key and signed(key, f"{head}.{payload}".encode(), b64(signature)), "a receipt's signature does not fit")
-        claims = json.loads(b64(payload))
-        data = allowed.get((receipt["id"], claims["iat"]), {})
-        pairs = [("sub", "agentId"), ("jti", "receiptId"), ("dig", "digest"), ("type", "type"),
-                 ("amount", "amount"), ("currency", "currency")]
-        need(data and all(claims.get(a) == data.get(b) for a, b in pairs), "no record allowed what a receipt says")
-        need(claims.get("merchant", {}).get("domain") == data.get("domain"), "a receipt is for another merchant")
+        within("a receipt", verify_receipt, receipt, keys["receipt"], allowed)
     cut = raw.rindex(b',"seal":')
     seal, digest = bundle["seal"], sha(raw[:cut]).hex()
     sealed = f"svc-evidence/1\n{digest}\n".encode()
-    need(seal["digest"] == digest and signed(keys["checkpoint"][seal["kid"]], sealed, b64(seal["signature"])), "the seal")
+    key, signature = keys["checkpoint"].get(seal["kid"]), b64(seal["signature"])
+    if len(signature) != 64:
+        raise ValueError("a seal that is none")
+    need(seal["digest"] == digest and key and signed(key, sealed, signature), "the seal")
     proved = {it["seq"] for it in bundle["inclusionProofs"]}
     if not whole or not {min(hashes, default=0), max(hashes, default=0)} & set(hashes) <= proved:
         raise Incomplete("records or proofs were left out")
