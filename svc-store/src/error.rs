@@ -18,7 +18,7 @@ pub type Cause = Arc<dyn Error + Send + Sync + 'static>;
 #[non_exhaustive]
 pub enum StoreError {
     /// The directory holds somebody else's files.
-    #[error("`{}` holds `{found}` and no svc data: name an empty or a new directory", path.display())]
+    #[error("`{}` holds `{found}` and no svc data: {}", path.display(), self.advice())]
     ForeignDirectory {
         /// The directory.
         path: PathBuf,
@@ -26,7 +26,7 @@ pub enum StoreError {
         found: String,
     },
     /// The file is no database, or another program's.
-    #[error("`{}` is not a database of svc: move it away or name another data directory", path.display())]
+    #[error("`{}` is not a database of svc: {}", path.display(), self.advice())]
     ForeignDatabase {
         /// The file.
         path: PathBuf,
@@ -40,15 +40,13 @@ pub enum StoreError {
         why: Invalid,
     },
     /// There is nothing to open.
-    #[error("there is no svc data in `{}`: name the right data directory, or start one with `svc init`", path.display())]
+    #[error("there is no svc data in `{}`: {}", path.display(), self.advice())]
     NoData {
         /// The directory.
         path: PathBuf,
     },
     /// A newer release has written the database.
-    #[error(
-        "the database has schema {found}, this release knows schema {known}: run the newer release again, or restore a backup"
-    )]
+    #[error("the database has schema {found}, this release knows schema {known}: {}", self.advice())]
     NewerSchema {
         /// The schema found.
         found: i64,
@@ -56,27 +54,22 @@ pub enum StoreError {
         known: i64,
     },
     /// The disk, or the quota, is used up.
-    #[error("the disk is full: make room and decisions go on by themselves")]
+    #[error("the disk is full: {}", self.advice())]
     Full(#[source] Cause),
     /// Nothing may be written.
-    #[error(
-        "the database cannot be written: check that its directory and files belong to this user and the disk is not mounted read-only"
-    )]
+    #[error("the database cannot be written: {}", self.advice())]
     ReadOnly(#[source] Cause),
     /// The database's pages contradict each other.
-    #[error("the database is damaged: stop, keep a copy of the files, and restore the last backup")]
+    #[error("the database is damaged: {}", self.advice())]
     Corrupt(#[source] Cause),
     /// The file is gone, or another one is in its place.
-    #[error(
-        "`{}` was moved, removed or replaced while it was in use: stop, see that the right file is there, and start again",
-        path.display()
-    )]
+    #[error("`{}` was moved, removed or replaced while it was in use: {}", path.display(), self.advice())]
     Replaced {
         /// Where the file was.
         path: PathBuf,
     },
     /// Another process kept the database to itself for too long.
-    #[error("another process holds the database: end it, or wait until it is done")]
+    #[error("another process holds the database: {}", self.advice())]
     Locked(#[source] Cause),
     /// A file could not be read or written.
     #[error("`{}` cannot be used: {doing}", path.display())]
@@ -105,7 +98,7 @@ pub enum StoreError {
     #[error("the store failed")]
     Backend(#[source] Cause),
     /// The master key is not where it was.
-    #[error("`{}` is missing, and the database holds secrets sealed under it: put it back, or set SVC_MASTER_KEY", path.display())]
+    #[error("`{}` is missing, and the database holds secrets sealed under it: {}", path.display(), self.advice())]
     MasterKeyMissing {
         /// Where the key is looked for.
         path: PathBuf,
@@ -136,6 +129,40 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// What whoever runs the service is to do, in the imperative; most messages end with it. Nothing where the fault is that of a
+    /// program which embeds the gate, or of the gate.
+    #[must_use]
+    pub const fn fix(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::ForeignDirectory { .. } => "name an empty or a new directory",
+            Self::ForeignDatabase { .. } => "move it away or name another data directory",
+            Self::BaseAddress { .. } => "give the address at which others reach this server",
+            Self::NoData { .. } => "name the right data directory, or start one with `svc init`",
+            Self::NewerSchema { .. } => "run the newer release again, or restore a backup",
+            Self::Full(_) => "make room and decisions go on by themselves",
+            Self::ReadOnly(_) => {
+                "check that its directory and files belong to this user and the disk is not mounted read-only"
+            }
+            Self::Corrupt(_) => "stop, keep a copy of the files, and restore the last backup",
+            Self::Replaced { .. } => "stop, see that the right file is there, and start again",
+            Self::Locked(_) => "end it, or wait until it is done",
+            Self::File { .. } => "see that it is there, and that this user may read and write it",
+            Self::Undecodable(_) => "run the newest release that ran on it, or restore a backup",
+            Self::Database(_) => "look at what the database says, and restore the last backup if it stays so",
+            Self::MasterKeyMissing { .. } => "put it back, or set SVC_MASTER_KEY",
+            Self::MasterKeyMalformed | Self::Sealed => "put back the master key that this database was begun with",
+            Self::Entropy(_) | Self::Thread(_) => "look at this machine's limits for the user that runs it",
+            Self::Malformed(_) | Self::LeftOut | Self::Backend(_) | Self::NoVault | Self::Panicked | Self::Closed => {
+                return None;
+            }
+        })
+    }
+
+    /// The same as the end of a message.
+    fn advice(&self) -> &'static str {
+        self.fix().unwrap_or_default()
+    }
+
     /// The error of any store as this one; what already is one stays as it is.
     pub fn of<E: Error + Send + Sync + 'static>(error: E) -> Self {
         let error: Box<dyn Error + Send + Sync> = Box::new(error);

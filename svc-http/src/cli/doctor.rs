@@ -8,12 +8,13 @@ mod net;
 mod upstreams;
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use svc_http::config::{Config, ConfigError, Loaded};
 
-use super::output::{Problem, print, print_json};
+use super::output::{Problem, print, print_json, quoted};
 use super::serve;
 
 /// One thing that was looked at.
@@ -58,9 +59,9 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
     let check = |name, finding| Check { name, finding };
     let mut checks = vec![
         check("settings", settings(loaded)),
-        check("data directory", disk::directory(config)),
+        check("data directory", disk::directory(config, &named(loaded))),
         check("file modes", disk::modes(config, loaded.file.as_deref())),
-        check("schema", data::schema(config)),
+        check("schema", data::schema(config, &named(loaded))),
         check("keys", data::keys(config)),
         check("free disk", disk::space(config)),
         check("clock", disk::clock(config)),
@@ -71,6 +72,19 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
     checks.extend(roots(config).map(|it| check("root certificates", it)));
     checks.extend(upstreams::all(config).into_iter().map(|it| check("upstream", it)));
     checks
+}
+
+/// What stands behind a command that is to mean the same data: nothing where nothing was named.
+fn named(loaded: &Loaded) -> String {
+    let (data, mut named) = (&loaded.config.data, String::new());
+    let word = |it: &Path| quoted(it.display().to_string());
+    if let Some(file) = loaded.file.as_ref().filter(|it| it.parent() != Some(data)) {
+        let _ = write!(named, " --config {}", word(file));
+    }
+    if *data != Config::default().data {
+        let _ = write!(named, " --data {}", word(data));
+    }
+    named
 }
 
 fn settings(loaded: &Loaded) -> Finding {

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use serde_json::{Value, json};
 
 use super::Change;
-use super::output::{Problem, note, print, print_json};
+use super::output::{Problem, note, print, print_json, quoted};
 use crate::hook::place::own_file;
 use crate::hook::settings::{Installed, Settings};
 use crate::hook::{Client, Refused};
@@ -213,10 +213,4 @@ impl Runs {
         }
         Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
     }
-}
-
-/// A word of a shell.
-fn quoted(word: String) -> String {
-    let is_plain = !word.is_empty() && word.chars().all(|it| it.is_ascii_alphanumeric() || "/.-_+:@".contains(it));
-    if is_plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

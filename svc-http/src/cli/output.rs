@@ -132,6 +132,12 @@ pub(crate) fn is_closed() -> bool {
     is_both && is_null().unwrap_or(false)
 }
 
+/// A text as one word of a shell.
+pub(crate) fn quoted(word: String) -> String {
+    let is_plain = !word.is_empty() && word.chars().all(|it| it.is_ascii_alphanumeric() || "/.-_+:@".contains(it));
+    if is_plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
 fn unwritable(error: &io::Error, advice: &str) -> Problem {
     Problem::new(format!("standard output cannot be written: {error}"), advice)
 }

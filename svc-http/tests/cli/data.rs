@@ -17,6 +17,7 @@ use svc_core::value::digest::Digest;
 use svc_core::value::id::MandateVersionId;
 use svc_core::value::link::Index;
 use svc_core::value::text::{Email, Label};
+use svc_store::sqlite::SCHEMA;
 use svc_store::{Backend as _, Gate, SqliteStore};
 
 use crate::server::{Server, authorize, text};
@@ -31,15 +32,18 @@ fn a_newer_schema_and_an_impossible_directory_are_named() {
     // A SQLite file's `user_version` is the four bytes from its 60th on.
     let file = fs::OpenOptions::new().write(true).open(folder.path().join("svc-data/svc.db")).unwrap();
     file.write_all_at(&99_u32.to_be_bytes(), 60).unwrap();
-    let newer =
-        "the database has schema 99, this release knows schema 2: run the newer release again, or restore a backup";
+    let newer = format!("the database has schema 99, this release knows schema {SCHEMA}");
+    let fix = "run the newer release again, or restore a backup";
     for arguments in ["init", "key create --scope admin", "migrate"] {
         let ran = run(folder.path(), arguments);
-        assert_eq!(ran, Ran { code: 1, out: String::new(), err: format!("svc: {newer}\n") }, "{arguments}");
+        assert_eq!(ran, Ran { code: 1, out: String::new(), err: format!("svc: {newer}: {fix}\n") }, "{arguments}");
     }
     let Ran { code, out, .. } = run(folder.path(), "doctor");
     assert_eq!(code, 1);
-    assert!(out.contains(&format!("fail  schema: {newer}")), "{out}");
+    assert!(
+        out.contains(&format!("fail  schema: {newer}. Run the newer release again, or restore a backup.\n")),
+        "{out}"
+    );
 
     let Ran { code, out, err } = run(folder.path(), "init --data /proc/svc");
     assert_eq!((code, out.as_str()), (1, ""));
@@ -87,9 +91,12 @@ fn migrate_tells_from_which_schema_to_which() {
     fs::create_dir(folder.path().join("svc-data")).unwrap();
     fs::write(folder.path().join("svc-data/svc.db"), "").unwrap();
     let told = |out: &str| Ran { code: 0, out: out.to_owned(), err: String::new() };
-    assert_eq!(run(folder.path(), "migrate"), told("svc-data/svc.db was brought from schema 0 to schema 2\n"));
-    assert_eq!(run(folder.path(), "migrate"), told("svc-data/svc.db has schema 2 already\n"));
-    assert_eq!(run(folder.path(), "migrate --json"), told("{\"from\":1,\"to\":1}\n"));
+    assert_eq!(
+        run(folder.path(), "migrate"),
+        told(&format!("svc-data/svc.db was brought from schema 0 to schema {SCHEMA}\n"))
+    );
+    assert_eq!(run(folder.path(), "migrate"), told(&format!("svc-data/svc.db has schema {SCHEMA} already\n")));
+    assert_eq!(run(folder.path(), "migrate --json"), told(&format!("{{\"from\":{SCHEMA},\"to\":{SCHEMA}}}\n")));
 }
 
 /// `svc init` makes everything once: keys in the clear the first time only, stored as digests, in files of this user's.

@@ -86,6 +86,66 @@ fn open_modes_are_found_and_the_command_to_close_them_is_given() {
     assert!(!fs::read_dir(&data).unwrap().any(left), "nothing is left behind");
 }
 
+/// What the doctor advises can be typed as it stands: a path is one word of a shell, and a command means the data that was
+/// looked at.
+#[test]
+fn what_is_advised_can_be_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, lines) = checks(folder.path(), "--data my.data");
+    let wanted = "my.data does not exist|Run `svc init --data my.data`, or `svc dev --data my.data` to try things out; either makes it.";
+    assert_eq!(of(&lines, "data directory"), ("fail", wanted));
+    let wanted =
+        "there is no svc data in `my.data`|Name the right data directory, or start one with `svc init --data my.data`.";
+    assert_eq!(of(&lines, "schema"), ("fail", wanted));
+    fs::write(folder.path().join("my.toml"), "data = \"it's mine\"\n").unwrap();
+    let (_, lines) = checks(folder.path(), "--config my.toml");
+    let wanted = r"start one with `svc init --config my.toml --data 'it'\''s mine'`.";
+    assert!(of(&lines, "schema").1.ends_with(wanted), "{lines:?}");
+
+    assert_eq!(run(folder.path(), "init --config my.toml").code, 0);
+    chmod(&folder.path().join("it's mine"), 0o755);
+    let (_, lines) = checks(folder.path(), "--config my.toml");
+    let (_, advice) = of(&lines, "file modes").1.split_once("|Run `").unwrap();
+    let mut shell = std::process::Command::new("sh");
+    let done = shell.current_dir(folder.path()).args(["-c", advice.strip_suffix("`.").unwrap()]).status().unwrap();
+    assert!(done.success(), "{advice}");
+    assert_eq!(of(&checks(folder.path(), "--config my.toml").1, "file modes").0, "ok");
+}
+
+/// Whatever is broken is told with what to do: of a directory of others, of a database that nothing was written to, and of a
+/// master key that is none or another's.
+#[test]
+fn whatever_is_broken_has_its_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = |arguments: &str| {
+        let (_, lines) = checks(folder.path(), arguments);
+        let silent = |it: &&(String, String, String)| it.1 != "ok" && it.2.ends_with('|');
+        assert_eq!(lines.iter().find(silent), None, "{arguments}");
+        move |name: &str| format!("{}: {}", of(&lines, name).0, of(&lines, name).1)
+    };
+    fs::create_dir(folder.path().join("photos")).unwrap();
+    fs::write(folder.path().join("photos/cat.png"), "").unwrap();
+    let holds = "fail: `photos` holds `cat.png` and no svc data|Name an empty or a new directory.";
+    assert_eq!(told("--data photos")("schema"), holds);
+    fs::create_dir(folder.path().join("new")).unwrap();
+    fs::write(folder.path().join("new/svc.db"), "").unwrap();
+    assert_eq!(told("--data new")("schema"), "look: nothing was written to the database yet|The next start does so.");
+
+    assert_eq!(run(folder.path(), "init --data d").code, 0);
+    let advice = "Put the master key that this database was begun with back in `d/master.key`.";
+    for (key, wrong) in [
+        ("junk", "the master key is not 32 bytes in base64url or hexadecimal"),
+        ("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "the master key does not open what the database has sealed"),
+    ] {
+        fs::write(folder.path().join("d/master.key"), key).unwrap();
+        let keys = told("--data d")("keys");
+        assert!(keys.starts_with(&format!("fail: {wrong}")) && keys.ends_with(&format!("|{advice}")), "{keys}");
+    }
+    fs::remove_file(folder.path().join("d/master.key")).unwrap();
+    let keys = told("--data d")("keys");
+    assert!(keys.ends_with("sealed under it|Put it back, or set SVC_MASTER_KEY."), "{keys}");
+}
+
 /// A directory without a database of ours is somebody else's: nobody is told to close it, or what lies in it.
 #[test]
 fn modes_of_other_directories_are_let_be() {

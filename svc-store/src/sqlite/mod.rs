@@ -224,9 +224,20 @@ fn exists(path: &Path) -> Result<bool, StoreError> {
 
 /// Makes `directory`, or finds it free of other programs' files.
 fn claim(directory: &Path) -> Result<(), StoreError> {
+    may_begin(directory)?;
+    if exists(directory)? { Ok(()) } else { make_directory(directory) }
+}
+
+/// Whether a database could be begun in `directory`, as far as what lies there tells: it is free of other programs' files, or not
+/// made yet. Nothing is changed.
+///
+/// # Errors
+/// [`StoreError::ForeignDirectory`], or the directory cannot be listed.
+pub fn may_begin(directory: impl AsRef<Path>) -> Result<(), StoreError> {
+    let directory = directory.as_ref();
     let listed = match fs::read_dir(directory) {
         Ok(listed) => listed,
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return make_directory(directory),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
         Err(cause) => return Err(StoreError::file(directory, "it cannot be listed", cause)),
     };
     for entry in listed {

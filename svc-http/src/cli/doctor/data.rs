@@ -6,19 +6,29 @@ use svc_core::value::Timestamp;
 use svc_http::clock;
 use svc_http::config::Config;
 use svc_store::newest::newest_record;
+use svc_store::seal::MASTER_KEY;
 use svc_store::{Backend as _, SqliteStore, StoreError, keys, seal, sqlite};
 
 use super::Finding::{self, Broken, Odd, Well};
 use crate::cli::output::Problem;
 
-/// Whether the database is this service's, and of a release up to this one.
-pub(super) fn schema(config: &Config) -> Finding {
-    match sqlite::schema_of(config.database_directory()) {
+/// Whether the database is this service's, and of a release up to this one; `named` stands behind a command that makes it.
+pub(super) fn schema(config: &Config, named: &str) -> Finding {
+    let folder = config.database_directory();
+    match sqlite::schema_of(&folder) {
         Ok(found) if found == sqlite::SCHEMA => Well(format!("the database has schema {found}")),
+        Ok(0) => Odd("nothing was written to the database yet".to_owned(), "The next start does so.".to_owned()),
         Ok(found) => Odd(
             format!("the database has schema {found}, and this release writes schema {}", sqlite::SCHEMA),
             "The next start brings it up to date; back it up first.".to_owned(),
         ),
+        Err(StoreError::NoData { path }) => match sqlite::may_begin(&folder) {
+            Ok(()) => Broken(
+                format!("there is no svc data in `{}`", path.display()),
+                format!("Name the right data directory, or start one with `svc init{named}`."),
+            ),
+            Err(error) => broken(error),
+        },
         Err(error) => broken(error),
     }
 }
@@ -31,6 +41,13 @@ pub(super) fn keys(config: &Config) -> Finding {
     match opened(config) {
         Ok(Some(kid)) => Well(format!("receipts are signed with {kid}")),
         Ok(None) => Odd("there is none to sign receipts yet".to_owned(), "The next start makes it.".to_owned()),
+        Err(error @ (StoreError::MasterKeyMalformed | StoreError::Sealed)) => {
+            let place = match config.master_key {
+                Some(_) => "the setting `masterKey`".to_owned(),
+                None => format!("`{}`", config.data.join(MASTER_KEY).display()),
+            };
+            Broken(error.to_string(), format!("Put the master key that this database was begun with back in {place}."))
+        }
         Err(error) => broken(error),
     }
 }
@@ -58,9 +75,11 @@ fn opened(config: &Config) -> Result<Option<String>, StoreError> {
     Ok(Some(signer.kid().to_owned()))
 }
 
-/// What the store says names the file and, behind a colon, what to do.
+/// What the store says names the file; what to do stands behind a colon in it, and is a sentence here.
 pub(super) fn broken(error: StoreError) -> Finding {
+    let fix = error.fix().unwrap_or("report it with this text");
     let problem = Problem::from(error);
     let text = problem.faults().iter().map(|(what, _)| what.clone()).collect::<Vec<_>>().join("; ");
-    Broken(text, String::new())
+    let (first, rest) = fix.split_at(1);
+    Broken(text.replacen(&format!(": {fix}"), "", 1), format!("{}{rest}.", first.to_ascii_uppercase()))
 }

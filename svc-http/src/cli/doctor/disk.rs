@@ -12,6 +12,7 @@ use svc_store::{StoreError, sqlite};
 
 use super::Finding::{self, Broken, Odd, Well};
 use super::data;
+use crate::cli::output::quoted;
 
 /// Free bytes under which commits are about to fail.
 const FREE_BROKEN: u64 = 100 << 20;
@@ -24,8 +25,8 @@ const CLOCK_MAX: Timestamp = Timestamp::from_millis(4_102_444_800_000); // 2100-
 /// How far in the future a file may have been written: file systems round, and their servers have clocks of their own.
 const CLOCK_SLACK: Span = Span::seconds(5);
 
-/// Whether the directory is there, a directory, and writable by this user.
-pub(super) fn directory(config: &Config) -> Finding {
+/// Whether the directory is there, a directory, and writable by this user; `named` stands behind a command that makes it.
+pub(super) fn directory(config: &Config, named: &str) -> Finding {
     let shown = config.data.display();
     match fs::metadata(&config.data) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && is_dispensable(config) => {
@@ -33,7 +34,7 @@ pub(super) fn directory(config: &Config) -> Finding {
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Broken(
             format!("{shown} does not exist"),
-            "Run `svc init`, or `svc dev` to try things out; either makes it.".to_owned(),
+            format!("Run `svc init{named}`, or `svc dev{named}` to try things out; either makes it."),
         ),
         Err(error) => {
             Broken(format!("{shown} cannot be read: {error}"), "Run as the user that it belongs to.".to_owned())
@@ -85,7 +86,7 @@ pub(super) fn modes(config: &Config, settings_file: Option<&Path>) -> Finding {
     let open: Vec<String> = secret
         .iter()
         .filter(|(path, _)| is_open(path))
-        .map(|(path, wanted)| format!("chmod {wanted} {}", path.display()))
+        .map(|(path, wanted)| format!("chmod {wanted} {}", quoted(path.display().to_string())))
         .collect();
     if open.is_empty() {
         Well("nobody but their user can read the data directory and the files in it that hold secrets".to_owned())
