@@ -30,6 +30,11 @@ const SCOPED: &[&str] =
 const OUTSIDE: &[&str] = &["SystemTime", "Instant", "RandomState", "getrandom", "thread_local", "tokio", "rand"];
 /// The modules of the standard library that it never names.
 const OUTSIDE_MODULES: &[&str] = &["env", "fs", "io", "net", "os", "process", "thread"];
+/// Where the types stand that rows are made of.
+const STORED: &[&str] = &["svc-core/src/state/", "svc-core/src/value/"];
+/// What rows hold, beside the number of the schema.
+const ROWS: &str = "svc-store/src/sqlite/rows.expected.txt";
+
 fn rust() -> Vec<Source> {
     source::files(&[".rs"])
 }
@@ -281,6 +286,55 @@ fn sql_stands_in_the_store() {
     none("SQL stands in svc-store", &found);
 }
 
+/// What rows hold is written down beside the number of the schema. A program drops the members of a row that it does not know
+/// when it writes the row again, so whoever adds one decides whether programs of before may still open the database.
+#[test]
+fn what_rows_hold_is_that_of_the_schema() {
+    let stored = core().into_iter().filter(|it| STORED.iter().any(|place| it.path.starts_with(place)));
+    let mut lines: Vec<String> = stored.flat_map(|it| read_types(&it.text)).collect();
+    lines.sort_unstable();
+    lines.insert(0, format!("schema {}", svc_store::sqlite::SCHEMA));
+    let found = lines.join("\n") + "\n";
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+        std::fs::write(source::root().join(ROWS), found).unwrap();
+        return;
+    }
+    let written = source::file(ROWS).expect(ROWS);
+    let changed: Vec<&str> = found.lines().filter(|line| !written.lines().any(|it| it == *line)).collect();
+    assert!(
+        written == found,
+        "rows changed: raise SCHEMA in svc-store/src/sqlite/schema.rs with a step, which may do nothing, unless no program of the \
+         present one has run on data that is to stay; then UPDATE_EXPECTED=1 writes {ROWS} anew\n{}",
+        changed.join("\n")
+    );
+}
+
+/// Each type that is read from a row, on a line: its members with their types, without attributes.
+fn read_types(text: &str) -> Vec<String> {
+    let code = source::shipped(&source::parts(text).code);
+    let derives = source::words(&code, "derive").into_iter().filter_map(|at| code.get(at..)?.split_once(")]"));
+    let read = derives.filter(|(derived, _)| derived.contains("Deserialize"));
+    read.map(|(_, rest)| {
+        let item = without_attributes(rest.get(..source::item_end(rest)).unwrap_or_default());
+        item.split_whitespace().filter(|word| !word.starts_with("pub")).collect::<Vec<_>>().join(" ")
+    })
+    .collect()
+}
+
+/// The same code without what stands in `#[…]`.
+fn without_attributes(code: &str) -> String {
+    let (mut out, mut depth, mut before) = (String::new(), 0_usize, ' ');
+    for it in code.chars() {
+        depth += usize::from(it == '[' && (depth > 0 || before == '#'));
+        if depth == 0 && it != '#' {
+            out.push(it);
+        }
+        depth -= usize::from(it == ']' && depth > 0);
+        before = it;
+    }
+    out
+}
+
 /// The README's table of routes is the table of routes.
 #[test]
 fn the_readme_lists_the_routes() {
@@ -319,6 +373,14 @@ fn the_map_names_every_module() {
     found.sort_unstable();
     found.dedup();
     none("ARCHITECTURE.md has a place for every module", &found);
+}
+
+/// The reading of types itself.
+#[test]
+fn stored_types_are_read() {
+    let text = "#[derive(Clone, Deserialize)]\n#[serde(default)]\npub struct A {\n    /// No word.\n    #[serde(skip = \"[\")]\n    \
+                pub(crate) b: [u8; 2],\n}\n#[derive(Clone)]\nstruct C;\n#[derive(Deserialize)]\nstruct D(u8);";
+    assert_eq!(read_types(text), ["struct A { b: [u8; 2], }", "struct D(u8);"]);
 }
 
 /// The reading of paths itself.

@@ -18,7 +18,9 @@ use crate::error::StoreError;
 
 /// Marks the file as this service's: `svc1` in ASCII.
 pub(super) const APPLICATION_ID: i64 = 0x7376_6331;
-/// The schema that this release writes. A change of [`Table::ALL`] or of a table's indexes is a new one, with its step.
+/// The schema that this release writes. A change of [`Table::ALL`] or of a table's indexes is a new one, with its step. So is a
+/// member more of a row, though its step does nothing: a program that does not know the member drops it when it writes the row
+/// again, and with it what it forbade. What rows hold is written down in `rows.expected.txt`.
 pub const SCHEMA: i64 = 2;
 
 /// Step `n` leads from schema `n` to `n + 1`.
@@ -98,7 +100,7 @@ fn first() -> String {
     sql
 }
 
-/// The second: what was received over integrations.
+/// The second: what was received over integrations; and rows have members that programs of the first would drop.
 fn second() -> String {
     let mut sql = String::new();
     for table in Table::ALL.iter().filter(|it| since(**it) == 2) {

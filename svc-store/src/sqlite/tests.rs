@@ -389,6 +389,27 @@ fn a_newer_schema_is_refused() {
     assert!(!empty.path().join(DATABASE).exists());
 }
 
+/// A database of the first schema is brought up to date as it is opened: its rows stay, and what it has no table for gets one.
+#[test]
+fn a_database_of_the_first_schema_is_brought_up_to_date() {
+    let (dir, store) = open();
+    apply(&mut store.writer().unwrap(), vec![new(&roster(1, 7))]);
+    drop(store);
+    let conn = Connection::open(dir.path().join(DATABASE)).unwrap();
+    let named = |conn: &Connection| -> Vec<String> {
+        let mut names = conn.prepare("SELECT name FROM sqlite_schema ORDER BY name").unwrap();
+        names.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    let before = named(&conn);
+    conn.execute_batch("DROP TABLE team; PRAGMA user_version=1;").unwrap();
+    assert!(named(&conn).len() < before.len());
+    let store = SqliteStore::open(dir.path()).unwrap();
+    assert!(matches!(super::schema_of(dir.path()), Ok(SCHEMA)));
+    assert_eq!(named(&conn), before);
+    let (_, found) = at(&mut store.writer().unwrap(), Roster::key(workspace(1)));
+    assert_eq!(found, Some(Roster::wrap(Arc::new(roster(1, 7)))));
+}
+
 /// The directory that is made, the database and its log are this user's alone.
 #[cfg(unix)]
 #[test]
