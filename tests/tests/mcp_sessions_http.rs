@@ -11,7 +11,7 @@
 use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_http::upstream::Allowed;
-use svc_tests::client::bearer;
+use svc_tests::client::{Client, bearer};
 use svc_tests::oauth::HOST;
 use svc_tests::site::Fault;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
@@ -150,6 +150,32 @@ async fn an_approved_call_is_found_again() {
     assert_eq!(call_with(&mut desk, r#"{"page":2,"id":"1"}"#).await, "done");
     assert_eq!(desk.server.calls().len(), 1);
     assert!(call_with(&mut desk, r#"{"id":"1","page":2}"#).await.contains("approval_required"), "once");
+    desk.site.audit();
+}
+
+/// Calls that are the same and come at once may each be asked about; whichever of them a person approves goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_the_same_calls_whichever_is_approved_goes_on() {
+    let mut desk = Desk::with(Speaks::Modern, ASKING).await;
+    desk.server(json!({})).await;
+    assert_eq!(call_with(&mut desk, "{}").await, "done");
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..24 {
+        let (address, credential) = (desk.site.address, bearer(&desk.agent.key));
+        calls.spawn(async move {
+            let headers = [("host", HOST), ("authorization", &*credential)];
+            let body = calling("read_one", json!({ "id": "1" })).to_string();
+            Client::connect(address).await.ask("POST", "/mcp/proxy/crm", &headers, body.as_bytes()).await.ok()
+        });
+    }
+    assert!(calls.join_all().await.iter().all(|got| text(&got["result"]).contains("approval_required")));
+    let waiting = desk.api("GET", "approvals?state=waiting", None).await.ok()["data"].as_array().unwrap().clone();
+    for asked in waiting.iter().rev() {
+        let path = format!("approvals/{}/approve", asked["id"].as_str().unwrap());
+        desk.api("POST", &path, Some(&json!({}))).await.ok();
+        assert_eq!(call_with(&mut desk, r#"{"id":"1"}"#).await, "done", "one of {}", waiting.len());
+    }
+    assert_eq!(desk.server.calls().len(), 1 + waiting.len(), "each once");
     desk.site.audit();
 }
 

@@ -19,8 +19,9 @@ use crate::ops::GateService;
 
 /// Calls that are remembered; the oldest half is let go when there are more.
 const WAITING_MAX: usize = 10_000;
-/// Actions that one call is remembered to wait for: calls that are the same and came at once are asked about each.
-const SAME_MAX: usize = 8;
+/// Actions that one call is remembered to wait for: calls that are the same and came at once are asked about each, and whichever
+/// of them a person approves has to be found. As many as may wait.
+const SAME_MAX: usize = ASKED_MAX;
 /// For how long: longer than any approval waits.
 const LIFE: Span = Span::hours(24 * 8);
 
