@@ -35,7 +35,7 @@ fn told(gate: &Gate, world: &World, agent: AgentId, days: RangeInclusive<i64>) -
     let mut by_day = BTreeMap::<_, (i64, i64)>::new();
     let tallied = gate.tallied(world.workspace(), days).unwrap();
     for ((day, _), counts) in tallied.iter().filter(|((_, it), _)| *it == Some(agent)) {
-        by_day.entry(*day).or_default().0 += counts.money().map(|it| it.2).sum::<i64>();
+        by_day.entry(*day).or_default().0 += counts.settled().map(|it| it.1).sum::<i64>();
         by_day.entry(*day).or_default().1 += counts.reserved().map(|it| it.1).sum::<i64>();
     }
     by_day.retain(|_, it| *it != (0, 0));
@@ -233,8 +233,8 @@ fn what_is_open_is_reserved() {
     assert_eq!(ended, (0, 0), "expired, and denied by a stop");
 }
 
-/// A payment is reserved on the day on which it was asked for, and not any more once it has ended on a later one, whichever days are
-/// looked at. What lapses without a record is posted on that day from its very moment on, and no word about it changes that day again.
+/// A payment is reserved, and settled, on the day on which it was asked for, also where it has ended on a later one, whichever days are
+/// looked at. What lapses without a record is posted on that day from its very moment on, and a word long after changes that day no more.
 #[test]
 fn a_day_keeps_what_is_still_reserved_of_it() {
     let store = MemoryStore::new();
@@ -243,25 +243,28 @@ fn a_day_keeps_what_is_still_reserved_of_it() {
     let (agent, paid) = (shop.agent.agent, shop.pay(2_500));
     shop.world.advance(Span::hours(24));
     shop.settle(paid, OutcomeStatus::Completed, None);
-    let last = shop.pay(2_000);
+    let (last, soon) = (shop.pay(2_000), shop.pay(500));
     shop.world.advance(Span::seconds(1));
     let gate = gate(store, &mut shop.world);
     let told = |shop: &Shop, days| told(&gate, &shop.world, agent, days);
-    assert_eq!(told(&shop, day..=day), BTreeMap::new());
-    let second = BTreeMap::from([(day + 1, (2_500, 2_000))]);
-    assert_eq!([told(&shop, day..=day + 1), told(&shop, day + 1..=day + 1)], [second.clone(), second.clone()]);
+    let (first, second) = ((day, (2_500, 0)), BTreeMap::from([(day + 1, (0, 2_500))]));
+    assert_eq!(told(&shop, day..=day), BTreeMap::from([first]));
+    assert_eq!(told(&shop, day..=day + 1), BTreeMap::from([first, (day + 1, (0, 2_500))]));
+    assert_eq!(told(&shop, day + 1..=day + 1), second);
     shop.world.advance(Span::millis(Span::hours(24).as_millis() + Span::minutes(15).as_millis() - 1_001));
     assert_eq!(told(&shop, day + 1..=day + 1), second, "the last moment");
     shop.world.advance(Span::millis(1));
-    let lapsed = BTreeMap::from([(day + 1, (4_500, 0))]);
-    assert_eq!(told(&shop, day + 1..=day + 1), lapsed);
+    assert_eq!(told(&shop, day + 1..=day + 1), BTreeMap::from([(day + 1, (2_500, 0))]));
+    shop.settle(soon, OutcomeStatus::Completed, Some(400));
+    let lapsed = BTreeMap::from([(day + 1, (2_400, 0))]);
+    assert_eq!(told(&shop, day + 1..=day + 1), lapsed, "a word that comes soon corrects the same day");
     shop.world.advance(OPEN_MAX);
     shop.world.advance(Span::hours(24));
     assert_eq!(told(&shop, day + 1..=day + 1), lapsed);
     shop.settle(last, OutcomeStatus::Completed, Some(1_900));
     shop.world.advance(Span::seconds(1));
     let today = Zone::utc().day(shop.world.now());
-    assert_eq!(told(&shop, day + 1..=today), BTreeMap::from([(day + 1, (4_500, 0)), (today, (-100, 0))]));
+    assert_eq!(told(&shop, day + 1..=today), BTreeMap::from([(day + 1, (2_400, 0)), (today, (-100, 0))]));
     assert_eq!(told(&shop, day + 1..=day + 1), lapsed);
 }
 
@@ -331,12 +334,12 @@ fn a_past_day_reads_what_may_change_it() {
         shop.pay(1);
     }
     let unbounded = told(&gate, &shop.world, agent, day..=day + 100);
-    assert_eq!((unbounded.get(&day), unbounded[&(day + 1)]), (None, (1_000, 0)));
+    assert_eq!((unbounded[&day], unbounded.get(&(day + 1))), ((1_000, 0), None));
     for number in 0..3 {
         let kept = shop.world.row::<Tally>(TallyId { workspace, number });
         shop.world.overwrite(Tally { by: 0, counts: Vec::new(), ..Tally::clone(&kept) });
     }
-    assert_eq!(told(&gate, &shop.world, agent, day..=day), BTreeMap::new());
+    assert_eq!(told(&gate, &shop.world, agent, day..=day), BTreeMap::from([(day, (1_000, 0))]));
     let read = |shop: &mut Shop| [0, 1, 2].map(|number| shop.world.row::<Tally>(TallyId { workspace, number }).by != 0);
     assert_eq!(read(&mut shop), [true, true, false]);
 }

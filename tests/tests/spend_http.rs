@@ -7,7 +7,7 @@ use serde_json::json;
 use svc_core::state::gate::Action;
 use svc_core::state::people::Role;
 use svc_core::value::id::{ActionId, ulid_bits};
-use svc_core::value::period::{Zone, date_of};
+use svc_core::value::period::{Period, Zone, date_of};
 use svc_core::value::{Id as _, Span};
 use svc_tests::requests::{WIDE, payment, text, with};
 use svc_tests::site::Site;
@@ -84,6 +84,29 @@ async fn what_lapsed_is_told_alike_everywhere() {
             assert_eq!(claims["amounts"], json!([{ "currency": "EUR", "allowed": 500, "settled": settled }]));
         }
     }
+    site.stop().await;
+}
+
+/// A payment that was asked for in one month and settled in the next is of the first, in an agent's item as in a report.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_settled_later_belongs_to_the_month_it_was_asked_in() {
+    let site = Site::start().await;
+    let (from, until) = Period::Month.bounds(site.now(), &Zone::utc());
+    site.advance(until.since(site.now().plus(Span::minutes(10))));
+    let (agent, owner, mut client) = (site.agent(&[WIDE]), site.member(Role::Owner), site.client().await);
+    let asked = client.authorize(&agent.key, &payment(100)).await.ok();
+    site.advance(Span::minutes(15));
+    client.settle(&agent.key, text(&asked["id"]), &json!({ "status": "completed", "amount": 80 })).await.ok();
+    site.ledger();
+    let mut told = async |path: &str| {
+        owner.ask(&mut client, "GET", &format!("/api/w/{}/{path}", site.workspace()), None).await.ok()
+    };
+    let none = json!([]);
+    assert_eq!(told(&format!("agents/{}", agent.id)).await["spend"], none, "nothing of the running month");
+    assert_eq!(told("reports/spend?by=agent").await["totals"]["payments"], none);
+    let [from, to] = [from, until].map(|it| date_of(Zone::utc().day(it)));
+    let before = told(&format!("reports/spend?by=agent&from={from}&to={to}")).await;
+    assert_eq!(before["totals"]["payments"], json!([{ "currency": "EUR", "settled": 80, "reserved": 0 }]));
     site.stop().await;
 }
 

@@ -183,7 +183,7 @@ impl Place {
 
     /// Adds what agents paid, from the ledger's tallies: payments belong to days, agents and whom they act for. They belong to
     /// no team, model, class or key and stand in the group of what has none, so that the groups add up to the totals. What is
-    /// reserved belongs to the day on which it was asked for, what is settled to the day that it was posted on.
+    /// reserved and what is settled belong to the day on which it was asked for, as in an agent's own record.
     fn payments(&self, rows: &mut BTreeMap<Option<String>, SpendRow>) -> Result<(), Refusal> {
         let days = self.asked.from..=self.asked.to.saturating_sub(1);
         let tallied = self.gate.tallied(self.workspace, days).map_err(refusal)?;
@@ -199,7 +199,7 @@ impl Place {
                 }
             };
             let wanted = |code: &str| self.asked.currency.is_none_or(|it| it.as_str() == code);
-            let settled = counts.money().map(|(currency, _, posted)| (currency, posted, 0));
+            let settled = counts.settled().map(|(currency, settled)| (currency, settled, 0));
             let reserved = counts.reserved().map(|(currency, reserved)| (currency, 0, reserved));
             for (currency, settled, reserved) in settled.chain(reserved).filter(|it| wanted(it.0)) {
                 let sums = rows.entry(group.clone()).or_default().payments.entry(currency.into()).or_default();

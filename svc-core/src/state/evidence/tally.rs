@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::entry::Entry;
+use crate::state::gate::OPEN_MAX;
 use crate::value::Id as _;
 use crate::value::id::{ActionId, AgentId, WorkspaceId};
 use crate::value::json::Json;
@@ -15,7 +16,7 @@ use crate::value::period::Zone;
 /// Records of one tally.
 pub const TALLIED: u64 = 4_096;
 /// By which rules records are counted now. What was kept under earlier ones is counted again.
-pub const COUNTED_BY: u8 = 3;
+pub const COUNTED_BY: u8 = 4;
 
 /// The n-th stretch of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -74,6 +75,9 @@ pub struct Counts {
     /// By currency: what actions that were asked for on that day took, less what they gave back on any, in minor units.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     reserved: BTreeMap<Box<str>, i64>,
+    /// By currency: what was posted for actions that were asked for on that day, in minor units.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    settled: BTreeMap<Box<str>, i64>,
 }
 
 macro_rules! counted {
@@ -129,7 +133,7 @@ impl Counts {
         self.n.get(what as usize).copied().unwrap_or(0)
     }
 
-    /// By currency: what was allowed, and what was posted. A later word corrects an earlier one on its own day, so the second may
+    /// By currency: what was allowed, and what was posted, each by the day of its record. A later word corrects an earlier one on its own day, so the second may
     /// be below zero.
     pub fn money(&self) -> impl Iterator<Item = (&str, i64, i64)> {
         self.money.iter().map(|(currency, (allowed, settled))| (&**currency, *allowed, *settled))
@@ -141,16 +145,25 @@ impl Counts {
         self.reserved.iter().map(|(currency, reserved)| (&**currency, *reserved))
     }
 
+    /// By currency: what was posted for actions that were asked for on that day, on whichever it was. A word that corrects it
+    /// later than an action can be open counts on its own day, where the sum may be below zero: a day that is long past stays as
+    /// it is.
+    pub fn settled(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.settled.iter().map(|(currency, settled)| (&**currency, *settled))
+    }
+
     /// Tells what lapsed without a record as posted, on the day on which it was asked for: it is reserved no more.
     pub fn lapse(&mut self, currency: &str, amount: i64) {
         self.reserve(currency, amount.saturating_neg());
         self.move_money(currency, 0, amount);
+        self.settle(currency, amount);
     }
 
     /// The same for all that is still reserved: time releases nothing.
     pub fn lapse_all(&mut self) {
         for (currency, amount) in std::mem::take(&mut self.reserved) {
             self.move_money(&currency, 0, amount);
+            self.settle(&currency, amount);
         }
     }
 
@@ -164,6 +177,9 @@ impl Counts {
         }
         for (currency, reserved) in other.reserved() {
             self.reserve(currency, reserved);
+        }
+        for (currency, settled) in other.settled() {
+            self.settle(currency, settled);
         }
     }
 
@@ -180,6 +196,11 @@ impl Counts {
 
     fn reserve(&mut self, currency: &str, amount: i64) {
         let sum = self.reserved.entry(currency.into()).or_default();
+        *sum = sum.saturating_add(amount);
+    }
+
+    fn settle(&mut self, currency: &str, amount: i64) {
+        let sum = self.settled.entry(currency.into()).or_default();
         *sum = sum.saturating_add(amount);
     }
 
@@ -281,6 +302,13 @@ impl Counter {
         let asked_on = ActionId::parse(&entry.subject).map_or(day, |it| self.zone.day(it.time()));
         if moved.reserved != 0 {
             self.counts.entry((asked_on, agent)).or_default().reserve(currency, moved.reserved);
+        }
+        // So does what takes its place. A correction does for as long as that day is read on for.
+        let is_first = moved.reserved != 0;
+        let is_read = || entry.at < self.zone.start(asked_on.saturating_add(1)).plus(OPEN_MAX);
+        if moved.posted != 0 {
+            let told_on = if is_first || is_read() { asked_on } else { day };
+            self.counts.entry((told_on, agent)).or_default().settle(currency, moved.posted);
         }
     }
 
