@@ -147,6 +147,9 @@ pub(super) fn settle(
     Ok(true)
 }
 
+/// What the agent has seen is in no sum, and it may be reading all the while.
 fn digest(activity: &Activity) -> Result<Digest, Halt> {
-    Ok(Digest::of(serde_json::to_vec(activity).map_err(|_| Refusal::internal())?))
+    let mut summed = activity.clone();
+    summed.seen.clear();
+    Ok(Digest::of(serde_json::to_vec(&summed).map_err(|_| Refusal::internal())?))
 }

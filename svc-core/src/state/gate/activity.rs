@@ -49,15 +49,12 @@ pub struct Activity {
 pub struct SeenSource {
     /// The source.
     pub source: Source,
-    /// When it was last seen, to within [`SEEN_NOTED`].
+    /// When it was last seen.
     pub at: Timestamp,
 }
 
-/// How old the last noting of a source may be before it is noted again: an agent that reads all day is not a row written
-/// with each of its calls.
-pub const SEEN_NOTED: Span = Span::minutes(1);
-/// How long a source is kept after it was last seen: the longest window there is, and what noting is late by.
-const SEEN_KEPT: Span = Span::minutes(1_440 + 2);
+/// How long a source is kept after it was last seen: the longest window there is, and what clocks may be apart.
+const SEEN_KEPT: Span = Span::minutes(1_440 + 1);
 
 /// How many denials are kept: as many as the probing rule looks back on.
 pub const DENIALS_KEPT: usize = 60;
@@ -114,12 +111,13 @@ impl Activity {
         }
     }
 
-    /// Notes sources that entered the agent's context; whether there was anything to note.
+    /// Notes sources that entered the agent's context; whether there was anything to note. Each sighting is noted, as a window
+    /// is exact: whatever brings something in is a call, which writes rows of its own.
     pub fn see<'a>(&mut self, sources: impl Iterator<Item = &'a Source>, now: Timestamp) -> bool {
         let mut changed = false;
         for source in sources {
             match self.seen.iter_mut().find(|it| it.source == *source) {
-                Some(known) if now.since(known.at) < SEEN_NOTED => {}
+                Some(known) if known.at >= now => {}
                 Some(known) => (known.at, changed) = (now, true),
                 None => {
                     self.seen.push(SeenSource { source: source.clone(), at: now });
@@ -133,10 +131,9 @@ impl Activity {
         changed
     }
 
-    /// What entered the agent's context within `window` before `now`. What may have been seen since it was noted counts.
+    /// What entered the agent's context within `window` before `now`.
     pub fn seen_within(&self, window: Span, now: Timestamp) -> impl Iterator<Item = &Source> {
-        let reach = Span::millis(window.as_millis().saturating_add(SEEN_NOTED.as_millis()));
-        self.seen.iter().filter(move |it| now.since(it.at) <= reach).map(|it| &it.source)
+        self.seen.iter().filter(move |it| now.since(it.at) <= window).map(|it| &it.source)
     }
 
     /// Notes a denial. An instant before the newest one counts as that one: a wrong clock moves nothing back.
@@ -380,6 +377,20 @@ mod tests {
         }
         assert_eq!(line.nth_newest(1_001), Nth::None);
         assert_eq!(line.nth_newest(0), Nth::None);
+    }
+
+    /// What was seen counts through its window and no moment longer, from when it was seen last.
+    #[test]
+    fn a_source_counts_from_when_it_was_seen_last() {
+        let (mut activity, web) = (Activity::none(AgentId::from_bits(1)), Source::parse("web").unwrap());
+        let (window, moment, first) = (Span::minutes(5), Span::millis(1), Timestamp::from_millis(1_000_000));
+        for seen in [first, first.plus(moment)] {
+            assert!(activity.see([&web].into_iter(), seen), "noted");
+            assert!(!activity.see([&web].into_iter(), seen), "and noted once");
+            let within = |now| activity.seen_within(window, now).count();
+            let last = seen.plus(window);
+            assert_eq!((within(last), within(last.plus(moment))), (1, 0));
+        }
     }
 
     /// Stored and read again, an activity is the same; a clock that went back moves no instant back.
