@@ -226,9 +226,21 @@ impl Gate {
     /// # Errors
     /// What the rule refuses with, or that rows could not be read.
     pub fn read<T>(&self, rule: impl Fn(&mut Scope<'_>) -> Result<T, Halt>) -> Result<T, Failure<StoreError>> {
+        self.read_at(self.now(), rule)
+    }
+
+    /// The same as if it were `at` and nothing had happened until then.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_at<T>(
+        &self,
+        at: Timestamp,
+        rule: impl Fn(&mut Scope<'_>) -> Result<T, Halt>,
+    ) -> Result<T, Failure<StoreError>> {
         let mut reader = self.core().readers.open().map_err(Failure::Load)?;
         let mut rows = Rows::new(0);
-        let read = read(self.now(), &mut rows, |keys| reader.load(keys), rule).map_err(Failure::Load)?;
+        let read = read(at, &mut rows, |keys| reader.load(keys), rule).map_err(Failure::Load)?;
         read.map_err(Failure::Refused)
     }
 

@@ -68,6 +68,36 @@ async fn what_would_be_allowed_is_allowed() {
     assert_eq!(asked(&daily, 500).await["decision"], "allow");
 }
 
+/// A change is told where the gate would allow it, by all that it goes by: of a smaller amount a narrower mandate may speak, it may
+/// have been paid just now, and a mandate may end before it has room again.
+#[tokio::test]
+async fn a_change_is_told_by_the_gates_own_word() {
+    let site = Site::start().await;
+    let (mut client, mut other) = (site.client().await, site.client().await);
+    let [narrow, wide, plain] =
+        [r#""perAction":250,"askAbove":40"#, r#""perAction":1000,"askAbove":100"#, r#""perAction":250"#]
+            .map(|it| format!(r#"{{"name":"Pay","actions":["payment"],"limits":{{"currency":"EUR",{it}}}}}"#));
+    let ending = format!(
+        r#"{{"name":"Ends","actions":["payment"],"limits":{{"currency":"EUR","perPeriod":{{"amount":1000,"period":"year"}}}},
+            "expiresAt":"{}"}}"#,
+        site.now().plus(Span::minutes(30))
+    );
+    let both = site.agent(&[&*narrow, &*wide]).key;
+    let asked = client.authorize(&both, &payment(301)).await.ok();
+    let told = explained(&mut other, &both, &asked).await;
+    assert_eq!((&told["decision"], &told["wouldBeAllowed"]["value"]), (&json!("approval_required"), &json!(40)));
+    for (amount, domain, verb) in [(41, "shop.example.org", "approval_required"), (40, "shop.example.net", "allow")] {
+        assert_eq!(client.authorize(&both, &payment_to(amount, domain)).await.ok()["decision"], verb, "{amount}");
+    }
+    for (terms, before, more) in [(&plain, 250, 300), (&ending, 1_000, 500)] {
+        let key = site.agent(&[&**terms]).key;
+        assert_eq!(client.authorize(&key, &payment(before)).await.ok()["decision"], "allow");
+        let denied = client.authorize(&key, &payment(more)).await.ok();
+        let told = explained(&mut other, &key, &denied).await;
+        assert_eq!((&told["decision"], &told["wouldBeAllowed"]), (&json!("deny"), &Value::Null), "{terms}");
+    }
+}
+
 /// What waits for longer than a day counts at its payee no more, so it makes no room for itself among what was paid since.
 #[tokio::test]
 async fn what_no_longer_counts_makes_no_room() {

@@ -91,9 +91,29 @@ fn decide(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt> {
     if let Some(first) = replay(scope, asked, &agent)? {
         return Ok(View { replayed: true, ..view(scope, first)? });
     }
-    let (mandates, unreadable) = mandates(scope, &agent)?;
+    let Weighed { origin, verdict, stored, payee } = weigh(scope, &agent, &workspace, request)?;
+    let decided = Decided { asked, agent: &agent, workspace: &workspace, origin, verdict };
+    decided.write(scope, Activity::clone(&stored), payee)
+}
+
+/// What a request of an agent that nothing stops comes to, and the rows that it is written to.
+pub(super) struct Weighed {
+    origin: Origin,
+    pub(super) verdict: Evaluation,
+    stored: Arc<Activity>,
+    payee: Option<Payee>,
+}
+
+/// Weighs a request by all that stands now.
+pub(super) fn weigh(
+    scope: &mut Scope<'_>,
+    agent: &Agent,
+    workspace: &Workspace,
+    request: &Request,
+) -> Result<Weighed, Halt> {
+    let (mandates, unreadable) = mandates(scope, agent)?;
     let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
-    let (origin, session_conflict) = facts::origin(scope, &workspace, &stored, request)?;
+    let (origin, session_conflict) = facts::origin(scope, workspace, &stored, request)?;
     let full = velocity::full_line(scope, &stored, request.kind.is_tool(), &workspace.settings)?;
     let (paid, payee) = match &request.payment {
         Some(payment) => {
@@ -115,10 +135,9 @@ fn decide(scope: &mut Scope<'_>, asked: &Authorize) -> Result<View, Halt> {
         payee: paid,
         session_conflict,
         origin: &origin,
-        tool_is_sink: tool_is_sink(scope, asked)?,
+        tool_is_sink: tool_is_sink(scope, workspace, request)?,
     });
-    let decided = Decided { asked, agent: &agent, workspace: &workspace, origin, verdict };
-    decided.write(scope, Activity::clone(&stored), payee)
+    Ok(Weighed { origin, verdict, stored, payee })
 }
 
 /// Asks for everything that is known to be needed in one round.
@@ -134,9 +153,9 @@ fn prefetch(scope: &mut Scope<'_>, asked: &Authorize) -> Result<(), Halt> {
 
 /// Whether the workspace's tool table marks the action's tool, by its own name or, where it is a server's, by the name that
 /// its results are noted under.
-fn tool_is_sink(scope: &mut Scope<'_>, asked: &Authorize) -> Result<bool, Halt> {
-    let Some(tool) = &asked.request.tool else { return Ok(false) };
-    let routing = scope.get::<Routing>(asked.caller.workspace)?.ok_or_else(Refusal::internal)?;
+fn tool_is_sink(scope: &mut Scope<'_>, workspace: &Workspace, request: &Request) -> Result<bool, Halt> {
+    let Some(tool) = &request.tool else { return Ok(false) };
+    let routing = scope.get::<Routing>(workspace.id)?.ok_or_else(Refusal::internal)?;
     let Some(name) = &tool.tool.name else { return Ok(false) };
     let of_server = tool.tool.server.as_ref().map(|server| name_of_mcp_tool(server.as_str(), name.as_str()));
     let is_sink = |name: &str| routing.meaning_of(name).sink;

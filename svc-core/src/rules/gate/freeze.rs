@@ -223,18 +223,8 @@ impl End<'_> {
 
 /// Ends a wait: approval, action, what it reserved, how many wait, and the record, in one commit.
 pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval, end: End<'_>) -> Result<(), Halt> {
-    let stored = scope.get::<Activity>(agent.id)?.ok_or_else(Refusal::internal)?;
     let action = scope.get::<Action>(end.action)?.ok_or_else(Refusal::internal)?;
-    let mut activity = Activity::clone(&stored);
-    activity.end_wait(action.epoch);
-    if let Some(held) = action.held() {
-        posting::release(&mut activity, held);
-    }
-    let asked = action.payment.as_ref().map_or(0, |it| it.amount);
-    posting::recount(&mut activity, &action, Comes { from: asked, to: None });
-    if let Some(slot) = action.payee {
-        payee::void(scope, slot)?;
-    }
+    give_back(scope, &action)?;
     let mut action = Action::clone(&action);
     action.reservation = None;
     action.reasons.extend(end.reasons);
@@ -245,9 +235,25 @@ pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval,
     let note = end.note.map(|it| ("note", it.as_str()));
     action.evidence = scope.append_with(agent.workspace, fact, note.as_slice());
     notify::decided(scope, &action)?;
-    scope.put(activity);
     scope.put(ended);
     scope.put(action);
+    Ok(())
+}
+
+/// Gives back what an action that waits holds: its place among those that wait, what it reserved, its part of the payee's sum.
+pub(super) fn give_back(scope: &mut Scope<'_>, action: &Action) -> Result<(), Halt> {
+    let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
+    let mut activity = Activity::clone(&stored);
+    activity.end_wait(action.epoch);
+    if let Some(held) = action.held() {
+        posting::release(&mut activity, held);
+    }
+    let asked = action.payment.as_ref().map_or(0, |it| it.amount);
+    posting::recount(&mut activity, action, Comes { from: asked, to: None });
+    if let Some(slot) = action.payee {
+        payee::void(scope, slot)?;
+    }
+    scope.put(activity);
     Ok(())
 }
 

@@ -24,8 +24,8 @@ pub mod release;
 pub mod restart;
 pub mod settle;
 pub mod suggest;
-pub mod unasked;
 pub mod velocity;
 pub mod verify;
+pub mod would;
 
 pub use caller::{Caller, caller_agent, holds};

@@ -68,20 +68,6 @@ pub(super) fn note(scope: &mut Scope<'_>, mut payee: Payee, amount: i64) -> Resu
     Ok(slot)
 }
 
-/// What a payment still counts with in its payee's sum, which was brought up to now: nothing once it is too old, was voided or
-/// stands in no row any more.
-pub(super) fn counted(scope: &mut Scope<'_>, payee: &Payee, slot: PayeeSlot) -> Result<i64, Halt> {
-    if slot.index < payee.tail {
-        return Ok(0);
-    }
-    if let Some(paid) = payee.paid_inline(slot.index) {
-        return Ok(paid);
-    }
-    let (number, place) = place_of(slot.index);
-    let block = scope.get::<Block>(payee.block(number))?;
-    Ok(block.and_then(|it| it.paid(place)).unwrap_or(0))
-}
-
 /// Takes a payment that does not count any more out of its payee's sum.
 pub(super) fn void(scope: &mut Scope<'_>, slot: PayeeSlot) -> Result<(), Halt> {
     restate(scope, slot, 0, 0)

@@ -165,6 +165,19 @@ impl Request {
         }
     }
 
+    /// What an action asked, with these details, as far as rules speak of it: its digests are not those of what was sent.
+    pub(crate) fn again(action: &Action, details: Option<Details>) -> Self {
+        Self {
+            payment: action.payment.clone(),
+            data: action.data.clone().map(|share| Shared { share, sent: None }),
+            tool: action.tool.clone().map(|tool| ToolRequest { tool, input: None, sent: None }),
+            details,
+            provenance: action.provenance.declared.clone(),
+            session: action.session.clone(),
+            ..Self::new(action.kind.clone(), action.summary.clone())
+        }
+    }
+
     /// A payment to a merchant of this name and domain.
     ///
     /// # Errors

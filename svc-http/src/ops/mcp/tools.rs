@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use svc_core::answer::Decided;
 use svc_core::refusal::Refusal;
-use svc_core::rules::gate::unasked::unasked;
+use svc_core::rules::gate::would::would;
 use svc_core::rules::people::show;
 use svc_core::state::gate::{Agent, Code, Effect, Reason, Status, Verb};
 use svc_core::state::gateway::{Payer, Sums};
@@ -36,6 +36,8 @@ const IDLE_DAYS: i64 = 30;
 const LOOK: usize = 1_000;
 /// Pages of a workspace's keys that are looked at.
 const PAGES_MAX: usize = 100;
+/// Changes of one action that are tried before none is told.
+const TRIES_MAX: usize = 8;
 /// Keys that are told.
 const TOLD_MAX: usize = 100;
 
@@ -58,8 +60,7 @@ pub(super) async fn call(service: &GateService, known: &Known, tool: Tool, argum
         Tool::CheckActionStatus => whole(&service.action(known, action(arguments)?).await?),
         Tool::ExplainDecision => {
             let decided = service.action(known, action(arguments)?).await?;
-            let line = service.read(|scope| unasked(scope, decided.action()))?;
-            explain(&decided, line)
+            explain(service, &decided)
         }
         Tool::SpendSummary => spend(service, known, window(arguments, Period::Day)?).await,
         Tool::FindWaste => waste(service, known, window(arguments, Period::Month)?).await,
@@ -87,15 +88,13 @@ fn whole(decided: &Decided) -> Result<Value, Refusal> {
     serde_json::from_slice(&decision::write(decided)?).map_err(|_| Refusal::internal())
 }
 
-/// Explains a decision; `line` is what would be paid without anybody being asked.
-fn explain(decided: &Decided, line: Option<i64>) -> Result<Value, Refusal> {
+/// Explains a decision.
+fn explain(service: &GateService, decided: &Decided) -> Result<Value, Refusal> {
     let whole = whole(decided)?;
     let reasons = decided.reasons();
     let spoke: Vec<&Reason> = reasons.iter().filter(|it| it.effect != Effect::Info).collect();
     let rule = spoke.iter().find_map(|it| it.mandate).or_else(|| decided.action().mandate.map(|it| it.mandate));
-    let requested = decided.action().payment.as_ref().map(|it| it.amount);
-    let way = if decided.verb() == Verb::Allow { None } else { would_be_allowed(&spoke) };
-    let allowed = way.and_then(|way| way.unasked(line, requested));
+    let allowed = if decided.verb() == Verb::Allow { None } else { would_be_allowed(service, decided)? };
     let mut told = json!({
         "decision": decided.verb().as_str(),
         "why": whole.get("reasons").cloned().unwrap_or_default(),
@@ -118,12 +117,12 @@ enum Way {
 }
 
 impl Way {
-    /// The same as far as nobody is asked below `line`, where there is one: what the limits leave may be above it.
-    fn unasked(self, line: Option<i64>, requested: Option<i64>) -> Option<Self> {
-        let Some(line) = line else { return Some(self) };
-        match self {
-            Self::Amount(amount) => Some(Self::Amount(amount.min(line))).filter(|_| line > 0),
-            Self::Time(_) => requested.is_none_or(|it| it <= line).then_some(self),
+    /// Whether this goes further than what was tried before.
+    fn is_beyond(self, tried: Self) -> bool {
+        match (self, tried) {
+            (Self::Amount(one), Self::Amount(other)) => one < other,
+            (Self::Time(one), Self::Time(other)) => one > other,
+            (Self::Amount(_), Self::Time(_)) | (Self::Time(_), Self::Amount(_)) => false,
         }
     }
 
@@ -135,9 +134,31 @@ impl Way {
     }
 }
 
+/// A change with which the gate would allow the action, by its own word. What rules say of one change may lead to another: of a
+/// smaller amount another mandate may speak.
+fn would_be_allowed(service: &GateService, decided: &Decided) -> Result<Option<Way>, Refusal> {
+    let action = decided.action();
+    let mut way = way_through(&decided.reasons());
+    for _ in 0..TRIES_MAX {
+        let Some(tried) = way else { break };
+        let now = service.gate.now();
+        let (at, amount) = match tried {
+            Way::Amount(amount) => (now, Some(amount)),
+            Way::Time(at) => (at.max(now), None),
+        };
+        let said = service.gate.read_at(at, |scope| would(scope, action, amount)).map_err(refusal)?;
+        let Some(said) = said else { break };
+        if said.effect == Effect::Info {
+            return Ok(Some(tried));
+        }
+        way = way_through(&said.reasons).filter(|it| it.is_beyond(tried));
+    }
+    Ok(None)
+}
+
 /// The one change that every rule that spoke would have let through.
-fn would_be_allowed(spoke: &[&Reason]) -> Option<Way> {
-    let mut ways = spoke.iter().map(|it| way_of(it));
+fn way_through(reasons: &[Reason]) -> Option<Way> {
+    let mut ways = reasons.iter().filter(|it| it.effect != Effect::Info).map(way_of);
     let first = ways.next()??;
     ways.try_fold(first, |narrowest, way| match (narrowest, way?) {
         (Way::Amount(one), Way::Amount(other)) => Some(Way::Amount(one.min(other))),
@@ -151,7 +172,12 @@ fn way_of(reason: &Reason) -> Option<Way> {
     let room = reason.limit.map(|limit| limit.saturating_sub(reason.used.unwrap_or(0)));
     let later = reason.clears_at.map(Way::Time);
     match reason.code {
-        Code::OverLimit | Code::AboveAskThreshold => reason.limit.map(Way::Amount),
+        Code::OverLimit | Code::AboveAskThreshold => reason.limit.filter(|it| *it > 0).map(Way::Amount),
+        // What is used there includes this payment.
+        Code::SplitPayments => {
+            let room = room.map(|it| it.saturating_add(reason.requested.unwrap_or(0)));
+            room.filter(|it| *it > 0).map(Way::Amount)
+        }
         // What is more than a whole period has room for has none in the next one either.
         Code::OverPeriodLimit => match room.filter(|it| *it > 0) {
             Some(room) => Some(Way::Amount(room)),

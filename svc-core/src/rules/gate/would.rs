@@ -1,0 +1,35 @@
+//! What the gate would say of an action asked for again with something changed, for whoever explains what it said.
+
+use super::authorize::weigh;
+use super::evaluate::Evaluation;
+use super::freeze::give_back;
+use super::hold::held_by;
+use crate::refusal::Refusal;
+use crate::state::gate::{Action, Agent, Details, Payload, Request, State};
+use crate::state::people::Workspace;
+use crate::turn::{Halt, Scope};
+use crate::value::json::Json;
+
+/// What would be said of the same action now, with this amount in the place of its own where one is given. Where it still waits it
+/// counts as taken back, so that it is not in its own way. Nothing where its agent is stopped, or where what was asked is
+/// not known any more. Run it where nothing is kept.
+///
+/// # Errors
+/// `internal` where a row that is always there is not.
+pub fn would(scope: &mut Scope<'_>, action: &Action, amount: Option<i64>) -> Result<Option<Evaluation>, Halt> {
+    let agent = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
+    let workspace = scope.get::<Workspace>(action.workspace)?.ok_or_else(Refusal::internal)?;
+    if action.erased || !agent.is_active() || held_by(scope, &workspace, agent.id)?.is_some() {
+        return Ok(None);
+    }
+    let payload = if action.payload { scope.get::<Payload>(action.id)? } else { None };
+    let details = payload.and_then(|it| Json::parse(it.details.as_ref()?.as_bytes()).ok());
+    let mut request = Request::again(action, details.and_then(|it| Details::of(&it).ok()));
+    if let (Some(payment), Some(amount)) = (&mut request.payment, amount) {
+        payment.amount = amount;
+    }
+    if matches!(action.state, State::Pending { .. }) {
+        give_back(scope, action)?;
+    }
+    Ok(Some(weigh(scope, &agent, &workspace, &request)?.verdict))
+}
