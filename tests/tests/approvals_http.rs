@@ -196,7 +196,7 @@ async fn what_time_has_ended_is_written_once_it_is_told() {
             owner.ask(&mut asked.client, "GET", &path, None).await.ok()
         };
         let item = if told["data"].is_array() { &told["data"][0] } else { &told };
-        let stands = item.get("status").unwrap_or(&item["state"]);
+        let stands = item.get("status").unwrap_or_else(|| &item["state"]);
         assert_eq!((text(stands), [act, apv].contains(&text(&item["id"]))), ("expired", true), "{way}: {told}");
         let row = Approval::key(ApprovalId::parse(apv).unwrap());
         let row = asked.site.memory().load(&[row]).unwrap().remove(0).record.unwrap();

@@ -261,15 +261,19 @@ pub fn any_stands(scope: &mut Scope<'_>, ids: &[CredentialId]) -> Result<bool, H
     Ok(false)
 }
 
-/// Asks at once for what keys end with: their agents, whom they count for, the keys above them, and whom these count for.
+/// Asks at once for what keys end with: their agents, whom they count for and who administers by them, the keys above them, and the
+/// same of these.
 fn want_around(scope: &mut Scope<'_>, keys: &[Arc<Credential>]) -> Result<(), Halt> {
-    let principal = |it: &Credential| Principal::key(it.binding.principal);
+    let people = |it: &Credential| {
+        let whom = [Some(it.binding.principal), it.administers_for()];
+        whom.into_iter().flatten().map(Principal::key)
+    };
     let (mut first, mut above) = (Vec::new(), Vec::new());
     for key in keys {
         match key.binding.scope {
             KeyScope::Agent(agent) => first.push(Agent::key(agent)),
             KeyScope::Admin | KeyScope::Inference => {
-                first.push(principal(key));
+                first.extend(people(key));
                 above.extend(&key.made_under);
             }
         }
@@ -278,7 +282,9 @@ fn want_around(scope: &mut Scope<'_>, keys: &[Arc<Credential>]) -> Result<(), Ha
     scope.want(&first)?;
     let mut second = Vec::new();
     for id in above {
-        second.extend(scope.get::<Credential>(id)?.map(|it| principal(&it)));
+        if let Some(it) = scope.get::<Credential>(id)? {
+            second.extend(people(&it));
+        }
     }
     scope.want(&second)
 }
