@@ -11,7 +11,7 @@
 use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_http::upstream::Allowed;
-use svc_tests::client::{Client, bearer};
+use svc_tests::client::bearer;
 use svc_tests::oauth::HOST;
 use svc_tests::site::Fault;
 use svc_tests::tool_desk::{ToolDesk as Desk, calling, text};
@@ -153,29 +153,29 @@ async fn an_approved_call_is_found_again() {
     desk.site.audit();
 }
 
-/// Calls that are the same and come at once may each be asked about; whichever of them a person approves goes on.
+/// The same may have been asked about any number of times, as calls that come at once are; whichever of them a person approves
+/// goes on, each once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_the_same_calls_whichever_is_approved_goes_on() {
     let mut desk = Desk::with(Speaks::Modern, ASKING).await;
     desk.server(json!({})).await;
-    assert_eq!(call_with(&mut desk, "{}").await, "done");
-    let mut calls = tokio::task::JoinSet::new();
-    for _ in 0..24 {
-        let (address, credential) = (desk.site.address, bearer(&desk.agent.key));
-        calls.spawn(async move {
-            let headers = [("host", HOST), ("authorization", &*credential)];
-            let body = calling("read_one", json!({ "id": "1" })).to_string();
-            Client::connect(address).await.ask("POST", "/mcp/proxy/crm", &headers, body.as_bytes()).await.ok()
-        });
+    for number in 0..=12 {
+        let tool = json!({ "name": "read_one", "server": "crm", "input": { "id": (number > 0).to_string() } });
+        let same = json!({ "type": "mcp.call", "summary": "Call read_one of the MCP server crm", "tool": tool,
+            "session": { "id": "one" } });
+        let asked = desk.client.authorize(&desk.agent.key, &same).await.ok();
+        assert_eq!(asked["decision"], if number == 0 { "allow" } else { "approval_required" });
     }
-    assert!(calls.join_all().await.iter().all(|got| text(&got["result"]).contains("approval_required")));
+    let (call, session) = (calling("read_one", json!({ "id": "true" })), [("x-svc-client-session", "one")]);
+    assert!(text(&desk.send(&call, &session).await.ok()["result"]).contains("approval_required"));
     let waiting = desk.api("GET", "approvals?state=waiting", None).await.ok()["data"].as_array().unwrap().clone();
+    assert_eq!(waiting.len(), 12, "and not once more");
     for asked in waiting.iter().rev() {
         let path = format!("approvals/{}/approve", asked["id"].as_str().unwrap());
         desk.api("POST", &path, Some(&json!({}))).await.ok();
-        assert_eq!(call_with(&mut desk, r#"{"id":"1"}"#).await, "done", "one of {}", waiting.len());
+        assert_eq!(text(&desk.send(&call, &session).await.ok()["result"]), "done");
     }
-    assert_eq!(desk.server.calls().len(), 1 + waiting.len(), "each once");
+    assert_eq!(desk.server.calls().len(), 12);
     desk.site.audit();
 }
 
