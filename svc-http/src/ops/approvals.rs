@@ -112,8 +112,8 @@ async fn with_factor(
     decided
 }
 
-/// Takes a person's word. A yes to a freeze looks through all agents, and one to a lift ends what held their stops up, which does
-/// not happen on a thread that serves others.
+/// Takes a person's word. A yes to a freeze looks through all agents, and one to a lift ends what stops of agents end: neither
+/// happens on a thread that serves others.
 async fn decided(service: &GateService, decide: DecideApproval) -> Result<Question, Refusal> {
     let is_long = |it: &Arc<Approval>| matches!(it.subject, ApprovalSubject::Freeze(_) | ApprovalSubject::HoldLift(_));
     let asked = service.read(|scope| scope.get::<Approval>(decide.approval))?;

@@ -173,12 +173,8 @@ fn a_changed_zone_waits_where_nothing_was_used() {
         let rest = Timestamp::parse(at).unwrap().since(world.now());
         world.advance(rest);
     };
-    // The days of the first two end before and after that of UTC.
-    for (zones, ends) in [
-        (["Asia/Tokyo", "Europe/Vienna"], "2026-12-01T00:00:00Z"),
-        (["Europe/Vienna", "America/New_York"], "2026-12-01T00:00:00Z"),
-        (["America/New_York", "UTC"], "2026-12-01T00:00:00Z"),
-    ] {
+    let ends = "2026-12-01T00:00:00Z";
+    for zones in [["Asia/Tokyo", "Europe/Vienna"], ["Europe/Vienna", "America/New_York"], ["America/New_York", "UTC"]] {
         let (mut world, agent) = calm(&[&DAY.replace("day", "month")]);
         to(&mut world, "2026-11-30T20:00:00Z");
         for zone in zones {
