@@ -1,6 +1,8 @@
 //! Systems that send what they sign.
 
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
+use sha2::Sha256;
 use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
 use svc_core::value::{Span, Timestamp};
 
@@ -51,4 +53,15 @@ impl Sender {
         let signed = self.signed(at, body.as_bytes());
         self.send(&[(self.header, &signed)], body.as_bytes()).await
     }
+}
+
+/// How a code host signs a body.
+///
+/// # Panics
+/// Never: a key of any length is one.
+#[must_use]
+pub fn code_host_signature(body: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("a key");
+    mac.update(body.as_bytes());
+    format!("sha256={}", hex::encode(mac.finalize().into_bytes()))
 }

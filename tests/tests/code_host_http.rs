@@ -7,20 +7,13 @@
     reason = "a test may panic"
 )]
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
-use sha2::Sha256;
 use svc_core::state::edge::{ConfigChange, IntegrationKind};
 use svc_tests::client::Got;
 use svc_tests::desk::{Desk, chat};
-use svc_tests::receiver::{SECRET, connect_kind};
+use svc_tests::hooks::code_host_signature as signed;
+use svc_tests::receiver::connect_kind;
 use tokio::task::JoinSet;
-
-fn signed(body: &[u8]) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
-    mac.update(body);
-    format!("sha256={}", hex::encode(mac.finalize().into_bytes()))
-}
 
 /// A desk whose code host tells of `acme/shop` and its branch `main`.
 async fn desk() -> Desk {
@@ -43,7 +36,7 @@ fn closed(number: u32, title: &str, merged: bool) -> Value {
 async fn tell(desk: &mut Desk, event: &str, body: &Value) -> Got {
     let body = body.to_string();
     let path = format!("/hooks/github/{}", desk.site.workspace());
-    let signature = signed(body.as_bytes());
+    let signature = signed(&body);
     let headers = [("x-hub-signature-256", &*signature), ("x-github-event", event), ("x-github-delivery", "d")];
     desk.client.ask("POST", &path, &headers, body.as_bytes()).await
 }
@@ -107,7 +100,7 @@ async fn what_is_not_signed_is_nobodys() {
     task(&mut desk, "tsk_one").await;
     let body = closed(1, "tsk_one", true).to_string();
     let path = format!("/hooks/github/{}", desk.site.workspace());
-    let good = signed(body.as_bytes());
+    let good = signed(&body);
     let event = ("x-github-event", "pull_request");
     let elsewhere = path.replace(&desk.site.workspace().to_string(), "wsp_00000000000000000000000001");
     let mut refusals = Vec::new();
@@ -116,7 +109,7 @@ async fn what_is_not_signed_is_nobodys() {
         (&path, vec![event, ("x-hub-signature-256", &good[7..])], &body),
         (&path, vec![event, ("x-hub-signature-256", &good), ("x-hub-signature-256", &good)], &body),
         (&path, vec![event, ("x-hub-signature-256", &good)], &format!("{body} ")),
-        (&path, vec![("x-hub-signature-256", &*signed(b"{")), event], &body),
+        (&path, vec![("x-hub-signature-256", &*signed("{")), event], &body),
         (&elsewhere, vec![event, ("x-hub-signature-256", &good)], &body),
     ] {
         let got = desk.client.ask("POST", path, &headers, body.as_bytes()).await;

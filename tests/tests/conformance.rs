@@ -34,6 +34,9 @@ const FLAT: [&str; 11] = [
 /// Error types that were added to the contract's (SPEC 9.2).
 const ADDED: &[&str] = &["headers_too_large", "uri_too_long"];
 
+/// Errors of pushed security events: RFC 8935's, which CONTRACT part 6 names in their place.
+const EVENTS: &[&str] = &["authentication_failed", "invalid_audience", "invalid_issuer", "invalid_key"];
+
 /// Every error type that the contract's part 7 lists.
 const TYPES: &[&str] = &[
     "agent_key_required",
@@ -229,7 +232,7 @@ fn every_error_type_has_its_line() {
     assert!(lacking.is_empty(), "error types without a line: {lacking:?}");
     for kind in svc_core::refusal::Kind::ALL {
         let row = kind.row();
-        let known = [TYPES, &FLAT, ADDED].iter().any(|it| it.contains(&row.type_));
+        let known = [TYPES, &FLAT, ADDED, EVENTS].iter().any(|it| it.contains(&row.type_));
         assert!(known, "the refusal table knows `{}`, the contract does not", row.type_);
     }
 }
