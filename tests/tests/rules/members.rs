@@ -7,24 +7,22 @@ use svc_core::rules::gate::decide::{Choice, DecideApproval};
 use svc_core::rules::gateway::budgets::{CreateBudget, RemoveBudget};
 use svc_core::rules::people::agents::ChangeAgent;
 use svc_core::rules::people::by::{By, Person};
-use svc_core::rules::people::create_workspace::CreateWorkspace;
 use svc_core::rules::people::keys::{CreateKey, NewKey, RevokeKey, own_key};
 use svc_core::rules::people::leave::PassAgent;
 use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember};
-use svc_core::rules::people::sign_in::{Shown, StartSession};
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam};
 use svc_core::rules::read::check_key;
 use svc_core::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject};
 use svc_core::state::gateway::{BudgetPeriod, BudgetScope, Ladder};
 use svc_core::state::people::{
-    Account, Credential, KeyScope, LINK_LIFE, MemberState, Principal, Role, Settings, SignInLink, Team, Workspace,
+    Account, Credential, KeyScope, LINK_LIFE, MemberState, Principal, Role, SignInLink, Team, Workspace,
 };
 use svc_core::store::Record;
 use svc_core::testing::people;
 use svc_core::testing::world::World;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{AgentId, ApprovalId, PrincipalId, WorkspaceId};
+use svc_core::value::id::{AgentId, ApprovalId, PrincipalId};
 use svc_core::value::text::{Email, Label};
 use svc_core::value::{MicroUsd, Span};
 
@@ -226,65 +224,6 @@ fn who_was_removed_gets_no_link() {
     world.run(approve(second, approval)).unwrap();
     assert_eq!(link(&mut world, "two").unwrap_err().kind(), Kind::NotFound);
     world.audit();
-}
-
-/// The workspace that an account was invited to first gives it links until it has signed in, whoever invites it meanwhile; the
-/// others give none, which would lead to the first too. The link goes with the membership that it was given for.
-#[test]
-fn another_workspaces_invitation_takes_no_link() {
-    let mut world = World::new();
-    let [first, second] = ["one@example.com", "two@example.com"].map(|it| make_owner(&mut world, it));
-    let invite = |world: &mut World, workspace: WorkspaceId, email: &str, token: &str| {
-        let (email, token) = (Email::parse(email).unwrap(), Digest::of(token));
-        let invite =
-            InviteMember { workspace, by: By::Program, email, name: None, role: Role::Admin, teams: Vec::new(), token };
-        let MemberDone::Done { principal, linked } = world.run(invite).unwrap() else { panic!("no owner") };
-        let account = world.row::<Account>(principal.membership().unwrap().account);
-        (principal.id, linked, account.link)
-    };
-    let in_force = |token: &str| Some(SignInLink::id_of(&Digest::of(token)));
-    let leave = |world: &mut World, workspace: WorkspaceId, principal: PrincipalId| {
-        world.run(RemoveMember { workspace, by: By::Program, principal }).unwrap();
-    };
-    let come = |world: &mut World, token: &str| {
-        let (shown, pending) = (Shown::Link(Digest::of(token)), Digest::of("waits"));
-        let started = world.run(StartSession { shown, cookie: Digest::of(format!("by {token}")), pending });
-        started.map(drop).map_err(|it| it.kind())
-    };
-    for (workspace, token, linked, stands) in [
-        (first, "one", true, "one"),
-        (second, "two", false, "one"),
-        (first, "three", true, "three"),
-        (second, "four", false, "three"),
-    ] {
-        let (principal, given, link) = invite(&mut world, workspace, "ana@example.com", token);
-        assert_eq!((given, link), (linked, in_force(stands)), "{token}");
-        if workspace == second {
-            leave(&mut world, second, principal);
-        }
-    }
-    invite(&mut world, second, "ana@example.com", "five");
-    assert_eq!(come(&mut world, "three"), Ok(()));
-    let (left, ..) = invite(&mut world, first, "ben@example.com", "a");
-    assert!(!invite(&mut world, second, "ben@example.com", "b").1);
-    leave(&mut world, first, left);
-    assert_eq!(come(&mut world, "a"), Err(Kind::Unauthenticated), "it would lead to the other workspace alone");
-    assert!(invite(&mut world, second, "ben@example.com", "c").1, "it is the first now");
-    assert_eq!(come(&mut world, "c"), Ok(()));
-    // Whom the operator made an owner somewhere gets no link from an inviter, nor loses the operator's.
-    invite(&mut world, first, "eve@example.com", "x");
-    make_owner(&mut world, "eve@example.com");
-    world
-        .run(MakeLink { email: Email::parse("eve@example.com").unwrap(), token: Digest::of("y"), life: None })
-        .unwrap();
-    let (_, linked, link) = invite(&mut world, first, "eve@example.com", "z");
-    assert_eq!((linked, link), (false, in_force("y")));
-    world.audit();
-}
-
-fn make_owner(world: &mut World, email: &str) -> WorkspaceId {
-    let (name, owner) = (Label::parse("Other").unwrap(), Email::parse(email).unwrap());
-    world.run(CreateWorkspace { name, owner, settings: Settings::default() }).unwrap().id
 }
 
 /// A question counts as none once whoever asked it is an owner no more: another owner asks one that can be agreed to.

@@ -55,14 +55,12 @@ pub fn principal_for(
     Ok(Arc::new(principal))
 }
 
-/// Gives a principal its sign-in by `account`. One that has it already keeps its place among the account's.
+/// Gives a principal its sign-in by `account`.
 pub fn join(scope: &mut Scope<'_>, account: &Account, principal: &Principal, member: Member) -> Arc<Principal> {
     let joined = Principal { member: Some(member), ..principal.clone() };
     let mut account = account.clone();
-    if account.principal_in(principal.workspace) != Some(principal.id) {
-        account.memberships.retain(|it| it.workspace != principal.workspace);
-        account.memberships.push(Membership { workspace: principal.workspace, principal: principal.id });
-    }
+    account.memberships.retain(|it| it.workspace != principal.workspace);
+    account.memberships.push(Membership { workspace: principal.workspace, principal: principal.id });
     scope.put(account);
     scope.put(joined.clone());
     Arc::new(joined)

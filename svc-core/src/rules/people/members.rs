@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::accounts::{account_for, join, principal_for};
-use super::by::{By, InWorkspace, entitled, workspaces_of};
+use super::by::{By, entitled};
 use super::links::{give_link, void_link};
 use super::owners::{self, Asked};
 use super::sessions::{Ended, end_others};
@@ -52,8 +52,8 @@ pub struct InviteMember {
     pub role: Role,
     /// The teams they are in.
     pub teams: Vec<TeamId>,
-    /// The digest of a token for a sign-in link, used only where the account has never signed in and no other workspace had it
-    /// before this one.
+    /// The digest of a token for a sign-in link, used only where it hands over no other workspace: the account has never
+    /// signed in and is a member of this one alone.
     pub token: Digest,
 }
 
@@ -134,23 +134,22 @@ pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<
     Ok(joined)
 }
 
-/// Puts the link in force where the account has never signed in and this workspace was the first that it is a member of. A link
-/// signs in to every workspace of the account: whoever invites later gets none, or they could take what another workspace has
-/// given; the one that was handed out first stays good whoever invites, or they could keep somebody out. Nor is there one where
-/// the operator has made the account a member by no invitation.
+/// Puts the link in force where whoever holds it gets into this workspace alone, as somebody who has never been here. A link
+/// that another workspace handed out before is void from now on.
 fn link(scope: &mut Scope<'_>, account: AccountId, asked: &InviteMember) -> Result<bool, Halt> {
     let account = scope.get::<Account>(account)?.ok_or_else(Refusal::internal)?;
-    if account.signed_in_at.is_some() || !account.begins_in(asked.workspace) {
-        return Ok(false);
-    }
-    let is_waiting = |it: &InWorkspace| it.principal.membership().is_some_and(|it| it.state == MemberState::Invited);
-    if !workspaces_of(scope, &account)?.iter().all(is_waiting) {
-        return Ok(false);
-    }
     let mut account = Account::clone(&account);
-    give_link(scope, &mut account, asked.token, Some(LINK_LIFE))?;
+    if account.signed_in_at.is_some() {
+        return Ok(false);
+    }
+    let alone = account.memberships.iter().all(|it| it.workspace == asked.workspace);
+    if alone {
+        give_link(scope, &mut account, asked.token, Some(LINK_LIFE))?;
+    } else {
+        void_link(scope, &mut account)?;
+    }
     scope.put(account);
-    Ok(true)
+    Ok(alone)
 }
 
 /// Changes a member's role or teams.
@@ -279,9 +278,6 @@ pub(super) fn remove(scope: &mut Scope<'_>, principal: &Principal, actor: &Actor
     if account.memberships.iter().all(|it| it.workspace == principal.workspace) {
         let by = if let Actor::Person(by) = actor { Some(*by) } else { None };
         end_others(scope, &mut account, None, Ended::Removed(by))?;
-        void_link(scope, &mut account)?;
-    } else if account.signed_in_at.is_none() && account.begins_in(principal.workspace) {
-        // The link is one that this workspace was shown: it leads to the others no more.
         void_link(scope, &mut account)?;
     }
     account.memberships.retain(|it| it.workspace != principal.workspace);

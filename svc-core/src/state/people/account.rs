@@ -94,12 +94,6 @@ impl Account {
         }
     }
 
-    /// Whether `workspace` is the first of those that it is a member of.
-    #[must_use]
-    pub fn begins_in(&self, workspace: WorkspaceId) -> bool {
-        self.memberships.first().is_some_and(|it| it.workspace == workspace)
-    }
-
     /// Who the account is in `workspace`.
     #[must_use]
     pub fn principal_in(&self, workspace: WorkspaceId) -> Option<PrincipalId> {
