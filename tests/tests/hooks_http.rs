@@ -177,6 +177,9 @@ async fn an_event_that_is_sent_again_is_answered_as_before() {
     assert_eq!(records(&from, "receipt.consumed").len(), 1);
     let repeated: Vec<Value> = records(&from, "integration.received").iter().map(|it| it["repeated"].clone()).collect();
     assert_eq!(repeated, [Value::Null, json!(true), json!(true)]);
+    // Another question under the same id is a question of its own.
+    let more = request("evt_1", ("agentId", &json!(agent.id)), 100_000);
+    assert_eq!(from.tell(&more).await.ok(), json!({ "approved": false, "reason": "no_action" }));
     from.site.audit();
     from.site.stop().await;
 }
@@ -340,6 +343,7 @@ async fn a_processor_is_answered_in_its_own_shape() {
         ("evt_2", by_action.clone(), 4_900, json!("https://other.example.net"), false),
         ("evt_3", by_action.clone(), 4_900, json!("https://"), false),
         ("evt_4", json!({}), 4_900, shop.clone(), false),
+        ("evt_0", by_agent.clone(), 4_900, Value::Null, false),
         ("evt_5", by_agent.clone(), 4_900, shop.clone(), true),
         ("evt_6", by_action, 4_900, shop, false),
         ("evt_7", by_agent, 4_900, Value::Null, false),
@@ -355,7 +359,7 @@ async fn a_processor_is_answered_in_its_own_shape() {
     let other = json!({ "id": "evt_9", "type": "issuing_card.created", "data": { "object": {} } });
     let got = from.tell(&other).await;
     assert_eq!((got.ok(), got.header("stripe-version")), (json!({ "received": true }), None));
-    assert_eq!((records(&from, "receipt.consumed").len(), records(&from, "integration.received").len()), (2, 9));
+    assert_eq!((records(&from, "receipt.consumed").len(), records(&from, "integration.received").len()), (2, 10));
     let large = json!({ "id": "evt_10", "type": "x", "data": {}, "more": "x".repeat(2 << 20) });
     assert_eq!(from.tell(&large).await.ok(), json!({ "received": true }));
     let bad = from.tell(&json!({ "id": "", "type": 1 })).await;
@@ -378,11 +382,12 @@ async fn a_plan_follows_its_subscription() {
     let mut client = site.client().await;
     let workspace = site.workspace();
     let plan = || site.gate.read(|scope| Ok(scope.get::<Workspace>(workspace)?.unwrap().plan)).unwrap();
-    let event = |id: &str, kind: &str, wid: &str, price: &str| {
+    let event_of = |id: &str, kind: &str, wid: &str, price: &str, status: Value| {
         let items = json!({ "data": [{ "price": { "id": price } }, { "price": { "id": "price_1" } }] });
-        json!({ "id": id, "type": kind, "data": { "object": { "metadata": { "wid": wid }, "items": items } } })
-            .to_string()
+        let object = json!({ "metadata": { "wid": wid }, "items": items, "status": status });
+        json!({ "id": id, "type": kind, "data": { "object": object } }).to_string()
     };
+    let event = |id: &str, kind: &str, wid: &str, price: &str| event_of(id, kind, wid, price, json!("active"));
     let (updated, deleted, wid) =
         ("customer.subscription.updated", "customer.subscription.deleted", workspace.to_string());
     let mut at = site.now();
@@ -408,10 +413,19 @@ async fn a_plan_follows_its_subscription() {
         let got = send(OPERATORS, &event(id, kind, wid, price)).await;
         assert_eq!((got.ok(), plan()), (received.clone(), becomes), "{id} {price}");
     }
+    for (id, status, becomes) in [
+        ("evt_8", "incomplete", Plan::Free),
+        ("evt_9", "past_due", Plan::Team),
+        ("evt_10", "incomplete", Plan::Team),
+        ("evt_11", "unpaid", Plan::Free),
+    ] {
+        send(OPERATORS, &event_of(id, updated, &wid, "price_1", json!(status))).await.ok();
+        assert_eq!(plan(), becomes, "{status}");
+    }
     let changed: Vec<_> = site.ledger().into_iter().filter(|it| &*it.kind == "settings.changed").collect();
     let told: Vec<Value> = changed.iter().map(|it| serde_json::from_str(&it.data).unwrap()).collect();
     assert_eq!(told[0], json!({ "old": { "plan": "self-hosted" }, "new": { "plan": "team" } }));
-    assert_eq!(told.len(), 3);
+    assert_eq!(told.len(), 5);
     site.audit();
     site.stop().await;
     let site = Site::start().await;

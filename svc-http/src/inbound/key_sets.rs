@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// The sets that are known.
 #[derive(Debug, Default)]
 pub(crate) struct KeySets {
-    caller: OnceLock<Caller>,
+    caller: Arc<OnceLock<Caller>>,
     known: Mutex<HashMap<String, Arc<KeySet>>>,
 }
 
@@ -50,11 +50,11 @@ impl KeySets {
     }
 
     /// The set at this address, read again where it is old or has not what `suffices` wants, if it may be. `None` where it cannot
-    /// be read, and was not within a day.
-    pub(crate) async fn at(&self, url: &str, suffices: impl Fn(&Jwks) -> bool) -> Option<Arc<Jwks>> {
-        let set = self.set(url);
-        let mut held = set.lock().await;
-        held.refreshed(suffices, || self.read(url)).await
+    /// be read, and was not within a day. Whoever asks may go away: what was begun is read to its end for the others.
+    pub(crate) async fn at(&self, url: &str, suffices: impl Fn(&Jwks) -> bool + Send + 'static) -> Option<Arc<Jwks>> {
+        let (set, caller, url) = (self.set(url), Arc::clone(&self.caller), url.to_owned());
+        let refreshed = async move { set.lock().await.refreshed(suffices, || read(&caller, &url)).await };
+        tokio::spawn(refreshed).await.ok().flatten()
     }
 
     fn set(&self, url: &str) -> Arc<KeySet> {
@@ -64,18 +64,18 @@ impl KeySets {
         }
         Arc::clone(known.entry(url.to_owned()).or_default())
     }
+}
 
-    async fn read(&self, url: &str) -> Option<Jwks> {
-        let caller = self.caller.get()?;
-        let address = OutboundUrl::parse(url, caller.guard()).ok()?;
-        let fetched = caller.fetch(&address, SET_MAX).await;
-        let read = fetched.ok().filter(|it| it.status == 200).and_then(|it| Json::parse(&it.body).ok());
-        let keys = read.and_then(|it| Jwks::of(&it).ok());
-        if keys.is_none() {
-            tracing::warn!(host = address.host(), "the keys of an issuer could not be read");
-        }
-        keys
+async fn read(caller: &OnceLock<Caller>, url: &str) -> Option<Jwks> {
+    let caller = caller.get()?;
+    let address = OutboundUrl::parse(url, caller.guard()).ok()?;
+    let fetched = caller.fetch(&address, SET_MAX).await;
+    let read = fetched.ok().filter(|it| it.status == 200).and_then(|it| Json::parse(&it.body).ok());
+    let keys = read.and_then(|it| Jwks::of(&it).ok());
+    if keys.is_none() {
+        tracing::warn!(host = address.host(), "the keys of an issuer could not be read");
     }
+    keys
 }
 
 impl Held {
@@ -98,16 +98,21 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
     use std::cell::Cell;
 
+    use svc_core::state::edge::outbound::Outbound;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
     use tokio::time::advance;
 
     use super::*;
+    use crate::outbound::{SystemResolver, Trust};
+
+    const SET: &str = r#"{"keys":[{"kty":"EC","crv":"P-256","kid":"one","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
 
     fn keys() -> Jwks {
-        let set = r#"{"keys":[{"kty":"EC","crv":"P-256","kid":"one","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
-        Jwks::of(&Json::parse(set.as_bytes()).unwrap()).unwrap()
+        Jwks::of(&Json::parse(SET.as_bytes()).unwrap()).unwrap()
     }
 
     /// A set is read once in five minutes, sooner where a key is missing, but never twice within a minute; one that cannot be read
@@ -137,5 +142,27 @@ mod tests {
         assert!(held.refreshed(|_| true, read).await.is_some() && reads.get() == 4, "it is good for a day");
         advance(Duration::from_millis(1)).await;
         assert!(held.refreshed(|_| true, read).await.is_none() && reads.get() == 4);
+    }
+
+    /// A read that was begun comes to its end for others although whoever asked went away: nobody can keep a set from being read by
+    /// hanging up.
+    #[tokio::test]
+    async fn whoever_goes_away_keeps_nobody_from_the_keys() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/keys", listener.local_addr().unwrap());
+        let guard = Outbound { allow_private_loopback: true, own_host: "gate.example.com".into() };
+        let sets = KeySets::default();
+        sets.read_with(Caller::new(guard, None, Arc::new(SystemResolver), Trust::default()));
+        let mut asking = Box::pin(sets.at(&url, |_| true));
+        let (mut stream, _) = tokio::select! {
+            _ = &mut asking => panic!("nobody has answered"),
+            accepted = listener.accept() => accepted.unwrap(),
+        };
+        drop(asking);
+        let _ = stream.read(&mut [0; 1_024]).await.unwrap();
+        let body = SET;
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        assert!(sets.at(&url, |_| true).await.is_some(), "within the minute, and without another read");
     }
 }

@@ -97,10 +97,10 @@ impl<'a> Unverified<'a> {
         Ok(Self { algorithm, kid, signed, payload, signature: decoded(signature)? })
     }
 
-    /// Whether one of the keys has the name that the token gives.
+    /// The name of its key, where it gives one.
     #[must_use]
-    pub fn is_known_to(&self, keys: &Jwks) -> bool {
-        keys.has(self.kid.as_deref())
+    pub fn kid(&self) -> Option<String> {
+        self.kid.clone()
     }
 
     /// What it says, once its signature is known to be the issuer's.
@@ -108,7 +108,7 @@ impl<'a> Unverified<'a> {
     /// # Errors
     /// What of it is not believed, first of all its signature.
     pub fn verify(self, keys: &Jwks, expected: Expected<'_>, now: Timestamp) -> Result<Set, Refusal> {
-        if !self.is_known_to(keys) {
+        if !keys.has(self.kid.as_deref()) {
             return Err(no(Kind::InvalidKey));
         }
         if !keys.verifies(self.algorithm, self.kid.as_deref(), self.signed.as_bytes(), &self.signature) {

@@ -99,9 +99,9 @@ impl Verified {
         service.run(Receive { slot: integration.slot, integration: integration.id, request, kept, event }).await
     }
 
-    /// The row of the sender's id of an event.
-    fn event(&self, id: &str) -> ReceivedId {
-        Received::event(self.integration.slot, id)
+    /// The row of an event, by the sender's id of it and what it says.
+    fn event(&self, id: &str, says: &str) -> ReceivedId {
+        Received::event(self.integration.slot, self.integration.id, id, says)
     }
 }
 

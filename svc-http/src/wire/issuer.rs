@@ -34,6 +34,32 @@ pub enum IssuerDeed {
     Other(Box<str>),
 }
 
+impl IssuerDeed {
+    /// What it says, in a text that no other deed has.
+    #[must_use]
+    pub fn says(&self) -> String {
+        match self {
+            Self::Request(wish) => format!("request {}", wish.says()),
+            Self::Settled(action, amount) => format!("settled {action} {amount}"),
+            Self::Reversed(action) => format!("reversed {action}"),
+            Self::Other(name) => format!("other {name}"),
+        }
+    }
+}
+
+impl ChargeWish {
+    /// What it says, in a text that no other charge has.
+    #[must_use]
+    pub fn says(&self) -> String {
+        let by = match self.named {
+            Named::Action(id) => id.to_string(),
+            Named::Agent(id) => id.to_string(),
+        };
+        let merchant = self.merchant.as_ref().map_or("", Domain::as_str);
+        format!("{by} {} {} {merchant}", self.amount.minor(), self.currency.as_str())
+    }
+}
+
 /// A charge that an issuer is asked to authorize.
 #[derive(Debug)]
 pub struct ChargeWish {

@@ -54,6 +54,17 @@ impl StripeEvent {
         WorkspaceId::parse(self.object.get("metadata")?.get("wid")?.as_str()?).ok()
     }
 
+    /// Whether a subscription is one that is paid, or still may be: `None` where that is not known yet, as of one whose first payment is
+    /// under way. One that tells no status is.
+    #[must_use]
+    pub fn is_paid(&self) -> Option<bool> {
+        match self.object.get("status").and_then(Json::as_str) {
+            None | Some("active" | "trialing" | "past_due") => Some(true),
+            Some("incomplete") => None,
+            Some(_) => Some(false),
+        }
+    }
+
     /// The price of a subscription's first item.
     #[must_use]
     pub fn price(&self) -> Option<&str> {

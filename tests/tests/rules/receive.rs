@@ -43,7 +43,7 @@ impl Issuer {
     fn asked(&mut self, event: &str, deed: Deed) -> Receive {
         self.sent += 1;
         let request = Received::request(self.slot, &[&self.sent.to_be_bytes()]);
-        let id = Some(Received::event(self.slot, event));
+        let id = Some(Received::event(self.slot, self.id, event, ""));
         let event = Event { name: EventName::Known("authorization.request"), id, deed };
         Receive { slot: self.slot, integration: self.id, request, kept: KEPT, event }
     }

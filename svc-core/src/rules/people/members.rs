@@ -117,6 +117,8 @@ pub(super) fn enter(scope: &mut Scope<'_>, principal: &Principal, entry: &Entry<
         teams: before.map(|it| it.teams.clone()).unwrap_or_default(),
         raised: principal.member.as_ref().map(|it| it.raised.clone()).unwrap_or_default(),
         demoted_at: principal.member.as_ref().and_then(|it| it.demoted_at),
+        // Sessions that a signal or the end of the membership has ended do not come back with it.
+        signed_out_at: principal.member.as_ref().and_then(|it| it.signed_out_at.max(it.ended_at)),
         ..Member::new(entry.role, MemberState::Invited, account.id)
     };
     // An owner comes in by the word of two.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::integration::IntegrationSlot;
 use crate::value::digest::ReceivedId;
-use crate::value::id::WorkspaceId;
+use crate::value::id::{IntegrationId, WorkspaceId};
 use crate::value::link::{Link, Linked};
 use crate::value::{Id as _, Span, Timestamp};
 
@@ -45,10 +45,11 @@ impl Received {
         Self::find(slot, b"request", signed)
     }
 
-    /// The row of an event over the integration in `slot`, by the sender's id of it.
+    /// The row of an event over an integration, by the sender's id of it and what it says: another question under an id that was
+    /// answered is another event, and so is one of whoever has taken the integration's place.
     #[must_use]
-    pub fn event(slot: IntegrationSlot, id: &str) -> ReceivedId {
-        Self::find(slot, b"event", &[id.as_bytes()])
+    pub fn event(slot: IntegrationSlot, integration: IntegrationId, id: &str, says: &str) -> ReceivedId {
+        Self::find(slot, b"event", &[&integration.bits().to_be_bytes(), id.as_bytes(), says.as_bytes()])
     }
 
     /// The row of a request that was signed with the operator's secret, by what of it was signed.

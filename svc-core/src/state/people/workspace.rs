@@ -151,8 +151,14 @@ impl Settings {
     /// The period of this kind that `at` lies in.
     #[must_use]
     pub fn term(&self, period: Period, at: Timestamp) -> Term {
-        let runs = |it: &&Term| it.period == period && it.from <= at && at < it.until;
-        self.running.iter().find(runs).copied().unwrap_or_else(|| self.term_by_zone(period, at))
+        let own = || self.running.iter().filter(|it| it.period == period);
+        if let Some(running) = own().find(|it| it.from <= at && at < it.until) {
+            return *running;
+        }
+        let term = self.term_by_zone(period, at);
+        // It begins where what ran at the change has ended, at the earliest.
+        let ended = own().map(|it| it.until).filter(|it| *it <= at).max();
+        Term { from: ended.map_or(term.from, |it| it.max(term.from)), ..term }
     }
 
     fn term_by_zone(&self, period: Period, at: Timestamp) -> Term {
@@ -368,6 +374,24 @@ mod tests {
         assert_eq!(settings.sign_in, SignIn { require_two_factor: false, require_sso: false, sso_domains: Vec::new() });
         assert!(settings.second_person_above.is_empty() && settings.step_up_above.is_empty());
         assert_eq!(settings.faults(), vec![]);
+    }
+
+    /// What follows a period that ran when the zone was changed begins where that one ended, wherever the new zone's own began; and the
+    /// one after it as the new zone has it.
+    #[test]
+    fn a_period_after_a_change_of_zone_begins_where_the_one_before_ended() {
+        let at = |text: &str| Timestamp::parse(text).unwrap();
+        let ends = at("2026-12-01T00:00:00.000Z");
+        for (zone, until) in
+            [("Pacific/Auckland", "2026-12-31T11:00:00.000Z"), ("Pacific/Honolulu", "2026-12-01T10:00:00.000Z")]
+        {
+            let mut settings = Settings::default();
+            settings.change_zone(Zone::parse(zone).unwrap(), at("2026-11-20T00:00:00.000Z"));
+            assert_eq!(settings.term(Period::Month, ends.minus(Span::millis(1))).until, ends, "{zone}");
+            let next = settings.term(Period::Month, ends);
+            assert_eq!((next.from, next.until), (ends, at(until)), "{zone}");
+            assert_eq!(settings.term(Period::Month, next.until).from, next.until, "{zone}");
+        }
     }
 
     /// The first and last value of each number's range are in it, and their neighbours are not.

@@ -35,6 +35,7 @@ impl Billing {
     /// Which workspace's plan an event sets, and to which.
     fn plan(&self, sent: &StripeEvent) -> Option<(WorkspaceId, Plan)> {
         let plan = match &*sent.name {
+            "customer.subscription.updated" if !sent.is_paid()? => Some(Plan::Free),
             "customer.subscription.updated" => self.plans.get(sent.price()?).copied(),
             "customer.subscription.deleted" => Some(Plan::Free),
             _ => return None,

@@ -27,7 +27,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     let from = Claimed::of(service, call, IntegrationKind::Issuer)?.stamped(service, call, &SVC_SIGNATURE)?;
     from.count(service)?;
     let asked = wire::read(&call.body)?;
-    let workspace = from.integration.slot.workspace;
+    let (workspace, id) = (from.integration.slot.workspace, from.event(&asked.id, &asked.deed.says()));
     let (name, deed) = match asked.deed {
         IssuerDeed::Request(it) => {
             (EventName::Known("authorization.request"), Deed::Charge(covered(service, workspace, it)?))
@@ -38,7 +38,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
         IssuerDeed::Reversed(action) => (EventName::Known("authorization.reversed"), Deed::Reverse { action }),
         IssuerDeed::Other(name) => (EventName::Other(name), Deed::Nothing),
     };
-    let event = Event { name, id: Some(from.event(&asked.id)), deed };
+    let event = Event { name, id: Some(id), deed };
     wire::write(&from.take(service, event).await?).map(Answer::json)
 }
 

@@ -59,7 +59,10 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
 async fn keys_of(service: &GateService, keys: Option<&SignalKeys>, token: &Unverified<'_>) -> Option<Arc<Jwks>> {
     match keys? {
         SignalKeys::Set(set) => Json::parse(set.as_bytes()).ok().and_then(|it| Jwks::of(&it).ok()).map(Arc::new),
-        SignalKeys::Url(url) => service.key_sets.at(url.as_str(), |keys| token.is_known_to(keys)).await,
+        SignalKeys::Url(url) => {
+            let kid = token.kid();
+            service.key_sets.at(url.as_str(), move |keys| keys.has(kid.as_deref())).await
+        }
     }
 }
 

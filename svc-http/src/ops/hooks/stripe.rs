@@ -9,6 +9,7 @@ use super::issuer::covered;
 use super::{Claimed, GateService};
 use crate::answer::Answer;
 use crate::dispatch::Call;
+use crate::wire::issuer::{ChargeWish, Named};
 use crate::wire::stripe::{self as wire, StripeEvent};
 
 pub(super) const STRIPE_SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature");
@@ -19,12 +20,17 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     let from = Claimed::of(service, call, IntegrationKind::Stripe)?.stamped(service, call, &STRIPE_SIGNATURE)?;
     from.count(service)?;
     let sent = wire::read(&call.body)?;
-    let id = Some(from.event(&sent.id));
+    let wish = sent.charge();
+    let says = wish.as_ref().map(ChargeWish::says).unwrap_or_default();
+    let id = Some(from.event(&sent.id, &format!("{} {says}", sent.name)));
     if &*sent.name != REQUEST {
         from.take(service, Event { name: EventName::Other(sent.name), id, deed: Deed::Nothing }).await?;
         return Ok(Answer::json(wire::write_received()));
     }
-    let deed = match sent.charge() {
+    let deed = match wish {
+        // Whoever has a card must not be able to take it to a shop that nobody was asked about: without a merchant only an action
+        // that is named itself covers a charge.
+        Some(wish) if wish.merchant.is_none() && matches!(wish.named, Named::Agent(_)) => Deed::Uncovered,
         None => Deed::Uncovered,
         Some(wish) => Deed::Charge(covered(service, from.integration.slot.workspace, wish)?),
     };
