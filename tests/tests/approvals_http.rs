@@ -18,7 +18,7 @@ use svc_core::value::id::ApprovalId;
 use svc_tests::client::{Client, Got, bearer};
 use svc_tests::people::{Person, code_now};
 use svc_tests::requests::{CRM, OFFICE, charge, payment, payment_to, text, update, with};
-use svc_tests::site::{Agent, Site};
+use svc_tests::site::{Agent, Fault, Site};
 
 /// A site with an agent that has asked for what a person decides.
 struct Asked {
@@ -203,6 +203,16 @@ async fn what_time_has_ended_is_written_once_it_is_told() {
         let state = &Approval::peel(&row).unwrap().state;
         assert!(matches!(state, ApprovalState::Expired { .. }), "{way}: {state:?}");
     }
+    // A store that takes nothing closes no list.
+    asked.client.authorize(&asked.agent.key, &payment(30_100)).await.ok();
+    asked.site.shift(Span::hours(1));
+    asked.site.fault.set(Fault::Unavailable);
+    for list in ["actions", "approvals"] {
+        let told = owner.ask(&mut asked.client, "GET", &format!("{console}{list}"), None).await.ok();
+        let stands = told["data"][0].get("status").unwrap_or_else(|| &told["data"][0]["state"]);
+        assert_eq!(stands, "expired", "{list}");
+    }
+    asked.site.fault.set(Fault::None);
     asked.site.advance(Span::seconds(1));
     asked.end().await;
 }
