@@ -11,7 +11,7 @@
 use serde_json::{Value, json};
 use svc_core::value::Span;
 use svc_tests::client::Got;
-use svc_tests::desk::{CHAT, Desk, MESSAGES, chat, header_of, streamed};
+use svc_tests::desk::{CHAT, Desk, Hand, MESSAGES, chat, header_of, streamed};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// A desk where `messages/good-1` comes after a model at `chat` whose name turns the stand-in's knobs.
@@ -390,6 +390,54 @@ async fn a_circuit_opens_and_is_probed() {
         probes += desk.call_of(&got).await["attempts"].as_array().unwrap().len() - 1;
     }
     assert_eq!(probes, 1, "one call probes");
+}
+
+/// A probe that is given up before its answer begins, as its agent is stopped or its client hangs up, tells nothing of the model:
+/// the next call probes, whoever's it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_probe_that_was_given_up_leaves_the_next_call_to_probe() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let provider = Hand::new();
+    let id = desk.upstream("hand", "messages", &provider.url()).await;
+    desk.model(&id, "large-1", 90, 3, 15).await;
+    let (good, quality) = (desk.mock.chat_url(), [("x-svc-objective", "quality")]);
+    let id = desk.upstream("good", "chat", &good).await;
+    desk.model(&id, "good-1", 50, 2, 10).await;
+    desk.enforce().await;
+    let (agent, everybodys) = (desk.site.agent(&[]), desk.key.clone());
+    for _ in 0..5 {
+        tried(&desk, &provider).await;
+    }
+    for stops in [true, false] {
+        desk.site.shift(Span::minutes(1));
+        if stops {
+            desk.key.clone_from(&agent.key);
+        }
+        let mut client = desk.begin(CHAT, &quality, &streamed("auto")).await;
+        desk.key.clone_from(&everybodys);
+        let probe = provider.asked().await;
+        if stops {
+            desk.freeze(agent.id);
+            let mut heard = String::new();
+            client.read_to_string(&mut heard).await.unwrap();
+            assert!(heard.contains("agent_stopped"), "{heard}");
+        } else {
+            drop(client);
+            let site = &desk.site;
+            site.until(|| site.memory().dump().iter().any(|(.., it)| format!("{it:?}").contains("HungUp"))).await;
+        }
+        probe.let_go().await;
+        tried(&desk, &provider).await;
+    }
+}
+
+/// A call that goes to `provider` first, which closes the connection, and is answered elsewhere.
+async fn tried(desk: &Desk, provider: &Hand) {
+    let mut client = desk.begin(CHAT, &[("x-svc-objective", "quality")], &streamed("auto")).await;
+    drop(provider.asked().await);
+    let mut heard = String::new();
+    client.read_to_string(&mut heard).await.unwrap();
+    assert!(heard.contains("[DONE]"), "{heard}");
 }
 
 /// A model that was not asked, as no budget had room for it, has not failed: beside it one that is limited is all that was tried.

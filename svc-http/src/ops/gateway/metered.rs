@@ -244,8 +244,11 @@ impl Finish for Sink {
             (How::HungUp, _) => self.end.unwrap_or(CallEnd::HungUp),
             (How::Done, None) => self.end.unwrap_or(CallEnd::Failed),
         };
-        if let (Some(place), Some(Heard::Stream(..))) = (self.place, &heard) {
-            self.judge(place, ended.how);
+        match (self.place, &heard) {
+            (Some(place), Some(Heard::Stream(..))) => self.judge(place, ended.how),
+            // It was given up before an answer began: if it was a probe, another call is to be one.
+            (Some(place), None) => self.note(place, Outcome::Neither, None),
+            (Some(_), Some(Heard::Whole { .. })) | (None, _) => {}
         }
         let served = self.place.map(|place| self.served(place, heard, end));
         let Self { gate, call, failed, told, overhead_ms, before_ms, before, metrics, telemetry, trace, seat, .. } =
@@ -312,14 +315,18 @@ impl Sink {
     /// Notes how a stream of the model at `place` came to its end. What a client or this server ended says nothing of the model,
     /// nor does the time for the whole call, which a slow client uses up as well.
     fn judge(&self, place: Place, how: How) {
+        match how {
+            How::Done => self.note(place, Outcome::Answered(None), None),
+            How::Cut(Reason::Total) | How::HungUp | How::Stopped(_) => {}
+            How::Cut(reason) => self.note(place, Outcome::Failed, Some(reason.as_str())),
+        }
+    }
+
+    fn note(&self, place: Place, outcome: Outcome, error: Option<&str>) {
         let model = self.routing.upstreams.get(place.upstream).zip(self.routing.models.get(place.model));
-        let Some((upstream, model)) = model else { return };
-        let (outcome, error) = match how {
-            How::Done => (Outcome::Answered(None), None),
-            How::Cut(Reason::Total) | How::HungUp | How::Stopped(_) => return,
-            How::Cut(reason) => (Outcome::Failed, Some(reason.as_str())),
-        };
-        self.health.record(upstream.id, &model.name, outcome, error, self.gate.now());
+        if let Some((upstream, model)) = model {
+            self.health.record(upstream.id, &model.name, outcome, error, self.gate.now());
+        }
     }
 
     fn served(&self, place: Place, heard: Option<Heard>, end: CallEnd) -> Served {
