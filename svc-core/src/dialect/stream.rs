@@ -216,9 +216,15 @@ impl Stream {
     pub fn cut(&mut self, out: &mut Vec<u8>, kind: &str, message: &str) {
         if self.state == State::Running {
             let before = out.len();
-            write_event(out, self.client, kind, message);
+            self.write_error(out, kind, message);
             self.close(Ending::Cut, out.len().saturating_sub(before));
         }
+    }
+
+    /// Writes an error of this type and message in the client's shape, also where the stream has ended: the client may not have
+    /// heard its end yet, and hears this in its place.
+    pub fn write_error(&self, out: &mut Vec<u8>, kind: &str, message: &str) {
+        write_event(out, self.client, kind, message);
     }
 
     /// Whether its last event was written.

@@ -7,6 +7,7 @@
 //! **Invariant:** a stream that breaks off ends with an error event of the client's API, never as if it were whole.
 //! **Invariant:** what came of it is told once: at its end, or when it is dropped.
 //! **Invariant:** the last word goes out after what came of the call was kept: whoever has heard it finds the record.
+//! **Invariant:** whoever is stopped before the last word went out hears that they were stopped, not that word.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -58,8 +59,11 @@ pub trait Translate: Send + Unpin + 'static {
     /// where the answer is not whole. How it ended: [`How::Done`] or [`How::Cut`]. Asked again it appends nothing.
     fn end(&mut self, out: &mut Vec<u8>) -> How;
 
-    /// The stream breaks off here: appends an error event of the client's API.
+    /// The stream breaks off here: appends an error event of the client's API, unless the last word was said.
     fn cut(&mut self, how: How, out: &mut Vec<u8>);
+
+    /// Appends the same error event whether or not the last word was said: the client hears it in the place of that.
+    fn write_error(&self, how: How, out: &mut Vec<u8>);
 
     /// How many bytes the last word has, which stands at the end of what was appended; none before it was said.
     fn last_bytes(&self) -> usize;
@@ -203,7 +207,7 @@ pub trait Stoppable: Body {
 
 impl<T: Translate, F: Finish<Heard = T>> Stoppable for RelayBody<T, F> {
     fn is_stopping(&self) -> bool {
-        matches!(self.step, Step::Running(_)) && self.switch.stopped() == Some(Stop::Agent)
+        matches!(self.step, Step::Running(_) | Step::Telling(..)) && self.switch.stopped() == Some(Stop::Agent)
     }
 }
 
@@ -214,10 +218,17 @@ impl<T: Translate, F: Finish<Heard = T>> Unpin for RelayBody<T, F> {}
 enum Step<T: Translate, F: Finish<Heard = T>> {
     Running(Running<T, F>),
     /// What came of it is being told, and the last word waits for that.
-    Telling(Outlive<Option<Charged>>, Vec<u8>),
+    Telling(Outlive<Option<Charged>>, LastWord),
     /// The last word was said; what the call came to may follow.
     Told(Option<Charged>),
     Ended,
+}
+
+/// What a client hears last.
+struct LastWord {
+    said: Vec<u8>,
+    /// What it hears in its place where its agent is stopped before that.
+    stopped: Vec<u8>,
 }
 
 struct Running<T: Translate, F: Finish<Heard = T>> {
@@ -327,20 +338,22 @@ impl<T: Translate, F: Finish<Heard = T>> RelayBody<T, F> {
     fn end(&mut self, how: How) {
         let Step::Running(running) = std::mem::replace(&mut self.step, Step::Ended) else { return };
         let Running { incoming, mut translator, guard, first_ms, is_ended, .. } = running;
+        let mut stopped = Vec::new();
+        translator.write_error(How::Stopped(Stop::Agent), &mut stopped);
         match how {
             How::Done => incoming.finish(),
             // The translator has said so itself where the stream ended without its last word.
             How::Cut(_) if is_ended => {}
             How::Cut(_) | How::HungUp | How::Stopped(Stop::Server) => translator.cut(how, &mut self.out),
             How::Stopped(Stop::Agent) => {
-                // What waits came before it was stopped, or after: the client gets none of it.
-                self.out.clear();
+                // What waits came before it was stopped, or after: the client gets none of it, nor an end that was read already.
                 translator.cut(how, &mut self.out);
+                self.out.clear();
             }
         }
         self.timer = None;
-        let last = self.out.split_off(self.out.len().saturating_sub(translator.last_bytes()));
-        self.step = Step::Telling(guard.finish(Some(translator), how, first_ms), last);
+        let said = self.out.split_off(self.out.len().saturating_sub(translator.last_bytes()));
+        self.step = Step::Telling(guard.finish(Some(translator), how, first_ms), LastWord { said, stopped });
     }
 }
 
@@ -370,7 +383,8 @@ impl<T: Translate, F: Finish<Heard = T>> Body for RelayBody<T, F> {
                 }
                 Step::Telling(told, last) => {
                     let charged = std::task::ready!(Pin::new(told).poll(context));
-                    let last = std::mem::take(last);
+                    let was_stopped = this.switch.stopped() == Some(Stop::Agent);
+                    let last = std::mem::take(if was_stopped { &mut last.stopped } else { &mut last.said });
                     this.step = Step::Told(charged.filter(|_| this.wants_cost));
                     if !last.is_empty() {
                         return Poll::Ready(Some(Ok(Frame::data(last.into()))));

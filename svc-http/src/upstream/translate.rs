@@ -42,16 +42,26 @@ impl Translate for Stream {
     }
 
     fn cut(&mut self, how: How, out: &mut Vec<u8>) {
-        let (kind, message) = match how {
-            How::Stopped(Stop::Agent) => ("agent_stopped", "the agent was stopped while its answer was under way"),
-            How::Stopped(Stop::Server) => ("not_ready", "this server stopped while the answer was under way"),
-            How::Cut(reason) => ("upstream_failure", reason.as_str()),
-            How::Done | How::HungUp => ("upstream_failure", "the answer broke off"),
-        };
+        let (kind, message) = error(how);
         Self::cut(self, out, kind, message);
+    }
+
+    fn write_error(&self, how: How, out: &mut Vec<u8>) {
+        let (kind, message) = error(how);
+        Self::write_error(self, out, kind, message);
     }
 
     fn last_bytes(&self) -> usize {
         Self::last_bytes(self)
+    }
+}
+
+/// The type and the message of the error event that a client gets in place of an answer's end.
+const fn error(how: How) -> (&'static str, &'static str) {
+    match how {
+        How::Stopped(Stop::Agent) => ("agent_stopped", "the agent was stopped while its answer was under way"),
+        How::Stopped(Stop::Server) => ("not_ready", "this server stopped while the answer was under way"),
+        How::Cut(reason) => ("upstream_failure", reason.as_str()),
+        How::Done | How::HungUp => ("upstream_failure", "the answer broke off"),
     }
 }

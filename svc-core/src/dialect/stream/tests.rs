@@ -317,6 +317,9 @@ fn a_stream_that_breaks_off_ends_in_an_error() {
     assert!(out.ends_with(
         "data: {\"type\":\"error\",\"error\":{\"type\":\"agent_stopped\",\"message\":\"the agent was stopped\"}}\n\n"
     ));
+    let mut instead = Vec::new();
+    stream.write_error(&mut instead, "agent_stopped", "the agent was stopped");
+    assert!(out.ends_with(&String::from_utf8(instead).unwrap()), "said also where it has ended");
 }
 
 /// What is no stream of answers is told apart; an error within one is told in the client's shape, without keys.

@@ -128,6 +128,12 @@ impl Translate for Heard {
         }
     }
 
+    fn write_error(&self, how: How, out: &mut Vec<u8>) {
+        if let Self::Stream(stream, _) = self {
+            Translate::write_error(&**stream, how, out);
+        }
+    }
+
     fn last_bytes(&self) -> usize {
         match self {
             Self::Stream(stream, _) => Translate::last_bytes(&**stream),

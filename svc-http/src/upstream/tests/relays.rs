@@ -19,6 +19,8 @@ struct Plain {
     events: usize,
     /// How long its last word is.
     last: usize,
+    /// Whether it says that it has begun with its last word alone.
+    waits: bool,
 }
 
 impl Translate for Plain {
@@ -37,7 +39,7 @@ impl Translate for Plain {
     }
 
     fn has_begun(&self) -> bool {
-        self.events > 0
+        if self.waits { self.is_done() } else { self.events > 0 }
     }
 
     /// The first event says who speaks, the second has a word.
@@ -58,12 +60,21 @@ impl Translate for Plain {
             self.last = DONE.len();
             return How::Done;
         }
-        self.say("short", out);
+        let word = error("short");
+        self.last = word.len();
+        out.extend_from_slice(word.as_bytes());
         How::Cut(Reason::Closed)
     }
 
     fn cut(&mut self, how: How, out: &mut Vec<u8>) {
-        self.say(&format!("{how:?}"), out);
+        if !self.is_done() {
+            self.write_error(how, out);
+            self.last = error(&format!("{how:?}")).len();
+        }
+    }
+
+    fn write_error(&self, how: How, out: &mut Vec<u8>) {
+        out.extend_from_slice(error(&format!("{how:?}")).as_bytes());
     }
 
     fn last_bytes(&self) -> usize {
@@ -71,12 +82,8 @@ impl Translate for Plain {
     }
 }
 
-impl Plain {
-    fn say(&mut self, why: &str, out: &mut Vec<u8>) {
-        let word = format!("data: {{\"error\":\"{why}\"}}\n\n");
-        self.last = word.len();
-        out.extend_from_slice(word.as_bytes());
-    }
+fn error(why: &str) -> String {
+    format!("data: {{\"error\":\"{why}\"}}\n\n")
 }
 
 /// Tells the test, once.
@@ -128,40 +135,51 @@ async fn a_stream_arrives_as_it_was_sent() {
     assert_eq!(mock.counts().connections, 1, "{:?}", mock.counts());
 }
 
+/// Keeps what came of the call when it is told to.
+struct Kept(oneshot::Receiver<()>);
+
+impl Finish for Kept {
+    type Heard = Plain;
+
+    async fn finish(self, _heard: Option<Plain>, _ended: Ended) -> Option<Charged> {
+        self.0.await.ok().map(|()| Charged { cost: 7, unpriced: false })
+    }
+}
+
+/// A stream of which all but the last word was heard, which waits; what was heard, what keeps the call, and the switch.
+async fn until_last(
+    mock: &Mock,
+    upstreams: &Upstreams,
+    model: &str,
+    events: usize,
+) -> (RelayBody<Plain, Kept>, String, oneshot::Sender<()>, Arc<Switch>) {
+    let (keep, kept) = oneshot::channel();
+    let incoming = stream(upstreams, &chat_target(upstreams, mock), &call(model, true)).await;
+    let begun = Relay::begin(incoming, Plain::default(), &mut None).await.unwrap();
+    let switch = Arc::new(Switch::default());
+    let mut body = begun.into_body(Guard::new(upstreams, Kept(kept)), Arc::clone(&switch), true);
+    let mut text = String::new();
+    while text.matches("data: ").count() < events {
+        let data = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        text.push_str(std::str::from_utf8(&data).unwrap());
+    }
+    mock.until(|it| it.running == 0).await;
+    let waits = poll_fn(|context| Poll::Ready(Pin::new(&mut body).poll_frame(context).is_pending()));
+    assert!(waits.await, "{model}");
+    (body, text, keep, switch)
+}
+
 /// All but the last word goes on as it comes; the last waits until what came of the call is kept, be it an error.
 #[tokio::test]
 async fn the_last_word_waits_for_the_record() {
-    /// Keeps what came of the call when it is told to.
-    struct Kept(oneshot::Receiver<()>);
-
-    impl Finish for Kept {
-        type Heard = Plain;
-
-        async fn finish(self, _heard: Option<Plain>, _ended: Ended) -> Option<Charged> {
-            self.0.await.ok().map(|()| Charged { cost: 7, unpriced: false })
-        }
-    }
-
     let (mock, upstreams) = (mock(), usual());
-    let target = chat_target(&upstreams, &mock);
     for (model, events, last) in [
         ("m--words-30", 32, "data: [DONE]\n\n"),
         ("m--words-30--short-9", 9, "data: {\"error\":\"short\"}\n\n"),
         ("m--words-30--cut-9", 9, "data: {\"error\":\"Cut(Closed)\"}\n\n"),
     ] {
-        let (keep, kept) = oneshot::channel();
-        let incoming = stream(&upstreams, &target, &call(model, true)).await;
-        let begun = Relay::begin(incoming, Plain::default(), &mut None).await.unwrap();
-        let mut body = begun.into_body(Guard::new(&upstreams, Kept(kept)), Arc::default(), true);
-        let mut text = String::new();
-        while text.matches("data: ").count() < events {
-            let data = body.frame().await.unwrap().unwrap().into_data().unwrap();
-            text.push_str(std::str::from_utf8(&data).unwrap());
-        }
+        let (body, text, keep, _switch) = until_last(&mock, &upstreams, model, events).await;
         assert!(!text.contains(last), "{model}: {text}");
-        mock.until(|it| it.running == 0).await;
-        let waits = poll_fn(|context| Poll::Ready(Pin::new(&mut body).poll_frame(context).is_pending()));
-        assert!(waits.await, "{model}");
         keep.send(()).unwrap();
         let rest = body.collect().await.unwrap();
         let cost = rest.trailers().and_then(|it| it.get(COST_TRAILER)?.to_str().ok()?.parse().ok());
@@ -248,6 +266,35 @@ async fn a_switch_cuts_a_stream() {
     mock.until(|it| it.open == 0).await;
 }
 
+/// Whoever is stopped after the end was read, and before the last word went out, hears that in its place: while what came of the
+/// call is being kept, and where nobody had asked for what was read.
+#[tokio::test]
+async fn a_switch_outruns_the_last_word() {
+    let (mock, upstreams) = (mock(), usual());
+    let target = chat_target(&upstreams, &mock);
+    let expected = "data: {\"error\":\"Stopped(Agent)\"}\n\n";
+    for (model, events) in [("m--words-30", 32), ("m--words-30--short-9", 9), ("m--words-30--cut-9", 9)] {
+        let (body, _, keep, switch) = until_last(&mock, &upstreams, model, events).await;
+        assert!(!body.is_stopping(), "{model}");
+        switch.cut(Stop::Agent);
+        assert!(body.is_stopping(), "{model}: what is held is dropped");
+        keep.send(()).unwrap();
+        let rest = body.collect().await.unwrap();
+        assert!(rest.trailers().is_some_and(|it| it[COST_TRAILER] == "7"), "{model}");
+        assert_eq!(rest.to_bytes(), expected, "{model}");
+    }
+    let (told, hears) = oneshot::channel();
+    let incoming = stream(&upstreams, &target, &call("m--words-3", true)).await;
+    let whole = Plain { waits: true, ..Plain::default() };
+    let begun = Relay::begin(incoming, whole, &mut None).await.unwrap();
+    assert!(begun.translator().is_done());
+    let switch = Arc::new(Switch::default());
+    let body = begun.into_body(Guard::new(&upstreams, Told(told)), Arc::clone(&switch), true);
+    switch.cut(Stop::Agent);
+    assert_eq!(body.collect().await.unwrap().to_bytes(), expected);
+    assert_eq!(hears.await.unwrap().1.how, How::Stopped(Stop::Agent));
+}
+
 /// What is readable together is handed on together, and never more than a read or two of it is held.
 #[tokio::test]
 async fn frames_are_handed_on_together() {
@@ -294,6 +341,7 @@ async fn nothing_heard_is_nothing_begun() {
             How::Cut(Reason::Closed)
         }
         fn cut(&mut self, _how: How, _out: &mut Vec<u8>) {}
+        fn write_error(&self, _how: How, _out: &mut Vec<u8>) {}
         fn last_bytes(&self) -> usize {
             0
         }
