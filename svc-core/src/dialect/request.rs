@@ -16,6 +16,9 @@ use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
 use crate::state::gateway::{Demand, Dialect};
 
+/// What the names of models have that refuse to think in the midst of a turn which began without.
+const STRICT: &str = "claude";
+
 /// A request for a model's work: read once, kept as it was written.
 ///
 /// Member by member it is what the client sent; what svc does not know goes on to the provider untouched.
@@ -167,7 +170,8 @@ impl Body {
     }
 
     /// What goes to the provider. In the client's own shape nothing changes but the model's name, that a stream tells its
-    /// usage, and that thinking is left out which svc brought into this shape; else the whole is translated.
+    /// usage, that thinking is left out which svc brought into this shape, and that none is asked for where a turn cannot go on
+    /// with it; else the whole is translated.
     ///
     /// # Errors
     /// `invalid_request` naming what the other shape has no place for.
@@ -192,7 +196,12 @@ impl Body {
             splices.extend(usage_asked(root));
         }
         if self.dialect == Dialect::Messages {
-            splices.extend(unsigned_left_out(root));
+            let unsigned = unsigned_left_out(root);
+            // Other makers' models may go on with a turn of their own whose thinking the client did not keep.
+            if (unsigned.is_some() || model.contains(STRICT)) && goes_on_without_thought(root) {
+                splices.extend(thinking_off(root));
+            }
+            splices.extend(unsigned);
         }
         splices.sort_unstable_by_key(|it| it.start);
         spliced(&self.text, &splices).into_bytes()
@@ -255,6 +264,24 @@ impl Splice {
         let (start, end) = value.span();
         Self { start, end, text }
     }
+
+    /// In place of a member and the comma beside it: nothing.
+    fn without(object: Value<'_>, name: &str) -> Option<Self> {
+        let mut before = None;
+        let mut members = object.members();
+        while let Some((key, value)) = members.next() {
+            let ((start, _), (_, end)) = (key.span(), value.span());
+            if key.is(name) {
+                let (start, end) = match members.next() {
+                    Some((next, _)) => (start, next.span().0),
+                    None => (before.unwrap_or(start), end),
+                };
+                return Some(Self { start, end, text: String::new() });
+            }
+            before = Some(end);
+        }
+        None
+    }
 }
 
 /// The text with its splices, which come in order and do not overlap.
@@ -292,11 +319,11 @@ fn usage_asked(root: Value<'_>) -> Option<Splice> {
 
 /// What leaves out thinking of models of the chat shape, which no provider of the messages shape has signed and all refuse; a
 /// message of nothing else is left out with it.
-fn unsigned_left_out(root: Value<'_>) -> Vec<Splice> {
-    let Some(messages) = root.get("messages") else { return Vec::new() };
-    let has_unsigned = |it: &Value<'_>| it.get("content").is_some_and(|it| it.items().any(|it| is_unsigned(&it)));
+fn unsigned_left_out(root: Value<'_>) -> Option<Splice> {
+    let messages = root.get("messages")?;
+    let has_unsigned = |it: &Value<'_>| blocks(*it).any(|it| is_unsigned(&it));
     if !messages.items().any(|it| has_unsigned(&it)) {
-        return Vec::new();
+        return None;
     }
     let mut out = Out::default();
     out.list(|out| {
@@ -304,31 +331,64 @@ fn unsigned_left_out(root: Value<'_>) -> Vec<Splice> {
             if has_unsigned(&message) { signed(out, message) } else { out.raw(message.raw()) }
         }
     });
-    let text = String::from_utf8(out.into_bytes()).unwrap_or_default();
-    let mut splices = vec![Splice::over(messages, text)];
-    // A turn of calls that began without the model's own thinking goes on without: a model with a budget of it refuses any other.
-    let last = messages.items().filter(|it| it.has("role", "assistant")).last();
-    let goes_on = last.filter(has_unsigned).is_some_and(|it| calls(it));
-    let budget = root.get("thinking").filter(|it| goes_on && it.has("type", "enabled"));
-    splices.extend(budget.map(|it| Splice::over(it, "{\"type\":\"disabled\"}".to_owned())));
-    splices
+    Some(Splice::over(messages, String::from_utf8(out.into_bytes()).unwrap_or_default()))
 }
 
-fn calls(message: Value<'_>) -> bool {
-    message.get("content").is_some_and(|it| it.items().any(|it| it.has("type", "tool_use")))
+fn blocks(message: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+    message.get("content").into_iter().flat_map(|it| it.items())
+}
+
+/// Whether results go to a turn of calls in which the model's own thinking has no part. One that thought before its first call may
+/// have made the others without.
+fn goes_on_without_thought(root: Value<'_>) -> bool {
+    let mut turn = Vec::new();
+    for message in root.get("messages").iter().flat_map(|it| it.items()) {
+        if message.has("role", "assistant") {
+            turn.push(message);
+        } else if message.has("role", "user") && !blocks(message).any(|it| it.has("type", "tool_result")) {
+            turn.clear();
+        }
+    }
+    let is_thought =
+        |it: Value<'_>| it.has("type", "thinking") && !is_unsigned(&it) || it.has("type", "redacted_thinking");
+    let own = || turn.iter().flat_map(|it| blocks(*it));
+    own().any(|it| it.has("type", "tool_use")) && !own().any(is_thought)
+}
+
+/// What switches off a budget of thinking, and with it the edits of the context that providers refuse without one.
+fn thinking_off(root: Value<'_>) -> Vec<Splice> {
+    let Some(budget) = root.get("thinking").filter(|it| it.has("type", "enabled")) else { return Vec::new() };
+    let mut splices = vec![Splice::over(budget, "{\"type\":\"disabled\"}".to_owned())];
+    let Some(context) = root.get("context_management") else { return splices };
+    let Some(edits) = context.get("edits") else { return splices };
+    let is_of_thinking = |it: &Value<'_>| it.text_of("type").is_some_and(|it| it.starts_with("clear_thinking_"));
+    let others = || edits.items().filter(|it| !is_of_thinking(it));
+    if others().count() == edits.items().count() {
+        return splices;
+    }
+    if others().next().is_some() {
+        let mut out = Out::default();
+        out.list(|out| others().for_each(|it| out.raw(it.raw())));
+        splices.push(Splice::over(edits, String::from_utf8(out.into_bytes()).unwrap_or_default()));
+    } else if context.members().nth(1).is_some() {
+        splices.extend(Splice::without(context, "edits"));
+    } else {
+        splices.extend(Splice::without(root, "context_management"));
+    }
+    splices
 }
 
 /// A message without the thinking that is not signed; nothing where it has nothing else.
 fn signed(out: &mut Out, message: Value<'_>) {
-    let blocks = || message.get("content").into_iter().flat_map(|it| it.items()).filter(|it| !is_unsigned(it));
-    if blocks().next().is_none() {
+    let kept = || blocks(message).filter(|it| !is_unsigned(it));
+    if kept().next().is_none() {
         return;
     }
     out.object(|out| {
         for (name, value) in message.members() {
             let member = out.name(&name.text().unwrap_or_default());
             if name.is("content") {
-                member.list(|out| blocks().for_each(|it| out.raw(it.raw())));
+                member.list(|out| kept().for_each(|it| out.raw(it.raw())));
             } else {
                 member.raw(value.raw());
             }

@@ -164,6 +164,74 @@ fn an_answer_of_one_shape_goes_on_at_a_provider_of_the_other() {
     assert_eq!(read(MESSAGES, &own).to_upstream(target(MESSAGES, "m")).unwrap(), own.as_bytes());
 }
 
+/// A turn of calls that began without the model's own thinking goes on without, step by step; what clears thinking from the context
+/// goes with it. One that began with its own goes on as it came, as does any of a model that is not known to refuse it.
+#[test]
+fn a_turn_without_thinking_goes_on_without() {
+    const BUDGET: &str = r#""thinking":{"type":"enabled","budget_tokens":2000}"#;
+    const OFF: &str = r#""thinking":{"type":"disabled"}"#;
+    let marked = r#"{"type":"thinking","thinking":"hm","signature":"svc_unsigned"},"#;
+    let signed = r#"{"type":"thinking","thinking":"hm","signature":"s"},"#;
+    let hidden = r#"{"type":"redacted_thinking","data":"d"},"#;
+    let step = |thought: &str, id: &str| {
+        format!(
+            r#",{{"role":"assistant","content":[{thought}{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}]}},
+            {{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"r"}},{{"type":"text","text":"on"}}]}}"#
+        )
+    };
+    let next = r#",{"role":"assistant","content":"done"},{"role":"user","content":"next"}"#;
+    let body = |wishes: &str, model: &str, steps: &[String]| {
+        let steps = steps.concat();
+        format!(
+            r#"{{"model":"{model}","max_tokens":9000,"messages":[{{"role":"user","content":"x"}}{steps}],{wishes}}}"#
+        )
+    };
+    let out = |body: &str, model: &str| {
+        String::from_utf8(read(MESSAGES, body).to_upstream(target(MESSAGES, model)).unwrap()).unwrap()
+    };
+    for (model, steps, is_off) in [
+        ("claude-x", vec![step(marked, "a")], true),
+        ("claude-x", vec![step(marked, "a"), step("", "b")], true),
+        ("claude-x", vec![step("", "a")], true),
+        ("claude-x", vec![step(signed, "0"), next.to_owned(), step("", "a")], true),
+        ("other", vec![step(marked, "a"), step("", "b")], true),
+        ("other", vec![step("", "a")], false),
+        ("claude-x", vec![], false),
+        ("claude-x", vec![step(signed, "a")], false),
+        ("claude-x", vec![step(hidden, "a"), step("", "b")], false),
+        ("claude-x", vec![step(signed, "a"), step(marked, "b")], false),
+        ("claude-x", vec![step(marked, "a"), next.to_owned()], false),
+        ("claude-x", vec![step("", "a"), next.to_owned()], false),
+    ] {
+        let expected = body(if is_off { OFF } else { BUDGET }, model, &steps).replace(marked, "");
+        assert_eq!(json(&out(&body(BUDGET, model, &steps), model)), json(&expected), "{model} {steps:?}");
+        if !is_off && !steps.concat().contains(marked) {
+            assert_eq!(out(&body(BUDGET, model, &steps), model), expected);
+        }
+    }
+
+    let clear = r#"{"type":"clear_thinking_20251015","keep":"all"}"#;
+    let other = r#"{"type":"clear_tool_uses_20250919"}"#;
+    let edits = |edits: &str| format!(r#""context_management":{{"edits":[{edits}]}}"#);
+    let all = edits(clear);
+    let both = edits(&format!("{other},{clear}"));
+    let more = r#""context_management":{"new":1,"edits":[CLEAR]}"#.replace("CLEAR", clear);
+    for (wishes, expected) in [
+        (format!("{all},{BUDGET}"), OFF.to_owned()),
+        (format!("{BUDGET}, {all}"), OFF.to_owned()),
+        (format!("{BUDGET}, {all} ,\"top_k\":1"), format!("{OFF}, \"top_k\":1")),
+        (format!("{both},{BUDGET}"), format!("{},{OFF}", edits(other))),
+        (format!("{more},{BUDGET}"), format!("\"context_management\":{{\"new\":1}},{OFF}")),
+        (format!("{},{BUDGET}", edits(other)), format!("{},{OFF}", edits(other))),
+        (all.clone(), all.clone()),
+    ] {
+        let steps = [step("", "a")];
+        assert_eq!(out(&body(&wishes, "claude-x", &steps), "claude-x"), body(&expected, "claude-x", &steps));
+    }
+    let kept = body(&format!("{all},{BUDGET}"), "claude-x", &[step(signed, "a")]);
+    assert_eq!(out(&kept, "claude-x"), kept);
+}
+
 /// An answer without a content, or with calls without ids, may be sent back as it came.
 #[test]
 fn what_a_model_answered_may_be_sent_back() {
