@@ -27,6 +27,15 @@ pub(super) fn packed(id: &str) -> Cow<'_, str> {
     }
 }
 
+/// The same for the next of several ids, of which those that say nothing are counted: each stands for a call of its own.
+pub(super) fn packed_next<'a>(id: &'a str, empty: &mut usize) -> Cow<'a, str> {
+    if !id.is_empty() {
+        return packed(id);
+    }
+    *empty += 1;
+    Cow::Owned(packed(&format!(" {empty}")).into_owned())
+}
+
 /// The id that was [`packed`] into this one, or this one.
 pub(super) fn unpacked(id: &str) -> Cow<'_, str> {
     let bytes = id.strip_prefix(PACKED).and_then(|it| URL_SAFE_NO_PAD.decode(it).ok());

@@ -255,6 +255,40 @@ fn what_a_model_answered_may_be_sent_back() {
     }
 }
 
+/// Calls without ids are told apart towards a provider of the messages shape, and each result says whose it is.
+#[test]
+fn calls_without_ids_are_numbered() {
+    let call = |id: &str| format!(r#"{{"id":"{id}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}"#);
+    let called = |ids: &[&str]| {
+        let calls: Vec<_> = ids.iter().map(|it| call(it)).collect();
+        format!(r#"{{"role":"assistant","tool_calls":[{}]}}"#, calls.join(","))
+    };
+    let result = |id: &str, text: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"{text}"}}"#);
+    let turns = [
+        r#"{"role":"user","content":"x"}"#.to_owned(),
+        called(&["", "c", ""]),
+        result("", "one"),
+        result("c", "two"),
+        result("", "three"),
+        called(&[""]),
+        result("", "four"),
+    ];
+    let sent = messages(CHAT, &format!("[{}]", turns.join(",")), MESSAGES);
+    let ids = |at: usize, member: &str| -> Vec<String> {
+        let blocks = sent.as_list().unwrap()[at].get("content").unwrap().as_list().unwrap();
+        blocks.iter().map(|it| it.get(member).unwrap().as_str().unwrap().to_owned()).collect()
+    };
+    let (first, second) = (ids(1, "id"), ids(3, "id"));
+    assert_eq!((ids(2, "tool_use_id"), ids(4, "tool_use_id")), (first.clone(), second.clone()));
+    assert_eq!(first[1], "c");
+    let all: Vec<_> = first.iter().chain(&second).collect();
+    assert!(
+        all.iter().flat_map(|it| it.bytes()).all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it)),
+        "{all:?}"
+    );
+    assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 4, "{all:?}");
+}
+
 /// Texts of white space alone are none in the messages shape, and arguments that broke off are kept as a text.
 #[test]
 fn what_says_nothing_is_no_text() {
