@@ -20,7 +20,10 @@ use crate::value::id::CallId;
 const USES_MAX: i64 = 1 << 20;
 /// The signature of thinking that a model of the chat shape has done. Clients keep what is signed and send it back; by this it is
 /// known again as what no provider of the messages shape has signed.
+/// This one says that it came as `reasoning_content`, in which providers that tell it so take it back.
 pub(super) const UNSIGNED: &str = "svc_unsigned";
+/// The same of thinking that came in any other form: providers that tell it so refuse `reasoning_content`.
+pub(super) const UNSIGNED_OTHER: &str = "svc_unsigned:other";
 
 /// A provider's answer, kept as it was written.
 #[derive(Clone, PartialEq, Eq)]
@@ -385,29 +388,31 @@ pub(super) fn invented(call: CallId, at: usize) -> String {
 
 /// Blocks of the messages shape out of a message of the chat shape.
 fn blocks(out: &mut Out, message: Value<'_>, answered: CallId, names: &LongNames) {
-    let mut block = |kind: &str, member: &str, text: &str| {
+    let mut block = |kind: &str, text: &str, mark: Option<&str>| {
         if !text.is_empty() {
             out.object(|out| {
                 out.name("type").text(kind);
-                out.name(member).text(text);
-                if kind == "thinking" {
-                    out.name("signature").text(UNSIGNED);
+                out.name(kind).text(text);
+                if let Some(mark) = mark {
+                    out.name("signature").text(mark);
                 }
             });
         }
     };
-    let thinking = message.text_of("reasoning_content").or_else(|| message.text_of("reasoning"));
-    block("thinking", "thinking", &thinking.unwrap_or_default());
+    let thinking = message.text_of("reasoning_content").map(|it| (it, UNSIGNED));
+    if let Some((text, mark)) = thinking.or_else(|| message.text_of("reasoning").map(|it| (it, UNSIGNED_OTHER))) {
+        block("thinking", &text, Some(mark));
+    }
     if let Some(content) = message.given("content") {
-        block("text", "text", &content.text().unwrap_or_default());
+        block("text", &content.text().unwrap_or_default(), None);
         for part in content.items() {
             for inner in part.get("thinking").iter().flat_map(|it| it.items()) {
-                block("thinking", "thinking", &inner.text_of("text").unwrap_or_default());
+                block("thinking", &inner.text_of("text").unwrap_or_default(), Some(UNSIGNED_OTHER));
             }
-            block("text", "text", &part.text_of("text").unwrap_or_default());
+            block("text", &part.text_of("text").unwrap_or_default(), None);
         }
     }
-    block("text", "text", &message.text_of("refusal").unwrap_or_default());
+    block("text", &message.text_of("refusal").unwrap_or_default(), None);
     let calls = message.get("tool_calls");
     for (at, call) in calls.iter().flat_map(|it| it.items()).enumerate() {
         let Some(function) = call.get("function") else { continue };
@@ -424,7 +429,7 @@ fn blocks(out: &mut Out, message: Value<'_>, answered: CallId, names: &LongNames
 
 /// Whether a block is thinking of a model of the chat shape.
 pub(super) fn is_unsigned(block: &Value<'_>) -> bool {
-    block.has("type", "thinking") && block.has("signature", UNSIGNED)
+    block.has("type", "thinking") && block.text_of("signature").is_some_and(|it| it.starts_with(UNSIGNED))
 }
 
 /// Arguments as an object. What is no object stands in one, under a name of its own, so that nothing is lost.

@@ -273,7 +273,7 @@ fn assistant(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
     let blocks = || turns.iter().flat_map(|it| it.content.items());
     let calls = || blocks().filter(|it| it.has("type", "tool_use"));
     // What a model of the messages shape has thought is signed. What is not was the chat shape's, whose models are to be given
-    // it again while they make calls.
+    // it again while they make calls; in the member in which they told it, which others refuse.
     let is_own = |it: &Value<'_>| it.text_of("signature").is_none_or(|it| it.is_empty() || it == UNSIGNED);
     let own = blocks().filter(|it| it.has("type", "thinking") && is_own(it));
     let thinking = own.filter_map(|it| it.text_of("thinking")).collect::<Vec<_>>().concat();

@@ -218,7 +218,7 @@ impl ToChat {
     /// All thinking that the provider knows again, in one piece: clients join lists of pieces each in their own way.
     fn thinking_blocks(&mut self, out: &mut Vec<u8>) {
         let is_known = |it: &Thought| match it {
-            Thought::Shown { signature, .. } => !signature.is_empty() && signature != UNSIGNED,
+            Thought::Shown { signature, .. } => !signature.is_empty() && !signature.starts_with(UNSIGNED),
             Thought::Redacted(_) => true,
         };
         let mut thoughts = std::mem::take(&mut self.thoughts);

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** no more waits than [`HELD_MAX`] bytes and [`CALLS_MAX`] calls, whatever a provider sends.
 
-use super::super::answer::{UNSIGNED, invented};
+use super::super::answer::{UNSIGNED, UNSIGNED_OTHER, invented};
 use super::super::doc::{Seam, Value};
 use super::super::finish::Finish;
 use super::super::names::{LongNames, packed};
@@ -50,7 +50,8 @@ enum Open {
     #[default]
     Nothing,
     Text,
-    Thinking,
+    /// Thinking, by the mark that it ends with.
+    Thinking(&'static str),
     /// A call, by its place in the list.
     Tool(usize),
 }
@@ -179,8 +180,10 @@ impl ToMessages {
     }
 
     fn delta(&mut self, delta: Value<'_>, out: &mut Vec<u8>) {
-        let thinking = delta.given("reasoning_content").or_else(|| delta.given("reasoning"));
-        self.piece(Open::Thinking, thinking, out);
+        match delta.given("reasoning_content") {
+            Some(thinking) => self.piece(Open::Thinking(UNSIGNED), Some(thinking), out),
+            None => self.piece(Open::Thinking(UNSIGNED_OTHER), delta.given("reasoning"), out),
+        }
         if let Some(content) = delta.given("content") {
             self.piece(Open::Text, Some(content), out);
             for part in content.items() {
@@ -205,7 +208,7 @@ impl ToMessages {
     fn part(&mut self, part: Value<'_>, out: &mut Vec<u8>) {
         if part.has("type", "thinking") {
             for inner in part.get("thinking").iter().flat_map(|it| it.items()) {
-                self.piece(Open::Thinking, inner.get("text"), out);
+                self.piece(Open::Thinking(UNSIGNED_OTHER), inner.get("text"), out);
             }
         } else {
             self.piece(Open::Text, part.get("text"), out);
@@ -237,7 +240,7 @@ impl ToMessages {
             self.begin(kind, out, |out| {
                 out.name("type").text(word);
                 out.name(member).text("");
-                if kind == Open::Thinking {
+                if matches!(kind, Open::Thinking(_)) {
                     out.name("signature").text("");
                 }
             });
@@ -247,7 +250,7 @@ impl ToMessages {
         event(out, "content_block_delta", |out| {
             out.name("index").number(index);
             out.name("delta").object(|out| {
-                out.name("type").text(if kind == Open::Thinking { "thinking_delta" } else { "text_delta" });
+                out.name("type").text(if matches!(kind, Open::Thinking(_)) { "thinking_delta" } else { "text_delta" });
                 out.name(member).raw(&format!("\"{text}\""));
             });
         });
@@ -257,7 +260,7 @@ impl ToMessages {
     fn tool_is_open(&self) -> bool {
         match self.open {
             Open::Tool(at) => self.tools.get(at).is_some_and(|it| !it.shape.whole),
-            Open::Nothing | Open::Text | Open::Thinking => false,
+            Open::Nothing | Open::Text | Open::Thinking(_) => false,
         }
     }
 
@@ -394,12 +397,12 @@ impl ToMessages {
         let open = std::mem::take(&mut self.open);
         let index = self.blocks.saturating_sub(1);
         // Clients keep no thinking that is not signed, and the model that has thought it is to be given it again.
-        if open == Open::Thinking {
+        if let Open::Thinking(mark) = open {
             event(out, "content_block_delta", |out| {
                 out.name("index").number(index);
                 out.name("delta").object(|out| {
                     out.name("type").text("signature_delta");
-                    out.name("signature").text(UNSIGNED);
+                    out.name("signature").text(mark);
                 });
             });
         }
@@ -447,7 +450,7 @@ impl ToMessages {
 /// The type of a block and its member.
 const fn words(kind: Open) -> (&'static str, &'static str) {
     match kind {
-        Open::Thinking => ("thinking", "thinking"),
+        Open::Thinking(_) => ("thinking", "thinking"),
         Open::Nothing | Open::Text | Open::Tool(_) => ("text", "text"),
     }
 }

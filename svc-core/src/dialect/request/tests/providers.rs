@@ -164,6 +164,34 @@ fn an_answer_of_one_shape_goes_on_at_a_provider_of_the_other() {
     assert_eq!(read(MESSAGES, &own).to_upstream(target(MESSAGES, "m")).unwrap(), own.as_bytes());
 }
 
+/// Thinking goes back as `reasoning_content` to whoever told it so; providers that tell it in another form refuse that member. Towards
+/// the messages shape it is left out whatever its form.
+#[test]
+fn thinking_goes_back_in_the_form_it_came_in() {
+    let part = r#"{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}"#;
+    for (message, expected) in [
+        (r#""content":"so","reasoning_content":"hm""#.to_owned(), r#""content":"so","reasoning_content":"hm""#),
+        (
+            r#""content":"so","reasoning_content":"hm","reasoning":"hm""#.to_owned(),
+            r#""content":"so","reasoning_content":"hm""#,
+        ),
+        (r#""content":"so","reasoning":"hm""#.to_owned(), r#""content":"so""#),
+        (format!(r#""content":[{part},{{"type":"text","text":"so"}}]"#), r#""content":"so""#),
+    ] {
+        let answer = format!(r#"{{"choices":[{{"message":{{"role":"assistant",{message}}}}}]}}"#);
+        let answer = Answer::read(CHAT, answer.as_bytes()).unwrap().to_client(MESSAGES, 7, CallId::from_bits(1));
+        let content = canonical(Json::parse(&answer).unwrap().get("content").unwrap());
+        assert!(content.contains("\"thinking\":\"hm\""), "{content}");
+        let turns = format!(r#"[{{"role":"user","content":"x"}},{{"role":"assistant","content":{content}}}]"#);
+        let back = format!(r#"[{{"role":"user","content":"x"}},{{"role":"assistant",{expected}}}]"#);
+        assert_eq!(canonical(&messages(MESSAGES, &turns, CHAT)), canonical(&json(&back)), "{message}");
+        let there = r#"[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"text","text":"so"}]}]"#;
+        assert_eq!(canonical(&messages(MESSAGES, &turns, MESSAGES)), canonical(&json(there)), "{message}");
+        let chat = Answer::read(MESSAGES, &answer).unwrap().to_client(CHAT, 7, CallId::from_bits(1));
+        assert!(!String::from_utf8(chat).unwrap().contains("thinking_blocks"), "{message}");
+    }
+}
+
 /// A turn of calls that began without the model's own thinking goes on without, step by step; what clears thinking from the context
 /// goes with it. One that began with its own goes on as it came, as does any of a model that is not known to refuse it.
 #[test]

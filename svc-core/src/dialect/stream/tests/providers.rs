@@ -389,16 +389,28 @@ fn thinking_of_the_chat_shape_is_marked() {
     let think = |text: &str| chat_chunk(&format!(r#"{{"reasoning_content":"{text}"}}"#), "null");
     let say = |text: &str| chat_chunk(&format!(r#"{{"content":"{text}"}}"#), "null");
     let end = chat_chunk("{}", "\"stop\"") + DONE;
-    for (text, marks) in [
-        ([think("h"), think("m"), say("so"), end.clone()].concat(), 1),
-        ([think("h"), say("so"), think("m"), end.clone()].concat(), 2),
-        ([say("so"), end].concat(), 0),
+    let reason = |text: &str| chat_chunk(&format!(r#"{{"reasoning":"{text}"}}"#), "null");
+    let part = |text: &str| {
+        let part = format!(r#"{{"type":"thinking","thinking":[{{"type":"text","text":"{text}"}}]}}"#);
+        chat_chunk(&format!(r#"{{"content":[{part}]}}"#), "null")
+    };
+    let (own, other) = ("svc_unsigned", "svc_unsigned:other");
+    for (text, expected) in [
+        ([think("h"), think("m"), say("so"), end.clone()].concat(), vec![own]),
+        ([think("h"), say("so"), think("m"), end.clone()].concat(), vec![own; 2]),
+        ([reason("h"), reason("m"), say("so"), end.clone()].concat(), vec![other]),
+        ([part("h"), part("m"), think("x"), end.clone()].concat(), vec![other, own]),
+        ([say("so"), end].concat(), vec![]),
     ] {
         let (out, ..) = run(CHAT, MESSAGES, false, text.as_bytes(), 30);
         hear(MESSAGES, &out);
-        let marked =
-            "\"delta\":{\"type\":\"signature_delta\",\"signature\":\"svc_unsigned\"}}\n\nevent: content_block_stop\n";
-        assert_eq!((out.matches(marked).count(), out.matches("signature_delta").count()), (marks, marks), "{out}");
+        let marks: Vec<_> = out.split("\"signature_delta\",\"signature\":\"").skip(1).collect();
+        let ended: Vec<_> = marks
+            .iter()
+            .filter_map(|it| it.split_once("\"}}\n\nevent: content_block_stop\n").map(|(mark, _)| mark))
+            .collect();
+        assert_eq!((ended, marks.len()), (expected.clone(), expected.len()), "{out}");
+        assert!(!run(MESSAGES, CHAT, false, out.as_bytes(), 50).0.contains("thinking_blocks"));
     }
 }
 
