@@ -3,6 +3,7 @@
 //! **Invariant:** no script, no image, nothing from elsewhere; the pages' policy forbids all of it but the one style.
 
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,17 +19,22 @@ use crate::openapi;
 use crate::routes::{self, Content, Limit, Route};
 use crate::schemas;
 
-/// The pages and the OpenAPI document, ready to be sent.
+/// The pages and the OpenAPI document. Each is written when it is first asked for and kept from then on: they are megabytes that
+/// most servers never show.
 #[derive(Debug)]
 pub struct Pages {
-    openapi: Bytes,
-    reference: Bytes,
-    errors: Bytes,
+    /// What stands before the path of every route.
+    base: Box<str>,
+    /// Where the server's addresses begin, where that is known.
+    base_url: Option<Box<str>>,
+    openapi: OnceLock<Bytes>,
+    reference: OnceLock<Bytes>,
+    errors: OnceLock<Bytes>,
     policy: HeaderValue,
 }
 
 impl Pages {
-    /// Writes the pages of a deployment whose routes have `base` before their path, as a browser sees it
+    /// The pages of a deployment whose routes have `base` before their path, as a browser sees it
     /// ([`Site::path`](crate::headers::Site::path)).
     #[must_use]
     pub fn new(base: &str) -> Self {
@@ -37,36 +43,49 @@ impl Pages {
             STANDARD.encode(Sha256::digest(STYLE.as_bytes()))
         );
         Self {
-            openapi: Bytes::from_static(openapi::SERVED.as_bytes()),
-            reference: page(base, "svc reference", &reference(base)).into(),
-            errors: page(base, "svc errors", &errors()).into(),
+            base: base.into(),
+            base_url: None,
+            openapi: OnceLock::new(),
+            reference: OnceLock::new(),
+            errors: OnceLock::new(),
             policy: HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'")),
         }
     }
 
     /// The same for a server whose addresses begin with `base_url`.
     #[must_use]
-    pub fn at(mut self, base_url: &str) -> Self {
-        self.openapi = openapi::served(base_url).into();
-        self
+    pub fn at(self, base_url: &str) -> Self {
+        Self { base_url: Some(base_url.into()), ..self }
     }
 
     /// `/openapi.json`
     #[must_use]
     pub fn openapi(&self) -> Answer {
-        Answer::json(self.openapi.clone()).cached("max-age=300")
+        let written = self.openapi.get_or_init(|| match &self.base_url {
+            Some(base_url) => openapi::served(base_url).into(),
+            None => Bytes::from_static(openapi::SERVED.as_bytes()),
+        });
+        Answer::json(written.clone()).cached("max-age=300")
     }
 
     /// `/docs`
     #[must_use]
     pub fn reference(&self) -> Answer {
-        self.page(&self.reference)
+        self.page(self.reference_html())
     }
 
     /// `/docs/errors`
     #[must_use]
     pub fn errors(&self) -> Answer {
-        self.page(&self.errors)
+        self.page(self.errors_html())
+    }
+
+    fn reference_html(&self) -> &Bytes {
+        self.reference.get_or_init(|| page(&self.base, "svc reference", &reference(&self.base)).into())
+    }
+
+    fn errors_html(&self) -> &Bytes {
+        self.errors.get_or_init(|| page(&self.base, "svc errors", &errors()).into())
     }
 
     fn page(&self, html: &Bytes) -> Answer {
@@ -365,7 +384,7 @@ mod tests {
     #[test]
     fn links_keep_what_stands_before_the_routes() {
         let pages = Pages::new("/gate");
-        for html in [&pages.reference, &pages.errors] {
+        for html in [pages.reference_html(), pages.errors_html()] {
             let html = std::str::from_utf8(html).unwrap_or_default();
             let links: Vec<&str> = html.split("href=\"").skip(1).collect();
             assert!(links.len() > 2 && links.iter().all(|it| it.starts_with(['#']) || it.starts_with("/gate/")));
