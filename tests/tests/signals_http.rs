@@ -260,3 +260,15 @@ async fn keys_are_read_from_the_issuer() {
     assert!(receiver.next().await.line.starts_with("GET /keys "));
     assert!(receiver.is_quiet(), "it is read once");
 }
+
+/// Where the issuer's keys cannot be had a token is not refused for good: its sender is told to come again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_is_to_be_sent_again_where_there_are_no_keys() {
+    let receiver = Receiver::start().await;
+    let url = UrlText::parse(&receiver.url("/keys")).unwrap();
+    let mut from = Provider::new(|_| SignalKeys::Url(url)).await;
+    receiver.answer([Reply::Status(500)]);
+    let got = from.tell(REVOKED, "ann@example.com").await;
+    assert_eq!((got.status, got.json()["err"].as_str()), (503, Some("not_ready")));
+    assert!(from.heard().is_empty());
+}

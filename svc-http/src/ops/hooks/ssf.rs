@@ -46,7 +46,9 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
         return Err(nobody());
     };
     let (issuer, audience) = issuer.as_deref().zip(audience.as_deref()).ok_or_else(nobody)?;
-    let keys = keys_of(service, keys.as_ref(), &token).await.ok_or_else(nobody)?;
+    let keys = keys.as_ref().ok_or_else(nobody)?;
+    // A 400 is a sender's last word on a token: where the keys cannot be had at present, it is to send the token again.
+    let keys = keys_of(service, keys, &token).await.ok_or_else(Refusal::not_ready)?;
     let set = token.verify(&keys, Expected { issuer, audience }, service.gate.now())?;
     let request = Received::request(integration.slot, &[issuer.as_bytes(), set.jti.as_bytes()]);
     let from = Verified { integration: Arc::clone(&integration), request, kept: KEPT };
@@ -56,8 +58,8 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
 }
 
 /// The issuer's keys: those that are configured, or those at its address, read anew where they lack the token's.
-async fn keys_of(service: &GateService, keys: Option<&SignalKeys>, token: &Unverified<'_>) -> Option<Arc<Jwks>> {
-    match keys? {
+async fn keys_of(service: &GateService, keys: &SignalKeys, token: &Unverified<'_>) -> Option<Arc<Jwks>> {
+    match keys {
         SignalKeys::Set(set) => Json::parse(set.as_bytes()).ok().and_then(|it| Jwks::of(&it).ok()).map(Arc::new),
         SignalKeys::Url(url) => {
             let kid = token.kid();
