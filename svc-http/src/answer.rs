@@ -89,6 +89,12 @@ impl Answer {
         Self { content_type: HeaderValue::from_static("text/html; charset=utf-8"), ..Self::json(body) }
     }
 
+    /// 200 with a file of this type.
+    #[must_use]
+    pub fn file(content_type: &'static str, body: Bytes) -> Self {
+        Self { content_type: HeaderValue::from_static(content_type), ..Self::json(body) }
+    }
+
     /// 204 with nothing.
     #[must_use]
     pub fn empty() -> Self {

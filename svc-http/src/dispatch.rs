@@ -163,6 +163,7 @@ pub(crate) async fn dispatch<S: Service>(
         Op::Docs => Ok(pages.reference()),
         Op::DocsErrors => Ok(pages.errors()),
         Op::ApprovalPage => Ok(crate::pages::approval()),
+        Op::Console(op) => crate::console::answer(op, &call),
         Op::Gateway(_)
         | Op::Actions(_)
         | Op::Applications(_)

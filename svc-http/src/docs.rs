@@ -171,6 +171,9 @@ fn push_route(html: &mut String, base: &str, route: &Route) {
         Content::Html => {
             let _ = writeln!(html, "<dt>{}</dt><dd>a page</dd>", statuses.join(", "));
         }
+        Content::File => {
+            let _ = writeln!(html, "<dt>{}</dt><dd>a file</dd>", statuses.join(", "));
+        }
         Content::Events => {
             let _ = writeln!(html, "<dt>{}</dt><dd>server-sent events</dd>", statuses.join(", "));
         }

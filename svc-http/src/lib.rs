@@ -9,6 +9,7 @@ mod body;
 pub mod callback_secret;
 pub mod clock;
 pub mod config;
+mod console;
 pub mod deliver;
 pub mod difference;
 pub mod dispatch;

@@ -154,6 +154,9 @@ fn responses(route: &Route) -> Map<String, Value> {
                 "text/event-stream": { "schema": { "type": "string", "description": "The same in pieces, where `stream` is true." } },
             }),
             Content::Json(schema) => json!({ "application/json": { "schema": reference(schema) } }),
+            // Whoever has the file is sent nothing.
+            Content::File if *status == 304 => json!({}),
+            Content::File => json!({ "*/*": { "schema": { "type": "string" } } }),
             Content::Html => json!({ "text/html": { "schema": { "type": "string" } } }),
             Content::Events => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
             Content::Empty => json!({}),

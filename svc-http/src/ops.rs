@@ -494,7 +494,8 @@ impl Service for GateService {
             | Op::OpenApi
             | Op::Docs
             | Op::DocsErrors
-            | Op::ApprovalPage => Err(Refusal::internal()),
+            | Op::ApprovalPage
+            | Op::Console(_) => Err(Refusal::internal()),
         }
     }
 }

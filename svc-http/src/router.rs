@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn every_path_names_a_route() {
         let longest = format!("/{}", "a/".repeat(NEAREST_PATH_MAX / 2 - 1));
-        for path in ["", "/", "/v1/nope", "/favicon.ico", "/%00", "////", &longest] {
+        for path in ["", "/v1/nope", "/favicon.ico", "/%00", "////", &longest] {
             let named = meant(Method::GET, path).unwrap();
             assert!(routes::all().any(|it| named == format!("{} {}", it.method, it.path)), "{path}: {named}");
         }

@@ -11,6 +11,7 @@ mod applications;
 mod approvals;
 mod budgets;
 mod connections;
+mod console;
 mod drills;
 mod events;
 mod evidence;
@@ -40,6 +41,7 @@ pub use applications::ApplicationsOp;
 pub use approvals::ApprovalsOp;
 pub use budgets::BudgetsOp;
 pub use connections::ConnectionsOp;
+pub use console::ConsoleOp;
 pub use drills::DrillsOp;
 pub use events::EventsOp;
 pub use evidence::EvidenceOp;
@@ -86,6 +88,8 @@ pub enum Op {
     DocsErrors,
     /// The page of an approval.
     ApprovalPage,
+    /// The console.
+    Console(ConsoleOp),
     /// Model traffic.
     Gateway(GatewayOp),
     /// Integrations and calls to the outside.
@@ -214,6 +218,8 @@ pub enum Content {
     Json(&'static str),
     /// A page.
     Html,
+    /// A file of the console.
+    File,
     /// Server-sent events.
     Events,
     /// Nothing: 204.
@@ -269,8 +275,8 @@ impl Route {
     /// Whether it is answered to the deployment's own host alone (CONTRACT part 10).
     #[must_use]
     pub fn is_own_host(&self) -> bool {
-        let own = ["/api/", "/oauth/", "/mcp/", "/w/"];
-        own.iter().any(|it| self.path.starts_with(it)) || matches!(self.path, "/mcp" | "/sign-in")
+        let own = ["/api/", "/oauth/", "/mcp/", "/w/", "/assets/"];
+        own.iter().any(|it| self.path.starts_with(it)) || matches!(self.path, "/" | "/mcp" | "/sign-in")
     }
 
     /// Whether it speaks MCP: a page of another origin may not.
@@ -402,6 +408,7 @@ pub const TABLES: &[&[Route]] = &[
     connections::ROUTES,
     mcp::ROUTES,
     mcp_servers::ROUTES,
+    console::ROUTES,
 ];
 
 /// Every route of this server, in the order of documentation.

@@ -56,6 +56,10 @@ fn in_path(name: &str) -> Option<Value> {
         "aid" => "agt_",
         "wid" => "wsp_",
         "profile" => "pol_",
+        "page" => return Some(words(crate::console::PAGES.iter().copied())),
+        "item" => return Some(json!({ "type": "string", "minLength": 1 })),
+        "hash" => return Some(json!({ "type": "string", "pattern": "^[0-9a-f]{20}$" })),
+        "file" => return Some(json!({ "type": "string", "pattern": "^[A-Za-z0-9.-]+$" })),
         "class" => return Some(schemas::class_id()),
         "provider" | "server" => return Some(json!({ "type": "string", "pattern": "^[a-z0-9-]{1,40}$" })),
         "model" => return Some(json!({ "type": "string", "pattern": "^[!-~]{1,200}$" })),
@@ -148,6 +152,8 @@ fn in_header(op: Op, name: &str) -> (&'static str, Option<Value>) {
             return (".verify", Some(schemas::key(least, told)));
         }
         "idempotency-key" => schemas::key(1, "Makes a repeated request answer as the first did."),
+        "accept-encoding" => told("With `gzip`, the file is sent packed."),
+        "if-none-match" => told("The `etag` of the file that the reader has."),
         "last-event-id" => told("The `id` of the last event that was read: what follows it is sent."),
         "svc-signature" | "stripe-signature" => {
             told("`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `t`, a full stop and the body, under the secret.")

@@ -1,0 +1,213 @@
+// What agents did and asked for, with how each was decided; one of them with its reasons.
+import { Badge, Button, Choice, Dialog, Empty, Facts, Field, Form, Heading, Id, Money, Pager, Quoted, Said, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { useState } from "./hooks.js";
+import { Matter } from "./approvals.js";
+import { Who, useApi, useList, useRead } from "./list.js";
+import { query as asQuery } from "./server.js";
+import { ASKS, count, fromLocal } from "./text.js";
+
+const STATUSES = /** @type {Record<string, [any, string]>} */ ({
+  pending: ["waits", "Waiting"],
+  allowed: ["good", "Allowed"],
+  denied: ["bad", "Denied"],
+  expired: ["plain", "Expired"],
+  revoked: ["bad", "Revoked"],
+  lapsed: ["plain", "Lapsed"],
+  completed: ["good", "Completed"],
+  failed: ["plain", "Failed"],
+  cancelled: ["plain", "Cancelled"],
+});
+const TOLD = /** @type {Record<string, string>} */ ({
+  pending: "A person has been asked.",
+  allowed: "It was allowed and is not settled yet.",
+  expired: "Nobody decided in time.",
+  revoked: "It was allowed, then the agent was stopped. It may have happened all the same.",
+  lapsed: "It was allowed and never settled; its amount counts as paid.",
+  completed: "The agent says that it was done.",
+  failed: "The agent says that it failed.",
+  cancelled: "The agent says that it was given up.",
+});
+const EFFECTS = /** @type {Record<string, [any, string]>} */ ({ deny: ["bad", "Denies"], ask: ["waits", "Asks"], info: ["plain", "Notes"] });
+const TRUST = /** @type {Record<string, string>} */ ({
+  operator: "those who run the agent",
+  user: "its user",
+  first_party: "the agent itself, or your own files and databases",
+  third_party: "others: mail, documents, results of tools",
+  public: "the open web, or an unknown source",
+});
+const VERDICTS = /** @type {Record<string, string>} */ ({
+  understated: "Worse than the agent declared: less trusted content was seen going into it.",
+  undeclared: "The agent declared nothing.",
+  unobserved: "Declared by the agent alone; none of its traffic was seen.",
+  overstated: "The agent declared worse than was seen.",
+  consistent: "What the agent declared is what was seen.",
+});
+
+/** @param {{ of: { status: string } }} props */
+const Status = ({ of }) => html`<${Badge} kind=${STATUSES[of.status]?.[0]}>${STATUSES[of.status]?.[1] ?? of.status}<//>`;
+
+/** @param {{ item?: string, query: Record<string, string> }} props */
+export const Page = ({ item, query }) => (item === undefined ? html`<${All} query=${query} />` : html`<${One} id=${item} />`);
+
+/** Actions as a table; `isOne`: of one agent. @param {{ items: any[], isOne?: boolean }} props */
+export function Actions({ items, isOne = false }) {
+  const { wid } = usePlace();
+  const what = (/** @type {any} */ it) => html`<a href=${at(wid, "activity", it.id)}>${isOne ? html`<${Kind} of=${it} />` : html`<${Who} id=${it.agentId} /> ${ASKS[it.type] ?? html`<${Kind} of=${it} />`}`}</a>`;
+  const columns = [
+    { title: "Action", cell: what },
+    { title: "What", cell: (/** @type {any} */ it) => html`<${Matter} of=${it} />${it.summary && html`<small><${Quoted} text=${it.summary} /></small>`}` },
+    { title: "Status", cell: (/** @type {any} */ it) => html`<${Status} of=${it} />${it.incident && html` <${Badge} kind="bad">Incident<//>`}` },
+    { title: "When", cell: (/** @type {any} */ it) => html`<${Time} at=${it.createdAt} />` },
+  ];
+  return html`<${Table} caption="Actions" columns=${columns} rows=${items} />`;
+}
+
+/** @param {{ of: any }} props */
+const Kind = ({ of: { type } }) => html`<code><${Quoted} text=${type} /></code>`;
+
+/** @param {{ query: Record<string, string> }} props */
+function All({ query }) {
+  const { wid, may, go, zone } = usePlace();
+  const { agentId = "", status = "", type = "", from = "", to = "" } = query;
+  // A day in the address is a day of the workspace's.
+  const begin = from && fromLocal(`${from}T00:00`, zone);
+  const end = to && fromLocal(`${dayAfter(to)}T00:00`, zone);
+  const list = useList("actions", { agentId, status, type, from: begin, to: end }, ["action", "incident", "approval"]);
+  const agents = useRead(may("ReadAgents") ? "agents?limit=500" : null, ["agent"]);
+  const named = ((agents.data && agents.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
+  const address = (/** @type {Record<string, string>} */ more) => at(wid, "activity") + asQuery({ agentId, status, type, from, to, ...more });
+  const set = (/** @type {string} */ name) => (/** @type {string} */ value) => go(address({ [name]: value }));
+  const typed = (/** @type {string} */ name) => (/** @type {any} */ event) => set(name)(event.currentTarget.value.trim());
+  const isFiltered = !!(agentId || status || type || from || to);
+  return html`<${Heading} title="Activity" />
+    <div class="filters">
+      ${named.length > 0 && html`<${Choice} label="Agent" value=${agentId} options=${[["", "Every agent"], ...named]} choose=${set("agentId")} />`}
+      <${Choice} label="Status" value=${status} options=${[["", "Every status"], ...Object.entries(STATUSES).map(([is, it]) => [is, it[1]])]} choose=${set("status")} />
+      <span class="choice"><label for="type">Type</label><input id="type" list="types" value=${type} onChange=${typed("type")} autocapitalize="none" spellcheck=${false} /><datalist id="types">${Object.keys(ASKS).map((it) => html`<option key=${it} value=${it}></option>`)}</datalist></span>
+      <span class="choice"><label for="from">From</label><input id="from" type="date" value=${from} max=${to} onChange=${typed("from")} /></span>
+      <span class="choice"><label for="to">To</label><input id="to" type="date" value=${to} min=${from} onChange=${typed("to")} /></span>
+      ${isFiltered && html`<a href=${at(wid, "activity")}>Show everything</a>`}
+    </div>
+    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+      items.length
+        ? html`<${Actions} items=${items} /><${Pager} of=${list} />`
+        : list.more
+          ? html`<${Empty} title="Nothing of this kind so far back."><p>Older actions were not looked at yet.</p><${Pager} of=${list} /><//>`
+          : html`<${None} isFiltered=${isFiltered} />`}<//>`;
+}
+
+/** @param {string} day */
+function dayAfter(day) {
+  const next = new Date(`${day}T12:00:00Z`);
+  if (Number.isNaN(next.getTime())) return day;
+  next.setUTCDate(next.getUTCDate() + 1);
+  return next.toISOString().slice(0, 10);
+}
+
+/** @param {{ isFiltered: boolean }} props */
+const None = ({ isFiltered }) => (isFiltered ? html`<${Empty} title="Nothing of this kind." />` : html`<${Empty} title="No agent has asked for anything yet."><p>What agents ask before they act appears here by itself, with how it was decided and why.</p><//>`);
+
+/** @param {{ id: string }} props */
+function One({ id }) {
+  const { wid } = usePlace();
+  const read = useRead(`actions/${encodeURIComponent(id)}`, ["action", "approval", "incident"]);
+  return html`<p class="back"><a href=${at(wid, "activity")}>All activity</a></p>
+    ${!read.data && html`<${Heading} title="Action" />`}
+    <${Shown} of=${read}>${(/** @type {any} */ action) => html`<${Whole} action=${action} again=${read.again} />`}<//>`;
+}
+
+/** @param {{ action: any, again: () => any }} props */
+function Whole({ action, again }) {
+  const { wid, may } = usePlace();
+  const [isOpen, setOpen] = useState(false);
+  const { approval, outcome, reasons, payment, provenance } = action;
+  const named = may("ReadAgents") ? html`<a href=${at(wid, "agents", action.agentId)}><${Who} id=${action.agentId} /></a>` : html`<code>${action.agentId}</code>`;
+  const released = async () => {
+    setOpen(false);
+    await again();
+  };
+  return html`
+    <${Heading} title="Action" name=${html`<${Who} id=${action.agentId} /> ${ASKS[action.type] ?? html`<${Kind} of=${action} />`} <${Status} of=${action} />`}>
+      ${approval && may("ReadApprovals") && html`<a class="button" href=${at(wid, "approvals", approval.id)}>${approval.state === "waiting" ? "To the approval" : "See the approval"}</a>`}
+      ${keeps(action) > 0 && may("ReleaseActions") && html`<${Button} act=${() => setOpen(true)}>Release what is kept<//>`}
+    <//>
+    <${Matter} of=${action} />
+    ${action.summary && html`<blockquote><${Quoted} text=${action.summary} /></blockquote>`}
+    <p class="lead">${TOLD[action.status]}</p>
+    ${action.incident && html`<div class="note"><p><strong>Incident:</strong> settled for <${Money} amount=${action.incident.settledAmount} currency=${payment.currency} />, allowed were <${Money} amount=${action.incident.allowedAmount} currency=${payment.currency} />.</p></div>`}
+    <div class="grid">
+      <${Reasons} of=${reasons} decided=${action} />
+      <section class="card" aria-labelledby="came"><header><h2 id="came">What came of it</h2></header><${Came} of=${action} named=${named} /></section>
+      <section class="card" aria-labelledby="origin"><header><h2 id="origin">Where its content came from</h2></header>
+        <p>${VERDICTS[provenance.verdict]}</p>
+        <${Facts} of=${[["Taken as", TRUST[provenance.effective]], ["Declared", html`<${Quoted} text=${provenance.declared.join(", ") || "nothing"} />`], ["Observed", html`<${Quoted} text=${provenance.observed.join(", ") || "nothing"} />`]]} />
+      </section>
+      <section class="card" aria-labelledby="known"><header><h2 id="known">Everything that is known of it</h2></header><${Known} of=${action} /></section>
+    </div>
+    ${action.details && html`<details class="card"><summary>What the agent sent beside it</summary><pre tabindex="0"><${Quoted} text=${JSON.stringify(action.details, null, 2)} dir="ltr" /></pre></details>`}
+    ${isOpen && html`<${Release} action=${action} kept=${keeps(action)} close=${() => setOpen(false)} done=${released} />`}
+    ${outcome?.released && html`<p><small>Released by <${Who} id=${outcome.released.by} />.</small></p>`}`;
+}
+
+/** @param {{ of: any[], decided: any }} props */
+const Reasons = ({ of, decided: { signals } }) => html`<section class="card" aria-labelledby="why"><header><h2 id="why">Why it was decided so</h2></header>
+  ${of.length ? html`<ul>${of.map((it) => html`<li key=${it.code + (it.mandateId ?? "")}><${Badge} kind=${EFFECTS[it.effect][0]}>${EFFECTS[it.effect][1]}<//> <${Said} text=${it.message} /> <small><code>${it.code}</code>${it.clearsAt && html`, until <${Time} at=${it.clearsAt} />`}</small></li>`)}</ul>` : html`<p>Its mandate covers it and nothing spoke against it.</p>`}
+  ${signals.length > 0 && html`<p><small>Noted: ${signals.map((/** @type {string} */ it) => html`<code key=${it}>${it}</code> `)}</small></p>`}
+</section>`;
+
+/** @param {{ of: any, named: any }} props */
+function Came({ of: { approval, decidedAt, decidedBy, consumedAt, consumedAmount, outcome, payment, createdAt }, named }) {
+  const amount = (/** @type {number | undefined} */ it) => it !== undefined && payment && html`<${Money} amount=${it} currency=${payment.currency} />`;
+  return html`<${Facts} of=${[
+    ["Agent", named],
+    ["Asked", html`<${Time} at=${createdAt} />`],
+    ["Decided", decidedAt && html`<${Time} at=${decidedAt} /> by <${Who} id=${decidedBy} />`],
+    ["Approved by", approval && approval.approvals.length > 0 && approval.approvals.map((/** @type {any} */ it) => html`<div key=${it.by}><${Who} id=${it.by} />${it.note && html`: <${Quoted} text=${it.note} />`}</div>`)],
+    ["Note", approval && approval.note && html`<${Quoted} text=${approval.note} />`],
+    ["Receipt used", consumedAt && html`<${Time} at=${consumedAt} />${consumedAmount !== undefined && html` for ${amount(consumedAmount)}`}`],
+    ["Settled", outcome && html`<${Time} at=${outcome.settledAt} />${outcome.amount !== undefined && payment && html` for ${amount(outcome.amount)}`}${outcome.late && ", late"}`],
+    ["Released", outcome?.released && html`${amount(outcome.released.amount)}, <${Time} at=${outcome.released.at} />`],
+  ]} />`;
+}
+
+/** @param {{ of: any }} props */
+function Known({ of: action }) {
+  const { tool = {}, data = {}, session, payment } = action;
+  const quoted = (/** @type {any} */ it) => it !== undefined && it !== null && html`<${Quoted} text=${it} />`;
+  return html`<${Facts} of=${[
+    ["Type", html`<${Kind} of=${action} />`],
+    ["Payee", quoted(payment?.merchant?.name)],
+    ["Domain", payment?.merchant?.domain && html`<code><${Quoted} text=${payment.merchant.domain} dir="ltr" /></code>`],
+    ["Tool", quoted(tool.name)],
+    ["Server", quoted(tool.server)],
+    ["Input", tool.inputDigest && html`${count(tool.inputBytes ?? 0, "byte")}, <code>${tool.inputDigest}</code>`],
+    ["Recipient", quoted(data.recipient)],
+    ["Fields", data.fields && quoted(data.fields.join(", "))],
+    ["Purpose", quoted(data.purpose)],
+    ["Session", quoted(session?.id)],
+    ["Mandate", action.mandateId && html`<${Id} id=${action.mandateId} brief />, version ${action.mandateVersion}`],
+    ["Action", html`<${Id} id=${action.id} />`],
+    ["Digest", html`<code>${action.actionDigest}</code>`],
+    ["Evidence", html`<${Id} id=${action.evidenceRecord} />`],
+  ]} />`;
+}
+
+/** What a used receipt keeps posted beyond what the agent settled, in minor units. @param {any} action */
+function keeps({ status, consumedAt, consumedAmount, outcome, payment }) {
+  if (!consumedAt || !payment || outcome?.released) return 0;
+  if (status === "lapsed") return payment.amount;
+  if (!outcome) return 0;
+  const told = outcome.status === "completed" ? (outcome.amount ?? payment.amount) : 0;
+  return (consumedAmount ?? payment.amount) - told;
+}
+
+/** @param {{ action: any, kept: number, close: () => void, done: () => any }} props */
+function Release({ action, kept, close, done }) {
+  const api = useApi();
+  return html`<${Dialog} title="Release what is kept?" close=${close}>
+    <p>The receipt was used, so <${Money} amount=${kept} currency=${action.payment.currency} /> count as paid although the agent settled otherwise. Release them once you know that the money was not taken, or came back.</p>
+    <${Form} act=${(/** @type {any} */ it) => api("POST", `actions/${action.id}/release`, { reason: it.reason })} submit="Release" cancel=${close} done=${done}>
+      <${Field} name="reason" label="How you know" needed hint="For whoever reads the ledger." />
+    <//>
+  <//>`;
+}

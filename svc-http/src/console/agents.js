@@ -1,0 +1,126 @@
+// The agents of a workspace, and making one.
+import { Badge, Button, Dialog, Empty, Field, Form, Heading, Money, Pager, Quoted, ShownOnce, Shown, Table, Time, at, html, usePlace } from "./kit.js";
+import { useCallback, useEffect, useRef, useState } from "./hooks.js";
+import { useApi, useList, useLive, useRead } from "./list.js";
+import { Terms, bodyOf, describe } from "./mandates.js";
+import { isDone } from "./server.js";
+import { count } from "./text.js";
+
+const PART = 25;
+const WHOLE = "mandates.0.";
+const STANDINGS = /** @type {Record<string, [any, string]>} */ ({ active: ["good", "Active"], frozen: ["bad", "Frozen"], removed: ["plain", "Removed"] });
+/** @type {[string, string][]} */
+export const TIERS = [["standard", "Standard"], ["restricted", "Restricted: a person is asked about everything"], ["trusted", "Trusted: less is asked about"]];
+
+/** @param {{ of: { standing: string } }} props */
+export const Standing = ({ of }) => html`<${Badge} kind=${STANDINGS[of.standing][0]}>${STANDINGS[of.standing][1]}<//>`;
+
+/** What a month's payments come to. @param {{ of?: { currency: string, reserved: number, settled: number }[] }} props */
+export const Spend = ({ of = [] }) => (of.length ? of.map((it) => html`<div key=${it.currency}><${Money} amount=${it.settled} currency=${it.currency} />${it.reserved > 0 && html` <small>and <${Money} amount=${it.reserved} currency=${it.currency} /> reserved</small>`}</div>`) : "–");
+
+/** What is known of each agent beyond the list: read for what is shown, and again when something happens to one. @param {any[]} items */
+function useDetails(items) {
+  const api = useApi();
+  const [details, set] = useState(/** @type {Record<string, any>} */ ({}));
+  const asked = useRef(new Set());
+  const read = useCallback(async (/** @type {string} */ id) => {
+    const got = await api("GET", `agents/${id}`);
+    if (isDone(got)) set((before) => ({ ...before, [id]: got.said }));
+    else asked.current.delete(id);
+  }, [api]);
+  useEffect(() => {
+    for (const { id } of items) {
+      if (!asked.current.has(id)) {
+        asked.current.add(id);
+        read(id);
+      }
+    }
+  }, [items, read]);
+  useLive(["agent", "action", "approval"], () => [...asked.current].slice(0, 4 * PART).forEach(read));
+  return details;
+}
+
+/** @param {{ query: Record<string, string> }} props */
+export function Page({ query }) {
+  const { may, go, wid } = usePlace();
+  const list = useList("agents", {}, ["agent"], PART);
+  const details = useDetails(list.items);
+  const [isNew, setNew] = useState(query.new !== undefined);
+  const [part, setPart] = useState("");
+  const wanted = part.trim().toLowerCase();
+  const shown = list.items.filter((/** @type {any} */ it) => it.name.toLowerCase().includes(wanted));
+  const of = (/** @type {any} */ it) => details[it.id] ?? {};
+  const columns = [
+    { title: "Agent", cell: (/** @type {any} */ it) => html`<a href=${at(wid, "agents", it.id)}><${Quoted} text=${it.name} /></a><br /><small>for <${Quoted} text=${it.principalEmail || it.principalId} /></small>` },
+    { title: "Standing", cell: (/** @type {any} */ it) => html`<${Standing} of=${it} />${it.tier !== "standard" && html` <small>${it.tier}</small>`}` },
+    { title: "Mandates", cell: (/** @type {any} */ it) => html`<${Mandated} of=${it} />` },
+    { title: "Paid this month", cell: (/** @type {any} */ it) => html`<${Spend} of=${of(it).spend} />` },
+    { title: "Waiting", cell: (/** @type {any} */ it) => (of(it).waiting ? html`<a href=${`${at(wid, "approvals")}?agentId=${it.id}`}><${Badge} kind="waits">${of(it).waiting}<//></a>` : "–") },
+    { title: "Last seen", cell: (/** @type {any} */ it) => html`<${Time} at=${of(it).lastSeenAt} ago />` },
+  ];
+  return html`<${Heading} title="Agents">${may("ManageAgents") && html`<${Button} kind="main" act=${() => setNew(true)}>New agent<//>`}<//>
+    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+      items.length
+        ? html`${(items.length > 5 || list.more) && html`<div class="filters"><span class="choice"><label for="part">Find by name${list.more && ", among those shown"}</label><input id="part" type="search" value=${part} onInput=${(/** @type {any} */ it) => setPart(it.currentTarget.value)} /></span></div>`}
+          ${shown.length ? html`<${Table} caption="Agents" columns=${columns} rows=${shown} />` : html`<${Empty} title="No agent has this in its name." />`}
+          <${Pager} of=${list} />`
+        : html`<${None} make=${() => setNew(true)} />`}<//>
+    ${isNew && may("ManageAgents") && html`<${NewAgent} close=${() => setNew(false)} made=${(/** @type {string} */ id) => go(at(wid, "agents", id))} />`}`;
+}
+
+/** @param {{ of: any }} props */
+function Mandated({ of: { mandates } }) {
+  const active = mandates.filter((/** @type {any} */ it) => it.state === "active");
+  if (!active.length) return html`<small>none in force</small>`;
+  const [first, ...rest] = active;
+  return html`<${Quoted} text=${first.name} />${rest.length > 0 && html` <small>and ${count(rest.length, "more", "more")}</small>`}`;
+}
+
+/** @param {{ make: () => void }} props */
+function None({ make }) {
+  const { may } = usePlace();
+  if (may("ManageAgents")) return html`<${Empty} title="There is no agent yet."><p>An agent has a key by which it asks before it acts, and mandates that say what it may do.</p><p><${Button} kind="main" act=${make}>Make the first<//></p><//>`;
+  return html`<${Empty} title="No agent acts for you."><p>An owner or an admin makes agents. Those that act for you, or that you answer for, appear here.</p><//>`;
+}
+
+/** @param {{ close: () => void, made: (id: string) => void }} props */
+function NewAgent({ close, made }) {
+  const { me, zone, currency } = usePlace();
+  const api = useApi();
+  const templates = useRead("templates?limit=500");
+  const members = useRead("members?limit=500");
+  const [issued, setIssued] = useState(/** @type {any} */ (null));
+  const [isWhole, setWhole] = useState(false);
+  const people = ((members.data && members.data.data) || []).filter((/** @type {any} */ it) => it.state !== "disabled");
+  const persons = [["", "Nobody"], ...people.map((/** @type {any} */ it) => [it.principalId, `${it.name ?? it.email} (${it.role})`])];
+  const all = (templates.data && templates.data.data) || [];
+  const make = (/** @type {Record<string, string>} */ values) => {
+    const chosen = all.filter((/** @type {any} */ it) => values[`template ${it.name}`]);
+    const { name, principalEmail, tier, sponsor, killOwner } = values;
+    // The one of its own wording comes first, so that it is known what its faults are called.
+    const whole = isWhole ? bodyOf(values, zone, null, WHOLE) : null;
+    if (typeof whole === "string") return whole;
+    return api("POST", "agents", {
+      name, principalEmail, tier,
+      mandates: [...(whole ? [whole] : []), ...chosen.map((/** @type {any} */ it) => ({ template: it.name }))],
+      ...(sponsor && { sponsor }), ...(killOwner && { killOwner }),
+    });
+  };
+  if (issued) return html`<${ShownOnce} title="The agent's key" secret=${issued.key} close=${() => made(issued.id)}><p>The agent sends it as <code>authorization: Bearer</code>.</p><//>`;
+  return html`<${Dialog} title="New agent" close=${close}>
+    <${Form} act=${make} submit="Make the agent" cancel=${close} done=${(/** @type {any} */ got) => setIssued(got.said)}>
+      <${Field} name="name" label="Name" needed hint="What people see where it asks for something." />
+      <${Field} name="principalEmail" as="email" label="Acts for" value=${me.email} needed hint="The e-mail address of the person whose agent it is. They may decide what it asks for." />
+      <fieldset><legend>Mandates, from templates</legend>
+        <small>What no mandate covers is left to a person, or denied, as the workspace's settings say.</small>
+        ${all.map((/** @type {any} */ it) => html`<${Field} key=${it.id} as="check" name=${`template ${it.name}`} label=${html`<${Quoted} text=${it.name} />`} hint=${html`<${Quoted} text=${describe(it.mandate).join("; ")} />`} fault=${`template ${it.name}`} />`)}
+      </fieldset>
+      ${isWhole ? html`<fieldset><legend>A mandate of its own wording</legend><${Terms} currency=${currency} within=${WHOLE} /><p><${Button} act=${() => setWhole(false)}>Leave it out<//></p></fieldset>` : html`<p><${Button} act=${() => setWhole(true)}>Add a mandate of its own wording<//></p>`}
+      <${Field} name="tier" as="choice" label="Tier" options=${TIERS} />
+      <div class="pair">
+        <${Field} name="sponsor" as="choice" label="Sponsor" options=${persons} hint="Answers for it where its person has no sign-in." />
+        <${Field} name="killOwner" as="choice" label="Kill owner" options=${persons} hint="May freeze it, whatever their role." />
+      </div>
+    <//>
+  <//>`;
+}

@@ -1,0 +1,263 @@
+// The frame: who is signed in, where one is, and what is around every page. Addresses are links that work in a new tab too; the
+// browser's own back and forward lead through them.
+import { useCallback, useEffect, useMemo, useRef, useState } from "./hooks.js";
+import { Badge, Button, Empty, Loading, Place, Quoted, Trouble, at, html, usePlace } from "./kit.js";
+import { Who, forget, useList, useRead } from "./list.js";
+import { follow } from "./live.js";
+import { GROUPS, PAGES } from "./pages.js";
+import { REACH } from "./rights.js";
+import { ROOT, ask, isDone, session, signInAddress } from "./server.js";
+
+// Where this browser keeps which workspace was looked at last.
+const LAST = "workspace";
+const WAITING_SHOWN = 100;
+
+/** A part of an address; one that is no text names nothing. @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** What an address names: `/w/{wid}/{page}/{item}` and a query. */
+function here() {
+  const [, wid, page, item] = location.pathname.slice(ROOT.pathname.length).split("/").map(decoded);
+  return { wid, page, item, query: Object.fromEntries(new URLSearchParams(location.search)), href: location.href };
+}
+
+/** Whether an address is one of the console's own. An approval has a page of its own kind. @param {URL} url */
+function isInside(url) {
+  if (url.origin !== location.origin || !url.pathname.startsWith(`${ROOT.pathname}w/`)) return false;
+  const [, , page, item, more] = url.pathname.slice(ROOT.pathname.length).split("/");
+  return more === undefined && (!page || PAGES.some((it) => it.name === page)) && !(page === "approvals" && item);
+}
+
+/** Where one is, and how to go elsewhere; `moved` counts the pages since the first. */
+function useAddress() {
+  const [address, set] = useState({ ...here(), moved: 0 });
+  const follow_ = useCallback(() => set((before) => {
+    const next = here();
+    const isOther = next.wid !== before.wid || next.page !== before.page || next.item !== before.item;
+    return { ...next, moved: before.moved + (isOther ? 1 : 0) };
+  }), []);
+  const go = useCallback((/** @type {string} */ to, replace = false) => {
+    const from = location.pathname;
+    history[replace ? "replaceState" : "pushState"](null, "", to);
+    if (!replace && from !== location.pathname) scrollTo(0, 0);
+    follow_();
+  }, [follow_]);
+  useEffect(() => {
+    const click = (/** @type {MouseEvent} */ event) => {
+      const link = /** @type {any} */ (event.target)?.closest?.("a[href]");
+      const isOwn = event.button === 0 && !event.defaultPrevented && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
+      if (!link || !isOwn || link.target || link.hash || !isInside(new URL(link.href))) return;
+      event.preventDefault();
+      go(link.href);
+    };
+    addEventListener("popstate", follow_);
+    document.addEventListener("click", click);
+    return () => {
+      removeEventListener("popstate", follow_);
+      document.removeEventListener("click", click);
+    };
+  }, [go, follow_]);
+  return { address, go };
+}
+
+export function App() {
+  const { address, go } = useAddress();
+  const [me, setMe] = useState(/** @type {any} */ (null));
+  const [ended, setEnded] = useState(false);
+  const look = useCallback(async () => {
+    const got = await ask("GET", "api/me");
+    // A session that has to set up a second factor may ask for nothing else: signing in leads on.
+    if (got.status === 401 || got.status === 403) return location.replace(signInAddress());
+    setMe(got);
+  }, []);
+  useEffect(() => {
+    look();
+    const end = () => setEnded(true);
+    session.addEventListener("ended", end);
+    return () => session.removeEventListener("ended", end);
+  }, [look]);
+  useEffect(() => {
+    if (!address.wid && me && isDone(me)) {
+      const all = me.said.workspaces.map((/** @type {any} */ it) => it.id);
+      const last = localStorage.getItem(LAST);
+      if (all.length) go(at(last && all.includes(last) ? last : all[0]), true);
+    }
+  }, [address.wid, me, go]);
+  if (!me) return html`<${Loading} />`;
+  if (ended) return html`<${Ended} />`;
+  if (!isDone(me)) return html`<main class="alone"><${Trouble} got=${me} again=${look} /></main>`;
+  const workspace = me.said.workspaces.find((/** @type {any} */ it) => it.id === address.wid);
+  if (workspace) return html`<${Workspace} key=${workspace.id} me=${me.said} workspace=${workspace} address=${address} go=${go} look=${look} />`;
+  return address.wid || !me.said.workspaces.length ? html`<${Nowhere} me=${me.said} />` : html`<${Loading} />`;
+}
+
+/** Nothing of what was read stays for whoever sits here next. */
+const Ended = () => html`<main class="alone"><h1>You are no longer signed in</h1>
+  <p>Your session has ended. Sign in again to come back to this page.</p>
+  <p><a class="button main" href=${signInAddress()}>Sign in</a></p></main>`;
+
+/** @param {{ me: any }} props */
+const Nowhere = ({ me }) => html`<main class="alone"><h1>There is no such workspace here</h1>
+  <p>You are signed in as <${Quoted} text=${me.email} />, who is no member of it.</p>
+  ${me.workspaces.length
+    ? html`<p>Yours:</p><ul>${me.workspaces.map((/** @type {any} */ it) => html`<li key=${it.id}><a href=${at(it.id)}><${Quoted} text=${it.name} /></a></li>`)}</ul>`
+    : html`<p>You are a member of no workspace. Whoever runs one can invite you.</p>`}
+  <p><a href=${signInAddress()}>Your account and signing out</a></p></main>`;
+
+/** @param {{ me: any, workspace: any, address: any, go: any, look: () => void }} props */
+function Workspace({ me, workspace, address, go, look }) {
+  const { wid } = address;
+  const hearers = useRef(new Set());
+  const [line, setLine] = useState("");
+  const [said, setSaid] = useState("");
+  const [settings, setSettings] = useState(/** @type {any} */ (null));
+  const listen = useCallback((/** @type {any} */ hear) => {
+    hearers.current.add(hear);
+    return () => hearers.current.delete(hear);
+  }, []);
+  useEffect(() => {
+    localStorage.setItem(LAST, wid);
+    const set = () => ask("GET", `api/w/${wid}/settings`).then((got) => setSettings(isDone(got) ? got.said : { refused: got }));
+    set();
+    const tell = (/** @type {any} */ told) => {
+      if (told.type === "agent.changed" && told.id) forget(told.id);
+      for (const hear of [...hearers.current]) hear(told);
+    };
+    let wasOn = false;
+    const end = follow(wid, tell, (standing) => {
+      setLine(standing);
+      if (standing === "barred") return void (set(), look());
+      // What happened between the first look and the beginning of the line is looked for once.
+      if (standing === "on" && !wasOn) tell({ type: "reset" });
+      wasOn ||= standing === "on";
+    });
+    return () => {
+      end();
+      forget();
+    };
+  }, [wid]);
+  const say = useCallback((/** @type {string} */ text) => {
+    setSaid("");
+    setTimeout(() => setSaid(text), 50);
+  }, []);
+  const place = useMemo(() => {
+    const may = (/** @type {string} */ right) => (REACH[workspace.role] ?? {})[right];
+    const [zone, currency] = [settings?.timezone, settings?.currency ?? "EUR"];
+    return { me, workspace, wid, zone, currency, may, listen, go, say, moved: address.moved };
+  }, [me, workspace, wid, settings, listen, go, say, address.moved]);
+  if (!settings) return html`<${Loading} />`;
+  const barred = settings.refused;
+  return html`<${Place.Provider} value=${place}>
+    <a class="skip" href="#main">Skip to what this page is about</a>
+    <${Bar} address=${address} line=${line} look=${look} isBarred=${!!barred} />
+    <main id="main" tabindex="-1">
+      ${barred ? html`<${Barred} got=${barred} again=${look} />` : html`<${Held} /><${Page} address=${address} />`}
+    </main>
+    <p class="said" role="status">${said}</p>
+  <//>`;
+}
+
+/** @param {{ got: any, again: () => void }} props */
+function Barred({ got, again }) {
+  const { workspace } = usePlace();
+  return html`<h1>This workspace does not take your session</h1>
+    <p><${Quoted} text=${workspace.name} /> ${workspace.signIn.requireSso ? "takes only sessions of its own single sign-on." : "asks for more than you have signed in with."}</p>
+    <${Trouble} got=${got} again=${again} />`;
+}
+
+/** What this role may open. */
+function useMine() {
+  const { may } = usePlace();
+  return PAGES.filter((it) => !it.rights.length || it.rights.some(may));
+}
+
+/** @param {{ address: any, line: string, look: () => void, isBarred: boolean }} props */
+function Bar({ address, line, look, isBarred }) {
+  const { me, workspace, wid } = usePlace();
+  const [open, setOpen] = useState(false);
+  const mine = useMine();
+  const current = address.page ?? mine[0]?.name;
+  useEffect(() => setOpen(false), [address.href]);
+  const out = async () => {
+    const got = await ask("POST", "api/sign-out", {});
+    if (isDone(got) || got.status === 401) location.assign(new URL("sign-in", ROOT));
+  };
+  const link = (/** @type {any} */ it) => html`<li key=${it.name}>
+    <a href=${at(wid, it.name)} aria-current=${it.name === current ? "page" : undefined}>${it.title}${it.name === "approvals" && html`<${Waiting} />`}</a>
+  </li>`;
+  return html`<header class=${`bar ${open ? "open" : ""}`}>
+    <div class="brand">
+      <a href=${at(wid)} class="home"><${Quoted} text=${workspace.name} /></a>
+      <${Button} kind="menu" expanded=${open} act=${() => setOpen(!open)}>Menu<//>
+    </div>
+    <div class="drawer">
+      ${me.workspaces.length > 1 && html`<details class="switch"><summary>Other workspaces</summary><ul>
+        ${me.workspaces.filter((/** @type {any} */ it) => it.id !== wid).map((/** @type {any} */ it) => html`<li key=${it.id}><a href=${at(it.id)}><${Quoted} text=${it.name} /> <small>${it.role}</small></a></li>`)}
+      </ul></details>`}
+      ${!isBarred && html`<nav aria-label="Pages">${GROUPS.map((group) => {
+        const pages = mine.filter((it) => it.group === group);
+        return pages.length > 0 && html`<section key=${group}>${GROUPS.length > 1 && html`<h2>${group}</h2>`}<ul>${pages.map(link)}</ul></section>`;
+      })}</nav>`}
+      <footer>
+        <p class="who"><${Quoted} text=${me.name || me.email} /><small>${workspace.role}</small></p>
+        ${line === "off" && html`<p class="line" role="status">Live updates are interrupted. <${Button} kind="link" act=${look}>Look again<//></p>`}
+        <p><a href=${new URL("sign-in", ROOT).pathname}>Account</a> · <a href=${new URL("docs", ROOT).pathname}>Reference</a></p>
+        <${Button} act=${out}>Sign out<//>
+      </footer>
+    </div>
+  </header>`;
+}
+
+/** How much waits for this person: what they cannot decide is not counted. */
+function Waiting() {
+  const list = useList("approvals", { state: "waiting" }, ["approval"], WAITING_SHOWN);
+  const n = list.items.filter((/** @type {any} */ it) => it.mayDecide).length;
+  if (!n) return null;
+  const many = list.more ? `${WAITING_SHOWN}+` : String(n);
+  return html` <span class="waiting" aria-hidden="true">${many}</span><span class="unseen">, ${many} waiting</span>`;
+}
+
+/** Where a hold stops every agent, that is said on every page. */
+function Held() {
+  const { may, wid } = usePlace();
+  const { data } = useRead(may("ReadHolds") ? "holds?limit=100" : null, ["hold"]);
+  const hold = ((data && data.data) || []).find((/** @type {any} */ it) => it.scope === "all" && !it.liftedAt);
+  if (!hold) return null;
+  return html`<div class="held"><p><${Badge} kind="bad">Everything is stopped<//> Since it was set by <${Who} id=${hold.by} />, no agent may do anything: <${Quoted} text=${hold.reason} /></p>
+    <p><a href=${at(wid, "stop")}>See the hold</a></p></div>`;
+}
+
+/** @param {{ address: any }} props */
+function Page({ address }) {
+  const mine = useMine();
+  const known = address.page ? mine.find((it) => it.name === address.page) : mine[0];
+  const load = known && (address.item ? known.item : known.load);
+  const name = known ? `${known.name} ${address.item ? "item" : ""}` : "";
+  const [loaded, set] = useState(/** @type {any} */ ({ name: "" }));
+  useEffect(() => {
+    if (!load) return;
+    let isHere = true;
+    load().then((it) => isHere && set({ name, Page: it.Page }), () => isHere && set({ name, isMissing: true }));
+    return () => void (isHere = false);
+  }, [name]);
+  if (!load) return html`<${Unreached} name=${address.page} />`;
+  if (loaded.name !== name) return html`<${Loading} />`;
+  if (loaded.isMissing) return html`<${Empty} title="This page could not be loaded."><p>The server does not answer, or it was updated since you opened the console.</p><p><${Button} act=${() => location.reload()}>Load it again<//></p><//>`;
+  const isList = address.item === undefined;
+  return html`<${loaded.Page} key=${isList ? name : address.item} item=${address.item} query=${address.query} />`;
+}
+
+/** @param {{ name?: string }} props */
+function Unreached({ name }) {
+  const { workspace } = usePlace();
+  const known = PAGES.find((it) => it.name === name);
+  return html`<h1>${known ? known.title : "There is no such page"}</h1>
+    <${Empty} title=${`Your role here, ${workspace.role}, does not reach this page.`}><p>An owner or an admin of <${Quoted} text=${workspace.name} /> can give you another role.</p><//>`;
+}
+

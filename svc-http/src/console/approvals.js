@@ -1,0 +1,95 @@
+// What waits for a person, and what persons decided: the inbox. An approval is decided on its own page, which shows all of it.
+import { Badge, Choice, Empty, Heading, Money, Pager, Quoted, Said, Shown, Tabs, Time, at, html, useNow, usePlace } from "./kit.js";
+import { Who, useList, useRead, useRemembered } from "./list.js";
+import { query as asQuery } from "./server.js";
+import { ASKS, left } from "./text.js";
+
+const STATES = [["waiting", "Waiting"], ["approved", "Approved"], ["denied", "Denied"], ["expired", "Expired"], ["all", "All"]];
+const KINDS = /** @type {[string, string][]} */ ([["", "Everything"], ["action", "Actions"], ["freeze", "Freezes"], ["hold_lift", "Lifts of holds"], ["budget", "Budgets"], ["owner", "Owners"]]);
+const BADGES = /** @type {Record<string, [any, string]>} */ ({ waiting: ["waits", "Waiting"], approved: ["good", "Approved"], denied: ["bad", "Denied"], expired: ["plain", "Expired"] });
+const MAY_NOT = /** @type {Record<string, string>} */ ({
+  role: "Your role does not decide this.",
+  own: "You asked for this yourself: somebody else has to decide.",
+  second_person: "You have approved it. A second person has to as well.",
+});
+
+/** @param {{ query: Record<string, string> }} props */
+export function Page({ query }) {
+  const { wid, may, go } = usePlace();
+  const state = STATES.some((it) => it[0] === query.state) ? query.state : "waiting";
+  const [kind, agentId] = [query.kind ?? "", query.agentId ?? ""];
+  const list = useList("approvals", { state: state === "all" ? null : state, kind, agentId }, ["approval", "action"]);
+  const agents = useRead(may("ReadAgents") ? "agents?limit=500" : null, ["agent"]);
+  const address = (/** @type {Record<string, string>} */ more) => {
+    const wish = { state, kind, agentId, ...more };
+    return at(wid, "approvals") + asQuery({ ...wish, state: wish.state === "waiting" ? null : wish.state });
+  };
+  const named = ((agents.data && agents.data.data) || []).map((/** @type {any} */ it) => [it.id, it.name]);
+  return html`<${Heading} title="Approvals" />
+    <${Tabs} name="Which approvals" of=${STATES.map(([is, label]) => ({ label, href: address({ state: is }), on: is === state }))} />
+    <div class="filters">
+      <${Choice} label="What was asked" value=${kind} options=${KINDS} choose=${(/** @type {string} */ it) => go(address({ kind: it }))} />
+      ${named.length > 0 && html`<${Choice} label="Agent" value=${agentId} options=${[["", "Every agent"], ...named]} choose=${(/** @type {string} */ it) => go(address({ agentId: it }))} />`}
+    </div>
+    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+      items.length
+        ? html`<ul class="items">${items.map((it) => html`<${Item} key=${it.id} of=${it} />`)}</ul><${Pager} of=${list} />`
+        : html`<${None} state=${state} isFiltered=${!!(kind || agentId)} all=${address({ kind: "", agentId: "" })} />`}<//>`;
+}
+
+/** @param {{ state: string, isFiltered: boolean, all: string }} props */
+function None({ state, isFiltered, all }) {
+  const { wid, may } = usePlace();
+  if (isFiltered) return html`<${Empty} title="Nothing of this kind."><p><a href=${all}>Show everything</a></p><//>`;
+  if (state !== "waiting") return html`<${Empty} title="Nothing here yet."><p>What is decided stays here, with who decided it and why.</p><//>`;
+  return html`<${Empty} title="Nothing waits for a person.">
+    <p>When an agent asks for something that its mandate leaves to a person, it appears here by itself.</p>
+    ${may("ReadActions") && html`<p><a href=${at(wid, "activity")}>See what agents do</a></p>`}
+  <//>`;
+}
+
+/** @param {{ of: any }} props */
+function Item({ of: approval }) {
+  const { wid } = usePlace();
+  const { id, kind, state, agentId, requestedBy, subject } = approval;
+  const action = useRemembered(kind === "action" ? `actions/${subject.actionId}` : null);
+  const asks = kind === "action" ? ((action && ASKS[action.type]) ?? "asks") : "";
+  return html`<li class="item">
+    <div>
+      <h2><a href=${at(wid, "approvals", id)}>${kind === "action" ? html`<${Who} id=${agentId} /> ${asks}` : html`<${Quoted} text=${approval.summary} />`}</a></h2>
+      ${action && html`<${Matter} of=${action} />`}
+      ${kind === "action" && html`<blockquote><${Quoted} text=${approval.summary} /></blockquote>`}
+      ${subject.reason && html`<p>Because: <${Quoted} text=${subject.reason} /></p>`}
+      ${state === "waiting" && approval.reasons.length > 0 && html`<ul>${approval.reasons.map((/** @type {any} */ it) => html`<li key=${it.code}><${Said} text=${it.message} /></li>`)}</ul>`}
+      <p class="meta"><span>Asked <${Time} at=${approval.createdAt} ago /></span>${kind !== "action" && html`<span>by <${Who} id=${requestedBy} /></span>`}<${Progress} of=${approval} /></p>
+    </div>
+    <div class="beside"><${Badge} kind=${BADGES[state][0]}>${BADGES[state][1]}<//><${Way} of=${approval} /></div>
+  </li>`;
+}
+
+/** What of an action a person decides by. @param {{ of: any }} props */
+export function Matter({ of: { payment, tool, data, type } }) {
+  const { name, domain } = payment?.merchant ?? {};
+  if (payment) return html`<p><span class="sum"><${Money} ...${payment} /></span>${(name || domain) && html` to <${Quoted} text=${name || domain} />`}${name && domain && html` · <code><${Quoted} text=${domain} dir="ltr" /></code>`}</p>`;
+  if (tool?.name) return html`<p><code><${Quoted} text=${tool.name} /></code>${tool.server && html` of <${Quoted} text=${tool.server} />`}</p>`;
+  if (data?.recipient) return html`<p>with <${Quoted} text=${data.recipient} /></p>`;
+  return ASKS[type] ? null : html`<p><code><${Quoted} text=${type} /></code></p>`;
+}
+
+/** @param {{ of: any }} props */
+function Progress({ of: { state, expiresAt, needed, approvals, decidedBy, decidedAt, note } }) {
+  const moment = useNow();
+  if (state === "waiting") {
+    return html`<span>${left(expiresAt, moment)}, then it is a no</span>${needed > 1 && html`<span>${approvals.length} of ${needed} persons have approved</span>`}`;
+  }
+  if (state === "expired") return html`<span>Nobody decided in time</span>`;
+  return html`<span>${state === "approved" ? "Approved" : "Denied"} by <${Who} id=${decidedBy} /> <${Time} at=${decidedAt} ago /></span>${note && html`<span>Note: <${Quoted} text=${note} /></span>`}`;
+}
+
+/** The way to the page that decides; whoever may not decide is told why. @param {{ of: any }} props */
+function Way({ of: { id, state, mayDecide, mayNot } }) {
+  const { wid } = usePlace();
+  const href = at(wid, "approvals", id);
+  if (state === "waiting" && mayDecide) return html`<a class="button main" href=${href}>Look and decide</a>`;
+  return html`<a class="button" href=${href}>Look</a>${state === "waiting" && html`<small>${MAY_NOT[mayNot] ?? "You cannot decide this."}</small>`}`;
+}

@@ -1,0 +1,303 @@
+// What pages are made of. Others' text goes through `Quoted` and is text alone: none of it can be markup, turn round what stands
+// beside it, or hide in it.
+import { createContext, h } from "./preact.js";
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "./hooks.js";
+import htm from "./htm.js";
+import { ROOT, isDone, now, signInAddress, told } from "./server.js";
+import * as text from "./text.js";
+
+/** @type {(parts: TemplateStringsArray, ...values: any[]) => any} */
+export const html = htm.bind(h);
+
+/**
+ * Where one is: the workspace, who one is in it, and what one may.
+ * @typedef {{
+ *   me: any, workspace: any, wid: string, zone: string, currency: string,
+ *   may: (right: string) => "all" | "own" | undefined,
+ *   listen: (hear: (told: import("./live.js").Told) => void) => () => void,
+ *   go: (address: string, replace?: boolean) => void,
+ *   say: (text: string) => void,
+ *   moved: number,
+ * }} At
+ */
+export const Place = createContext(/** @type {At} */ (/** @type {unknown} */ (null)));
+/** @returns {At} */
+export const usePlace = () => useContext(Place);
+
+/**
+ * The address of a page of a workspace.
+ * @param {string} wid
+ * @param {...string} parts
+ */
+export const at = (wid, ...parts) => ROOT.pathname + ["w", wid, ...parts].map(encodeURIComponent).join("/");
+
+// Texts.
+
+/** Others' text. @param {{ text: unknown, dir?: string }} props */
+export const Quoted = ({ text: said, dir = "auto" }) => html`<bdi dir=${dir}>${text.plain(said)}</bdi>`;
+
+/** A message of the server's: what it quotes stands between backticks. @param {{ text: string }} props */
+export const Said = ({ text: said }) =>
+  said.split("`").map((part, place) => (place % 2 ? html`<code><${Quoted} text=${part} /></code>` : html`<${Quoted} text=${part} />`));
+
+/** @param {{ amount: number, currency: string }} props */
+export const Money = ({ amount, currency }) => html`<span class="number">${text.money(amount, currency)}</span>`;
+
+/** @param {{ micros: number }} props */
+export const Dollars = ({ micros }) => html`<span class="number">${text.dollars(micros)}</span>`;
+
+/** This moment, told again every so often. */
+export function useNow(everyMs = 15_000) {
+  const [moment, set] = useState(now());
+  useEffect(() => {
+    const timer = setInterval(() => set(now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return moment;
+}
+
+/** An instant in the workspace's zone; `ago`: as a distance, with the instant beside it. @param {{ at?: string | null, ago?: boolean }} props */
+export function Time({ at: moment, ago = false }) {
+  const { zone } = usePlace();
+  const current = useNow();
+  if (!moment) return "–";
+  const full = text.instant(moment, zone, false);
+  return html`<time datetime=${moment} title=${full}>${ago ? text.distance(moment, current) : text.instant(moment, zone)}</time>`;
+}
+
+/** An id that can be copied. @param {{ id: string, brief?: boolean }} props */
+export function Id({ id, brief = false }) {
+  const shown = brief ? `${id.slice(0, 4)}…${id.slice(-6)}` : id;
+  return html`<span class="id"><code title=${id}>${text.plain(shown)}</code><${Copy} text=${id} name=${`Copy ${id}`} /></span>`;
+}
+
+/** @param {{ text: string, name?: string, label?: string }} props */
+export function Copy({ text: copied, name, label }) {
+  const { say } = usePlace();
+  const [done, set] = useState(false);
+  if (!navigator.clipboard) return null;
+  const copy = async () => {
+    const wasTaken = await navigator.clipboard.writeText(copied).then(() => true, () => false);
+    if (!wasTaken) return say("The browser does not let this page copy: select the text and copy it.");
+    set(true);
+    say("Copied.");
+    setTimeout(() => set(false), 1500);
+  };
+  return html`<button type="button" class="copy" aria-label=${name ?? "Copy"} onClick=${copy}>${done ? "Copied" : (label ?? "Copy")}</button>`;
+}
+
+/** @param {{ kind?: "good" | "bad" | "waits" | "plain", children?: any }} props */
+export const Badge = ({ kind = "plain", children }) => html`<span class=${`badge ${kind}`}>${children}</span>`;
+
+/** The heading of a page; whoever comes from another page is led to it. @param {{ title: string, name?: any, children?: any }} props */
+export function Heading({ title, name, children }) {
+  const { workspace, moved } = usePlace();
+  const heading = useRef(/** @type {any} */ (null));
+  useEffect(() => {
+    document.title = `${text.plain(title)} · ${text.plain(workspace.name)}`;
+  }, [title, workspace.name]);
+  useEffect(() => {
+    if (moved) heading.current?.focus({ preventScroll: true });
+  }, [moved]);
+  return html`<header class="heading"><h1 tabindex="-1" ref=${heading}>${name ?? title}</h1><div class="acts">${children}</div></header>`;
+}
+
+/** Facts of one thing: pairs of a name and what it is; those without anything are left out. @param {{ of: [string, any][] }} props */
+export const Facts = ({ of }) => html`<dl class="facts">
+  ${of.filter((it) => it[1] !== undefined && it[1] !== null && it[1] !== "" && it[1] !== false).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}
+</dl>`;
+
+// What is there, what is not, and why.
+
+export const Loading = () => html`<p class="loading" role="status">Loading…</p>`;
+
+/** Nothing to show: what to do next. @param {{ title: string, children?: any }} props */
+export const Empty = ({ title, children }) => html`<div class="empty"><p><strong>${title}</strong></p>${children}</div>`;
+
+/** Why something was not done or read, and what to do. @param {{ got: import("./server.js").Got, isWrite?: boolean, again?: () => void }} props */
+export function Trouble({ got, isWrite = false, again }) {
+  const { said, fix } = told(got, isWrite);
+  const leads = got.status === 401 || (got.status === 403 && (got.error.message ?? "").includes("second factor"));
+  return html`<div class="trouble" role="alert" tabindex="-1">
+    <p><${Said} text=${said} /> ${fix && html`<${Said} text=${fix} />`}</p>
+    ${leads && html`<p><a href=${signInAddress()}>Sign in</a></p>`}
+    ${again && got.status !== 401 && html`<p><${Button} act=${again}>Try again<//></p>`}
+  </div>`;
+}
+
+/** Shows what was read once it is there. @param {{ of: { data: any, got: any, again: () => void }, children: (data: any) => any }} props */
+export function Shown({ of, children }) {
+  const { data, got, again } = of;
+  if (!got) return html`<${Loading} />`;
+  return html`${!isDone(got) && html`<${Trouble} got=${got} again=${again} />`}${data && children(data)}`;
+}
+
+/**
+ * A button that is busy for as long as its act takes, and acts once.
+ * @param {{ act: () => any, kind?: "plain" | "main" | "danger" | "link", children?: any, label?: string, expanded?: boolean }} props
+ */
+export function Button({ act, kind = "plain", children, label, expanded }) {
+  const [busy, set] = useState(false);
+  const press = async () => {
+    if (busy) return;
+    set(true);
+    try {
+      await act();
+    } finally {
+      set(false);
+    }
+  };
+  return html`<button type="button" class=${kind} aria-label=${label} aria-expanded=${expanded} aria-disabled=${busy ? "true" : undefined} onClick=${press}>${children}</button>`;
+}
+
+/**
+ * A table; on a small screen each row is a card. The first column names the row.
+ * @param {{ caption: string, columns: { title: string, cell: (row: any) => any, kind?: string }[], rows: any[], rowKey?: (row: any) => string }} props
+ */
+export function Table({ caption, columns, rows, rowKey = (row) => row.id }) {
+  const cell = (/** @type {any} */ column, /** @type {any} */ row, /** @type {number} */ place) =>
+    place === 0
+      ? html`<th scope="row" role="rowheader" class=${column.kind}>${column.cell(row)}</th>`
+      : html`<td role="cell" class=${column.kind} data-title=${column.title}><div>${column.cell(row)}</div></td>`;
+  return html`<table role="table">
+    <caption class="unseen">${caption}</caption>
+    <thead role="rowgroup"><tr role="row">${columns.map((it) => html`<th scope="col" role="columnheader" class=${it.kind}>${it.title}</th>`)}</tr></thead>
+    <tbody role="rowgroup">${rows.map((row) => html`<tr role="row" key=${rowKey(row)}>${columns.map((column, place) => cell(column, row, place))}</tr>`)}</tbody>
+  </table>`;
+}
+
+/** The way to the next part of a list. @param {{ of: { more: boolean, next: () => any } }} props */
+export const Pager = ({ of }) => (of.more ? html`<p class="pager"><${Button} act=${of.next}>Show more<//></p>` : null);
+
+/** A choice among few that stands in the address. @param {{ name: string, of: { label: string, href: string, on: boolean }[] }} props */
+export const Tabs = ({ name, of }) => html`<nav class="tabs" aria-label=${name}>${of.map((it) => html`<a key=${it.label} href=${it.href} aria-current=${it.on ? "true" : undefined}>${it.label}</a>`)}</nav>`;
+
+/** What an option shows, which is text alone. @param {any} named */
+const option = (named) => text.plain(named);
+
+/** A filter that acts when it is chosen. @param {{ label: string, value: string, options: [string, any][], choose: (value: string) => void }} props */
+export function Choice({ label, value, options, choose }) {
+  const id = useId();
+  const pick = (/** @type {any} */ event) => choose(event.currentTarget.value);
+  return html`<span class="choice"><label for=${id}>${label}</label>
+    <select id=${id} value=${value} onChange=${pick}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === value}>${option(named)}</option>`)}</select></span>`;
+}
+
+// Asking for more: dialogs and forms.
+
+/**
+ * A dialog: what is behind it waits, Escape leaves it. A browser lets a second Escape close even one that may not be left yet; it is
+ * shown again then.
+ * @param {{ title: string, close: () => void, children?: any }} props
+ */
+export function Dialog({ title, close, children }) {
+  const id = useId();
+  const box = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    const dialog = box.current;
+    const from = /** @type {any} */ (document.activeElement);
+    dialog.showModal();
+    return () => {
+      dialog.close();
+      from?.focus?.();
+    };
+  }, []);
+  const leave = (/** @type {any} */ event) => {
+    event.preventDefault();
+    close();
+  };
+  return html`<dialog ref=${box} aria-labelledby=${id} onCancel=${leave} onClose=${() => box.current?.showModal()}>
+    <h2 id=${id}>${title}</h2>
+    ${children}
+  </dialog>`;
+}
+
+const Faults = createContext(/** @type {Record<string, string>} */ ({}));
+
+/** The fault of a field, or of something in it. @param {Record<string, string>} faults @param {string} field */
+const faultOf = (faults, field) => faults[field] ?? faults[Object.keys(faults).find((it) => it.startsWith(`${field}.`)) ?? ""];
+
+/** What is wrong, by the names of fields. @param {import("./server.js").Refused} error @returns {Record<string, string>} */
+function faultsOf({ type, errors = [] }) {
+  if (type === "reason_required") return { reason: "Say why, in words for whoever reads it." };
+  return Object.fromEntries(errors.map((it) => [it.field, unnamed(it.message)]));
+}
+
+/** A fault without the field's own name before it. @param {string} message */
+const unnamed = (message) => text.sentence(message.replace(/^`[^`]*` /, ""));
+
+/**
+ * A form. `act` is given what the fields hold and answers what the server did, or a text of what is wrong; what is wrong is said at
+ * the field it is about, and else above the button.
+ * @param {{ act: (values: Record<string, string>, form: any) => any, submit: string, kind?: "main" | "danger", done?: (got: any) => void, cancel?: () => void, children?: any }} props
+ */
+export function Form({ act, submit, kind = "main", done, cancel, children }) {
+  const [busy, setBusy] = useState(false);
+  const [wrong, setWrong] = useState(/** @type {any} */ (null));
+  const form = useRef(/** @type {any} */ (null));
+  const faults = faultsOf(wrong?.error ?? {});
+  const send = async (/** @type {any} */ event) => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    const values = Object.fromEntries([...new FormData(form.current)].map(([name, value]) => [name, String(value)]));
+    let got = null;
+    try {
+      got = await act(values, form.current);
+    } finally {
+      setBusy(false);
+    }
+    const isWrong = typeof got === "string" || (got && got.status !== undefined && !isDone(got));
+    setWrong(isWrong ? (typeof got === "string" ? { said: got } : got) : null);
+    if (!isWrong && done) done(got);
+  };
+  useEffect(() => {
+    if (wrong) (form.current.querySelector("[aria-invalid=true]") ?? form.current.querySelector("[role=alert]"))?.focus();
+  }, [wrong]);
+  const placed = wrong && form.current ? [...form.current.querySelectorAll("[data-field]")].map((it) => it.dataset.field) : [];
+  const beside = Object.entries(faults).filter(([field]) => !placed.some((it) => field === it || field.startsWith(`${it}.`)));
+  return html`<form ref=${form} onSubmit=${send} novalidate aria-busy=${busy ? "true" : undefined}>
+    <${Faults.Provider} value=${faults}>${children}<//>
+    ${wrong && html`<${Wrong} wrong=${wrong} beside=${beside} isPlaced=${Object.keys(faults).length > 0} />`}
+    <p class="acts"><button class=${kind} aria-disabled=${busy ? "true" : undefined}>${busy ? "Sending…" : submit}</button>${cancel && html`<button type="button" onClick=${cancel}>Cancel</button>`}</p>
+  </form>`;
+}
+
+/** @param {{ wrong: any, beside: [string, string][], isPlaced: boolean }} props */
+function Wrong({ wrong, beside, isPlaced }) {
+  if (wrong.status === undefined || typeof wrong.said === "string") return html`<p class="trouble" role="alert" tabindex="-1">${wrong.said}</p>`;
+  if (!isPlaced) return html`<${Trouble} got=${wrong} isWrite=${true} />`;
+  return html`<div class="trouble" role="alert" tabindex="-1">
+    ${beside.length ? html`<ul>${beside.map(([field, message]) => html`<li key=${field}><code><${Quoted} text=${field} /></code>: <${Said} text=${message} /></li>`)}</ul>` : html`<p>Look at the fields that are marked.</p>`}
+  </div>`;
+}
+
+/**
+ * A field of a form. `as`: what it is; `fault`: the name that the server has for it, where it is another.
+ * @param {{ name: string, label: string, as?: "text" | "email" | "number" | "date" | "datetime-local" | "password" | "lines" | "choice" | "check", value?: any, hint?: any, options?: [string, any][], fault?: string, needed?: boolean, more?: Record<string, any> }} props
+ */
+export function Field({ name, label, as = "text", value, hint, options = [], fault = name, needed = false, more = {} }) {
+  const id = useId();
+  const wrong = faultOf(useContext(Faults), fault);
+  const about = [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ") || undefined;
+  const common = { id, name, "data-field": fault, "aria-describedby": about, "aria-invalid": wrong ? "true" : undefined, "aria-required": needed ? "true" : undefined, ...more };
+  const control = () => {
+    if (as === "lines") return html`<textarea ...${common} rows="3" defaultValue=${value ?? ""}></textarea>`;
+    if (as === "choice") return html`<select ...${common}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === (value ?? options[0]?.[0])}>${option(named)}</option>`)}</select>`;
+    return html`<input ...${common} type=${as === "check" ? "checkbox" : as} autocomplete="off" defaultValue=${as === "check" ? "yes" : (value ?? "")} defaultChecked=${as === "check" ? !!value : undefined} />`;
+  };
+  const named = html`<label for=${id}>${label}</label>`;
+  return html`<div class=${`field ${as}`}>
+    ${as === "check" ? html`${control()}${named}` : html`${named}${control()}`}
+    ${hint && html`<small id=${`${id}-hint`}>${hint}</small>`}
+    ${wrong && html`<small id=${`${id}-wrong`} class="wrong"><${Said} text=${wrong} /></small>`}
+  </div>`;
+}
+
+/** A secret that is shown this once. @param {{ title: string, secret: string, close: () => void, children?: any }} props */
+export const ShownOnce = ({ title, secret, close, children }) => html`<${Dialog} title=${title} close=${() => {}}>
+  <p>Copy it now and keep it where secrets are kept: it is not shown again.</p>
+  <p class="secret"><code>${secret}</code></p>
+  ${children}
+  <p class="acts"><${Copy} text=${secret} label="Copy the key" /><button type="button" class="main" onClick=${close}>I have kept it</button></p>
+<//>`;

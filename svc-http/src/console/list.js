@@ -1,0 +1,179 @@
+// Reading from the server and staying true: what was read is read again when something of its kind happens.
+import { html, usePlace, Quoted } from "./kit.js";
+import { useCallback, useEffect, useRef, useState } from "./hooks.js";
+import { ask, isDone, query } from "./server.js";
+
+const GATHER_MS = 200;
+const PAGE = 50;
+// Parts of a list that are read again when something happens; what is beyond them is left out until it is asked for.
+const PARTS_MAX = 4;
+
+/** Addresses below a workspace. */
+export function useApi() {
+  const { wid } = usePlace();
+  return useCallback(
+    /** @param {string} method @param {string} path @param {unknown} [body] */
+    (method, path, body) => ask(method, `api/w/${wid}/${path}`, body),
+    [wid],
+  );
+}
+
+/**
+ * Calls when something of these kinds happens, for what happens together once. A kind is an event's name or the part before its dot.
+ * @param {string[]} kinds
+ * @param {(told: import("./live.js").Told) => void} act
+ */
+export function useLive(kinds, act) {
+  const { listen } = usePlace();
+  const current = useRef(act);
+  current.current = act;
+  const names = kinds.join(" ");
+  useEffect(() => {
+    let timer = 0;
+    const known = names.split(" ").filter(Boolean);
+    const stop = listen((told) => {
+      const isMeant = told.type === "reset" || known.some((it) => told.type === it || told.type.startsWith(`${it}.`));
+      if (!isMeant) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => current.current(told), GATHER_MS);
+    });
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [listen, names]);
+}
+
+/**
+ * One thing, read below the workspace; `null` reads nothing. What was read before stays while it cannot be read again.
+ * @param {string | null} path
+ * @param {string[]} [kinds]
+ */
+export function useRead(path, kinds = []) {
+  const api = useApi();
+  const [held, set] = useState(/** @type {{ path: string | null, got: any, data: any }} */ ({ path: null, got: null, data: null }));
+  const turn = useRef(0);
+  const again = useCallback(async () => {
+    if (path === null) return;
+    const mine = ++turn.current;
+    const got = await api("GET", path);
+    if (mine !== turn.current) return;
+    const isGone = [401, 403, 404].includes(got.status);
+    set((before) => ({ path, got, data: isDone(got) ? got.said : isGone || before.path !== path ? null : before.data }));
+  }, [api, path]);
+  useEffect(() => {
+    again();
+    return () => void (turn.current += 1);
+  }, [again]);
+  useLive(kinds, again);
+  const isCurrent = held.path === path;
+  return { got: isCurrent ? held.got : null, data: isCurrent ? held.data : null, again };
+}
+
+/**
+ * A list, part by part.
+ * @param {string | null} path
+ * @param {Record<string, string | null | undefined>} [filters]
+ * @param {string[]} [kinds]
+ * @param {number} [size] items a part
+ */
+export function useList(path, filters = {}, kinds = [], size = PAGE) {
+  const api = useApi();
+  const asked = path === null ? null : path + query({ ...filters, limit: size });
+  const [held, set] = useState(/** @type {any} */ ({ asked: null, got: null, items: [], cursor: null, parts: 0 }));
+  const turn = useRef(0);
+  const part = useCallback((/** @type {string | null} */ cursor) => api("GET", asked + (cursor ? `&cursor=${encodeURIComponent(cursor)}` : "")), [api, asked]);
+  // A part that is filtered may hold nothing and still have a next one: it is asked on until there is something to show.
+  const read = useCallback(
+    async (/** @type {string | null} */ from, /** @type {number} */ parts) => {
+      /** @type {any[]} */
+      const items = [];
+      let [cursor, got] = [from, /** @type {any} */ (null)];
+      for (let n = 0; n < parts || (!items.length && cursor && n < 20); n += 1) {
+        got = await part(cursor);
+        if (!isDone(got)) break;
+        items.push(...got.said.data);
+        cursor = got.said.nextCursor;
+        if (!cursor) break;
+      }
+      return { got, items, cursor };
+    },
+    [part],
+  );
+  const parts = useRef(1);
+  const again = useCallback(async () => {
+    if (asked === null) return;
+    const mine = ++turn.current;
+    const found = await read(null, Math.min(parts.current, PARTS_MAX));
+    if (mine !== turn.current) return;
+    set((/** @type {any} */ before) => {
+      if (isDone(found.got)) return { asked, ...found };
+      const isGone = [401, 403, 404].includes(found.got.status);
+      const kept = before.asked === asked && !isGone ? before : { items: [], cursor: null };
+      return { asked, got: found.got, items: kept.items, cursor: kept.cursor };
+    });
+  }, [asked, read]);
+  const next = useCallback(async () => {
+    const mine = ++turn.current;
+    const found = await read(held.cursor, 1);
+    if (mine !== turn.current) return;
+    parts.current += 1;
+    set((/** @type {any} */ before) =>
+      isDone(found.got) ? { ...before, got: found.got, items: [...before.items, ...found.items], cursor: found.cursor } : { ...before, got: found.got },
+    );
+  }, [read, held.cursor]);
+  useEffect(() => {
+    parts.current = 1;
+    again();
+    return () => void (turn.current += 1);
+  }, [again]);
+  useLive(kinds, again);
+  const isCurrent = held.asked === asked;
+  const items = isCurrent ? held.items : [];
+  return { got: isCurrent ? held.got : null, data: isCurrent && held.got ? items : null, items, more: isCurrent && !!held.cursor, next, again };
+}
+
+/** @type {Map<string, Promise<any>>} */
+const read = new Map();
+
+/** Lets go of what is remembered of others: somebody else may sit here now, or a name has changed. @param {string} [id] */
+export function forget(id) {
+  for (const path of [...read.keys()]) if (!id || path.endsWith(id)) read.delete(path);
+}
+
+/**
+ * What is read once and remembered: names, actions that were decided.
+ * @param {string | null} path
+ */
+export function useRemembered(path) {
+  const { wid } = usePlace();
+  const [held, set] = useState(/** @type {{ path: string | null, said: any }} */ ({ path: null, said: null }));
+  useEffect(() => {
+    if (path === null) return;
+    let isHere = true;
+    const whole = `api/w/${wid}/${path}`;
+    const known = read.get(whole) ?? ask("GET", whole);
+    read.set(whole, known);
+    known.then((got) => {
+      if (got.status === 0 || got.status >= 429) read.delete(whole);
+      if (isHere) set({ path, said: isDone(got) ? got.said : null });
+    });
+    return () => void (isHere = false);
+  }, [wid, path]);
+  return held.path === path ? held.said : null;
+}
+
+const RULES = /** @type {Record<string, string>} */ ({ policy: "The rules", freeze: "A freeze", expiry: "Nobody in time", drill: "A drill", program: "The server's operator", integration: "An integration" });
+
+/** A person, a machine or a rule by its name. @param {{ id?: string | null }} props */
+export function Who({ id }) {
+  const { workspace, may } = usePlace();
+  const by = id ?? "";
+  const isAgent = by.startsWith("agt_") && may("ReadAgents");
+  const isMember = by.startsWith("prp_") && by !== workspace.principalId && may("ReadMembers");
+  const named = useRemembered(isAgent ? `agents/${by}` : isMember ? `members/${by}` : null);
+  if (!by) return html`The server's operator`;
+  if (by === workspace.principalId) return html`You`;
+  if (by.startsWith("token:")) return html`Service token <${Quoted} text=${by.slice(6)} />`;
+  return html`<${Quoted} text=${RULES[by] ?? (named && (named.name || named.email)) ?? by} />`;
+}

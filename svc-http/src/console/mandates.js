@@ -1,0 +1,253 @@
+// What an agent may do: its mandates, each in versions that do not change, in words and in a form.
+import { Badge, Button, Dialog, Empty, Field, Form, Pager, Quoted, Shown, Time, html, usePlace } from "./kit.js";
+import { useMemo, useState } from "./hooks.js";
+import { Who, useApi, useList, useRead } from "./list.js";
+import { decimal, digits, fromLocal, lines, localTime, minorUnits, money, plain } from "./text.js";
+
+const STATES = /** @type {Record<string, [any, string]>} */ ({ active: ["good", "In force"], paused: ["waits", "Paused"], revoked: ["plain", "Revoked"], expired: ["plain", "Expired"] });
+/** @type {[string, string][]} */
+const PERIODS = [["day", "a day"], ["week", "a week"], ["month", "a month"], ["year", "a year"], ["hour", "an hour"]];
+const perPeriod = (/** @type {string} */ period) => PERIODS.find((it) => it[0] === period)?.[1] ?? period;
+const listed = (/** @type {string[]} */ all) => (all.length > 6 ? `${all.slice(0, 6).join(", ")} and ${all.length - 6} more` : all.join(", "));
+
+/** What a mandate says, in words. @param {any} mandate @returns {string[]} */
+export function describe({ actions, limits = {}, merchants = {}, fields, tools = {}, duplicates, expiresAt }) {
+  const { currency, perAction, perPeriod: period, count, askAbove, onLimit } = limits;
+  const amount = (/** @type {number} */ it) => money(it, currency);
+  const above = onLimit === "ask" ? "above that a person is asked" : "above that it is denied";
+  return [
+    `covers ${listed(actions)}`,
+    perAction && `up to ${amount(perAction)} an action`,
+    period && `up to ${amount(period.amount)} ${perPeriod(period.period)}`,
+    count && `at most ${count.max} actions ${perPeriod(count.period)}`,
+    (perAction || period || count) && above,
+    askAbove && `asks a person above ${amount(askAbove)}`,
+    currency && !perAction && !period && `in ${currency}`,
+    merchants.allow && `only to ${listed(merchants.allow)}`,
+    merchants.deny && `never to ${listed(merchants.deny)}`,
+    fields && `shares only ${listed(fields.allow)}`,
+    tools.allow && `only the tools ${listed(tools.allow)}`,
+    tools.deny && `never the tools ${listed(tools.deny)}`,
+    duplicates === "record" && "does not ask about repeated payments",
+    expiresAt && `ends on ${expiresAt.slice(0, 10)}`,
+  ].filter(Boolean);
+}
+
+/** @param {{ of: any }} props */
+const Words = ({ of }) => html`<ul>${describe(of).map((it) => html`<li key=${it}><${Quoted} text=${it} /></li>`)}</ul>`;
+
+/** @param {{ agent: any, again: () => void }} props */
+export function Mandates({ agent, again }) {
+  const { may } = usePlace();
+  const list = useList(`agents/${agent.id}/mandates`, {}, ["agent"]);
+  const [open, setOpen] = useState(/** @type {any} */ (null));
+  const mayChange = may("ManageMandates") && agent.standing !== "removed";
+  const done = () => {
+    setOpen(null);
+    again();
+    return list.again();
+  };
+  return html`<section class="card" aria-labelledby="mandates">
+    <header><h2 id="mandates">Mandates</h2>${mayChange && html`<${Button} act=${() => setOpen({ act: "grant" })}>Grant a mandate<//>`}</header>
+    <${Shown} of=${list}>${(/** @type {any[]} */ items) =>
+      items.length
+        ? html`<ul class="items">${items.map((it) => html`<${Mandate} key=${it.id} of=${it} mayChange=${mayChange} open=${setOpen} done=${done} />`)}</ul><${Pager} of=${list} />`
+        : html`<${Empty} title="It has no mandate."><p>Everything that it asks for is left to a person, or denied, as the workspace's settings say.</p><//>`}<//>
+    ${open && open.act === "grant" && html`<${Grant} agent=${agent} close=${() => setOpen(null)} done=${done} />`}
+    ${open && open.act === "change" && html`<${Change} of=${open.of} close=${() => setOpen(null)} done=${done} />`}
+    ${open && open.act === "revoke" && html`<${Revoke} of=${open.of} close=${() => setOpen(null)} done=${done} />`}
+    ${open && open.act === "versions" && html`<${Versions} of=${open.of} close=${() => setOpen(null)} />`}
+  </section>`;
+}
+
+/** @param {{ of: any, mayChange: any, open: (it: any) => void, done: () => any }} props */
+function Mandate({ of, mayChange, open, done }) {
+  const api = useApi();
+  const { say } = usePlace();
+  const [wrong, setWrong] = useState("");
+  const name = html`<span class="unseen"> <${Quoted} text=${of.name} /></span>`;
+  const isOpen = of.state === "active" || of.state === "paused";
+  const turn = async () => {
+    const state = of.state === "active" ? "paused" : "active";
+    const got = await api("PATCH", `mandates/${of.id}`, { state });
+    setWrong(got.status === 200 ? "" : (got.error.message ?? "The server does not answer."));
+    if (got.status === 200) say(state === "paused" ? "The mandate is paused." : "The mandate is in force again.");
+    await done();
+  };
+  return html`<li class="item">
+    <div>
+      <h3><${Quoted} text=${of.name} /></h3>
+      <${Words} of=${of} />
+      <p class="meta"><span>Version ${of.version}</span>${of.template && html`<span>from <${Quoted} text=${of.template} /></span>`}<span><${Time} at=${of.createdAt} /> by <${Who} id=${of.createdBy} /></span></p>
+      ${wrong && html`<p class="trouble" role="alert">${wrong}</p>`}
+    </div>
+    <div class="beside"><${Badge} kind=${STATES[of.state][0]}>${STATES[of.state][1]}<//>
+      <div class="acts">
+        ${mayChange && isOpen && html`<${Button} act=${() => open({ act: "change", of })}>Change${name}<//><${Button} act=${turn}>${of.state === "active" ? "Pause" : "Go on with"}${name}<//>`}
+        <${Button} act=${() => open({ act: "versions", of })}>Versions${name}<//>
+        ${mayChange && html`<${Button} kind="danger" act=${() => open({ act: "revoke", of })}>Revoke${name}<//>`}
+      </div>
+    </div>
+  </li>`;
+}
+
+/** @param {{ of: any, close: () => void, done: () => any }} props */
+function Revoke({ of, close, done }) {
+  const api = useApi();
+  const { say } = usePlace();
+  const revoked = () => {
+    say("The mandate is revoked.");
+    done();
+  };
+  return html`<${Dialog} title="Revoke this mandate?" close=${close}>
+    <p><strong><${Quoted} text=${of.name} /></strong> ends for good. Actions that were allowed under it can still be settled.</p>
+    <${Form} act=${() => api("DELETE", `mandates/${of.id}`)} submit="Revoke it" kind="danger" cancel=${close} done=${revoked} />
+  <//>`;
+}
+
+/** @param {{ of: any, close: () => void }} props */
+function Versions({ of, close }) {
+  const list = useList(`mandates/${of.id}/versions`);
+  return html`<${Dialog} title="Versions" close=${close}>
+    <p><${Quoted} text=${of.name} />, the newest first. A decision names the version that it was made by.</p>
+    <${Shown} of=${list}>${(/** @type {any[]} */ items) => html`<ul class="items">${items.map((it) => html`<li class="item" key=${it.version}><div><h3>Version ${it.version}</h3><p><small><${Time} at=${it.createdAt} /> by <${Who} id=${it.createdBy} /></small></p><${Words} of=${it} /></div></li>`)}</ul><${Pager} of=${list} />`}<//>
+    <p class="acts"><button type="button" onClick=${close}>Close</button></p>
+  <//>`;
+}
+
+/**
+ * A form that is sent again where the server asks whether a wider mandate is meant.
+ * @param {{ act: (more: object, values: Record<string, string>) => any, submit: string, close: () => void, done: () => any, children?: any }} props
+ */
+function Asking({ act, submit, close, done, children }) {
+  const [asked, setAsked] = useState(/** @type {any} */ (null));
+  const send = async (/** @type {Record<string, string>} */ values) => {
+    const got = await act(values.confirmBroaden ? { confirmBroaden: true } : {}, values);
+    if (got.error && got.error.type === "confirm_broaden") setAsked(got.error);
+    return got;
+  };
+  return html`<${Form} act=${send} submit=${submit} cancel=${close} done=${done}>
+    ${children}
+    ${asked && html`<div class="note"><p>Another mandate of this agent says which merchants may be paid; this one would let it pay any.</p><${Field} as="check" name="confirmBroaden" label="Any merchant is meant" /></div>`}
+  <//>`;
+}
+
+/** @param {{ agent: any, close: () => void, done: () => any }} props */
+function Grant({ agent, close, done }) {
+  const api = useApi();
+  const { zone, currency } = usePlace();
+  const templates = useRead("templates?limit=500");
+  const [from, setFrom] = useState("");
+  const all = (templates.data && templates.data.data) || [];
+  const template = all.find((/** @type {any} */ it) => it.name === from);
+  const grant = (/** @type {object} */ more, /** @type {Record<string, string>} */ values) => {
+    if (template) return api("POST", `agents/${agent.id}/mandates`, { template: from, ...more });
+    const body = bodyOf(values, zone, null);
+    return typeof body === "string" ? body : api("POST", `agents/${agent.id}/mandates`, { ...body, ...more });
+  };
+  /** @type {[string, any][]} */
+  const options = [["", "Its own wording"], ...all.map((/** @type {any} */ it) => [it.name, it.name])];
+  return html`<${Dialog} title="Grant a mandate" close=${close}>
+    <${Asking} act=${grant} submit="Grant it" close=${close} done=${done}>
+      <div class="field"><label for="from">From</label><select id="from" onChange=${(/** @type {any} */ it) => setFrom(it.currentTarget.value)}>${options.map(([is, named]) => html`<option key=${is} value=${is} selected=${is === from}>${plain(named)}</option>`)}</select></div>
+      ${template ? html`<${Words} of=${template.mandate} />` : html`<${Terms} currency=${currency} />`}
+    <//>
+  <//>`;
+}
+
+/** @param {{ of: any, close: () => void, done: () => any }} props */
+function Change({ of, close, done }) {
+  const api = useApi();
+  const { zone, currency } = usePlace();
+  const change = (/** @type {object} */ more, /** @type {Record<string, string>} */ values) => {
+    const body = bodyOf(values, zone, of);
+    return typeof body === "string" ? body : api("PATCH", `mandates/${of.id}`, { ...body, ...more });
+  };
+  return html`<${Dialog} title="Change a mandate" close=${close}>
+    <p>A change is a new version, in force at once. What was decided keeps the version it was decided by; totals go on.</p>
+    <${Asking} act=${change} submit="Put it in force" close=${close} done=${done}><${Terms} of=${of} currency=${currency} /><//>
+  <//>`;
+}
+
+/** The terms of a mandate as fields. `within`: what stands before the names of its faults. @param {{ of?: any, currency: string, within?: string }} props */
+export function Terms({ of = {}, currency, within = "" }) {
+  const { zone } = usePlace();
+  const { limits = {}, merchants = {}, fields = {}, tools = {} } = of;
+  const [code, setCode] = useState(limits.currency ?? currency);
+  const places = useMemo(() => digits(code), [code]);
+  const shown = (/** @type {number | undefined} */ it) => (it === undefined ? "" : decimal(it, places));
+  const list = (/** @type {string[] | undefined} */ it) => (it ?? []).join("\n");
+  const pick = { onInput: (/** @type {any} */ it) => setCode(it.currentTarget.value.trim().toUpperCase()), readonly: !!limits.currency };
+  const inUnits = { inputmode: "decimal" };
+  return html`
+    <${Field} name=${`${within}name`} label="Name" value=${of.name} needed />
+    <${Field} name=${`${within}actions`} as="lines" label="Actions" value=${list(of.actions)} needed hint=${html`One a line: a type such as <code>payment</code>, or <code>crm.*</code> for every type that begins so.`} />
+    <fieldset><legend>Limits</legend>
+      <div class="pair">
+        <${Field} name=${`${within}currency`} label="Currency" fault=${`${within}limits.currency`} value=${code} more=${pick} hint=${limits.currency ? "Stays as it is; another needs a new mandate." : "Needed for payments; amounts are in it."} />
+        <${Field} name=${`${within}perAction`} label="At most an action" fault=${`${within}limits.perAction`} value=${shown(limits.perAction)} more=${inUnits} />
+        <${Field} name=${`${within}askAbove`} label="Ask a person above" fault=${`${within}limits.askAbove`} value=${shown(limits.askAbove)} more=${inUnits} />
+      </div>
+      <div class="pair">
+        <${Field} name=${`${within}periodAmount`} label="At most a period" fault=${`${within}limits.perPeriod`} value=${shown(limits.perPeriod?.amount)} more=${inUnits} />
+        <${Field} name=${`${within}period`} as="choice" label="That period" options=${PERIODS} value=${limits.perPeriod?.period ?? "month"} />
+      </div>
+      <div class="pair">
+        <${Field} name=${`${within}countMax`} as="number" label="At most so many actions" fault=${`${within}limits.count`} value=${limits.count?.max} more=${{ min: 1 }} />
+        <${Field} name=${`${within}countPeriod`} as="choice" label="In" options=${PERIODS} value=${limits.count?.period ?? "day"} />
+      </div>
+      <${Field} name=${`${within}onLimit`} as="choice" label="Above a limit" fault=${`${within}limits.onLimit`} options=${[["deny", "Deny"], ["ask", "Ask a person"]]} value=${limits.onLimit} />
+    </fieldset>
+    <details open=${!!(of.merchants || of.fields || of.tools || of.expiresAt)}><summary>Merchants, fields, tools, end</summary>
+      <${Field} name=${`${within}merchantsAllow`} as="lines" label="Only these merchants" fault=${`${within}merchants.allow`} value=${list(merchants.allow)} hint=${html`Domains, one a line; <code>*.example.com</code> for those under it.`} />
+      <${Field} name=${`${within}merchantsDeny`} as="lines" label="Never these merchants" fault=${`${within}merchants.deny`} value=${list(merchants.deny)} />
+      <${Field} name=${`${within}fieldsAllow`} as="lines" label="Only these fields may be shared" fault=${`${within}fields.allow`} value=${list(fields.allow)} />
+      <${Field} name=${`${within}toolsAllow`} as="lines" label="Only these tools" fault=${`${within}tools.allow`} value=${list(tools.allow)} hint=${html`<code>server/name</code>, one a line; <code>*</code> for any within one part.`} />
+      <${Field} name=${`${within}toolsDeny`} as="lines" label="Never these tools" fault=${`${within}tools.deny`} value=${list(tools.deny)} />
+      <${Field} name=${`${within}duplicates`} as="choice" label="The same payment again within ten minutes" options=${[["ask", "Ask a person"], ["record", "Only record it"]]} value=${of.duplicates} />
+      <${Field} name=${`${within}expiresAt`} as="datetime-local" label=${`Ends (${zone})`} value=${of.expiresAt ? localTime(of.expiresAt, zone) : ""} />
+    </details>`;
+}
+
+/**
+ * What is sent of the fields: for a change (`of`), what was there and is no more is taken away by `null`.
+ * @param {Record<string, string>} all
+ * @param {string} zone
+ * @param {any} of
+ * @param {string} [within]
+ * @returns {string | Record<string, any>} a text where an amount is none
+ */
+export function bodyOf(all, zone, of, within = "") {
+  const own = Object.entries(all).filter((it) => it[0].startsWith(within));
+  const values = Object.fromEntries(own.map(([name, value]) => [name.slice(within.length), value]));
+  const currency = values.currency.trim().toUpperCase();
+  const amounts = ["perAction", "askAbove", "periodAmount"].map((name) => [name, values[name].trim()]).filter((it) => it[1]);
+  const units = Object.fromEntries(amounts.map(([name, text]) => [name, minorUnits(text, currency)]));
+  if (Object.values(units).includes(null)) return `An amount is a number like ${decimal(125_000, digits(currency))}, in ${currency}.`;
+  const nothing = of ? null : undefined;
+  const list = (/** @type {string} */ name) => (lines(values[name]).length ? lines(values[name]) : nothing);
+  const isMoney = !!of?.limits?.currency || Object.keys(units).length > 0 || lines(values.actions).some((it) => /^(payment|refund|transfer)$/.test(it));
+  const limits = {
+    currency: isMoney ? currency : undefined,
+    perAction: units.perAction ?? nothing,
+    askAbove: units.askAbove ?? nothing,
+    perPeriod: units.periodAmount ? { amount: units.periodAmount, period: values.period } : nothing,
+    count: values.countMax ? { max: Number(values.countMax), period: values.countPeriod } : nothing,
+    onLimit: values.onLimit,
+  };
+  const both = (/** @type {string} */ name) => ({ allow: list(`${name}Allow`), deny: list(`${name}Deny`) });
+  const some = (/** @type {{ allow?: any, deny?: any }} */ it) => (it.allow || it.deny ? it : nothing);
+  const ends = values.expiresAt ? fromLocal(values.expiresAt, zone) : nothing;
+  const hasLimits = isMoney || limits.count || of?.limits;
+  return {
+    name: values.name,
+    actions: lines(values.actions),
+    limits: hasLimits ? limits : undefined,
+    merchants: some(both("merchants")),
+    fields: list("fieldsAllow") ? { allow: list("fieldsAllow") } : nothing,
+    tools: some(both("tools")),
+    duplicates: values.duplicates,
+    // A moment that is not touched keeps its seconds.
+    expiresAt: of?.expiresAt && values.expiresAt === localTime(of.expiresAt, zone) ? of.expiresAt : ends,
+  };
+}

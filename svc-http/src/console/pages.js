@@ -1,0 +1,43 @@
+// The pages of a workspace, in the order of the navigation. A page is a module whose `Page` is given what its address names; who may
+// open it follows from the rights that its routes ask for. The server serves the names that stand here, and no other.
+
+/**
+ * @typedef {{ name: string, title: string, group: string, rights: string[], load: () => Promise<{ Page: any }>, item?: () => Promise<{ Page: any }> }} Known
+ */
+
+/** @type {Known[]} */
+export const PAGES = [
+  {
+    name: "approvals",
+    title: "Approvals",
+    group: "Agents",
+    rights: ["ReadApprovals"],
+    load: () => import("./approvals.js"),
+  },
+  {
+    name: "agents",
+    title: "Agents",
+    group: "Agents",
+    rights: ["ReadAgents"],
+    load: () => import("./agents.js"),
+    item: () => import("./agent.js"),
+  },
+  {
+    name: "activity",
+    title: "Activity",
+    group: "Agents",
+    rights: ["ReadActions"],
+    load: () => import("./activity.js"),
+    item: () => import("./activity.js"),
+  },
+  {
+    name: "stop",
+    title: "Stop everything",
+    group: "Agents",
+    rights: ["FreezeFleet", "ReadHolds"],
+    load: () => import("./stop.js"),
+  },
+];
+
+/** The names of the groups, in order. */
+export const GROUPS = ["Agents"];

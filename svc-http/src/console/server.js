@@ -1,0 +1,93 @@
+// Asking the server, and what is said where it refuses. Addresses are below wherever these files came from, so that the console
+// works below a path of a proxy's too.
+import { plain, sentence } from "./text.js";
+
+const ANSWER_MS = 30_000;
+/** The address that the server's paths begin at. */
+export const ROOT = new URL("../../", import.meta.url);
+
+/**
+ * What the server answered; status 0 where it did not.
+ * @typedef {{ status: number, said: any, error: Refused, wait: number }} Got
+ * @typedef {{ type?: string, message?: string, fix?: string, reason?: string, errors?: { field: string, message: string }[], [more: string]: any }} Refused
+ */
+
+/** Whether the session has ended is told to whoever listens. */
+export const session = new EventTarget();
+
+/** How far the server's clock is ahead of this machine's, in milliseconds. */
+let ahead = 0;
+/** This moment by the server's clock. */
+export const now = () => Date.now() + ahead;
+
+/**
+ * Sends JSON to the server, below its address.
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @returns {Promise<Got>}
+ */
+export async function ask(method, path, body) {
+  const headers = { "content-type": "application/json", "x-svc-csrf": "1" };
+  const init = method === "GET" ? {} : { headers, body: body === undefined ? undefined : JSON.stringify(body) };
+  try {
+    const answer = await fetch(new URL(path, ROOT), { method, ...init, signal: AbortSignal.timeout(ANSWER_MS) });
+    const text = await answer.text();
+    const said = text ? JSON.parse(text) : {};
+    ahead = Date.parse(answer.headers.get("date") ?? "") - Date.now() || 0;
+    if (Math.abs(ahead) < 2_000) ahead = 0;
+    if (answer.status === 401) session.dispatchEvent(new Event("ended"));
+    return { status: answer.status, said, error: said.error ?? {}, wait: Number(answer.headers.get("retry-after")) || 0 };
+  } catch {
+    return { status: 0, said: {}, error: {}, wait: 0 };
+  }
+}
+
+/**
+ * The address of signing in, which leads back to where one is.
+ */
+export function signInAddress() {
+  const here = location.pathname.slice(ROOT.pathname.length - 1) + location.search;
+  return new URL(`sign-in?next=${encodeURIComponent(here)}`, ROOT).pathname + `?next=${encodeURIComponent(here)}`;
+}
+
+/**
+ * A query of the members that hold something.
+ * @param {Record<string, string | number | null | undefined>} members
+ */
+export function query(members) {
+  const held = Object.entries(members).filter((it) => it[1] !== undefined && it[1] !== null && it[1] !== "");
+  const text = new URLSearchParams(held.map(([name, value]) => [name, String(value)])).toString();
+  return text ? `?${text}` : "";
+}
+
+/** @param {Got} got */
+export const isDone = (got) => got.status >= 200 && got.status < 300;
+
+const NOT_KNOWN = "The server did not answer, so it is not known whether this was done. Look before you try again.";
+const TOLD = /** @type {Record<string, string>} */ ({
+  csrf: "The server did not take this for a page of its own. Open the console at the server's own address.",
+  selection_changed: "What is meant has changed since you looked. Nothing was done: count again.",
+  second_person_required: "A second person has to do this.",
+  second_owner_required: "Another owner has to agree: not the one who asked.",
+});
+
+/**
+ * What a refusal says and what to do about it, for people.
+ * @param {Got} got
+ * @param {boolean} [isWrite]
+ * @returns {{ said: string, fix: string }}
+ */
+export function told(got, isWrite = false) {
+  const { status, error, wait } = got;
+  const said = sentence(plain(error.message || `the server answered ${status}`));
+  const fix = error.fix ? sentence(plain(error.fix)) : "";
+  if (status === 0) return { said: isWrite ? NOT_KNOWN : "The server does not answer.", fix: isWrite ? "" : "Try again in a moment." };
+  if (status === 401) return { said: "You are no longer signed in.", fix: "Sign in again." };
+  if (status === 404) return { said: "There is no such thing, or it is not yours to see.", fix: "" };
+  if (status === 429 || status === 503) return { said, fix: `Try again in ${wait || 1} s.` };
+  const own = error.type && TOLD[error.type];
+  if (own) return { said: own, fix: "" };
+  if (error.reason) return { said, fix: sentence(plain(error.reason)) };
+  return { said, fix };
+}

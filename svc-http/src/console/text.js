@@ -1,0 +1,186 @@
+// Words for people: what others wrote, amounts and times. Nothing here touches the page.
+
+// Signs that nobody sees, but for those that join the signs beside them; as the page of an approval has them.
+const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]/gu;
+// Texts of which nothing would be seen.
+const BLANK = /^[\s\p{Cc}\p{Cf}\p{DI}\u2800]*$/u;
+// The digits of minor units that are not two. A browser's own table differs from ISO 4217, by which amounts are sent.
+const DIGITS = {
+  0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
+  3: "BHD IQD JOD KWD LYD OMR TND",
+  4: "CLF UYW",
+};
+const MINUTE = 60_000;
+const [HOUR, DAY] = [60 * MINUTE, 24 * 60 * MINUTE];
+
+/**
+ * Others' text with a name in the place of each sign that nobody sees.
+ * @param {unknown} text
+ */
+export function plain(text) {
+  const said = String(text ?? "");
+  const code = (/** @type {string} */ it) => (it.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+  return said.replace(BLANK.test(said) ? /[^ \n\t]/gu : HIDDEN, (it) => `\u2039U+${code(it)}\u203a`);
+}
+
+/**
+ * A message as a sentence.
+ * @param {string} text
+ */
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+
+/**
+ * `1 agent`, `2 agents`.
+ * @param {number} n
+ * @param {string} one
+ * @param {string} many
+ */
+export const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+
+/** @param {string} currency */
+export function digits(currency) {
+  return Number(Object.entries(DIGITS).find((it) => it[1].includes(currency))?.[0] ?? 2);
+}
+
+/**
+ * A whole number of units as a decimal number, without a floating point on the way.
+ * @param {number} units
+ * @param {number} places
+ */
+export function decimal(units, places) {
+  const sign = units < 0 ? "-" : "";
+  const text = String(Math.abs(units)).padStart(places + 1, "0");
+  return sign + (places ? `${text.slice(0, -places)}.${text.slice(-places)}` : text);
+}
+
+/**
+ * @param {string} text a decimal number
+ * @param {number} least
+ * @param {number} most
+ */
+function grouped(text, least, most) {
+  // A browser keeps all digits of a number that is given as text.
+  const number = /** @type {any} */ (text);
+  return new Intl.NumberFormat("en", { minimumFractionDigits: least, maximumFractionDigits: most }).format(number);
+}
+
+/**
+ * `EUR 310.00`, of minor units.
+ * @param {number} amount
+ * @param {string} currency
+ */
+export function money(amount, currency) {
+  const places = digits(currency);
+  return `${currency}\u00a0${grouped(decimal(amount, places), places, places)}`;
+}
+
+/**
+ * `USD 0.0021`, of micros: what model calls cost.
+ * @param {number} micros
+ */
+export const dollars = (micros) => `USD\u00a0${grouped(decimal(micros, 6), 2, 6)}`;
+
+/**
+ * The minor units of what somebody typed as an amount of this currency; `null` where it is none.
+ * @param {string} text
+ * @param {string} currency
+ */
+export function minorUnits(text, currency) {
+  const places = digits(currency);
+  const [, whole, part = ""] = /^([0-9]{1,15})(?:\.([0-9]*))?$/.exec(text.replace(/[\s,']/g, "")) ?? [];
+  if (whole === undefined || part.length > places) return null;
+  const units = Number(whole + part.padEnd(places, "0"));
+  return Number.isSafeInteger(units) ? units : null;
+}
+
+/**
+ * An instant in a zone.
+ * @param {string | number} at
+ * @param {string} [zone]
+ * @param {boolean} [brief] without seconds and zone
+ */
+export function instant(at, zone, brief = true) {
+  /** @type {Intl.DateTimeFormatOptions} */
+  const how = { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  const more = brief ? {} : { second: "2-digit", timeZoneName: "short" };
+  return new Intl.DateTimeFormat("en-GB", { ...how, .../** @type {object} */ (more), timeZone: zone }).format(new Date(at));
+}
+
+/** @param {number} ms a span, positive */
+function span(ms) {
+  if (ms < MINUTE) return `${Math.max(1, Math.floor(ms / 1000))} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
+  if (ms < 2 * DAY) return `${Math.floor(ms / HOUR)} h`;
+  return `${Math.floor(ms / DAY)} days`;
+}
+
+/**
+ * How long ago something was, or how long until it is.
+ * @param {string} at
+ * @param {number} now
+ */
+export function distance(at, now) {
+  const ms = Date.parse(at) - now;
+  if (Math.abs(ms) < 5_000) return "now";
+  return ms < 0 ? `${span(-ms)} ago` : `in ${span(ms)}`;
+}
+
+/**
+ * How long is left until an instant.
+ * @param {string} at
+ * @param {number} now
+ */
+export function left(at, now) {
+  const ms = Date.parse(at) - now;
+  return ms <= 0 ? "no time left" : `${span(ms)} left`;
+}
+
+/**
+ * What a field of local date and time holds for an instant, in a zone.
+ * @param {string | number} at
+ * @param {string} [zone]
+ */
+export function localTime(at, zone) {
+  /** @type {Intl.DateTimeFormatOptions} */
+  const how = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  const parts = new Intl.DateTimeFormat("en-GB", { ...how, timeZone: zone }).formatToParts(new Date(at));
+  const of = (/** @type {string} */ type) => parts.find((it) => it.type === type)?.value ?? "00";
+  return `${of("year").padStart(4, "0")}-${of("month")}-${of("day")}T${of("hour")}:${of("minute")}`;
+}
+
+/**
+ * The instant of what a field of local date and time holds, in a zone; `null` where it is none.
+ * @param {string} local
+ * @param {string} [zone]
+ */
+export function fromLocal(local, zone) {
+  const wanted = Date.parse(`${local}Z`);
+  if (Number.isNaN(wanted)) return null;
+  let at = wanted;
+  // Twice: the first step may cross the hour at which the zone's offset changes.
+  for (let turn = 0; turn < 2; turn += 1) at += wanted - Date.parse(`${localTime(at, zone)}Z`);
+  return new Date(at).toISOString();
+}
+
+/**
+ * The lines of a text that hold something.
+ * @param {string} text
+ */
+export const lines = (text) => text.split(/[\n,]/).map((it) => it.trim()).filter(Boolean);
+
+/** What an agent asks, by the type of its action. */
+export const ASKS = /** @type {Record<string, string>} */ ({
+  payment: "asks to pay",
+  refund: "asks to pay back",
+  transfer: "asks to transfer money",
+  deploy: "asks to deploy software",
+  "tool.call": "asks to use a tool",
+  "mcp.call": "asks to use a tool",
+  "data.share": "asks to share data",
+  "message.send": "asks to send a message",
+  "code.execute": "asks to run code",
+  "file.write": "asks to write a file",
+  "record.delete": "asks to delete a record",
+  "access.grant": "asks to give access",
+  "infra.change": "asks to change infrastructure",
+});

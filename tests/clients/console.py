@@ -1,0 +1,457 @@
+"""A real browser at the console: signed out and back, by the keyboard alone, on a phone's screen, in both schemes, in every role,
+with texts that want to mislead, below a path of a proxy's, while things happen elsewhere; each page as axe sees it, and the types
+of its sources.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import urllib.parse
+
+from playwright.sync_api import sync_playwright
+
+import approving
+import browser
+import desk
+import person
+import run
+
+PAGES = ("approvals", "agents", "activity", "stop")
+FILES = os.environ.get("SVC_CONSOLE_FILES")
+KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+LATER = "not the first time"
+
+
+@contextlib.contextmanager
+def console(chromium, dev, cookie=None, path="", **more):
+    """A tab at a page of the workspace."""
+    with approving.phone(chromium, [cookie] if cookie else (), dev["baseUrl"], **more) as page:
+        if FILES:
+            page.route("**/assets/*/*", from_disk)
+        page.goto(at(dev, path))
+        yield page
+
+
+def from_disk(route):
+    path = pathlib.Path(FILES) / route.request.url.rsplit("/", 1)[1]
+    route.fulfill(path=path, content_type=KINDS[path.suffix])
+
+
+def at(dev, path=""):
+    return f"{dev['baseUrl']}/w/{dev['workspaceId']}{path}"
+
+
+def heading(page, name):
+    """Waits for a page with this heading."""
+    page.get_by_role("heading", name=name, level=1).first.wait_for()
+
+
+def opened(page, name):
+    """A dialog that has opened."""
+    dialog = page.get_by_role("dialog", name=name)
+    dialog.wait_for()
+    return dialog
+
+
+def press(page, name, turns=80):
+    """Goes to a button or link by the tabulator, and presses it."""
+    for _ in range(turns):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        named = page.get_by_role("button", name=name, exact=True).or_(page.get_by_role("link", name=name, exact=True))
+        if focused.and_(named).count():
+            page.keyboard.press("Enter")
+            return
+    raise AssertionError(f"{name} is not reached by the keyboard: {page.inner_text('body')}")
+
+
+def asked(dev, key, kind="tool.call", **more):
+    """What an agent is answered."""
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+    body = {"type": kind, "summary": "Look", "tool": {"name": "grep"}, "provenance": [{"source": "user"}], **more}
+    status, _, text = person.browse(dev["baseUrl"] + "/v1/actions/authorize", json.dumps(body).encode(), headers=headers)
+    assert status == 200, (status, text)
+    return json.loads(text)
+
+
+def signed_out_and_back(chromium, dev):
+    """Whoever is not signed in is led to signing in, and back to the page and its filters; signing out leaves nothing."""
+    with console(chromium, dev, path="/activity?status=denied") as page:
+        page.wait_for_url("**/sign-in?**")
+        wish = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
+        assert wish["next"] == f"/w/{dev['workspaceId']}/activity?status=denied", wish
+        token = dev["signInLink"].split("#")[1]
+        page.goto(f"{page.url}#{token}")
+        browser.press(page, "Sign in")
+        page.get_by_label("New password").wait_for()
+        page.keyboard.press("Tab")
+        browser.fill(page, "Nothing of this kind.", browser.PASSWORD)
+        heading(page, "Activity")
+        assert page.get_by_label("Status").input_value() == "denied"
+        page.goto(dev["baseUrl"] + "/")
+        heading(page, "Approvals")
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_label("Password", exact=True).wait_for()
+        assert page.url == dev["baseUrl"] + "/sign-in", page.url
+        browser.fill(page, "Nothing waits for a person.", "owner@localhost", browser.PASSWORD)
+        heading(page, "Approvals")
+        assert page.url == at(dev), page.url
+        return next(f"{it['name']}={it['value']}" for it in page.context.cookies() if it["httpOnly"])
+
+
+def session_that_ends(chromium, dev):
+    """Nothing stays on the page of somebody whose session has ended elsewhere."""
+    cookie = approving.invited(dev, "auditor")
+    with console(chromium, dev, cookie, "/agents") as page:
+        page.get_by_role("link", name="First agent").wait_for()
+        assert not page.get_by_role("button", name="New agent").count(), "what a role may not do is not offered"
+        assert person.browse(dev["baseUrl"] + "/api/sign-out", b"{}", cookie, approving.WRITES)[0] < 300
+        heading(page, "You are no longer signed in")
+        assert "First agent" not in page.locator("body").text_content()
+        href = page.get_by_role("link", name="Sign in").get_attribute("href")
+        assert href == "/sign-in?next=" + urllib.parse.quote(f"/w/{dev['workspaceId']}/agents", safe=""), href
+
+
+def live(chromium, dev, cookie):
+    """What is asked appears by itself, and what is decided elsewhere goes; back and forward lead through the pages."""
+    with console(chromium, dev, cookie) as page:
+        page.get_by_text("Nothing waits for a person.").wait_for()
+        page.evaluate("window.here = 'not the first time'")
+        decision = approving.ask(dev, 31_000)
+        page.get_by_role("heading", name="First agent asks to pay").wait_for()
+        page.get_by_text("EUR\u00a0310.00 to Example Cloud").wait_for()
+        assert "is above EUR 200.00" in page.inner_text("main")
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("link", name="Activity", exact=True).click()
+        heading(page, "Activity")
+        assert page.locator(":focus").inner_text() == "Activity", "the focus is where the new page begins"
+        page.get_by_role("cell", name="Waiting").wait_for()
+        desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {"note": "No"})
+        page.get_by_role("cell", name="Denied").wait_for()
+        page.go_back()
+        page.get_by_text("Nothing waits for a person.").wait_for()
+        page.get_by_role("link", name="Denied").click()
+        page.get_by_text("Note: No").wait_for()
+        page.go_forward()
+        assert page.evaluate("window.here") == LATER, "and no page was loaded anew"
+
+
+def broken_line(chromium, dev, cookie):
+    """A line that breaks is taken up where it broke: what happened meanwhile is not missed."""
+    with console(chromium, dev, cookie) as page:
+        page.get_by_text("Nothing waits for a person.").wait_for()
+        page.context.set_offline(True)
+        decision = approving.ask(dev, 32_000)
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        page.context.set_offline(False)
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        page.get_by_role("heading", name="First agent asks to pay").wait_for()
+        desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
+        page.get_by_text("Nothing waits for a person.").wait_for()
+
+
+def decided_from_the_inbox(chromium, dev, cookie):
+    """The inbox leads to the page that decides, and that page back."""
+    approving.ask(dev, 33_000)
+    with console(chromium, dev, cookie) as page:
+        page.get_by_role("link", name="Look and decide").click()
+        page.get_by_role("button", name="Approve EUR 330.00").click()
+        approving.says(page, "status", "You approved it.")
+        page.get_by_role("link", name="All approvals").click()
+        page.get_by_text("Nothing waits for a person.").wait_for()
+        page.get_by_role("link", name="Approved").click()
+        page.get_by_text("Approved by You").wait_for()
+
+
+def agent_by_keyboard(chromium, dev, cookie):
+    """An agent is made, given a key, frozen and started again without a mouse; each is so at the gate."""
+    with console(chromium, dev, cookie, "/agents") as page:
+        page.get_by_role("link", name="First agent").wait_for()
+        press(page, "New agent")
+        opened(page, "New agent")
+        page.keyboard.press("Escape")
+        page.get_by_role("dialog").wait_for(state="detached")
+        assert page.locator(":focus").inner_text() == "New agent", "the focus is back where it was"
+        page.keyboard.press("Enter")
+        opened(page, "New agent")
+        press(page, "Make the agent")
+        page.get_by_text("Must be 1 to 100 characters").wait_for()
+        assert page.get_by_label("Name").evaluate("it => it === document.activeElement"), "the fault is where the focus is"
+        page.keyboard.type("Desk agent")
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.get_by_label("coding-agent").and_(page.locator(":focus")).count():
+                break
+        page.keyboard.press("Space")
+        press(page, "Make the agent")
+        shown = opened(page, "The agent's key")
+        key = shown.locator(".secret code").inner_text()
+        page.keyboard.press("Escape")
+        page.keyboard.press("Escape")
+        # A secret that is shown once is not let go of by a slip.
+        shown.wait_for()
+        press(page, "I have kept it")
+        heading(page, "Desk agent")
+        assert asked(dev, key)["decision"] == "allow"
+        page.get_by_role("link", name="tool.call").wait_for()
+        press(page, "Freeze")
+        opened(page, "Freeze this agent?")
+        press(page, "Freeze it")
+        page.get_by_text("Say why, in words").wait_for()
+        assert page.get_by_label("Why").evaluate("it => it === document.activeElement")
+        page.keyboard.type("It reads too much")
+        page.keyboard.press("Enter")
+        page.get_by_text("by You: It reads too much").wait_for()
+        assert [it["code"] for it in asked(dev, key)["reasons"]] == ["agent_frozen"]
+        press(page, "Start again")
+        opened(page, "Start this agent again?")
+        page.keyboard.type("It was meant to")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Freeze").wait_for()
+        assert asked(dev, key)["decision"] == "allow"
+        return page.url.rsplit("/", 1)[1], key
+
+
+def mandates(chromium, dev, cookie, agent, key):
+    """A mandate is granted in its own words, changed by a version, paused and revoked; what is wrong is said at its field."""
+    with console(chromium, dev, cookie, f"/agents/{agent}") as page:
+        page.get_by_role("button", name="Grant a mandate").click()
+        dialog = opened(page, "Grant a mandate")
+        dialog.get_by_label("Name").fill("Fuel <b>only</b>")
+        dialog.get_by_label("Actions", exact=True).fill("payment\n*")
+        dialog.get_by_label("At most an action").fill("40,5x")
+        dialog.get_by_role("button", name="Grant it").click()
+        approving.says(dialog, "alert", "An amount is a number like")
+        dialog.get_by_label("At most an action").fill("40.50")
+        dialog.get_by_role("button", name="Grant it").click()
+        dialog.locator(".field", has=page.get_by_label("Actions", exact=True)).locator(".wrong").wait_for()
+        dialog.get_by_label("Actions", exact=True).fill("payment")
+        dialog.get_by_role("button", name="Grant it").click()
+        dialog.wait_for(state="detached")
+        item = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="Fuel <b>only</b>"))
+        item.get_by_text("up to EUR\u00a040.50 an action").wait_for()
+        pay = {"payment": {"amount": 4_000, "currency": "EUR", "merchant": {"name": "Pump", "domain": "pump.example"}}}
+        assert asked(dev, key, "payment", **pay)["decision"] == "allow"
+        item.get_by_role("button", name="Change").click()
+        dialog = opened(page, "Change a mandate")
+        assert dialog.get_by_label("At most an action").input_value() == "40.50"
+        dialog.get_by_label("At most an action").fill("30")
+        dialog.get_by_label("Ask a person above").fill("20")
+        dialog.get_by_role("button", name="Put it in force").click()
+        item.get_by_text("Version 2").wait_for()
+        item.get_by_text("asks a person above EUR\u00a020.00").wait_for()
+        item.get_by_role("button", name="Versions").click()
+        opened(page, "Versions").get_by_text("up to EUR\u00a040.50 an action").wait_for()
+        page.keyboard.press("Escape")
+        item.get_by_role("button", name="Pause").click()
+        item.get_by_text("Paused").wait_for()
+        item.get_by_role("button", name="Revoke").click()
+        opened(page, "Revoke this mandate?").get_by_role("button", name="Revoke it").click()
+        item.wait_for(state="detached")
+
+
+def keys_and_change(chromium, dev, cookie, agent):
+    """A key is made, shown once and revoked; an agent is renamed and removed by its name."""
+    with console(chromium, dev, cookie, f"/agents/{agent}") as page:
+        page.get_by_role("button", name="New key").click()
+        opened(page, "New key").get_by_label("Label").fill("of the laptop")
+        page.get_by_role("button", name="Make a key").click()
+        key = opened(page, "The new key").locator(".secret code").inner_text()
+        page.get_by_role("button", name="I have kept it").click()
+        assert asked(dev, key)["decision"] == "allow"
+        row = page.get_by_role("row").filter(has_text="of the laptop")
+        row.get_by_role("button", name="Revoke").click()
+        opened(page, "Revoke this key?").get_by_role("button", name="Revoke it").click()
+        row.get_by_text("revoked").wait_for()
+        page.get_by_role("button", name="Change", exact=True).click()
+        dialog = opened(page, "Change this agent")
+        dialog.get_by_label("Name").fill("Desk helper")
+        dialog.get_by_label("Tier").select_option("restricted")
+        dialog.get_by_role("button", name="Save").click()
+        heading(page, "Desk helper")
+        page.get_by_role("button", name="Remove").click()
+        dialog = opened(page, "Remove this agent for good?")
+        dialog.get_by_label("Its name").fill("Desk")
+        dialog.get_by_role("button", name="Remove it for good").click()
+        approving.says(dialog, "alert", "This is not its name.")
+        dialog.get_by_label("Its name").fill("Desk helper")
+        dialog.get_by_role("button", name="Remove it for good").click()
+        page.get_by_text("Removed").wait_for()
+        assert not page.get_by_role("button", name="Freeze").count()
+
+
+def fleet(chromium, dev, cookie):
+    """Everything is counted, confirmed by the count and stopped; every page says so until the hold is lifted."""
+    with console(chromium, dev, cookie, "/stop") as page:
+        page.get_by_role("button", name="Count them").click()
+        many = len([it for it in desk.api(dev, "agents")["data"] if it["standing"] != "removed"])
+        dialog = opened(page, f"Stop {many} agent")
+        dialog.get_by_label("Why").fill("A drill")
+        dialog.get_by_label("How many").fill(str(many + 1))
+        dialog.get_by_role("button", name="Stop them now").click()
+        approving.says(dialog, "alert", f"Type {many} to confirm")
+        desk.api(dev, "agents", {"name": "Late agent", "principalEmail": "owner@localhost"})
+        dialog.get_by_label("How many").fill(str(many))
+        dialog.get_by_role("button", name="Stop them now").click()
+        dialog = opened(page, f"Stop {many + 1} agents?")
+        assert asked(dev, dev["agentKey"])["decision"] == "allow", "what was not counted so is not stopped"
+        dialog.get_by_label("Why").fill("A drill")
+        dialog.get_by_label("How many").fill(str(many + 1))
+        dialog.get_by_role("button", name="Stop them now").click()
+        page.get_by_text(f"{many + 1} agents frozen.").wait_for()
+        page.get_by_text("Everything is stopped").wait_for()
+        assert [it["code"] for it in asked(dev, dev["agentKey"])["reasons"]] == ["agent_frozen"]
+        page.get_by_role("button", name="Lift").click()
+        dialog = opened(page, "Lift this hold?")
+        dialog.get_by_label("Why it is safe").fill("The drill is over")
+        dialog.get_by_label("Start again").check()
+        dialog.get_by_role("button", name="Lift it").click()
+        page.get_by_text("Everything is stopped").wait_for(state="detached")
+        assert asked(dev, dev["agentKey"])["decision"] == "allow"
+
+
+def roles(chromium, dev):
+    """Each role is offered what it may do, and is told where it may not go."""
+    cookie = approving.invited(dev, "member")
+    own = desk.api(dev, "agents", {"name": "Own agent", "principalEmail": "member@example.com", "mandates": [{"template": "saas-subscriptions"}]})
+    with console(chromium, dev, cookie, "/agents") as page:
+        page.get_by_role("link", name="Own agent").click()
+        heading(page, "Own agent")
+        page.get_by_role("heading", name="saas-subscriptions").wait_for()
+        offered = {it.inner_text() for it in page.get_by_role("button").all()}
+        assert {"Freeze", "Rename", "New key"} <= offered, offered
+        assert not {"Remove", "Change", "Grant a mandate", "Pause saas-subscriptions"} & offered, offered
+        assert "First agent" not in page.inner_text("body")
+        page.get_by_role("button", name="Menu").click()
+        assert not page.get_by_role("link", name="Stop everything").count()
+        page.goto(at(dev, "/stop"))
+        page.get_by_text("Your role here, member, does not reach this page.").wait_for()
+        approving.ask(dev | {"agentKey": own["key"]}, 31_000)
+        page.goto(at(dev))
+        page.get_by_role("link", name="Look and decide").wait_for()
+    with console(chromium, dev, approving.invited(dev, "analyst")) as page:
+        heading(page, "Activity")
+        page.get_by_role("cell", name="EUR\u00a0310.00").first.wait_for()
+        assert "Example Cloud" not in page.inner_text("body") and not page.get_by_role("link", name="Agents").count()
+    auditor = next(it for it in desk.api(dev, "members")["data"] if it["role"] == "auditor")
+    link = desk.api(dev, "members", {"email": auditor["email"], "role": "auditor"}).get("signInLink")
+    assert link is None, "who has signed in before is invited by no link"
+    with console(chromium, dev, second(dev, "auditor")) as page:
+        page.get_by_text("Your role does not decide this.").wait_for()
+        page.get_by_role("link", name="Look", exact=True).wait_for()
+        page.goto(at(dev, "/stop"))
+        page.get_by_role("heading", name="Holds").wait_for()
+        assert not page.get_by_role("button", name="Count them").count() and not page.get_by_role("button", name="Lift").count()
+
+
+def second(dev, role):
+    """The session of one more member of this role."""
+    made = desk.api(dev, "members", {"email": f"second-{role}@example.com", "role": role})
+    token = json.dumps({"token": made["signInLink"].split("token=")[1]}).encode()
+    signed_in = person.browse(dev["baseUrl"] + "/api/sign-in/link", token, headers=approving.WRITES)[1]
+    return signed_in["set-cookie"].split(";")[0]
+
+
+def texts_that_mislead(chromium, dev, cookie):
+    """What agents and strangers wrote is text, on every page: no markup, nothing turned round, nothing unseen, nothing too wide."""
+    named = "<img src=x onerror=alert(1)> " + "W" * 60
+    evil = desk.api(dev, "agents", {"name": named, "principalEmail": "owner@localhost", "mandates": [{"template": "saas-subscriptions"}]})
+    name = approving.WICKED[:100]
+    decision = approving.ask(dev | {"agentKey": evil["key"]}, 34_000, name=name, summary=approving.WICKED, details={"it": approving.WICKED})
+    action = next(it for it in desk.api(dev, "actions")["data"] if it["id"] == decision["id"])
+    assert "\u202e" in action["summary"]
+    for path in ("", "/agents", f"/agents/{evil['id']}", "/activity", f"/activity/{decision['id']}"):
+        with console(chromium, dev, cookie, path) as page:
+            page.get_by_text("<img src=x", exact=False).first.wait_for()
+            body = page.locator("body")
+            assert not body.locator("img, b").count() and "\u202e" not in body.text_content(), path
+            if path != "/agents":
+                page.get_by_text("\u2039U+202E\u203aShop").first.wait_for()
+            page.evaluate(approving.TWICE)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 360, (path, wide)
+    desk.api(dev, f"approvals/{decision['approval']['id']}/deny", {})
+
+
+def below_a_path(chromium, dev, cookie):
+    """Below a base address with a path all of it works the same."""
+    with approving.phone(chromium, [cookie], dev["baseUrl"]) as page:
+        page.route("**", lambda it: it.abort())
+        page.route("**/below/**", lambda it: it.continue_(url=it.request.url.replace("/below/", "/")))
+        page.goto(dev["baseUrl"] + "/below/")
+        heading(page, "Approvals")
+        assert page.url == at(dev).replace("/w/", "/below/w/"), page.url
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("link", name="Agents", exact=True).click()
+        page.get_by_role("link", name="First agent").click()
+        heading(page, "First agent")
+        page.reload()
+        heading(page, "First agent")
+
+
+def as_axe_sees_it(chromium, dev, cookie, agent):
+    """No page has a fault that axe finds, in either scheme, on a phone or a desk, nor has a dialog."""
+    axe = (pathlib.Path(os.environ["SVC_NODE_HOME"]) / "node_modules/axe-core/axe.min.js").read_text()
+    action = desk.api(dev, "actions?limit=1")["data"][0]["id"]
+    look = "async () => (await axe.run()).violations.map((it) => [it.id, it.nodes.map((node) => [node.html, node.failureSummary])])"
+    paths = [f"/{it}" for it in PAGES] + [f"/agents/{agent}", f"/activity/{action}", "/approvals?state=all"]
+    for scheme, size in (("light", (1280, 900)), ("dark", (390, 844))):
+        with console(chromium, dev, cookie, color_scheme=scheme) as page:
+            page.evaluate(axe)
+            for path in paths:
+                page.set_viewport_size({"width": size[0], "height": size[1]})
+                page.goto(at(dev, path))
+                page.locator("h1").wait_for()
+                page.locator(".loading").first.wait_for(state="detached")
+                page.evaluate(axe)
+                found = page.evaluate(look)
+                assert not found, (scheme, path, found)
+            page.goto(at(dev, "/agents"))
+            page.get_by_role("button", name="New agent").click()
+            opened(page, "New agent").get_by_role("button", name="Make the agent").click()
+            page.locator("[aria-invalid=true]").wait_for()
+            page.evaluate(axe)
+            found = page.evaluate(look)
+            assert not found, (scheme, "New agent", found)
+            page.set_viewport_size({"width": 360, "height": 640})
+
+
+def test_the_console_serves_people():
+    with browser.browsing() as (dev, chromium):
+        cookie = signed_out_and_back(chromium, dev)
+        person.COOKIES[dev["baseUrl"]] = cookie
+        session_that_ends(chromium, dev)
+        live(chromium, dev, cookie)
+        broken_line(chromium, dev, cookie)
+        decided_from_the_inbox(chromium, dev, cookie)
+        agent, key = agent_by_keyboard(chromium, dev, cookie)
+        mandates(chromium, dev, cookie, agent, key)
+        below_a_path(chromium, dev, cookie)
+        as_axe_sees_it(chromium, dev, cookie, agent)
+        keys_and_change(chromium, dev, cookie, agent)
+        fleet(chromium, dev, cookie)
+        texts_that_mislead(chromium, dev, cookie)
+        roles(chromium, dev)
+
+
+def test_the_sources_have_sound_types():
+    """What the comments say of types holds: the published types of what is vendored take the place of its files."""
+    home = pathlib.Path(os.environ["SVC_NODE_HOME"])
+    sources = home / "console"
+    shutil.rmtree(sources, ignore_errors=True)
+    shutil.copytree(run.HERE.parent.parent / "svc-http/src/console", sources, ignore=shutil.ignore_patterns("preact.js", "hooks.js", "htm.js"))
+    (sources / "preact.d.ts").write_text('export * from "preact";\n')
+    (sources / "hooks.d.ts").write_text('export * from "preact/hooks";\n')
+    (sources / "htm.d.ts").write_text('export { default } from "htm";\n')
+    options = {
+        "allowJs": True, "checkJs": True, "noEmit": True, "strict": True, "skipLibCheck": True, "target": "ES2022",
+        "module": "ES2022", "moduleResolution": "bundler", "lib": ["ES2023", "DOM", "DOM.Iterable"], "types": [],
+    }  # fmt: skip
+    (sources / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "include": ["*.js"]}))
+    checked = [run.node(20), home / "node_modules/typescript/bin/tsc", "-p", sources / "tsconfig.json"]
+    done = subprocess.run(checked, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
