@@ -557,6 +557,7 @@ function touch() {
 }
 
 part("enter").firstElementChild.href = SIGN_IN;
+part("inbox").firstElementChild.href = `../../${wid}/approvals`;
 // The limit counts characters, a field's own `maxlength` half of some.
 part("note").addEventListener("input", () => {
   const count = [...part("note").value.trim()].length;

@@ -18,7 +18,7 @@ let until = 0;
 // The page of this server that sent somebody here, seen from this one; nowhere else is led to.
 function onward() {
   const next = new URLSearchParams(location.search).get("next") || "";
-  return /^\/w\/[A-Za-z0-9_/]+$/.test(next) ? next.slice(1) : null;
+  return /^\/w\/[A-Za-z0-9_/-]+(\?[A-Za-z0-9_.=&%:+-]*)?$/.test(next) ? next.slice(1) : null;
 }
 
 // Shows steps, and goes to the first of them. What was typed is let go of: a password or code is not there for whoever comes next.
@@ -112,14 +112,15 @@ async function go(step) {
   }
 }
 
-// Somebody is signed in; where nothing is left to set up, they go on to where they came from.
+// Somebody is signed in; where nothing is left to set up, they go on to where they came from, else to the console.
 function arrive(me, isDone) {
-  const next = onward();
   // A workspace that asks for a second factor takes no session without one, whenever it began to ask.
   const lacks = !me.twoFactor && !String(me.session.proof).startsWith("sso");
   const asking = me.workspaces.filter((it) => lacks && it.signIn.requireTwoFactor);
-  const isBarred = asking.some((it) => (next || "").startsWith(`w/${it.id}/`));
-  if (next && isDone && !isBarred) return location.assign(next);
+  // The console itself leads into a workspace that takes them, if there is one.
+  const next = onward() || "./";
+  const isBarred = next === "./" ? asking.length === me.workspaces.length : asking.some((it) => next.split(/[/?]/)[1] === it.id);
+  if (isDone && !isBarred) return location.assign(next);
   if (asking.length) enroll(true, "done");
   else show("done");
   part("factor").hidden = !lacks || asking.length > 0;
@@ -128,8 +129,9 @@ function arrive(me, isDone) {
   part("name").value = me.email;
   session = me.session.id;
   part("new-password").hidden = me.session.proof !== "link" || localStorage.getItem(SET) === session;
-  part("onward").hidden = !next || isBarred;
-  if (next) part("onward").firstChild.href = next;
+  part("onward").hidden = isBarred;
+  const link = part("onward").firstChild;
+  [link.href, link.textContent] = [next, onward() ? "Go on to the page that sent you here" : "Go on to the console"];
 }
 
 function on(id, act) {
@@ -198,7 +200,7 @@ on("new-password", async () => {
   const wasSet = answer.status === 400 && ((answer.said.error || {}).errors || []).some((it) => it.field === "current");
   if (!isSet && !wasSet) return say(answer.status === 401 ? ended() : fault(answer));
   localStorage.setItem(SET, session);
-  if (isSet && !part("onward").hidden) return location.assign(onward());
+  if (isSet && onward() && !part("onward").hidden) return location.assign(onward());
   part("new-password").hidden = true;
   part(part("enroll").hidden ? "done" : "enroll").querySelector("h2").focus();
   say(isSet ? "The password is set." : "A password was set with this link before. Another link lets you set another.");
