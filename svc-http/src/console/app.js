@@ -204,12 +204,12 @@ function Bar({ address, line, look, isBarred }) {
         const pages = mine.filter((it) => it.group === group);
         return pages.length > 0 && html`<section key=${group}>${GROUPS.length > 1 && html`<h2>${group}</h2>`}<ul>${pages.map(link)}</ul></section>`;
       })}</nav>`}
-      <footer>
+      <div class="foot">
         <p class="who"><${Quoted} text=${me.name || me.email} /><small>${workspace.role}</small></p>
         ${line === "off" && html`<p class="line" role="status">Live updates are interrupted. <${Button} kind="link" act=${look}>Look again<//></p>`}
         <p><a href=${new URL("sign-in", ROOT).pathname}>Account</a> · <a href=${new URL("docs", ROOT).pathname}>Reference</a></p>
         <${Button} act=${out}>Sign out<//>
-      </footer>
+      </div>
     </div>
   </header>`;
 }

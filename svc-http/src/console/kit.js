@@ -158,10 +158,10 @@ export function Table({ caption, columns, rows, rowKey = (row) => row.id }) {
   const cell = (/** @type {any} */ column, /** @type {any} */ row, /** @type {number} */ place) =>
     place === 0
       ? html`<th scope="row" role="rowheader" class=${column.kind}>${column.cell(row)}</th>`
-      : html`<td role="cell" class=${column.kind} data-title=${column.title}><div>${column.cell(row)}</div></td>`;
+      : html`<td role="cell" class=${column.kind} data-title=${column.title || undefined}><div>${column.cell(row)}</div></td>`;
   return html`<table role="table">
     <caption class="unseen">${caption}</caption>
-    <thead role="rowgroup"><tr role="row">${columns.map((it) => html`<th scope="col" role="columnheader" class=${it.kind}>${it.title}</th>`)}</tr></thead>
+    <thead role="rowgroup"><tr role="row">${columns.map((it) => html`<th scope="col" role="columnheader" class=${it.kind}>${it.title || html`<span class="unseen">What can be done</span>`}</th>`)}</tr></thead>
     <tbody role="rowgroup">${rows.map((row) => html`<tr role="row" key=${rowKey(row)}>${columns.map((column, place) => cell(column, row, place))}</tr>`)}</tbody>
   </table>`;
 }
