@@ -254,6 +254,27 @@ def mandates(chromium, dev, cookie, agent, key):
         item.wait_for(state="detached")
 
 
+def releases(chromium, dev, cookie):
+    """What a used receipt keeps posted is released with a reason, by whoever may."""
+    pay = {"payment": {"amount": 10_000, "currency": "EUR", "merchant": {"name": "Example Rail", "domain": "rail.example"}}}
+    allowed = asked(dev, dev["agentKey"], "payment", **pay)
+    charge = {"amount": 10_000, "currency": "EUR", "merchant": {"domain": "rail.example"}}
+    assert person.post(dev["baseUrl"] + "/v1/verify", {"receipt": allowed["receipt"], "charge": charge})["consumed"]
+    with console(chromium, dev, cookie, f"/activity/{allowed['id']}") as page:
+        page.get_by_text("for EUR\u00a0100.00").wait_for()
+        assert not page.get_by_role("button", name="Release").count(), "nothing is kept yet"
+        headers = {"authorization": f"Bearer {dev['agentKey']}", "content-type": "application/json"}
+        address = f"{dev['baseUrl']}/v1/actions/{allowed['id']}/settle"
+        assert person.browse(address, b'{"status": "failed"}', headers=headers)[0] == 200
+        page.get_by_role("button", name="Release what is kept").click()
+        dialog = opened(page, "Release what is kept?")
+        assert "EUR\u00a0100.00 count as paid" in dialog.inner_text(), dialog.inner_text()
+        dialog.get_by_label("How you know").fill("The bank sent it back")
+        dialog.get_by_role("button", name="Release", exact=True).click()
+        page.get_by_text("Released by You").wait_for()
+        assert not page.get_by_role("button", name="Release").count()
+
+
 def keys_and_change(chromium, dev, cookie, agent):
     """A key is made, shown once and revoked; an agent is renamed and removed by its name."""
     with console(chromium, dev, cookie, f"/agents/{agent}") as page:
@@ -430,6 +451,7 @@ def test_the_console_serves_people():
         below_a_path(chromium, dev, cookie)
         as_axe_sees_it(chromium, dev, cookie, agent)
         keys_and_change(chromium, dev, cookie, agent)
+        releases(chromium, dev, cookie)
         fleet(chromium, dev, cookie)
         texts_that_mislead(chromium, dev, cookie)
         roles(chromium, dev)

@@ -156,7 +156,7 @@ const Reasons = ({ of, decided: { signals } }) => html`<section class="card" ari
 </section>`;
 
 /** @param {{ of: any, named: any }} props */
-function Came({ of: { approval, decidedAt, decidedBy, consumedAt, consumedAmount, outcome, payment, createdAt }, named }) {
+function Came({ of: { status, approval, decidedAt, decidedBy, consumedAt, consumedAmount, outcome, payment, createdAt }, named }) {
   const amount = (/** @type {number | undefined} */ it) => it !== undefined && payment && html`<${Money} amount=${it} currency=${payment.currency} />`;
   return html`<${Facts} of=${[
     ["Agent", named],
@@ -164,6 +164,7 @@ function Came({ of: { approval, decidedAt, decidedBy, consumedAt, consumedAmount
     ["Decided", decidedAt && html`<${Time} at=${decidedAt} /> by <${Who} id=${decidedBy} />`],
     ["Approved by", approval && approval.approvals.length > 0 && approval.approvals.map((/** @type {any} */ it) => html`<div key=${it.by}><${Who} id=${it.by} />${it.note && html`: <${Quoted} text=${it.note} />`}</div>`)],
     ["Note", approval && approval.note && html`<${Quoted} text=${approval.note} />`],
+    ["Receipt", status === "allowed" && !consumedAt && "not used yet"],
     ["Receipt used", consumedAt && html`<${Time} at=${consumedAt} />${consumedAmount !== undefined && html` for ${amount(consumedAmount)}`}`],
     ["Settled", outcome && html`<${Time} at=${outcome.settledAt} />${outcome.amount !== undefined && payment && html` for ${amount(outcome.amount)}`}${outcome.late && ", late"}`],
     ["Released", outcome?.released && html`${amount(outcome.released.amount)}, <${Time} at=${outcome.released.at} />`],

@@ -94,15 +94,17 @@ export function minorUnits(text, currency) {
 }
 
 /**
- * An instant in a zone.
+ * An instant in a zone; `brief`: without the year that it is now, seconds and the zone's name.
  * @param {string | number} at
  * @param {string} [zone]
- * @param {boolean} [brief] without seconds and zone
+ * @param {boolean} [brief]
  */
 export function instant(at, zone, brief = true) {
   /** @type {Intl.DateTimeFormatOptions} */
-  const how = { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  const more = brief ? {} : { second: "2-digit", timeZoneName: "short" };
+  const how = { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  const year = /** @type {const} */ ({ year: "numeric" });
+  const isThisYear = new Date(at).getUTCFullYear() === new Date().getUTCFullYear();
+  const more = brief ? (isThisYear ? {} : year) : { ...year, second: "2-digit", timeZoneName: "short" };
   return new Intl.DateTimeFormat("en-GB", { ...how, .../** @type {object} */ (more), timeZone: zone }).format(new Date(at));
 }
 
