@@ -189,14 +189,19 @@ impl File {
     }
 }
 
-/// Whether whoever asks takes what is packed by gzip (RFC 9110 part 12.5.3).
+/// Whether whoever asks takes what is packed by gzip: what is said of gzip itself counts before what is said of every coding
+/// (RFC 9110 part 12.5.3).
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let sent = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(','));
-    sent.map(|it| it.split_once(';').unwrap_or((it, ""))).any(|(coding, weight)| {
-        let coding = coding.trim();
-        let weight = weight.trim().strip_prefix("q=").and_then(|it| it.trim().parse::<f32>().ok());
-        (coding.eq_ignore_ascii_case("gzip") || coding == "*") && weight.is_none_or(|it| it > 0.0)
-    })
+    let codings: Vec<(&str, bool)> = sent
+        .map(|it| it.split_once(';').unwrap_or((it, "")))
+        .map(|(coding, weight)| {
+            let weight = weight.trim().strip_prefix("q=").and_then(|it| it.trim().parse::<f32>().ok());
+            (coding.trim(), weight.is_none_or(|it| it > 0.0))
+        })
+        .collect();
+    let of = |name: &str| codings.iter().find(|it| it.0.eq_ignore_ascii_case(name)).map(|it| it.1);
+    of("gzip").or_else(|| of("*")).unwrap_or_default()
 }
 
 /// Whether whoever asks has the file already (RFC 9110 part 13.1.2).
@@ -280,7 +285,7 @@ mod tests {
         for taken in ["gzip", "br, GZIP;q=0.5", "*", "deflate, gzip ; q=1"] {
             assert!(of(taken), "{taken}");
         }
-        for refused in ["", "br", "gzip;q=0", "gzip; q=0.0", "identity"] {
+        for refused in ["", "br", "gzip;q=0", "gzip; q=0.0", "identity", "gzip;q=0, *"] {
             assert!(!of(refused), "{refused}");
         }
     }

@@ -216,6 +216,46 @@ def agent_by_keyboard(chromium, dev, cookie):
         return page.url.rsplit("/", 1)[1], key
 
 
+def around_by_keyboard(chromium, dev, cookie):
+    """Every page is reached and left without a mouse, past the frame by one key, and a dialog that is left does nothing."""
+    decision = approving.ask(dev, 31_500)
+    with console(chromium, dev, cookie) as page:
+        page.get_by_role("link", name="Look and decide").wait_for()
+        page.keyboard.press("Tab")
+        assert page.locator(":focus").inner_text() == "Skip to what this page is about"
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        assert page.locator(":focus").inner_text() == "Waiting", "behind the frame"
+        page.reload()
+        page.get_by_role("link", name="Look and decide").wait_for()
+        press(page, "Menu")
+        press(page, "Activity")
+        heading(page, "Activity")
+        page.get_by_role("link", name="First agent asks to pay").first.wait_for()
+        press(page, "First agent asks to pay")
+        page.get_by_text("A person has been asked.").wait_for()
+        press(page, "All activity")
+        heading(page, "Activity")
+        page.reload()
+        heading(page, "Activity")
+        press(page, "Menu")
+        press(page, "Stop everything")
+        heading(page, "Stop everything")
+        press(page, "Count them")
+        page.get_by_role("dialog").wait_for()
+        page.keyboard.press("Escape")
+        page.get_by_role("dialog").wait_for(state="detached")
+        page.get_by_text("Nothing is held.").wait_for()
+        page.goto(at(dev))
+        press(page, "Look and decide")
+        page.get_by_role("button", name="Deny").wait_for()
+        press(page, "Deny")
+        approving.says(page, "status", "You denied it.")
+        press(page, "All approvals")
+        page.get_by_text("Nothing waits for a person.").wait_for()
+    assert approving.read(dev, decision)["state"] == "denied"
+
+
 def mandates(chromium, dev, cookie, agent, key):
     """A mandate is granted in its own words, changed by a version, paused and revoked; what is wrong is said at its field."""
     with console(chromium, dev, cookie, f"/agents/{agent}") as page:
@@ -446,6 +486,7 @@ def test_the_console_serves_people():
         live(chromium, dev, cookie)
         broken_line(chromium, dev, cookie)
         decided_from_the_inbox(chromium, dev, cookie)
+        around_by_keyboard(chromium, dev, cookie)
         agent, key = agent_by_keyboard(chromium, dev, cookie)
         mandates(chromium, dev, cookie, agent, key)
         below_a_path(chromium, dev, cookie)

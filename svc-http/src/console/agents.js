@@ -18,11 +18,12 @@ export const Standing = ({ of }) => html`<${Badge} kind=${STANDINGS[of.standing]
 /** What a month's payments come to. @param {{ of?: { currency: string, reserved: number, settled: number }[] }} props */
 export const Spend = ({ of = [] }) => (of.length ? of.map((it) => html`<div key=${it.currency}><${Money} amount=${it.settled} currency=${it.currency} />${it.reserved > 0 && html` <small>and <${Money} amount=${it.reserved} currency=${it.currency} /> reserved</small>`}</div>`) : "–");
 
-/** What is known of each agent beyond the list: read for what is shown, and again when something happens to one. @param {any[]} items */
+/** What is known of each agent beyond the list: read for what is shown, and again for those that something happened to. @param {any[]} items */
 function useDetails(items) {
   const api = useApi();
   const [details, set] = useState(/** @type {Record<string, any>} */ ({}));
-  const asked = useRef(new Set());
+  const asked = useRef(/** @type {Set<string>} */ (new Set()));
+  const stale = useRef(/** @type {Set<string>} */ (new Set()));
   const read = useCallback(async (/** @type {string} */ id) => {
     const got = await api("GET", `agents/${id}`);
     if (isDone(got)) set((before) => ({ ...before, [id]: got.said }));
@@ -36,7 +37,15 @@ function useDetails(items) {
       }
     }
   }, [items, read]);
-  useLive(["agent", "action", "approval"], () => [...asked.current].slice(0, 4 * PART).forEach(read));
+  const again = () => {
+    const wanted = [...stale.current].filter((it) => asked.current.has(it));
+    stale.current.clear();
+    return Promise.all(wanted.map(read));
+  };
+  useLive(["agent", "action", "approval", "hold"], again, ({ type, id, agentId }) => {
+    const meant = type === "reset" || type.startsWith("hold") ? [...asked.current] : [agentId ?? id ?? ""];
+    for (const it of meant) stale.current.add(it);
+  });
   return details;
 }
 

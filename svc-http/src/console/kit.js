@@ -48,12 +48,12 @@ export const Dollars = ({ micros }) => html`<span class="number">${text.dollars(
 
 /** This moment, told again every so often. */
 export function useNow(everyMs = 15_000) {
-  const [moment, set] = useState(now());
+  const [, set] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => set(now()), everyMs);
     return () => clearInterval(timer);
   }, [everyMs]);
-  return moment;
+  return now();
 }
 
 /** An instant in the workspace's zone; `ago`: as a distance, with the instant beside it. @param {{ at?: string | null, ago?: boolean }} props */
@@ -287,7 +287,7 @@ export function Field({ name, label, as = "text", value, hint, options = [], fau
     return html`<input ...${common} type=${as === "check" ? "checkbox" : as} autocomplete="off" defaultValue=${as === "check" ? "yes" : (value ?? "")} defaultChecked=${as === "check" ? !!value : undefined} />`;
   };
   const named = html`<label for=${id}>${label}</label>`;
-  return html`<div class=${`field ${as}`}>
+  return html`<div class=${as === "check" ? "field check" : "field"}>
     ${as === "check" ? html`${control()}${named}` : html`${named}${control()}`}
     ${hint && html`<small id=${`${id}-hint`}>${hint}</small>`}
     ${wrong && html`<small id=${`${id}-wrong`} class="wrong"><${Said} text=${wrong} /></small>`}

@@ -4,6 +4,8 @@ import { useCallback, useEffect, useRef, useState } from "./hooks.js";
 import { ask, isDone, query } from "./server.js";
 
 const GATHER_MS = 200;
+// However much happens, the same is read no more often than this.
+const EVERY_MS = 1_500;
 const PAGE = 50;
 // Parts of a list that are read again when something happens; what is beyond them is left out until it is asked for.
 const PARTS_MAX = 4;
@@ -19,25 +21,40 @@ export function useApi() {
 }
 
 /**
- * Calls when something of these kinds happens, for what happens together once. A kind is an event's name or the part before its dot.
+ * Calls when something of these kinds happens: for what happens together once, and not again before it is done. A kind is an event's
+ * name or the part before its dot. `note` is told each event at once.
  * @param {string[]} kinds
- * @param {(told: import("./live.js").Told) => void} act
+ * @param {() => any} act
+ * @param {(told: import("./live.js").Told) => void} [note]
  */
-export function useLive(kinds, act) {
+export function useLive(kinds, act, note) {
   const { listen } = usePlace();
-  const current = useRef(act);
-  current.current = act;
+  const current = useRef({ act, note });
+  current.current = { act, note };
   const names = kinds.join(" ");
   useEffect(() => {
-    let timer = 0;
     const known = names.split(" ").filter(Boolean);
+    let [timer, last, isStale, isOver] = [0, 0, false, false];
+    const plan = () => {
+      timer = setTimeout(run, Math.max(GATHER_MS, last + EVERY_MS - Date.now()));
+    };
+    const run = async () => {
+      [last, isStale] = [Date.now(), false];
+      try {
+        await current.current.act();
+      } finally {
+        timer = 0;
+      }
+      if (isStale && !isOver) plan();
+    };
     const stop = listen((told) => {
-      const isMeant = told.type === "reset" || known.some((it) => told.type === it || told.type.startsWith(`${it}.`));
-      if (!isMeant) return;
-      clearTimeout(timer);
-      timer = setTimeout(() => current.current(told), GATHER_MS);
+      if (told.type !== "reset" && !known.some((it) => told.type === it || told.type.startsWith(`${it}.`))) return;
+      current.current.note?.(told);
+      if (timer) isStale = true;
+      else plan();
     });
     return () => {
+      isOver = true;
       clearTimeout(timer);
       stop();
     };
