@@ -149,7 +149,7 @@ fn push_route(html: &mut String, base: &str, route: &Route) {
         Limit::Key => Some("key"),
         Limit::OAuthClient => Some("client"),
         Limit::Token => Some("token"),
-        Limit::Verify | Limit::SignIn | Limit::OAuth => Some("address"),
+        Limit::Verify | Limit::Session | Limit::SignIn | Limit::OAuth => Some("address"),
     };
     if let Some(counted) = counted {
         let _ = writeln!(

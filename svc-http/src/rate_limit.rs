@@ -128,7 +128,7 @@ impl RateLimiter {
             Limit::Unlimited => None,
             Limit::Gate => Some(self.rates.gate),
             Limit::Verify => Some(self.rates.verify),
-            Limit::Key => Some(self.rates.key),
+            Limit::Key | Limit::Session => Some(self.rates.key),
             Limit::Token => Some(self.rates.token),
             Limit::SignIn => Some(self.rates.sign_in),
             Limit::OAuth => Some(self.rates.oauth),

@@ -177,6 +177,8 @@ pub enum Limit {
     Key,
     /// `limits.tokenPerMinute`, per token; what fails before a token is known counts per address.
     Token,
+    /// `limits.gatewayPerMinute`, per address, of cookies that name no session, on routes that count nothing else: no row has it.
+    Session,
     /// `limits.signInPerMinute`, per address.
     SignIn,
     /// `limits.oauthPerMinute`, per address.
@@ -272,6 +274,16 @@ impl Route {
         self.path.starts_with("/api/")
     }
 
+    /// What fails to be its caller counts against. The console's reads and writes have no rate (CONTRACT part 8 names none), but a
+    /// cookie that names no session costs a look like any other guess.
+    #[must_use]
+    pub fn limit_of_strangers(&self) -> Limit {
+        match (self.limit, self.auth) {
+            (Limit::Unlimited, Auth::Session | Auth::Member(_)) => Limit::Session,
+            (limit, _) => limit,
+        }
+    }
+
     /// Whether it is answered to the deployment's own host alone (CONTRACT part 10).
     #[must_use]
     pub fn is_own_host(&self) -> bool {
@@ -357,8 +369,8 @@ impl Auth {
             Self::WorkspaceAdmin => &[Kind::Unauthenticated, Kind::InvalidApiKey, Kind::MissingScope],
             Self::Token(_) => &[Kind::Unauthenticated, Kind::InvalidToken, Kind::TokenExpired, Kind::MissingScope],
             Self::Signature => &[Kind::WrongSignature],
-            Self::Session => &[Kind::Unauthenticated],
-            Self::Member(_) => &[Kind::Unauthenticated, Kind::Forbidden, Kind::NotFound],
+            Self::Session => &[Kind::Unauthenticated, Kind::RateLimited],
+            Self::Member(_) => &[Kind::Unauthenticated, Kind::Forbidden, Kind::NotFound, Kind::RateLimited],
         }
     }
 

@@ -320,7 +320,7 @@ impl<S: Service> Shell<S> {
             return Ok(None);
         }
         let by_address = Subject::Address(RateAddress::from(address).0);
-        let standing = self.limiter.look(route.limit, by_address, reply.started);
+        let standing = self.limiter.look(route.limit_of_strangers(), by_address, reply.started);
         let is_spent = standing.is_some_and(|it| it.remaining == 0);
         let shown = |credential| Shown { auth: route.auth, credential, address, is_spent, workspace, approval };
         let caller = match headers::credential(route.auth, &parts.headers, &self.site) {
@@ -349,7 +349,18 @@ impl<S: Service> Shell<S> {
     /// What is told to a caller that was not admitted: the refusal, or that its address was refused too often.
     fn unadmitted(&self, route: &'static Route, refusal: Refusal, by_address: Subject, reply: &mut Reply) -> Refusal {
         declared(route, refusal.kind());
-        match self.count(route.limit, by_address, reply) {
+        let counted = match route.limit_of_strangers() {
+            // Somebody signed in is no stranger, whatever they may not do.
+            Limit::Session if refusal.kind() != Kind::Unauthenticated => Ok(()),
+            Limit::Session => {
+                let counted = self.count(Limit::Session, by_address, reply);
+                // No answer of the console's tells a rate.
+                reply.standing = None;
+                counted
+            }
+            limit => self.count(limit, by_address, reply),
+        };
+        match counted {
             Ok(()) => refusal,
             Err(limited) => limited,
         }

@@ -382,10 +382,12 @@ async fn a_plan_follows_its_subscription() {
     let mut client = site.client().await;
     let workspace = site.workspace();
     let plan = || site.gate.read(|scope| Ok(scope.get::<Workspace>(workspace)?.unwrap().plan)).unwrap();
+    let began = site.now().as_seconds() - 1_000;
     let event_of = |id: &str, kind: &str, wid: &str, price: &str, status: Value| {
+        let number: i64 = id.trim_start_matches("evt_").parse().unwrap();
         let items = json!({ "data": [{ "price": { "id": price } }, { "price": { "id": "price_1" } }] });
         let object = json!({ "metadata": { "wid": wid }, "items": items, "status": status });
-        json!({ "id": id, "type": kind, "data": { "object": object } }).to_string()
+        json!({ "id": id, "type": kind, "created": began + number, "data": { "object": object } }).to_string()
     };
     let event = |id: &str, kind: &str, wid: &str, price: &str| event_of(id, kind, wid, price, json!("active"));
     let (updated, deleted, wid) =
@@ -433,6 +435,49 @@ async fn a_plan_follows_its_subscription() {
     let signed = signature(site.now(), team.as_bytes(), [OPERATORS.as_bytes()]);
     let got = client.ask("POST", "/hooks/billing", &[("stripe-signature", &signed)], team.as_bytes()).await;
     assert_eq!(got.status, 401, "without a secret nothing is good");
+    site.stop().await;
+}
+
+/// Events of subscriptions count by when they came about and not by when they come: an older `updated` behind a `deleted` or a newer
+/// one changes nothing, at the same second the end stays one, and a workspace's other subscription goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn subscriptions_are_followed_in_their_own_order() {
+    const OPERATORS: &str = "whsec_the_secret_of_whoever_runs_it";
+    let site = Site::with(|plan| {
+        plan.config.billing.secret = Some(Secret::new(OPERATORS.to_owned()));
+        plan.config.billing.plans = [("price_1".into(), Plan::Team), ("price_2".into(), Plan::Enterprise)].into();
+    })
+    .await;
+    let mut client = site.client().await;
+    let workspace = site.workspace();
+    let began = site.now().as_seconds() - 1_000;
+    for (number, (subscription, kind, price, at, becomes)) in [
+        ("sub_1", "updated", "price_2", 20, Plan::Enterprise),
+        ("sub_1", "updated", "price_1", 10, Plan::Enterprise),
+        ("sub_1", "deleted", "price_2", 30, Plan::Free),
+        ("sub_1", "updated", "price_2", 29, Plan::Free),
+        ("sub_1", "updated", "price_2", 30, Plan::Free),
+        ("sub_2", "updated", "price_1", 5, Plan::Team),
+        ("sub_3", "updated", "price_2", 4, Plan::Team),
+        ("sub_2", "deleted", "price_1", 40, Plan::Enterprise),
+        ("sub_3", "updated", "price_1", 2_000_000, Plan::Team),
+        ("sub_3", "updated", "price_2", 1_500_000, Plan::Enterprise),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let items = json!({ "data": [{ "price": { "id": price } }] });
+        let object = json!({ "id": subscription, "metadata": { "wid": workspace.to_string() }, "items": items, "status": "active" });
+        let kind = format!("customer.subscription.{kind}");
+        let event = json!({ "id": format!("evt_{number}"), "type": kind, "created": began + at, "data": { "object": object } });
+        let event = event.to_string();
+        let signed = signature(site.now(), event.as_bytes(), [OPERATORS.as_bytes()]);
+        let got = client.ask("POST", "/hooks/billing", &[("stripe-signature", &signed)], event.as_bytes()).await;
+        assert_eq!(got.ok(), json!({ "received": true }));
+        let plan = site.gate.read(|scope| Ok(scope.get::<Workspace>(workspace)?.unwrap().plan)).unwrap();
+        assert_eq!(plan, becomes, "{number}");
+    }
+    site.audit();
     site.stop().await;
 }
 

@@ -11,7 +11,7 @@ use crate::state::edge::{Job, JobState, Work};
 use crate::state::evidence::merkle::{Edge, leaf_hash};
 use crate::state::evidence::{Chain, Entry};
 use crate::state::gate::{
-    Action, Activity, Agent, Approval, ApprovalState, DecidedBy, JOB_KEPT, Mandate, OutcomeStatus, Replay, SWEEP_EVERY,
+    Action, Activity, Agent, Approval, ApprovalState, DecidedBy, Incident, JOB_KEPT, Mandate, OutcomeStatus, Replay, SWEEP_EVERY,
     State, Sweep, Tally,
 };
 use crate::state::people::{Velocity, Workspace};
@@ -291,11 +291,14 @@ fn check_action(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
         ("action.settled", outcome.is_some()),
         ("action.released", outcome.is_some_and(|it| it.released.is_some()) || released_lapse),
         ("action.lapsed", allowed.is_some_and(|it| it.lapsed.is_some())),
-        ("incident.over_settlement", action.incident.is_some()),
     ] {
         if count(kind) != usize::from(there) {
             fault(&format!("{} records of {kind}, while its row says {there}", count(kind)));
         }
+    }
+    // The issuer may say once more, and more.
+    if (count("incident.over_settlement") > 0) != action.incident.is_some() {
+        fault("an incident without a record of it, or the other way round");
     }
     if let (Some(asked), Some(answered)) = (place("action.asked"), place("action.approved"))
         && answered < asked
@@ -326,10 +329,16 @@ fn check_outcome(action: &Action, faults: &mut Vec<String>) {
     let outcome = allowed.and_then(|it| it.outcome.as_ref());
     if let (Some(outcome), Some(payment)) = (outcome, &action.payment) {
         let sent = outcome.amount.unwrap_or(0);
-        if (sent > payment.amount) != action.incident.is_some() {
+        let posted = outcome.posted.unwrap_or(0);
+        let incident = action.incident.as_ref();
+        let fits = |it: &Incident| it.settled == sent && it.allowed < sent && it.allowed <= payment.amount;
+        if (sent > payment.amount && incident.is_none()) || !incident.is_none_or(fits) {
             fault("settled above the allowed amount without an incident, or the other way round");
         }
-        let posted = outcome.posted.unwrap_or(0);
+        // What the issuer says that was charged is posted, whatever was told and given back before.
+        if incident.is_some_and(|_| posted == sent) {
+            return;
+        }
         let consumed = allowed.map_or(0, |it| it.consumed_amount());
         let told = match (outcome.status, outcome.amount) {
             (_, Some(sent)) => sent,
@@ -450,7 +459,8 @@ impl Sums {
                 Some(outcome) => {
                     let posted = outcome.posted.unwrap_or(0);
                     sums.spent += i128::from(posted);
-                    sums.over += i128::from(posted.saturating_sub(amount).max(0));
+                    let allowed = action.incident.as_ref().map_or(amount, |it| it.allowed);
+                    sums.over += i128::from(posted.saturating_sub(allowed).max(0));
                 }
                 None if allowed.is_some_and(|it| it.lapsed.is_some()) => {
                     sums.spent += i128::from(posted.unwrap_or(amount));

@@ -143,6 +143,7 @@ const WORKSPACE: [&str; 2] = [
         "second_person_above":{"EUR":100000,"JPY":9007199254740991},"second_person_age_days":90,"receipt_minutes":1440,
         "max_waiting":1000,"freeze_ceiling_per_hour":1000000,"data_loss":"redact","sign_in":{"require_two_factor":true,
         "require_sso":true,"sso_domains":["example.com"]},"step_up_above":{"EUR":0},"retention_days":3650},"plan":"team",
+        "subscriptions":[{"id":"sub_1","at":1790847000000,"plan":"free","deleted":true},{"id":"","at":0,"plan":"team"}],
         "holds":[{"id":"hld_01K6FN0001000000000000000H","at":1790847000000},{"id":"hld_01K6FN0001000000000000000J","at":1790847000001,
         "over":{"selection":"sel_01K6FN0001000000000000000S","count":4294967295,"firsts":["agt_01K6FN0001000000000000000A"]}}],
         "budgets":[{"id":"bdg_01K6FN0001000000000000000A","scope":{"task_class":"support.reply"}}],

@@ -8,7 +8,7 @@ use svc_core::refusal::Refusal;
 use svc_core::value::domain::Domain;
 use svc_core::value::id::{ActionId, AgentId, WorkspaceId};
 use svc_core::value::json::Json;
-use svc_core::value::{Amount, Currency};
+use svc_core::value::{Amount, Currency, Timestamp};
 use url::Url;
 
 use super::issuer::{ChargeWish, Named, word};
@@ -23,9 +23,14 @@ pub struct StripeEvent {
     pub api_version: Option<String>,
     /// What kind of event it is.
     pub name: Box<str>,
+    /// When the processor says that it came about, to the second.
+    pub created: Option<Timestamp>,
     /// The event as sent.
     object: Json,
 }
+
+/// The last second that an event may name: the end of the year 9999.
+const CREATED_MAX_S: i64 = 253_402_300_799;
 
 /// Reads an event, whose signature was found good.
 ///
@@ -38,11 +43,13 @@ pub fn read(body: &[u8]) -> Result<StripeEvent, Refusal> {
     let name = fields.required("type", |it| word(text(it)?));
     let api_version = fields.optional("api_version", |it| word(text(it)?));
     fields.demand("data");
+    let created = json.get("created").and_then(Json::as_int).filter(|it| (0..=CREATED_MAX_S).contains(it));
+    let created = created.map(|it| Timestamp::from_millis(it.saturating_mul(1_000)));
     let object = json.get("data").and_then(|it| it.get("object")).cloned().unwrap_or(Json::Null);
     // Numbers that nobody reads here may be of any size.
     let faults = fields.into_faults();
     match id.zip(name) {
-        Some((id, name)) if faults.is_empty() => Ok(StripeEvent { id, api_version, name: name.into(), object }),
+        Some((id, name)) if faults.is_empty() => Ok(StripeEvent { id, api_version, name: name.into(), created, object }),
         _ => Err(Refusal::invalid_request(faults)),
     }
 }
@@ -52,6 +59,13 @@ impl StripeEvent {
     #[must_use]
     pub fn workspace(&self) -> Option<WorkspaceId> {
         WorkspaceId::parse(self.object.get("metadata")?.get("wid")?.as_str()?).ok()
+    }
+
+    /// The processor's id of a subscription; empty where none can be read.
+    #[must_use]
+    pub fn subscription(&self) -> Box<str> {
+        let id = self.object.get("id").and_then(Json::as_str);
+        id.and_then(|it| word(it).ok()).unwrap_or_default().into()
     }
 
     /// Whether a subscription is one that is paid, or still may be: `None` where that is not known yet, as of one whose first payment is

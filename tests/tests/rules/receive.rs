@@ -8,11 +8,15 @@ use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{ConfigChange, EVENT_KEPT, Heard, IntegrationKind, IntegrationSlot, Received};
-use svc_core::state::gate::{Activity, OutcomeStatus, Status};
+use svc_core::rules::gate::release::ReleaseAction;
+use svc_core::state::evidence::{Counter, Entry};
+use svc_core::state::gate::{Activity, Agent, OutcomeStatus, Payee, Status};
 use svc_core::testing::World;
 use svc_core::testing::world::payment;
 use svc_core::value::digest::ReceivedId;
 use svc_core::value::id::{ActionId, IntegrationId};
+use svc_core::value::json::Json;
+use svc_core::value::period::Zone;
 use svc_core::value::{Amount, Currency, Span};
 
 use super::{PAY, calm};
@@ -66,6 +70,33 @@ impl Issuer {
         let activity = self.world.row::<Activity>(agent.agent);
         activity.tallies.first().map(|it| (it.reserved, it.spent)).unwrap()
     }
+}
+
+impl Issuer {
+    /// What the records of this kind say, the oldest first.
+    fn said(&mut self, kind: &str) -> Vec<Json> {
+        let rows = self.world.rows();
+        let entries = rows.iter().filter_map(|(_, _, it)| <Entry as svc_core::store::Row>::peel(it));
+        let mut of: Vec<_> = entries.filter(|it| &*it.kind == kind).collect();
+        of.sort_by_key(|it| it.id);
+        of.iter().map(|it| Json::parse(it.data.as_bytes()).unwrap()).collect()
+    }
+
+    /// What the ledger says was allowed and posted in all, in EUR.
+    fn money(&mut self) -> (i64, i64) {
+        let mut counter = Counter::by_days_of(Zone::utc());
+        let rows = self.world.rows();
+        for entry in rows.iter().filter_map(|(_, _, it)| <Entry as svc_core::store::Row>::peel(it)) {
+            counter.take(entry);
+        }
+        let money = counter.finish();
+        let money = money.iter().flat_map(|(_, _, it)| it.money().collect::<Vec<_>>());
+        money.fold((0, 0), |sum, (_, allowed, posted)| (sum.0 + allowed, sum.1 + posted))
+    }
+}
+
+fn int(data: &Json, name: &str) -> Option<i64> {
+    data.get(name).and_then(Json::as_int)
 }
 
 fn charge(action: ActionId, amount: i64) -> Deed {
@@ -176,5 +207,78 @@ fn an_issuer_settles_what_was_allowed() {
     let strange: ActionId = svc_core::value::Id::from_bits(9);
     assert_eq!(issuer.tell("evt_4", Deed::Settle { action: strange, amount: 1 }), "not_found");
     assert_eq!(issuer.tell("evt_5", Deed::Reverse { action: strange }), "not_found");
+    issuer.world.audit();
+}
+
+/// What was charged above an agent's settlement does not vanish: it is posted in place of what was said, wherever that is summed up,
+/// recorded as an incident, and the agent stops. What is no more is recorded alone.
+#[test]
+fn a_charge_above_what_was_settled_is_an_incident() {
+    for (said, told, stood) in [
+        (OutcomeStatus::Completed, Some(60), 60),
+        (OutcomeStatus::Completed, None, 100),
+        (OutcomeStatus::Cancelled, None, 0),
+        (OutcomeStatus::Failed, Some(7), 7),
+    ] {
+        let (mut issuer, agent) = Issuer::new(&[DAY]);
+        let action = issuer.world.authorize(&agent, payment(100, "EUR", "shop.example.com")).id();
+        issuer.world.settle(&agent, action, said, told);
+        assert_eq!(issuer.tell("evt_1", Deed::Settle { action, amount: stood }), "already_settled");
+        let recorded = issuer.said("integration.received").pop().unwrap();
+        assert_eq!(int(&recorded, "amount"), Some(stood), "what the issuer says is on record");
+        assert_eq!((issuer.sums(&agent), issuer.said("incident.over_settlement").len()), ((0, stood), 0));
+        for (event, amount) in [("evt_2", stood + 1), ("evt_3", 150)] {
+            issuer.world.advance(Span::millis(1));
+            assert_eq!(issuer.tell(event, Deed::Settle { action, amount }), "over_settlement");
+            assert_eq!(issuer.tell(&format!("{event}_again"), Deed::Settle { action, amount }), "already_settled");
+            assert_eq!((issuer.sums(&agent), issuer.money()), ((0, amount), (100, amount)));
+            let row = issuer.world.row::<svc_core::state::gate::Action>(action);
+            let incident = row.incident.clone().unwrap();
+            assert_eq!((incident.allowed, incident.settled, row.evidence), (stood, amount, incident.evidence));
+            let payee: std::sync::Arc<Payee> = issuer.world.row(row.payee.unwrap().payee);
+            assert_eq!(payee.sum, amount);
+            assert!(!issuer.world.row::<Agent>(agent.agent).is_active());
+        }
+        let data = issuer.said("incident.over_settlement").remove(0);
+        assert_eq!((int(&data, "posted"), int(&data, "stood")), (Some(stood + 1), Some(stood)));
+        let again = issuer.world.try_settle(&agent, action, said, told).unwrap_err();
+        assert_eq!(again.kind(), Kind::AlreadySettled, "it is settled once");
+        assert_eq!(issuer.tell("evt_4", Deed::Reverse { action }), "not_allowed", "nothing is kept by its use");
+        issuer.world.audit();
+    }
+}
+
+/// The issuer is stronger than a person's release, and the room that a settlement freed and others took is passed by the truth alone.
+#[test]
+fn a_charge_is_posted_whatever_was_released_before() {
+    let (mut issuer, agent) = Issuer::new(&[DAY]);
+    let (workspace, reason) = (issuer.world.workspace(), svc_core::value::text::Note::parse("refunded").unwrap());
+    let action = issuer.world.authorize(&agent, payment(1_000, "EUR", "shop.example.com")).id();
+    assert_eq!(issuer.charge("evt_1", action, 900), "approved");
+    issuer.world.settle(&agent, action, OutcomeStatus::Failed, None);
+    issuer.world.run(ReleaseAction { by: By::Program, workspace, action, reason }).unwrap();
+    issuer.world.authorize(&agent, payment(1_000, "EUR", "other.example.com"));
+    assert_eq!(issuer.sums(&agent), (1_000, 0));
+    assert_eq!(issuer.tell("evt_2", Deed::Settle { action, amount: 900 }), "over_settlement");
+    assert_eq!((issuer.sums(&agent), issuer.money()), ((1_000, 900), (2_000, 900)));
+    issuer.world.audit();
+}
+
+/// Where nobody told who charges, the records say so and name no merchant: that of the action was seen by nobody.
+#[test]
+fn a_merchant_that_nobody_told_is_not_on_record() {
+    let (mut issuer, agent) = Issuer::new(&[DAY]);
+    for (event, merchant) in [("evt_1", None), ("evt_2", Some("www.shop.example.com"))] {
+        issuer.world.advance(Span::millis(1));
+        let action = issuer.world.authorize(&agent, payment(100, "EUR", "shop.example.com")).id();
+        let Deed::Charge(asked) = charge(action, 90) else { unreachable!() };
+        let domain = merchant.map(|it| svc_core::value::domain::Domain::parse(it).unwrap());
+        assert_eq!(issuer.tell(event, Deed::Charge(ChargeAsked { merchant: domain, ..asked })), "approved");
+        let consumed = issuer.said("receipt.consumed").pop().unwrap();
+        assert_eq!(consumed.get("domain").and_then(Json::as_str), merchant);
+        let received = issuer.said("integration.received").pop().unwrap();
+        let told = received.get("merchantTold").and_then(Json::as_bool);
+        assert_eq!((told, int(&received, "amount")), (Some(merchant.is_some()), Some(90)));
+    }
     issuer.world.audit();
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::receive::Done;
 use crate::refusal::Kind;
 use crate::rules::gate::release::release_as;
-use crate::rules::gate::settle::{Told, settle_as};
-use crate::rules::gate::verify::{Charge, Verify, verify_as};
+use crate::rules::gate::settle::{Told, overrule, settle_as};
+use crate::rules::gate::verify::{Charge, Unnamed, Verify, verify_as};
 use crate::state::edge::Heard;
 use crate::state::evidence::Actor;
 use crate::state::gate::{Action, OutcomeStatus};
@@ -40,6 +40,13 @@ pub struct ChargeAsked {
     pub currency: Currency,
     /// Who charges, where the issuer tells; else any merchant of the action does.
     pub merchant: Option<Domain>,
+}
+
+impl ChargeAsked {
+    /// What the record says of it beside what came of it.
+    fn done(&self, heard: Heard) -> Done {
+        Done { amount: Some(self.amount.minor()), merchant: Some(self.merchant.is_some()), ..Done::told(heard) }
+    }
 }
 
 /// What could cover a charge.
@@ -75,23 +82,20 @@ pub(super) fn charge(
         match fault(scope, &action, asked, by)? {
             None => {
                 let heard = Heard { approved: Some(true), outcome: "approved".into() };
-                return Ok(Done { heard, action: Some(action.id), principal: None });
+                return Ok(Done { action: Some(action.id), ..asked.done(heard) });
             }
             Some(fault) if of.is_none() => why = fault,
             Some(_) => {}
         }
     }
     let about = if let Cover::Action(id) = asked.by { Some(id) } else { None };
-    Ok(Done {
-        heard: Heard { approved: Some(false), outcome: why.into() },
-        action: about.filter(|_| why != NO_ACTION),
-        principal: None,
-    })
+    let heard = Heard { approved: Some(false), outcome: why.into() };
+    Ok(Done { action: about.filter(|_| why != NO_ACTION), ..asked.done(heard) })
 }
 
 /// A charge that no action could cover.
 pub(super) fn uncovered() -> Done {
-    Done { heard: Heard { approved: Some(false), outcome: NO_ACTION.into() }, action: None, principal: None }
+    Done::told(Heard { approved: Some(false), outcome: NO_ACTION.into() })
 }
 
 /// Why `action` does not cover the charge; `None` where it does, and its receipt is used up.
@@ -101,20 +105,20 @@ fn fault(
     asked: &ChargeAsked,
     by: &Actor,
 ) -> Result<Option<&'static str>, Halt> {
-    let domain = asked.merchant.clone().or_else(|| action.payment.as_ref().map(|it| it.domain.clone()));
     let verify = Verify {
         receipt: action.receipt(),
         digest: action.digest,
-        charge: Some(Charge { amount: asked.amount, currency: asked.currency, domain }),
+        charge: Some(Charge { amount: asked.amount, currency: asked.currency, domain: asked.merchant.clone() }),
         kind: None,
         key: None,
         body: Digest::of(""),
         signed_by: None,
     };
-    Ok(verify_as(scope, &verify, by.clone())?.fault.map(|it| it.as_str()))
+    Ok(verify_as(scope, &verify, by.clone(), Unnamed::Anyone)?.fault.map(|it| it.as_str()))
 }
 
-/// Settles the action that covered a charge, as its agent would: above the allowed amount is an incident and stops the agent.
+/// Settles the action that covered a charge, as its agent would: above the allowed amount is an incident and stops the agent. What
+/// is settled already stays so, but for what was charged beyond it.
 pub(super) fn settle(
     scope: &mut Scope<'_>,
     workspace: WorkspaceId,
@@ -126,9 +130,16 @@ pub(super) fn settle(
     let outcome = match settle_as(scope, &action, told, by) {
         Ok(view) if view.action.incident.is_some() => "over_settlement",
         Ok(_) => "settled",
+        Err(Halt::Refuse(why)) if why.kind() == Kind::AlreadySettled => {
+            if overrule(scope, &action, amount)?.is_some() {
+                "over_settlement"
+            } else {
+                Kind::AlreadySettled.row().type_
+            }
+        }
         Err(halt) => refused(halt)?,
     };
-    Ok(Done::of(outcome, Some(id)))
+    Ok(Done { amount: Some(amount), ..Done::of(outcome, Some(id)) })
 }
 
 /// Takes a charge back: what the use of the receipt kept posted is released, or, where nobody has said yet what became of the

@@ -91,11 +91,19 @@ pub(super) struct Done {
     pub(super) heard: Heard,
     pub(super) action: Option<ActionId>,
     pub(super) principal: Option<PrincipalId>,
+    /// What a charge is for or came to, in minor units.
+    pub(super) amount: Option<i64>,
+    /// Of a charge, whether its merchant was told.
+    pub(super) merchant: Option<bool>,
 }
 
 impl Done {
     pub(super) fn of(outcome: &str, action: Option<ActionId>) -> Self {
-        Self { heard: Heard { approved: None, outcome: outcome.into() }, action, principal: None }
+        Self { action, ..Self::told(Heard { approved: None, outcome: outcome.into() }) }
+    }
+
+    pub(super) const fn told(heard: Heard) -> Self {
+        Self { heard, action: None, principal: None, amount: None, merchant: None }
     }
 }
 
@@ -127,7 +135,7 @@ pub fn receive(scope: &mut Scope<'_>, asked: &Receive) -> Result<Heard, Halt> {
     };
     let repeated = before.is_some();
     let done = match before {
-        Some(heard) => Done { heard, action: None, principal: None },
+        Some(heard) => Done::told(heard),
         None => do_it(scope, asked, &integration)?,
     };
     let now = scope.now();
@@ -180,6 +188,12 @@ fn record(scope: &mut Scope<'_>, asked: &Receive, done: &Done, repeated: bool) {
     }
     if let Some(principal) = done.principal {
         data = data.plain("principalId", principal);
+    }
+    if let Some(amount) = done.amount {
+        data = data.int("amount", amount);
+    }
+    if let Some(told) = done.merchant {
+        data = data.bool("merchantTold", told);
     }
     if let Some(approved) = done.heard.approved {
         data = data.bool("approved", approved);

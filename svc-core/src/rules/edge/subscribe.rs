@@ -1,17 +1,17 @@
-//! What the operator's payment processor tells of a workspace's subscription: the plan follows it.
+//! What the operator's payment processor tells of a workspace's subscriptions: the plan follows them.
 //!
 //! **Invariant:** this and the program itself are all that sets a plan; no credential of a workspace does.
 
-use crate::refusal::{Kind, Refusal};
+use crate::refusal::Refusal;
 use crate::rules::people::by::By;
 use crate::rules::people::settings::{ChangeSettings, SettingsChange, change_settings};
 use crate::state::edge::{EVENT_KEPT, Heard, Received};
-use crate::state::people::Plan;
-use crate::store::Row as _;
+use crate::state::people::{Plan, Subscription, Workspace};
+use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::ReceivedId;
 use crate::value::id::WorkspaceId;
-use crate::value::{Id as _, Span};
+use crate::value::{Id as _, Span, Timestamp};
 
 /// A request that was signed with the operator's secret.
 #[derive(Clone, Debug)]
@@ -22,11 +22,25 @@ pub struct FollowSubscription {
     pub kept: Span,
     /// The row of the processor's id of the event.
     pub event: ReceivedId,
-    /// Whose plan becomes which; nothing of events that set none.
-    pub plan: Option<(WorkspaceId, Plan)>,
+    /// Whose subscription came to what; nothing of events that set no plan.
+    pub told: Option<(WorkspaceId, ToldOf)>,
 }
 
-/// Puts a workspace on the plan that its subscription is for.
+/// What an event says of a subscription.
+#[derive(Clone, Debug)]
+pub struct ToldOf {
+    /// The processor's id of it, at most 200 characters; empty where the event names none.
+    pub subscription: Box<str>,
+    /// When it came about; where the event does not tell, now.
+    pub at: Option<Timestamp>,
+    /// The plan that it is for: [`Plan::Free`] where it is not paid.
+    pub plan: Plan,
+    /// Whether it was ended for good.
+    pub deleted: bool,
+}
+
+/// Puts a workspace on the plan that its subscriptions are for. What is older than what is known of the same subscription changes
+/// nothing.
 ///
 /// # Errors
 /// `unauthenticated` where the request was received before.
@@ -37,13 +51,13 @@ pub fn follow_subscription(scope: &mut Scope<'_>, asked: &FollowSubscription) ->
     }
     let before = scope.get::<Received>(asked.event)?.and_then(|it| it.answer.clone());
     let repeated = before.is_some();
-    let heard = match (before, asked.plan) {
+    let heard = match (before, &asked.told) {
         (Some(heard), _) => heard,
         (None, None) => heard("ignored"),
-        (None, Some((workspace, plan))) => heard(put(scope, workspace, plan)?),
+        (None, Some((workspace, told))) => heard(put(scope, *workspace, told)?),
     };
     // Where no workspace is named, the row is found in the first shard.
-    let workspace = asked.plan.map_or_else(|| WorkspaceId::from_bits(0), |it| it.0);
+    let workspace = asked.told.as_ref().map_or_else(|| WorkspaceId::from_bits(0), |it| it.0);
     let now = scope.now();
     let received = |id, kept, answer| Received { id, workspace, until: now.plus(kept), answer };
     scope.put(received(asked.request, asked.kept, None));
@@ -53,13 +67,20 @@ pub fn follow_subscription(scope: &mut Scope<'_>, asked: &FollowSubscription) ->
     Ok(heard)
 }
 
-fn put(scope: &mut Scope<'_>, workspace: WorkspaceId, plan: Plan) -> Result<&'static str, Halt> {
-    let change = SettingsChange { plan: Some(plan), ..SettingsChange::default() };
-    match change_settings(scope, &ChangeSettings { by: By::Program, workspace, change }) {
-        Ok(_) => Ok("changed"),
-        Err(Halt::Refuse(why)) if why.kind() == Kind::NotFound => Ok("not_found"),
-        Err(halt) => Err(halt),
+fn put(scope: &mut Scope<'_>, workspace: WorkspaceId, told: &ToldOf) -> Result<&'static str, Halt> {
+    let Some(before) = scope.get::<Workspace>(workspace)? else { return Ok("not_found") };
+    // What is said to come about later than now would outdate all that comes about until then.
+    let at = told.at.map_or(scope.now(), |it| it.min(scope.now()));
+    let told_now = Subscription { id: told.subscription.clone(), at, plan: told.plan, deleted: told.deleted };
+    let mut after = Workspace::clone(&before);
+    if !Subscription::hear(&mut after.subscriptions, told_now) {
+        return Ok("outdated");
     }
+    let plan = Subscription::plan_of(&after.subscriptions);
+    scope.put(after);
+    let change = SettingsChange { plan: Some(plan), ..SettingsChange::default() };
+    change_settings(scope, &ChangeSettings { by: By::Program, workspace, change })?;
+    Ok("changed")
 }
 
 fn heard(outcome: &str) -> Heard {

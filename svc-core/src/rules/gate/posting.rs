@@ -1,8 +1,10 @@
 //! Reservations and what becomes of them (CONTRACT part 3, "Reservations and posting"). Sums belong to the period that an
 //! action was authorized in; of one that has ended only the ledger tells.
 
+use crate::refusal::Refusal;
 use crate::state::gate::{Action, Activity, Mandate, Request, Reservation, Tally};
 use crate::state::people::Settings;
+use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::id::MandateId;
 
@@ -84,8 +86,27 @@ pub(super) fn post(activity: &mut Activity, (mandate, held): (MandateId, &Reserv
     }
 }
 
-/// Corrects what was posted by the lapse to `spent`.
-pub(super) fn correct(activity: &mut Activity, (mandate, held): (MandateId, &Reservation), posted: i64, spent: i64) {
+/// Puts `posted` in the place of what `stood` in the sums for an action that was posted before. Where no sum that is kept had it,
+/// whoever adds them up from the actions at this moment is told that one has changed.
+pub(super) fn repost(scope: &mut Scope<'_>, action: &Action, stood: i64, posted: i64) -> Result<(), Halt> {
+    if action.mandate.is_none() || posted == stood {
+        return Ok(());
+    }
+    let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
+    let mut activity = Activity::clone(&stored);
+    if let Some(held) = action.held() {
+        correct(&mut activity, held, stood, posted);
+    }
+    recount(&mut activity, action, Comes { from: stood, to: Some(posted) });
+    if activity == *stored {
+        activity.unsummed = activity.unsummed.wrapping_add(1);
+    }
+    scope.put(activity);
+    Ok(())
+}
+
+/// Corrects what was posted to `spent`.
+fn correct(activity: &mut Activity, (mandate, held): (MandateId, &Reservation), posted: i64, spent: i64) {
     if let Some((_, term)) = held.amount
         && let Some(tally) = activity.reserved_in(mandate, term)
     {

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use super::posting::Comes;
 use super::record::ActionRecord;
 use super::{payee, posting};
 use crate::refusal::Refusal;
@@ -58,19 +57,7 @@ pub(crate) fn release_as(
     let allowed = action.allowed().ok_or_else(Refusal::internal)?;
     let done = allowed.outcome.as_ref().is_some_and(|it| it.status == OutcomeStatus::Completed);
     let posted = allowed.posted().unwrap_or(0);
-    if action.mandate.is_some() {
-        let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
-        let mut activity = Activity::clone(&stored);
-        let charged = posted.saturating_add(released);
-        if let Some(held) = action.held() {
-            posting::correct(&mut activity, held, charged, posted);
-        }
-        posting::recount(&mut activity, before, Comes { from: charged, to: Some(posted) });
-        if activity == *stored {
-            activity.unsummed = activity.unsummed.wrapping_add(1);
-        }
-        scope.put(activity);
-    }
+    posting::repost(scope, before, posted.saturating_add(released), posted)?;
     // What was never done and is charged no more was no payment to its payee.
     if let Some(slot) = action.payee {
         let asked = action.payment.as_ref().map_or(0, |it| it.amount);

@@ -101,15 +101,59 @@ pub(crate) fn settle_as(scope: &mut Scope<'_>, before: &Action, said: Told, by: 
     action.evidence = scope.append(agent.workspace, settled_fact(by, &action, &agent, held, now));
     let over = said.amount.zip(before.payment.as_ref()).filter(|(amount, payment)| *amount > payment.amount);
     if let Some((settled, payment)) = over {
-        let evidence = scope.append(agent.workspace, incident_fact(&action, payment.amount, settled));
-        action.evidence = evidence;
-        action.incident = Some(Incident { allowed: payment.amount, settled, evidence });
-        let reason = Note::parse("settled above the allowed amount").map_err(|_| Refusal::internal())?;
-        let frozen = Frozen::new(now, FrozenBy::Policy, reason).after(evidence);
-        freeze::freeze(scope, &agent, frozen, Actor::Policy)?;
+        incident(scope, &mut action, &agent, Over { allowed: payment.amount, settled, stood: None })?;
     }
     scope.put(action.clone());
     view(scope, Arc::new(action))
+}
+
+/// Posts what the issuer says that the charge of a settled action came to, where that is more than was posted: nobody may settle
+/// for less than was charged and keep the rest. A settlement leaves a charge no more room than it says (CONTRACT part 2,
+/// "Receipts"), so it is an over-settlement also below the amount that was once allowed. `None` where it is no more than was
+/// posted: then nothing is put.
+///
+/// # Errors
+/// `internal` where a row that the action names is not there.
+pub(crate) fn overrule(scope: &mut Scope<'_>, before: &Action, charged: i64) -> Result<Option<Arc<Action>>, Halt> {
+    let settled = before.allowed().and_then(|it| it.outcome.as_ref());
+    let Some((payment, outcome)) = before.payment.as_ref().zip(settled) else { return Ok(None) };
+    let stood = outcome.posted.unwrap_or(0);
+    if charged <= stood {
+        return Ok(None);
+    }
+    scope.want(&[Agent::key(before.agent), Activity::key(before.agent)])?;
+    let agent = scope.get::<Agent>(before.agent)?.ok_or_else(Refusal::internal)?;
+    let mut action = Action::clone(before).overruled(charged);
+    posting::repost(scope, before, stood, charged)?;
+    if let Some(slot) = before.payee {
+        payee::restate(scope, slot, payment.amount, charged)?;
+    }
+    let room = before.incident.as_ref().map_or(stood, |it| it.allowed);
+    let over = Over { allowed: payment.amount.min(room), settled: charged, stood: Some(stood) };
+    incident(scope, &mut action, &agent, over)?;
+    let action = Arc::new(action);
+    scope.put_shared(&action);
+    Ok(Some(action))
+}
+
+/// A settlement above what was allowed, in minor units.
+#[derive(Clone, Copy)]
+struct Over {
+    allowed: i64,
+    settled: i64,
+    /// What was posted for the action before, where this takes its place.
+    stood: Option<i64>,
+}
+
+/// Records an over-settlement and stops the agent for it.
+fn incident(scope: &mut Scope<'_>, action: &mut Action, agent: &Agent, over: Over) -> Result<(), Halt> {
+    let evidence = scope.append(agent.workspace, incident_fact(action, over));
+    action.evidence = evidence;
+    action.incident = Some(Incident { allowed: over.allowed, settled: over.settled, evidence });
+    let reason = Note::parse("settled above the allowed amount").map_err(|_| Refusal::internal())?;
+    let frozen = Frozen::new(scope.now(), FrozenBy::Policy, reason).after(evidence);
+    freeze::freeze(scope, agent, frozen, Actor::Policy)?;
+    Ok(())
 }
 
 /// What a settlement comes to, in minor units: `None` where nothing is paid. A consumed receipt is stronger than the
@@ -129,19 +173,17 @@ fn account(scope: &mut Scope<'_>, action: &Action, before: &Action, posted: i64)
     let asked = before.payment.as_ref().map_or(0, |it| it.amount);
     // What a person released after the lapse stands at nothing, all else at what was asked.
     let stood = allowed.posted().unwrap_or(asked);
-    if before.held().is_some() || (before.mandate.is_some() && posted != stood) {
+    if let Some(held) = before.held().filter(|_| allowed.lapsed.is_none()) {
         let stored = scope.get::<Activity>(action.agent)?.ok_or_else(Refusal::internal)?;
         let mut activity = Activity::clone(&stored);
-        match (before.held(), allowed.lapsed) {
-            (Some(held), None) => posting::post(&mut activity, held, posted),
-            (Some(held), Some(_)) => posting::correct(&mut activity, held, stood, posted),
-            (None, _) => {}
-        }
+        posting::post(&mut activity, held, posted);
         posting::recount(&mut activity, before, Comes { from: stood, to: Some(posted) });
         if posted != stood && activity == *stored {
             activity.unsummed = activity.unsummed.wrapping_add(1);
         }
         scope.put(activity);
+    } else {
+        posting::repost(scope, before, stood, posted)?;
     }
     let done =
         action.allowed().and_then(|it| it.outcome.as_ref()).is_some_and(|it| it.status == OutcomeStatus::Completed);
@@ -175,11 +217,14 @@ fn settled_fact(actor: Actor, action: &Action, agent: &Agent, hold: bool, now: c
     ActionRecord { kind: "action.settled", actor, action, agent, verb, status }.fact(&more)
 }
 
-fn incident_fact(action: &Action, allowed: i64, settled: i64) -> Fact {
+fn incident_fact(action: &Action, over: Over) -> Fact {
     let mut data = Object::new().text("agentId", &action.agent.to_string());
-    data = data.int("allowedAmount", allowed).int("settledAmount", settled);
+    data = data.int("allowedAmount", over.allowed).int("settledAmount", over.settled);
     if let Some(payment) = &action.payment {
         data = data.text("currency", payment.currency.as_str());
+    }
+    if let Some(stood) = over.stood {
+        data = data.int("posted", over.settled).int("stood", stood);
     }
     Fact {
         kind: "incident.over_settlement",

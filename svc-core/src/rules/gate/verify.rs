@@ -140,14 +140,28 @@ impl Verdict {
 /// # Errors
 /// `internal` where a row that the action names is not there.
 pub fn verify(scope: &mut Scope<'_>, asked: &Verify) -> Result<Verdict, Halt> {
-    verify_as(scope, asked, Actor::Stranger)
+    verify_as(scope, asked, Actor::Stranger, Unnamed::Nobody)
+}
+
+/// At whose merchant a charge is that names none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unnamed {
+    /// At any: whoever asks has said which action it is for, and does not know who charges.
+    Anyone,
+    /// At nobody's: such a charge is not covered.
+    Nobody,
 }
 
 /// The same in the name of `by`: a card issuer asks about an action and not about its receipt, by the same rule.
 ///
 /// # Errors
 /// As [`verify`].
-pub(crate) fn verify_as(scope: &mut Scope<'_>, asked: &Verify, by: Actor) -> Result<Verdict, Halt> {
+pub(crate) fn verify_as(
+    scope: &mut Scope<'_>,
+    asked: &Verify,
+    by: Actor,
+    unnamed: Unnamed,
+) -> Result<Verdict, Halt> {
     if is_compromised(scope, asked.signed_by)? {
         return Ok(Verdict::no(Fault::UnknownKey));
     }
@@ -168,7 +182,7 @@ pub(crate) fn verify_as(scope: &mut Scope<'_>, asked: &Verify, by: Actor) -> Res
     }
     let held = held_by(scope, &workspace, agent.id)?;
     let void = action.is_void(&agent, held.is_some());
-    if let Some(fault) = fault(asked, &action, allowed, void, now) {
+    if let Some(fault) = fault(asked, unnamed, &action, allowed, (void, now)) {
         return Ok(Verdict { fault: Some(fault), action: Some(action), replayed: false });
     }
     let mut consumed = Action::clone(&action);
@@ -190,7 +204,13 @@ fn is_compromised(scope: &mut Scope<'_>, key: Option<SigningUse>) -> Result<bool
 }
 
 /// The first fault that holds of an unused receipt.
-fn fault(asked: &Verify, action: &Action, allowed: &Allowed, void: bool, now: Timestamp) -> Option<Fault> {
+fn fault(
+    asked: &Verify,
+    unnamed: Unnamed,
+    action: &Action,
+    allowed: &Allowed,
+    (void, now): (bool, Timestamp),
+) -> Option<Fault> {
     let outcome = allowed.outcome.as_ref();
     let undone = outcome.is_some_and(|it| it.status != OutcomeStatus::Completed);
     if void || undone {
@@ -211,22 +231,22 @@ fn fault(asked: &Verify, action: &Action, allowed: &Allowed, void: bool, now: Ti
         (None, Some(_)) => Some(Fault::TypeMismatch),
         (Some(payment), charge) => {
             let limit = outcome.and_then(|it| it.amount).unwrap_or(payment.amount);
-            covers(payment, limit, charge.as_ref())
+            covers(payment, limit, charge.as_ref(), unnamed)
         }
     }
 }
 
-fn covers(payment: &Payment, limit: i64, charge: Option<&Charge>) -> Option<Fault> {
-    let Some((charge, domain)) = charge.and_then(|it| Some((it, it.domain.as_ref()?))) else {
-        return Some(Fault::ChargeRequired);
-    };
+fn covers(payment: &Payment, limit: i64, charge: Option<&Charge>, unnamed: Unnamed) -> Option<Fault> {
+    let told = |it: &&Charge| it.domain.is_some() || unnamed == Unnamed::Anyone;
+    let Some(charge) = charge.filter(told) else { return Some(Fault::ChargeRequired) };
     if charge.currency != payment.currency {
         return Some(Fault::CurrencyMismatch);
     }
     if charge.amount.minor() > limit {
         return Some(Fault::AmountExceeds);
     }
-    (!domain.is_within(&payment.domain)).then_some(Fault::MerchantMismatch)
+    let elsewhere = charge.domain.as_ref().is_some_and(|it| !it.is_within(&payment.domain));
+    elsewhere.then_some(Fault::MerchantMismatch)
 }
 
 fn consumed_fact(asked: &Verify, action: &Action, actor: Actor) -> Fact {

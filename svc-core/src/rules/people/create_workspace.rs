@@ -45,6 +45,7 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
         name: asked.name.clone(),
         settings: asked.settings.clone(),
         plan: Plan::SelfHosted,
+        subscriptions: Vec::new(),
         holds: Vec::new(),
         budgets: Vec::new(),
         owner: owner.id,

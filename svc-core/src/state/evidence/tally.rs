@@ -265,6 +265,10 @@ impl Moved {
                 let posted = int("posted").unwrap_or(0).saturating_sub(stood);
                 Self { posted, reserved: lapsed.saturating_sub(amount), ..none }
             }
+            // What the issuer says of a settled action takes the place of what was posted.
+            "incident.over_settlement" => {
+                Self { posted: int("posted").unwrap_or(0).saturating_sub(int("stood").unwrap_or(0)), ..none }
+            }
             "action.released" => Self { posted: int("released").unwrap_or(0).saturating_neg(), ..none },
             _ => none,
         }

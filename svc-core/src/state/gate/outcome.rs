@@ -12,7 +12,7 @@ use crate::value::id::PrincipalId;
 pub struct Outcome {
     /// Done or not.
     pub status: OutcomeStatus,
-    /// The final amount, as sent.
+    /// The final amount, as sent: by the agent, or by the issuer, where it was charged for more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<i64>,
     /// What it came to: the amount posted.
@@ -95,6 +95,16 @@ impl Action {
             State::Denied { .. } => Err(Refusal::not_allowed("it was denied")),
             State::Expired { .. } => Err(Refusal::not_allowed("its approval expired")),
         }
+    }
+
+    /// The same settled action, of which the issuer says that it came to `amount`: that is posted in place of what was.
+    #[must_use]
+    pub fn overruled(mut self, amount: i64) -> Self {
+        if let State::Allowed(Allowed { outcome: Some(outcome), .. }) = &mut self.state {
+            outcome.amount = Some(amount);
+            outcome.posted = Some(amount);
+        }
+        self
     }
 
     /// The same action, whose charge the issuer has taken back before the agent or the issuer has settled it: what is told of it

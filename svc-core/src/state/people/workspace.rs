@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hold::StandingHold;
 use super::plan::Plan;
+use super::subscription::Subscription;
 use crate::state::gate::Term;
 use crate::state::gateway::{BudgetAt, BudgetScope};
 use crate::value::currency::Currency;
@@ -29,6 +30,10 @@ pub struct Workspace {
     /// What it may have: set by whoever runs the gate, never by the workspace.
     #[serde(default)]
     pub plan: Plan,
+    /// What the plan follows from where it is paid for, the longest known first: at most
+    /// [`SUBSCRIPTIONS_MAX`](super::SUBSCRIPTIONS_MAX).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subscriptions: Vec<Subscription>,
     /// The holds that stand, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<StandingHold>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use svc_core::refusal::Refusal;
-use svc_core::rules::edge::subscribe::FollowSubscription;
+use svc_core::rules::edge::subscribe::{FollowSubscription, ToldOf};
 use svc_core::state::edge::Received;
 use svc_core::state::people::Plan;
 use svc_core::value::id::WorkspaceId;
@@ -32,12 +32,13 @@ impl Billing {
         Self { secrets: Secrets::new(secret.collect()), plans: config.plans.clone() }
     }
 
-    /// Which workspace's plan an event sets, and to which.
-    fn plan(&self, sent: &StripeEvent) -> Option<(WorkspaceId, Plan)> {
+    /// What an event says of which workspace's subscription.
+    fn told(&self, sent: &StripeEvent) -> Option<(WorkspaceId, ToldOf)> {
+        let deleted = &*sent.name == DELETED;
         let plan = match &*sent.name {
             "customer.subscription.updated" if !sent.is_paid()? => Some(Plan::Free),
             "customer.subscription.updated" => self.plans.get(sent.price()?).copied(),
-            "customer.subscription.deleted" => Some(Plan::Free),
+            DELETED => Some(Plan::Free),
             _ => return None,
         };
         let found = sent.workspace().zip(plan);
@@ -48,9 +49,12 @@ impl Billing {
                 "a subscription names no workspace or no known price"
             );
         }
-        found
+        let (workspace, plan) = found?;
+        Some((workspace, ToldOf { subscription: sent.subscription(), at: sent.created, plan, deleted }))
     }
 }
+
+const DELETED: &str = "customer.subscription.deleted";
 
 pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let billing = &service.billing;
@@ -61,7 +65,7 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
         request: Received::billing_request(&[stamped.stamp.as_bytes(), &call.body]),
         kept: STAMPED_KEPT,
         event: Received::billing_event(&sent.id),
-        plan: billing.plan(&sent),
+        told: billing.told(&sent),
     };
     let heard = service.run(follow).await?;
     tracing::info!(event = sent.id, outcome = &*heard.outcome, "billing was heard");
