@@ -8,7 +8,7 @@ use svc_http::upstream::Allowed;
 use svc_store::Gate;
 
 use super::listen::{Bound, bind, try_metrics};
-use super::output::{Problem, print_made, writable};
+use super::output::{Problem, writable};
 use super::providers::{self, Providers};
 use super::store::{Use, open_alone};
 use super::welcome::{Home, tell_unseen};
@@ -68,7 +68,7 @@ fn serve_home(
     let here = format!("http://{}", bound.address);
     serve::run(&config, base_url, gate, bound, || {
         if json {
-            return print_made(&format!("{}\n", home.as_json(base_url.as_str())), home.lost());
+            return home.print(&format!("{}\n", home.as_json(base_url.as_str())));
         }
         let variables =
             home.variables(&here).map(|line| format!("In another shell, for what comes next:\n\n  {line}\n\n"));
@@ -79,7 +79,7 @@ fn serve_home(
             variables.unwrap_or_default(),
             models.told(),
         );
-        print_made(&told, home.lost())
+        home.print(&told)
     })
 }
 

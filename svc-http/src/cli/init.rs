@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use svc_core::value::text::Email;
 use svc_http::config::Config;
 
-use super::output::{Problem, print_made, writable};
+use super::output::{Problem, writable};
 use super::setup;
 use super::store::{Missing, Use, open};
 use super::welcome::tell_unseen;
@@ -21,7 +21,7 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
     let home = setup::ensure(&gate, &config.database_directory(), owner, false)?;
     tell_unseen(&home);
     if json {
-        print_made(&format!("{}\n", home.as_json(base_url.as_str())), home.lost())?;
+        home.print(&format!("{}\n", home.as_json(base_url.as_str())))?;
     } else {
         let data = config.data.display();
         let (done, next) = match home.keys {
@@ -32,7 +32,7 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
             ),
         };
         let (made, request) = (home.as_text(base_url.as_str()), home.request(base_url.as_str()));
-        print_made(&format!("{done}\n\n{made}\n{next}\n\n  {request}\n"), home.lost())?;
+        home.print(&format!("{done}\n\n{made}\n{next}\n\n  {request}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -94,3 +94,57 @@ impl Turn {
 
 /// The file that is locked while a first start is made. It stays: whoever removed it would let two others in at once.
 const TURN: &str = "svc.init.lock";
+
+/// That secrets were made which nobody has been shown yet: for as long as it is kept no other process makes or tells any, and what
+/// is left of it by a process that ended before has the next start make them anew.
+///
+/// It holds no secret: what nobody saw is of no use to anybody, and need not be kept to be shown.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Unseen {
+    _turn: Turn,
+    place: PathBuf,
+}
+
+impl Unseen {
+    /// Whether a process before has made secrets, and ended before it had shown them.
+    ///
+    /// # Errors
+    /// [`Problem`] where that cannot be found out: nothing is made or revoked then.
+    pub(crate) fn is_left(directory: &Path) -> Result<bool, Problem> {
+        let place = place_of(directory).join(UNSEEN);
+        place.try_exists().map_err(|error| Self::problem(&place, &error))
+    }
+
+    /// Notes it, so that it outlasts this process and a loss of power.
+    ///
+    /// # Errors
+    /// [`Problem`] where it cannot be written: then nothing was made.
+    pub(crate) fn note(turn: Turn, directory: &Path) -> Result<Self, Problem> {
+        let parent = place_of(directory);
+        let place = parent.join(UNSEEN);
+        let mut options = fs::OpenOptions::new();
+        let written = options.write(true).create(true).truncate(false).mode(0o600).open(&place);
+        written.and_then(|_| File::open(&parent)?.sync_all()).map_err(|error| Self::problem(&place, &error))?;
+        Ok(Self { _turn: turn, place })
+    }
+
+    /// They have been shown: the next start leaves them as they are.
+    pub(crate) fn seen(self) {
+        let removed = fs::remove_file(&self.place);
+        let kept = removed.and_then(|()| self.place.parent().map_or(Ok(()), |it| File::open(it)?.sync_all()));
+        if let Err(error) = kept {
+            tracing::warn!(%error, file = %self.place.display(), "remove this file: while it is there, the next start makes new keys");
+        }
+    }
+
+    fn problem(place: &Path, error: &io::Error) -> Problem {
+        Problem::new(
+            format!("`{}` cannot be used: {error}", place.display()),
+            "Nothing was made: see to it that this user may write in the directory of the database.",
+        )
+    }
+}
+
+/// The file that is there while secrets were made and not shown.
+const UNSEEN: &str = "svc.init.unseen";

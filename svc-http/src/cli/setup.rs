@@ -1,9 +1,10 @@
 //! What a first start makes: a workspace with its owner, an agent with two mandates, three keys and a service token.
 //!
-//! It is made step by step, by one process at a time. A start that was cut short is finished by the next, which makes every
-//! secret anew: nobody saw those before. Once a start has come to its end nothing is made again unless new keys are asked
-//! for: what people have removed since stays removed.
+//! It is made step by step, by one process at a time. A start that was cut short, also between the last key and its output, is
+//! finished by the next, which makes every secret anew: nobody saw those before. Once a start has come to its end nothing is
+//! made again unless new keys are asked for: what people have removed since stays removed.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ use svc_http::callback_secret;
 use svc_http::secrets::{KEY_PREFIX, LINK_PREFIX, NewSecret, TOKEN_PREFIX, draw};
 use svc_store::Gate;
 
-use super::occupancy::Turn;
+use super::occupancy::{Turn, Unseen};
 use super::output::Problem;
 use super::welcome::{Home, Keys};
 
@@ -88,7 +89,7 @@ impl Found {
 /// # Errors
 /// [`Problem`] where the store does not answer or takes no more.
 pub(crate) fn ensure(gate: &Gate, directory: &Path, owner: &Email, new_keys: bool) -> Result<Home, Problem> {
-    let _turn = Turn::wait(directory);
+    let turn = Turn::wait(directory);
     let workspace = match workspace(gate)? {
         Some(workspace) => workspace,
         None => gate.execute(CreateWorkspace {
@@ -98,15 +99,17 @@ pub(crate) fn ensure(gate: &Gate, directory: &Path, owner: &Email, new_keys: boo
         })?,
     };
     let found = look(gate, workspace.id)?;
-    if found.is_whole() && !new_keys {
+    if found.is_whole() && !new_keys && !Unseen::is_left(directory)? {
         return Ok(Home {
             workspace: workspace.id,
             agent: found.agent.map(|it| it.id),
             keys: None,
             callback_secret: None,
             sign_in_token: sign_in_token(gate, &workspace, false)?,
+            unseen: Cell::new(None),
         });
     }
+    let unseen = Unseen::note(turn, directory)?;
     let callback_secret = sign_callbacks(gate, workspace.id)?;
     let sign_in_token = sign_in_token(gate, &workspace, true)?;
     let (agent, keys) = make_keys(gate, workspace.id, found.agent.as_deref())?;
@@ -120,6 +123,7 @@ pub(crate) fn ensure(gate: &Gate, directory: &Path, owner: &Email, new_keys: boo
         keys: Some(keys),
         callback_secret: Some(callback_secret),
         sign_in_token,
+        unseen: Cell::new(Some(unseen)),
     })
 }
 

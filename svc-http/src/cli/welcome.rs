@@ -1,5 +1,6 @@
 //! What `svc dev` and `svc init` print: what there is now, and what to try.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
@@ -7,7 +8,8 @@ use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::secret::Secret;
 use svc_http::secrets::sign_in_link;
 
-use super::output::{is_closed, note};
+use super::occupancy::Unseen;
+use super::output::{Problem, is_closed, note, print_made};
 
 /// What a first start makes, as it is afterwards.
 pub(crate) struct Home {
@@ -21,6 +23,8 @@ pub(crate) struct Home {
     pub(crate) callback_secret: Option<Secret<String>>,
     /// The token of the owner's one-time link, where it was made just now.
     pub(crate) sign_in_token: Option<Secret<String>>,
+    /// That nobody has seen the keys yet, where they were made just now.
+    pub(crate) unseen: Cell<Option<Unseen>>,
 }
 
 /// Keys in the clear.
@@ -103,10 +107,24 @@ impl Home {
         out
     }
 
+    /// Prints `text`, which holds what was made: from then on it counts as seen.
+    ///
+    /// # Errors
+    /// [`Problem`] where it cannot be written: the next start makes other keys.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Problem> {
+        print_made(text, self.lost())?;
+        if let Some(unseen) = self.unseen.take() {
+            unseen.seen();
+        }
+        Ok(())
+    }
+
     /// What to do where it could not be printed.
     pub(crate) const fn lost(&self) -> &'static str {
-        if self.is_secret() {
-            "What was made stays: `svc dev --new-keys` makes other keys and another sign-in link, prints them, and revokes these."
+        if self.keys.is_some() {
+            "Start it again with its output open: it makes other keys and another sign-in link, prints them, and revokes these."
+        } else if self.is_secret() {
+            CLOSED
         } else {
             "Run the command again with its output open."
         }
@@ -136,11 +154,14 @@ impl Home {
 pub(crate) fn tell_unseen(home: &Home) {
     if home.is_secret() && is_closed() {
         note(&format!(
-            "svc: standard output is closed, so nobody sees the keys that were made\n     {}\n",
-            home.lost()
+            "svc: standard output is closed, so nobody sees the keys that were made\n     {CLOSED}\n"
         ));
     }
 }
+
+/// What to do about secrets that were made for nobody to see.
+const CLOSED: &str =
+    "What was made stays: `svc dev --new-keys` makes other keys and another sign-in link, prints them, and revokes these.";
 
 /// A URL as a word of a shell: shells read brackets and more in a way of their own.
 fn quoted(url: String) -> String {
@@ -158,7 +179,7 @@ mod tests {
     #[test]
     fn the_request_fits_a_shell() {
         let (workspace, agent) = (WorkspaceId::from_bits(1), AgentId::from_bits(2));
-        let home = Home { workspace, agent: Some(agent), keys: None, callback_secret: None, sign_in_token: None };
+        let home = Home { workspace, agent: Some(agent), keys: None, callback_secret: None, sign_in_token: None, unseen: Cell::new(None) };
         let line = home.request("http://127.0.0.1:8080");
         assert!(
             line.starts_with(
@@ -177,7 +198,7 @@ mod tests {
             token: secret("ims_t"),
         });
         assert_eq!(home.variables("http://localhost"), None);
-        let home = Home { workspace, agent: Some(agent), keys, callback_secret: None, sign_in_token: None };
+        let home = Home { workspace, agent: Some(agent), keys, callback_secret: None, sign_in_token: None, unseen: Cell::new(None) };
         assert!(home.request("http://localhost").contains("Bearer ask_a\""));
         assert_eq!(
             home.variables("http://[::1]:1").unwrap_or_default(),

@@ -263,6 +263,50 @@ fn a_start_that_was_cut_short_shows_every_secret() {
     assert_eq!(authorize(&home, text(&unseen, "agentKey")).0, 401, "nobody saw it");
 }
 
+/// A first start that is killed with every key made and none shown is finished by the next: what nobody saw is made anew and shown, and
+/// nothing of it is kept anywhere in the clear or sealed until then.
+#[test]
+fn a_start_that_is_killed_before_it_tells_is_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("svc-data");
+    // A pipe that takes nothing more: the command stands still where it tells what it made.
+    let (_reader, writer) = std::io::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&writer, true).unwrap();
+    while rustix::io::write(&writer, &[b'x'; 4_096]).is_ok() {}
+    rustix::io::ioctl_fionbio(&writer, false).unwrap();
+    let mut first = svc(folder.path()).args(["init", "--json"]).stdout(writer).spawn().unwrap();
+    let began = std::time::Instant::now();
+    while live_keys(&data).len() < 3 {
+        assert!(began.elapsed().as_secs() < 120 && first.try_wait().unwrap().is_none(), "it makes keys");
+        std::thread::yield_now();
+    }
+    let unseen = live_keys(&data);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(fs::read(data.join("svc.init.unseen")).unwrap(), b"", "what is kept is that there was something");
+    let shown: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
+    let told = ["agentKey", "inferenceKey", "adminKey"].map(|name| Digest::of(text(&shown, name)));
+    assert_eq!(live_keys(&data), BTreeSet::from(told));
+    assert!(live_keys(&data).is_disjoint(&unseen), "nobody saw those before");
+    assert!(["serviceToken", "callbackSecret", "signInLink"].iter().all(|name| shown[name].is_string()), "{shown}");
+    assert!(!data.join("svc.init.unseen").exists());
+    let third: Value = serde_json::from_str(&run(folder.path(), "init --json").out).unwrap();
+    assert_eq!((third.as_object().unwrap().len(), live_keys(&data)), (3, BTreeSet::from(told)), "these were seen");
+}
+
+/// The digests of the keys in force in the first workspace of a data directory; none while there is none.
+fn live_keys(data: &Path) -> BTreeSet<Digest> {
+    let Ok(store) = SqliteStore::existing(data) else { return BTreeSet::new() };
+    let mut reader = store.reader().unwrap();
+    let Ok(workspaces) = reader.scan(&Range::all(Index::Workspaces, 0, 1)) else { return BTreeSet::new() };
+    let Some(workspace) = workspaces.iter().find_map(|it| Workspace::peel(it.row.record.as_ref()?)) else {
+        return BTreeSet::new();
+    };
+    let keys = reader.scan(&Range::all(Index::KeysOf, workspace.id.bits(), 100)).unwrap();
+    let keys = keys.iter().map(|it| Credential::peel(it.row.record.as_ref().unwrap()).unwrap());
+    keys.filter(|it| it.revoked_at.is_none()).map(|it| it.digest).collect()
+}
+
 /// Of several first starts at once one makes everything and shows it, and the others find it made.
 #[test]
 fn first_starts_at_once_make_one_workspace() {

@@ -71,13 +71,16 @@ fn a_first_start_needs_an_output_that_takes_its_keys() {
     assert_eq!(redirected(folder.path(), "init", ">&-").err, "", "the second makes none");
 }
 
+const UNSEEN: &str =
+    "Start it again with its output open: it makes other keys and another sign-in link, prints them, and revokes these.";
+
 /// Where the reader has gone before the result came, what is told is the way to another secret, not the same command again.
 #[test]
 fn what_was_made_and_not_seen_has_a_way_out() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, way) in [
-        ("init", "`svc dev --new-keys` makes other keys and another sign-in link, prints them, and revokes these."),
-        ("init --json", "Run the command again with its output open."),
+        ("init", UNSEEN),
+        ("init --json", UNSEEN),
         ("key create --scope admin", ": revoke it (`DELETE /api/w/{wid}/keys/{key}`), and make another."),
         (
             "token create --name soar --scopes agents:read",
