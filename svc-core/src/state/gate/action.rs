@@ -10,7 +10,7 @@ use super::agent::{Agent, Standing};
 use super::kind::ActionKind;
 use super::outcome::{Outcome, OutcomeStatus, Released};
 use super::payee::PayeeSlot;
-use super::provenance::{Class, Declared, Verdict, effective, verdict};
+use super::provenance::Origin;
 use super::reason::{Code, Reason};
 use crate::value::currency::Currency;
 use crate::value::digest::{Digest, ReplayId};
@@ -20,7 +20,7 @@ use crate::value::id::{
     WorkspaceId,
 };
 use crate::value::link::{Index, Link, Linked};
-use crate::value::text::{Label, SessionId, Source, Summary, UrlText};
+use crate::value::text::{Label, SessionId, Summary, UrlText};
 use crate::value::{Id, Span, Timestamp};
 
 /// How long after its receipt expired an unsettled action is posted by itself.
@@ -152,34 +152,6 @@ pub struct Tool {
     /// How many bytes the input has, where the agent said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_bytes: Option<i64>,
-}
-
-/// Where an action came from, as said and as seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
-    /// What the agent said.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub declared: Vec<Declared>,
-    /// What entered its context.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub observed: Vec<Source>,
-    /// The least trusted of all.
-    pub effective: Class,
-    /// How the two compare.
-    pub verdict: Verdict,
-}
-
-impl Default for Origin {
-    /// Nothing was said and nothing seen.
-    fn default() -> Self {
-        Self { declared: Vec::new(), observed: Vec::new(), effective: effective(&[], &[]), verdict: verdict(&[], &[]) }
-    }
-}
-
-impl Origin {
-    fn is_unsaid(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// What an action holds of its mandate's limits.

@@ -23,7 +23,7 @@ mod terms_change;
 pub mod verify_key;
 
 pub use action::{
-    Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, OPEN_MAX, Origin, Payment,
+    Action, Allowed, Callback, Consumed, DataShare, DecidedBy, Incident, LAPSE_AFTER, Lapse, OPEN_MAX, Payment,
     Reservation, State, Status, Tool, Verb,
 };
 pub use activity::{Activity, DENIALS_KEPT, Line, Nth, SeenSource, Tally, Term};
@@ -39,7 +39,7 @@ pub use kind::{ActionKind, ActionPattern};
 pub use mandate::{Count, Duplicates, Fields, Limits, Mandate, Merchants, OnLimit, PerPeriod, Terms, Tools};
 pub use outcome::{Outcome, OutcomeStatus, Released};
 pub use payee::{DUPLICATE_WINDOW, PAYEE_SEALED, Payee, PayeeSlot, SPLIT_WINDOW, place_of};
-pub use provenance::{Class, Declared, Verdict};
+pub use provenance::{Class, Declared, Origin, Verdict};
 pub use reason::{Code, Effect, Reason};
 pub use replay::{ClientSession, Payload, REPLAY_KEPT, Replay, SESSION_KEPT, SESSION_NOTED};
 pub use request::{Account, DATA_FIELDS_MAX, Details, PROVENANCE_MAX, Request, ToolInput, commitment, commitment_salt};

@@ -50,6 +50,34 @@ pub enum Verdict {
     Consistent,
 }
 
+/// Where an action came from, as said and as seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// What the agent said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declared: Vec<Declared>,
+    /// What entered its context.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observed: Vec<Source>,
+    /// The least trusted of all.
+    pub effective: Class,
+    /// How the two compare.
+    pub verdict: Verdict,
+}
+
+impl Default for Origin {
+    /// Nothing was said and nothing seen.
+    fn default() -> Self {
+        Self { declared: Vec::new(), observed: Vec::new(), effective: effective(&[], &[]), verdict: verdict(&[], &[]) }
+    }
+}
+
+impl Origin {
+    pub(super) fn is_unsaid(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What an agent that declares nothing is taken to have declared: `agent`.
 const UNDECLARED: Class = Class::FirstParty;
 

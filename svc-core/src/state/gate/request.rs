@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use super::action::{Action, DataShare, DecidedBy, Origin, Payment, State, Tool};
+use super::action::{Action, DataShare, DecidedBy, Payment, State, Tool};
 use super::agent::Agent;
 use super::kind::ActionKind;
-use super::provenance::Declared;
+use super::provenance::{Declared, Origin};
 use crate::refusal::FieldError;
 use crate::value::canonical::{self, Object, canonical, canonical_without};
 use crate::value::currency::Currency;
