@@ -7,7 +7,6 @@ use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::evaluate::{Facts, FullLine, PayeeFacts};
 use svc_core::state::gate::{
     Activity, Agent, BlockOwner, DUPLICATE_WINDOW, Mandate, Nth, Origin, Payee, Request, SPLIT_WINDOW, Tally, Term,
-    provenance,
 };
 use svc_core::state::people::Settings;
 use svc_core::testing::world::{World, payment, terms};
@@ -165,12 +164,7 @@ impl Case {
         let mut settings = Settings::default();
         settings.agent_velocity.other_count = velocity;
         settings.agent_velocity.minutes = 60;
-        let origin = Origin {
-            declared: Vec::new(),
-            observed: Vec::new(),
-            effective: provenance::effective(&[], &[]),
-            verdict: provenance::verdict(&[], &[]),
-        };
+        let origin = Origin::default();
         let request = payment(amount, "EUR", &merchant(2, MERCHANTS - 1));
         Self { name, request, settings, origin, amount, velocity }
     }

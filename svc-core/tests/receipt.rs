@@ -119,12 +119,7 @@ fn action(allowed: Allowed) -> Action {
         payload: false,
         replay: None,
         session: None,
-        provenance: Origin {
-            declared: Vec::new(),
-            observed: Vec::new(),
-            effective: Class::User,
-            verdict: Verdict::Undeclared,
-        },
+        provenance: Origin { effective: Class::User, verdict: Verdict::Undeclared, ..Origin::default() },
         salt: [0; 16],
         digest: Digest::from_bytes([0x0a; 32]),
         epoch: 0,

@@ -311,7 +311,7 @@ const ACTION: [&str; 2] = [
         "data":{"recipient":"a@b.example","fields":["name","iban"],"purpose":"tax"},
         "tool":{"name":"write","server":"files","inputDigest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","inputBytes":9007199254740991},
         "payload":true,"session":"s-1","provenance":{"declared":[{"source":"user","detail":"said so"},{"source":"web"}],
-        "observed":["web"],"effective":"public","verdict":"consistent"},"salt":"AAECAwQFBgcICQoLDA0ODw",
+        "observed":["web"],"effective":"public","verdict":"consistent","account":"gate"},"salt":"AAECAwQFBgcICQoLDA0ODw",
         "digest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg","epoch":4294967295,
         "mandate":["mnd_01K6FN0001000000000000000M",2],
         "reservation":{"amount":[4900,["month",1790812800000,2678400000]],"count":["hour",1790845200000,3600000],

@@ -1,10 +1,12 @@
 //! Where an action came from, and whose its session is.
 
 use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::would::would;
 use svc_core::state::gate::provenance::{Class, Verdict};
 use svc_core::state::gate::{Account, ClientSession, Code, Declared, Effect, Request, Tier, Verb};
 use svc_core::state::people::{OnMismatch, OnUndeclared};
 use svc_core::testing::world::{World, paying, payment, request, terms, tool_call};
+use svc_core::turn::Scope;
 use svc_core::value::Span;
 use svc_core::value::text::{SessionId, Source};
 
@@ -95,6 +97,24 @@ fn what_the_gate_declares_is_declared() {
         let proxied = world.authorize(&agent, request("deploy").by_account_of(Account::Gate));
         assert_eq!((proxied.verb(), proxied.action().signals.len()), (Verb::Allow, 0), "{setting:?}");
         assert_eq!(proxied.action().provenance.declared.len(), 1);
+    }
+}
+
+/// What the gate declared it declares again where its word is asked for later: what has been seen since is no account that an
+/// agent gave too well. An agent's own account stays what it said.
+#[test]
+fn what_the_gate_declared_is_judged_again_by_what_it_has_seen() {
+    let (mut world, agent) = calm(&[r#"{"name":"C","actions":["crm.*"]}"#]);
+    for (account, verdict) in [(Account::Gate, Verdict::Consistent), (Account::Agent, Verdict::Understated)] {
+        observe(&mut world, &agent, "s-1", &["file"]);
+        let asked = from(request("crm.read"), &["file"]).in_session(session("s-1"));
+        let decided = world.authorize(&agent, asked.by_account_of(account));
+        assert_eq!((decided.verb(), decided.action().provenance.account), (Verb::Allow, account));
+        observe(&mut world, &agent, "s-1", &["file", "web"]);
+        let action = decided.action().clone();
+        let said = world.engine().read(|scope: &mut Scope<'_>| would(scope, &action, None)).unwrap().unwrap();
+        let mismatch = said.reasons.iter().any(|it| it.code == Code::ProvenanceMismatch);
+        assert_eq!(mismatch, verdict == Verdict::Understated, "{account:?}: {:?}", said.reasons);
     }
 }
 

@@ -205,7 +205,7 @@ fn refuse_stopped(
     let declared = asked.request.provenance.clone();
     let effective = crate::state::gate::provenance::effective(&declared, &[]);
     let verdict = crate::state::gate::provenance::verdict(&declared, &[]);
-    let origin = Origin { declared, observed: Vec::new(), effective, verdict };
+    let origin = Origin { declared, observed: Vec::new(), effective, verdict, account: asked.request.account };
     let reasons = vec![Reason::new(Code::AgentFrozen, Effect::Deny)];
     let verdict = Evaluation { effect: Effect::Deny, reasons, signals: Vec::new(), charge: None };
     let mut action = Decided { asked, agent, workspace, origin, verdict }.action(scope);

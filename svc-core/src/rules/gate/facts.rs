@@ -55,7 +55,7 @@ pub(super) fn origin(
         Account::Gate => as_seen(&observed)?,
     };
     let (effective, verdict) = (effective(&declared, &observed), verdict(&declared, &observed));
-    Ok((Origin { declared, observed, effective, verdict }, conflict))
+    Ok((Origin { declared, observed, effective, verdict, account: request.account }, conflict))
 }
 
 /// Whether a session is what the gate itself puts where a client names none: the id of its connection or key.

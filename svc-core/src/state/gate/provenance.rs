@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::request::Account;
 use crate::value::text::{Detail, Source};
 
 /// How far content from a source is trusted, least first.
@@ -63,12 +64,16 @@ pub struct Origin {
     pub effective: Class,
     /// How the two compare.
     pub verdict: Verdict,
+    /// Whose account was compared: the action is judged by it again.
+    #[serde(default, skip_serializing_if = "Account::is_agents")]
+    pub account: Account,
 }
 
 impl Default for Origin {
     /// Nothing was said and nothing seen.
     fn default() -> Self {
-        Self { declared: Vec::new(), observed: Vec::new(), effective: effective(&[], &[]), verdict: verdict(&[], &[]) }
+        let (effective, verdict) = (effective(&[], &[]), verdict(&[], &[]));
+        Self { declared: Vec::new(), observed: Vec::new(), effective, verdict, account: Account::Agent }
     }
 }
 

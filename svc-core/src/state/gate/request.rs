@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::action::{Action, DataShare, DecidedBy, Payment, State, Tool};
@@ -51,7 +52,8 @@ pub struct Request {
 }
 
 /// Whose account of where an action came from is compared with what was seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Account {
     /// The agent's own.
     #[default]
@@ -59,6 +61,13 @@ pub enum Account {
     /// The gate's: it has seen all that it can say, as where it asks for an agent whose protocol has no place for an account. What
     /// was seen counts as declared, and nothing seen as `agent`.
     Gate,
+}
+
+impl Account {
+    /// Whether it is the agent's own: a row leaves that out.
+    pub(crate) const fn is_agents(&self) -> bool {
+        matches!(self, Self::Agent)
+    }
 }
 
 /// Data that is shared, and the `data` member as sent, canonical, where it was.
@@ -173,6 +182,7 @@ impl Request {
             tool: action.tool.clone().map(|tool| ToolRequest { tool, input: None, sent: None }),
             details,
             provenance: action.provenance.declared.clone(),
+            account: action.provenance.account,
             session: action.session.clone(),
             ..Self::new(action.kind.clone(), action.summary.clone())
         }
