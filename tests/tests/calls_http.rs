@@ -66,6 +66,36 @@ async fn streams_come_in_the_clients_shape_and_are_metered() {
     }
 }
 
+/// What a model of the chat shape has thought goes to the provider that told it, and to none that is asked because that one failed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thinking_goes_to_no_other_provider() {
+    let mut desk = Desk::bare(|_| {}).await;
+    let url = desk.mock.chat_url();
+    for (name, model) in [("first", "bad-1--status-503"), ("second", "good-1")] {
+        let id = desk.upstream(name, "chat", &url).await;
+        desk.model_with(&id, model, json!({ "aliases": ["twin"], "prices": { "input": 1, "output": 1 } })).await;
+    }
+    let own = json!({ "role": "assistant", "content": "so", "reasoning_content": "hm" });
+    let marked = |provider: &str| {
+        let thought = json!({ "type": "thinking", "thinking": "hm", "signature": format!("svc_unsigned@{provider}") });
+        json!({ "role": "assistant", "content": [thought, { "type": "text", "text": "so" }] })
+    };
+    for (path, turn, told) in [
+        (CHAT, own, [true, false]),
+        (MESSAGES, marked("first"), [true, false]),
+        (MESSAGES, marked("second"), [false, true]),
+    ] {
+        let mut body = chat("twin");
+        body["messages"].as_array_mut().unwrap().extend([turn, json!({ "role": "user", "content": "on" })]);
+        let before = desk.mock.heard().len();
+        desk.send(path, &[], body.to_string().as_bytes()).await.ok();
+        let sent = desk.mock.heard().split_off(before);
+        let sent: Vec<Value> = sent.iter().map(|it| serde_json::from_slice(&it.body).unwrap()).collect();
+        let heard: Vec<_> = sent.iter().map(|it| it["messages"][1]["reasoning_content"] == "hm").collect();
+        assert_eq!(heard, told, "{path}: {sent:?}");
+    }
+}
+
 /// A tool whose name is longer than providers of the chat shape take is called by the client's name all the same, whole and
 /// streamed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

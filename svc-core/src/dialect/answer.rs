@@ -9,6 +9,7 @@ use std::fmt;
 use super::doc::{Form, Tape, Value, length};
 use super::error::ProviderError;
 use super::finish::Finish;
+use super::marks::{As, is_unsigned, mark};
 use super::names::{LongNames, packed};
 use super::own::{self, is_free};
 use super::usage::{self, Told};
@@ -18,12 +19,6 @@ use crate::value::id::CallId;
 
 /// More uses of one tool than an answer has: a count above is no count.
 const USES_MAX: i64 = 1 << 20;
-/// The signature of thinking that a model of the chat shape has done. Clients keep what is signed and send it back; by this it is
-/// known again as what no provider of the messages shape has signed.
-/// This one says that it came as `reasoning_content`, in which providers that tell it so take it back.
-pub(super) const UNSIGNED: &str = "svc_unsigned";
-/// The same of thinking that came in any other form: providers that tell it so refuse `reasoning_content`.
-pub(super) const UNSIGNED_OTHER: &str = "svc_unsigned:other";
 
 /// A provider's answer, kept as it was written.
 #[derive(Clone, PartialEq, Eq)]
@@ -40,6 +35,7 @@ pub struct Answer {
     brought: BTreeSet<Box<str>>,
     service_tier: Option<Box<str>>,
     names: LongNames,
+    provider: Box<str>,
 }
 
 /// Why what a provider sent with status 200 is no answer.
@@ -93,7 +89,14 @@ impl Answer {
             brought,
             service_tier,
             names: LongNames::default(),
+            provider: Box::default(),
         })
+    }
+
+    /// The same, by a provider of this name: to it alone goes back what its model has thought.
+    #[must_use]
+    pub fn of_provider(self, name: &str) -> Self {
+        Self { provider: name.into(), ..self }
     }
 
     /// The same, with the names of the request's tools that were shortened for its provider: the client is told its own.
@@ -204,7 +207,7 @@ impl Answer {
             out.name("model").raw(raw_text(root, "model", "\"\""));
             out.name("content").list(|out| {
                 if let Some(message) = message {
-                    blocks(out, message, call, &self.names);
+                    self.blocks(out, message, call);
                 }
             });
             out.name("stop_reason").text(finish.messages());
@@ -212,6 +215,47 @@ impl Answer {
             usage::write_messages(out.name("usage"), &self.told());
         });
         out.into_bytes()
+    }
+
+    /// Blocks of the messages shape out of a message of the chat shape.
+    fn blocks(&self, out: &mut Out, message: Value<'_>, answered: CallId) {
+        let thinking = message.text_of("reasoning_content").map(|it| (it, As::ReasoningContent));
+        if let Some((text, told)) = thinking.or_else(|| message.text_of("reasoning").map(|it| (it, As::Other))) {
+            self.thinking(out, &text, told);
+        }
+        if let Some(content) = message.given("content") {
+            text_block(out, &content.text().unwrap_or_default());
+            for part in content.items() {
+                for inner in part.get("thinking").iter().flat_map(|it| it.items()) {
+                    self.thinking(out, &inner.text_of("text").unwrap_or_default(), As::Other);
+                }
+                text_block(out, &part.text_of("text").unwrap_or_default());
+            }
+        }
+        text_block(out, &message.text_of("refusal").unwrap_or_default());
+        let calls = message.get("tool_calls");
+        for (at, call) in calls.iter().flat_map(|it| it.items()).enumerate() {
+            let Some(function) = call.get("function") else { continue };
+            let id = call.text_of("id").filter(|it| !it.is_empty());
+            let id = id.unwrap_or_else(|| invented(answered, at).into());
+            out.object(|out| {
+                out.name("type").text("tool_use");
+                out.name("id").text(&packed(&id));
+                out.name("name").text(self.names.of_client(&function.text_of("name").unwrap_or_default()));
+                write_input(out.name("input"), &function.text_of("arguments").unwrap_or_default());
+            });
+        }
+    }
+
+    /// A block of thinking, signed by svc's own mark.
+    fn thinking(&self, out: &mut Out, text: &str, told: As) {
+        if !text.is_empty() {
+            out.object(|out| {
+                out.name("type").text("thinking");
+                out.name("thinking").text(text);
+                out.name("signature").text(&mark(told, &self.provider));
+            });
+        }
     }
 
     /// The usage as the client is told it: nothing is made up where the provider told nothing.
@@ -380,56 +424,19 @@ fn chat_message(out: &mut Out, root: Value<'_>) {
     }
 }
 
-/// The id of the tool call at this place of an answer, where its provider gives it none: no two calls of a conversation have
-/// the same.
-pub(super) fn invented(call: CallId, at: usize) -> String {
-    format!("{call}_{at}")
-}
-
-/// Blocks of the messages shape out of a message of the chat shape.
-fn blocks(out: &mut Out, message: Value<'_>, answered: CallId, names: &LongNames) {
-    let mut block = |kind: &str, text: &str, mark: Option<&str>| {
-        if !text.is_empty() {
-            out.object(|out| {
-                out.name("type").text(kind);
-                out.name(kind).text(text);
-                if let Some(mark) = mark {
-                    out.name("signature").text(mark);
-                }
-            });
-        }
-    };
-    let thinking = message.text_of("reasoning_content").map(|it| (it, UNSIGNED));
-    if let Some((text, mark)) = thinking.or_else(|| message.text_of("reasoning").map(|it| (it, UNSIGNED_OTHER))) {
-        block("thinking", &text, Some(mark));
-    }
-    if let Some(content) = message.given("content") {
-        block("text", &content.text().unwrap_or_default(), None);
-        for part in content.items() {
-            for inner in part.get("thinking").iter().flat_map(|it| it.items()) {
-                block("thinking", &inner.text_of("text").unwrap_or_default(), Some(UNSIGNED_OTHER));
-            }
-            block("text", &part.text_of("text").unwrap_or_default(), None);
-        }
-    }
-    block("text", &message.text_of("refusal").unwrap_or_default(), None);
-    let calls = message.get("tool_calls");
-    for (at, call) in calls.iter().flat_map(|it| it.items()).enumerate() {
-        let Some(function) = call.get("function") else { continue };
-        let id = call.text_of("id").filter(|it| !it.is_empty());
-        let id = id.unwrap_or_else(|| invented(answered, at).into());
+fn text_block(out: &mut Out, text: &str) {
+    if !text.is_empty() {
         out.object(|out| {
-            out.name("type").text("tool_use");
-            out.name("id").text(&packed(&id));
-            out.name("name").text(names.of_client(&function.text_of("name").unwrap_or_default()));
-            write_input(out.name("input"), &function.text_of("arguments").unwrap_or_default());
+            out.name("type").text("text");
+            out.name("text").text(text);
         });
     }
 }
 
-/// Whether a block is thinking of a model of the chat shape.
-pub(super) fn is_unsigned(block: &Value<'_>) -> bool {
-    block.has("type", "thinking") && block.text_of("signature").is_some_and(|it| it.starts_with(UNSIGNED))
+/// The id of the tool call at this place of an answer, where its provider gives it none: no two calls of a conversation have
+/// the same.
+pub(super) fn invented(call: CallId, at: usize) -> String {
+    format!("{call}_{at}")
 }
 
 /// Arguments as an object. What is no object stands in one, under a name of its own, so that nothing is lost.

@@ -14,6 +14,7 @@ mod doc;
 mod error;
 mod files;
 mod finish;
+mod marks;
 mod names;
 mod own;
 mod request;

@@ -7,17 +7,19 @@ mod to_messages;
 
 use std::fmt;
 
-use super::answer::is_unsigned;
 use super::check::{self, FAULTS_MAX};
 use super::doc::{Form, Tape, Value};
+use super::marks::is_unsigned;
 use super::names::LongNames;
 use super::write::{Out, quoted};
 use super::{survey, texts};
 use crate::refusal::{FieldError, Refusal};
-use crate::state::gateway::{Demand, Dialect};
+use crate::state::gateway::{Capability, Demand, Dialect, Model, Upstream};
 
-/// What the names of models have that refuse to think in the midst of a turn which began without.
+/// What the names of models have that refuse to think in the midst of a turn which began without; a deployment may have any name.
 const STRICT: &str = "claude";
+/// Members of a message of the chat shape in which models tell what they have thought, each provider in its own.
+const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
 /// A request for a model's work: read once, kept as it was written.
 ///
@@ -44,6 +46,28 @@ pub struct Target<'a> {
     /// Whether the model thinks before it answers. Where it does not, a wish for more or less of it is left out in
     /// translation.
     pub reasoning: bool,
+    /// The provider's name.
+    pub provider: &'a str,
+    /// Whether the model refuses a budget of thinking in the midst of a turn that began without.
+    pub is_strict: bool,
+    /// Whether another provider was asked first: as far as anybody knows what the conversation holds is that one's.
+    pub is_elsewhere: bool,
+}
+
+impl<'a> Target<'a> {
+    /// A model at its provider, to which the request goes first.
+    #[must_use]
+    pub fn of(upstream: &'a Upstream, model: &'a Model) -> Self {
+        Self {
+            dialect: upstream.dialect,
+            model: model.name.as_str(),
+            max_output: model.max_output,
+            reasoning: model.capabilities.contains(&Capability::Reasoning),
+            provider: upstream.name.as_str(),
+            is_strict: model.name.as_str().contains(STRICT) || upstream.has_strict_models(),
+            is_elsewhere: false,
+        }
+    }
 }
 
 /// What a request asks for.
@@ -170,15 +194,17 @@ impl Body {
     }
 
     /// What goes to the provider. In the client's own shape nothing changes but the model's name, that a stream tells its
-    /// usage, that thinking is left out which svc brought into this shape, and that none is asked for where a turn cannot go on
-    /// with it; else the whole is translated.
+    /// usage, that thinking is left out which svc brought into this shape or which another provider told in a member of its own,
+    /// and that none is asked for where a turn cannot go on with it; else the whole is translated.
     ///
     /// # Errors
-    /// `invalid_request` naming what the other shape has no place for.
+    /// `invalid_request` naming what the other shape has no place for, or `messages` where nothing of them would go out.
     pub fn to_upstream(&self, target: Target<'_>) -> Result<Vec<u8>, Refusal> {
         let mut faults = Faults::default();
         let bytes = match (self.dialect, target.dialect) {
-            (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => self.renamed(target.model),
+            (Dialect::Chat, Dialect::Chat) | (Dialect::Messages, Dialect::Messages) => {
+                self.renamed(target, &mut faults)
+            }
             (Dialect::Chat, Dialect::Messages) => to_messages::write(self.root(), self.stream, target, &mut faults),
             (Dialect::Messages, Dialect::Chat) => to_chat::write(self.root(), self.stream, target, &mut faults),
         };
@@ -186,19 +212,22 @@ impl Body {
     }
 
     /// The body in its own shape, for this model.
-    fn renamed(&self, model: &str) -> Vec<u8> {
+    fn renamed(&self, target: Target<'_>, faults: &mut Faults) -> Vec<u8> {
         let root = self.root();
         let mut splices: Vec<Splice> = Vec::new();
-        if let Some(named) = root.get("model").filter(|it| !it.is(model)) {
-            splices.push(Splice::over(named, quoted(model)));
+        if let Some(named) = root.get("model").filter(|it| !it.is(target.model)) {
+            splices.push(Splice::over(named, quoted(target.model)));
         }
         if self.dialect == Dialect::Chat && self.stream {
             splices.extend(usage_asked(root));
         }
+        if self.dialect == Dialect::Chat && target.is_elsewhere {
+            splices.extend(thoughts_left_out(root));
+        }
         if self.dialect == Dialect::Messages {
-            let unsigned = unsigned_left_out(root);
+            let unsigned = unsigned_left_out(root, faults);
             // Other makers' models may go on with a turn of their own whose thinking the client did not keep.
-            if (unsigned.is_some() || model.contains(STRICT)) && goes_on_without_thought(root) {
+            if (unsigned.is_some() || target.is_strict) && goes_on_without_thought(root) {
                 splices.extend(thinking_off(root));
             }
             splices.extend(unsigned);
@@ -317,13 +346,32 @@ fn usage_asked(root: Value<'_>) -> Option<Splice> {
     }
 }
 
+/// What leaves out, message by message, what models have thought in members that another provider may refuse.
+fn thoughts_left_out(root: Value<'_>) -> impl Iterator<Item = Splice> {
+    let is_thought = |name: Value<'_>| THOUGHTS.iter().any(|it| name.is(it));
+    let messages = root.get("messages").into_iter().flat_map(|it| it.items());
+    let told = messages.filter(move |it| it.has("role", "assistant") && it.members().any(|(name, _)| is_thought(name)));
+    told.map(move |message| {
+        let mut out = Out::default();
+        out.object(|out| {
+            for (name, value) in message.members().filter(|(name, _)| !is_thought(*name)) {
+                out.name(&name.text().unwrap_or_default()).raw(value.raw());
+            }
+        });
+        Splice::over(message, String::from_utf8(out.into_bytes()).unwrap_or_default())
+    })
+}
+
 /// What leaves out thinking of models of the chat shape, which no provider of the messages shape has signed and all refuse; a
-/// message of nothing else is left out with it.
-fn unsigned_left_out(root: Value<'_>) -> Option<Splice> {
+/// message of nothing else is left out with it. A conversation of nothing else has nothing to be answered.
+fn unsigned_left_out(root: Value<'_>, faults: &mut Faults) -> Option<Splice> {
     let messages = root.get("messages")?;
     let has_unsigned = |it: &Value<'_>| blocks(*it).any(|it| is_unsigned(&it));
     if !messages.items().any(|it| has_unsigned(&it)) {
         return None;
+    }
+    if messages.items().all(|it| has_unsigned(&it) && blocks(it).all(|it| is_unsigned(&it))) {
+        faults.add("messages", "must have more than what another provider's model has thought");
     }
     let mut out = Out::default();
     out.list(|out| {

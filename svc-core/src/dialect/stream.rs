@@ -153,6 +153,15 @@ impl Stream {
         self
     }
 
+    /// The same, by a provider of this name: to it alone goes back what its model has thought.
+    #[must_use]
+    pub fn of_provider(mut self, name: &str) -> Self {
+        if let Writer::Messages(writer) = &mut self.writer {
+            writer.of_provider(name);
+        }
+        self
+    }
+
     /// Takes what came in and appends to `out` what goes on to the client.
     ///
     /// # Errors

@@ -11,7 +11,8 @@ const CHAT: Dialect = Dialect::Chat;
 const MESSAGES: Dialect = Dialect::Messages;
 
 fn target(dialect: Dialect, model: &str) -> Target<'_> {
-    Target { dialect, model, max_output: 8_192, reasoning: true }
+    let (is_strict, is_elsewhere) = (model.contains("claude"), false);
+    Target { dialect, model, max_output: 8_192, reasoning: true, provider: "one", is_strict, is_elsewhere }
 }
 
 fn read(dialect: Dialect, text: &str) -> Body {

@@ -1,7 +1,7 @@
 //! A request of the messages shape, written in the chat shape.
 
-use super::super::answer::UNSIGNED;
 use super::super::doc::{Form, Value};
+use super::super::marks::is_of;
 use super::super::names::{shortened, unpacked};
 use super::super::write::{Out, quoted};
 use super::{Faults, Target, joined, raw_or};
@@ -20,7 +20,7 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
     let mut out = Out::default();
     out.object(|out| {
         out.name("model").text(target.model);
-        out.name("messages").list(|out| messages(out, root, faults));
+        out.name("messages").list(|out| messages(out, root, target, faults));
         for (name, value) in root.members().filter(|(_, it)| !it.is_null()) {
             member(out, &name.text().unwrap_or_default(), value, target, faults);
         }
@@ -215,7 +215,7 @@ struct Turn<'a> {
 
 /// The messages. The messages shape takes such of one side that follow one another for one; providers of the chat shape want all
 /// calls in one message, and their results right behind it.
-fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
+fn messages(out: &mut Out, root: Value<'_>, target: Target<'_>, faults: &mut Faults) {
     if let Some(system) = root.given("system") {
         let text = system_text(system, "system", faults);
         if !text.is_empty() {
@@ -226,7 +226,7 @@ fn messages(out: &mut Out, root: Value<'_>, faults: &mut Faults) {
     let turns: Vec<_> = list.iter().flat_map(|it| it.items()).enumerate().filter_map(turn).collect();
     for run in turns.chunk_by(|one, next| one.role == next.role) {
         match run {
-            [Turn { role: "assistant", .. }, ..] => assistant(out, run, faults),
+            [Turn { role: "assistant", .. }, ..] => assistant(out, run, target, faults),
             [Turn { role: "system", .. }, ..] => {
                 for turn in run {
                     plain(out, "system", &system_text(turn.content, &turn.path, faults));
@@ -258,7 +258,7 @@ fn system_text(content: Value<'_>, path: &str, faults: &mut Faults) -> String {
     joined(content, "\n\n")
 }
 
-fn assistant(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
+fn assistant(out: &mut Out, turns: &[Turn<'_>], target: Target<'_>, faults: &mut Faults) {
     for turn in turns {
         for (at, block) in turn.content.items().enumerate() {
             match &*block.text_of("type").unwrap_or_default() {
@@ -273,8 +273,8 @@ fn assistant(out: &mut Out, turns: &[Turn<'_>], faults: &mut Faults) {
     let blocks = || turns.iter().flat_map(|it| it.content.items());
     let calls = || blocks().filter(|it| it.has("type", "tool_use"));
     // What a model of the messages shape has thought is signed. What is not was the chat shape's, whose models are to be given
-    // it again while they make calls; in the member in which they told it, which others refuse.
-    let is_own = |it: &Value<'_>| it.text_of("signature").is_none_or(|it| it.is_empty() || it == UNSIGNED);
+    // it again while they make calls; by the provider that told it so, in a member that others refuse.
+    let is_own = |it: &Value<'_>| is_of(it.text_of("signature").as_deref(), target.provider);
     let own = blocks().filter(|it| it.has("type", "thinking") && is_own(it));
     let thinking = own.filter_map(|it| it.text_of("thinking")).collect::<Vec<_>>().concat();
     out.object(|out| {

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::answer::UNSIGNED;
 use super::super::doc::Value;
 use super::super::finish::Finish;
+use super::super::marks::is_mark;
 use super::super::sse::Broken;
 use super::super::usage;
 use super::super::write::{Out, quoted};
@@ -218,7 +218,7 @@ impl ToChat {
     /// All thinking that the provider knows again, in one piece: clients join lists of pieces each in their own way.
     fn thinking_blocks(&mut self, out: &mut Vec<u8>) {
         let is_known = |it: &Thought| match it {
-            Thought::Shown { signature, .. } => !signature.is_empty() && !signature.starts_with(UNSIGNED),
+            Thought::Shown { signature, .. } => !signature.is_empty() && !is_mark(signature),
             Thought::Redacted(_) => true,
         };
         let mut thoughts = std::mem::take(&mut self.thoughts);

@@ -6,9 +6,10 @@
 //!
 //! **Invariant:** no more waits than [`HELD_MAX`] bytes and [`CALLS_MAX`] calls, whatever a provider sends.
 
-use super::super::answer::{UNSIGNED, UNSIGNED_OTHER, invented};
+use super::super::answer::invented;
 use super::super::doc::{Seam, Value};
 use super::super::finish::Finish;
+use super::super::marks::{As, mark};
 use super::super::names::{LongNames, packed};
 use super::super::sse::Broken;
 use super::super::usage;
@@ -25,6 +26,8 @@ pub(super) struct ToMessages {
     call: CallId,
     /// Names that the provider was told shortened.
     names: LongNames,
+    /// Whose answer it is.
+    provider: Box<str>,
     id: Option<String>,
     model: Option<String>,
     started: bool,
@@ -50,8 +53,8 @@ enum Open {
     #[default]
     Nothing,
     Text,
-    /// Thinking, by the mark that it ends with.
-    Thinking(&'static str),
+    /// Thinking, by the form it came in.
+    Thinking(As),
     /// A call, by its place in the list.
     Tool(usize),
 }
@@ -111,6 +114,7 @@ impl ToMessages {
         Self {
             call,
             names: LongNames::default(),
+            provider: Box::default(),
             id: None,
             model: None,
             started: false,
@@ -127,6 +131,11 @@ impl ToMessages {
     /// The client's names of tools that the provider calls by shorter ones.
     pub(super) fn naming(&mut self, names: LongNames) {
         self.names = names;
+    }
+
+    /// The provider's name.
+    pub(super) fn of_provider(&mut self, name: &str) {
+        self.provider = name.into();
     }
 
     /// Takes one chunk.
@@ -181,8 +190,8 @@ impl ToMessages {
 
     fn delta(&mut self, delta: Value<'_>, out: &mut Vec<u8>) {
         match delta.given("reasoning_content") {
-            Some(thinking) => self.piece(Open::Thinking(UNSIGNED), Some(thinking), out),
-            None => self.piece(Open::Thinking(UNSIGNED_OTHER), delta.given("reasoning"), out),
+            Some(thinking) => self.piece(Open::Thinking(As::ReasoningContent), Some(thinking), out),
+            None => self.piece(Open::Thinking(As::Other), delta.given("reasoning"), out),
         }
         if let Some(content) = delta.given("content") {
             self.piece(Open::Text, Some(content), out);
@@ -208,7 +217,7 @@ impl ToMessages {
     fn part(&mut self, part: Value<'_>, out: &mut Vec<u8>) {
         if part.has("type", "thinking") {
             for inner in part.get("thinking").iter().flat_map(|it| it.items()) {
-                self.piece(Open::Thinking(UNSIGNED_OTHER), inner.get("text"), out);
+                self.piece(Open::Thinking(As::Other), inner.get("text"), out);
             }
         } else {
             self.piece(Open::Text, part.get("text"), out);
@@ -397,12 +406,12 @@ impl ToMessages {
         let open = std::mem::take(&mut self.open);
         let index = self.blocks.saturating_sub(1);
         // Clients keep no thinking that is not signed, and the model that has thought it is to be given it again.
-        if let Open::Thinking(mark) = open {
+        if let Open::Thinking(told) = open {
             event(out, "content_block_delta", |out| {
                 out.name("index").number(index);
                 out.name("delta").object(|out| {
                     out.name("type").text("signature_delta");
-                    out.name("signature").text(mark);
+                    out.name("signature").text(&mark(told, &self.provider));
                 });
             });
         }

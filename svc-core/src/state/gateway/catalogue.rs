@@ -49,6 +49,21 @@ pub struct Upstream {
     pub created_at: Timestamp,
 }
 
+/// Domains under which the messages shape is spoken for the models of its maker alone: the maker's own, and those of the clouds that
+/// resell these models, where a deployment may have any name.
+const OF_THE_MAKER: [&str; 3] = ["anthropic.com", "api.aws", "ai.azure.com"];
+
+impl Upstream {
+    /// Whether all of its models are known, by where it is, to refuse a budget of thinking in the midst of a turn that began without.
+    #[must_use]
+    pub fn has_strict_models(&self) -> bool {
+        let (_, rest) = self.base_url.as_str().split_once("://").unwrap_or_default();
+        let host = rest.split(['/', ':', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+        let is_under = |domain: &str| host.strip_suffix(domain).is_some_and(|it| it.is_empty() || it.ends_with('.'));
+        self.dialect == Dialect::Messages && OF_THE_MAKER.into_iter().any(is_under)
+    }
+}
+
 /// How long a call may take, in milliseconds; without a member the server's configuration holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]

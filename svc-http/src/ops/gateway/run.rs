@@ -13,7 +13,7 @@ use svc_core::rules::gateway::admit::{Admitted, Place};
 use svc_core::rules::gateway::finish::Tried;
 use svc_core::rules::gateway::payer::{CallKey, may_call};
 use svc_core::rules::gateway::retry::{Retry, RetryCall};
-use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Capability, Demand, Dialect, Usage};
+use svc_core::state::gateway::{Attempt, Call as CallRow, CallEnd, Demand, Dialect, Usage};
 use svc_core::value::id::HoldId;
 use svc_store::Gate;
 
@@ -143,7 +143,7 @@ impl Run {
                 return self.stopped(guard, stop).await;
             }
             let mut fits = true;
-            let failed = match self.request(&place) {
+            let failed = match self.request(&place, &tried) {
                 Ok(_) if !self.may_try(&place, ahead.as_slice()) => Failed::new(Reason::Circuit),
                 Ok((target, sent)) => {
                     let Some(sink) = guard.sink() else { return Answer::refused(Refusal::internal()) };
@@ -151,7 +151,7 @@ impl Run {
                     let made = tokio::select! {
                         biased;
                         stop = switch.cut_off() => Err(stop),
-                        made = self.attempt(&target, sent, &mut sink.reported) => Ok(made),
+                        made = self.attempt(&place, (&target, sent), &mut sink.reported) => Ok(made),
                     };
                     match made {
                         Err(stop) => return self.stopped(guard, stop).await,
@@ -239,22 +239,25 @@ impl Run {
         Next::Over
     }
 
-    /// What is sent to a place.
-    fn request(&self, place: &Place) -> Result<(Arc<Target>, Vec<u8>), Unsendable> {
+    /// What is sent to a place after these were tried.
+    fn request(&self, place: &Place, tried: &[Missed]) -> Result<(Arc<Target>, Vec<u8>), Unsendable> {
         let (upstream, model) = self.admitted.at(place).ok_or(Unsendable::Failed(Failed::new(Reason::Address)))?;
-        let wanted = dialect::Target {
-            dialect: upstream.dialect,
-            model: model.name.as_str(),
-            max_output: model.max_output,
-            reasoning: model.capabilities.contains(&Capability::Reasoning),
-        };
+        let is_other = |it: &Missed| it.was_tried && it.attempt.provider != upstream.name;
+        let is_elsewhere = tried.iter().any(is_other);
+        let wanted = dialect::Target { is_elsewhere, ..dialect::Target::of(upstream, model) };
         let sent = self.body.to_upstream(wanted).map_err(Unsendable::Unfit)?;
         let target = self.targets.of(&self.gate, &self.upstreams, upstream).map_err(Unsendable::Failed)?;
         Ok((target, sent))
     }
 
     /// One try; what its provider tells of its use before an answer begins is put into `reported`.
-    async fn attempt(&self, target: &Target, sent: Vec<u8>, reported: &mut Option<Usage>) -> Result<Answered, Failed> {
+    async fn attempt(
+        &self,
+        place: &Place,
+        (target, sent): (&Target, Vec<u8>),
+        reported: &mut Option<Usage>,
+    ) -> Result<Answered, Failed> {
+        let provider = self.admitted.at(place).map_or("", |(upstream, _)| upstream.name.as_str());
         let same = target.dialect() == self.demand.dialect;
         let (query, headers) = if same { (self.query.as_deref(), &self.passed_on[..]) } else { (None, &[][..]) };
         let call =
@@ -269,7 +272,7 @@ impl Run {
                     ..Failed::sent(Reason::Unreadable)
                 };
                 let (status, first_ms) = (whole.status, whole.first_ms);
-                read.map(|it| it.naming(self.body.long_names()))
+                read.map(|it| it.naming(self.body.long_names()).of_provider(provider))
                     .map(|it| Answered::Whole { read: Box::new(it), status, first_ms })
                     .map_err(|why| failed(Some(why.to_string().into())))
             }
@@ -282,7 +285,8 @@ impl Run {
                 };
                 let stream = Stream::new(target.dialect(), self.demand.dialect, options)
                     .hiding(target.secrets())
-                    .naming(self.body.long_names());
+                    .naming(self.body.long_names())
+                    .of_provider(provider);
                 let begun = Relay::begin(incoming, Heard::stream(stream), reported).await?;
                 Ok(Answered::Stream(Box::new(begun)))
             }
@@ -458,13 +462,7 @@ pub(super) async fn count(service: &GateService, body: &Body, admitted: &Admitte
         return None;
     }
     let target = service.targets.of(&service.gate, &service.upstreams, upstream).ok()?;
-    let wanted = dialect::Target {
-        dialect: Dialect::Messages,
-        model: model.name.as_str(),
-        max_output: model.max_output,
-        reasoning: model.capabilities.contains(&Capability::Reasoning),
-    };
-    let sent = body.to_upstream(wanted).ok()?;
+    let sent = body.to_upstream(dialect::Target::of(upstream, model)).ok()?;
     let headers = passed_on(&call.headers);
     let asked = upstream::Call {
         what: What::Count,

@@ -29,7 +29,16 @@ pub fn request(data: &[u8]) {
     let demand = read.demand();
     assert!(demand.answers >= 1);
     for to in BOTH {
-        match read.to_upstream(Target { dialect: to, model: "m", max_output: 1_000, reasoning: true }) {
+        let target = Target {
+            dialect: to,
+            model: "m",
+            max_output: 1_000,
+            reasoning: true,
+            provider: "one",
+            is_strict: false,
+            is_elsewhere: false,
+        };
+        match read.to_upstream(target) {
             Err(refusal) => is_the_callers(&refusal),
             // Thinking with this mark is left out, and a message of nothing else with it.
             Ok(_) if to == dialect && String::from_utf8_lossy(body).contains("svc_unsigned") => {}

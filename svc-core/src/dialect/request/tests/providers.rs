@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::dialect::Answer;
+use crate::state::gateway::{Model, Upstream};
 use crate::value::Id as _;
 use crate::value::canonical::canonical;
 use crate::value::id::CallId;
@@ -189,6 +190,87 @@ fn thinking_goes_back_in_the_form_it_came_in() {
         assert_eq!(canonical(&messages(MESSAGES, &turns, MESSAGES)), canonical(&json(there)), "{message}");
         let chat = Answer::read(MESSAGES, &answer).unwrap().to_client(CHAT, 7, CallId::from_bits(1));
         assert!(!String::from_utf8(chat).unwrap().contains("thinking_blocks"), "{message}");
+    }
+}
+
+/// What a model of the chat shape has thought goes back to the provider that told it, and to no other: also where that one is asked
+/// because the first has failed. What was marked before marks named providers goes to any.
+#[test]
+fn thinking_goes_back_to_the_provider_it_came_from() {
+    const OWN: &str = r#""role":"assistant","content":"so","reasoning_content":"hm""#;
+    const BARE: &str = r#""role":"assistant","content":"so""#;
+    let answer = format!(r#"{{"choices":[{{"message":{{{OWN}}}}}]}}"#);
+    for (from, to, expected) in [("one", "one", OWN), ("two", "one", BARE), ("", "one", OWN), ("other", "one", BARE)] {
+        let answer = Answer::read(CHAT, answer.as_bytes()).unwrap().of_provider(from);
+        let answer = answer.to_client(MESSAGES, 7, CallId::from_bits(1));
+        let content = canonical(Json::parse(&answer).unwrap().get("content").unwrap());
+        let body = format!(
+            r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":"x"}},{{"role":"assistant","content":{content}}}]}}"#
+        );
+        let sent = sent(MESSAGES, &body, Target { provider: to, ..target(CHAT, "m") });
+        let back = &sent.get("messages").unwrap().as_list().unwrap()[1];
+        assert_eq!(canonical(back), canonical(&json(&format!("{{{expected}}}"))), "from `{from}`");
+    }
+    let told = r#","reasoning":"hm","reasoning_details":[{"type":"reasoning.text"}]"#;
+    let body = |message: &str| {
+        format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":"x","reasoning":1}}, {{{message},"new": 1.0}} ,{{"role":"user","content":"y"}}]}}"#
+        )
+    };
+    let asked = body(&format!("{OWN}{told}"));
+    let out = |is_elsewhere: bool| {
+        let target = Target { is_elsewhere, ..target(CHAT, "m") };
+        String::from_utf8(read(CHAT, &asked).to_upstream(target).unwrap()).unwrap()
+    };
+    assert_eq!((out(false), out(true)), (asked.clone(), body(BARE).replace("\"new\": 1.0", "\"new\":1.0")));
+}
+
+/// Nothing but what another provider's model has thought is nothing to answer: it is refused here, and not sent empty.
+#[test]
+fn thinking_alone_is_no_conversation() {
+    let thought = |mark: &str| format!(r#"[{{"type":"thinking","thinking":"hm","signature":"{mark}"}}]"#);
+    for (mark, first, is_refused) in
+        [("svc_unsigned", "", true), ("svc_unsigned@two", "", true), ("s", "", false), ("svc_unsigned", "x", false)]
+    {
+        let first = if first.is_empty() { String::new() } else { format!(r#"{{"role":"user","content":"{first}"}},"#) };
+        let body = format!(
+            r#"{{"model":"m","max_tokens":9,"messages":[{first}{{"role":"assistant","content":{0}}},{{"role":"assistant","content":{0}}}]}}"#,
+            thought(mark)
+        );
+        if is_refused {
+            assert_eq!(lost(MESSAGES, &body, MESSAGES), ["messages"], "{mark}");
+        } else {
+            read(MESSAGES, &body).to_upstream(target(MESSAGES, "m")).unwrap();
+        }
+    }
+}
+
+/// Models of the maker that refuses thinking in the midst of a turn are known by their names, or by where they are: a deployment has
+/// any name. Those of others, also under a name of its own, are not.
+#[test]
+fn strict_models_are_known_by_name_or_place() {
+    for (model, url, is_strict) in [
+        ("claude-x", "https://gateway.example.com", true),
+        ("prod-1", "https://api.anthropic.com", true),
+        ("prod-1", "https://Res.Services.AI.Azure.com/anthropic", true),
+        ("prod-1", "https://bedrock-mantle.us-east-1.api.aws:443/anthropic", true),
+        ("prod-1", "https://api.deepseek.com/anthropic", false),
+        ("prod-1", "https://notanthropic.com", false),
+        ("prod-1", "https://gateway.example.com/api.anthropic.com", false),
+    ] {
+        let id = "ups_01K6FN0001000000000000000A";
+        let upstream = format!(
+            r#"{{"id":"{id}","name":"one","dialect":"messages","base_url":"{url}","enabled":true,"key_hint":"","created_at":0}}"#
+        );
+        let row = format!(
+            r#"{{"name":"{model}","upstream":"{id}","jurisdiction":"us","context_window":9,"max_output":9,"capabilities":[],
+            "retention":"none","quality":{{"general":50}},"enabled":true,"created_at":0}}"#
+        );
+        let mut upstream: Upstream = serde_json::from_str(&upstream).unwrap();
+        let row: Model = serde_json::from_str(&row).unwrap();
+        assert_eq!(Target::of(&upstream, &row).is_strict, is_strict, "{model} at {url}");
+        upstream.dialect = CHAT;
+        assert_eq!(Target::of(&upstream, &row).is_strict, model == "claude-x");
     }
 }
 

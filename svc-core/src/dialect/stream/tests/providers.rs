@@ -412,6 +412,11 @@ fn thinking_of_the_chat_shape_is_marked() {
         assert_eq!((ended, marks.len()), (expected.clone(), expected.len()), "{out}");
         assert!(!run(MESSAGES, CHAT, false, out.as_bytes(), 50).0.contains("thinking_blocks"));
     }
+    let mut stream = Stream::new(CHAT, MESSAGES, StreamOptions::default()).of_provider("two");
+    let mut out = Vec::new();
+    stream.push([think("h"), chat_chunk("{}", "\"stop\""), DONE.to_owned()].concat().as_bytes(), &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.contains(r#""signature_delta","signature":"svc_unsigned@two""#), "{out}");
 }
 
 /// A call is told in the letters that the messages shape has for its id, and by the name that the client gave the tool.
@@ -422,7 +427,17 @@ fn calls_are_told_as_the_client_may_send_them_back() {
         r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":"x"}}],"tools":[{{"name":"{long}","input_schema":{{}}}}]}}"#
     );
     let body = Body::read(MESSAGES, body.as_bytes()).unwrap();
-    let sent = body.to_upstream(Target { dialect: CHAT, model: "m", max_output: 9, reasoning: false }).unwrap();
+    let sent = body
+        .to_upstream(Target {
+            dialect: CHAT,
+            model: "m",
+            max_output: 9,
+            reasoning: false,
+            provider: "one",
+            is_strict: false,
+            is_elsewhere: false,
+        })
+        .unwrap();
     let short = text(&Json::parse(&sent).unwrap(), "tools.0.function.name");
     assert_eq!(short.len(), 64);
     let call = |number: u32, name: &str| {
