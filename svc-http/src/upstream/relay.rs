@@ -201,13 +201,25 @@ pub struct RelayBody<T: Translate, F: Finish<Heard = T>> {
 
 /// A stream that may be stopped before its end.
 pub trait Stoppable: Body {
-    /// Whether its agent was stopped, and it has not said so yet.
-    fn is_stopping(&self) -> bool;
+    /// Whether its agent was stopped, and it has not said so yet: what it gave last and whoever asks has not handed on goes no
+    /// further, and it says so next.
+    fn takes_back(&mut self) -> bool;
 }
 
 impl<T: Translate, F: Finish<Heard = T>> Stoppable for RelayBody<T, F> {
-    fn is_stopping(&self) -> bool {
-        matches!(self.step, Step::Running(_) | Step::Telling(..)) && self.switch.stopped() == Some(Stop::Agent)
+    fn takes_back(&mut self) -> bool {
+        if self.switch.stopped() != Some(Stop::Agent) {
+            return false;
+        }
+        match &mut self.step {
+            Step::Running(_) | Step::Telling(..) => true,
+            Step::Told(_, said) => {
+                // The last word has not gone out: it is said in its place.
+                self.out = std::mem::take(said);
+                !self.out.is_empty()
+            }
+            Step::Ended => false,
+        }
     }
 }
 
@@ -219,12 +231,13 @@ enum Step<T: Translate, F: Finish<Heard = T>> {
     Running(Running<T, F>),
     /// What came of it is being told, and the last word waits for that.
     Telling(Outlive<Option<Charged>>, LastWord),
-    /// The last word was said; what the call came to may follow.
-    Told(Option<Charged>),
+    /// The last word was said, and what is said in its place where it is taken back; what the call came to may follow.
+    Told(Option<Charged>, Vec<u8>),
     Ended,
 }
 
 /// What a client hears last.
+#[derive(Default)]
 struct LastWord {
     said: Vec<u8>,
     /// What it hears in its place where its agent is stopped before that.
@@ -383,14 +396,18 @@ impl<T: Translate, F: Finish<Heard = T>> Body for RelayBody<T, F> {
                 }
                 Step::Telling(told, last) => {
                     let charged = std::task::ready!(Pin::new(told).poll(context));
+                    let LastWord { said, stopped } = std::mem::take(last);
                     let was_stopped = this.switch.stopped() == Some(Stop::Agent);
-                    let last = std::mem::take(if was_stopped { &mut last.stopped } else { &mut last.said });
-                    this.step = Step::Told(charged.filter(|_| this.wants_cost));
+                    let (last, instead) = if was_stopped { (stopped, Vec::new()) } else { (said, stopped) };
+                    this.step = Step::Told(charged.filter(|_| this.wants_cost), instead);
                     if !last.is_empty() {
                         return Poll::Ready(Some(Ok(Frame::data(last.into()))));
                     }
                 }
-                Step::Told(charged) => {
+                Step::Told(..) if !this.out.is_empty() => {
+                    return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.out).into()))));
+                }
+                Step::Told(charged, _) => {
                     let charged = charged.take();
                     this.step = Step::Ended;
                     if let Some(charged) = charged {

@@ -18,6 +18,7 @@ use svc_core::state::gateway::{Demand, Routing};
 use svc_core::value::id::CallId;
 use svc_store::Gate;
 
+use super::running::Seat;
 use crate::upstream::Stoppable;
 
 /// The tools that a stream's provider ran itself: told by whoever reads the stream, taken by whoever hands it on.
@@ -54,6 +55,8 @@ pub(super) struct Notebook {
     demand: Arc<Demand>,
     routing: Arc<Routing>,
     tools: Arc<OwnTools>,
+    /// A freeze finds the call as long as something of it may wait here, also where its end is kept.
+    _seat: Option<Seat>,
     /// What the tools that were noted count as: one of another name that counts as the same brings in nothing new.
     noted: BTreeSet<Box<str>>,
 }
@@ -66,10 +69,11 @@ impl Notebook {
         demand: &Arc<Demand>,
         routing: &Arc<Routing>,
         tools: Arc<OwnTools>,
+        seat: Option<Seat>,
     ) -> Self {
         tools.tell(demand.untold_tools().map(Into::into));
         let (gate, demand, routing) = (gate.clone(), Arc::clone(demand), Arc::clone(routing));
-        Self { gate, call, demand, routing, tools, noted: BTreeSet::new() }
+        Self { gate, call, demand, routing, tools, _seat: seat, noted: BTreeSet::new() }
     }
 
     /// What is to be noted before anything goes on.
@@ -146,7 +150,7 @@ impl<B: Stoppable<Data = Bytes, Error = Infallible> + Unpin, N: Notes + Unpin> B
             if let Some(held) = &mut this.held {
                 let is_noted = ready!(held.noting.as_mut().poll(context));
                 let held = this.held.take();
-                if is_noted && this.body.as_ref().is_some_and(Stoppable::is_stopping) {
+                if is_noted && this.body.as_mut().is_some_and(Stoppable::takes_back) {
                     // The body says so next, in place of what waited.
                     continue;
                 }
@@ -190,7 +194,7 @@ mod tests {
     }
 
     impl Stoppable for Frames {
-        fn is_stopping(&self) -> bool {
+        fn takes_back(&mut self) -> bool {
             self.1
         }
     }

@@ -295,9 +295,10 @@ impl Run {
 
     /// The answer for the client, until `switch` cuts it.
     async fn deliver(&mut self, answered: Answered, mut guard: Guard<Sink>, switch: Arc<Switch>) -> Answer {
-        if let Some(sink) = guard.sink() {
+        let seat = guard.sink().map(|sink| {
             sink.status = Some(answered.status());
-        }
+            sink.seat.clone()
+        });
         match answered {
             Answered::Whole { read, first_ms, .. } => {
                 let body = read.to_client(self.demand.dialect, self.created_s(), self.admitted.call.id);
@@ -313,7 +314,8 @@ impl Run {
             }
             Answered::Stream(begun) => {
                 let (tools, admitted) = (begun.translator().own_tools(), &self.admitted);
-                let notebook = Notebook::new(&self.gate, admitted.call.id, &self.demand, &admitted.routing, tools);
+                let notebook =
+                    Notebook::new(&self.gate, admitted.call.id, &self.demand, &admitted.routing, tools, seat);
                 let body = Noted::new(begun.into_body(guard, switch, self.asked.trailers), notebook);
                 let answer = self.noted(Answer::stream("text/event-stream", answer::Stream::new(body)));
                 if self.asked.trailers {

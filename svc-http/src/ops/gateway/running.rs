@@ -36,15 +36,18 @@ struct Calls {
     ended: bool,
 }
 
-/// One call's place among them, until it is dropped.
+/// One call's place among them, until all who have it have dropped it.
+#[derive(Clone, Debug)]
+pub(in crate::ops) struct Seat(Arc<Place>);
+
 #[derive(Debug)]
-pub(in crate::ops) struct Seat {
+struct Place {
     calls: Arc<RunningCalls>,
     number: u64,
     switch: Arc<Switch>,
 }
 
-impl Drop for Seat {
+impl Drop for Place {
     fn drop(&mut self) {
         self.calls.held().running.remove(&self.number);
     }
@@ -53,7 +56,7 @@ impl Drop for Seat {
 impl Seat {
     /// What cuts the call.
     pub(in crate::ops) fn switch(&self) -> Arc<Switch> {
-        Arc::clone(&self.switch)
+        Arc::clone(&self.0.switch)
     }
 }
 
@@ -68,7 +71,7 @@ impl RunningCalls {
         }
         calls.running.insert(number, (Owner { workspace, agent }, Arc::clone(&switch)));
         drop(calls);
-        Seat { calls: Arc::clone(self), number, switch }
+        Seat(Arc::new(Place { calls: Arc::clone(self), number, switch }))
     }
 
     /// How many there are.
@@ -144,5 +147,26 @@ fn is_stopped(scope: &mut Scope<'_>, owner: Owner) -> Result<bool, Halt> {
             Ok(agent.is_none_or(|it| !it.is_active()) || held_by(scope, &workspace, id)?.is_some())
         }
         None => Ok(workspace.all_held().is_some()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::value::Id as _;
+
+    use super::*;
+
+    /// A call is among those that run until all who have its place have let go of it: one may hold its end while another tells it.
+    #[test]
+    fn a_place_is_kept_while_anybody_has_it() {
+        let calls = Arc::new(RunningCalls::default());
+        let seat = calls.enter(WorkspaceId::from_bits(1), None);
+        let held = seat.clone();
+        drop(seat);
+        assert_eq!(calls.count(), 1);
+        calls.end();
+        assert_eq!(held.switch().stopped(), Some(Stop::Server));
+        drop(held);
+        assert_eq!(calls.count(), 0);
     }
 }

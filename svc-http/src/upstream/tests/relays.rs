@@ -274,14 +274,27 @@ async fn a_switch_outruns_the_last_word() {
     let target = chat_target(&upstreams, &mock);
     let expected = "data: {\"error\":\"Stopped(Agent)\"}\n\n";
     for (model, events) in [("m--words-30", 32), ("m--words-30--short-9", 9), ("m--words-30--cut-9", 9)] {
-        let (body, _, keep, switch) = until_last(&mock, &upstreams, model, events).await;
-        assert!(!body.is_stopping(), "{model}");
+        let (mut body, _, keep, switch) = until_last(&mock, &upstreams, model, events).await;
+        assert!(!body.takes_back(), "{model}");
         switch.cut(Stop::Agent);
-        assert!(body.is_stopping(), "{model}: what is held is dropped");
+        assert!(body.takes_back(), "{model}: what is held is dropped");
         keep.send(()).unwrap();
         let rest = body.collect().await.unwrap();
         assert!(rest.trailers().is_some_and(|it| it[COST_TRAILER] == "7"), "{model}");
         assert_eq!(rest.to_bytes(), expected, "{model}");
+    }
+    // The last word was given, and whoever was to hand it on still waits.
+    for (is_stopped, rest) in [(true, expected), (false, "")] {
+        let (mut body, _, keep, switch) = until_last(&mock, &upstreams, "m--words-30", 32).await;
+        keep.send(()).unwrap();
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), DONE);
+        if is_stopped {
+            switch.cut(Stop::Agent);
+        }
+        assert_eq!(body.takes_back(), is_stopped);
+        let heard = body.collect().await.unwrap();
+        assert!(heard.trailers().is_some_and(|it| it[COST_TRAILER] == "7"));
+        assert_eq!(heard.to_bytes(), rest);
     }
     let (told, hears) = oneshot::channel();
     let incoming = stream(&upstreams, &target, &call("m--words-3", true)).await;
