@@ -60,7 +60,7 @@ pub fn head_is_within(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     }
     let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len().saturating_add(value.len());
     if headers.iter().map(bytes).sum::<usize>() > HEADERS_BYTES_MAX {
-        return Err(Refusal::headers_too_large(HEADERS_BYTES_MAX));
+        return Err(Refusal::headers_too_large(Some(HEADERS_BYTES_MAX)));
     }
     Ok(())
 }

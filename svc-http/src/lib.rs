@@ -46,6 +46,7 @@ pub mod telemetry;
 pub mod tool_server;
 pub mod totp;
 pub mod trace;
+mod unread;
 pub mod upstream;
 pub mod wire;
 pub mod wrong_sign_ins;

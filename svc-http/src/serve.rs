@@ -17,8 +17,8 @@
 //!
 //! A head over the [limits](crate::headers::head_is_within) is refused like anything else. What is no HTTP at all (a head without
 //! an end, chunks that are none), or beyond what hyper reads (over 100 headers on HTTP/1, a path of 64 KiB, a head of some
-//! 400 KiB), is answered or cut by hyper, without the headers of the interface, and ends its connection. Its number of headers is
-//! left as it is: with any other it allocates twice for the head of every request.
+//! 400 KiB), is refused or cut by hyper, and ends its connection; what hyper says of it is said in the interface's words
+//! ([`unread`]). Its number of headers is left as it is: with any other it allocates twice for the head of every request.
 //!
 //! **Invariant:** no client holds a connection without making progress, and no client makes the server stop accepting.
 
@@ -33,7 +33,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Either;
 use hyper::service::service_fn;
@@ -46,13 +45,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 
-use crate::answer::{self, Sent, error_body};
+use crate::answer::Sent;
 use crate::dispatch::Service;
-use crate::entropy;
-use crate::routes::Shape;
 use crate::shell::Shell;
 use crate::stalled::{Streams, Taking};
-use crate::trace::{Trace, push_hex};
+use crate::unread;
 
 /// Streams of one HTTP/2 connection that are worked on at once.
 const H2_STREAMS_MAX: u32 = 256;
@@ -173,7 +170,8 @@ async fn connection<S: Service>(
     // Answers are whole when they are written, so there is nothing to gather.
     let _ = stream.set_nodelay(true);
     let pulse = Arc::new(Pulse::default());
-    let io = TokioIo::new(Metered { stream, pulse: Arc::clone(&pulse) });
+    let docs = shell.docs().into();
+    let io = TokioIo::new(Metered { stream, pulse: Arc::clone(&pulse), docs, instead: Vec::new() });
     let mut watch = Watch::new(shell.settings().header_time, shell.settings().idle_time);
     let tick = watch.header_time.min(watch.idle_time) / 4;
     // Each request counts itself on what its own connection owns: on a count that all share, workers would meet.
@@ -221,22 +219,7 @@ async fn connection<S: Service>(
 /// sending could be lost with the connection.
 async fn turn_away(mut stream: TcpStream, docs: String, place: OwnedSemaphorePermit) {
     let _place = place;
-    let refusal = Refusal::not_ready();
-    let mut id = b"req_".to_vec();
-    push_hex(&mut id, &entropy::bytes::<16>());
-    let id = String::from_utf8_lossy(&id).into_owned();
-    let body = error_body(&refusal, Shape::Plain, &id, &docs);
-    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    let version = answer::VERSION;
-    let mut text = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\nretry-after: {}\r\nx-request-id: {id}\r\nsvc-version: {}\r\ntraceparent: {}\r\n\r\n",
-        body.len(),
-        refusal.retry_after_s().unwrap_or(1),
-        version.to_str().unwrap_or_default(),
-        Trace::of(&http::HeaderMap::new()).header().to_str().unwrap_or_default(),
-    )
-    .into_bytes();
-    text.extend_from_slice(&body);
+    let text = unread::closing(&Refusal::not_ready(), &docs);
     let told = async {
         let mut said = [0; 4096];
         if stream.read(&mut said).await? == 0 {
@@ -440,10 +423,40 @@ impl Watch {
     }
 }
 
-/// A socket that tells its [`Pulse`] when it hears something.
+/// A socket that tells its [`Pulse`] when it hears something, and says in the interface's words what hyper says by itself.
 struct Metered {
     stream: TcpStream,
     pulse: Arc<Pulse>,
+    docs: Arc<str>,
+    /// What is left to be written in the place of what hyper wrote: its last word.
+    instead: Vec<u8>,
+}
+
+impl Metered {
+    /// Whether what is written is hyper's own answer to what is no head, and something else is written in its place. Where a
+    /// request is worked on, it is that one's answer.
+    fn takes_over(&mut self, written: &[u8]) -> bool {
+        let Some(instead) = unread::in_place_of(written, &self.docs) else { return false };
+        let pulse = &self.pulse;
+        let is_answer = pulse.begun.load(Ordering::Relaxed) != pulse.ended.load(Ordering::Relaxed);
+        if is_answer || pulse.h2.load(Ordering::Relaxed) {
+            return false;
+        }
+        self.instead = instead;
+        true
+    }
+
+    /// Writes what is left of that.
+    fn poll_instead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.instead.is_empty() {
+            let written = std::task::ready!(Pin::new(&mut self.stream).poll_write(context, &self.instead))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.instead.drain(..written);
+        }
+        Poll::Ready(Ok(()))
+    }
 }
 
 impl AsyncRead for Metered {
@@ -459,14 +472,19 @@ impl AsyncRead for Metered {
 
 impl AsyncWrite for Metered {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        if self.takes_over(from) {
+            return Poll::Ready(Ok(from.len()));
+        }
         Pin::new(&mut self.stream).poll_write(context, from)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        std::task::ready!(self.poll_instead(context))?;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        std::task::ready!(self.poll_instead(context))?;
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
@@ -479,6 +497,12 @@ impl AsyncWrite for Metered {
         context: &mut Context<'_>,
         from: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let [first, rest @ ..] = from
+            && rest.iter().all(|it| it.is_empty())
+            && self.takes_over(first)
+        {
+            return Poll::Ready(Ok(first.len()));
+        }
         Pin::new(&mut self.stream).poll_write_vectored(context, from)
     }
 }

@@ -58,6 +58,38 @@ async fn turned_away(site: &Site) -> bool {
     hear(&mut socket, 12).await.0.starts_with(b"HTTP/1.1 503")
 }
 
+/// What is no head of a request, or more of one than is read, is refused in the interface's words, and ends its connection: also
+/// behind a request that was answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_head_is_told_so() {
+    let site = Site::start().await;
+    let headers: String = (0..120).map(|it| format!("x-{it}: a\r\n")).collect();
+    for (head, kind) in [
+        ("GET /healthz HTTP/1.1\r\nno colon\r\n\r\n".to_owned(), "400 invalid_request"),
+        ("\u{1} / HTTP/1.1\r\n\r\n".to_owned(), "400 invalid_request"),
+        (format!("GET /healthz HTTP/1.1\r\n{headers}\r\n"), "431 headers_too_large"),
+        (format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(65_600)), "414 uri_too_long"),
+    ] {
+        for before in [false, true] {
+            let mut socket = TcpStream::connect(site.address).await.unwrap();
+            if before {
+                socket.write_all(&request("GET", "/healthz", &[], b"")).await.unwrap();
+                assert!(hear(&mut socket, 12).await.0.starts_with(b"HTTP/1.1 200"));
+            }
+            let sent = socket.write_all(head.as_bytes()).await;
+            let (heard, closed) = hear(&mut socket, usize::MAX).await;
+            let text = String::from_utf8_lossy(&heard);
+            let told = text.find("HTTP/1.1 4").and_then(|it| text.get(it..)).unwrap_or_default();
+            let body = told.split_once("\r\n\r\n").map_or(Value::Null, |(_, it)| serde_json::from_str(it).unwrap());
+            let status = told.get(9..12).unwrap_or_default();
+            assert_eq!(format!("{status} {}", body["error"]["type"].as_str().unwrap()), kind, "{sent:?} {text}");
+            assert_eq!(header_of(told, "x-request-id").as_deref(), body["error"]["requestId"].as_str(), "{text}");
+            assert!(closed && header_of(told, "svc-version").is_some(), "{text}");
+        }
+    }
+    site.stop().await;
+}
+
 /// The most that was ever spent and reserved together, as each commit left it.
 fn highest() -> (Witness, Arc<AtomicU64>) {
     let most = Arc::new(AtomicU64::new(0));

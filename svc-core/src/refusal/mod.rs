@@ -247,11 +247,12 @@ impl Refusal {
         Self { kind: Kind::UriTooLong, message, detail: None }
     }
 
-    /// 431: names and values of the headers together are over `limit_bytes`.
+    /// 431: names and values of the headers together are over `limit_bytes`; without it they are more than are read at all.
     #[must_use]
-    pub fn headers_too_large(limit_bytes: usize) -> Self {
-        let message = Cow::Owned(format!("the headers are over {limit_bytes} bytes"));
-        Self { kind: Kind::HeadersTooLarge, message, detail: None }
+    pub fn headers_too_large(limit_bytes: Option<usize>) -> Self {
+        let told = limit_bytes.map(|it| Cow::Owned(format!("the headers are over {it} bytes")));
+        let kind = Kind::HeadersTooLarge;
+        Self { kind, message: told.unwrap_or(Cow::Borrowed(kind.row().message)), detail: None }
     }
 
     /// 429: ask again in `retry_after_s` seconds.
