@@ -18,7 +18,7 @@ use svc_core::rules::people::keys::{CreateKey, NewKey as NewGatewayKey};
 use svc_core::state::gate::ClientSession;
 use svc_core::state::gateway::{
     Attempt, CacheWrites, Call, CallEnd, Cell, DIFFERENCES_MAX, DayOfModel, Demand, Dialect, OutputBound, Prices,
-    Received, Routing, Sums, Task, TaskStatus, TokenPrices, Usage, Yield, Yields,
+    Received, Routing, Service, Sums, Task, TaskStatus, TokenPrices, Usage, Yield, Yields,
 };
 use svc_core::state::people::{DataLoss, KeyScope, Plans};
 use svc_core::store::Row as _;
@@ -154,12 +154,16 @@ fn demand(model: &str) -> Demand {
         pages: 0,
         audio_seconds: 0,
         output: OutputBound { tokens: Some(100_000) },
+        predicted_bytes: 0,
         answers: 1,
         cache: CacheWrites::default(),
         spoken: false,
         server_tools: BTreeMap::new(),
         service_tier: None,
+        speed: None,
         other_models: None,
+        kept_by: Vec::new(),
+        names_providers: false,
         inference_geo: None,
         needs: BTreeSet::new(),
         tool_results: Vec::new(),
@@ -182,7 +186,7 @@ fn served(admitted: &Admitted, demand: &Demand, usage: Option<Usage>) -> Served 
         received: Received::default(),
         tools: BTreeMap::new(),
         brought: BTreeSet::new(),
-        service_tier: None,
+        service: Service::default(),
     }
 }
 
@@ -347,7 +351,8 @@ fn what_has_a_price_is_charged() {
         let admitted = office.admit(&format!("tsk_{number}"), demand);
         let tools = tools.into_iter().map(|(name, uses)| (name.into(), uses)).collect();
         let answer = served(&admitted, demand, Some(used(7)));
-        let answer = Served { tools, service_tier: tier.map(Into::into), ..answer };
+        let service = Service { tier: tier.map(Into::into), ..Service::default() };
+        let answer = Served { tools, service, ..answer };
         let call = office.finish(&admitted, CallEnd::Done, Some(answer), Vec::new());
         assert_eq!((call.cost.get(), call.unpriced), (7 + 2 * 50 + fees, unpriced), "{number}");
     }

@@ -66,6 +66,38 @@ async fn streams_come_in_the_clients_shape_and_are_metered() {
     }
 }
 
+/// A call that is run where it asked to be is charged that part of the prices of tokens, and one whose place has no price is
+/// marked; a provider of the other shape is asked for no place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_place_to_run_at_has_its_price() {
+    let mut desk = Desk::new().await;
+    let prices = json!({ "input": 3_000_000, "output": 15_000_000, "inferenceGeos": { "us": 110 } });
+    let changed = desk.api("PATCH", "models/messages/large-1", Some(&json!({ "prices": prices }))).await.ok();
+    assert_eq!(changed["prices"], prices);
+    let wrong = json!({ "prices": { "input": 1, "output": 1, "inferenceGeos": { "us": 1.1, "eu": 0 } } });
+    let got = desk.api("PATCH", "models/messages/large-1", Some(&wrong)).await;
+    let text = got.text();
+    assert!(got.status == 400 && ["us", "eu"].iter().all(|it| text.contains(&format!("inferenceGeos.{it}"))), "{text}");
+    for (model, geo, tenths, unpriced) in [
+        ("messages/large-1", "us", 11, false),
+        ("messages/large-1", "global", 10, false),
+        ("messages/large-1", "eu", 10, true),
+        ("chat/large-1", "us", 10, false),
+    ] {
+        let mut body = chat(model);
+        body["inference_geo"] = json!(geo);
+        let got = desk.send(MESSAGES, &[], body.to_string().as_bytes()).await;
+        got.ok();
+        let call = desk.call_of(&got).await;
+        let used = |kind: &str| call["usage"][kind].as_u64().unwrap();
+        let plain = (used("input") + used("cachedInput")) * 3 + used("output") * 15;
+        assert_eq!(call["costMicros"], json!((plain * tenths).div_ceil(10)), "{model} {geo}: {call}");
+        assert_eq!((&call["unpriced"], plain > 0), (&json!(unpriced), true), "{model} {geo}");
+        let sent: Value = serde_json::from_slice(&desk.mock.heard().pop().unwrap().body).unwrap();
+        assert_eq!(sent.get("inference_geo").is_some(), model.starts_with("messages"), "{sent}");
+    }
+}
+
 /// What a model of the chat shape has thought goes to the provider that told it, and to none that is asked because that one failed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thinking_goes_to_no_other_provider() {

@@ -470,6 +470,8 @@ async fn what_is_left_to_the_provider_is_policys() {
         let class = json!({ "id": kind, "models": [format!("{kind}/large-1")], "jurisdictions": ["eu"] });
         desk.post("task-classes", class).await.made();
     }
+    let prices = json!({ "input": 3_000_000, "output": 15_000_000, "inferenceGeos": { "us": 110 } });
+    desk.api("PATCH", "models/messages/large-1", Some(&json!({ "prices": prices }))).await.ok();
     let search = json!({ "type": "web_search_20250305", "name": "web_search" });
     let added = json!({ "type": "tool_addition", "tool": { "type": "tool_definition", "definition": search } });
     let system = json!([{ "role": "user", "content": "x" }, { "role": "system", "content": [added] }]);

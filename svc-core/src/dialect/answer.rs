@@ -14,11 +14,13 @@ use super::names::{LongNames, packed};
 use super::own::{self, is_free};
 use super::usage::{self, Told};
 use super::write::Out;
-use crate::state::gateway::{Dialect, Usage};
+use crate::state::gateway::{Dialect, Service, Usage};
 use crate::value::id::CallId;
 
 /// More uses of one tool than an answer has: a count above is no count.
 const USES_MAX: i64 = 1 << 20;
+/// Bytes of a word by which a provider says how it has served: a price has no longer name.
+const SERVICE_MAX: usize = 64;
 
 /// A provider's answer, kept as it was written.
 #[derive(Clone, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub struct Answer {
     model: Option<Box<str>>,
     server_tools: BTreeMap<Box<str>, u64>,
     brought: BTreeSet<Box<str>>,
-    service_tier: Option<Box<str>>,
+    service: Service,
     names: LongNames,
     provider: Box<str>,
 }
@@ -74,7 +76,8 @@ impl Answer {
             facts.ok_or(Unreadable::NotAnswer)?;
         let model = root.text_of("model").filter(|it| !it.is_empty()).map(Into::into);
         let usage = usage::believed(reported, text_bytes > 0 || calls);
-        let service_tier = service_tier(root);
+        let mut service = Service::default();
+        hear_service(root, &mut service);
         let (dialect, text) = (upstream, text.to_owned());
         Ok(Self {
             dialect,
@@ -87,7 +90,7 @@ impl Answer {
             model,
             server_tools,
             brought,
-            service_tier,
+            service,
             names: LongNames::default(),
             provider: Box::default(),
         })
@@ -149,10 +152,10 @@ impl Answer {
         &self.brought
     }
 
-    /// The tier of service that answered, in the provider's word.
+    /// How the provider says that it has served, as far as prices go by it.
     #[must_use]
-    pub fn service_tier(&self) -> Option<&str> {
-        self.service_tier.as_deref()
+    pub const fn service(&self) -> &Service {
+        &self.service
     }
 
     /// The body for the client: the provider's own bytes where both speak the same, else translated. `created_s` are the
@@ -352,10 +355,18 @@ fn messages_facts(root: Value<'_>) -> Option<Facts> {
     Some(facts)
 }
 
-/// The tier of service that an answer, a message or a chunk tells.
-pub(super) fn service_tier(object: Value<'_>) -> Option<Box<str>> {
-    let told = object.text_of("service_tier").or_else(|| object.get("usage")?.text_of("service_tier"));
-    told.filter(|it| !it.is_empty()).map(Into::into)
+/// Takes in what an answer, a message or a chunk tells of how it is served; what was told before stays.
+pub(super) fn hear_service(object: Value<'_>, service: &mut Service) {
+    let usage = object.get("usage");
+    let told = |of: Option<Value<'_>>, name: &str| {
+        let told = of.and_then(|it| it.text_of(name)).filter(|it| (1..=SERVICE_MAX).contains(&it.len()));
+        told.map(|it| Box::from(&*it))
+    };
+    let tier = || told(Some(object), "service_tier").or_else(|| told(usage, "service_tier"));
+    service.tier = service.tier.take().or_else(tier);
+    service.speed = service.speed.take().or_else(|| told(usage, "speed"));
+    let geo = || told(usage, "inference_geo").map(|it| it.to_ascii_lowercase().into());
+    service.geo = service.geo.take().or_else(geo);
 }
 
 /// What a usage of the messages shape tells of tools that the provider ran; it holds against what was counted.

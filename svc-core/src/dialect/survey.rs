@@ -40,8 +40,10 @@ const NO_TEXT: &[&str] = &[
     "betas",
 ];
 
-/// Members that name models, of which the provider may let any answer.
-const OTHER_MODELS: [&str; 2] = ["fallbacks", "models"];
+/// Members that name models, of which the provider may let any answer; what a preset names lies at the provider.
+const OTHER_MODELS: [&str; 3] = ["fallbacks", "models", "preset"];
+/// The member by which a provider of many others' models is told which of these are to run a request.
+const PROVIDER: &str = "provider";
 
 /// What a body that was checked asks for.
 pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_>) -> Demand {
@@ -72,12 +74,16 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         pages: sums.pages,
         audio_seconds: sums.audio_seconds,
         output: OutputBound { tokens: positive("max_completion_tokens").or_else(|| positive("max_tokens")) },
+        predicted_bytes: root.get("prediction").map_or(0, predicted),
         answers: u32::try_from(answers).unwrap_or(1),
         needs: needs(root, stream, &sums),
         cache: sums.cache,
         spoken: spoken(root),
         server_tools: sums.server_tools,
-        service_tier: service_tier(root),
+        service_tier: unusual(root, "service_tier"),
+        speed: unusual(root, "speed"),
+        kept_by: kept_by(root),
+        names_providers: root.given(PROVIDER).is_some_and(names_providers),
         other_models: OTHER_MODELS.into_iter().find(|it| names_some(root, it)),
         inference_geo: root.text_of("inference_geo").map(|it| it.to_ascii_lowercase().into()),
         tool_results: tool_results(dialect, root),
@@ -276,6 +282,31 @@ fn names_some(root: Value<'_>, member: &str) -> bool {
     root.given(member).is_some_and(|it| it.form() != Form::List || it.items().next().is_some())
 }
 
+/// UTF-8 bytes of an answer that is foretold.
+fn predicted(prediction: Value<'_>) -> u64 {
+    let mut sums = Sums::default();
+    prediction.given("content").into_iter().for_each(|it| sums.content(it));
+    sums.bytes
+}
+
+/// The members by which a provider is told to keep what it is sent, be it for a day; what is not known to ask for less asks for
+/// that.
+fn kept_by(root: Value<'_>) -> Vec<&'static str> {
+    let cached = |it: Value<'_>| !it.is("in_memory") && !it.is("in-memory");
+    let collected = |it: Value<'_>| it.given("data_collection").is_some_and(|it| !it.is("deny"));
+    let found = [
+        ("store", root.given("store").is_some_and(|it| it.bool() != Some(false))),
+        ("prompt_cache_retention", root.given("prompt_cache_retention").is_some_and(cached)),
+        ("provider.data_collection", root.given(PROVIDER).is_some_and(collected)),
+    ];
+    found.into_iter().filter(|(_, is_kept)| *is_kept).map(|(member, _)| member).collect()
+}
+
+/// Whether a wish for providers names some that are to run the request: leaving some out, or putting all in an order, does not.
+fn names_providers(wish: Value<'_>) -> bool {
+    wish.form() != Form::Object || ["order", "only"].into_iter().any(|it| names_some(wish, it))
+}
+
 /// What a model must be able to do.
 fn needs(root: Value<'_>, stream: bool, sums: &Sums) -> BTreeSet<Capability> {
     let mut needs = BTreeSet::new();
@@ -304,11 +335,11 @@ fn spoken(root: Value<'_>) -> bool {
     root.get("modalities").is_some_and(|it| it.items().any(|it| it.is("audio")))
 }
 
-/// The service that the request asks for, in the provider's words; none for the words of either shape for the usual one.
-fn service_tier(root: Value<'_>) -> Option<Box<str>> {
+/// The service that the request asks for by this member, in the provider's words; none for the words of either shape for the
+/// usual one.
+fn unusual(root: Value<'_>, member: &str) -> Option<Box<str>> {
     const USUAL: &[&str] = &["default", "standard", "standard_only"];
-    let wish = |name: &str| root.text_of(name).filter(|it| !USUAL.contains(&&**it));
-    wish("service_tier").or_else(|| wish("speed")).map(Into::into)
+    root.text_of(member).filter(|it| !USUAL.contains(&&**it)).map(Into::into)
 }
 
 /// The results of tools, the client's and the provider's, each by the name under which it was called.

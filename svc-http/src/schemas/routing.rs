@@ -224,6 +224,14 @@ fn prices() -> Value {
             json!({ "type": "boolean", "description": "The provider writes its cache without being asked." }),
         ),
         ("serviceTiers", json!({ "type": "object", "additionalProperties": priced(service) })),
+        (
+            "inferenceGeos",
+            json!({
+                "type": "object",
+                "description": "By where a request asks to be run (`inference_geo`), in percent of the prices of tokens: 110 is a tenth more.",
+                "additionalProperties": { "type": "integer", "minimum": 1, "maximum": 1000 },
+            }),
+        ),
     ]));
     super::with_description(priced(all), "Whole micros per million tokens, and micros a use.")
 }

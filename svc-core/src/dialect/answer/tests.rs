@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 //! Whole answers of both shapes.
 
-use super::super::{Answer, Finish, Unreadable};
-use crate::state::gateway::Dialect;
+use super::super::{Answer, Finish, Stream, StreamOptions, Unreadable};
+use crate::state::gateway::{Dialect, Service};
 use crate::value::Id as _;
 use crate::value::id::CallId;
 use crate::value::json::Json;
@@ -39,9 +39,9 @@ fn an_answer_in_ones_own_shape_is_not_touched() {
         (20, 10, 1, 2, 12)
     );
     assert_eq!(answer.server_tools().iter().map(|(it, uses)| (&**it, *uses)).collect::<Vec<_>>(), [("web_search", 2)]);
-    assert_eq!((answer.service_tier(), answer.text_bytes()), (Some("priority"), 3 + 4 + 3 + 11));
+    assert_eq!((answer.service().tier.as_deref(), answer.text_bytes()), (Some("priority"), 3 + 4 + 3 + 11));
     let answer = Answer::read(CHAT, CHAT_ANSWER.as_bytes()).unwrap();
-    assert_eq!((answer.usage().unwrap().input, answer.service_tier()), (20, Some("flex")));
+    assert_eq!((answer.usage().unwrap().input, answer.service().tier.as_deref()), (20, Some("flex")));
 }
 
 /// A chat answer in the messages shape: thinking, text, calls with their arguments as written, usage, reason.
@@ -149,4 +149,23 @@ fn tools_that_the_provider_ran_are_told() {
     assert!(chat("").brought().contains("web_search") && chat("").server_tools().is_empty());
     assert!(chat(r#","annotations":[{"type":"file"}]"#).server_tools().is_empty());
     assert!(chat(r#","annotations":[{"type":"url_citation"}]"#).server_tools().contains_key("web_search"));
+}
+
+/// How a provider says that it has served is heard, in an answer and in a stream: its tier, its speed, and where it ran.
+#[test]
+fn how_it_was_served_is_heard() {
+    let usage = r#"{"input_tokens":1,"output_tokens":1,"service_tier":"standard","speed":"fast","inference_geo":"US"}"#;
+    let word = |it: &str| Some(it.into());
+    let expected = Service { tier: word("standard"), speed: word("fast"), geo: word("us") };
+    let answer = format!(r#"{{"content":[{{"type":"text","text":"x"}}],"usage":{usage}}}"#);
+    assert_eq!(Answer::read(MESSAGES, answer.as_bytes()).unwrap().service(), &expected);
+    for (start, delta) in [(usage, "{}"), ("{}", usage)] {
+        let events = format!(
+            "data: {{\"type\":\"message_start\",\"message\":{{\"usage\":{start}}}}}\n\n\
+             data: {{\"type\":\"message_delta\",\"usage\":{delta}}}\n\n"
+        );
+        let mut stream = Stream::new(MESSAGES, MESSAGES, StreamOptions::default());
+        stream.push(events.as_bytes(), &mut Vec::new()).unwrap();
+        assert_eq!(stream.received().service, expected, "{events}");
+    }
 }

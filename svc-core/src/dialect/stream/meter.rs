@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::answer::{server_tool_uses, server_tools_of_chat, service_tier};
+use super::super::answer::{hear_service, server_tool_uses, server_tools_of_chat};
 use super::super::check::ANSWERS_MAX;
 use super::super::doc::{Form, Value, length};
 use super::super::finish::Finish;
@@ -10,7 +10,7 @@ use super::super::own::{self, is_free};
 use super::super::sse::Broken;
 use super::super::usage::{self, Told};
 use super::{NAME_MAX, SERVER_TOOLS_MAX};
-use crate::state::gateway::{Dialect, Usage};
+use crate::state::gateway::{Dialect, Service, Usage};
 
 /// Bytes of text that a token has at the least, where tokens are guessed from texts.
 const BYTES_A_TOKEN: u64 = 4;
@@ -35,8 +35,8 @@ pub struct Received {
     pub brought: BTreeSet<Box<str>>,
     /// The model as the provider names it.
     pub model: Option<Box<str>>,
-    /// The tier of service that answers, in the provider's word.
-    pub service_tier: Option<Box<str>>,
+    /// How the provider says that it serves, as far as prices go by it.
+    pub service: Service,
     /// Whether a first token has come.
     pub begun: bool,
 }
@@ -178,16 +178,10 @@ impl Meter {
         }
     }
 
-    fn tier(&mut self, object: Value<'_>) {
-        if self.received.service_tier.is_none() {
-            self.received.service_tier = service_tier(object).filter(|it| it.len() <= NAME_MAX);
-        }
-    }
-
     fn chat(&mut self, root: Value<'_>) {
         if self.received.model.is_none() {
             self.model(root.get("model"));
-            self.tier(root);
+            hear_service(root, &mut self.received.service);
         }
         let (mut told, mut bare) = (None, true);
         for (name, value) in root.members() {
@@ -197,7 +191,7 @@ impl Meter {
             } else if name.is("usage") && !value.is_null() {
                 told = usage::chat(value);
                 server_tools_of_chat(value, &mut self.received.server_tools);
-                self.tier(root);
+                hear_service(root, &mut self.received.service);
             }
         }
         own::note_found(root, &mut self.received.brought);
@@ -266,7 +260,7 @@ impl Meter {
             "message_start" => {
                 let message = root.get("message");
                 self.model(message.and_then(|it| it.get("model")));
-                message.iter().for_each(|it| self.tier(*it));
+                message.iter().for_each(|it| hear_service(*it, &mut self.received.service));
                 self.tell(message.and_then(|it| it.given("usage")));
             }
             "content_block_start" => {
@@ -295,6 +289,7 @@ impl Meter {
                 self.piece(text.map_or(0, |it| it.text_len()));
             }
             "message_delta" => {
+                hear_service(root, &mut self.received.service);
                 if let Some(reason) = root.get("delta").and_then(|it| it.text_of("stop_reason")) {
                     self.received.finish = Some(Finish::from_messages(&reason));
                 }

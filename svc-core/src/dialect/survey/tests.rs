@@ -18,11 +18,57 @@ fn what_a_provider_may_choose_is_told() {
             (r#""fallbacks":[{"model":"dear"}]"#, Some("fallbacks"), None),
             (r#""fallbacks":"default""#, Some("fallbacks"), None),
             (r#""models":["a/b"],"inference_geo":"US""#, Some("models"), Some("us")),
+            (r#""preset":"mine""#, Some("preset"), None),
             (r#""fallbacks":[],"models":null,"inference_geo":null"#, None, None),
         ] {
             let demand = demand(dialect, members);
             assert_eq!((demand.other_models, demand.inference_geo.as_deref()), (other_models, geo), "{members}");
         }
+    }
+}
+
+/// What has a provider keep what it is sent is told, also where it asks in words that are not known; what asks for less, or for
+/// nothing, is not.
+#[test]
+fn what_a_provider_is_to_keep_is_told() {
+    for (members, kept_by, names_providers) in [
+        (r#""store":true,"metadata":{"a":"b"}"#, &["store"][..], false),
+        (r#""store":false,"metadata":{"a":"b"},"prompt_cache_retention":"in_memory""#, &[], false),
+        (r#""store":null,"provider":{"data_collection":"deny","zdr":true,"ignore":["a"],"sort":"price"}"#, &[], false),
+        (r#""store":"yes","prompt_cache_retention":"24h""#, &["store", "prompt_cache_retention"], false),
+        (r#""provider":{"data_collection":"allow","order":[],"only":null}"#, &["provider.data_collection"], false),
+        (r#""provider":{"order":["a"]}"#, &[], true),
+        (r#""provider":{"only":["a"],"data_collection":"other"}"#, &["provider.data_collection"], true),
+        (r#""provider":"a""#, &[], true),
+        (r#""provider":null"#, &[], false),
+    ] {
+        let demand = demand(Dialect::Chat, members);
+        assert_eq!((&*demand.kept_by, demand.names_providers), (kept_by, names_providers), "{members}");
+    }
+}
+
+/// What is foretold of an answer counts, beside what goes in: a provider may charge it as output.
+#[test]
+fn what_is_foretold_counts_as_output_too() {
+    let parts =
+        r#""prediction":{"type":"content","content":[{"type":"text","text":"abc"},{"type":"text","text":"de"}]}"#;
+    for (members, bytes) in
+        [(r#""prediction":{"type":"content","content":"abcde"}"#, 5), (parts, 5 + 24), (r#""prediction":null"#, 0)]
+    {
+        assert_eq!(demand(Dialect::Chat, members).predicted_bytes, bytes, "{members}");
+    }
+}
+
+/// A tier of service and a speed are wishes of their own; the words for the usual ones are none.
+#[test]
+fn a_speed_is_told_beside_a_tier() {
+    for (members, tier, speed) in [
+        (r#""service_tier":"auto","speed":"fast""#, Some("auto"), Some("fast")),
+        (r#""service_tier":"standard_only","speed":"standard""#, None, None),
+        (r#""service_tier":"flex","speed":null"#, Some("flex"), None),
+    ] {
+        let demand = demand(Dialect::Messages, members);
+        assert_eq!((demand.service_tier.as_deref(), demand.speed.as_deref()), (tier, speed), "{members}");
     }
 }
 

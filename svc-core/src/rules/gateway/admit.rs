@@ -351,7 +351,7 @@ pub(super) fn running(
         lapses_at: now.plus(Span::millis(i64::try_from(total).unwrap_or(i64::MAX / 4))).plus(LAPSE_GRACE),
         estimate: estimate(model, demand, &lost),
         prices: model.prices.clone().map(Box::new),
-        fees: Box::new(Fees::sent(demand)),
+        fees: Box::new(Fees::sent(demand, upstream.dialect)),
     }
 }
 

@@ -9,7 +9,7 @@ use super::observe;
 use super::retry::within;
 use crate::refusal::Refusal;
 use crate::state::gateway::{
-    Attempt, Call, CallEnd, CallState, Demand, Fees, LastTry, Prices, Received, Routing, Task, Usage, estimate,
+    Attempt, Call, CallEnd, CallState, Demand, Fees, LastTry, Prices, Received, Routing, Service, Task, Usage, estimate,
 };
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -66,8 +66,8 @@ pub struct Served {
     pub tools: BTreeMap<Box<str>, u64>,
     /// Further tools that it ran, without a price of their own.
     pub brought: BTreeSet<Box<str>>,
-    /// The tier of service that answered.
-    pub service_tier: Option<Box<str>>,
+    /// How its provider says that it has served.
+    pub service: Service,
 }
 
 impl Served {
@@ -196,14 +196,13 @@ impl Charge {
 fn charge_of(served: &Served, call: &Call) -> Result<Charge, Refusal> {
     let model = served.routing.models.get(served.place.model).ok_or_else(Refusal::internal)?;
     let usage = served.usage.unwrap_or_else(|| estimate(model, &served.demand, &served.received));
-    let (tools, service_tier) = (served.tools.clone(), served.service_tier.clone());
-    let fees = Fees { tools, service_tier, ..Fees::sent(&served.demand) };
+    let upstream = served.routing.upstreams.get(served.place.upstream).ok_or_else(Refusal::internal)?;
+    let fees = Fees::served(&served.demand, upstream.dialect, &served.service, served.tools.clone());
     let (cost, unpriced) = known_cost(model.prices.as_ref(), &usage, &fees);
     let is_bound = served.usage.is_none() && served.place.worst.is_some();
     let cost = if is_bound { within(cost, call) } else { cost };
     // Another model may have answered, whose price nobody knows.
-    let upstream = served.routing.upstreams.get(served.place.upstream);
-    let chosen_there = upstream.is_some_and(|it| served.demand.leaves_model_to(it.dialect));
+    let chosen_there = served.demand.leaves_model_to(upstream.dialect);
     Ok(Charge { usage, cost, unpriced: unpriced || chosen_there || served.place.worst.is_none() })
 }
 

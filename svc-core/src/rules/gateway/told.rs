@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::state::gateway::{
-    Capability, Constraints, Dialect, Figures, Mode, Model, ModelTimeouts, Objective, PriceTier, Prices, Profile,
-    Quality, Retention, Routing, ServicePrices, TaskClass, TokenPrices, ToolRule, Upstream,
+    Capability, Constraints, Dialect, Figures, Mode, Model, ModelTimeouts, Objective, Percent, PriceTier, Prices,
+    Profile, Quality, Retention, Routing, ServicePrices, TaskClass, TokenPrices, ToolRule, Upstream,
 };
 use crate::state::people::Maker;
 use crate::value::id::{ProfileId, UpstreamId};
@@ -144,6 +144,8 @@ pub(super) struct ToldPrices<'a> {
     tiers: &'a [PriceTier],
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     service_tiers: BTreeMap<&'a str, ToldService<'a>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    inference_geos: &'a BTreeMap<Box<str>, Percent>,
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     caches_unasked: bool,
 }
@@ -159,6 +161,7 @@ impl<'a> ToldPrices<'a> {
             tools: &it.tools,
             tiers: &it.tiers,
             service_tiers: it.service_tiers.iter().map(|(name, it)| (&**name, ToldService::of(it))).collect(),
+            inference_geos: &it.inference_geos,
             caches_unasked: it.caches_unasked,
         }
     }

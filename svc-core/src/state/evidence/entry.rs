@@ -320,7 +320,7 @@ impl Fact {
 }
 
 /// Members that hold names which somebody else gave, such as those of classes, headers and tools.
-const GIVEN: [&str; 4] = ["headers", "quality", "serviceTiers", "tools"];
+const GIVEN: [&str; 5] = ["headers", "inferenceGeos", "quality", "serviceTiers", "tools"];
 
 fn is_of_interface(name: &str, value: &Json) -> bool {
     match value {

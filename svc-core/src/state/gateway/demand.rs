@@ -36,6 +36,9 @@ pub struct Demand {
     pub audio_seconds: u32,
     /// The bound that the request sets on its output.
     pub output: OutputBound,
+    /// UTF-8 bytes of what the request foretells of the answer to a provider of its shape: what of it does not come is charged as
+    /// output beside what does.
+    pub predicted_bytes: u64,
     /// How many answers: `n`, from 1.
     pub answers: u32,
     /// What it writes to a provider's cache.
@@ -47,8 +50,14 @@ pub struct Demand {
     pub server_tools: BTreeMap<Box<str>, Option<u32>>,
     /// The tier of service it asks for, in the provider's words; `auto` leaves it to the provider.
     pub service_tier: Option<Box<str>>,
+    /// How fast it asks a provider of its shape to be, in the provider's word; it is priced as a tier of service.
+    pub speed: Option<Box<str>>,
     /// The member by which the request lets a provider of its shape answer with another model than the one it is sent to.
     pub other_models: Option<&'static str>,
+    /// The members by which the request has a provider of its shape keep what it is sent.
+    pub kept_by: Vec<&'static str>,
+    /// Whether the request says to a provider of its shape, by `provider`, behind which of others it is run.
+    pub names_providers: bool,
     /// Where the request has a provider of its shape run it, in small letters; without it the provider's own setting holds.
     pub inference_geo: Option<Box<str>>,
     /// What a model must be able to do to serve it.
@@ -92,6 +101,29 @@ impl Demand {
         self.server_tools.keys().filter(move |_| untold).map(|it| &**it)
     }
 
+    /// Whether a provider of this shape is told to keep what it is sent: in translation that is left out.
+    #[must_use]
+    pub fn is_kept_at(&self, shape: Dialect) -> bool {
+        !self.kept_by.is_empty() && self.dialect == shape
+    }
+
+    /// Whether a provider of this shape is told behind which of others to run it: in translation that is left out.
+    #[must_use]
+    pub fn names_providers_at(&self, shape: Dialect) -> bool {
+        self.names_providers && self.dialect == shape
+    }
+
+    /// How fast a provider of this shape is asked to be: in translation that is left out.
+    pub(crate) fn speed_at(&self, shape: Dialect) -> Option<&str> {
+        self.speed.as_deref().filter(|_| self.dialect == shape)
+    }
+
+    /// Where a provider of this shape is asked to run it: in translation that is left out.
+    #[must_use]
+    pub fn geo_at(&self, shape: Dialect) -> Option<&str> {
+        self.inference_geo.as_deref().filter(|_| self.dialect == shape)
+    }
+
     /// Whether a provider of this shape may answer with another model than the one it is sent to.
     #[must_use]
     pub fn leaves_model_to(&self, shape: Dialect) -> bool {
@@ -112,12 +144,16 @@ impl Demand {
             pages: 0,
             audio_seconds: 0,
             output: OutputBound { tokens: Some(100) },
+            predicted_bytes: 0,
             answers: 1,
             cache: CacheWrites::default(),
             spoken: false,
             server_tools: BTreeMap::new(),
             service_tier: None,
+            speed: None,
             other_models: None,
+            kept_by: Vec::new(),
+            names_providers: false,
             inference_geo: None,
             needs: BTreeSet::new(),
             tool_results: Vec::new(),

@@ -31,10 +31,10 @@ pub use held::{BoundKey, BoundKeys, UpstreamKey};
 pub use month::{Month, MonthId, PlanLimit, grace_advisory, until_next_month};
 pub use note::{REFUSAL_KEPT, RefusalNote};
 pub use price::{
-    Fees, PriceTier, Prices, Received, ServicePrices, TokenPrices, Unpriced, estimate, input_bound, output_bound,
-    tokens_of, worst_case,
+    Fees, Percent, PriceTier, Prices, Received, ServicePrices, TokenPrices, Unpriced, estimate, input_bound,
+    output_bound, tokens_of, worst_case,
 };
 pub use routing::{Constraints, Mode, Objective, Profile, Routing, TaskClass, ToolRule};
 pub use task::{Credit, Task, TaskOutcome, TaskStatus};
-pub use usage::Usage;
+pub use usage::{Service, Usage};
 pub use yields::{YIELD_DAYS, YIELD_LINES_MAX, Yield, YieldLine, Yields};

@@ -22,6 +22,17 @@ pub struct Usage {
     pub estimated: bool,
 }
 
+/// How a provider says that it has served a call, as far as prices go by it; in its own words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// The tier of service.
+    pub tier: Option<Box<str>>,
+    /// How fast.
+    pub speed: Option<Box<str>>,
+    /// Where its model ran.
+    pub geo: Option<Box<str>>,
+}
+
 impl Usage {
     /// Whether nothing was used: what a row leaves out.
     #[must_use]

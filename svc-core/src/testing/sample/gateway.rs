@@ -9,7 +9,7 @@ pub(super) const ROUTING: [&str; 2] = [
         "context_window":200000,"max_output":8192,"capabilities":["tools","vision"],"retention":{"days":30},
         "quality":{"general":80,"by_class":{"support.reply":90}},"prices":{"tokens":{"input":3000000,"cachedInput":300000,
         "cacheWrite":3750000,"cacheWriteLong":6000000,"output":15000000,"reasoning":15000000},"perImage":1000,"perRequest":1,
-        "tools":{"web_search":10000},"tiers":[{"aboveInputTokens":200000,"prices":{"input":6000000,"output":22500000}}]},
+        "tools":{"web_search":10000},"inferenceGeos":{"us":110},"tiers":[{"aboveInputTokens":200000,"prices":{"input":6000000,"output":22500000}}]},
         "figures":{"image":1600,"page":3000,"audioSecond":32},"enabled":true,"created_at":1790847000000}],"classes":[{"id":"support.reply","name":"Replies","constraints":{"models":["one/large-1"],
         "providers":["one"],"jurisdictions":["eu"],"no_retention":true,"capabilities":["tools"],"min_quality":50,"max_cost":1000000,
         "max_latency_ms":2000,"human_oversight":true,"objective":"quality"},"created_at":1790847000000}],
@@ -44,7 +44,7 @@ pub(super) const CALL: [&str; 2] = [
     r#"{"id":"cal_01K6FN0001000000000000000B","workspace":"wsp_01K6FN0001000000000000000A","payer":{"key":"key_01K6FN0001000000000000000A",
         "principal":"prp_01K6FN0001000000000000000P"},"task":"tsk_two","session":"s-2","requested":"m","target":null,"mode":"shadow",
         "objective":"balanced","reserved":0,"cost":0,"started_at":0,"state":{"running":{"lapses_at":1790847000000,"estimate":{},"prices":null,
-        "fees":{"images":1,"audio_seconds":2,"spoken":true,"requests":3,"tools":{"web_search":4},"service_tier":"flex"}}}}"#,
+        "fees":{"images":1,"audio_seconds":2,"spoken":true,"requests":3,"tools":{"web_search":4},"service_tier":"flex","inference_geo":"us"}}}}"#,
 ];
 
 pub(super) const TASK: [&str; 2] = [

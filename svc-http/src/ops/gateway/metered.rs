@@ -8,7 +8,7 @@ use svc_core::dialect::{Answer as Read, Stream};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::admit::{Admission, AdmitCall, Admitted, Place};
 use svc_core::rules::gateway::finish::{FinishCall, Served, Tried};
-use svc_core::state::gateway::{CallEnd, Demand, Fees, Received, Routing, Usage, tokens_of};
+use svc_core::state::gateway::{CallEnd, Demand, Received, Routing, Service, Usage, tokens_of};
 use svc_core::state::people::DataLoss;
 use svc_core::value::id::CallId;
 use svc_store::Gate;
@@ -40,8 +40,8 @@ pub(super) enum Heard {
         tools: BTreeMap<Box<str>, u64>,
         /// Further tools that it ran, without a price of their own.
         brought: BTreeSet<Box<str>>,
-        /// The tier of service that answered.
-        service_tier: Option<Box<str>>,
+        /// How its provider says that it has served.
+        service: Service,
     },
 }
 
@@ -66,7 +66,7 @@ impl Heard {
             text_bytes: answer.text_bytes(),
             tools: answer.server_tools().clone(),
             brought: answer.brought().clone(),
-            service_tier: answer.service_tier().map(Into::into),
+            service: answer.service().clone(),
         }
     }
 }
@@ -314,7 +314,7 @@ impl Sink {
             received: Received { reported: self.reported, elapsed_ms, tokens_per_second, tokens: 0 },
             tools: BTreeMap::new(),
             brought: BTreeSet::new(),
-            service_tier: Fees::sent(&self.demand).service_tier,
+            service: Service::default(),
         }
     }
 
@@ -343,12 +343,12 @@ impl Sink {
             served.received.tokens_per_second = 0;
         }
         match heard {
-            Some(Heard::Whole { usage, reported, text_bytes, tools, brought, service_tier }) => {
+            Some(Heard::Whole { usage, reported, text_bytes, tools, brought, service }) => {
                 served.usage = usage;
                 served.received.reported = reported;
                 served.received.tokens = tokens_of(text_bytes);
                 (served.tools, served.brought) = (tools, brought);
-                served.service_tier = service_tier.or(served.service_tier);
+                served.service = service;
             }
             Some(Heard::Stream(stream, _)) => {
                 let received = stream.received();
@@ -356,7 +356,7 @@ impl Sink {
                 served.received.reported = received.reported;
                 served.received.tokens = received.tokens;
                 (served.tools, served.brought) = (received.server_tools, received.brought);
-                served.service_tier = received.service_tier.or(served.service_tier);
+                served.service = received.service;
             }
             None => {}
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::models::{NewModel, QUALITY, Set};
 use svc_core::state::gateway::{
-    Figures, Model, PriceTier, Prices, Quality, Retention, ServicePrices, TokenPrices, Upstream,
+    Figures, Model, Percent, PriceTier, Prices, Quality, Retention, ServicePrices, TokenPrices, Upstream,
 };
 use svc_core::value::id::UpstreamId;
 use svc_core::value::json::Json;
@@ -181,8 +181,17 @@ fn tiers(fields: &mut Fields<'_>) -> Vec<PriceTier> {
 
 /// Prices, flat: the kinds of tokens beside the fees.
 fn prices(fields: &mut Fields<'_>) -> Option<Prices> {
-    let fees =
-        ["perImage", "perRequest", "perAudioSecond", "audioOutput", "tools", "tiers", "serviceTiers", "cachesUnasked"];
+    let fees = [
+        "perImage",
+        "perRequest",
+        "perAudioSecond",
+        "audioOutput",
+        "tools",
+        "tiers",
+        "serviceTiers",
+        "inferenceGeos",
+        "cachesUnasked",
+    ];
     fields.only(&TOKEN_PRICES.into_iter().chain(fees).collect::<Vec<_>>());
     let tokens = tokens(fields);
     let mut fee = |name| fields.optional(name, micros);
@@ -193,6 +202,8 @@ fn prices(fields: &mut Fields<'_>) -> Option<Prices> {
     let caches_unasked = fields.optional("cachesUnasked", truth);
     let services =
         fields.nested("serviceTiers", |inner| Some(each_named(inner, |inner, name| inner.nested(name, service))));
+    let geos =
+        fields.nested("inferenceGeos", |inner| Some(each_named(inner, |inner, name| inner.required(name, percent))));
     let prices = Prices {
         tokens: tokens?,
         per_image,
@@ -203,9 +214,14 @@ fn prices(fields: &mut Fields<'_>) -> Option<Prices> {
         tiers,
         caches_unasked: caches_unasked.unwrap_or_default(),
         service_tiers: services.unwrap_or_default(),
+        inference_geos: geos.unwrap_or_default(),
     };
     fields.note_beside(prices.faults());
     Some(prices)
+}
+
+fn percent(json: &Json) -> Result<Percent, Invalid> {
+    Percent::new(within(json, 1, i64::try_from(Percent::MAX).unwrap_or(i64::MAX))?)
 }
 
 fn service(fields: &mut Fields<'_>) -> Option<ServicePrices> {
@@ -292,6 +308,9 @@ pub fn write_prices(prices: &Prices) -> Value {
             (name.to_string(), Value::Object(service))
         });
         out.insert("serviceTiers".to_owned(), Value::Object(services.collect()));
+    }
+    if !prices.inference_geos.is_empty() {
+        out.insert("inferenceGeos".to_owned(), json!(prices.inference_geos));
     }
     if prices.caches_unasked {
         out.insert("cachesUnasked".to_owned(), json!(true));

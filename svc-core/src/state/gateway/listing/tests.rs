@@ -66,6 +66,7 @@ fn the_widespread_shape_is_read_to_the_micro() {
                 "input_cost_per_token_flex":7.5e-08,"output_cost_per_token_flex":3e-07,
                 "input_cost_per_token_priority":3e-07,"input_cost_per_token_batches":1e-9,
                 "input_cost_per_audio_token":1.15e-06,"output_cost_per_audio_token":2e-06,"input_cost_per_image":0.0012,
+                "provider_specific_entry":{"us":1.1,"fast":2.0,"eu":0,"xai":{"a":[1]},"labels":["hot"]},
                 "search_context_cost_per_query":{"search_context_size_high":0.05,"search_context_size_low":0.03},
                 "supports_function_calling":true,"supports_vision":true,"supports_reasoning":false,"supports_audio_input":true},
             "two":{"mode":"embedding","input_cost_per_token":1e-06},
@@ -89,6 +90,10 @@ fn the_widespread_shape_is_read_to_the_micro() {
     assert_eq!(tiers, [(128_000, 200_000, 600_001), (200_000, 300_000, 900_000)]);
     assert_eq!(prices.service_tiers["flex"].tokens.output, micros(300_000));
     assert!(!prices.service_tiers.contains_key("priority"), "half a price is none");
+    let fast = &prices.service_tiers["fast"];
+    assert_eq!((fast.tokens.output, fast.tiers[1].prices.input), (micros(1_200_002), micros(600_000)));
+    let geos: Vec<(&str, u16)> = prices.inference_geos.iter().map(|(name, it)| (&**name, it.get())).collect();
+    assert_eq!(geos, [("us", 110)]);
     assert_eq!((prices.per_audio_second, prices.audio_output), (Some(micros(50)), Some(micros(2_000_000))));
     assert_eq!((prices.per_image, prices.tools["web_search"]), (Some(micros(1_200)), micros(50_000)));
     assert_eq!((one.context_window, one.max_output), (Some(200_000), Some(7)));

@@ -7,13 +7,15 @@ use serde_json::value::RawValue;
 use super::decimal::scaled;
 use super::{LISTED_MAX, Listed, Listing, Reading};
 use crate::refusal::FieldError;
-use crate::state::gateway::{Capability, Figures, PriceTier, Prices, ServicePrices, TokenPrices};
+use crate::state::gateway::{Capability, Figures, Percent, PriceTier, Prices, ServicePrices, TokenPrices};
 use crate::value::MicroUsd;
 use crate::value::text::ModelName;
 
 /// Dollars a token are so many micros a million tokens, as a power of ten; and dollars are so many micros.
 const A_MILLION_TOKENS: i32 = 12;
 const ONCE: i32 = 6;
+/// A part of a price is so many hundredths.
+const HUNDREDTHS: i32 = 2;
 /// What it says of a model, unread.
 type Members = BTreeMap<String, Box<RawValue>>;
 /// Prices of one tier of service and one length, by the place of their kind in [`KINDS`].
@@ -86,6 +88,7 @@ fn model(id: &str, members: &Members, faults: &mut Vec<FieldError>) -> Result<Li
         }
     }
     fees(id, members, &mut prices, faults);
+    parts(members, &mut prices);
     faults.extend(prices.faults().into_iter().map(|it| it.within(id)));
     let window = ["max_input_tokens", "max_tokens"].iter().find_map(|it| count(members, it));
     Ok(Listed {
@@ -156,6 +159,23 @@ fn fees(id: &str, members: &Members, prices: &mut Prices, faults: &mut Vec<Field
         let dearest = sizes.iter().filter_map(|(name, raw)| number(id, name, raw, ONCE, faults)).max();
         if let Some(dearest) = dearest {
             prices.tools.insert("web_search".into(), dearest);
+        }
+    }
+}
+
+/// What part of its prices tokens cost at a place, named by two letters, and where the provider is to be fast. Other things stand
+/// there too, so that what is no such part says nothing: a call that needs it is unpriced.
+fn parts(members: &Members, prices: &mut Prices) {
+    let Some(raw) = members.get("provider_specific_entry") else { return };
+    let parts: Members = serde_json::from_str(raw.get()).unwrap_or_default();
+    for (name, raw) in &parts {
+        let Some(part) = scaled(raw.get(), HUNDREDTHS).ok().and_then(|it| Percent::new(it).ok()) else { continue };
+        if name.len() == 2 && name.bytes().all(|it| it.is_ascii_lowercase()) {
+            prices.inference_geos.insert(name.as_str().into(), part);
+        } else if name == "fast" {
+            let tiers = prices.tiers.iter().map(|it| PriceTier { prices: it.prices.part(part), ..*it }).collect();
+            let fast = ServicePrices { tokens: prices.tokens.part(part), tiers };
+            prices.service_tiers.insert(name.as_str().into(), fast);
         }
     }
 }

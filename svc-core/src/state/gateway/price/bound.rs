@@ -2,7 +2,7 @@
 
 use super::cost::Sum;
 use super::{Fees, PriceTier, TokenPrices, Unpriced, is_default_service};
-use crate::state::gateway::{Demand, Model, Prices, Usage};
+use crate::state::gateway::{Demand, Dialect, Model, Prices, Usage};
 use crate::value::MicroUsd;
 
 /// So many bytes of text a token has, roughly: what an estimate goes by. A bound goes by one.
@@ -42,23 +42,27 @@ pub fn output_bound(model: &Model, demand: &Demand) -> u64 {
 }
 
 /// What an attempt may cost at most (CONTRACT part 2, "Worst case"): the input bound at the dearest price that the
-/// request can meet, every answer's output bound at the dearer of output and thinking, and the fees.
+/// request can meet, every answer's output bound, with what was foretold of it, at the dearer of output and thinking, and the fees. `at` is the shape of the
+/// model's provider.
 ///
 /// # Errors
-/// [`Unpriced`] for a model, a tool of the provider's, a tier of service or a modality without a price.
-pub fn worst_case(model: &Model, demand: &Demand) -> Result<MicroUsd, Unpriced> {
+/// [`Unpriced`] for a model, a tool of the provider's, a tier of service, a place or a modality without a price.
+pub fn worst_case(model: &Model, at: Dialect, demand: &Demand) -> Result<MicroUsd, Unpriced> {
     let prices = model.prices.as_ref().ok_or(Unpriced::Model)?;
     let bound = input_bound(model, demand);
     let mut dearest = Dearest::default();
-    for (tokens, tiers) in services(prices, demand.service_tier.as_deref())? {
+    for (tokens, tiers) in services(prices, [demand.service_tier.as_deref(), demand.speed_at(at)])? {
         dearest.meet(prices, demand, tokens)?;
         for tier in tiers.iter().filter(|it| bound > it.above_input_tokens) {
             dearest.meet(prices, demand, &tier.prices)?;
         }
     }
-    let output = u128::from(output_bound(model, demand)).saturating_mul(u128::from(demand.answers.max(1)));
-    let mut sum = Sum::of_tokens(&[(u128::from(bound), dearest.input), (output, dearest.output)]);
-    prices.charge(&fees(demand), &mut sum)?;
+    let predicted = if demand.dialect == at { demand.predicted_bytes } else { 0 };
+    let output = output_bound(model, demand).saturating_add(predicted);
+    let output = u128::from(output).saturating_mul(u128::from(demand.answers.max(1)));
+    let mut sum =
+        Sum::of_tokens(&[(u128::from(bound), dearest.input), (output, dearest.output)], prices.geo(demand.geo_at(at))?);
+    prices.charge(&fees(demand, at), &mut sum)?;
     Ok(sum.micros())
 }
 
@@ -85,23 +89,27 @@ pub const fn tokens_of(bytes: u64) -> u64 {
 
 /// The fees that a request may bring: one attempt, and each tool that the provider may run, as often as the request
 /// says, once where it does not.
-fn fees(demand: &Demand) -> Fees {
+fn fees(demand: &Demand, at: Dialect) -> Fees {
     Fees {
         tools: demand.server_tools.iter().map(|(name, most)| (name.clone(), u64::from(most.unwrap_or(1)))).collect(),
         service_tier: None,
-        ..Fees::sent(demand)
+        ..Fees::sent(demand, at)
     }
 }
 
-/// The tiers of service that may answer: the one that was asked for, and the default, to which a provider may fall
-/// back; all of them where the provider may choose.
-fn services<'a>(prices: &'a Prices, asked: Option<&str>) -> Result<Vec<(&'a TokenPrices, &'a [PriceTier])>, Unpriced> {
+/// The tiers of service that may answer: those that were asked for, by tier and by speed, and the default, to which a provider
+/// may fall back; all of them where the provider may choose.
+fn services<'a>(
+    prices: &'a Prices,
+    asked: [Option<&str>; 2],
+) -> Result<Vec<(&'a TokenPrices, &'a [PriceTier])>, Unpriced> {
     let mut out = vec![prices.service(None)?];
-    match asked {
-        None => {}
-        Some("auto") => out.extend(prices.service_tiers.values().map(|it| (&it.tokens, it.tiers.as_slice()))),
-        Some(name) if is_default_service(name) => {}
-        Some(name) => out.push(prices.service(Some(name))?),
+    for asked in asked.into_iter().flatten() {
+        match asked {
+            "auto" => out.extend(prices.service_tiers.values().map(|it| (&it.tokens, it.tiers.as_slice()))),
+            name if is_default_service(name) => {}
+            name => out.push(prices.service(Some(name))?),
+        }
     }
     Ok(out)
 }

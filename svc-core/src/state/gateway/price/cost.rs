@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PriceTier, Prices, TokenPrices, is_default_service};
-use crate::state::gateway::{Demand, Usage};
+use super::{Percent, PriceTier, Prices, TokenPrices, is_anywhere, is_default_service};
+use crate::state::gateway::{Demand, Dialect, Service, Usage};
 use crate::value::MicroUsd;
 
 /// So many tokens a price is for.
@@ -30,20 +30,42 @@ pub struct Fees {
     /// The tier of service that answered; none, `default` and `standard` stand for the plain prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_tier: Option<Box<str>>,
+    /// Where it was run; none, `global` and `not_available` stand for the plain prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inference_geo: Option<Box<str>>,
 }
 
 impl Fees {
-    /// What one attempt of a request brings as soon as it is sent: what goes in, the fee of the request, and the tier of service
-    /// that it asks for, where it does not leave that to the provider. Which tools the provider used is not known then.
+    /// What one attempt of a request brings as soon as it is sent to a provider of this shape: what goes in, the fee of the
+    /// request, and the tier of service and the place that it asks for, where it does not leave these to the provider. Which tools
+    /// the provider used is not known then.
     #[must_use]
-    pub fn sent(demand: &Demand) -> Self {
+    pub fn sent(demand: &Demand, at: Dialect) -> Self {
+        let tier = || demand.service_tier.as_deref().filter(|it| *it != "auto");
         Self {
             images: demand.images,
             audio_seconds: demand.audio_seconds,
             spoken: demand.spoken,
             requests: 1,
             tools: BTreeMap::new(),
-            service_tier: demand.service_tier.clone().filter(|it| &**it != "auto"),
+            service_tier: demand.speed_at(at).or_else(tier).map(Into::into),
+            inference_geo: demand.geo_at(at).map(Into::into),
+        }
+    }
+
+    /// The same once it has answered: what its provider says of how it has served counts before what was asked. One that tells
+    /// nothing of its speed has been as fast as it was asked to be.
+    #[must_use]
+    pub fn served(demand: &Demand, at: Dialect, told: &Service, tools: BTreeMap<Box<str>, u64>) -> Self {
+        let sent = Self::sent(demand, at);
+        let speed = told.speed.as_deref().or_else(|| demand.speed_at(at)).filter(|it| !is_default_service(it));
+        // Asked for was a speed, which it says it has not had.
+        let asked = sent.service_tier.filter(|it| Some(&**it) != demand.speed_at(at));
+        Self {
+            service_tier: speed.map(Into::into).or_else(|| told.tier.clone()).or(asked),
+            inference_geo: told.geo.clone().or(sent.inference_geo),
+            tools,
+            ..sent
         }
     }
 }
@@ -57,6 +79,8 @@ pub enum Unpriced {
     ServerTool(Box<str>),
     /// A tier of service.
     ServiceTier(Box<str>),
+    /// A place to be run at.
+    InferenceGeo(Box<str>),
     /// Audio that goes in.
     AudioInput,
     /// Audio that comes out.
@@ -70,6 +94,7 @@ impl fmt::Display for Unpriced {
             Self::Model => out.write_str("the model"),
             Self::ServerTool(name) => write!(out, "the provider's tool `{name}`"),
             Self::ServiceTier(name) => write!(out, "the service tier `{name}`"),
+            Self::InferenceGeo(name) => write!(out, "the inference geography `{name}`"),
             Self::AudioInput => out.write_str("audio input"),
             Self::AudioOutput => out.write_str("audio output"),
         }
@@ -81,14 +106,14 @@ impl Prices {
     /// tier is that of all its input. What cannot be counted is the largest amount there is.
     ///
     /// # Errors
-    /// [`Unpriced`] for a tool that was used, a tier of service or a modality without a price.
+    /// [`Unpriced`] for a tool that was used, a tier of service, a place or a modality without a price.
     pub fn cost(&self, usage: &Usage, fees: &Fees) -> Result<MicroUsd, Unpriced> {
         let (cost, missing) = self.known_cost(usage, fees);
         missing.map_or(Ok(cost), Err)
     }
 
     /// The same of all that has a price, and the first thing that has none, if any: that is told and never taken for free.
-    /// Tokens of a tier of service without a price count at the plain prices, speech without one as its text.
+    /// Tokens of a tier of service or at a place without a price count at the plain prices, speech without one as its text.
     #[must_use]
     pub fn known_cost(&self, usage: &Usage, fees: &Fees) -> (MicroUsd, Option<Unpriced>) {
         let mut missing = None;
@@ -101,6 +126,10 @@ impl Prices {
             missing.get_or_insert(why);
             prices.output
         });
+        let percent = self.geo(fees.inference_geo.as_deref()).unwrap_or_else(|why| {
+            missing.get_or_insert(why);
+            Percent::WHOLE
+        });
         let lines = [
             (usage.input, prices.input),
             (usage.cached_input, prices.cached_input()),
@@ -109,7 +138,7 @@ impl Prices {
             (usage.output, output),
             (usage.reasoning, prices.reasoning()),
         ];
-        let mut sum = Sum::of_tokens(&lines.map(|(tokens, price)| (u128::from(tokens), price)));
+        let mut sum = Sum::of_tokens(&lines.map(|(tokens, price)| (u128::from(tokens), price)), percent);
         let charged = self.charge(fees, &mut sum);
         (sum.micros(), missing.or_else(|| charged.err()))
     }
@@ -148,6 +177,14 @@ impl Prices {
         }
     }
 
+    /// What part of the prices of tokens a call costs that is run there.
+    pub(super) fn geo(&self, geo: Option<&str>) -> Result<Percent, Unpriced> {
+        match geo.filter(|it| !is_anywhere(it)) {
+            None => Ok(Percent::WHOLE),
+            Some(name) => self.inference_geos.get(name).copied().ok_or_else(|| Unpriced::InferenceGeo(name.into())),
+        }
+    }
+
     /// The price of output. Usage does not part speech from its text, so all of it counts as spoken where it was.
     pub(super) fn output(&self, prices: &TokenPrices, spoken: bool) -> Result<MicroUsd, Unpriced> {
         if spoken { Ok(self.audio_output.ok_or(Unpriced::AudioOutput)?.max(prices.output)) } else { Ok(prices.output) }
@@ -165,12 +202,13 @@ fn at<'a>(tokens: &'a TokenPrices, tiers: &'a [PriceTier], all_input: u64) -> &'
 pub(super) struct Sum(Option<u128>);
 
 impl Sum {
-    /// Tokens at their prices: added up first, then divided once, rounded up.
-    pub(super) fn of_tokens(lines: &[(u128, MicroUsd)]) -> Self {
+    /// Tokens at this part of their prices: added up first, then divided once, rounded up.
+    pub(super) fn of_tokens(lines: &[(u128, MicroUsd)], percent: Percent) -> Self {
         let sum = lines
             .iter()
             .try_fold(0_u128, |sum, (tokens, price)| sum.checked_add(tokens.checked_mul(u128::from(price.get()))?));
-        Self(sum.map(|it| it.div_ceil(PER)))
+        let sum = sum.and_then(|it| it.checked_mul(u128::from(percent.get())));
+        Self(sum.map(|it| it.div_ceil(PER * u128::from(Percent::WHOLE.get()))))
     }
 
     /// Adds so many of one price.

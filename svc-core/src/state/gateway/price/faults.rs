@@ -4,9 +4,9 @@ use super::{PriceTier, Prices};
 use crate::refusal::FieldError;
 use crate::value::SAFE_MAX;
 
-/// Tiers by length, tiers of service, and tools: more of one kind no provider has.
+/// Tiers by length, tiers of service, tools and places: more of one kind no provider has.
 const LIST_MAX: usize = 64;
-/// Characters of the name of a tool or of a tier of service.
+/// Characters of the name of a tool, of a tier of service or of a place.
 const NAME_MAX: usize = 64;
 
 impl Prices {
@@ -16,6 +16,7 @@ impl Prices {
         let mut faults = Vec::new();
         names("tools", self.tools.keys(), &mut faults);
         tiers(&self.tiers, "tiers", &mut faults);
+        names("inferenceGeos", self.inference_geos.keys(), &mut faults);
         names("serviceTiers", self.service_tiers.keys(), &mut faults);
         for (name, service) in &self.service_tiers {
             tiers(&service.tiers, &format!("serviceTiers.{name}.tiers"), &mut faults);

@@ -5,6 +5,7 @@
 mod bound;
 mod cost;
 mod faults;
+mod percent;
 mod read;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::bound::{Received, estimate, input_bound, output_bound, tokens_of, worst_case};
 pub use self::cost::{Fees, Unpriced};
+pub use self::percent::Percent;
 use crate::value::MicroUsd;
 
 /// Micros per million tokens of each kind.
@@ -85,6 +87,9 @@ pub struct Prices {
     /// By tier of service, in the provider's words: `flex`, `priority`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub service_tiers: BTreeMap<Box<str>, ServicePrices>,
+    /// What the prices of tokens are there, where a call is run where it asks to be, in the provider's words: `us`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inference_geos: BTreeMap<Box<str>, Percent>,
     /// Whether the provider writes its cache without being asked, so that any call may meet the price of that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub caches_unasked: bool,
@@ -114,11 +119,29 @@ impl TokenPrices {
     pub fn reasoning(&self) -> MicroUsd {
         self.reasoning.unwrap_or(self.output)
     }
+
+    /// This part of every one of them, rounded up.
+    #[must_use]
+    pub fn part(&self, part: Percent) -> Self {
+        Self {
+            input: part.of(self.input),
+            cached_input: self.cached_input.map(|it| part.of(it)),
+            cache_write: self.cache_write.map(|it| part.of(it)),
+            cache_write_long: self.cache_write_long.map(|it| part.of(it)),
+            output: part.of(self.output),
+            reasoning: self.reasoning.map(|it| part.of(it)),
+        }
+    }
 }
 
 /// Whether this is a word by which providers call the tier of service that the plain prices are for.
 fn is_default_service(tier: &str) -> bool {
     matches!(tier, "default" | "standard" | "standard_only")
+}
+
+/// Whether this is a word by which providers say that they run a call wherever they have room, for which the plain prices are.
+fn is_anywhere(geo: &str) -> bool {
+    matches!(geo, "global" | "not_available")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Prices as JSON has them: whole micros per million tokens, every fault with its dotted path.
 
-use super::{PriceTier, Prices, ServicePrices, TokenPrices};
+use super::{Percent, PriceTier, Prices, ServicePrices, TokenPrices};
 use crate::refusal::FieldError;
 use crate::value::MicroUsd;
 use crate::value::json::Json;
@@ -8,8 +8,17 @@ use crate::value::json::Json;
 /// The kinds of tokens, as members are called.
 const TOKENS: [&str; 6] = ["input", "cachedInput", "cacheWrite", "cacheWriteLong", "output", "reasoning"];
 /// What a whole price list has beside them.
-const FEES: [&str; 8] =
-    ["perImage", "perRequest", "perAudioSecond", "audioOutput", "tools", "tiers", "serviceTiers", "cachesUnasked"];
+const FEES: [&str; 9] = [
+    "perImage",
+    "perRequest",
+    "perAudioSecond",
+    "audioOutput",
+    "tools",
+    "tiers",
+    "serviceTiers",
+    "inferenceGeos",
+    "cachesUnasked",
+];
 
 impl Prices {
     /// Reads prices that stand at `path`, and notes every fault: a number that is none, negative or has a fraction, a
@@ -33,6 +42,7 @@ impl Prices {
                 })
                 .map(|prices| (name.into(), prices))
             }),
+            inference_geos: at.each("inferenceGeos", |it, name| Some((name.into(), it.percent(name)?))),
             caches_unasked: at.truth("cachesUnasked"),
         };
         if faults.len() > before {
@@ -90,6 +100,11 @@ impl<'a> At<'a> {
 
     fn micros(&mut self, member: &str) -> Option<MicroUsd> {
         self.whole(member).map(MicroUsd::new)
+    }
+
+    fn percent(&mut self, member: &str) -> Option<Percent> {
+        let read = Percent::new(self.whole(member)?);
+        read.map_err(|why| self.faults.push(FieldError::invalid(self.name(member), why))).ok()
     }
 
     fn required(&mut self, member: &str) -> MicroUsd {

@@ -10,7 +10,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::state::gateway::{CacheWrites, Demand, Figures, Model, OutputBound, Quality, Retention, Usage};
+use crate::state::gateway::{
+    CacheWrites, Demand, Dialect, Figures, Model, OutputBound, Quality, Retention, Service, Usage,
+};
 use crate::value::id::UpstreamId;
 use crate::value::json::Json;
 use crate::value::text::ModelName;
@@ -18,6 +20,11 @@ use crate::value::{Id, Timestamp};
 
 /// A price list as the test has it: input, cached, write, long write, output, reasoning.
 type List = [Option<u64>; 6];
+
+/// At a provider of the request's own shape.
+fn worst_case(model: &Model, demand: &Demand) -> Result<MicroUsd, Unpriced> {
+    super::worst_case(model, demand.dialect, demand)
+}
 
 fn micros(value: u64) -> MicroUsd {
     MicroUsd::new(value)
@@ -239,6 +246,14 @@ fn what_has_no_price_is_never_free() {
         assert_eq!(cost(&prices, &Fees { service_tier: Some(tier.into()), ..Fees::default() }), Ok(MicroUsd::ZERO));
     }
 
+    let there = Demand { inference_geo: Some("us".into()), ..demand() };
+    let ran = |geo: &str| Fees { inference_geo: Some(geo.into()), ..Fees::default() };
+    assert_eq!(cost(&prices, &ran("us")), Err(Unpriced::InferenceGeo("us".into())));
+    assert_eq!(worst_case(&model(prices.clone()), &there), Err(Unpriced::InferenceGeo("us".into())));
+    for anywhere in ["global", "not_available"] {
+        assert_eq!(cost(&prices, &ran(anywhere)), Ok(MicroUsd::ZERO));
+    }
+
     assert_eq!(cost(&prices, &Fees { audio_seconds: 1, ..Fees::default() }), Err(Unpriced::AudioInput));
     assert_eq!(cost(&prices, &Fees { spoken: true, ..Fees::default() }), Err(Unpriced::AudioOutput));
     let heard = Demand { audio_seconds: 2, ..demand() };
@@ -286,9 +301,58 @@ fn the_worst_case_is_what_the_contract_says() {
     for tier in ["priority", "auto"] {
         assert_eq!(worst(&Demand { service_tier: Some(tier.into()), ..demand() }), 9_000 + 3_000 + 7);
     }
+    let foretold = Demand { predicted_bytes: 50, answers: 2, ..demand() };
+    assert_eq!(worst(&foretold), 3_000 + 2 * 150 * 20 + 7);
+    let other = if foretold.dialect == Dialect::Chat { Dialect::Messages } else { Dialect::Chat };
+    assert_eq!(super::worst_case(&model, other, &foretold), Ok(micros(3_000 + 2 * 100 * 20 + 7)));
     let open = Demand { output: OutputBound::default(), ..demand() };
     assert_eq!(output_bound(&model, &open), 8_192);
     assert_eq!(worst(&open), 3_000 + 8_192 * 20 + 7);
+}
+
+/// Where a call is run is priced as a part of all prices of tokens and of no fee, in one division with them; what the provider says
+/// of it counts before what was asked, and in the other shape nothing is asked.
+#[test]
+fn a_place_to_run_at_is_a_part_of_the_prices() {
+    let prices = Prices {
+        per_request: Some(micros(7)),
+        service_tiers: BTreeMap::from([(
+            "fast".into(),
+            ServicePrices { tokens: plain(6_000_000, 30_000_000).tokens, tiers: Vec::new() },
+        )]),
+        inference_geos: BTreeMap::from([("us".into(), Percent::new(110).unwrap())]),
+        ..plain(3_000_000, 15_000_000)
+    };
+    let row = model(prices.clone());
+    let there = Demand { inference_geo: Some("us".into()), ..demand() };
+    assert_eq!(worst_case(&row, &there), Ok(micros((3_000 + 1_500) * 11 / 10 + 7)));
+    let other = if there.dialect == Dialect::Chat { Dialect::Messages } else { Dialect::Chat };
+    assert_eq!(super::worst_case(&row, other, &there), Ok(micros(4_507)));
+    let fast = Demand { speed: Some("fast".into()), ..there.clone() };
+    assert_eq!(worst_case(&row, &fast), Ok(micros((6_000 + 3_000) * 11 / 10 + 7)));
+    assert_eq!(super::worst_case(&row, other, &fast), Ok(micros(4_507)));
+
+    let usage = Usage { input: 1, output: 1, ..Usage::default() };
+    let word = |it: &str| (!it.is_empty()).then(|| it.into());
+    let told = |tier: &str, speed: &str, geo: &str| Service { tier: word(tier), speed: word(speed), geo: word(geo) };
+    for (asked, at, service, micros_) in [
+        (&there, there.dialect, told("", "", ""), 20),
+        (&there, there.dialect, told("standard", "", "global"), 18),
+        (&demand(), there.dialect, told("", "", "us"), 20),
+        (&there, other, told("", "", ""), 18),
+        (&fast, there.dialect, told("standard", "", "us"), 40),
+        (&fast, there.dialect, told("standard", "fast", "global"), 36),
+        (&fast, there.dialect, told("standard", "standard", "us"), 20),
+        (&fast, there.dialect, told("", "standard", "us"), 20),
+        (&fast, other, told("", "", ""), 18),
+    ] {
+        let fees = Fees { requests: 0, ..Fees::served(asked, at, &service, BTreeMap::new()) };
+        assert_eq!(prices.cost(&usage, &fees), Ok(micros(micros_)), "{at:?} {service:?}");
+    }
+    for (whole, part, of) in [(0, 1, 0), (1, 1, 1), (10, 110, 11), (11, 110, 13), (u64::MAX, 1_000, u64::MAX)] {
+        assert_eq!(Percent::new(part).unwrap().of(micros(whole)), micros(of));
+    }
+    assert!(Percent::new(0).is_err() && Percent::new(1_001).is_err());
 }
 
 /// Whatever a call uses within its bounds, it costs at most its worst case.
@@ -313,8 +377,10 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             tools: BTreeMap::from([("search".into(), micros(dice.bits() % 10_000))]),
             tiers: tiers(&mut dice),
             service_tiers: BTreeMap::from([("flex".into(), flex)]),
+            inference_geos: BTreeMap::from([("us".into(), Percent::new(1 + dice.bits() % 300).unwrap())]),
             caches_unasked: dice.chance(300),
         };
+        let geo = [None, Some("global"), Some("us")][dice.below(3)];
         let tier = [None, Some("flex"), Some("auto"), Some("default")][dice.below(4)];
         let asked = Demand {
             text_bytes: dice.bits() % 30_000,
@@ -327,6 +393,7 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             spoken: dice.chance(300),
             server_tools: BTreeMap::from([("search".into(), Some(dice.below(5) as u32))]),
             service_tier: tier.map(Into::into),
+            inference_geo: geo.map(Into::into),
             ..demand()
         };
         let model = model(prices.clone());
@@ -354,6 +421,7 @@ fn no_call_within_its_bounds_costs_more_than_its_worst_case() {
             requests: 1,
             tools: BTreeMap::from([("search".into(), u64::from(uses))]),
             service_tier: tier.filter(|it| *it != "auto").filter(|_| dice.chance(700)).map(Into::into),
+            inference_geo: geo.map(Into::into),
         };
         let (cost, worst) = (prices.cost(&usage, &fees).unwrap(), worst_case(&model, &asked).unwrap());
         assert!(cost <= worst, "round {round}: {cost} > {worst}: {asked:?} {usage:?} {prices:?}");
@@ -416,7 +484,7 @@ fn prices_are_read_and_every_fault_is_named() {
         r#"{"input":3000000,"cachedInput":300000,"cacheWrite":3750000,"cacheWriteLong":6000000,"output":15000000,
             "reasoning":null,"perRequest":1,"tools":{"web_search":10000},"cachesUnasked":true,
             "tiers":[{"aboveInputTokens":200000,"prices":{"input":6000000,"output":22500000}}],
-            "serviceTiers":{"flex":{"input":1,"output":2}}}"#,
+            "serviceTiers":{"flex":{"input":1,"output":2}},"inferenceGeos":{"us":110}}"#,
     );
     assert_eq!(faults, <[String; 0]>::default());
     let prices = prices.unwrap();
@@ -425,11 +493,12 @@ fn prices_are_read_and_every_fault_is_named() {
     assert_eq!(prices.tiers[0].prices.output, micros(22_500_000));
     assert_eq!(prices.service_tiers["flex"].tokens.output, micros(2));
     assert_eq!(prices.tools["web_search"], micros(10_000));
+    assert_eq!(prices.inference_geos["us"].get(), 110);
 
     let (none, faults) = read(
         r#"{"input":-1,"cachedInput":0.5,"perImage":"1","perToken":1,"tools":{"x":1e3},"cachesUnasked":1,
             "tiers":[{"aboveInputTokens":5,"prices":{"input":1}},{"prices":{"input":1,"output":2,"perImage":3}}],
-            "serviceTiers":[]}"#,
+            "serviceTiers":[],"inferenceGeos":{"us":1.1,"eu":0}}"#,
     );
     assert!(none.is_none());
     for (place, path) in [
@@ -443,6 +512,8 @@ fn prices_are_read_and_every_fault_is_named() {
         "prices.tiers.1.prices.perImage",
         "prices.tiers.1.aboveInputTokens",
         "prices.serviceTiers",
+        "prices.inferenceGeos.us",
+        "prices.inferenceGeos.eu",
         "prices.cachesUnasked",
     ]
     .into_iter()
@@ -450,7 +521,7 @@ fn prices_are_read_and_every_fault_is_named() {
     {
         assert!(faults.get(place).is_some_and(|it| it.starts_with(&format!("`{path}` "))), "{place}: {faults:?}");
     }
-    assert_eq!(faults.len(), 11, "{faults:?}");
+    assert_eq!(faults.len(), 13, "{faults:?}");
     let (none, faults) = read(
         r#"{"input":1,"output":1,"tiers":[{"aboveInputTokens":5,"prices":{"input":1,"output":1}},
             {"aboveInputTokens":5,"prices":{"input":1,"output":1}}]}"#,

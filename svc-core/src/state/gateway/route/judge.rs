@@ -48,7 +48,7 @@ fn judge<'a>(ask: &Ask<'a>, sides: &[Option<Side<'a>>; 2], model: &'a Model, ups
     let mut candidate = Candidate {
         model,
         upstream,
-        cost: worst_case(model, ask.demand).ok(),
+        cost: worst_case(model, upstream.dialect, ask.demand).ok(),
         quality: by_class.copied().unwrap_or(model.quality.general),
         latency_ms: standing.latency_ms,
         circuit: standing.circuit,

@@ -13,7 +13,7 @@ use proptest::sample::{select, subsequence};
 use super::*;
 use crate::state::gateway::catalogue::{Capability, Figures, ModelTimeouts, Quality, Retention};
 use crate::state::gateway::demand::{Dialect, OutputBound};
-use crate::state::gateway::price::{Prices, TokenPrices};
+use crate::state::gateway::price::{Percent, Prices, TokenPrices};
 use crate::state::gateway::routing::Constraints;
 use crate::value::Timestamp;
 use crate::value::id::{Id, ProfileId, UpstreamId, WorkspaceId};
@@ -166,6 +166,7 @@ fn prices(token: u64, tools: impl IntoIterator<Item = Box<str>>) -> Prices {
     Prices {
         tokens: TokenPrices { input: token, output: token, ..TokenPrices::default() },
         tools: tools.into_iter().map(|it| (it, MicroUsd::ZERO)).collect(),
+        inference_geos: ["us", "de", "eu"].map(|it| (it.into(), Percent::WHOLE)).into(),
         ..Prices::default()
     }
 }
@@ -243,7 +244,7 @@ prop_compose! {
         quality in 0_u8..=100,
         here in prop::option::of(0_u8..=100),
         price in prop::option::weighted(0.9, 0_u64..2_000_000),
-        searches in any::<bool>(),
+        (searches, geos) in (any::<bool>(), prop::bool::weighted(0.8)),
         enabled in prop::bool::weighted(0.8),
     ) -> Model {
         let tools = searches.then(|| "web_search".into());
@@ -256,7 +257,11 @@ prop_compose! {
             capabilities: capabilities.into_iter().collect(),
             retention,
             quality: Quality { general: quality, by_class: here.map(|it| (ClassId::parse("support.reply").unwrap(), it)).into_iter().collect() },
-            prices: price.map(|it| prices(it, tools)),
+            prices: price.map(|it| {
+                let mut prices = prices(it, tools);
+                prices.inference_geos.retain(|_, _| geos);
+                prices
+            }),
             enabled,
             ..model(name)
         }
@@ -319,7 +324,7 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
     };
     let quality = case.class.as_ref().and_then(|class| it.model.quality.by_class.get(&class.id));
     let quality = *quality.unwrap_or(&it.model.quality.general);
-    let cost = crate::state::gateway::price::worst_case(it.model, &case.demand).ok();
+    let cost = crate::state::gateway::price::worst_case(it.model, it.upstream.dialect, &case.demand).ok();
     let latency = case.health.of(it.upstream.id, &it.model.name).latency_ms;
     let law = &it.model.jurisdiction;
     let same_shape = it.upstream.dialect == case.demand.dialect;
