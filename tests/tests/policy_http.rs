@@ -479,6 +479,7 @@ async fn what_is_left_to_the_provider_is_policys() {
         ("fallbacks", json!([{ "model": "dear" }]), "messages", ("models", "leave out `fallbacks`")),
         ("models", json!(["a/b"]), "chat", ("models", "leave out `models`")),
         ("inference_geo", json!("us"), "messages", ("jurisdiction", "leave out `inference_geo`")),
+        ("provider", json!({ "order": ["a"] }), "chat", ("jurisdiction", "leave out `provider`")),
         ("plugins", json!([{ "id": "web" }]), "chat", ("price", "set a price for `chat/large-1`")),
         ("messages", system, "messages", ("price", "set a price for `messages/large-1`")),
     ];
@@ -509,9 +510,41 @@ async fn what_is_left_to_the_provider_is_policys() {
         got.ok();
         let advisory = got.header("x-svc-advisory").unwrap();
         assert!(advisory.contains("no model would qualify"), "{member}: {got:?}");
-        let unpriced = *member != "inference_geo";
+        let unpriced = !["inference_geo", "provider"].contains(member);
         assert_eq!(advisory.contains("no price"), unpriced, "{member}: {got:?}");
         assert_eq!(desk.call_of(&got).await["unpriced"], json!(unpriced), "{member}");
+    }
+}
+
+/// Where policy asks that nothing be kept, what would have a provider keep it is refused and told what to leave out; where it does
+/// not, and at a provider of the other shape, it is no matter.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_provider_is_to_keep_is_policys() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    for kind in ["chat", "messages"] {
+        let kept_not = json!({ "retention": "none" });
+        desk.api("PATCH", &format!("models/{kind}/large-1"), Some(&kept_not)).await.ok();
+        let class = json!({ "id": kind, "models": [format!("{kind}/large-1")], "retention": "none" });
+        desk.post("task-classes", class).await.made();
+    }
+    for (member, value, told) in [
+        ("store", json!(true), "store"),
+        ("prompt_cache_retention", json!("24h"), "prompt_cache_retention"),
+        ("provider", json!({ "data_collection": "allow" }), "provider.data_collection"),
+    ] {
+        let mut body = chat("chat/large-1");
+        body[member] = value.clone();
+        let got = desk.chat_with(&[("x-svc-task-class", "chat")], &body).await;
+        let error = got.json()["error"].clone();
+        assert_eq!((got.status, &error["type"]), (409, &json!("policy_conflict")), "{member}: {error}");
+        let change = json!(format!("leave out `{told}`"));
+        let is_told = |it: &Value| it["constraint"] == "retention" && it["change"] == change;
+        assert!(error["relaxations"].as_array().unwrap().iter().any(is_told), "{error}");
+        desk.chat_with(&[("x-svc-task-class", "messages")], &body).await.ok();
+        desk.chat_with(&[], &body).await.ok();
+        let sent: Value = serde_json::from_slice(&desk.mock.heard().pop().unwrap().body).unwrap();
+        assert_eq!(sent[member], value, "what policy does not speak of goes on");
     }
 }
 

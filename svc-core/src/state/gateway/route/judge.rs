@@ -79,11 +79,15 @@ fn of_request(ask: &Ask<'_>, candidate: &mut Candidate<'_>) {
     let any_side = |asks: fn(&Constraints) -> bool| sides.into_iter().flatten().any(asks);
     breaks(any_side(|it| it.human_oversight) && !ask.oversight, Constraint::HumanOversight, Holder::Request);
     breaks(ask.demand.leaves_model_to(upstream.dialect), Constraint::Models, Holder::Request);
-    // A wish for a place goes to a provider of the same shape alone: in translation it is left out.
-    if ask.demand.dialect == upstream.dialect {
-        let elsewhere = ask.demand.inference_geo.as_deref().is_some_and(|it| !lies_in(it, &model.jurisdiction));
-        breaks(elsewhere && any_side(|it| !it.jurisdictions.is_empty()), Constraint::Jurisdiction, Holder::Request);
-    }
+    let keeps = ask.demand.is_kept_at(upstream.dialect);
+    breaks(keeps && any_side(|it| it.no_retention), Constraint::Retention, Holder::Request);
+    // Nobody here knows whose the providers behind another are, nor under which law.
+    let behind = ask.demand.names_providers_at(upstream.dialect);
+    let has_laws = any_side(|it| !it.jurisdictions.is_empty());
+    let has_providers = any_side(|it| !it.providers.is_empty());
+    breaks(behind && has_providers && !has_laws, Constraint::Providers, Holder::Request);
+    let elsewhere = behind || ask.demand.geo_at(upstream.dialect).is_some_and(|it| !lies_in(it, &model.jurisdiction));
+    breaks(elsewhere && has_laws, Constraint::Jurisdiction, Holder::Request);
     breaks(candidate.cost.is_none(), Constraint::Price, Holder::Model);
     breaks(!model.enabled, Constraint::Enabled, Holder::Model);
     breaks(!upstream.enabled, Constraint::Enabled, Holder::Upstream);

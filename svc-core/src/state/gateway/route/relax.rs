@@ -51,8 +51,8 @@ pub enum Change {
     RaiseCost(Holder, MicroUsd),
     /// A call may take longer, in milliseconds.
     RaiseLatency(Holder, u64),
-    /// The request is sent without this member.
-    LeaveOut(Box<str>),
+    /// The request is sent without these members.
+    LeaveOut(Vec<&'static str>),
     /// The header is sent.
     Acknowledge,
     /// The model gets a price for all that the call uses.
@@ -81,7 +81,7 @@ impl fmt::Display for Change {
             Self::LowerQuality(at, to) => write!(out, "lower `minQuality` of {} to {to}", place(*at)),
             Self::RaiseCost(at, to) => write!(out, "raise `maxCostMicros` of {} to {to}", place(*at)),
             Self::RaiseLatency(at, to) => write!(out, "raise `maxLatencyMs` of {} to {to}", place(*at)),
-            Self::LeaveOut(member) => write!(out, "leave out `{member}`"),
+            Self::LeaveOut(members) => write!(out, "leave out `{}`", members.join("` and `")),
             Self::Acknowledge => out.write_str("send the header `x-svc-human-oversight: acknowledged`"),
             Self::SetPrice(name) => write!(out, "set a price for `{name}` that covers all that the call uses"),
             Self::Enable(_, name) => write!(out, "enable `{name}`"),
@@ -142,10 +142,11 @@ fn changes<'a>(ask: &Ask<'a>, constraint: Constraint, at: Holder, models: &[Cand
         change.map(|change| (change, admits)).into_iter().collect()
     };
     match constraint {
-        Constraint::Models if at == Holder::Request => {
-            ask.demand.other_models.map_or_else(Vec::new, |it| whole(Change::LeaveOut(it.into())))
+        Constraint::Models | Constraint::Retention | Constraint::Providers | Constraint::Jurisdiction
+            if at == Holder::Request =>
+        {
+            whole(Change::LeaveOut(to_leave_out(ask, constraint)))
         }
-        Constraint::Jurisdiction if at == Holder::Request => whole(Change::LeaveOut("inference_geo".into())),
         Constraint::Models => grouped(models, ToString::to_string, |it| Change::AddModel(at, it.into())),
         Constraint::Providers => {
             grouped(models, |it| it.upstream.name.to_string(), |it| Change::AddProvider(at, it.into()))
@@ -174,6 +175,20 @@ fn changes<'a>(ask: &Ask<'a>, constraint: Constraint, at: Holder, models: &[Cand
             grouped(models, |it| it.upstream.name.to_string(), |it| Change::Enable(at, it.into()))
         }
         Constraint::Enabled => grouped(models, ToString::to_string, |it| Change::Enable(at, it.into())),
+    }
+}
+
+/// The members by which a request breaks this constraint.
+fn to_leave_out(ask: &Ask<'_>, constraint: Constraint) -> Vec<&'static str> {
+    let demand = ask.demand;
+    let provider = demand.names_providers.then_some("provider");
+    match constraint {
+        Constraint::Models => demand.other_models.into_iter().collect(),
+        Constraint::Retention => demand.kept_by.clone(),
+        Constraint::Jurisdiction => {
+            demand.inference_geo.as_ref().map(|_| "inference_geo").into_iter().chain(provider).collect()
+        }
+        _ => provider.into_iter().collect(),
     }
 }
 

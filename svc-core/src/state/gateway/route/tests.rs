@@ -102,8 +102,13 @@ impl Case {
             Change::LowerQuality(at, to) => self.constraints(at).min_quality = Some(to),
             Change::RaiseCost(at, to) => self.constraints(at).max_cost = Some(to),
             Change::RaiseLatency(at, to) => self.constraints(at).max_latency_ms = Some(to),
-            Change::LeaveOut(member) if &*member == "inference_geo" => self.demand.inference_geo = None,
-            Change::LeaveOut(_) => self.demand.other_models = None,
+            Change::LeaveOut(members) => members.into_iter().for_each(|it| match it {
+                "inference_geo" => self.demand.inference_geo = None,
+                "provider" => self.demand.names_providers = false,
+                "store" => self.demand.kept_by.clear(),
+                "models" => self.demand.other_models = None,
+                other => panic!("{other}"),
+            }),
             Change::Acknowledge => self.oversight = true,
             Change::SetPrice(name) => {
                 self.model_named(&name).prices =
@@ -277,6 +282,7 @@ prop_compose! {
         (text_bytes, output) in (0_u64..10_000, prop::option::of(1_u64..500)),
         needs in some(&Capability::ALL),
         (searches, dialect) in (prop::bool::weighted(0.2), select(vec![Dialect::Chat, Dialect::Messages])),
+        (kept, named) in (prop::bool::weighted(0.2), prop::bool::weighted(0.2)),
         (others, geo) in (prop::bool::weighted(0.2), prop::option::weighted(0.3, select(vec!["us", "de", "eu", "global"]))),
         input_tokens in prop::option::of(0_u64..4_000),
         (mode, objective) in (select(vec![Mode::Shadow, Mode::Enforce]), prop::option::of(select(&Objective::ALL[..]))),
@@ -308,6 +314,8 @@ prop_compose! {
             server_tools: searches.then(|| ("web_search".into(), None)).into_iter().collect(),
             dialect,
             other_models: others.then_some("models"),
+            kept_by: kept.then_some("store").into_iter().collect(),
+            names_providers: named,
             inference_geo: geo.map(Into::into),
             ..demand()
         };
@@ -329,6 +337,7 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
     let law = &it.model.jurisdiction;
     let same_shape = it.upstream.dialect == case.demand.dialect;
     let geo = case.demand.inference_geo.as_deref().filter(|_| same_shape);
+    let names = case.demand.names_providers;
     let one = |side: &Constraints| {
         (side.models.is_empty() || side.models.iter().any(|it| named(it)))
             && (side.providers.is_empty() || side.providers.contains(it.upstream.name.as_str()))
@@ -337,6 +346,8 @@ fn satisfies(case: &Case, it: &Candidate<'_>) -> bool {
                 || (side.jurisdictions.contains("eu") && &**law == "de"))
             && (side.jurisdictions.is_empty() || geo.is_none_or(|it| it == &**law || (it == "de" && &**law == "eu")))
             && (!side.no_retention || it.model.retention == Retention::None)
+            && !(same_shape && side.no_retention && !case.demand.kept_by.is_empty())
+            && !(same_shape && names && !(side.providers.is_empty() && side.jurisdictions.is_empty()))
             && side.capabilities.iter().all(|need| it.model.capabilities.contains(need))
             && side.min_quality.is_none_or(|least| quality >= least)
             && side.max_cost.is_none_or(|most| cost.is_some_and(|cost| cost <= most))

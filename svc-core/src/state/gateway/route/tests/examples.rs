@@ -183,6 +183,41 @@ fn what_a_provider_may_choose_is_left_out() {
     assert_eq!(case.ranked(), ["one/a"]);
 }
 
+/// What has a provider keep what it is sent, or names those behind it, binds where a class or profile speaks of that, at providers
+/// of the request's shape; it is to be left out.
+#[test]
+fn what_a_provider_is_to_keep_is_left_out() {
+    let told = |case: &Case| {
+        let choice = choose(&case.ask()).unwrap();
+        let changes: Vec<_> = choice.relaxations.iter().map(|it| it.change.to_string()).collect();
+        (choice.binding, changes)
+    };
+    let limits = Constraints::default;
+    let none = Constraints { no_retention: true, ..limits() };
+    let own = Constraints { providers: ["one".into()].into(), ..limits() };
+    let laws = Constraints { jurisdictions: ["us".into()].into(), ..limits() };
+    let both = Constraints { providers: own.providers.clone(), ..laws.clone() };
+    let keeps = || Demand { kept_by: vec!["store", "prompt_cache_retention"], ..demand() };
+    let names = || Demand { names_providers: true, ..demand() };
+    let everywhere = || Demand { inference_geo: Some("de".into()), ..names() };
+    for (asked, limits, binds, change) in [
+        (keeps(), &none, Some(Constraint::Retention), "leave out `store` and `prompt_cache_retention`"),
+        (keeps(), &both, None, ""),
+        (names(), &own, Some(Constraint::Providers), "leave out `provider`"),
+        (names(), &laws, Some(Constraint::Jurisdiction), "leave out `provider`"),
+        (names(), &both, Some(Constraint::Jurisdiction), "leave out `provider`"),
+        (everywhere(), &laws, Some(Constraint::Jurisdiction), "leave out `inference_geo` and `provider`"),
+        (names(), &none, None, ""),
+    ] {
+        let mut case = Case::new(vec![named("a", |it| it.retention = Retention::None)]);
+        (case.demand, case.profile) = (asked, Some(profile(limits.clone())));
+        let changes: Vec<_> = (!change.is_empty()).then(|| change.to_owned()).into_iter().collect();
+        assert_eq!(told(&case), (binds, changes), "{:?} under {limits:?}", case.demand);
+        case.demand.dialect = Dialect::Messages;
+        assert_eq!(case.ranked(), ["one/a"]);
+    }
+}
+
 /// A catalogue of the largest size, under lists of the largest size, is no trouble.
 #[test]
 fn two_thousand_models_are_chosen_from() {
