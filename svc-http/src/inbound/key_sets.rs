@@ -2,45 +2,33 @@
 //!
 //! **Invariant:** whoever sends tokens has a set read at most once a minute, whatever keys the tokens name.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use svc_core::state::edge::outbound::OutboundUrl;
 use svc_core::value::json::Json;
-use tokio::time::Instant;
 
 use super::jwks::Jwks;
+use super::kept::{Kept, Times};
 use crate::outbound::Caller;
 
 /// Bytes of a set.
 const SET_MAX: usize = 256 * 1024;
-/// Sets that are kept; then all are forgotten, which costs one read each.
-const KEPT_MAX: usize = 1_024;
-/// How long a set is good without a look whether it has changed.
-const FRESH: Duration = Duration::from_secs(300);
-/// How long a set is good that cannot be read again.
-const STALE: Duration = Duration::from_secs(24 * 3_600);
-/// Between two reads of one set.
-const PAUSE: Duration = Duration::from_secs(60);
+/// A set that cannot be read again is good for a day.
+const TIMES: Times =
+    Times { fresh: Duration::from_secs(300), stale: Duration::from_secs(24 * 3_600), pause: Duration::from_secs(60) };
 
 /// The sets that are known.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct KeySets {
     caller: Arc<OnceLock<Caller>>,
-    known: Mutex<HashMap<String, Arc<KeySet>>>,
+    known: Kept<Jwks>,
 }
 
-/// A set, which one reads at a time.
-type KeySet = tokio::sync::Mutex<Held>;
-
-/// What is known of a set.
-#[derive(Debug, Default)]
-struct Held {
-    /// Its keys, and when they were read.
-    keys: Option<(Instant, Arc<Jwks>)>,
-    /// When they were last asked for.
-    tried: Option<Instant>,
+impl Default for KeySets {
+    fn default() -> Self {
+        Self { caller: Arc::default(), known: Kept::new(TIMES) }
+    }
 }
 
 impl KeySets {
@@ -50,19 +38,10 @@ impl KeySets {
     }
 
     /// The set at this address, read again where it is old or has not what `suffices` wants, if it may be. `None` where it cannot
-    /// be read, and was not within a day. Whoever asks may go away: what was begun is read to its end for the others.
+    /// be read, and was not within a day.
     pub(crate) async fn at(&self, url: &str, suffices: impl Fn(&Jwks) -> bool + Send + 'static) -> Option<Arc<Jwks>> {
-        let (set, caller, url) = (self.set(url), Arc::clone(&self.caller), url.to_owned());
-        let refreshed = async move { set.lock().await.refreshed(suffices, || read(&caller, &url)).await };
-        tokio::spawn(refreshed).await.ok().flatten()
-    }
-
-    fn set(&self, url: &str) -> Arc<KeySet> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KEPT_MAX && !known.contains_key(url) {
-            known.clear();
-        }
-        Arc::clone(known.entry(url.to_owned()).or_default())
+        let (caller, place) = (Arc::clone(&self.caller), url.to_owned());
+        self.known.at(url, suffices, move || async move { read(&caller, &place).await }).await
     }
 }
 
@@ -78,24 +57,6 @@ async fn read(caller: &OnceLock<Caller>, url: &str) -> Option<Jwks> {
     keys
 }
 
-impl Held {
-    async fn refreshed<F: Future<Output = Option<Jwks>>>(
-        &mut self,
-        suffices: impl Fn(&Jwks) -> bool,
-        read: impl FnOnce() -> F,
-    ) -> Option<Arc<Jwks>> {
-        let now = Instant::now();
-        let is_good = self.keys.as_ref().is_some_and(|(at, keys)| now - *at < FRESH && suffices(keys));
-        if !is_good && self.tried.is_none_or(|at| now - at >= PAUSE) {
-            self.tried = Some(now);
-            if let Some(keys) = read().await {
-                self.keys = Some((now, Arc::new(keys)));
-            }
-        }
-        self.keys.as_ref().filter(|(at, _)| now - *at < STALE).map(|(_, keys)| Arc::clone(keys))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
@@ -107,7 +68,12 @@ mod tests {
     use tokio::time::advance;
 
     use super::*;
+    use crate::inbound::kept::Held;
     use crate::outbound::{SystemResolver, Trust};
+
+    const FRESH: Duration = TIMES.fresh;
+    const STALE: Duration = TIMES.stale;
+    const PAUSE: Duration = TIMES.pause;
 
     const SET: &str = r#"{"keys":[{"kty":"EC","crv":"P-256","kid":"one","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
 
@@ -119,29 +85,32 @@ mod tests {
     /// is good for a day.
     #[tokio::test(start_paused = true)]
     async fn a_set_is_read_no_more_than_it_has_to_be() {
-        let (mut held, reads, answers) = (Held::default(), Cell::new(0), Cell::new(false));
+        let (mut held, reads, answers) = (Held::<Jwks>::default(), Cell::new(0), Cell::new(false));
         let read = || async {
             reads.set(reads.get() + 1);
             answers.get().then(keys)
         };
-        assert!(held.refreshed(|_| true, read).await.is_none());
+        assert!(held.refreshed(TIMES, |_| true, read).await.is_none());
         answers.set(true);
-        assert!(held.refreshed(|_| true, read).await.is_none() && reads.get() == 1, "not twice within a minute");
+        assert!(held.refreshed(TIMES, |_| true, read).await.is_none() && reads.get() == 1, "not twice within a minute");
         advance(PAUSE).await;
-        assert!(held.refreshed(|it| it.has(Some("one")), read).await.is_some() && reads.get() == 2);
+        assert!(held.refreshed(TIMES, |it| it.has(Some("one")), read).await.is_some() && reads.get() == 2);
         advance(FRESH - Duration::from_millis(1)).await;
-        assert!(held.refreshed(|it| it.has(Some("one")), read).await.is_some() && reads.get() == 2, "it is fresh");
+        assert!(
+            held.refreshed(TIMES, |it| it.has(Some("one")), read).await.is_some() && reads.get() == 2,
+            "it is fresh"
+        );
         for _ in 0..9 {
             assert!(
-                held.refreshed(|it| it.has(Some("two")), read).await.is_some() && reads.get() == 3,
+                held.refreshed(TIMES, |it| it.has(Some("two")), read).await.is_some() && reads.get() == 3,
                 "a key is missing"
             );
         }
         answers.set(false);
         advance(STALE - Duration::from_millis(1)).await;
-        assert!(held.refreshed(|_| true, read).await.is_some() && reads.get() == 4, "it is good for a day");
+        assert!(held.refreshed(TIMES, |_| true, read).await.is_some() && reads.get() == 4, "it is good for a day");
         advance(Duration::from_millis(1)).await;
-        assert!(held.refreshed(|_| true, read).await.is_none() && reads.get() == 4);
+        assert!(held.refreshed(TIMES, |_| true, read).await.is_none() && reads.get() == 4);
     }
 
     /// A read that was begun comes to its end for others although whoever asked went away: nobody can keep a set from being read by
