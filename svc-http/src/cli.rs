@@ -178,6 +178,9 @@ enum Command {
         /// Print one JSON object on one line
         #[arg(long)]
         json: bool,
+        /// Have workspaces that this person owns take passwords and links again, where they take single sign-on alone
+        #[arg(long)]
+        lift_sso: bool,
     },
 }
 
@@ -407,7 +410,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::MockUpstream { listen, json } => mock_upstream::run(listen, json),
         Command::Receipt(ReceiptCommand::Verify { receipt, jwks, json }) => receipt::verify(&receipt, &jwks, json),
         Command::Token(TokenCommand::Create(wish)) => token::create(&place.load(Flags::default())?.config, &wish),
-        Command::SignInLink { email, json } => sign_in_link::run(&place.load(Flags::default())?.config, &email, json),
+        Command::SignInLink { email, json, lift_sso } => {
+            sign_in_link::run(&place.load(Flags::default())?.config, &email, json, lift_sso)
+        }
         Command::Serve { listen, callbacks } => {
             let flags = Flags { listen, allow_private_callbacks: callbacks.allow_private };
             serve::serve(place.load(flags)?)

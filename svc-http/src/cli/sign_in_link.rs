@@ -5,11 +5,15 @@ use std::process::ExitCode;
 use serde_json::json;
 use svc_core::engine::Failure;
 use svc_core::refusal::Kind;
+use svc_core::rules::people::accounts::find_account;
+use svc_core::rules::people::by::{By, workspaces_of};
 use svc_core::rules::people::links::MakeLink;
-use svc_core::state::people::LINK_LIFE;
+use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
+use svc_core::state::people::{LINK_LIFE, Role};
 use svc_core::value::text::Email;
 use svc_http::config::Config;
 use svc_http::secrets::{LINK_PREFIX, draw, sign_in_link};
+use svc_store::Gate;
 
 use super::output::{Problem, note, print, print_json, visible};
 use super::reached;
@@ -19,7 +23,7 @@ use super::store::{Missing, Use, open};
 ///
 /// # Errors
 /// [`Problem`] where nobody signs in with that address.
-pub(crate) fn run(config: &Config, email: &Email, json: bool) -> Result<ExitCode, Problem> {
+pub(crate) fn run(config: &Config, email: &Email, json: bool, lift_sso: bool) -> Result<ExitCode, Problem> {
     visible()?;
     let base_url = reached::base_url(config);
     let gate = open(config, &base_url, Missing::Refuse, Use::Command)?;
@@ -32,6 +36,9 @@ pub(crate) fn run(config: &Config, email: &Email, json: bool) -> Result<ExitCode
         ),
         _ => failure.into(),
     })?;
+    if lift_sso {
+        lift(&gate, email)?;
+    }
     let link = sign_in_link(base_url.as_str(), token.text.expose());
     if json {
         print_json(&json!({ "signInLink": link }))?;
@@ -40,4 +47,20 @@ pub(crate) fn run(config: &Config, email: &Email, json: bool) -> Result<ExitCode
         note("It signs in once, within the hour; links that were made before are void.\n");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes back that workspaces which somebody owns take single sign-on alone: their provider may be lost, and with it every way in.
+fn lift(gate: &Gate, email: &Email) -> Result<(), Problem> {
+    let places = gate.read(|scope| match find_account(scope, email)? {
+        Some(account) => workspaces_of(scope, &account),
+        None => Ok(Vec::new()),
+    })?;
+    let locked = places.iter().filter(|it| it.role == Role::Owner && it.workspace.settings.sign_in.require_sso);
+    for place in locked {
+        let change = SettingsChange { require_sso: Some(false), ..SettingsChange::default() };
+        let workspace = place.workspace.id;
+        gate.execute(ChangeSettings { workspace, by: By::Program, change })?;
+        note(&format!("{workspace} takes passwords and links again.\n"));
+    }
+    Ok(())
 }

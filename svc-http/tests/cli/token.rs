@@ -3,6 +3,11 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use svc_core::rules::people::by::By;
+use svc_core::rules::people::settings::{ChangeSettings, SettingsChange};
+use svc_core::state::people::Workspace;
+use svc_core::value::id::WorkspaceId;
+use svc_store::Gate;
 
 use super::{Ran, run};
 
@@ -97,4 +102,28 @@ fn sign_in_link_signs_in_whom_it_names() {
         let bytes = fs::read(entry.unwrap().path()).unwrap();
         assert!(!bytes.windows(token.len()).any(|it| it == token.as_bytes()), "a link is stored in the clear");
     }
+}
+
+/// Where single sign-on is the only way in and its provider is lost, whoever runs the server opens the way that was before.
+#[test]
+fn sign_in_link_lifts_single_sign_on_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let made: Value = serde_json::from_str(&run(folder.path(), "init --owner ana@example.com --json").out).unwrap();
+    let workspace: WorkspaceId = made["workspaceId"].as_str().unwrap().parse().unwrap();
+    let open = || Gate::open(folder.path().join("svc-data"), "http://127.0.0.1:8080").unwrap();
+    let gate = open();
+    let change = SettingsChange { require_sso: Some(true), ..SettingsChange::default() };
+    gate.execute(ChangeSettings { workspace, by: By::Program, change }).unwrap();
+    gate.close();
+    let is_required = || {
+        let gate = open();
+        let row = gate.read(|scope| scope.get::<Workspace>(workspace)).unwrap();
+        gate.close();
+        row.unwrap().settings.sign_in.require_sso
+    };
+    assert_eq!(run(folder.path(), "sign-in-link ana@example.com").code, 0);
+    assert!(is_required(), "a link alone changes nothing");
+    let Ran { code, out, err } = run(folder.path(), "sign-in-link ana@example.com --lift-sso");
+    assert!(code == 0 && out.contains("/sign-in#token=") && err.contains(&workspace.to_string()), "{out}{err}");
+    assert!(!is_required());
 }
