@@ -67,6 +67,7 @@ use crate::rules::people::sessions::{self, EndSession, TouchSession};
 use crate::rules::people::settings::{self, ChangeSettings};
 use crate::rules::people::sign_in::{self, FinishSignIn, SignInStep, StartSession};
 use crate::rules::people::signing_key::{self, KeepSigningKey, RotateSigningKey};
+use crate::rules::people::single_sign_on::{self, SignInBySso, SsoStep};
 use crate::rules::people::teams::{self, DisownTeam, KeepTeam, RemoveTeam};
 use crate::rules::people::templates::{self, KeepTemplate, RemoveTemplate};
 use crate::rules::people::tokens::{self, CreateToken, RevokeToken};
@@ -118,7 +119,7 @@ macro_rules! commands {
                     Reply::Verdict(verdict) => verdict.is_valid(),
                     Reply::Heard(heard) => heard.approved == Some(true),
                     Reply::Admission(it) => matches!(**it, Admission::Admitted(_)),
-                    Reply::Connection(_) | Reply::Consent(_) | Reply::Granted(_) | Reply::OAuthClient(_) | Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Edited(_) | Reply::SignedIn(_) | Reply::Agent(_) | Reply::Bill(_) | Reply::Budget(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
+                    Reply::Connection(_) | Reply::Consent(_) | Reply::Granted(_) | Reply::OAuthClient(_) | Reply::Account(_) | Reply::Application(_) | Reply::Approved(_) | Reply::Edited(_) | Reply::SignedIn(_) | Reply::SignedInBySso(_) | Reply::Agent(_) | Reply::Bill(_) | Reply::Budget(_) | Reply::Changed(_) | Reply::Credential(_) | Reply::Template(_) | Reply::Token(_)
                     | Reply::Finished(_) | Reply::Listed(_) | Reply::Retried(_) | Reply::Task(_) | Reply::TokenEnd(_) | Reply::Callback(_) | Reply::Claimed(_) | Reply::Delivery(_) | Reply::Drill(_) | Reply::DrillStarted(_) | Reply::Integration(_) | Reply::McpServer(_) | Reply::Tested(_) | Reply::Done(()) | Reply::Key(_)
                     | Reply::Mandate(_) | Reply::Member(_) | Reply::Team(_) | Reply::MandateEnd(_) | Reply::Placed(_) | Reply::Registered(_) | Reply::SigningKey(_) | Reply::Fleet(_) | Reply::Lift(_) | Reply::Stopped(_) | Reply::Workspace(_) => false,
                 }
@@ -300,6 +301,8 @@ commands! {
     TestIntegration => integrations::test_integration, Tested;
     /// A drill starts.
     StartDrill => drill::start_drill, DrillStarted;
+    /// Somebody signs in by a workspace's identity provider.
+    SignInBySso => single_sign_on::sign_in_by_sso, SignedInBySso;
     /// Somebody signs in.
     StartSession => sign_in::start_session, SignedIn;
     /// A session is used.
@@ -403,6 +406,8 @@ pub enum Reply {
     Registered(Box<Registered>),
     /// Where a sign-in stands.
     SignedIn(Box<SignInStep>),
+    /// What a sign-in by an identity provider has come to.
+    SignedInBySso(Box<SsoStep>),
     /// A signing key that is kept.
     SigningKey(Arc<SigningKey>),
     /// A team as it stands.
@@ -532,6 +537,7 @@ operations! {
     ReportRun => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     Settle => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     TestIntegration => Tested, |Reply::Tested(it), _| *it;
+    SignInBySso => SsoStep, |Reply::SignedInBySso(it), _| *it;
     StartSession => SignInStep, |Reply::SignedIn(it), _| *it;
     TouchSession => (), |Reply::Done(()), _| ();
     Verify => Verdict, |Reply::Verdict(it), _| it;

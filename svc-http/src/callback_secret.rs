@@ -29,6 +29,18 @@ pub fn parse(text: &str) -> Result<Secret<String>, Invalid> {
     }
 }
 
+/// Reads a secret that an identity provider has drawn for this server.
+///
+/// # Errors
+/// [`Invalid`] where it is empty, too long, or holds what a form would change.
+pub fn parse_given(text: &str) -> Result<Secret<String>, Invalid> {
+    if (8..=512).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_graphic()) {
+        Ok(Secret::new(text.to_owned()))
+    } else {
+        Err(Invalid::new("must be 8 to 512 visible ASCII characters without space"))
+    }
+}
+
 /// What is kept of a secret of the integration in `slot`.
 ///
 /// # Errors

@@ -131,6 +131,10 @@ pub const LOCAL_COOKIE: &str = "sid";
 const HOST_FORM_COOKIE: &str = "__Host-form";
 /// The cookie of a browser with a form on a local http server.
 const LOCAL_FORM_COOKIE: &str = "form";
+/// The cookie of a browser whose person is at their identity provider, on https.
+const HOST_SSO_COOKIE: &str = "__Host-sso";
+/// The same on a local http server.
+const LOCAL_SSO_COOKIE: &str = "sso";
 /// The header that a console write carries.
 pub const X_SVC_CSRF: HeaderName = HeaderName::from_static("x-svc-csrf");
 /// Names by which a loopback server is reached besides its own.
@@ -187,6 +191,20 @@ impl Site {
     #[must_use]
     pub fn form_cookie<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         self.cookie(headers, HOST_FORM_COOKIE, LOCAL_FORM_COOKIE)
+    }
+
+    /// The `set-cookie` value of a browser whose person is sent to their identity provider, or its end where `value` is empty. A
+    /// browser sends it along when the provider leads back here, as that is a navigation (`Lax`).
+    #[must_use]
+    pub fn set_sso_cookie(&self, value: &str, seconds: i64) -> String {
+        let (name, secure) = if self.is_https { (HOST_SSO_COOKIE, "; Secure") } else { (LOCAL_SSO_COOKIE, "") };
+        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
+    }
+
+    /// The cookie of a browser whose person was sent to their identity provider.
+    #[must_use]
+    pub fn sso_cookie<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        self.cookie(headers, HOST_SSO_COOKIE, LOCAL_SSO_COOKIE)
     }
 
     /// Whether a form came from this deployment's own pages: a browser names the origin of every form that it posts. It is the

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** nothing here reads a body before its signature has been found good over the body's bytes as they came.
 
+pub mod id_token;
 pub mod jwks;
 pub(crate) mod kept;
 pub(crate) mod key_sets;

@@ -18,6 +18,7 @@ mod drill;
 mod entropy;
 pub mod headers;
 pub mod health;
+mod identity;
 pub mod inbound;
 mod keys;
 mod live;

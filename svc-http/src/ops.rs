@@ -26,6 +26,7 @@ mod reports;
 mod routing;
 mod settings;
 mod sign_in;
+mod single_sign_on;
 mod stops;
 
 use std::error::Error;
@@ -62,6 +63,7 @@ use crate::answer::Answer;
 use crate::dispatch::{Call, Service, Shown};
 use crate::headers::Site;
 use crate::health::Health;
+use crate::identity::Providers;
 use crate::inbound::key_sets::KeySets;
 use crate::keys::Keys;
 use crate::live::Live;
@@ -129,6 +131,8 @@ pub struct GateService {
     pub(crate) documents: Arc<Documents>,
     /// Keys of identity providers that lie at an address.
     pub(crate) key_sets: Arc<KeySets>,
+    /// Identity providers that sign people in.
+    pub(crate) providers: Arc<Providers>,
     /// Sign-in forms that have been sent.
     forms: oauth::SentForms,
 }
@@ -246,6 +250,7 @@ impl GateService {
             received: RateLimiter::new(Rates::default()),
             documents: Arc::default(),
             key_sets: Arc::default(),
+            providers: Arc::default(),
             forms: oauth::SentForms::default(),
         }
     }

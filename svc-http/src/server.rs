@@ -26,6 +26,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::config::{BaseUrl, Config};
 use crate::deliver::Deliveries;
+use crate::identity::Providers;
 use crate::inbound::key_sets::KeySets;
 use crate::live::Live;
 use crate::metrics::{self, Metrics};
@@ -58,6 +59,7 @@ pub struct Server {
     metrics_listener: Option<net::TcpListener>,
     documents: Arc<Documents>,
     key_sets: Arc<KeySets>,
+    providers: Arc<Providers>,
 }
 
 impl Server {
@@ -108,6 +110,7 @@ impl Server {
         service.proxied = Proxied::new(upstreams.clone());
         let (live, running) = (Arc::clone(&service.live), Arc::clone(&service.running));
         let (documents, key_sets) = (Arc::clone(&service.documents), Arc::clone(&service.key_sets));
+        let providers = Arc::clone(&service.providers);
         let metrics = Arc::clone(&service.metrics);
         let metrics_listener = config.metrics.map(listen_for_metrics).transpose()?;
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
@@ -127,6 +130,7 @@ impl Server {
             telemetry,
             documents,
             key_sets,
+            providers,
         })
     }
 
@@ -135,6 +139,14 @@ impl Server {
     pub fn resolving_with(self, resolver: Arc<dyn Resolve>) -> Self {
         self.upstreams.resolve_with(Arc::clone(&resolver));
         Self { resolver, ..self }
+    }
+
+    /// The same server that looks at another port than that of https for what domains say of single sign-on: for tests, which
+    /// listen where the system lets them.
+    #[must_use]
+    pub fn proving_domains_at(self, port: u16) -> Self {
+        self.providers.prove_at(port);
+        self
     }
 
     /// The address it listens on.
@@ -167,6 +179,8 @@ impl Server {
         self.documents.read_with(reader);
         let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
         self.key_sets.read_with(reader);
+        let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
+        self.providers.call_with(reader);
         let caller = Caller::new(self.guard, own, self.resolver, self.trust);
         let deliveries = Deliveries::start(self.gate.clone(), caller);
         let (quiet, time) = (deliveries.stopper(), self.shell.settings().drain_time);

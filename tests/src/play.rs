@@ -335,6 +335,7 @@ impl Cast {
             | Reply::Listed(_)
             | Reply::Account(_)
             | Reply::SignedIn(_)
+            | Reply::SignedInBySso(_)
             | Reply::Key(_)
             | Reply::MandateEnd(_)
             | Reply::Placed(_)

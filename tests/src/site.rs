@@ -54,6 +54,8 @@ pub struct Plan {
     pub clock: FakeClock,
     /// Who knows the addresses of hosts; the system where nobody is named.
     pub names: Option<Arc<Names>>,
+    /// The port at which domains are looked at for what they say of single sign-on; that of https where none is named.
+    pub proof_port: Option<u16>,
     /// Records of one evidence bundle at most; the product's own bound where none is named.
     pub bundle_max: Option<u64>,
     /// Who sees each commit to a store in memory, before anybody else sees what it changed.
@@ -71,7 +73,17 @@ impl Default for Plan {
         (config.limits.sign_in_per_minute, config.limits.oauth_per_minute) = (1_000_000, 1_000_000);
         let (clock, memory) = (FakeClock::default(), MemoryStore::new());
         let witness = Witness::default();
-        Self { settings, config, directory: None, clock, names: None, bundle_max: None, witness, memory }
+        Self {
+            settings,
+            config,
+            directory: None,
+            clock,
+            names: None,
+            proof_port: None,
+            bundle_max: None,
+            witness,
+            memory,
+        }
     }
 }
 
@@ -149,6 +161,10 @@ impl Site {
         }
         let server = match plan.names {
             Some(names) => server.resolving_with(names),
+            None => server,
+        };
+        let server = match plan.proof_port {
+            Some(port) => server.proving_domains_at(port),
             None => server,
         };
         let name = Label::parse("Site").expect("a name");

@@ -5,6 +5,7 @@
 use serde_json::json;
 use svc_core::rules::gate::freeze::FreezeAgent;
 use svc_core::rules::people::by::By;
+use svc_core::state::people::Settings;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
 use svc_core::value::text::Note;
@@ -56,6 +57,26 @@ async fn a_recovery_code_goes_where_a_code_goes() {
     let parted = format!(" {} {}", &code[..3], &code[3..]);
     let done = send(&mut scene.client, &again, &[("pending", &pending), ("code", &parted)]).await;
     assert_eq!(done.status, 303, "{}", done.text());
+    scene.site.stop().await;
+}
+
+/// Whoever signs in by single sign-on alone is shown the way to their workspace's provider, and from there back to the question.
+#[tokio::test]
+async fn the_way_to_single_sign_on_is_shown() {
+    let mut scene = open_scene().await;
+    let mut settings = Settings::default();
+    settings.sign_in.require_sso = true;
+    scene.site.change_settings(settings);
+    let page = scene.page("").await;
+    let right = [("email", scene.owner.email.as_str()), ("password", PASSWORD)];
+    let shown = send(&mut scene.client, &page, &right).await;
+    assert_eq!((shown.status, cookie(&shown, "__Host-sid")), (200, None), "{}", shown.text());
+    let (_, rest) = shown.text().split_once("<a href=\"").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let way = rest.split('"').next().unwrap().to_owned();
+    let begin = format!("/api/sign-in/sso/{}?next=%2Foauth%2Fauthorize%3F", scene.site.workspace());
+    assert!(way.starts_with(&begin), "{way}");
+    let got = scene.client.ask("GET", &way, &[("host", HOST), ("accept", "text/html")], b"").await;
+    assert_eq!(got.status, 404, "the workspace has no provider, and the question may be gone back to: {}", got.text());
     scene.site.stop().await;
 }
 

@@ -75,6 +75,7 @@ pub(super) fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Tile(_)
         | Key::TokenName(_)
         | Key::WorkspaceTemplate(_)
+        | Key::SsoLink(_)
         | Key::Workspace(_) => Ok(()),
     }
 }

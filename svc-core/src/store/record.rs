@@ -18,12 +18,12 @@ use crate::state::gateway::{
 };
 use crate::state::people::{
     Account, Application, Credential, EmailUse, Hold, MemberPart, MembersId, PendingSignIn, Principal, Roster,
-    ServiceToken, Session, SignInLink, SigningKey, SigningUse, Team, TokenName, TokenUse, Workspace,
+    ServiceToken, Session, SignInLink, SigningKey, SigningUse, SsoLink, Team, TokenName, TokenUse, Workspace,
 };
 use crate::value::digest::{
     CellId, ClientTallyId, CodeId, ConsentId, ContextKey, CredentialId, EmailUseId, PayeeId, PendingSignInId,
-    ReceivedId, RefreshId, RefusalKey, ReplayId, SessionDigest, SessionKey, SignInLinkId, TaskKey, TemplateId,
-    TokenNameId,
+    ReceivedId, RefreshId, RefusalKey, ReplayId, SessionDigest, SessionKey, SignInLinkId, SsoLinkId, TaskKey,
+    TemplateId, TokenNameId,
 };
 use crate::value::id::{
     AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BillingImportId, BudgetId, CallId, ClientId, ConnectionId,
@@ -233,6 +233,8 @@ records! {
     SignInLink(SignInLinkId) by id, "sign_in_link" [Wake];
     /// A sign-in that waits for its second factor.
     PendingSignIn(PendingSignInId) by id, "pending_sign_in" [Wake];
+    /// Whom an identity provider vouches for.
+    SsoLink(SsoLinkId) by id, "sso_link" [];
     /// Members that are counted and selected together.
     Team(TeamId) by id, "team" [TeamsOf];
     /// What a machine shows to administer agents.

@@ -99,6 +99,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Session => SESSION,
         Table::SignInLink => SIGN_IN_LINK,
         Table::PendingSignIn => PENDING_SIGN_IN,
+        Table::SsoLink => SSO_LINK,
         Table::Team => TEAM,
         Table::ServiceToken => SERVICE_TOKEN,
         Table::TokenUse => TOKEN_USE,
@@ -191,7 +192,7 @@ const MEMBER_PART: [&str; 2] = [
     r#"{"id":{"selection":"sel_01K6FN0001000000000000000T","number":0},"agents":[]}"#,
 ];
 const PRINCIPAL: [&str; 2] = [
-    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","name":"Ana","member":{"role":"owner","state":"active","account":"usr_01K6FN0001000000000000000B","teams":["team_01K6FN0001000000000000000T"],"invited_by":"prp_01K6FN0001000000000000000P","ended_at":1790847000000,"owner_change":"apv_01K6FN0001000000000000000V","raised":[["prp_01K6FN0001000000000000000P",1790847000000]],"demoted_at":1790847000000,"signed_out_at":1790847000000},"created_at":1790847000000,"following":1790847000000,"owner_invite":"apv_01K6FN0001000000000000000V","applications":["app_01K6FN0001000000000000000V"]}"#,
+    r#"{"id":"prp_01K6FN0001000000000000000P","workspace":"wsp_01K6FN0001000000000000000A","email":"Ana.O'Neil+x@example.com","name":"Ana","member":{"role":"owner","state":"active","account":"usr_01K6FN0001000000000000000B","teams":["team_01K6FN0001000000000000000T"],"invited_by":"prp_01K6FN0001000000000000000P","ended_at":1790847000000,"owner_change":"apv_01K6FN0001000000000000000V","raised":[["prp_01K6FN0001000000000000000P",1790847000000]],"demoted_at":1790847000000,"signed_out_at":1790847000000,"sso":"0000000000000000000000000000000a"},"created_at":1790847000000,"following":1790847000000,"owner_invite":"apv_01K6FN0001000000000000000V","applications":["app_01K6FN0001000000000000000V"]}"#,
     r#"{"id":"prp_01K6FN0001000000000000000Q","workspace":"wsp_01K6FN0001000000000000000B","email":"a@b","created_at":0}"#,
 ];
 const EMAIL_USE: [&str; 2] = [
@@ -215,8 +216,13 @@ const SIGN_IN_LINK: [&str; 2] = [
 ];
 
 const PENDING_SIGN_IN: [&str; 2] = [
-    r#"{"id":"0000000000000000000000000000000a","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKo","account":"usr_01K6FN0001000000000000000B","epoch":3,"proof":"link","tries":5,"expires_at":1790847300000}"#,
+    r#"{"id":"0000000000000000000000000000000a","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKo","account":"usr_01K6FN0001000000000000000B","epoch":3,"proof":"link","tries":5,"proven":true,"expires_at":1790847300000}"#,
     r#"{"id":"0000000000000000000000000000000b","digest":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAALs","account":"usr_01K6FN0001000000000000000B","epoch":0,"proof":"password","expires_at":0}"#,
+];
+
+const SSO_LINK: [&str; 2] = [
+    r#"{"id":"0000000000000000000000000000000a","workspace":"wsp_01K6FN0001000000000000000A","account":"usr_01K6FN0001000000000000000B","created_at":1790847000000}"#,
+    r#"{"id":"0000000000000000000000000000000b","workspace":"wsp_01K6FN0001000000000000000B","account":"usr_01K6FN0001000000000000000C","created_at":0}"#,
 ];
 
 const TEAM: [&str; 2] = [

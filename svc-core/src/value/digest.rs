@@ -193,6 +193,8 @@ digest_ids! {
     CodeId "authorization code";
     /// A refresh token: named by its digest.
     RefreshId "refresh token";
+    /// Whom an identity provider of a workspace knows by a name: named by the workspace, the issuer and the name.
+    SsoLinkId "single sign-on link";
     /// A signed-in session's row: named by the digest of its cookie.
     SessionDigest "sign-in";
 }

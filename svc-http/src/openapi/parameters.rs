@@ -90,6 +90,7 @@ fn of_family(op: Op, name: &str) -> Option<(&'static str, Value)> {
             words(IntegrationKind::ALL.iter().filter(|it| !it.is_received()).map(|it| it.as_str())),
         )),
         "state" if matches!(op, Op::OAuth(_)) => Some((".oauth", told("Given back as it came."))),
+        "state" if matches!(op, Op::SignIn(_)) => Some((".sso", told("As the identity provider was sent it."))),
         "from" | "to" if op == Op::Reports(ReportsOp::ImportBill) => Some((".bill", date())),
         "from" | "to" if matches!(op, Op::Reports(_)) => Some((".report", day())),
         _ => None,
@@ -124,6 +125,8 @@ fn anywhere(name: &str) -> Option<Value> {
         "code_challenge" => json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{43}$" }),
         "code_challenge_method" => json!({ "const": "S256" }),
         "scope" => json!({ "type": "string", "default": SCOPE }),
+        "code" | "error" => told("As the identity provider sends it."),
+        "iss" => told("The identity provider's issuer, where it names itself (RFC 9207)."),
         "next" => told("Where to go on, on this server."),
         _ => return None,
     })

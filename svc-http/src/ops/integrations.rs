@@ -77,10 +77,11 @@ impl Place<'_> {
         let asked = wire::read_new(&call.body, &self.service.outbound)?;
         let slot = IntegrationSlot { workspace: self.workspace, kind: asked.kind };
         let (secret, kept) = self.secret(slot, asked.secret)?;
+        let shown = Some(&secret).filter(|_| !asked.kind.is_owners());
         let (by, workspace, kind) = (self.by.clone(), self.workspace, asked.kind);
         let made =
             self.service.run(CreateIntegration { by, workspace, kind, secret: kept, config: asked.config }).await?;
-        Ok(Answer::json(self.shown(&made, Some(&secret))?).created())
+        Ok(Answer::json(self.shown(&made, shown)?).created())
     }
 
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -101,13 +102,17 @@ impl Place<'_> {
     }
 
     async fn rotate(&self, call: &Call) -> Result<Answer, Refusal> {
-        let (overlap_hours, secret) = wire::read_rotation(&call.body)?;
-        let found = self.find(call)?;
+        // A body that is read in vain is told of before that there is nothing to rotate.
+        let found = self.find(call);
+        let kind = found.as_ref().ok().map(|it| it.slot.kind);
+        let (overlap_hours, secret) = wire::read_rotation(&call.body, kind)?;
+        let found = found?;
         let (secret, kept) = self.secret(found.slot, secret)?;
         let (by, workspace, id) = (self.by.clone(), self.workspace, found.id);
         let rotate = RotateIntegration { by, workspace, id, secret: kept, overlap_hours };
         let rotated = self.service.run(rotate).await?;
-        self.shown(&rotated, Some(&secret)).map(Answer::json)
+        // What somebody else has drawn is known to whoever sent it.
+        self.shown(&rotated, Some(&secret).filter(|_| !found.slot.kind.is_owners())).map(Answer::json)
     }
 
     async fn test(&self, call: &Call) -> Result<Answer, Refusal> {

@@ -17,7 +17,7 @@ use svc_core::value::id::AccountId;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::Email;
 
-use super::{GateService, refusal};
+use super::{GateService, refusal, single_sign_on};
 use crate::address::RateAddress;
 use crate::answer::Answer;
 use crate::dispatch::Call;
@@ -33,6 +33,12 @@ use crate::wrong_sign_ins::Try;
 /// # Errors
 /// As the routes declare.
 pub(super) async fn answer(service: &GateService, op: SignInOp, call: &Call) -> Result<Answer, Refusal> {
+    // People come by these two, who read pages.
+    match op {
+        SignInOp::Sso => return Ok(single_sign_on::begin(service, call).await),
+        SignInOp::SsoCallback => return Ok(single_sign_on::returned(service, call).await),
+        SignInOp::Password | SignInOp::Link | SignInOp::Totp | SignInOp::SsoLink => {}
+    }
     let answered = match op {
         SignInOp::Password => by_password(service, call).await,
         SignInOp::Link => {
@@ -40,6 +46,8 @@ pub(super) async fn answer(service: &GateService, op: SignInOp, call: &Call) -> 
             start(service, Shown::Link(Digest::of(token.expose()))).await
         }
         SignInOp::Totp => by_second_factor(service, call).await,
+        SignInOp::Sso | SignInOp::SsoCallback => Err(Refusal::internal()),
+        SignInOp::SsoLink => single_sign_on::confirm(service, call).await,
     };
     // No credential was missing: the one that was sent is wrong.
     answered.map_err(|it| if it.kind() == Kind::Unauthenticated { Refusal::wrong_sign_in() } else { it })
@@ -97,8 +105,8 @@ async fn begin(service: &GateService, shown: Shown) -> Result<Begun, Refusal> {
 
 async fn by_second_factor(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let (token, factor) = sign_in::second_factor(&call.body)?;
-    let Begun { step, cookie, .. } = with_code(service, &token, &factor, call).await?;
-    told(service, step, &cookie, None)
+    let Begun { step, cookie, waiting } = with_code(service, &token, &factor, call).await?;
+    told(service, step, &cookie, waiting.as_ref())
 }
 
 /// Shows the second factor of a sign-in that waits for it.
@@ -108,7 +116,8 @@ pub(super) async fn with_code(
     factor: &Factor,
     call: &Call,
 ) -> Result<Begun, Refusal> {
-    let token = Digest::of(token.expose());
+    let waiting = NewSecret { text: Secret::new(token.expose().clone()), digest: Digest::of(token.expose()) };
+    let token = waiting.digest;
     let (_, account) = service.read(|scope| pending(scope, &token))?;
     let tried = service.begin_try(account.email.folded(), call)?;
     let shown = service.look_at_factor(&account, factor)?;
@@ -117,11 +126,11 @@ pub(super) async fn with_code(
     if !matches!(step, SignInStep::Wrong) {
         tried.forgive();
     }
-    Ok(Begun { step, cookie, waiting: None })
+    Ok(Begun { step, cookie, waiting: Some(waiting) })
 }
 
 /// The answer of a sign-in as it stands.
-fn told(
+pub(super) fn told(
     service: &GateService,
     step: SignInStep,
     cookie: &NewSecret,
@@ -135,7 +144,8 @@ fn told(
         }
         SignInStep::Sso(account) => {
             let workspaces: Vec<_> = service.workspaces(account, true)?.iter().map(me::workspace).collect();
-            Ok(Answer::json(sign_in::write("sso", None, Some(&workspaces))?))
+            let proof = waiting.map(|it| it.text.expose().as_str());
+            Ok(Answer::json(sign_in::write("sso", proof, Some(&workspaces))?))
         }
         SignInStep::Started(Started { account, next, .. }) => {
             let workspaces: Vec<_> = service.workspaces(account, false)?.iter().map(me::workspace).collect();

@@ -1,9 +1,10 @@
 //! Reading a small document from an address that a stranger named.
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CACHE_CONTROL, HOST, USER_AGENT};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, USER_AGENT};
+use http_body_util::{BodyExt as _, Empty, Full, Limited};
 use svc_core::state::edge::outbound::OutboundUrl;
+use svc_core::value::secret::Secret;
 use tokio::time::timeout;
 use url::Url;
 
@@ -35,6 +36,34 @@ impl Caller {
         timeout(CALL_TIME, read).await.unwrap_or(Err(Trouble::Timeout))
     }
 
+    /// Posts a form, with `authorization` where there is one, and reads an answer of at most `max` bytes. No redirect is followed.
+    ///
+    /// # Errors
+    /// As [`fetch`](Self::fetch).
+    pub(crate) async fn post_form(
+        &self,
+        url: &OutboundUrl,
+        authorization: Option<Secret<String>>,
+        form: Secret<String>,
+        max: usize,
+    ) -> Result<Fetched, Trouble> {
+        let posted = async {
+            let (stream, url) = self.open(url.as_str()).await?;
+            let mut request = http::Request::post(super::call::path(&url))
+                .header(HOST, super::call::host(&url))
+                .header(USER_AGENT, AGENT)
+                .header(ACCEPT, "application/json")
+                .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+            if let Some(shown) = &authorization {
+                request = request.header(AUTHORIZATION, shown.expose());
+            }
+            let body = Full::new(Bytes::from(form.expose().clone()));
+            let request = request.body(body).map_err(|_| Trouble::Protocol)?;
+            exchange(stream, request, async |answer| whole(answer, max).await).await
+        };
+        timeout(CALL_TIME, posted).await.unwrap_or(Err(Trouble::Timeout))
+    }
+
     /// What it may call.
     pub(crate) fn guard(&self) -> &svc_core::state::edge::outbound::Outbound {
         &self.guard
@@ -48,11 +77,13 @@ async fn get(stream: Io, url: &Url, max: usize) -> Result<Fetched, Trouble> {
         .header(ACCEPT, "application/json")
         .body(Empty::<Bytes>::new())
         .map_err(|_| Trouble::Protocol)?;
-    exchange(stream, request, async |answer| {
-        let status = answer.status().as_u16();
-        let cache = answer.headers().get(CACHE_CONTROL).and_then(|it| it.to_str().ok()).map(str::to_owned);
-        let body = Limited::new(answer.into_body(), max).collect().await.map_err(|_| Trouble::Protocol)?.to_bytes();
-        Ok(Fetched { status, cache, body })
-    })
-    .await
+    exchange(stream, request, async |answer| whole(answer, max).await).await
+}
+
+/// An answer with its body.
+async fn whole(answer: http::Response<hyper::body::Incoming>, max: usize) -> Result<Fetched, Trouble> {
+    let status = answer.status().as_u16();
+    let cache = answer.headers().get(CACHE_CONTROL).and_then(|it| it.to_str().ok()).map(str::to_owned);
+    let body = Limited::new(answer.into_body(), max).collect().await.map_err(|_| Trouble::Protocol)?.to_bytes();
+    Ok(Fetched { status, cache, body })
 }

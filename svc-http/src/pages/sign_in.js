@@ -2,13 +2,17 @@
 // The token stands behind `#`, which no request carries. Nothing is sent before a person presses the button: what looks
 // through mail opens links too.
 const part = (id) => document.getElementById(id);
-const steps = ["link", "password", "code", "enroll", "recovery", "done"];
+const steps = ["link", "password", "sso", "code", "enroll", "recovery", "linking", "done"];
 // As the server has them: what waits for the second factor ends with its fifth wrong code, or after five minutes.
 const TRIES = 5;
 const WAIT_MS = 5 * 60 * 1000;
 const WRONG = "That did not match. Try again.";
 // Where this browser keeps by which session a password was set: without the one before, a session by a link sets one, once.
 const SET = "password-set-by";
+// A workspace whose single sign-on is offered, and one whose provider vouches for somebody whose account exists already: it is
+// linked once they have signed in as before.
+let [offered, linking] = [workspaceIn("workspace"), workspaceIn("link")];
+let proof;
 let token = null;
 let pending = null;
 let session = null;
@@ -19,6 +23,36 @@ let until = 0;
 function onward() {
   const next = new URLSearchParams(location.search).get("next") || "";
   return /^\/w\/[A-Za-z0-9_/-]+(\?[A-Za-z0-9_.=&%:+-]*)?$/.test(next) ? next.slice(1) : null;
+}
+
+function workspaceIn(name) {
+  const id = new URLSearchParams(location.search).get(name) || "";
+  return /^wsp_[0-9A-Z]{26}$/.test(id) ? id : null;
+}
+
+// Ways to the identity providers of workspaces, which lead back to where somebody came from.
+function offer(workspaces) {
+  const next = onward();
+  part("places").replaceChildren(...workspaces.map(({ id, name }) => {
+    const [item, way] = [document.createElement("li"), document.createElement("a")];
+    way.href = `api/sign-in/sso/${id}${next ? `?next=${encodeURIComponent(`/${next}`)}` : ""}`;
+    way.textContent = name ? `Sign in to ${name} with single sign-on` : "Sign in with single sign-on";
+    item.append(way);
+    return item;
+  }));
+}
+
+// Signing in by a password, beside single sign-on where the workspace is known.
+function askWho() {
+  if (offered && !linking) offer([{ id: offered }]);
+  show("password", ...(offered && !linking ? ["sso"] : []));
+}
+
+// Whose account it is was shown: the provider's word is linked to it where its holder says so.
+function link(email) {
+  say("");
+  part("own").textContent = email;
+  show("linking");
 }
 
 // Shows steps, and goes to the first of them. What was typed is let go of: a password or code is not there for whoever comes next.
@@ -44,10 +78,11 @@ async function begin() {
   token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token) history.replaceState(null, "", location.pathname + location.search);
   if (token) return show("link");
+  if (linking) say("Your account exists already. Sign in to it as before, once more; then single sign-on can be linked to it.");
   const { status, said } = await ask("GET", "api/me");
   // A session that has to set up a second factor may ask for nothing else yet.
   if (status === 403) return enroll(true);
-  return status === 200 && said.session ? arrive(said, false) : show("password");
+  return status === 200 && said.session ? arrive(said, false) : askWho();
 }
 
 // Sends JSON to this server; the status is 0 where nothing answers.
@@ -83,11 +118,11 @@ function fault({ status, seconds, said }) {
   if (status === 429) return `There were too many tries. Wait ${seconds > 90 ? `${Math.ceil(seconds / 60)} minutes` : `${seconds || 60} seconds`}, then try again.`;
   const error = said.error || {};
   const faults = (error.errors || []).map((it) => it.message);
-  return (faults.join("; ") || error.message || `The server answered ${status}.`).replaceAll("`", "");
+  return (faults.join("; ") || error.reason || error.message || `The server answered ${status}.`).replaceAll("`", "");
 }
 
 function ended() {
-  show("password");
+  askWho();
   return "You are no longer signed in. Sign in again.";
 }
 
@@ -102,8 +137,12 @@ async function go(step) {
   if (step.next === "totp") {
     [pending, wrong, until] = [step.pending, 0, Date.now() + WAIT_MS];
     show("code");
+  } else if (step.next === "sso" && linking) {
+    proof = step.pending;
+    link("yours");
   } else if (step.next === "sso") {
-    say("Your workspace signs people in by single sign-on; this page cannot.");
+    offer(step.workspaces || []);
+    show("sso");
   } else if (step.next === "enroll_totp") {
     enroll(true);
   } else {
@@ -114,6 +153,7 @@ async function go(step) {
 
 // Somebody is signed in; where nothing is left to set up, they go on to where they came from, else to the console.
 function arrive(me, isDone) {
+  if (linking && !String(me.session.proof).startsWith("sso")) return link(me.email);
   // A workspace that asks for a second factor takes no session without one, whenever it began to ask.
   const lacks = !me.twoFactor && !String(me.session.proof).startsWith("sso");
   const asking = me.workspaces.filter((it) => lacks && it.signIn.requireTwoFactor);
@@ -130,8 +170,8 @@ function arrive(me, isDone) {
   session = me.session.id;
   part("new-password").hidden = me.session.proof !== "link" || localStorage.getItem(SET) === session;
   part("onward").hidden = isBarred;
-  const link = part("onward").firstChild;
-  [link.href, link.textContent] = [next, onward() ? "Go on to the page that sent you here" : "Go on to the console"];
+  const way = part("onward").firstChild;
+  [way.href, way.textContent] = [next, onward() ? "Go on to the page that sent you here" : "Go on to the console"];
 }
 
 function on(id, act) {
@@ -158,7 +198,14 @@ leadsOn("code", "api/sign-in/totp", ({ code }) => {
 }, wrongCode);
 part("again").addEventListener("click", () => {
   say("");
-  show("password");
+  askWho();
+});
+on("linking", async () => {
+  const answer = await send("POST", `api/sign-in/sso/${linking}`, proof ? { pending: proof } : {}, "next",
+    () => "You are not signed in to the account that the provider knows. Sign in to it, then link it.");
+  if (!answer) return;
+  [linking, proof] = [null, undefined];
+  await go(answer);
 });
 on("factor", () => {
   say("");

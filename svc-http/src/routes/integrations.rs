@@ -61,6 +61,7 @@ pub(super) const ROUTES: &[Route] = &[
         method: Method::PATCH,
         path: "/api/w/{wid}/integrations/{int}",
         request: Some("IntegrationChange"),
+        refusals: &[Kind::NotAllowed],
         summary: "Have an integration used, or not, or configure it",
         ..INTEGRATIONS
     },
@@ -70,6 +71,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/integrations/{int}",
         content: Content::Empty,
         success: &[204],
+        refusals: &[Kind::NotAllowed],
         summary: "End an integration and its secrets",
         ..INTEGRATIONS
     },

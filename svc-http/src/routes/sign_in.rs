@@ -14,6 +14,12 @@ pub enum SignInOp {
     Link,
     /// By the second factor, after either.
     Totp,
+    /// By a workspace's identity provider.
+    Sso,
+    /// Back from there.
+    SsoCallback,
+    /// What the provider says is linked to an account that exists already.
+    SsoLink,
 }
 
 /// The rows.
@@ -39,7 +45,39 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "Show the second factor of a sign-in that waits for it",
         ..SIGN_IN
     },
+    Route {
+        op: Op::SignIn(SignInOp::Sso),
+        method: Method::GET,
+        path: "/api/sign-in/sso/{wid}",
+        query: &["next"],
+        summary: "Go to the workspace's identity provider to sign in",
+        ..SSO
+    },
+    Route {
+        op: Op::SignIn(SignInOp::SsoCallback),
+        method: Method::GET,
+        path: "/api/sign-in/sso/{wid}/callback",
+        query: &["code", "state", "iss", "error"],
+        summary: "Come back from the workspace's identity provider",
+        ..SSO
+    },
+    Route {
+        op: Op::SignIn(SignInOp::SsoLink),
+        path: "/api/sign-in/sso/{wid}",
+        request: Some("SsoLink"),
+        refusals: &[Kind::WrongSignIn, Kind::NotAllowed],
+        summary: "Link what the identity provider says to an account that exists already, by the account's own session or the `pending` of its sign-in",
+        ..SIGN_IN
+    },
 ];
+
+const SSO: Route = Route {
+    limit: Limit::SignIn,
+    content: Content::Html,
+    success: &[303],
+    refusals: &[Kind::WrongSignIn, Kind::NotFound],
+    ..OPEN
+};
 
 const SIGN_IN: Route = Route {
     method: Method::POST,

@@ -49,12 +49,13 @@ fn configured(each: &dyn Fn(&Value) -> Value) -> Value {
     let list = |item: Value| json!({ "type": "array", "maxItems": CODE_PLACES_MAX, "items": item });
     json!({
         "type": "object",
-        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; of others nothing. What is not named is empty.",
+        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; `issuer` and `clientId` of `oidc`; of others nothing. What is not named is empty.",
         "properties": {
             "repositories": each(&list(json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", "maxLength": 140 }))),
             "branches": each(&list(json!({ "type": "string", "minLength": 1, "maxLength": 250 }))),
             "issuer": each(&text),
             "audience": each(&text),
+            "clientId": each(&text),
             "jwksUrl": each(&json!({ "type": "string", "format": "uri" })),
             "jwks": each(&json!({ "type": "object", "required": ["keys"], "additionalProperties": true, "properties": { "keys": { "type": "array", "minItems": 1, "items": { "type": "object", "additionalProperties": true } } } })),
         },
@@ -161,7 +162,7 @@ fn security_event_error() -> Value {
 }
 
 fn secret() -> Value {
-    json!({ "type": "string", "minLength": 24, "maxLength": 256, "pattern": "^[!-~]+$", "description": "Made where none is sent." })
+    json!({ "type": "string", "minLength": 8, "maxLength": 512, "pattern": "^[!-~]+$", "description": "Of 24 to 256 characters, made where none is sent. Of `oidc` the client secret that the provider has drawn, of 8 to 512: it has to be sent, and is shown by nothing." })
 }
 
 fn new() -> Value {

@@ -16,6 +16,15 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
             ),
         ),
         ("SignInTotp", factor(&["pending"], json!({ "pending": string(), "code": code(), "recoveryCode": string() }))),
+        (
+            "SsoLink",
+            object(
+                &[],
+                json!({
+                    "pending": { "type": "string", "description": "That of a sign-in that led to `sso`; without it the session's cookie proves whose the account is." },
+                }),
+            ),
+        ),
         ("SignInStep", step()),
         ("SignedOut", object(&[], json!({}))),
         (
@@ -90,7 +99,7 @@ fn step() -> Value {
         &["next"],
         json!({
             "next": { "type": "string", "enum": ["done", "totp", "enroll_totp", "set_password", "sso"] },
-            "pending": { "type": "string", "description": "With `totp`: what the second factor is shown with, for five minutes." },
+            "pending": { "type": "string", "description": "With `totp`: what the second factor is shown with, for five minutes. With `sso`: what single sign-on is linked to the account with, as long." },
             "principalId": id("prp_"),
             "workspaces": { "type": "array", "items": reference("OwnWorkspace") },
         }),

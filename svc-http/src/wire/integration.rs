@@ -38,7 +38,7 @@ pub fn read_new(body: &[u8], guard: &Outbound) -> Result<NewIntegration, Refusal
     let mut fields = Fields::of(&json)?;
     fields.only(&["kind", "secret", "config"]);
     let kind = fields.required("kind", |it| IntegrationKind::parse(text(it)?));
-    let secret = fields.optional("secret", |it| callback_secret::parse(text(it)?));
+    let secret = secret(&mut fields, kind);
     let config = config::read(&mut fields, kind, guard);
     fields.finish(kind.map(|kind| NewIntegration { kind, secret, config }))
 }
@@ -61,11 +61,19 @@ pub fn read_change(
     fields.finish(Some((enabled, config)))
 }
 
-/// Reads a wish for another secret: how long the one before stays good, in hours, and the secret, where one was sent.
+/// The secret that was sent. An identity provider draws its own, of whatever length, and none here is of use to it.
+fn secret(fields: &mut Fields<'_>, kind: Option<IntegrationKind>) -> Option<Secret<String>> {
+    if kind == Some(IntegrationKind::Oidc) {
+        return fields.required("secret", |it| callback_secret::parse_given(text(it)?));
+    }
+    fields.optional("secret", |it| callback_secret::parse(text(it)?))
+}
+
+/// Reads a wish for another secret of an integration of this kind, where that is known: how long the one before stays good, in hours, and the secret, where one was sent.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
-pub fn read_rotation(body: &[u8]) -> Result<(u16, Option<Secret<String>>), Refusal> {
+pub fn read_rotation(body: &[u8], kind: Option<IntegrationKind>) -> Result<(u16, Option<Secret<String>>), Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["overlapHours", "secret"]);
@@ -73,7 +81,7 @@ pub fn read_rotation(body: &[u8]) -> Result<(u16, Option<Secret<String>>), Refus
         let hours = u16::try_from(integer(it)?).ok().filter(|it| *it <= OVERLAP_MAX_HOURS);
         hours.ok_or_else(|| Invalid::new(format!("must be between 0 and {OVERLAP_MAX_HOURS}")))
     });
-    let secret = fields.optional("secret", |it| callback_secret::parse(text(it)?));
+    let secret = secret(&mut fields, kind);
     fields.finish(Some((hours.unwrap_or(OVERLAP_HOURS), secret)))
 }
 
@@ -108,8 +116,8 @@ pub fn write(
     put("enabled", json!(integration.enabled));
     put("state", json!(integration.state()));
     let IntegrationSlot { workspace, kind } = integration.slot;
-    if kind.is_received() {
-        put("receiveUrl", json!(format!("{base}/hooks/{}/{workspace}", kind.as_str())));
+    if let Some(path) = kind.receive_path(workspace) {
+        put("receiveUrl", json!(format!("{base}{path}")));
     }
     if let Some(secret) = secret {
         put("secret", json!(secret.expose()));

@@ -7,7 +7,7 @@ use svc_core::value::json::Json;
 use svc_core::value::secret::Secret;
 use svc_core::value::text::Email;
 
-use super::{Fields, parse, text};
+use super::{Fields, parse, parse_or_empty, text};
 
 /// Characters of a password.
 const PASSWORD_MIN: usize = 12;
@@ -40,6 +40,17 @@ pub fn link(body: &[u8]) -> Result<Secret<String>, Refusal> {
     let mut fields = Fields::of(&json)?;
     let token = fields.required("token", secret);
     fields.finish(token)
+}
+
+/// `{ pending? }`.
+///
+/// # Errors
+/// As [`credentials`].
+pub fn own_proof(body: &[u8]) -> Result<Option<Secret<String>>, Refusal> {
+    let json = parse_or_empty(body)?;
+    let mut fields = Fields::of(&json)?;
+    let pending = fields.optional("pending", secret);
+    fields.finish(Some(pending))
 }
 
 /// A second factor as typed.

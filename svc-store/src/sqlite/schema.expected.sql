@@ -116,3 +116,4 @@ CREATE TABLE "tally" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format I
 CREATE TABLE "tile" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE "received" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, wake_p, wake_o);
 CREATE INDEX "received_wake" ON "received" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
+CREATE TABLE "sso_link" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);

@@ -109,14 +109,22 @@ fn second() -> String {
     sql
 }
 
-/// The third: rows have members that programs of the second would drop.
-const fn third() -> String {
-    String::new()
+/// The third: whom identity providers vouch for; and rows have members that programs of the second would drop.
+fn third() -> String {
+    let mut sql = String::new();
+    for table in Table::ALL.iter().filter(|it| since(**it) == 3) {
+        create(&mut sql, *table);
+    }
+    sql
 }
 
 /// The schema that a table came with.
 const fn since(table: Table) -> i64 {
-    if matches!(table, Table::Received) { 2 } else { 1 }
+    match table {
+        Table::Received => 2,
+        Table::SsoLink => 3,
+        _ => 1,
+    }
 }
 
 /// Writing to a `String` cannot fail.

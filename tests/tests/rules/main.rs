@@ -34,6 +34,7 @@ mod restart;
 mod routing;
 mod settle;
 mod sign_in;
+mod single_sign_on;
 mod stop;
 mod suggest;
 mod sweep;

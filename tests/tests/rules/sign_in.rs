@@ -360,8 +360,8 @@ fn single_sign_on_alone_is_told() {
     assert_eq!(by_link(&mut world, "two", "c").unwrap_err(), Kind::Unauthenticated, "it is used up all the same");
 }
 
-/// Single sign-on is not asked for where there is no provider of it: nobody could sign in to take it back. Whoever runs the gate
-/// may, and returning to the default stays open.
+/// Single sign-on is not asked for where there is no provider of it: nobody could sign in to take it back. Returning to the default
+/// stays open.
 #[test]
 fn single_sign_on_needs_a_provider() {
     let mut world = World::new();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
+use crate::rules::people::owners;
 use crate::state::edge::{
     ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, OVERLAP_MAX_HOURS,
     SealedSecret, SignalKeys, Work,
@@ -52,9 +53,11 @@ pub struct CreateIntegration {
 /// Makes an integration; a workspace has one of a kind.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found` where there is no such workspace, `invalid_request` naming `kind` where it has one.
+/// Those of [`entitled`], also where the kind is the owners' and the caller is none; `not_found` where there is no such workspace,
+/// `invalid_request` naming `kind` where it has one.
 pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> Result<Arc<Integration>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageIntegrations)?;
+    may(scope, &asked.by, asked.workspace, asked.kind)?;
     let slot = IntegrationSlot { workspace: asked.workspace, kind: asked.kind };
     scope.want(&[Workspace::key(asked.workspace), Integration::key(slot)])?;
     scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::not_found)?;
@@ -101,13 +104,16 @@ pub struct ChangeIntegration {
 /// Changes an integration; a change to what it is changes nothing.
 ///
 /// # Errors
-/// Those of [`entitled`], and `not_found`.
+/// Those of [`entitled`], also where the kind is the owners' and the caller is none; `not_found`; `not_allowed` where it is the only
+/// way into the workspace.
 pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
+    may(scope, &asked.by, asked.workspace, before.slot.kind)?;
     let (enabled, config) = (asked.enabled.unwrap_or(before.enabled), before.config.changed(&asked.config));
     if enabled == before.enabled && config == before.config {
         return Ok(before);
     }
+    is_spared(scope, &asked.by, &before)?;
     let after = Integration { enabled, config, ..Integration::clone(&before) };
     let data = Object::new().raw("old", &told(&before)).raw("new", &told(&after)).finish();
     record(scope, &asked.by, "integration.changed", &after, data);
@@ -123,6 +129,10 @@ fn told(integration: &Integration) -> String {
         IntegrationConfig::Nothing => said,
         IntegrationConfig::Code(it) => {
             said.raw("repositories", &list(&it.repositories)).raw("branches", &list(&it.branches))
+        }
+        IntegrationConfig::Oidc(it) => {
+            let members = [("issuer", &it.issuer), ("clientId", &it.client_id)];
+            members.into_iter().fold(said, |said, (name, text)| text.iter().fold(said, |said, it| said.text(name, it)))
         }
         IntegrationConfig::Signals(it) => {
             let mut said = said;
@@ -153,9 +163,11 @@ pub struct RemoveIntegration {
 /// Removes an integration. What is still to be called over it is tried and given up, unless another takes its place first.
 ///
 /// # Errors
-/// Those of [`entitled`], and `not_found`.
+/// As [`change_integration`].
 pub fn remove_integration(scope: &mut Scope<'_>, asked: &RemoveIntegration) -> Result<(), Halt> {
     let removed = owned(scope, &asked.by, asked.workspace, asked.id)?;
+    may(scope, &asked.by, asked.workspace, removed.slot.kind)?;
+    is_spared(scope, &asked.by, &removed)?;
     let data = Object::new().text("kind", removed.slot.kind.as_str()).finish();
     record(scope, &asked.by, "integration.removed", &removed, data);
     scope.delete::<Integration>(removed.slot);
@@ -183,6 +195,7 @@ pub struct RotateIntegration {
 /// Those of [`entitled`], `not_found`, and `invalid_request` where the overlap is too long.
 pub fn rotate_integration(scope: &mut Scope<'_>, asked: &RotateIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
+    may(scope, &asked.by, asked.workspace, before.slot.kind)?;
     if asked.overlap_hours > OVERLAP_MAX_HOURS {
         let why = format!("must be between 0 and {OVERLAP_MAX_HOURS}");
         return Err(Refusal::invalid_field("overlapHours", why).into());
@@ -236,7 +249,10 @@ pub struct Tested {
 pub fn test_integration(scope: &mut Scope<'_>, asked: &TestIntegration) -> Result<Tested, Halt> {
     let integration = owned(scope, &asked.by, asked.workspace, asked.id)?;
     if integration.slot.kind.is_received() {
-        let why = "nothing is called over this kind: have the other side send an event to its `receiveUrl`";
+        let why = match integration.slot.kind.is_owners() {
+            true => "nothing is called over this kind: sign in by it in another browser",
+            false => "nothing is called over this kind: have the other side send an event to its `receiveUrl`",
+        };
         return Err(Refusal::not_allowed(why).into());
     }
     let work = Work::Test { integration: integration.id };
@@ -278,6 +294,23 @@ pub fn all(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<Vec
     }
     found.sort_by_key(|it| core::cmp::Reverse(it.id));
     Ok(found)
+}
+
+/// That `by` may make, change, rotate or remove an integration of this kind: whoever controls the one that signs people in can be
+/// anybody whom it signs in, an owner too.
+fn may(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, kind: IntegrationKind) -> Result<(), Halt> {
+    if kind.is_owners() { owners::may(scope, by, workspace) } else { Ok(()) }
+}
+
+/// That nobody is locked out where an integration changes or goes: while it is the only way into the workspace, it stays as it is.
+fn is_spared(scope: &mut Scope<'_>, by: &By, integration: &Integration) -> Result<(), Halt> {
+    let slot = integration.slot;
+    let workspace = scope.get::<Workspace>(slot.workspace)?.ok_or_else(Refusal::not_found)?;
+    if slot.kind == IntegrationKind::Oidc && workspace.settings.sign_in.require_sso && !matches!(by, By::Program) {
+        let why = "nobody could sign in any more: set `signIn.requireSso` to false first";
+        return Err(Refusal::not_allowed(why).into());
+    }
+    Ok(())
 }
 
 fn record(scope: &mut Scope<'_>, by: &By, kind: &'static str, of: &Integration, data: String) {

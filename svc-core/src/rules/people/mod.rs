@@ -20,6 +20,7 @@ pub mod settings;
 pub mod show;
 pub mod sign_in;
 pub mod signing_key;
+pub mod single_sign_on;
 pub mod teams;
 pub mod templates;
 pub mod tokens;

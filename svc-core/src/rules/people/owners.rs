@@ -32,7 +32,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// That somebody may make and remove owners.
-pub(super) fn may(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<(), Halt> {
+pub(in crate::rules) fn may(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<(), Halt> {
     entitled(scope, by, workspace, Right::ManageOwners).map(drop)
 }
 

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::by::{By, entitled};
+use super::by::{By, entitled, member, own_session};
+use super::single_sign_on::provider;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::gateway::routing::as_json;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::Sweep;
-use crate::state::people::{DataLoss, OnMismatch, OnUndeclared, Outside, Plan, Right, Settings, Workspace};
+use crate::state::people::{
+    DataLoss, OnMismatch, OnUndeclared, Outside, Plan, Proof, Right, Role, Settings, Workspace,
+};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::canonical::canonical;
@@ -128,11 +131,11 @@ pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<
     }
     let mut faults: Vec<FieldError> =
         after.settings.faults().into_iter().map(|(field, why)| FieldError::invalid(field, why)).collect();
-    // Nobody can sign in as this asks while no provider can be named: who asked would be locked out with everybody else.
-    if asked.change.require_sso == Some(true) && !matches!(asked.by, By::Program) {
+    let is_new = after.settings.sign_in.require_sso && !before.settings.sign_in.require_sso;
+    if is_new && !may_require_sso(scope, &asked.by, asked.workspace)? {
         faults.push(FieldError::new(
             "signIn.requireSso",
-            "must be false: this workspace has no provider of single sign-on",
+            "must be false until an owner who is signed in by this workspace's single sign-on asks for it",
         ));
     }
     if !faults.is_empty() {
@@ -151,6 +154,21 @@ pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<
     }
     scope.put(after.clone());
     Ok(Arc::new(after))
+}
+
+/// Whether single sign-on may become the only way in. Whoever asks for it has come that way themselves, or it might lock out
+/// everybody and them; the operator's shell stays the way out.
+fn may_require_sso(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Result<bool, Halt> {
+    match by {
+        By::Program => Ok(true),
+        By::Token(_) | By::Key(_) => Ok(false),
+        By::Person(person) => {
+            let (_, role) = member(scope, person)?;
+            let session = own_session(scope, person.session)?;
+            let came = role == Role::Owner && session.row.proof == Proof::Sso(workspace);
+            Ok(came && provider(scope, workspace)?.is_some())
+        }
+    }
 }
 
 /// Settings as the ledger tells them: under the names of the interface, as what is hashed there stays.

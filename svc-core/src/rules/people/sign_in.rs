@@ -23,7 +23,7 @@ pub struct StartSession {
     pub shown: Shown,
     /// The digest of the cookie that the session gets.
     pub cookie: Digest,
-    /// The digest of the token that the sign-in gets where it waits for the second factor.
+    /// The digest of the token that the sign-in gets where it waits for the second factor, or leads to single sign-on alone.
     pub pending: Digest,
 }
 
@@ -70,16 +70,22 @@ pub fn start_session(scope: &mut Scope<'_>, asked: &StartSession) -> Result<Sign
     if account.second_factor.is_some() {
         return wait(scope, account, proof, asked.pending);
     }
-    finish(scope, account, proof, asked.cookie)
+    finish(scope, account, proof, (asked.cookie, asked.pending))
 }
 
-/// Begins the session. Whatever led here is used up, even where it leads to single sign-on alone.
-fn finish(scope: &mut Scope<'_>, account: Account, proof: Proof, cookie: Digest) -> Result<SignInStep, Halt> {
+/// Begins the session. Whatever led here is used up, even where it leads to single sign-on alone: then the token proves for a
+/// while whose the account is.
+fn finish(
+    scope: &mut Scope<'_>,
+    account: Account,
+    proof: Proof,
+    (cookie, token): (Digest, Digest),
+) -> Result<SignInStep, Halt> {
     match begin(scope, account.clone(), proof, cookie)? {
         Begun::Started(started) => Ok(SignInStep::Started(started)),
         Begun::SsoAlone => {
             let id = account.id;
-            scope.put(account);
+            keep(scope, account, proof, token, true)?;
             Ok(SignInStep::Sso(id))
         }
     }
@@ -98,16 +104,22 @@ fn use_link(scope: &mut Scope<'_>, token: &Digest) -> Result<Account, Halt> {
 }
 
 fn wait(scope: &mut Scope<'_>, account: Account, proof: Proof, token: Digest) -> Result<SignInStep, Halt> {
+    keep(scope, account, proof, token, false)?;
+    Ok(SignInStep::Totp)
+}
+
+/// Keeps a sign-in under its token.
+fn keep(scope: &mut Scope<'_>, account: Account, proof: Proof, token: Digest, proven: bool) -> Result<(), Halt> {
     let id = PendingSignIn::id_of(&token);
     if scope.get::<PendingSignIn>(id)?.is_some() {
         return Err(Refusal::internal().into());
     }
     let expires_at = scope.now().plus(PENDING_LIFE);
     let (of, epoch) = (account.id, account.epoch);
-    scope.put(PendingSignIn { id, digest: token, account: of, epoch, proof, tries: 0, expires_at });
+    scope.put(PendingSignIn { id, digest: token, account: of, epoch, proof, tries: 0, proven, expires_at });
     // The link is used up with its row; the account no longer names it.
     scope.put(account);
-    Ok(SignInStep::Totp)
+    Ok(())
 }
 
 /// The sign-in that waits under a token, and its account.
@@ -115,9 +127,22 @@ fn wait(scope: &mut Scope<'_>, account: Account, proof: Proof, token: Digest) ->
 /// # Errors
 /// `unauthenticated` where none does.
 pub fn pending(scope: &mut Scope<'_>, token: &Digest) -> Result<(Arc<PendingSignIn>, Arc<Account>), Halt> {
+    kept(scope, token, false)
+}
+
+/// The sign-in that was proven under a token where only single sign-on gives a session, and its account.
+///
+/// # Errors
+/// `unauthenticated` where none was.
+pub(super) fn proven(scope: &mut Scope<'_>, token: &Digest) -> Result<(Arc<PendingSignIn>, Arc<Account>), Halt> {
+    kept(scope, token, true)
+}
+
+fn kept(scope: &mut Scope<'_>, token: &Digest, proven: bool) -> Result<(Arc<PendingSignIn>, Arc<Account>), Halt> {
     let now = scope.now();
     let found = scope.get::<PendingSignIn>(PendingSignIn::id_of(token))?;
-    let found = found.filter(|it| it.digest == *token && it.is_live(now)).ok_or_else(Refusal::unauthenticated)?;
+    let found = found.filter(|it| it.digest == *token && it.proven == proven && it.is_live(now));
+    let found = found.ok_or_else(Refusal::unauthenticated)?;
     let account = scope.get::<Account>(found.account)?.filter(|it| it.epoch == found.epoch);
     Ok((found, account.ok_or_else(Refusal::unauthenticated)?))
 }
@@ -145,7 +170,7 @@ pub fn finish_sign_in(scope: &mut Scope<'_>, asked: &FinishSignIn) -> Result<Sig
         return Ok(SignInStep::Wrong);
     }
     scope.delete::<PendingSignIn>(waiting.id);
-    finish(scope, account, waiting.proof, asked.cookie)
+    finish(scope, account, waiting.proof, (asked.cookie, asked.pending))
 }
 
 /// Lets go of a sign-in that waited too long.

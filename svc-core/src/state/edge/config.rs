@@ -21,6 +21,8 @@ pub enum IntegrationConfig {
     Code(CodeConfig),
     /// Whose signals count.
     Signals(SignalConfig),
+    /// Who signs people in.
+    Oidc(OidcConfig),
 }
 
 /// Where pull requests count.
@@ -48,6 +50,17 @@ pub struct SignalConfig {
     pub keys: Option<SignalKeys>,
 }
 
+/// The identity provider that signs a workspace's people in, and what it knows this server as.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OidcConfig {
+    /// Its issuer, as `iss` has it: an https address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<Box<str>>,
+    /// What it calls this server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<Box<str>>,
+}
+
 /// The keys of whoever sends signals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,6 +82,8 @@ pub struct ConfigChange {
     pub issuer: Option<Option<Box<str>>>,
     /// The audience, or none.
     pub audience: Option<Option<Box<str>>>,
+    /// What a provider calls this server, or nothing.
+    pub client_id: Option<Option<Box<str>>>,
     /// The keys that were there; taken away before others are put.
     pub keys_gone: KeysGone,
     /// The keys, in place of whichever there were.
@@ -91,6 +106,7 @@ impl IntegrationConfig {
         match kind {
             IntegrationKind::Callbacks | IntegrationKind::Issuer | IntegrationKind::Stripe => Self::Nothing,
             IntegrationKind::Github => Self::Code(CodeConfig::default()),
+            IntegrationKind::Oidc => Self::Oidc(OidcConfig::default()),
             IntegrationKind::Ssf => Self::Signals(SignalConfig::default()),
         }
     }
@@ -109,6 +125,10 @@ impl IntegrationConfig {
             Self::Code(code) => Self::Code(CodeConfig {
                 repositories: change.repositories.clone().unwrap_or(code.repositories),
                 branches: change.branches.clone().unwrap_or(code.branches),
+            }),
+            Self::Oidc(oidc) => Self::Oidc(OidcConfig {
+                issuer: change.issuer.clone().unwrap_or(oidc.issuer),
+                client_id: change.client_id.clone().unwrap_or(oidc.client_id),
             }),
             Self::Signals(signals) => {
                 let gone = |keys: &SignalKeys| match keys {

@@ -42,6 +42,8 @@ pub enum IntegrationKind {
     Github,
     /// A card issuer asks before it authorizes, and tells what was settled and reversed.
     Issuer,
+    /// An identity provider signs the workspace's people in by OpenID Connect.
+    Oidc,
     /// An identity provider tells of accounts and sessions that have ended.
     Ssf,
     /// A payment processor asks before a card that it issues is charged.
@@ -50,7 +52,8 @@ pub enum IntegrationKind {
 
 impl IntegrationKind {
     /// Every kind.
-    pub const ALL: &'static [Self] = &[Self::Callbacks, Self::Github, Self::Issuer, Self::Ssf, Self::Stripe];
+    pub const ALL: &'static [Self] =
+        &[Self::Callbacks, Self::Github, Self::Issuer, Self::Oidc, Self::Ssf, Self::Stripe];
 
     /// The word on the wire.
     #[must_use]
@@ -59,18 +62,37 @@ impl IntegrationKind {
             Self::Callbacks => "callbacks",
             Self::Github => "github",
             Self::Issuer => "issuer",
+            Self::Oidc => "oidc",
             Self::Ssf => "ssf",
             Self::Stripe => "stripe",
         }
     }
 
-    /// Whether it is the other side that calls, at `/hooks/{kind}/{wid}`.
+    /// Whether it is the other side that calls, or sends people, to [`Self::receive_path`].
     #[must_use]
     pub const fn is_received(self) -> bool {
         match self {
             Self::Callbacks => false,
-            Self::Github | Self::Issuer | Self::Ssf | Self::Stripe => true,
+            Self::Github | Self::Issuer | Self::Oidc | Self::Ssf | Self::Stripe => true,
         }
+    }
+
+    /// Where the other side of a workspace's integration calls, or sends people back to: a path of this server.
+    #[must_use]
+    pub fn receive_path(self, workspace: WorkspaceId) -> Option<String> {
+        match self {
+            Self::Callbacks => None,
+            Self::Oidc => Some(format!("/api/sign-in/sso/{workspace}/callback")),
+            Self::Github | Self::Issuer | Self::Ssf | Self::Stripe => {
+                Some(format!("/hooks/{}/{workspace}", self.as_str()))
+            }
+        }
+    }
+
+    /// Whether whoever controls it decides who signs in, so that it is the owners' alone.
+    #[must_use]
+    pub const fn is_owners(self) -> bool {
+        matches!(self, Self::Oidc)
     }
 
     /// Reads the word.
@@ -93,6 +115,7 @@ impl IntegrationKind {
             Self::Stripe => 3,
             Self::Github => 4,
             Self::Ssf => 5,
+            Self::Oidc => 11,
         }
     }
 }

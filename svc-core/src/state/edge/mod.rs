@@ -8,7 +8,9 @@ pub mod outbound;
 mod received;
 mod signature;
 
-pub use config::{CODE_PLACES_MAX, CodeConfig, ConfigChange, IntegrationConfig, KeysGone, SignalConfig, SignalKeys};
+pub use config::{
+    CODE_PLACES_MAX, CodeConfig, ConfigChange, IntegrationConfig, KeysGone, OidcConfig, SignalConfig, SignalKeys,
+};
 pub use integration::{Integration, IntegrationKind, IntegrationSlot, OVERLAP_MAX_HOURS, SealedSecret};
 pub use job::{Attempt, Job, JobState, LEASE, RETRY_AFTER, Tried, Trouble, Work};
 pub use mcp::{

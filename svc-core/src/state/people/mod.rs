@@ -12,6 +12,7 @@ mod selection;
 mod selector;
 mod sign_in;
 mod signing;
+mod single_sign_on;
 mod subscription;
 mod team;
 mod token;
@@ -34,6 +35,7 @@ pub use selection::{MEMBERS_OF_PART, MemberPart, Members, MembersId, selection_d
 pub use selector::{Candidate, Selector};
 pub use sign_in::{LINK_LIFE, PENDING_LIFE, PENDING_TRIES, PendingSignIn, SignInLink};
 pub use signing::{PUBLISHED_BEFORE, Purpose, SigningKey, SigningUse};
+pub use single_sign_on::SsoLink;
 pub use subscription::{SUBSCRIPTIONS_MAX, Subscription};
 pub use team::{MEMBER_TEAMS_MAX, TEAM_MEMBERS_MAX, Team};
 pub use token::{CEILING_WINDOW, FREEZES_ASKED_MAX, ServiceToken, TOKEN_DAYS_MAX, TokenName, TokenScope, TokenUse};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::role::{Reach, Right, Role};
-use crate::value::digest::EmailUseId;
+use crate::value::digest::{EmailUseId, SsoLinkId};
 use crate::value::id::{AccountId, ApplicationId, ApprovalId, PrincipalId, TeamId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked};
 use crate::value::text::{Email, Label};
@@ -71,6 +71,9 @@ pub struct Member {
     /// workspace, whatever they are good for elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed_out_at: Option<Timestamp>,
+    /// Whom the workspace's identity provider vouches for as them, once it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sso: Option<SsoLinkId>,
 }
 
 /// How long it is kept who raised somebody: as long as a workspace may ask for.
@@ -91,6 +94,7 @@ impl Member {
             raised: Vec::new(),
             demoted_at: None,
             signed_out_at: None,
+            sso: None,
         }
     }
 

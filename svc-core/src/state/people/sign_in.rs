@@ -47,7 +47,8 @@ impl Linked for SignInLink {
     }
 }
 
-/// A sign-in whose first proof was good and that waits for the second factor.
+/// A sign-in whose first proof was good and that waits for the second factor, or whose every proof was good where only single
+/// sign-on gives a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingSignIn {
     /// The first half of the digest.
@@ -63,6 +64,9 @@ pub struct PendingSignIn {
     /// How many codes were wrong.
     #[serde(default)]
     pub tries: u8,
+    /// Whether nothing more is to be shown: it proves whose the account is, to whom single sign-on is to be linked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub proven: bool,
     /// Until when it waits.
     pub expires_at: Timestamp,
 }

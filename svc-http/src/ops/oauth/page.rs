@@ -11,6 +11,7 @@ use svc_core::state::connect::{Redirect, Wish};
 
 use crate::answer::Answer;
 use crate::docs::escape;
+use crate::ops::single_sign_on::encoded;
 use crate::pages::Page;
 use crate::pages::quoted::quoted;
 use crate::pages::refused::{leading_on, saying, sentence};
@@ -87,6 +88,17 @@ pub(super) fn sign_in(form: Form<'_>, said: Option<&str>) -> Answer {
         escape(form.next)
     );
     sign_in_page(form, said, &fields)
+}
+
+/// Where to sign in of those who do so by their workspaces' own providers, each with its id and name; it leads back to the
+/// question.
+pub(super) fn single_sign_on<'a>(base: &str, next: &str, places: impl Iterator<Item = (String, &'a str)>) -> Answer {
+    let mut main = "<h1>Sign in</h1>\n<p>Your workspace signs people in by single sign-on.</p>\n".to_owned();
+    for (id, name) in places {
+        let place = format!("{base}/api/sign-in/sso/{id}?next={}", encoded(next));
+        main.push_str(&format!("<p><a href=\"{}\">Sign in to {}</a></p>\n", escape(&place), quoted(name)));
+    }
+    page(StatusCode::OK, "Sign in", &main, "'none'")
 }
 
 /// The second factor.

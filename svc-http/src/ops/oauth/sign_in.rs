@@ -37,7 +37,7 @@ const ENDED: &str = "This sign-in has ended: there were too many wrong codes, or
 const COOKIE_CHARACTERS: usize = 43;
 
 /// Whether this is the address of a question, as this server's routes have it.
-pub(super) fn is_question(next: &str) -> bool {
+pub(in crate::ops) fn is_question(next: &str) -> bool {
     next.starts_with(NEXT) && next.bytes().all(|it| it.is_ascii_graphic())
 }
 
@@ -83,9 +83,11 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
             let waiting = waiting.as_ref().map(|it| it.text.expose().as_str()).unwrap_or_default();
             browser.shown(next, |form| page::second_factor(form, waiting, None))
         }
-        Ok(Begun { step: SignInStep::Sso(_), .. }) => Err(Refusal::forbidden(
-            "this account signs in by its workspace's single sign-on, which this page cannot do",
-        )),
+        Ok(Begun { step: SignInStep::Sso(account), .. }) => {
+            let places = service.workspaces(account, true)?;
+            let places = places.iter().map(|it| (it.workspace.id.to_string(), it.workspace.name.as_str()));
+            Ok(page::single_sign_on(service.site.path(), next, places))
+        }
         Ok(Begun { step: SignInStep::Started(_), cookie, .. }) => {
             let answer = onward(service, next)?;
             let answer = service.with_cookie(answer, cookie.text.expose(), SESSION_LIFE.as_millis() / 1_000)?;
@@ -183,7 +185,7 @@ const SENT_MAX: usize = 10_000;
 
 impl SentForms {
     /// Remembers a token that was made then; whether it is good.
-    fn spend(&self, token: &str, made: Timestamp, now: Timestamp) -> bool {
+    pub(in crate::ops) fn spend(&self, token: &str, made: Timestamp, now: Timestamp) -> bool {
         let life = Span::seconds(FORM_SECONDS);
         let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while sent.len() >= SENT_MAX || sent.first().is_some_and(|(made, _)| made.plus(life) <= now) {

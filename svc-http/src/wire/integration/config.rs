@@ -21,8 +21,9 @@ fn members(kind: Option<IntegrationKind>) -> &'static [&'static str] {
     match kind {
         Some(IntegrationKind::Callbacks | IntegrationKind::Issuer | IntegrationKind::Stripe) => &[],
         Some(IntegrationKind::Github) => &["repositories", "branches"],
+        Some(IntegrationKind::Oidc) => &["issuer", "clientId"],
         Some(IntegrationKind::Ssf) => &["issuer", "audience", "jwksUrl", "jwks"],
-        None => &["repositories", "branches", "issuer", "audience", "jwksUrl", "jwks"],
+        None => &["repositories", "branches", "issuer", "audience", "jwksUrl", "jwks", "clientId"],
     }
 }
 
@@ -33,8 +34,13 @@ pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard
     }
     let read = fields.nested("config", |config| {
         config.only(members(kind));
-        let (code, signals) = (code(config), signals(config, guard));
-        Some(ConfigChange { repositories: code.repositories, branches: code.branches, ..signals })
+        let (code, signals, client_id) = (code(config), signals(config, guard), client_id(config));
+        if kind == Some(IntegrationKind::Oidc)
+            && let Some(Some(Err(fault))) = signals.issuer.as_ref().map(|it| it.as_deref().map(|it| issuer(it, guard)))
+        {
+            config.fault("issuer", fault);
+        }
+        Some(ConfigChange { repositories: code.repositories, branches: code.branches, client_id, ..signals })
     });
     read.unwrap_or_default()
 }
@@ -45,6 +51,7 @@ fn emptied() -> ConfigChange {
         branches: Some(Vec::new()),
         issuer: Some(None),
         audience: Some(None),
+        client_id: Some(None),
         keys_gone: KeysGone { url: true, set: true },
         keys: None,
     }
@@ -84,6 +91,19 @@ fn signals(config: &mut Fields<'_>, guard: &Outbound) -> ConfigChange {
     ConfigChange { issuer, audience, keys_gone, keys, ..ConfigChange::default() }
 }
 
+fn client_id(config: &mut Fields<'_>) -> Option<Option<Box<str>>> {
+    if config.is_null("clientId") {
+        return Some(None);
+    }
+    config.optional("clientId", |it| named(text(it)?)).map(Some)
+}
+
+/// That an issuer is an address below which its description can be read (OpenID Connect Discovery 1.0, 3 and 4).
+fn issuer(text: &str, guard: &Outbound) -> Result<(), Invalid> {
+    OutboundUrl::parse(text, guard)?;
+    if text.contains('?') { Err(Invalid::new("must not hold a query")) } else { Ok(()) }
+}
+
 fn named(text: &str) -> Result<Box<str>, Invalid> {
     let is_one = (1..=500).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_graphic());
     if is_one { Ok(text.into()) } else { Err(Invalid::new("must be 1 to 500 visible ASCII characters without space")) }
@@ -105,6 +125,7 @@ pub(super) fn write(config: &IntegrationConfig) -> Value {
     match config {
         IntegrationConfig::Nothing => json!({}),
         IntegrationConfig::Code(it) => json!({ "repositories": it.repositories, "branches": it.branches }),
+        IntegrationConfig::Oidc(it) => json!({ "issuer": it.issuer, "clientId": it.client_id }),
         IntegrationConfig::Signals(SignalConfig { issuer, audience, keys }) => {
             let (url, set) = match keys {
                 None => (None, None),
