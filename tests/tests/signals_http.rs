@@ -15,7 +15,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use svc_core::state::edge::{ConfigChange, IntegrationKind, SignalKeys};
 use svc_core::state::people::{
-    Account, Member, MemberState, Membership, Plan, Principal, Role, Roster, Settings, Workspace,
+    Account, Member, MemberState, Membership, Plan, Principal, Role, Roster, Settings, SsoLink, Workspace,
 };
 use svc_core::value::Id as _;
 use svc_core::value::Span;
@@ -160,6 +160,28 @@ async fn a_revoked_session_is_over_here_alone() {
         [json!(["other", "ignored"]), unknown.clone(), unknown, json!(["session-revoked", "sessions_ended"])]
     );
     assert_eq!(from.heard()[3]["principalId"], json!(ann.principal.to_string()));
+}
+
+/// Whom single sign-on knows by the provider's own name is found by that name, and nobody else is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_is_found_by_the_providers_own_name() {
+    let mut from = provider().await;
+    let ann = from.site.member(Role::Admin);
+    let (here, now) = (from.site.workspace(), from.site.now());
+    let id = SsoLink::id_of(here, ISSUER, "ann");
+    from.site.plant(SsoLink { id, workspace: here, account: ann.account, created_at: now });
+    let member = Member { sso: Some(id), ..Member::new(Role::Admin, MemberState::Active, ann.account) };
+    let email = Email::parse(&ann.email).unwrap();
+    from.site.plant(Principal { member: Some(member), ..Principal::new(ann.principal, here, email, now) });
+    for (issuer, subject, status) in [(ISSUER, "ben", 200), ("https://other.example", "ann", 200), (ISSUER, "ann", 401)]
+    {
+        let mut claims = from.claims(REVOKED, "");
+        claims["sub_id"] = json!({ "format": "iss_sub", "iss": issuer, "sub": subject });
+        let token = from.token(&claims, "one");
+        assert_eq!(from.push(&token).await.status, 202);
+        assert_eq!(from.status(&ann, here).await, status, "{issuer} {subject}");
+    }
+    assert_eq!(from.heard()[2]["principalId"], json!(ann.principal.to_string()));
 }
 
 /// Of a person who is shut out the agents stop in the commit that hears it, as the integration's doing; nobody else's do. Of one token

@@ -6,29 +6,45 @@
 use super::receive::{Done, UNKNOWN_SUBJECT};
 use crate::refusal::Refusal;
 use crate::rules::gate::fleet::{Heard, freeze_heard};
+use crate::rules::people::single_sign_on::linked;
 use crate::state::people::{EmailUse, Member, Principal, Workspace};
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
+use crate::value::digest::SsoLinkId;
 use crate::value::id::{IntegrationId, PrincipalId, WorkspaceId};
 use crate::value::text::{Email, Note};
 
 /// What is told of a person.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// Their address.
-    pub email: Email,
-    /// Who had it when this was asked; `None` where nobody in this workspace had.
+    /// How they are named.
+    pub named: Named,
+    /// Who was named so when this was asked; `None` where nobody in this workspace was.
     pub principal: Option<PrincipalId>,
     /// Their agents as they were found, and why they stop; `None` where only their sessions end.
     pub stop: Option<(Heard, Note)>,
 }
 
-/// The principal of this workspace that has an address.
+/// How a provider names a person.
+#[derive(Clone, Debug)]
+pub enum Named {
+    /// By their address.
+    Address(Email),
+    /// By the row of an issuer's name of them, by which it signs them in.
+    Subject(SsoLinkId),
+}
+
+/// The principal of this workspace that is named so.
 ///
 /// # Errors
-/// [`Halt::Load`] alone.
-pub fn whose(scope: &mut Scope<'_>, workspace: WorkspaceId, email: &Email) -> Result<Option<PrincipalId>, Halt> {
-    Ok(scope.get::<EmailUse>(EmailUse::of_principal(workspace, email))?.and_then(|it| it.principal))
+/// [`Halt::Load`], or `internal` where a row that another names is not there.
+pub fn whose(scope: &mut Scope<'_>, workspace: WorkspaceId, named: &Named) -> Result<Option<PrincipalId>, Halt> {
+    match named {
+        Named::Address(email) => {
+            Ok(scope.get::<EmailUse>(EmailUse::of_principal(workspace, email))?.and_then(|it| it.principal))
+        }
+        Named::Subject(id) => Ok(linked(scope, workspace, *id)?.map(|(principal, _)| principal.id)),
+    }
 }
 
 /// Does what was told.
@@ -42,7 +58,7 @@ pub(super) fn signal(
     told: &Told,
     by: IntegrationId,
 ) -> Result<Done, Halt> {
-    if whose(scope, workspace, &told.email)? != told.principal {
+    if whose(scope, workspace, &told.named)? != told.principal {
         return Err(Refusal::not_ready().into());
     }
     let Some(id) = told.principal else { return Ok(Done::of(UNKNOWN_SUBJECT, None)) };

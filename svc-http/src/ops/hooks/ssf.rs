@@ -7,10 +7,10 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive};
-use svc_core::rules::edge::signal::{self, Told};
+use svc_core::rules::edge::signal::{self, Named, Told};
 use svc_core::rules::gate::fleet::Heard;
 use svc_core::state::edge::{IntegrationConfig, IntegrationKind, Received, SignalConfig, SignalKeys};
-use svc_core::state::people::Selector;
+use svc_core::state::people::{Selector, SsoLink};
 use svc_core::value::Span;
 use svc_core::value::id::WorkspaceId;
 use svc_core::value::json::Json;
@@ -99,9 +99,11 @@ async fn take(service: &GateService, from: &Verified, set: &Set) -> Result<(), R
     for _ in 0..LOOKS_MAX {
         let deed = match (&set.subject, asks) {
             (_, Asks::Nothing) => Deed::Nothing,
-            (Some(Subject::Email(email)), _) => told(service, slot.workspace, email, asks).await?,
-            // Whom the provider names otherwise is nobody who is known here.
-            _ => Deed::Unknown,
+            (subject, _) => match subject.as_ref().and_then(|it| named(slot.workspace, it)) {
+                Some(named) => told(service, slot.workspace, named, asks).await?,
+                // Whom the provider names otherwise is nobody who is known here.
+                None => Deed::Unknown,
+            },
         };
         let event = Event { name: name.clone(), id: None, deed };
         let (integration, request, kept) = (from.integration.id, from.request, from.kept);
@@ -116,10 +118,19 @@ async fn take(service: &GateService, from: &Verified, set: &Set) -> Result<(), R
     Err(Refusal::not_ready())
 }
 
+/// How somebody is named, in a way that says something here.
+fn named(workspace: WorkspaceId, subject: &Subject) -> Option<Named> {
+    match subject {
+        Subject::Email(email) => Email::parse(email).ok().map(Named::Address),
+        // As single sign-on knows them, whichever provider that is.
+        Subject::IssSub { issuer, subject } => Some(Named::Subject(SsoLink::id_of(workspace, issuer, subject))),
+        Subject::Opaque(_) | Subject::Other => None,
+    }
+}
+
 /// Who it is about, and their agents where they are to stop.
-async fn told(service: &GateService, workspace: WorkspaceId, email: &str, asks: Asks) -> Result<Deed, Refusal> {
-    let Ok(email) = Email::parse(email) else { return Ok(Deed::Unknown) };
-    let principal = service.read(|scope| signal::whose(scope, workspace, &email))?;
+async fn told(service: &GateService, workspace: WorkspaceId, named: Named, asks: Asks) -> Result<Deed, Refusal> {
+    let principal = service.read(|scope| signal::whose(scope, workspace, &named))?;
     let stop = match principal.filter(|_| asks == Asks::ShutOut) {
         None => None,
         Some(id) => {
@@ -133,5 +144,5 @@ async fn told(service: &GateService, workspace: WorkspaceId, email: &str, asks: 
             Some((heard, reason))
         }
     };
-    Ok(Deed::Signal(Box::new(Told { email, principal, stop })))
+    Ok(Deed::Signal(Box::new(Told { named, principal, stop })))
 }
