@@ -119,6 +119,7 @@ fn elsewhere(site: &Site, person: &Person) -> WorkspaceId {
         name: Label::parse("Elsewhere").unwrap(),
         settings: Settings::default(),
         plan: Plan::default(),
+        subscriptions: Vec::new(),
         holds: Vec::new(),
         budgets: Vec::new(),
         owner: principal,

@@ -332,8 +332,10 @@ impl Waiting {
 
 /// Whether this is a page of this server that somebody may go on to: one of a workspace, or the question whether a client may act.
 pub(super) fn leads_on(next: &str) -> bool {
-    let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'/');
-    let is_page = next.starts_with("/w/") && next.bytes().all(is_plain);
+    let (path, query) = next.split_once('?').unwrap_or((next, ""));
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'/' | b'-');
+    let is_said = |it: u8| it.is_ascii_alphanumeric() || b"_.=&%:+-".contains(&it);
+    let is_page = path.starts_with("/w/") && path.bytes().all(is_plain) && query.bytes().all(is_said);
     next.len() <= NEXT_MAX && (is_page || is_question(next))
 }
 
@@ -396,7 +398,11 @@ mod tests {
     /// Nobody is led anywhere but to this server's own pages.
     #[test]
     fn only_pages_of_this_server_are_gone_on_to() {
-        for own in ["/w/wsp_1/approvals/apv_1", "/oauth/authorize?client_id=mcp_1&state=%2F"] {
+        for own in [
+            "/w/wsp_1/approvals/apv_1",
+            "/w/wsp_1/activity?status=denied&from=2026-11-01T00%3A00",
+            "/oauth/authorize?client_id=mcp_1&state=%2F",
+        ] {
             assert!(leads_on(own), "{own}");
         }
         let long = format!("/w/{}", "a".repeat(NEXT_MAX));
@@ -408,7 +414,8 @@ mod tests {
             "/w/a:b",
             "https://evil.example",
             "/\\evil.example",
-            "/w/a?b",
+            "/w/a?b/c",
+            "/w/a?b#c",
             "/w/a\r\nb",
             "/oauth/authorize?a b",
             "/sign-in",
