@@ -223,7 +223,7 @@ export function bodyOf(all, zone, of, within = "") {
   const currency = values.currency.trim().toUpperCase();
   const amounts = ["perAction", "askAbove", "periodAmount"].map((name) => [name, values[name].trim()]).filter((it) => it[1]);
   const units = Object.fromEntries(amounts.map(([name, text]) => [name, minorUnits(text, currency)]));
-  if (Object.values(units).includes(null)) return `An amount is a number like ${decimal(125_000, digits(currency))}, in ${currency}.`;
+  if (Object.values(units).includes(null)) return `An amount is a number like ${decimal(125_000, digits(currency))}, in ${currency}, without commas or spaces.`;
   const nothing = of ? null : undefined;
   const list = (/** @type {string} */ name) => (lines(values[name]).length ? lines(values[name]) : nothing);
   const isMoney = !!of?.limits?.currency || Object.keys(units).length > 0 || lines(values.actions).some((it) => /^(payment|refund|transfer)$/.test(it));

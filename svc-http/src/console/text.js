@@ -81,13 +81,14 @@ export function money(amount, currency) {
 export const dollars = (micros) => `USD\u00a0${grouped(decimal(micros, 6), 2, 6)}`;
 
 /**
- * The minor units of what somebody typed as an amount of this currency; `null` where it is none.
+ * The minor units of what somebody typed as an amount of this currency; `null` where it is none. A comma means one thing here and
+ * another there, so no amount has one.
  * @param {string} text
  * @param {string} currency
  */
 export function minorUnits(text, currency) {
   const places = digits(currency);
-  const [, whole, part = ""] = /^([0-9]{1,15})(?:\.([0-9]*))?$/.exec(text.replace(/[\s,']/g, "")) ?? [];
+  const [, whole, part = ""] = /^([0-9]{1,15})(?:\.([0-9]*))?$/.exec(text.trim()) ?? [];
   if (whole === undefined || part.length > places) return null;
   const units = Number(whole + part.padEnd(places, "0"));
   return Number.isSafeInteger(units) ? units : null;
