@@ -158,6 +158,32 @@ def broken_line(chromium, dev, cookie):
         page.get_by_text("Nothing waits for a person.").wait_for()
 
 
+def silent_server(chromium, dev, cookie):
+    """A server that does not answer is told of, nothing that was there goes, and all of it comes back by itself."""
+    with console(chromium, dev, cookie, "/agents") as page:
+        page.get_by_role("link", name="First agent").wait_for()
+        page.clock.install()
+        page.route("**/api/**", lambda it: it.abort())
+        page.evaluate(HIDE, True)
+        page.evaluate(HIDE, False)
+        note = page.get_by_text("Live updates are interrupted")
+        for _ in range(20):
+            page.clock.fast_forward(2_000)
+            if note.count():
+                break
+        note.wait_for()
+        page.get_by_role("link", name="First agent").wait_for()
+        page.unroute("**/api/**")
+        page.clock.fast_forward(60_000)
+        note.wait_for(state="detached")
+        page.route("**/api/w/*/settings", lambda it: it.fulfill(status=503, json={"error": {"type": "not_ready", "message": "the server is busy"}}, headers={"retry-after": "1"}))
+        page.reload()
+        approving.says(page, "alert", "The server is busy. Try again in 1 s.")
+        page.unroute("**/api/w/*/settings")
+        page.get_by_role("button", name="Try again").click()
+        page.get_by_role("link", name="First agent").wait_for()
+
+
 def decided_from_the_inbox(chromium, dev, cookie):
     """The inbox leads to the page that decides, and that page back."""
     approving.ask(dev, 33_000)
@@ -496,6 +522,7 @@ def test_the_console_serves_people():
         session_that_ends(chromium, dev)
         live(chromium, dev, cookie)
         broken_line(chromium, dev, cookie)
+        silent_server(chromium, dev, cookie)
         decided_from_the_inbox(chromium, dev, cookie)
         around_by_keyboard(chromium, dev, cookie)
         agent, key = agent_by_keyboard(chromium, dev, cookie)

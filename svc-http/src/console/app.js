@@ -11,6 +11,7 @@ import { ROOT, ask, isDone, session, signInAddress } from "./server.js";
 // Where this browser keeps which workspace was looked at last.
 const LAST = "workspace";
 const WAITING_SHOWN = 100;
+const AWAY_MS = 8_000;
 
 /** A part of an address; one that is no text names nothing. @param {string} part */
 function decoded(part) {
@@ -74,7 +75,8 @@ export function App() {
     const got = await ask("GET", "api/me");
     // A session that has to set up a second factor may ask for nothing else: signing in leads on.
     if (got.status === 401 || got.status === 403) return location.replace(signInAddress());
-    setMe(got);
+    // Who is known stays while the server does not answer.
+    setMe((/** @type {any} */ before) => (isDone(got) || !before || !isDone(before) ? got : before));
   }, []);
   useEffect(() => {
     look();
@@ -121,10 +123,14 @@ function Workspace({ me, workspace, address, go, look }) {
     hearers.current.add(hear);
     return () => hearers.current.delete(hear);
   }, []);
+  const read = useCallback(async () => {
+    const got = await ask("GET", `api/w/${wid}/settings`);
+    const isRefused = got.status === 403 || got.status === 404;
+    setSettings((/** @type {any} */ before) => (isDone(got) ? got.said : before && !isRefused ? before : { refused: got }));
+  }, [wid]);
   useEffect(() => {
     localStorage.setItem(LAST, wid);
-    const set = () => ask("GET", `api/w/${wid}/settings`).then((got) => setSettings(isDone(got) ? got.said : { refused: got }));
-    set();
+    read();
     const tell = (/** @type {any} */ told) => {
       if (told.type === "agent.changed" && told.id) forget(told.id);
       for (const hear of [...hearers.current]) hear(told);
@@ -132,16 +138,18 @@ function Workspace({ me, workspace, address, go, look }) {
     let wasOn = false;
     const end = follow(wid, tell, (standing) => {
       setLine(standing);
-      if (standing === "barred") return void (set(), look());
+      if (standing === "barred") return void (read(), look());
       // What happened between the first look and the beginning of the line is looked for once.
       if (standing === "on" && !wasOn) tell({ type: "reset" });
+      // A line also ends where somebody's role has changed.
+      if (standing === "on" && wasOn) look();
       wasOn ||= standing === "on";
     });
     return () => {
       end();
       forget();
     };
-  }, [wid]);
+  }, [wid, read, look]);
   const say = useCallback((/** @type {string} */ text) => {
     setSaid("");
     setTimeout(() => setSaid(text), 50);
@@ -155,9 +163,9 @@ function Workspace({ me, workspace, address, go, look }) {
   const barred = settings.refused;
   return html`<${Place.Provider} value=${place}>
     <a class="skip" href="#main">Skip to what this page is about</a>
-    <${Bar} address=${address} line=${line} look=${look} isBarred=${!!barred} />
+    <${Bar} address=${address} isBarred=${!!barred} />
     <main id="main" tabindex="-1">
-      ${barred ? html`<${Barred} got=${barred} again=${look} />` : html`<${Held} /><${Page} address=${address} />`}
+      ${barred ? html`<${Barred} got=${barred} again=${read} />` : html`<${Interrupted} line=${line} /><${Held} /><${Page} address=${address} />`}
     </main>
     <p class="said" role="status">${said}</p>
   <//>`;
@@ -166,9 +174,21 @@ function Workspace({ me, workspace, address, go, look }) {
 /** @param {{ got: any, again: () => void }} props */
 function Barred({ got, again }) {
   const { workspace } = usePlace();
+  if (got.status !== 403) return html`<h1><${Quoted} text=${workspace.name} /></h1><${Trouble} got=${got} again=${again} />`;
   return html`<h1>This workspace does not take your session</h1>
     <p><${Quoted} text=${workspace.name} /> ${workspace.signIn.requireSso ? "takes only sessions of its own single sign-on." : "asks for more than you have signed in with."}</p>
     <${Trouble} got=${got} again=${again} />`;
+}
+
+/** A line that stays away for long is told of: what is shown may be old. @param {{ line: string }} props */
+function Interrupted({ line }) {
+  const [isLong, set] = useState(false);
+  useEffect(() => {
+    set(false);
+    const timer = line === "off" ? setTimeout(() => set(true), AWAY_MS) : 0;
+    return () => clearTimeout(timer);
+  }, [line]);
+  return html`<div role="status">${isLong && html`<p class="note">Live updates are interrupted, so what is shown may be old. They are tried again by themselves.</p>`}</div>`;
 }
 
 /** What this role may open. */
@@ -177,8 +197,8 @@ function useMine() {
   return PAGES.filter((it) => !it.rights.length || it.rights.some(may));
 }
 
-/** @param {{ address: any, line: string, look: () => void, isBarred: boolean }} props */
-function Bar({ address, line, look, isBarred }) {
+/** @param {{ address: any, isBarred: boolean }} props */
+function Bar({ address, isBarred }) {
   const { me, workspace, wid } = usePlace();
   const [open, setOpen] = useState(false);
   const mine = useMine();
@@ -206,7 +226,6 @@ function Bar({ address, line, look, isBarred }) {
       })}</nav>`}
       <div class="foot">
         <p class="who"><${Quoted} text=${me.name || me.email} /><small>${workspace.role}</small></p>
-        ${line === "off" && html`<p class="line" role="status">Live updates are interrupted. <${Button} kind="link" act=${look}>Look again<//></p>`}
         <p><a href=${new URL("sign-in", ROOT).pathname}>Account</a> · <a href=${new URL("docs", ROOT).pathname}>Reference</a></p>
         <${Button} act=${out}>Sign out<//>
       </div>
