@@ -120,6 +120,32 @@ def session_that_ends(chromium, dev):
         assert href == "/sign-in?next=" + urllib.parse.quote(f"/w/{dev['workspaceId']}/agents", safe=""), href
 
 
+def single_sign_on(chromium, dev, cookie):
+    """A workspace that takes only its own single sign-on leads there, and so does signing in again whoever came by it."""
+    way = f"/api/sign-in/sso/{dev['workspaceId']}?next=" + urllib.parse.quote(f"/w/{dev['workspaceId']}/stop", safe="")
+
+    def by_it(route):
+        told = route.fetch()
+        me = told.json()
+        me["session"]["proof"] = "sso:" + dev["workspaceId"]
+        me["workspaces"][0]["signIn"]["requireSso"] = True
+        route.fulfill(response=told, json=me)
+
+    with console(chromium, dev, cookie) as page:
+        page.get_by_text("Nothing waits for a person.").wait_for()
+        page.route("**/api/me", by_it)
+        page.route("**/settings", lambda it: it.fulfill(status=403, json={"error": {"type": "forbidden", "message": "no"}}))
+        page.goto(at(dev, "/stop"))
+        heading(page, "This workspace does not take your session")
+        assert page.get_by_role("link", name="single sign-on").get_attribute("href") == way
+        page.unroute("**/api/me")
+        page.unroute("**/settings")
+        page.context.clear_cookies()
+        page.goto(at(dev, "/stop"))
+        page.wait_for_url("**/sign-in?**")
+        assert page.url.endswith("&workspace=" + dev["workspaceId"]), page.url
+
+
 def live(chromium, dev, cookie):
     """What is asked appears by itself, and what is decided elsewhere goes; back and forward lead through the pages."""
     with console(chromium, dev, cookie) as page:
@@ -520,6 +546,7 @@ def test_the_console_serves_people():
         cookie = signed_out_and_back(chromium, dev)
         person.COOKIES[dev["baseUrl"]] = cookie
         session_that_ends(chromium, dev)
+        single_sign_on(chromium, dev, cookie)
         live(chromium, dev, cookie)
         broken_line(chromium, dev, cookie)
         silent_server(chromium, dev, cookie)

@@ -6,7 +6,7 @@ import { Who, forget, useList, useRead } from "./list.js";
 import { follow } from "./live.js";
 import { GROUPS, PAGES } from "./pages.js";
 import { REACH } from "./rights.js";
-import { ROOT, ask, isDone, session, signInAddress } from "./server.js";
+import { ROOT, ask, isDone, keepProof, session, signInAddress, singleAddress } from "./server.js";
 
 // Where this browser keeps which workspace was looked at last.
 const LAST = "workspace";
@@ -75,6 +75,7 @@ export function App() {
     const got = await ask("GET", "api/me");
     // A session that has to set up a second factor may ask for nothing else: signing in leads on.
     if (got.status === 401 || got.status === 403) return location.replace(signInAddress());
+    if (isDone(got)) keepProof(got.said.session.proof);
     // Who is known stays while the server does not answer.
     setMe((/** @type {any} */ before) => (isDone(got) || !before || !isDone(before) ? got : before));
   }, []);
@@ -173,10 +174,12 @@ function Workspace({ me, workspace, address, go, look }) {
 
 /** @param {{ got: any, again: () => void }} props */
 function Barred({ got, again }) {
-  const { workspace } = usePlace();
+  const { workspace, wid } = usePlace();
+  const isSingle = workspace.signIn.requireSso;
   if (got.status !== 403) return html`<h1><${Quoted} text=${workspace.name} /></h1><${Trouble} got=${got} again=${again} />`;
   return html`<h1>This workspace does not take your session</h1>
-    <p><${Quoted} text=${workspace.name} /> ${workspace.signIn.requireSso ? "takes only sessions of its own single sign-on." : "asks for more than you have signed in with."}</p>
+    <p><${Quoted} text=${workspace.name} /> ${isSingle ? "takes only sessions of its own single sign-on." : "asks for more than you have signed in with."}</p>
+    ${isSingle && html`<p><a class="button main" href=${singleAddress(wid)}>Sign in with single sign-on</a></p>`}
     <${Trouble} got=${got} again=${again} />`;
 }
 

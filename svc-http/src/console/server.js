@@ -43,13 +43,30 @@ export async function ask(method, path, body) {
   }
 }
 
-/**
- * The address of signing in, which leads back to where one is.
- */
-export function signInAddress() {
+/** An address that leads back to where one is. @param {string} path */
+function leadingBack(path) {
   const here = location.pathname.slice(ROOT.pathname.length - 1) + location.search;
-  return new URL(`sign-in?next=${encodeURIComponent(here)}`, ROOT).pathname + `?next=${encodeURIComponent(here)}`;
+  return `${new URL(path, ROOT).pathname}?next=${encodeURIComponent(here)}`;
 }
+
+// Where this browser keeps by which workspace's single sign-on somebody was here last: who has no other way is offered it again.
+const SINGLE = "single-sign-on";
+
+/** The address of signing in. */
+export function signInAddress() {
+  const wid = localStorage.getItem(SINGLE);
+  return leadingBack("sign-in") + (wid ? `&workspace=${encodeURIComponent(wid)}` : "");
+}
+
+/** Keeps how this session was made. @param {string} proof */
+export function keepProof(proof) {
+  const [way, wid] = proof.split(":");
+  if (way === "sso" && wid) localStorage.setItem(SINGLE, wid);
+  else localStorage.removeItem(SINGLE);
+}
+
+/** That of a workspace's single sign-on. @param {string} wid */
+export const singleAddress = (wid) => leadingBack(`api/sign-in/sso/${wid}`);
 
 /**
  * A query of the members that hold something.
