@@ -50,6 +50,8 @@ pub struct Target<'a> {
     pub provider: &'a str,
     /// Whether the model refuses a budget of thinking in the midst of a turn that began without.
     pub is_strict: bool,
+    /// Whether the provider is known to serve models of the shape's own maker alone.
+    pub is_makers: bool,
     /// Whether another provider was asked first: as far as anybody knows what the conversation holds is that one's.
     pub is_elsewhere: bool,
 }
@@ -64,7 +66,9 @@ impl<'a> Target<'a> {
             max_output: model.max_output,
             reasoning: model.capabilities.contains(&Capability::Reasoning),
             provider: upstream.name.as_str(),
-            is_strict: model.name.as_str().contains(STRICT) || upstream.has_strict_models(),
+            is_strict: model.name.as_str().contains(STRICT)
+                || upstream.dialect == Dialect::Messages && upstream.is_of_the_maker(),
+            is_makers: upstream.is_of_the_maker(),
             is_elsewhere: false,
         }
     }

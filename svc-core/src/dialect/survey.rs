@@ -42,6 +42,8 @@ const NO_TEXT: &[&str] = &[
 
 /// Members that name models, of which the provider may let any answer; what a preset names lies at the provider.
 const OTHER_MODELS: [&str; 3] = ["fallbacks", "models", "preset"];
+/// The provider's tool that runs code in a container of its own.
+const CODE: &str = "code_execution";
 /// The member by which a provider of many others' models is told which of these are to run a request.
 const PROVIDER: &str = "provider";
 
@@ -63,6 +65,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
     if root.given("web_search_options").is_some() {
         sums.server_tools.insert(own::SEARCH.into(), None);
     }
+    let kept_by = kept_by(root, &sums);
     let positive = |name: &str| root.get(name).and_then(|it| it.integer()).and_then(|it| u64::try_from(it).ok());
     let answers = root.get("n").and_then(|it| it.integer()).unwrap_or(1).clamp(1, ANSWERS_MAX);
     Demand {
@@ -82,7 +85,7 @@ pub(super) fn demand(dialect: Dialect, model: &str, stream: bool, root: Value<'_
         server_tools: sums.server_tools,
         service_tier: unusual(root, "service_tier"),
         speed: unusual(root, "speed"),
-        kept_by: kept_by(root),
+        kept_by,
         names_providers: root.given(PROVIDER).is_some_and(names_providers),
         other_models: OTHER_MODELS.into_iter().find(|it| names_some(root, it)),
         inference_geo: root.text_of("inference_geo").map(|it| it.to_ascii_lowercase().into()),
@@ -291,12 +294,16 @@ fn predicted(prediction: Value<'_>) -> u64 {
 
 /// The members by which a provider is told to keep what it is sent, be it for a day; what is not known to ask for less asks for
 /// that.
-fn kept_by(root: Value<'_>) -> Vec<&'static str> {
+fn kept_by(root: Value<'_>, sums: &Sums) -> Vec<&'static str> {
     let cached = |it: Value<'_>| !it.is("in_memory") && !it.is("in-memory");
     let collected = |it: Value<'_>| it.given("data_collection").is_some_and(|it| !it.is("deny"));
     let found = [
         ("store", root.given("store").is_some_and(|it| it.bool() != Some(false))),
         ("prompt_cache_retention", root.given("prompt_cache_retention").is_some_and(cached)),
+        // Files of what was run, and what other servers were asked, are kept as long as their container or connection is.
+        ("container", names_some(root, "container")),
+        ("mcp_servers", names_some(root, "mcp_servers")),
+        (CODE, sums.server_tools.contains_key(CODE)),
         ("provider.data_collection", root.given(PROVIDER).is_some_and(collected)),
     ];
     found.into_iter().filter(|(_, is_kept)| *is_kept).map(|(member, _)| member).collect()

@@ -12,7 +12,16 @@ const MESSAGES: Dialect = Dialect::Messages;
 
 fn target(dialect: Dialect, model: &str) -> Target<'_> {
     let (is_strict, is_elsewhere) = (model.contains("claude"), false);
-    Target { dialect, model, max_output: 8_192, reasoning: true, provider: "one", is_strict, is_elsewhere }
+    Target {
+        dialect,
+        model,
+        max_output: 8_192,
+        reasoning: true,
+        provider: "one",
+        is_strict,
+        is_makers: false,
+        is_elsewhere,
+    }
 }
 
 fn read(dialect: Dialect, text: &str) -> Body {

@@ -37,7 +37,7 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
 fn member(out: &mut Out, name: &str, value: Value<'_>, target: Target<'_>, faults: &mut Faults) {
     match name {
         "model" | "messages" | "system" | "stream" | "thinking" => {}
-        "max_tokens" => out.name(bound_name(target.model)).raw(value.raw()),
+        "max_tokens" => out.name(bound_name(target)).raw(value.raw()),
         "temperature" | "top_p" => out.name(name).raw(value.raw()),
         "stop_sequences" if value.items().next().is_some() => out.name("stop").raw(value.raw()),
         "tools" if value.items().next().is_some() => out.name("tools").list(|out| tools(out, value, faults)),
@@ -65,11 +65,11 @@ fn member(out: &mut Out, name: &str, value: Value<'_>, target: Target<'_>, fault
 }
 
 /// Under which name a bound on the output goes: newer models of the shape's maker refuse the old one, and most others
-/// know it alone.
-fn bound_name(model: &str) -> &'static str {
-    let name = model.rsplit('/').next().unwrap_or(model);
+/// know it alone. Where all models are the maker's, a deployment may have any name.
+fn bound_name(target: Target<'_>) -> &'static str {
+    let name = target.model.rsplit('/').next().unwrap_or(target.model);
     let numbered = name.strip_prefix('o').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()));
-    if numbered || name.starts_with("gpt-") || name.starts_with("chatgpt") {
+    if target.is_makers || numbered || name.starts_with("gpt-") || name.starts_with("chatgpt") {
         "max_completion_tokens"
     } else {
         "max_tokens"

@@ -50,6 +50,8 @@ pub(super) fn write(root: Value<'_>, stream: bool, target: Target<'_>, faults: &
 /// label, and has no place in the other shape.
 fn member(out: &mut Out, name: &str, value: Value<'_>, faults: &mut Faults) {
     match name {
+        // What is so without being said is not said: newer models refuse both together, or any but these.
+        "temperature" | "top_p" if is_one(value) => {}
         "temperature" => {
             // The other shape ends at 1; a little less chance is another answer, so it is not cut silently.
             if value.raw().parse::<f64>().is_ok_and(|it| it > 1.0) {
@@ -90,6 +92,10 @@ fn stops(out: &mut Out, value: Value<'_>, faults: &mut Faults) {
     if !given.is_empty() {
         out.name("stop_sequences").list(|out| given.iter().for_each(|it| out.raw(it.raw())));
     }
+}
+
+fn is_one(number: Value<'_>) -> bool {
+    number.raw().parse::<f64>().is_ok_and(|it| it.to_bits() == 1_f64.to_bits())
 }
 
 fn is_zero(number: Value<'_>) -> bool {

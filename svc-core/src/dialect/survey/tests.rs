@@ -45,6 +45,14 @@ fn what_a_provider_is_to_keep_is_told() {
         let demand = demand(Dialect::Chat, members);
         assert_eq!((&*demand.kept_by, demand.names_providers), (kept_by, names_providers), "{members}");
     }
+    for (members, kept_by) in [
+        (r#""container":"c","mcp_servers":[{"name":"a"}]"#, &["container", "mcp_servers"][..]),
+        (r#""container":null,"mcp_servers":[]"#, &[]),
+        (r#""tools":[{"type":"code_execution_20250825","name":"code_execution"}]"#, &["code_execution"]),
+        (r#""tools":[{"type":"web_search_20250305","name":"web_search"}]"#, &[]),
+    ] {
+        assert_eq!(demand(Dialect::Messages, members).kept_by, kept_by, "{members}");
+    }
 }
 
 /// What is foretold of an answer counts, beside what goes in: a provider may charge it as output.

@@ -49,18 +49,24 @@ pub struct Upstream {
     pub created_at: Timestamp,
 }
 
-/// Domains under which the messages shape is spoken for the models of its maker alone: the maker's own, and those of the clouds that
-/// resell these models, where a deployment may have any name.
-const OF_THE_MAKER: [&str; 3] = ["anthropic.com", "api.aws", "ai.azure.com"];
+/// Domains under which a shape is spoken for the models of its maker alone: the maker's own, and those of the clouds that resell
+/// these models, where a deployment may have any name.
+const OF_THE_MAKER: [(Dialect, &str); 5] = [
+    (Dialect::Chat, "openai.com"),
+    (Dialect::Chat, "openai.azure.com"),
+    (Dialect::Messages, "anthropic.com"),
+    (Dialect::Messages, "api.aws"),
+    (Dialect::Messages, "ai.azure.com"),
+];
 
 impl Upstream {
-    /// Whether all of its models are known, by where it is, to refuse a budget of thinking in the midst of a turn that began without.
+    /// Whether all of its models are known, by where it is, to be those of its shape's own maker.
     #[must_use]
-    pub fn has_strict_models(&self) -> bool {
+    pub fn is_of_the_maker(&self) -> bool {
         let (_, rest) = self.base_url.as_str().split_once("://").unwrap_or_default();
         let host = rest.split(['/', ':', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
         let is_under = |domain: &str| host.strip_suffix(domain).is_some_and(|it| it.is_empty() || it.ends_with('.'));
-        self.dialect == Dialect::Messages && OF_THE_MAKER.into_iter().any(is_under)
+        OF_THE_MAKER.into_iter().any(|(shape, domain)| shape == self.dialect && is_under(domain))
     }
 }
 

@@ -36,6 +36,7 @@ pub fn request(data: &[u8]) {
             reasoning: true,
             provider: "one",
             is_strict: false,
+            is_makers: false,
             is_elsewhere: false,
         };
         match read.to_upstream(target) {

@@ -245,6 +245,19 @@ fn thinking_alone_is_no_conversation() {
     }
 }
 
+/// A provider of this shape at this address, and a model of this name.
+fn at(dialect: &str, url: &str, model: &str) -> (Upstream, Model) {
+    let id = "ups_01K6FN0001000000000000000A";
+    let upstream = format!(
+        r#"{{"id":"{id}","name":"one","dialect":"{dialect}","base_url":"{url}","enabled":true,"key_hint":"","created_at":0}}"#
+    );
+    let row = format!(
+        r#"{{"name":"{model}","upstream":"{id}","jurisdiction":"us","context_window":9,"max_output":9,"capabilities":[],
+        "retention":"none","quality":{{"general":50}},"enabled":true,"created_at":0}}"#
+    );
+    (serde_json::from_str(&upstream).unwrap(), serde_json::from_str(&row).unwrap())
+}
+
 /// Models of the maker that refuses thinking in the midst of a turn are known by their names, or by where they are: a deployment has
 /// any name. Those of others, also under a name of its own, are not.
 #[test]
@@ -258,19 +271,35 @@ fn strict_models_are_known_by_name_or_place() {
         ("prod-1", "https://notanthropic.com", false),
         ("prod-1", "https://gateway.example.com/api.anthropic.com", false),
     ] {
-        let id = "ups_01K6FN0001000000000000000A";
-        let upstream = format!(
-            r#"{{"id":"{id}","name":"one","dialect":"messages","base_url":"{url}","enabled":true,"key_hint":"","created_at":0}}"#
-        );
-        let row = format!(
-            r#"{{"name":"{model}","upstream":"{id}","jurisdiction":"us","context_window":9,"max_output":9,"capabilities":[],
-            "retention":"none","quality":{{"general":50}},"enabled":true,"created_at":0}}"#
-        );
-        let mut upstream: Upstream = serde_json::from_str(&upstream).unwrap();
-        let row: Model = serde_json::from_str(&row).unwrap();
+        let (mut upstream, row) = at("messages", url, model);
         assert_eq!(Target::of(&upstream, &row).is_strict, is_strict, "{model} at {url}");
         upstream.dialect = CHAT;
-        assert_eq!(Target::of(&upstream, &row).is_strict, model == "claude-x");
+        let target = Target::of(&upstream, &row);
+        assert_eq!((target.is_strict, target.is_makers), (model == "claude-x", false));
+    }
+    for (url, name) in [
+        ("https://eu.api.openai.com/v1", "max_completion_tokens"),
+        ("https://res.openai.azure.com/openai/v1", "max_completion_tokens"),
+        ("https://api.mistral.ai/v1", "max_tokens"),
+    ] {
+        let (upstream, row) = at("chat", url, "prod-1");
+        let body = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}]}"#;
+        assert_eq!(sent(MESSAGES, body, Target::of(&upstream, &row)).get(name), Some(&json("9")), "{url}");
+    }
+}
+
+/// What says no more than saying nothing is left out, as models that refuse it refuse it also then.
+#[test]
+fn what_goes_without_saying_is_not_said() {
+    for (members, said) in [
+        (r#""temperature":1,"top_p":1.0"#, &[][..]),
+        (r#""temperature":0.7,"top_p":1"#, &["temperature"]),
+        (r#""temperature":1.0,"top_p":0.9"#, &["top_p"]),
+    ] {
+        let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":"x"}}],{members}}}"#);
+        let sent = sent(CHAT, &body, target(MESSAGES, "m"));
+        let heard: Vec<_> = ["temperature", "top_p"].into_iter().filter(|it| sent.get(it).is_some()).collect();
+        assert_eq!(heard, said, "{members}");
     }
 }
 

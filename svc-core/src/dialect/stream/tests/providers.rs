@@ -435,6 +435,7 @@ fn calls_are_told_as_the_client_may_send_them_back() {
             reasoning: false,
             provider: "one",
             is_strict: false,
+            is_makers: false,
             is_elsewhere: false,
         })
         .unwrap();
