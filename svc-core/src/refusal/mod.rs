@@ -250,9 +250,9 @@ impl Refusal {
     /// 431: names and values of the headers together are over `limit_bytes`; without it they are more than are read at all.
     #[must_use]
     pub fn headers_too_large(limit_bytes: Option<usize>) -> Self {
+        let plain = Self::plain(Kind::HeadersTooLarge);
         let told = limit_bytes.map(|it| Cow::Owned(format!("the headers are over {it} bytes")));
-        let kind = Kind::HeadersTooLarge;
-        Self { kind, message: told.unwrap_or(Cow::Borrowed(kind.row().message)), detail: None }
+        Self { message: told.unwrap_or(plain.message), ..plain }
     }
 
     /// 429: ask again in `retry_after_s` seconds.
