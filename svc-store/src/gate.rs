@@ -339,8 +339,20 @@ impl Gate {
             range.after = Some((last.order, last.row.key));
         }
         let mut load = |keys: &[svc_core::store::Key]| core.readers.open()?.load(keys);
-        let rotation = crate::keys::rotation(&mut load, master, purpose, self.now(), compromised, workspaces);
-        let kept = self.execute(rotation.map_err(Failure::Load)?)?;
+        let mut tries = ROTATIONS_MAX;
+        let kept = loop {
+            tries -= 1;
+            let (now, of) = (self.now(), workspaces.clone());
+            let rotation =
+                crate::keys::rotation(&mut load, master, purpose, now, compromised, of).map_err(Failure::Load)?;
+            let generation = rotation.key.id;
+            match self.execute(rotation) {
+                // Somebody else's has followed meanwhile: this one follows it, or is told that it waits for its turn.
+                Err(Failure::Refused(_))
+                    if tries > 0 && self.read(|scope| scope.get::<SigningKey>(generation))?.is_some() => {}
+                kept => break kept?,
+            }
+        };
         self.signer().renew(self.signing_keys()?);
         Ok(kept)
     }
@@ -486,6 +498,8 @@ impl AgentKey {
     }
 }
 
+/// How often a rotation is tried where others come before it.
+const ROTATIONS_MAX: u32 = 100;
 /// Workspaces that are looked up at once.
 const WORKSPACES_PAGE: usize = 500;
 

@@ -7,10 +7,11 @@ use svc_core::refusal::Kind;
 use svc_core::rules::people::by::By;
 use svc_core::rules::people::keys::{CreateKey, KEY_BYTES_MAX, NewKey, RevokeKey};
 use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
+use svc_core::rules::people::signing_key::{KeepSigningKey, RotateSigningKey};
 use svc_core::rules::people::teams::RemoveTeam;
 use svc_core::state::gate::{AGENT_KEYS_MAX, Agent};
 use svc_core::state::gateway::{BoundKey, BoundKeys};
-use svc_core::state::people::{Binding, Credential, KeyScope, Role, Settings, Team};
+use svc_core::state::people::{Binding, Credential, KeyScope, Purpose, Role, Settings, SigningKey, SigningUse, Team};
 use svc_core::store::{MemoryStore, Record, Row as _};
 use svc_core::testing::fault::{Faulty, Operation};
 use svc_core::testing::{World, people};
@@ -179,4 +180,45 @@ fn what_many_ended_keys_were_bound_to_goes() {
     let rounds = loads.load(Ordering::SeqCst) - before;
     assert!(rounds < 20, "{rounds} rounds");
     assert!(world.row::<BoundKeys>(workspace).keys.is_empty());
+}
+
+/// A key that is found in other hands ends every key that signs just now by anybody's clock: one that another clock has put in force,
+/// and one whose turn has just ended. One that waits for its turn stays.
+#[test]
+fn a_compromise_ends_whatever_signs_just_now() {
+    let mut world = World::new();
+    let now = world.now();
+    let key = |generation, not_before| {
+        let id = SigningUse { purpose: Purpose::Receipt, generation };
+        let (public, sealed) = ("public".into(), "sealed".into());
+        SigningKey { id, public, sealed, created_at: now, not_before, retired_at: None, compromised_at: None }
+    };
+    let rotate = |generation, not_before, compromised| RotateSigningKey {
+        key: key(generation, not_before),
+        kid: "kid".into(),
+        compromised,
+        workspaces: vec![],
+    };
+    let second = Span::seconds(1);
+    world.run(KeepSigningKey(key(0, now.minus(Span::hours(1))))).unwrap();
+    // By a clock that is a second ahead.
+    world.run(rotate(1, now.plus(second), true)).unwrap();
+    world.run(rotate(2, now, true)).unwrap();
+    let is_sound = |world: &mut World, generation| {
+        world.row::<SigningKey>(SigningUse { purpose: Purpose::Receipt, generation }).compromised_at.is_none()
+    };
+    assert_eq!([0, 1, 2].map(|it| is_sound(&mut world, it)), [false, false, true]);
+    world.advance(Span::minutes(1));
+    let turn = world.now().plus(Span::hours(24));
+    world.run(rotate(3, turn, false)).unwrap();
+    world.advance(Span::hours(24));
+    world.advance(second);
+    let then = world.now();
+    world.run(rotate(4, then, true)).unwrap();
+    assert_eq!([2, 3, 4].map(|it| is_sound(&mut world, it)), [false, false, true], "its turn ended a second ago");
+    world.advance(Span::minutes(1));
+    let (waiting, then) = (world.now().plus(Span::hours(24)), world.now());
+    world.run(rotate(5, waiting, false)).unwrap();
+    world.run(rotate(6, then, true)).unwrap();
+    assert_eq!([4, 5, 6].map(|it| is_sound(&mut world, it)), [false, true, true]);
 }

@@ -32,7 +32,7 @@ pub struct RotateSigningKey {
     pub key: SigningKey,
     /// Its name: the RFC 7638 thumbprint of its public half.
     pub kid: Box<str>,
-    /// Whether the key now in force is in other hands: everything it signed is refused from now on.
+    /// Whether the key now in force, by any clock, is in other hands: everything it signed is refused from now on.
     pub compromised: bool,
     /// Every workspace: each ledger tells of it.
     pub workspaces: Vec<WorkspaceId>,
@@ -55,7 +55,8 @@ pub fn rotate_signing_key(scope: &mut Scope<'_>, asked: &RotateSigningKey) -> Re
             return Err(Refusal::not_allowed("a key waits for its turn already").into());
         }
         let mut ended = SigningKey::clone(&before);
-        if asked.compromised && before.signs_at(now) {
+        // Whichever of two that take turns just now is meant: one too many is signed anew by the next, one too few goes on signing.
+        if asked.compromised && before.may_sign_at(now) {
             ended.compromised_at = Some(now);
         }
         if before.retired_at.is_none_or(|it| it > key.not_before) {

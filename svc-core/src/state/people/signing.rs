@@ -99,11 +99,22 @@ pub struct SigningKey {
     pub compromised_at: Option<Timestamp>,
 }
 
+/// How far the clocks of processes that share a store may differ (CONTRACT part 4, `/readyz`).
+const CLOCKS_DIFFER: Span = Span::seconds(5);
+
 impl SigningKey {
     /// Whether it signs at `at`.
     #[must_use]
     pub fn signs_at(&self, at: Timestamp) -> bool {
         self.compromised_at.is_none() && self.not_before <= at && self.retired_at.is_none_or(|it| at < it)
+    }
+
+    /// Whether it signs at `at` by some clock: those of processes that share a store may differ by [`CLOCKS_DIFFER`], and so may one
+    /// that was set.
+    #[must_use]
+    pub fn may_sign_at(&self, at: Timestamp) -> bool {
+        let (earliest, latest) = (at.minus(CLOCKS_DIFFER), at.plus(CLOCKS_DIFFER));
+        self.compromised_at.is_none() && self.not_before <= latest && self.retired_at.is_none_or(|it| earliest < it)
     }
 
     /// Whether it is published at `now`: a compromised key is not, and a retired receipt key no longer than its last receipt
