@@ -301,3 +301,30 @@ async fn a_link_leads_to_a_page() {
     got.is_closed_page();
     site.stop().await;
 }
+
+/// Cookies that name no session count against their address and stop nobody there: who is signed in goes on, whatever they may not do,
+/// and so does signing in.
+#[tokio::test]
+async fn wrong_cookies_count_against_their_address() {
+    let site = Site::with(|plan| plan.config.limits.gateway_per_minute = 5).await;
+    let (owner, auditor) = (site.member(Role::Owner), site.member(Role::Auditor));
+    let mut client = site.client().await;
+    let members = format!("/api/w/{}/members", site.workspace());
+    for (n, (path, status)) in [("/api/me", 401), (&members, 401), ("/api/me", 401), (&members, 401), ("/api/me", 401)]
+        .into_iter()
+        .chain([("/api/me", 429), (&members, 429)])
+        .enumerate()
+    {
+        let guess = format!("gue{n:032x}{:08x}", 0);
+        let got = ask(&mut client, Some(&guess), "GET", path, None).await;
+        assert_eq!((got.status, got.header("retry-after").is_some()), (status, status == 429), "{n}");
+    }
+    let tokens = format!("/api/w/{}/service-tokens", site.workspace());
+    for _ in 0..12 {
+        assert_eq!(owner.ask(&mut client, "GET", &members, None).await.status, 200);
+        assert_eq!(auditor.ask(&mut client, "GET", &tokens, None).await.status, 403);
+    }
+    let wrong = json!({ "email": OWNER, "password": "not the password" });
+    assert_eq!(post(&mut client, "/api/sign-in", wrong).await.status, 401);
+    site.stop().await;
+}

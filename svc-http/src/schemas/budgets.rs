@@ -163,12 +163,16 @@ fn group() -> Value {
     json!({ "type": ["string", "null"], "description": "An id, a model, a class or a day; `null` is what has none." })
 }
 
+/// On which day a payment counts: one that is long past stays as it is (`svc_core::state::gate::OPEN_MAX`).
+const SETTLED: &str = "Minor units, on the day on which a payment was asked for. What corrects it more than nine days after that day counts on its own day, where the sum may be below zero.";
+
 /// What was spent: of a group, or in all.
 fn spent(more: &[(&str, Value)]) -> Value {
     let kinds = ["input", "cachedInput", "cacheWrite", "cacheWriteLong", "output", "reasoning"];
     let usage = object(&kinds.map(|it| (it, count())));
     let minor = || json!({ "type": "integer", "description": "Minor units." });
-    let payment = object(&[("currency", super::currency()), ("settled", minor()), ("reserved", minor())]);
+    let settled = json!({ "type": "integer", "description": SETTLED });
+    let payment = object(&[("currency", super::currency()), ("settled", settled), ("reserved", minor())]);
     let own = [
         ("calls", count()),
         ("usage", usage),
