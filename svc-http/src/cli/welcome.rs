@@ -153,15 +153,12 @@ impl Home {
 /// an output may want the rest of what was made.
 pub(crate) fn tell_unseen(home: &Home) {
     if home.is_secret() && is_closed() {
-        note(&format!(
-            "svc: standard output is closed, so nobody sees the keys that were made\n     {CLOSED}\n"
-        ));
+        note(&format!("svc: standard output is closed, so nobody sees the keys that were made\n     {CLOSED}\n"));
     }
 }
 
 /// What to do about secrets that were made for nobody to see.
-const CLOSED: &str =
-    "What was made stays: `svc dev --new-keys` makes other keys and another sign-in link, prints them, and revokes these.";
+const CLOSED: &str = "What was made stays: `svc dev --new-keys` makes other keys and another sign-in link, prints them, and revokes these.";
 
 /// A URL as a word of a shell: shells read brackets and more in a way of their own.
 fn quoted(url: String) -> String {
@@ -179,7 +176,14 @@ mod tests {
     #[test]
     fn the_request_fits_a_shell() {
         let (workspace, agent) = (WorkspaceId::from_bits(1), AgentId::from_bits(2));
-        let home = Home { workspace, agent: Some(agent), keys: None, callback_secret: None, sign_in_token: None, unseen: Cell::new(None) };
+        let home = Home {
+            workspace,
+            agent: Some(agent),
+            keys: None,
+            callback_secret: None,
+            sign_in_token: None,
+            unseen: Cell::new(None),
+        };
         let line = home.request("http://127.0.0.1:8080");
         assert!(
             line.starts_with(
@@ -198,7 +202,14 @@ mod tests {
             token: secret("ims_t"),
         });
         assert_eq!(home.variables("http://localhost"), None);
-        let home = Home { workspace, agent: Some(agent), keys, callback_secret: None, sign_in_token: None, unseen: Cell::new(None) };
+        let home = Home {
+            workspace,
+            agent: Some(agent),
+            keys,
+            callback_secret: None,
+            sign_in_token: None,
+            unseen: Cell::new(None),
+        };
         assert!(home.request("http://localhost").contains("Bearer ask_a\""));
         assert_eq!(
             home.variables("http://[::1]:1").unwrap_or_default(),

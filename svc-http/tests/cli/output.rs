@@ -71,8 +71,7 @@ fn a_first_start_needs_an_output_that_takes_its_keys() {
     assert_eq!(redirected(folder.path(), "init", ">&-").err, "", "the second makes none");
 }
 
-const UNSEEN: &str =
-    "Start it again with its output open: it makes other keys and another sign-in link, prints them, and revokes these.";
+const UNSEEN: &str = "Start it again with its output open: it makes other keys and another sign-in link, prints them, and revokes these.";
 
 /// Where the reader has gone before the result came, what is told is the way to another secret, not the same command again.
 #[test]
