@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use svc_core::command::{Command, Reply, Wake};
+use svc_core::rules::edge::charge::{ChargeAsked, Cover};
 use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery};
+use svc_core::rules::edge::integrations::{CreateIntegration, NewSecret};
+use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive, Vouched};
 use svc_core::rules::evidence::sequence::Sequence;
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::authorize::Authorize;
@@ -21,7 +24,7 @@ use svc_core::rules::people::keys::NewKey;
 use svc_core::rules::people::mandates::{Content, GrantMandate, RevokeMandate};
 use svc_core::rules::people::register_agent::{RegisterAgent, RemoveAgent};
 use svc_core::rules::people::settings::ChangeSettings;
-use svc_core::state::edge::{Tried, Trouble};
+use svc_core::state::edge::{ConfigChange, IntegrationKind, IntegrationSlot, Received, Tried, Trouble};
 use svc_core::state::evidence::Entry;
 use svc_core::state::gate::{Action, Declared, OutcomeStatus, Request, Terms, Tier};
 use svc_core::state::people::{Role, Settings, Velocity};
@@ -29,9 +32,9 @@ use svc_core::store::{Key, Record, Row, Stamp, Store};
 use svc_core::testing::people;
 use svc_core::testing::world;
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{ActionId, EvidenceId, MandateId, WorkspaceId};
+use svc_core::value::id::{ActionId, EvidenceId, IntegrationId, MandateId, WorkspaceId};
 use svc_core::value::text::{Email, Label, Note, SessionId, Source, UrlText};
-use svc_core::value::{Amount, Timestamp};
+use svc_core::value::{Amount, Span, Timestamp};
 
 /// Every row of a store, as its dump gives them.
 pub type Rows = [(Key, Stamp, Record)];
@@ -85,6 +88,15 @@ pub enum Move {
         percent: u8,
         /// With which idempotency key.
         key: Option<u8>,
+    },
+    /// The card's issuer says something of an action; the first word connects it.
+    Issuer {
+        /// What it says.
+        word: Word,
+        /// Of which action.
+        action: usize,
+        /// For how many percent of what was allowed.
+        percent: u8,
     },
     /// An agent is stopped.
     Freeze {
@@ -155,6 +167,17 @@ pub enum Move {
     Sequence,
 }
 
+/// What a card's issuer says.
+#[derive(Clone, Copy, Debug)]
+pub enum Word {
+    /// It asks whether a charge is covered.
+    Charge,
+    /// It tells what a charge came to.
+    Charged,
+    /// It takes a charge back.
+    Reversed,
+}
+
 /// What is paid, in minor units: below and above what mandates ask about and allow.
 pub const AMOUNTS: [i64; 6] = [100, 900, 1_000, 2_600, 5_000, 5_100];
 /// Who is paid: two of one registrable domain, one elsewhere, one on a deny list.
@@ -207,6 +230,9 @@ pub fn moves() -> impl Strategy<Value = Move> {
         6 => (any.clone(), prop::sample::select(vec![50_u8, 100, 100, 110]), key())
             .prop_map(|(action, percent, key)| Move::Verify { action, percent, key }),
         2 => any.clone().prop_map(|action| Move::Release { action }),
+        5 => (prop::sample::select(vec![Word::Charge, Word::Charged, Word::Charged, Word::Reversed]), any.clone(),
+            prop::sample::select(vec![0_u8, 50, 90, 100, 100, 110]))
+            .prop_map(|(word, action, percent)| Move::Issuer { word, action, percent }),
         1 => any.clone().prop_map(|agent| Move::Freeze { agent }),
         1 => any.clone().prop_map(|agent| Move::Remove { agent }),
         2 => any.clone().prop_map(|mandate| Move::Register { mandate }),
@@ -239,6 +265,8 @@ pub struct Cast {
     pub people: Vec<Person>,
     /// Ledger records that wait for their places, in order.
     pub waiting: Vec<EvidenceId>,
+    /// The card's issuer, once it is connected.
+    pub issuer: Option<IntegrationId>,
     made: u64,
 }
 
@@ -300,6 +328,7 @@ impl Cast {
                 let place = self.agents.iter().position(|it| it.agent == made.agent);
                 self.grants.extend(place.map(|place| (place, made.id.mandate)));
             }
+            Reply::Integration(made) => self.issuer = Some(made.id),
             Reply::Action(_)
             | Reply::Agent(_)
             | Reply::Changed(_)
@@ -312,7 +341,6 @@ impl Cast {
             | Reply::Delivery(_)
             | Reply::Drill(_)
             | Reply::DrillStarted(_)
-            | Reply::Integration(_)
             | Reply::McpServer(_)
             | Reply::Question(_)
             | Reply::Fleet(_)
@@ -375,6 +403,7 @@ impl Cast {
                 ReleaseAction { by: By::Program, workspace, action: self.action(*action)?.id, reason }.into()
             }
             Move::Verify { action, percent, key } => show(&*self.action(*action)?, *percent, *key).into(),
+            Move::Issuer { word, action, percent } => self.issued(workspace, *word, *action, *percent)?,
             Move::Freeze { agent } => freeze(workspace, caller(*agent)?).into(),
             Move::Remove { agent } => RemoveAgent { workspace, by: By::Program, agent: caller(*agent)?.agent }.into(),
             Move::Register { mandate } => register(workspace, *mandate, self.made).into(),
@@ -417,6 +446,12 @@ impl Cast {
         })
     }
 
+    fn issued(&self, workspace: WorkspaceId, word: Word, action: usize, percent: u8) -> Option<Command> {
+        let Some(issuer) = self.issuer else { return Some(connect(workspace).into()) };
+        let deed = word_of(word, &*self.action(action)?, percent)?;
+        Some(hear(workspace, issuer, self.made, deed).into())
+    }
+
     fn action(&self, action: usize) -> Option<Arc<Action>> {
         self.actions.get(action % self.actions.len().max(1)).cloned()
     }
@@ -448,6 +483,42 @@ pub fn show(action: &Action, percent: u8, key: Option<u8>) -> Verify {
     let body = Digest::of(format!("{} {charge:?}", action.id));
     let key = key.map(|key| Digest::of(format!("verifier {key}")));
     Verify { receipt: action.receipt(), digest: action.digest, charge, kind: None, key, body, signed_by: None }
+}
+
+/// The command that connects a card's issuer.
+#[must_use]
+pub fn connect(workspace: WorkspaceId) -> CreateIntegration {
+    let secret = NewSecret { sealed: "sealed".into(), hint: "hint".into() };
+    let (kind, config) = (IntegrationKind::Issuer, ConfigChange::default());
+    CreateIntegration { by: By::Program, workspace, kind, secret, config }
+}
+
+/// What an issuer's word of an action asks for; nothing of a charge for what is no payment.
+#[must_use]
+pub fn word_of(word: Word, action: &Action, percent: u8) -> Option<Deed> {
+    let paid = action.payment.as_ref();
+    let amount = paid.map_or(0, |it| it.amount * i64::from(percent) / 100);
+    Some(match word {
+        Word::Charge => Deed::Charge(ChargeAsked {
+            by: Cover::Action(action.id),
+            amount: Amount::new(amount).ok()?,
+            currency: paid?.currency,
+            merchant: None,
+        }),
+        Word::Charged => Deed::Settle { action: action.id, amount },
+        Word::Reversed => Deed::Reverse { action: action.id },
+    })
+}
+
+/// The command that hears an issuer; `n` makes its request and its event.
+#[must_use]
+pub fn hear(workspace: WorkspaceId, issuer: IntegrationId, n: u64, deed: Deed) -> Receive {
+    let slot = IntegrationSlot { workspace, kind: IntegrationKind::Issuer };
+    let request = Received::request(slot, &[&n.to_be_bytes()]);
+    let id = Some(Received::event(slot, issuer, &n.to_string(), ""));
+    let event = Event { name: EventName::Known("authorization"), id, deed };
+    let vouched = Vouched::Secret("sealed".into());
+    Receive { slot, integration: issuer, vouched, request, kept: Span::minutes(15), event }
 }
 
 /// The command that stops an agent.

@@ -369,6 +369,8 @@ fn commands(
         ("keyed", ask(payment(20, "EUR", "four.example.com").keyed(key("k")))),
         ("keyed-other", ask(payment(30, "EUR", "four.example.com").keyed(key("k")))),
     ];
+    let issuer = world.run(play::connect(workspace)).unwrap().id;
+    let says = |n, word, percent| play::hear(workspace, issuer, n, play::word_of(word, paid, percent).unwrap()).into();
     let mandate = world.row::<svc_core::state::gate::Agent>(caller.agent).mandates[0].id;
     let settings =
         Settings { agent_velocity: Velocity { other_count: 2, ..Velocity::default() }, ..Settings::default() };
@@ -385,6 +387,10 @@ fn commands(
         ("complete", settle(OutcomeStatus::Completed, Some(900))),
         ("fail", settle(OutcomeStatus::Failed, None)),
         ("over", settle(OutcomeStatus::Completed, Some(1_001))),
+        ("charge", says(1, play::Word::Charge, 90)),
+        ("charged", says(2, play::Word::Charged, 95)),
+        ("charged-over", says(3, play::Word::Charged, 120)),
+        ("reverse", says(4, play::Word::Reversed, 0)),
         ("freeze", play::freeze(workspace, caller).into()),
         ("remove", RemoveAgent { workspace, by: By::Program, agent: caller.agent }.into()),
         ("revoke", RevokeMandate { workspace, by: By::Program, agent: caller.agent, mandate }.into()),
@@ -407,6 +413,7 @@ fn gist(answer: &Option<Answer>) -> String {
         }
         Ok(Reply::Verdict(verdict)) => format!("verdict {:?} {}", verdict.fault, verdict.replayed),
         Ok(Reply::Question(question)) => format!("question {:?}", question.stands),
+        Ok(Reply::Heard(heard)) => format!("heard {}", heard.outcome),
         Ok(Reply::Agent(agent)) => format!("agent active {}", agent.is_active()),
         Ok(_) => "done".to_owned(),
     }
@@ -500,7 +507,13 @@ fn explore(scene: &Scene, names: &[&'static str], locks: bool, faults: usize) ->
 }
 
 /// What gets in each other's way most: limits, single use, idempotency, stops, timers.
-const NOW: [[&str; 3]; 18] = [
+const NOW: [[&str; 3]; 24] = [
+    ["charge", "freeze", "show"],
+    ["charge", "fail", "charged-over"],
+    ["charged", "complete", "charged-over"],
+    ["charged-over", "pay", "fail"],
+    ["charge", "reverse", "complete"],
+    ["charged", "freeze", "pay"],
     ["pay", "freeze", "pay-again"],
     ["pay", "pay-small", "pay-again"],
     ["show", "freeze", "show"],
@@ -521,7 +534,9 @@ const NOW: [[&str; 3]; 18] = [
     ["approve", "pay-small", "remove"],
 ];
 /// The same for timers, once the time of an approval and of a reservation is up.
-const LATER: [[&str; 3]; 6] = [
+const LATER: [[&str; 3]; 8] = [
+    ["lapse", "charged-over", "fail"],
+    ["lapse", "charged", "reverse"],
     ["lapse", "complete", "lapse"],
     ["lapse", "over", "complete"],
     ["lapse", "freeze", "fail"],

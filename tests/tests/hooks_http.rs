@@ -61,7 +61,7 @@ async fn a_charge_uses_up_the_receipt_of_the_action_that_covers_it() {
     assert_eq!(
         told[1],
         json!({ "kind": "issuer", "event": "authorization.request", "approved": true,
-        "outcome": "approved", "actionId": action["id"] })
+        "outcome": "approved", "actionId": action["id"], "amount": 4_900, "merchantTold": true })
     );
     let ledger = from.site.ledger();
     let by: Vec<&str> = ledger.iter().filter(|it| &*it.kind == "receipt.consumed").map(|it| &*it.actor).collect();
@@ -469,7 +469,8 @@ async fn subscriptions_are_followed_in_their_own_order() {
         let items = json!({ "data": [{ "price": { "id": price } }] });
         let object = json!({ "id": subscription, "metadata": { "wid": workspace.to_string() }, "items": items, "status": "active" });
         let kind = format!("customer.subscription.{kind}");
-        let event = json!({ "id": format!("evt_{number}"), "type": kind, "created": began + at, "data": { "object": object } });
+        let event =
+            json!({ "id": format!("evt_{number}"), "type": kind, "created": began + at, "data": { "object": object } });
         let event = event.to_string();
         let signed = signature(site.now(), event.as_bytes(), [OPERATORS.as_bytes()]);
         let got = client.ask("POST", "/hooks/billing", &[("stripe-signature", &signed)], event.as_bytes()).await;

@@ -11,9 +11,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use svc_core::state::edge::{ConfigChange, IntegrationKind, signature};
+use svc_core::state::people::{self, Purpose, Role, Workspace};
 use svc_core::testing::audit::{Report, audit, audit_approvals};
-use svc_tests::client::{Client, Got};
-use svc_tests::requests::{OFFICE, WIDE, charge, payment, payment_to, text, with};
+use svc_core::value::secret::Secret;
+use svc_tests::client::{Client, Got, bearer};
+use svc_tests::desk::{CHAT, Desk, chat};
+use svc_tests::people::{ask, code_now, unbase32};
+use svc_tests::receiver::{SECRET, connect_kind};
+use svc_tests::requests::{OFFICE, SHOP, WIDE, charge, payment, payment_to, text, with};
 use svc_tests::site::{Plan, Site, rows_of};
 use tempfile::TempDir;
 use tokio::sync::Barrier;
@@ -208,4 +214,205 @@ async fn nothing_is_allowed_after_an_incident() {
     }
     drop(reader);
     books(site, &directory).await;
+}
+
+/// A charge that an issuer asks about, whoever shows the receipt, whoever settles, and what stops the agent: one of them has the
+/// action, and the books are right whichever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_charge_a_receipt_and_a_stop_race_for_one_action() {
+    let (site, directory) = durable(|_| {}).await;
+    connect_kind(&site, IntegrationKind::Issuer, ConfigChange::default());
+    let agent = site.agent(&[OFFICE]);
+    let decision = site.client().await.authorize(&agent.key, &payment(4_900)).await.ok();
+    let (id, shown) = (text(&decision["id"]).to_owned(), charge(&decision["receipt"], 4_900));
+    let hook = format!("/hooks/issuer/{}", site.workspace());
+    let now = site.now();
+    let heard = at_once(&site, |mut client, place| {
+        let (key, id, shown, hook) = (agent.key.clone(), id.clone(), shown.clone(), hook.clone());
+        async move {
+            let mut event = json!({ "id": format!("evt_{place}"), "actionId": id });
+            match place % 4 {
+                0 => return client.verify(&shown).await,
+                1 => {
+                    let outcome = json!({ "status": "completed", "amount": 4_000 + place });
+                    return client.settle(&key, &id, &outcome).await;
+                }
+                2 => {
+                    event["type"] = json!("authorization.request");
+                    event["currency"] = json!("EUR");
+                    event["merchant"] = json!({ "domain": SHOP });
+                    event["amount"] = json!(4_000);
+                }
+                _ => {
+                    event["type"] = json!("authorization.settled");
+                    event["amount"] = json!(4_850 + place);
+                }
+            }
+            let body = event.to_string();
+            let signed = signature(now, body.as_bytes(), [SECRET.as_bytes()]);
+            client.ask("POST", &hook, &[("svc-signature", &signed)], body.as_bytes()).await
+        }
+    })
+    .await;
+    let used = count(&heard, |it| it["valid"] == json!(true)) + count(&heard, |it| it["approved"] == json!(true));
+    assert!(used <= 1, "{used} uses of one receipt");
+    let by_agent = count(&heard, |it| it["status"] == json!("completed"));
+    let by_issuer = count(&heard, |it| it["outcome"] == json!("settled"));
+    let over = count(&heard, |it| it["outcome"] == json!("over_settlement"));
+    assert!(by_agent + by_issuer <= 1 && over >= 1, "{by_agent} {by_issuer} {over}");
+    let read = site.client().await.read_action(&agent.key, &id).await.ok();
+    assert_eq!(read["incident"]["settledAmount"], json!(4_850 + CLIENTS - 1), "the largest is what was charged");
+    let report = books(site, &directory).await;
+    assert_eq!((report.consumed, report.settled, report.stopped), (used, 1, 1));
+}
+
+/// What a subscription ends with is its end, in whichever order its events come and however much at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_that_has_ended_stays_so() {
+    const OPERATORS: &str = "whsec_the_secret_of_whoever_runs_it";
+    let (site, directory) = durable(|plan| {
+        plan.config.billing.secret = Some(Secret::new(OPERATORS.to_owned()));
+        plan.config.billing.plans = [("price_1".into(), people::Plan::Team)].into();
+    })
+    .await;
+    let (now, workspace) = (site.now(), site.workspace());
+    let heard = at_once(&site, |mut client, place| {
+        let kind = if place == CLIENTS / 2 { "deleted" } else { "updated" };
+        // The end is the last that came about.
+        let created = now.as_seconds() - if place == CLIENTS / 2 { 0 } else { 1 + i64::try_from(place).unwrap() };
+        let object = json!({
+            "id": "sub_1", "metadata": { "wid": workspace.to_string() }, "status": "active",
+            "items": { "data": [{ "price": { "id": "price_1" } }] },
+        });
+        let event = json!({
+            "id": format!("evt_{place}"), "type": format!("customer.subscription.{kind}"), "created": created,
+            "data": { "object": object },
+        });
+        let body = event.to_string();
+        let signed = signature(now, body.as_bytes(), [OPERATORS.as_bytes()]);
+        async move { client.ask("POST", "/hooks/billing", &[("stripe-signature", &signed)], body.as_bytes()).await }
+    })
+    .await;
+    assert_eq!(count(&heard, |it| it["received"] == json!(true)), CLIENTS);
+    let row = site.gate.read(|scope| scope.get::<Workspace>(workspace)).unwrap().unwrap();
+    assert_eq!((row.plan, row.subscriptions.len()), (people::Plan::Free, 1));
+    books(site, &directory).await;
+}
+
+/// Nothing is decided by a key after the record that it was revoked, and whoever has heard so once hears nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revoked_key_asks_no_more() {
+    let site = Site::start().await;
+    let (owner, agent) = (site.member(Role::Owner), site.agent(&[OFFICE]));
+    let keys = owner.ask(&mut site.client().await, "GET", &format!("/api/w/{}/keys", site.workspace()), None).await;
+    let keys = keys.ok();
+    let own = |it: &&Value| it["agentId"] == json!(agent.id);
+    let key_id = text(&keys["data"].as_array().unwrap().iter().find(own).unwrap()["id"]).to_owned();
+    let path = format!("/api/w/{}/keys/{key_id}", site.workspace());
+    let heard = at_once(&site, |mut client, place| {
+        let (owner, path, key) = (owner.clone(), path.clone(), agent.key.clone());
+        async move {
+            if place == CLIENTS / 2 {
+                return owner.ask(&mut client, "DELETE", &path, None).await;
+            }
+            let mut ended = false;
+            loop {
+                let got = client.authorize(&key, &payment(100)).await;
+                assert!(got.status == 401 || (got.status == 200 && !ended), "{}", got.text());
+                if ended {
+                    return got;
+                }
+                ended = got.status == 401;
+            }
+        }
+    })
+    .await;
+    assert_eq!(heard.iter().filter(|it| it.status == 204).count(), 1);
+    let ledger = site.ledger();
+    let revoked = ledger.iter().position(|it| &*it.kind == "key.revoked").unwrap();
+    let decided = ledger.iter().rposition(|it| it.kind.starts_with("action."));
+    assert!(decided.is_none_or(|it| it < revoked), "decided at {decided:?}, revoked at {revoked}");
+    site.audit();
+    site.stop().await;
+}
+
+/// A second factor is set up once of all who try with the same code, the recovery codes are told once, and no session that was
+/// begun beside it without one is left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_factor_ends_what_was_signed_in_without_it() {
+    let site = Site::with(|plan| plan.config.limits.sign_in_per_minute = 100_000).await;
+    let owner = site.member(Role::Owner);
+    let mut client = site.client().await;
+    let password = json!({ "password": "correct horse battery" });
+    assert!(owner.ask(&mut client, "POST", "/api/me/password", Some(&password)).await.status < 300);
+    let begun = owner.ask(&mut client, "POST", "/api/me/totp", Some(&json!({}))).await.ok();
+    let code = json!({ "code": code_now(&unbase32(text(&begun["secret"])), site.now()) });
+    let shown = with(password.clone(), "email", json!(owner.email));
+    let heard = at_once(&site, |mut client, place| {
+        let (owner, code, shown) = (owner.clone(), code.clone(), shown.clone());
+        async move {
+            if place % 4 == 0 {
+                owner.ask(&mut client, "POST", "/api/me/totp/confirm", Some(&code)).await
+            } else {
+                ask(&mut client, None, "POST", "/api/sign-in", Some(&shown)).await
+            }
+        }
+    })
+    .await;
+    assert_eq!(count(&heard, |it| it["recoveryCodes"].as_array().is_some_and(|it| it.len() == 10)), 1);
+    let sessions = heard.iter().filter_map(|it| svc_tests::oauth::cookie(it, "__Host-sid"));
+    for session in sessions {
+        let sid = session.trim_start_matches("__Host-sid=");
+        assert_eq!(ask(&mut client, Some(sid), "GET", "/api/me", None).await.status, 401, "it has shown no factor");
+    }
+    let steps: BTreeSet<String> =
+        heard.iter().filter(|it| it.status == 200).map(|it| it.json()["next"].to_string()).collect();
+    assert!(steps.iter().all(|it| ["\"done\"", "\"totp\"", "null"].contains(&&**it)), "{steps:?}");
+    let next = ask(&mut client, None, "POST", "/api/sign-in", Some(&shown)).await.ok();
+    assert_eq!(next["next"], "totp");
+    site.audit();
+    site.stop().await;
+}
+
+/// Calls beside a raise of their budget: what is spent passes neither the ceiling of before nor, once it is raised, the new one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_budget_is_not_passed_while_it_is_raised() {
+    let mut desk = Desk::new().await;
+    desk.enforce().await;
+    let budget = desk.budget(1_000, json!([{ "at": 100, "step": "stop" }])).await;
+    let raise = format!("/api/w/{}/budgets/{budget}/raise", desk.site.workspace());
+    let heard = at_once(&desk.site, |mut client, place| {
+        let (owner, raise, key) = (desk.owner.clone(), raise.clone(), desk.key.clone());
+        async move {
+            if place == CLIENTS / 2 {
+                return owner.ask(&mut client, "POST", &raise, Some(&json!({ "amountMicros": 3_000 }))).await;
+            }
+            let headers = [("authorization", &*bearer(&key)), ("x-svc-objective", "cost")];
+            client.ask("POST", CHAT, &headers, chat("auto").to_string().as_bytes()).await
+        }
+    })
+    .await;
+    let stopped = heard.iter().filter(|it| it.status == 429).count();
+    assert_eq!(heard.iter().filter(|it| it.status == 200).count() + stopped, CLIENTS);
+    let at = desk.budget_at(&budget).await;
+    assert_eq!(at["reservedMicros"], 0, "{at}");
+    assert!(at["spentMicros"].as_u64().unwrap() <= 3_000, "{at}");
+}
+
+/// Whoever has a key follow another beside others who do: each has its turn, and the last is the only one that is good.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rotations_at_once_follow_one_another() {
+    let site = Site::start().await;
+    let running: Vec<_> = (0..8)
+        .map(|_| {
+            let gate = site.gate.clone();
+            std::thread::spawn(move || gate.rotate_key(Purpose::Receipt, true).unwrap().id.generation)
+        })
+        .collect();
+    let made: BTreeSet<u32> = running.into_iter().map(|it| it.join().unwrap()).collect();
+    assert_eq!(made, (1..=8).collect());
+    let keys = site.gate.signing_keys().unwrap();
+    let sound = keys.iter().filter(|it| it.id.purpose == Purpose::Receipt && it.compromised_at.is_none());
+    assert_eq!(sound.map(|it| it.id.generation).collect::<Vec<_>>(), [8]);
+    site.stop().await;
 }

@@ -21,7 +21,7 @@ use svc_core::engine::{Engine, Failure};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::gate::asked::Stands;
 use svc_core::state::gate::receipt::DalekSigner;
-use svc_core::state::gate::{Action, Code, Outcome as Told, State, Verb};
+use svc_core::state::gate::{Action, Code, Consumed, Outcome as Told, State, Verb};
 use svc_core::store::{Clock, MemoryStore, Row};
 use svc_core::testing::fault::{FaultError, Faulty, Odds};
 use svc_core::testing::world::{payment, terms};
@@ -267,7 +267,7 @@ impl Sim {
             let (before, now) = (told.allowed(), kept.allowed());
             let same = match (before, now) {
                 (Some(before), Some(now)) => {
-                    (before.consumed.is_none() || before.consumed == now.consumed)
+                    is_still_used(before.consumed.as_ref(), now.consumed.as_ref())
                         && before.outcome.as_ref().is_none_or(|it| is_kept(it, now.outcome.as_ref()))
                         && before.at == now.at
                 }
@@ -298,8 +298,17 @@ impl Sim {
     }
 }
 
-/// Whether an outcome that was answered stands, but for what a person released of it since.
+/// Whether a use that was answered stands, but for what the issuer has taken back since.
+fn is_still_used(told: Option<&Consumed>, kept: Option<&Consumed>) -> bool {
+    let plain = |it: &Consumed| Consumed { reversed: false, ..it.clone() };
+    told.is_none() || told.map(plain) == kept.map(plain)
+}
+
+/// Whether an outcome that was answered stands, but for what a person released of it since, or the issuer has charged above it.
 fn is_kept(told: &Told, kept: Option<&Told>) -> bool {
+    if let Some(kept) = kept.filter(|it| it.amount > told.posted && it.amount == it.posted) {
+        return (kept.status, kept.at, kept.late) == (told.status, told.at, told.late);
+    }
     let posted = |it: &Told| it.posted.map(|at| at + it.released.as_ref().map_or(0, |it| it.amount));
     kept.is_some_and(|it| {
         let without = Told { posted: posted(it), released: None, ..it.clone() };
@@ -311,6 +320,7 @@ fn gist(outcome: &Outcome) -> String {
     match outcome {
         Ok(Reply::Action(view)) => format!("{} {:?}", view.action.id, view.status()),
         Ok(Reply::Verdict(verdict)) => format!("{:?}", verdict.fault),
+        Ok(Reply::Heard(heard)) => heard.outcome.to_string(),
         Ok(_) => "done".to_owned(),
         Err(failure) => format!("{failure:?}"),
     }

@@ -11,8 +11,8 @@ use crate::state::edge::{Job, JobState, Work};
 use crate::state::evidence::merkle::{Edge, leaf_hash};
 use crate::state::evidence::{Chain, Entry};
 use crate::state::gate::{
-    Action, Activity, Agent, Approval, ApprovalState, DecidedBy, Incident, JOB_KEPT, Mandate, OutcomeStatus, Replay, SWEEP_EVERY,
-    State, Sweep, Tally,
+    Action, Activity, Agent, Approval, ApprovalState, DecidedBy, Incident, JOB_KEPT, Mandate, OutcomeStatus, Replay,
+    SWEEP_EVERY, State, Sweep, Tally,
 };
 use crate::state::people::{Velocity, Workspace};
 use crate::store::{Key, Range, Record, Row, Stamp, Store};

@@ -32,23 +32,25 @@ impl Secrets {
         Self(secrets)
     }
 
-    /// Whether one of `signatures` is HMAC-SHA256 of `parts` under one of these.
+    /// The place of the one under which one of `signatures` is HMAC-SHA256 of `parts`.
     #[must_use]
-    pub fn fit(&self, parts: &[&[u8]], signatures: &[Vec<u8>]) -> bool {
-        let mut fits = false;
+    pub fn fit(&self, parts: &[&[u8]], signatures: &[Vec<u8>]) -> Option<usize> {
+        let mut fits = None;
         let decoy = [DECOY];
         let keys: Vec<&[u8]> = self.0.iter().map(|it| it.expose().as_slice()).collect();
-        for key in if keys.is_empty() { &decoy[..] } else { &keys } {
+        let tried = if keys.is_empty() { &decoy[..] } else { &keys };
+        for (place, key) in tried.iter().enumerate() {
             // A key of any length is one.
             let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { continue };
             for part in parts {
                 mac.update(part);
             }
             for signature in signatures {
-                fits |= mac.clone().verify_slice(signature).is_ok();
+                let is_one = mac.clone().verify_slice(signature).is_ok();
+                fits = fits.or_else(|| is_one.then_some(place));
             }
         }
-        fits && !self.0.is_empty()
+        fits.filter(|_| !self.0.is_empty())
     }
 }
 
@@ -57,6 +59,8 @@ impl Secrets {
 pub struct Stamped {
     /// The time as it was sent, which is what was signed.
     pub stamp: Box<str>,
+    /// The place of the secret that it was made with.
+    pub secret: usize,
 }
 
 /// Verifies `t=<unix seconds>,v1=<hex>`, where `v1` is HMAC-SHA256 of `t`, a full stop and the body, under the whole text of a
@@ -77,12 +81,14 @@ pub fn stamped(
     let fits = secrets.fit(&[stamp.as_bytes(), b".", body], signatures);
     let at = read.as_ref()?.at;
     let apart = now.as_seconds().abs_diff(at);
-    (fits && apart <= FRESH.as_millis().unsigned_abs() / 1_000).then(|| Stamped { stamp: stamp.into() })
+    let fresh = fits.filter(|_| apart <= FRESH.as_millis().unsigned_abs() / 1_000);
+    fresh.map(|secret| Stamped { stamp: stamp.into(), secret })
 }
 
-/// Verifies `sha256=<hex>`: HMAC-SHA256 of the body alone, under the whole text of a secret. There is no time in it.
+/// Verifies `sha256=<hex>`: HMAC-SHA256 of the body alone, under the whole text of a secret, whose place it gives. There is no time
+/// in it.
 #[must_use]
-pub fn plain(headers: &HeaderMap, name: &HeaderName, body: &[u8], secrets: &Secrets) -> bool {
+pub fn plain(headers: &HeaderMap, name: &HeaderName, body: &[u8], secrets: &Secrets) -> Option<usize> {
     let sent = single(headers, name).ok().flatten().and_then(|it| it.to_str().ok());
     let digits = sent.and_then(|it| it.strip_prefix("sha256=")).filter(|it| it.len() == 64);
     let signature = digits.and_then(|it| hex::decode(it).ok());
@@ -199,7 +205,7 @@ mod tests {
             for value in sent {
                 headers.append(NAME, HeaderValue::from_bytes(value.as_bytes()).unwrap());
             }
-            plain(&headers, &NAME, body.as_bytes(), &secrets(texts))
+            plain(&headers, &NAME, body.as_bytes(), &secrets(texts)).is_some()
         };
         for texts in [&[&*secret][..], &["other", &secret]] {
             assert!(holds(&[&good], &body, texts));

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use http::HeaderName;
 use svc_core::refusal::Refusal;
-use svc_core::rules::edge::receive::{self, Event, Receive};
+use svc_core::rules::edge::receive::{self, Event, Receive, Vouched};
 use svc_core::state::edge::{Heard, Integration, IntegrationKind, IntegrationSlot, Received};
 use svc_core::value::digest::ReceivedId;
 use svc_core::value::id::WorkspaceId;
@@ -47,11 +47,14 @@ pub(super) async fn answer(service: &GateService, op: HooksOp, call: &Call) -> R
 struct Claimed {
     integration: Option<Arc<Integration>>,
     secrets: Secrets,
+    /// The sealed form of each.
+    sealed: Vec<Box<str>>,
 }
 
 /// Whom a request is from, by its signature, and what of it was signed.
 struct Verified {
     integration: Arc<Integration>,
+    vouched: Vouched,
     request: ReceivedId,
     kept: Span,
 }
@@ -59,27 +62,37 @@ struct Verified {
 impl Claimed {
     /// Looks the integration of this kind up. That there is none is told by nothing before the signature is looked at.
     fn of(service: &GateService, call: &Call, kind: IntegrationKind) -> Result<Self, Refusal> {
-        let none = Self { integration: None, secrets: Secrets::default() };
+        let none = Self { integration: None, secrets: Secrets::default(), sealed: Vec::new() };
         let Ok(workspace) = WorkspaceId::parse(call.param("wid")) else { return Ok(none) };
         let slot = IntegrationSlot { workspace, kind };
         let found = service.read(|scope| receive::addressed(scope, slot))?;
         let Some(integration) = found else { return Ok(none) };
-        let (purpose, mut secrets) = (Integration::purpose(slot), Vec::new());
+        let (purpose, mut secrets, mut all) = (Integration::purpose(slot), Vec::new(), Vec::new());
         for sealed in integration.in_force(service.gate.now()) {
             match service.gate.open_sealed(&purpose, &sealed.sealed) {
-                Ok(secret) => secrets.push(secret),
+                Ok(secret) => {
+                    secrets.push(secret);
+                    all.push(sealed.sealed);
+                }
                 Err(failure) => log(&failure),
             }
         }
-        Ok(Self { integration: Some(integration), secrets: Secrets::new(secrets) })
+        Ok(Self { integration: Some(integration), secrets: Secrets::new(secrets), sealed: all })
     }
 
     /// The request's sender, where `header` has a signature of the `t=,v1=` form that fits.
     fn stamped(self, service: &GateService, call: &Call, header: &HeaderName) -> Result<Verified, Refusal> {
         let stamped = stamped(&call.headers, header, &call.body, &self.secrets, service.gate.now());
-        let (stamped, integration) = stamped.zip(self.integration).ok_or_else(Refusal::wrong_signature)?;
-        let request = Received::request(integration.slot, &[stamped.stamp.as_bytes(), &call.body]);
-        Ok(Verified { integration, request, kept: STAMPED_KEPT })
+        let stamped = stamped.ok_or_else(Refusal::wrong_signature)?;
+        self.verified(Some(stamped.secret), &[stamped.stamp.as_bytes(), &call.body], STAMPED_KEPT)
+    }
+
+    /// The request's sender, where the secret in this place fits; `signed` is what of it was signed.
+    fn verified(self, secret: Option<usize>, signed: &[&[u8]], kept: Span) -> Result<Verified, Refusal> {
+        let sealed = secret.and_then(|it| self.sealed.into_iter().nth(it));
+        let (integration, sealed) = self.integration.zip(sealed).ok_or_else(Refusal::wrong_signature)?;
+        let request = Received::request(integration.slot, signed);
+        Ok(Verified { integration, vouched: Vouched::Secret(sealed), request, kept })
     }
 }
 
@@ -95,8 +108,10 @@ impl Verified {
 
     /// Has the gate do what the event asks for, and gives what came of it.
     async fn take(self, service: &GateService, event: Event) -> Result<Heard, Refusal> {
-        let Self { integration, request, kept } = self;
-        service.run(Receive { slot: integration.slot, integration: integration.id, request, kept, event }).await
+        let Self { integration, vouched, request, kept } = self;
+        service
+            .run(Receive { slot: integration.slot, integration: integration.id, vouched, request, kept, event })
+            .await
     }
 
     /// The row of an event, by the sender's id of it and what it says.

@@ -49,7 +49,9 @@ pub fn read(body: &[u8]) -> Result<StripeEvent, Refusal> {
     // Numbers that nobody reads here may be of any size.
     let faults = fields.into_faults();
     match id.zip(name) {
-        Some((id, name)) if faults.is_empty() => Ok(StripeEvent { id, api_version, name: name.into(), created, object }),
+        Some((id, name)) if faults.is_empty() => {
+            Ok(StripeEvent { id, api_version, name: name.into(), created, object })
+        }
         _ => Err(Refusal::invalid_request(faults)),
     }
 }

@@ -3,12 +3,14 @@
 
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::edge::charge::{ChargeAsked, Cover};
-use svc_core::rules::edge::integrations::{ChangeIntegration, CreateIntegration, NewSecret, RemoveIntegration};
-use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive};
+use svc_core::rules::edge::integrations::{
+    ChangeIntegration, CreateIntegration, NewSecret, RemoveIntegration, RotateIntegration,
+};
+use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive, Vouched};
 use svc_core::rules::gate::Caller;
+use svc_core::rules::gate::release::ReleaseAction;
 use svc_core::rules::people::by::By;
 use svc_core::state::edge::{ConfigChange, EVENT_KEPT, Heard, IntegrationKind, IntegrationSlot, Received};
-use svc_core::rules::gate::release::ReleaseAction;
 use svc_core::state::evidence::{Counter, Entry};
 use svc_core::state::gate::{Activity, Agent, OutcomeStatus, Payee, Status};
 use svc_core::testing::World;
@@ -49,7 +51,8 @@ impl Issuer {
         let request = Received::request(self.slot, &[&self.sent.to_be_bytes()]);
         let id = Some(Received::event(self.slot, self.id, event, ""));
         let event = Event { name: EventName::Known("authorization.request"), id, deed };
-        Receive { slot: self.slot, integration: self.id, request, kept: KEPT, event }
+        let vouched = Vouched::Secret("sealed".into());
+        Receive { slot: self.slot, integration: self.id, vouched, request, kept: KEPT, event }
     }
 
     fn tell(&mut self, event: &str, deed: Deed) -> String {
@@ -150,6 +153,21 @@ fn an_integration_that_is_off_or_gone_hears_nothing() {
     let rows = issuer.world.rows();
     assert!(!rows.iter().any(|it| matches!(it.0, svc_core::store::Key::Received(_))));
     issuer.world.audit();
+}
+
+/// A secret that was found to fit and has ended before the request is taken vouches for nothing; one that is followed by another
+/// does for as long as both are good.
+#[test]
+fn a_secret_that_has_ended_meanwhile_vouches_for_nothing() {
+    for (overlap_hours, told) in [(0, Err(Kind::WrongSignature)), (1, Ok("ignored".into()))] {
+        let (mut issuer, _) = Issuer::new(&[PAY]);
+        let asked = issuer.asked("evt_1", Deed::Nothing);
+        let secret = NewSecret { sealed: "next".into(), hint: "hint".into() };
+        let (by, workspace, id) = (By::Program, issuer.slot.workspace, issuer.id);
+        issuer.world.run(RotateIntegration { by, workspace, id, secret, overlap_hours }).unwrap();
+        let heard = issuer.world.run(asked).map(|it| it.outcome).map_err(|it| it.kind());
+        assert_eq!(heard, told, "{overlap_hours}");
+    }
 }
 
 /// A charge that was taken back before anybody settled keeps nothing: what the agent says later is what is posted, and its use is

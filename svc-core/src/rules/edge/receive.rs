@@ -10,14 +10,16 @@ use super::charge::{self, ChargeAsked};
 use super::merge::{self, Merge};
 use super::signal::{self, Told};
 use crate::refusal::Refusal;
-use crate::state::edge::{EVENT_KEPT, Heard, Integration, IntegrationKind, IntegrationSlot, Received};
+use crate::state::edge::{
+    EVENT_KEPT, Heard, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Received,
+};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
-use crate::value::Span;
 use crate::value::canonical::Object;
 use crate::value::digest::ReceivedId;
-use crate::value::id::{ActionId, IntegrationId, PrincipalId};
+use crate::value::id::{ActionId, IntegrationId, PrincipalId, WorkspaceId};
+use crate::value::{Span, Timestamp};
 
 /// A request that was signed with a secret of an integration.
 #[derive(Clone, Debug)]
@@ -26,12 +28,33 @@ pub struct Receive {
     pub slot: IntegrationSlot,
     /// The integration that the secret was of: another that has taken its place since has others.
     pub integration: IntegrationId,
+    /// By what of it the signature was found good.
+    pub vouched: Vouched,
     /// The row of what was signed.
     pub request: ReceivedId,
     /// How long the same request could be sent again, and its signature be good.
     pub kept: Span,
     /// What it tells.
     pub event: Event,
+}
+
+/// By what a signature was found good. It has to be in force when the request is taken, too: what was taken from whoever knew it
+/// counts from the moment on at which that was answered.
+#[derive(Clone, Debug)]
+pub enum Vouched {
+    /// A secret of the integration, by its sealed form.
+    Secret(Box<str>),
+    /// Keys of whoever its configuration names.
+    Config(IntegrationConfig),
+}
+
+impl Vouched {
+    fn holds(&self, integration: &Integration, now: Timestamp) -> bool {
+        match self {
+            Self::Secret(sealed) => integration.in_force(now).iter().any(|it| it.sealed == *sealed),
+            Self::Config(config) => integration.enabled && integration.config == *config,
+        }
+    }
 }
 
 /// What a request tells.
@@ -118,32 +141,25 @@ pub fn addressed(scope: &mut Scope<'_>, slot: IntegrationSlot) -> Result<Option<
 /// Takes a request.
 ///
 /// # Errors
-/// `unauthenticated` where the integration is gone or off, or the request was received before: whoever sends it learns nothing more.
+/// `unauthenticated` where the integration is gone or off, or what the signature was made with is in force no longer, or the request was
+/// received before: whoever sends it learns nothing more.
 pub fn receive(scope: &mut Scope<'_>, asked: &Receive) -> Result<Heard, Halt> {
     let event = asked.event.id;
     let mut keys = vec![Integration::key(asked.slot), Received::key(asked.request)];
     keys.extend(event.map(Received::key));
     scope.want(&keys)?;
-    let integration = scope.get::<Integration>(asked.slot)?.filter(|it| it.id == asked.integration && it.enabled);
+    let integration = scope.get::<Integration>(asked.slot)?.filter(|it| it.id == asked.integration);
+    let integration = integration.filter(|it| asked.vouched.holds(it, scope.now()));
     let integration = integration.ok_or_else(Refusal::wrong_signature)?;
-    if scope.get::<Received>(asked.request)?.is_some() {
-        return Err(Refusal::wrong_signature().into());
-    }
-    let before = match event {
-        Some(id) => scope.get::<Received>(id)?.and_then(|it| it.answer.clone()),
-        None => None,
-    };
+    let once = Once { request: asked.request, kept: asked.kept, event };
+    let before = once.before(scope)?;
     let repeated = before.is_some();
     let done = match before {
         Some(heard) => Done::told(heard),
         None => do_it(scope, asked, &integration)?,
     };
     let now = scope.now();
-    let received = |id, kept, answer| Received { id, workspace: asked.slot.workspace, until: now.plus(kept), answer };
-    scope.put(received(asked.request, asked.kept, None));
-    if let Some(id) = event.filter(|_| !repeated) {
-        scope.put(received(id, EVENT_KEPT, Some(done.heard.clone())));
-    }
+    once.note(scope, asked.slot.workspace, Some(&done.heard).filter(|_| !repeated));
     record(scope, asked, &done, repeated);
     scope.put(Integration {
         last_event_at: Some(now),
@@ -152,6 +168,40 @@ pub fn receive(scope: &mut Scope<'_>, asked: &Receive) -> Result<Heard, Halt> {
         ..Integration::clone(&integration)
     });
     Ok(done.heard)
+}
+
+/// That a signed request is taken once, and an event done once.
+pub(super) struct Once {
+    /// The row of what was signed.
+    pub(super) request: ReceivedId,
+    /// How long the same request could be sent again, and its signature be good.
+    pub(super) kept: Span,
+    /// The row of the sender's id of the event, where it has one.
+    pub(super) event: Option<ReceivedId>,
+}
+
+impl Once {
+    /// What the event was answered with before, where it was.
+    ///
+    /// # Errors
+    /// `unauthenticated` where the request was received before.
+    pub(super) fn before(&self, scope: &mut Scope<'_>) -> Result<Option<Heard>, Halt> {
+        if scope.get::<Received>(self.request)?.is_some() {
+            return Err(Refusal::wrong_signature().into());
+        }
+        let Some(event) = self.event else { return Ok(None) };
+        Ok(scope.get::<Received>(event)?.and_then(|it| it.answer.clone()))
+    }
+
+    /// Notes in `workspace` that the request was received, and what the event was answered with, where it is answered now.
+    pub(super) fn note(&self, scope: &mut Scope<'_>, workspace: WorkspaceId, heard: Option<&Heard>) {
+        let now = scope.now();
+        let received = |id, kept, answer| Received { id, workspace, until: now.plus(kept), answer };
+        scope.put(received(self.request, self.kept, None));
+        if let Some((event, heard)) = self.event.zip(heard) {
+            scope.put(received(event, EVENT_KEPT, Some(heard.clone())));
+        }
+    }
 }
 
 fn do_it(scope: &mut Scope<'_>, asked: &Receive, integration: &Integration) -> Result<Done, Halt> {

@@ -2,10 +2,10 @@
 //!
 //! **Invariant:** this and the program itself are all that sets a plan; no credential of a workspace does.
 
-use crate::refusal::Refusal;
+use super::receive::Once;
 use crate::rules::people::by::By;
 use crate::rules::people::settings::{ChangeSettings, SettingsChange, change_settings};
-use crate::state::edge::{EVENT_KEPT, Heard, Received};
+use crate::state::edge::{Heard, Received};
 use crate::state::people::{Plan, Subscription, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
@@ -46,10 +46,8 @@ pub struct ToldOf {
 /// `unauthenticated` where the request was received before.
 pub fn follow_subscription(scope: &mut Scope<'_>, asked: &FollowSubscription) -> Result<Heard, Halt> {
     scope.want(&[Received::key(asked.request), Received::key(asked.event)])?;
-    if scope.get::<Received>(asked.request)?.is_some() {
-        return Err(Refusal::wrong_signature().into());
-    }
-    let before = scope.get::<Received>(asked.event)?.and_then(|it| it.answer.clone());
+    let once = Once { request: asked.request, kept: asked.kept, event: Some(asked.event) };
+    let before = once.before(scope)?;
     let repeated = before.is_some();
     let heard = match (before, &asked.told) {
         (Some(heard), _) => heard,
@@ -58,19 +56,14 @@ pub fn follow_subscription(scope: &mut Scope<'_>, asked: &FollowSubscription) ->
     };
     // Where no workspace is named, the row is found in the first shard.
     let workspace = asked.told.as_ref().map_or_else(|| WorkspaceId::from_bits(0), |it| it.0);
-    let now = scope.now();
-    let received = |id, kept, answer| Received { id, workspace, until: now.plus(kept), answer };
-    scope.put(received(asked.request, asked.kept, None));
-    if !repeated {
-        scope.put(received(asked.event, EVENT_KEPT, Some(heard.clone())));
-    }
+    once.note(scope, workspace, Some(&heard).filter(|_| !repeated));
     Ok(heard)
 }
 
 fn put(scope: &mut Scope<'_>, workspace: WorkspaceId, told: &ToldOf) -> Result<&'static str, Halt> {
     let Some(before) = scope.get::<Workspace>(workspace)? else { return Ok("not_found") };
     // What is said to come about later than now would outdate all that comes about until then.
-    let at = told.at.map_or(scope.now(), |it| it.min(scope.now()));
+    let at = told.at.map_or_else(|| scope.now(), |it| it.min(scope.now()));
     let told_now = Subscription { id: told.subscription.clone(), at, plan: told.plan, deleted: told.deleted };
     let mut after = Workspace::clone(&before);
     if !Subscription::hear(&mut after.subscriptions, told_now) {

@@ -156,12 +156,7 @@ pub(crate) enum Unnamed {
 ///
 /// # Errors
 /// As [`verify`].
-pub(crate) fn verify_as(
-    scope: &mut Scope<'_>,
-    asked: &Verify,
-    by: Actor,
-    unnamed: Unnamed,
-) -> Result<Verdict, Halt> {
+pub(crate) fn verify_as(scope: &mut Scope<'_>, asked: &Verify, by: Actor, unnamed: Unnamed) -> Result<Verdict, Halt> {
     if is_compromised(scope, asked.signed_by)? {
         return Ok(Verdict::no(Fault::UnknownKey));
     }

@@ -6,10 +6,10 @@ use serde_json::json;
 use svc_core::refusal::Refusal;
 use svc_core::rules::edge::merge::Merge;
 use svc_core::rules::edge::receive::{Deed, Event, EventName};
-use svc_core::state::edge::{IntegrationKind, Received};
+use svc_core::state::edge::IntegrationKind;
 use svc_core::value::Span;
 
-use super::{Claimed, GateService, Verified, answered};
+use super::{Claimed, GateService, answered};
 use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::headers::single;
@@ -25,11 +25,9 @@ const NAME_MAX: usize = 200;
 
 pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let claimed = Claimed::of(service, call, IntegrationKind::Github)?;
-    let is_signed = plain(&call.headers, &X_HUB_SIGNATURE_256, &call.body, &claimed.secrets);
-    let integration = claimed.integration.filter(|_| is_signed).ok_or_else(Refusal::wrong_signature)?;
+    let secret = plain(&call.headers, &X_HUB_SIGNATURE_256, &call.body, &claimed.secrets);
     // Of a request nothing but the body is signed: whatever else it says does not make it another one.
-    let request = Received::request(integration.slot, &[&call.body]);
-    let from = Verified { integration, request, kept: KEPT };
+    let from = claimed.verified(secret, &[&call.body], KEPT)?;
     from.count(service)?;
     let heard = from.take(service, read(call)?).await?;
     answered(&json!({ "received": true, "outcome": heard.outcome }))

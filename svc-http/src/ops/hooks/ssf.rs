@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use svc_core::refusal::{Kind, Refusal};
-use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive};
+use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive, Vouched};
 use svc_core::rules::edge::signal::{self, Named, Told};
 use svc_core::rules::gate::fleet::Heard;
 use svc_core::state::edge::{IntegrationConfig, IntegrationKind, Received, SignalConfig, SignalKeys};
@@ -51,7 +51,8 @@ pub(super) async fn answer(service: &GateService, call: &Call) -> Result<Answer,
     let keys = keys_of(service, keys, &token).await.ok_or_else(Refusal::not_ready)?;
     let set = token.verify(&keys, Expected { issuer, audience }, service.gate.now())?;
     let request = Received::request(integration.slot, &[issuer.as_bytes(), set.jti.as_bytes()]);
-    let from = Verified { integration: Arc::clone(&integration), request, kept: KEPT };
+    let vouched = Vouched::Config(integration.config.clone());
+    let from = Verified { integration: Arc::clone(&integration), vouched, request, kept: KEPT };
     from.count(service)?;
     take(service, &from, &set).await?;
     Ok(Answer::empty().with_status(StatusCode::ACCEPTED))
@@ -107,7 +108,8 @@ async fn take(service: &GateService, from: &Verified, set: &Set) -> Result<(), R
         };
         let event = Event { name: name.clone(), id: None, deed };
         let (integration, request, kept) = (from.integration.id, from.request, from.kept);
-        match service.run(Receive { slot, integration, request, kept, event }).await {
+        let vouched = from.vouched.clone();
+        match service.run(Receive { slot, integration, vouched, request, kept, event }).await {
             Err(it) if it.kind() == Kind::NotReady => {}
             Err(it) if it.kind() == Kind::WrongSignature => {
                 return Err(Refusal::disbelieved(Kind::AuthenticationFailed));
