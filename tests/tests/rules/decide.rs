@@ -280,7 +280,8 @@ fn two_persons_are_two_accounts_in_two_sessions() {
     world.audit();
 }
 
-/// One whom the first raised lately is no second person; who raised the first is one.
+/// Of two of whom one has lately made the other what they are, whoever agrees second is no second person; a third is, and so is
+/// each of the two once the days are over. The record says who raised either.
 #[test]
 fn whom_the_first_raised_lately_is_no_second_person() {
     for turned in [false, true] {
@@ -293,15 +294,28 @@ fn whom_the_first_raised_lately_is_no_second_person() {
         world.approve(&first, asked);
         world.advance(Span::hours(23));
         world.keep_signed_in(&second);
-        if turned {
-            assert_eq!(world.approve(&second, asked).stands, Stands::Approved, "nobody raised the second");
-        } else {
-            assert_eq!(refused(&mut world, &second, asked, Choice::Approve).0, Kind::SecondPersonRequired);
-            let third = world.person(Role::Admin);
-            assert_eq!(world.approve(&third, asked).stands, Stands::Approved);
-        }
+        let id = world.row::<Action>(asked).approval.unwrap();
+        let seen = world.engine().read(|scope| get_approval(scope, &By::Person(second), second.workspace, id)).unwrap();
+        assert_eq!(seen.may_not, Some(MayNot::SecondPerson));
+        assert_eq!(refused(&mut world, &second, asked, Choice::Approve).0, Kind::SecondPersonRequired, "{turned}");
+        let third = world.person(Role::Admin);
+        assert_eq!(world.approve(&third, asked).stands, Stands::Approved);
         world.audit();
     }
+    let (mut world, agent, owner, _) = two_persons(1);
+    let admin = world.person(Role::Admin);
+    world.edit::<Principal>(admin.principal, |it| {
+        it.member.as_mut().unwrap().raised = vec![(owner.principal, it.created_at)];
+    });
+    world.advance(Span::hours(24));
+    let asked = world.authorize(&agent, payment(6_000, "EUR", "late.example")).id();
+    for person in [admin, owner] {
+        world.keep_signed_in(&person);
+        world.approve(&person, asked);
+    }
+    let said = format!(r#""firstInvitedBy":"{}""#, owner.principal);
+    assert!(world.ledger().contains(&said) && world.ledger().contains(r#""secondInvitedBy":null"#));
+    world.audit();
 }
 
 /// What makes somebody no second person is not undone by what others, or they themselves, do to their role later.

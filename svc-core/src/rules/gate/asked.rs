@@ -374,7 +374,8 @@ pub(super) fn standing_consents(
     Ok(standing)
 }
 
-/// Whether the first has made the second what they are so lately that they count as one person.
+/// Whether one of the two has made the other what they are so lately that they count as one person. Which of them agreed first
+/// says nothing: otherwise whoever raised somebody would have only to wait for their yes.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row is not there.
@@ -385,6 +386,8 @@ pub(super) fn close(
     second: &Principal,
 ) -> Result<bool, Halt> {
     let workspace = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
+    let other = scope.get::<Principal>(first.by)?.ok_or_else(Refusal::internal)?;
     let (now, age) = (scope.now(), workspace.settings.second_person_age());
-    Ok(second.membership().is_some_and(|it| it.is_raised_by(first.by, age, now)))
+    let raised = |whom: &Principal, by| whom.membership().is_some_and(|it| it.is_raised_by(by, age, now));
+    Ok(raised(second, first.by) || raised(&other, second.id))
 }

@@ -25,7 +25,7 @@ use crate::state::people::{Outside, Principal, Right, Session, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::Digest;
-use crate::value::id::{ApprovalId, WorkspaceId};
+use crate::value::id::{ApprovalId, PrincipalId, WorkspaceId};
 use crate::value::text::Note;
 
 /// A person's word on an approval.
@@ -273,12 +273,11 @@ impl Case<'_> {
         action.state = State::Allowed(Allowed::new(now, by, self.workspace.settings.receipt_end(now)));
         let mut more = vec![self.via()];
         if let Some(second) = second {
-            let first = approval.approvals.first().map(|it| it.by);
-            // Others who raised them since hide no first person who did.
-            let raised = second.membership().map(|it| it.raised.as_slice()).unwrap_or_default();
-            let raised = raised.iter().find(|(by, _)| Some(*by) == first).or_else(|| raised.last());
-            more.push(("firstBy", first.map_or_else(null, quoted)));
-            more.push(("secondInvitedBy", raised.map_or_else(null, |(by, _)| quoted(by))));
+            let first = approval.approvals.first().map(|it| it.by).ok_or_else(Refusal::internal)?;
+            let other = scope.get::<Principal>(first)?.ok_or_else(Refusal::internal)?;
+            more.push(("firstBy", quoted(first)));
+            more.push(("firstInvitedBy", raiser(&other, second.id)));
+            more.push(("secondInvitedBy", raiser(second, first)));
         }
         let record = ActionRecord {
             kind: "action.approved",
@@ -332,10 +331,14 @@ pub(super) fn consent(scope: &mut Scope<'_>, asked: &DecideApproval) -> Result<C
     })
 }
 
-fn quoted(text: impl std::fmt::Display) -> String {
-    format!("\"{text}\"")
+/// Who made a person what they are: the other of the two who agreed, where they did so, and else who did last. Whoever raised
+/// them since hides nobody.
+fn raiser(person: &Principal, other: PrincipalId) -> String {
+    let raised = person.membership().map(|it| it.raised.as_slice()).unwrap_or_default();
+    let found = raised.iter().find(|(by, _)| *by == other).or_else(|| raised.last());
+    found.map_or_else(|| "null".to_owned(), |(by, _)| quoted(by))
 }
 
-fn null() -> String {
-    "null".to_owned()
+fn quoted(text: impl std::fmt::Display) -> String {
+    format!("\"{text}\"")
 }

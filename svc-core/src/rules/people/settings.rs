@@ -88,7 +88,7 @@ changes! {
     approval_hours: u16 = approval_hours;
     /// Above which amounts two persons decide.
     second_person_above: BTreeMap<Currency, i64> = second_person_above;
-    /// For how many days one raised by the first person is no second one.
+    /// For how many days two persons count as one after one of them raised the other.
     second_person_age_days: u16 = second_person_age_days;
     /// How long a receipt lives, in minutes.
     receipt_minutes: u16 = receipt_minutes;

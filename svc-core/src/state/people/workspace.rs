@@ -110,8 +110,8 @@ pub struct Settings {
     pub approval_hours: u16,
     /// Above which amounts two persons decide, in minor units.
     pub second_person_above: BTreeMap<Currency, i64>,
-    /// For how many days one whom the first person invited, gave a sign-in link or changed the role of is no second
-    /// person: 0 to 90.
+    /// For how many days two persons count as one after one of them invited the other, gave them a sign-in link or changed
+    /// their role: 0 to 90.
     pub second_person_age_days: u16,
     /// How long a receipt lives, in minutes: 1 to 1,440.
     pub receipt_minutes: u16,
@@ -191,7 +191,7 @@ impl Settings {
         Span::hours(i64::from(self.approval_hours))
     }
 
-    /// How long one whom the first person raised is no second person.
+    /// How long two persons count as one after one of them raised the other.
     #[must_use]
     pub fn second_person_age(&self) -> Span {
         Span::hours(24 * i64::from(self.second_person_age_days))
