@@ -64,7 +64,8 @@ pub struct Stamped {
 }
 
 /// Verifies `t=<unix seconds>,v1=<hex>`, where `v1` is HMAC-SHA256 of `t`, a full stop and the body, under the whole text of a
-/// secret. Of several `v1` one that fits is enough; members of other names are another scheme's, and are passed over.
+/// secret. Of several `v1` one that fits is enough, whatever the others are; members of other names are another scheme's, and are
+/// passed over.
 ///
 /// `None`: the header is not there, there twice, malformed or too far from `now`, or nothing in it fits.
 #[must_use]
@@ -108,7 +109,8 @@ fn read(text: &str) -> Option<Read<'_>> {
         match name {
             "t" if stamp.is_some() => return None,
             "t" => stamp = Some(value),
-            "v1" => signatures.push(hex::decode(value).ok()?),
+            // One that is no signature spoils none beside it.
+            "v1" => signatures.extend(hex::decode(value).ok()),
             _ => {}
         }
     }
@@ -164,6 +166,8 @@ mod tests {
             format!("t={AT},v1={wrong},v1={KNOWN}"),
             format!("v1={KNOWN},t={AT}"),
             format!("t={AT},v0={wrong},v1={KNOWN},more=1"),
+            format!("t={AT},v1=x,v1={KNOWN}"),
+            format!("t={AT},v1={KNOWN},v1=,v1={}", &KNOWN[..63]),
         ] {
             assert!(is_good(&[&good], &one, AT), "{good}");
         }
