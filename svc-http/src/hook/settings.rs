@@ -20,6 +20,8 @@ use super::place::home;
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How long a client waits for the hook, in seconds: longer than the hook ever takes.
 const CLIENT_WAITS_S: u64 = 60;
+/// What stands between the program and its options in a command that runs the hook.
+const HOOK: &str = " hook ";
 
 /// A client's settings as they are.
 #[derive(Debug)]
@@ -274,12 +276,22 @@ fn is_ours(entry: &Node) -> bool {
     is_our_command(entry) || entry.member("hooks").is_some_and(|it| it.items().iter().any(is_our_command))
 }
 
-/// Whether a command is `svc hook`, wherever the program lies.
+/// Whether a command is the hook for one of the clients. What the program's file is called does not matter: whoever installs it
+/// may have named it anything, and what it has written itself it has to find again.
 fn is_our_command(hook: &Node) -> bool {
     let Some(Kind::Text(command)) = hook.member("command").map(|it| &it.kind) else { return false };
-    let Some((program, rest)) = command.split_once(" hook ") else { return false };
-    let name = program.trim_matches(['\'', '"']).rsplit(['/', '\\']).next().unwrap_or_default();
-    matches!(name, "svc" | "svc.exe") && rest.contains("--client")
+    command.match_indices(HOOK).any(|(at, _)| {
+        let options = command.get(at..).and_then(|it| it.strip_prefix(HOOK)).unwrap_or_default();
+        options.starts_with("--") && names_client(options)
+    })
+}
+
+/// Whether one of these options is `--client` with a client that is known.
+fn names_client(options: &str) -> bool {
+    let is_known = |it: &str| Client::ALL.iter().any(|client| client.name() == it.trim_matches(['\'', '"']));
+    let words: Vec<&str> = options.split_whitespace().collect();
+    let apart = words.windows(2).any(|it| matches!(it, ["--client", name] if is_known(name)));
+    apart || words.iter().any(|it| it.strip_prefix("--client=").is_some_and(is_known))
 }
 
 #[cfg(test)]

@@ -88,11 +88,30 @@ fn an_older_entry_is_replaced() {
     assert!(new.contains("a.sh") && !new.contains("old dir") && new.contains(COMMAND), "{new}");
     let none = before.without().unwrap();
     assert_eq!(none, r#"{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"command":"a.sh"}]}]}}"#);
-    for command in ["./svc-hook.sh", "othersvc hook --client x", "svc hook", "echo svc hook --client x"] {
+    let found = |command: &str| {
         let text = json!({ "hooks": { "PreToolUse": [{ "hooks": [{ "command": command }] }] } }).to_string();
-        let is_ours = command.starts_with("echo");
-        let found = settings(Client::ClaudeCode, &text).installed(COMMAND);
-        assert!(found == Ok(Installed::Not) || is_ours, "{command}");
+        settings(Client::ClaudeCode, &text).installed(COMMAND).unwrap()
+    };
+    for command in [
+        "./svc-hook.sh",
+        "other hook --client x",
+        "svc hook",
+        "svc hook --config /h/hook.toml",
+        "other hook run --client cursor",
+        "hook --client cursor",
+        "other --client cursor",
+    ] {
+        assert_eq!(found(command), Installed::Not, "{command}");
+    }
+    for command in [
+        "svc hook --client claude-code",
+        "/opt/gate-1.2 hook --client gemini",
+        "'/a hook /b' hook --client 'cursor'",
+        "svc hook --config '/my files/hook.toml' --client codex",
+        "svc.exe hook --client=codex",
+        "SVC_HOOK_TIMEOUT_MS=9000 svc hook --client claude-code",
+    ] {
+        assert_eq!(found(command), Installed::Partly, "{command}");
     }
 }
 

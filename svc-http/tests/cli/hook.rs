@@ -3,15 +3,15 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::server::{Server, text};
-use crate::{Ran, svc};
+use crate::{PROGRAM, Ran, svc};
 
 /// How long a hook gets in a test, in milliseconds, where the gate is not to answer.
 const SHORT: &str = "700";
@@ -59,7 +59,13 @@ impl User {
     }
 
     pub(crate) fn run(&self, arguments: &[&str], said: &str) -> Ran {
-        let mut command = svc(&self.project());
+        self.run_as(Path::new(PROGRAM), arguments, said)
+    }
+
+    /// The same by another name of the program.
+    pub(crate) fn run_as(&self, program: &Path, arguments: &[&str], said: &str) -> Ran {
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(self.project());
         command.arg("hook").args(arguments).env("HOME", self.home());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -198,7 +204,7 @@ fn an_answer_that_nobody_hears_is_a_refusal() {
     ]);
     let user = User::at(&answering(denied));
     let heard = |user: &User, out: &str, client: &str, said: &Value| {
-        let mut command = std::process::Command::new("sh");
+        let mut command = Command::new("sh");
         let program = env!("CARGO_BIN_EXE_svc");
         command.args(["-c", &format!("exec \"$0\" hook --client {client} {out}"), program]).current_dir(user.project());
         command.env_clear().env("HOME", user.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -493,7 +499,7 @@ fn the_example_shows_a_page_that_was_not_declared() {
     let mut dev = Server::start(folder.path(), "--json");
     let home: Value = serde_json::from_str(&dev.line()).unwrap();
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/coding_client");
-    let done = std::process::Command::new("python3")
+    let done = Command::new("python3")
         .arg(format!("{example}/undeclared_page.py"))
         .current_dir(format!("{example}/project"))
         .env("HOME", folder.path())
@@ -511,7 +517,7 @@ fn the_example_shows_a_page_that_was_not_declared() {
 }
 
 fn ask(home: &Value, method: &str, path: &str, key: &str) -> Value {
-    let mut command = std::process::Command::new("curl");
+    let mut command = Command::new("curl");
     command.env("no_proxy", "*").args(["-sS", "-X", method, "-H", &format!("authorization: Bearer {key}")]);
     if method == "POST" {
         command.args(["-d", r#"{"reason":"a test"}"#]);

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::PROGRAM;
 use crate::hook::User;
 use crate::server::{Server, text};
 
@@ -87,6 +88,36 @@ fn the_command_names_the_users_own_file() {
     assert_eq!(user.run(&["install", "--yes", "--client", "codex"], "").code, 1, "its gate is not there");
     let text = fs::read_to_string(user.home().join(".codex/hooks.json")).unwrap();
     assert!(text.contains(&format!("hook --client codex --config {}", own.display())), "{text}");
+}
+
+/// Whatever the program's file is called, it finds what it has put there: once installed it is not put there again, another name's
+/// takes its place, and it is taken out by either.
+#[test]
+fn the_program_may_have_any_name() {
+    let user = User::at("http://127.0.0.1:1");
+    let path = user.write("home/.claude/settings.json", SETTINGS);
+    let named = ["gate-1.2", "my gate"].map(|name| {
+        let place = user.home().join(name);
+        fs::hard_link(PROGRAM, &place).or_else(|_| fs::copy(PROGRAM, &place).map(drop)).unwrap();
+        place
+    });
+    let install = ["install", "--yes", "--client", "claude-code"];
+    let count = || fs::read_to_string(&path).unwrap().matches("--client claude-code").count();
+    for place in &named {
+        for _ in 0..2 {
+            let done = user.run_as(place, &install, "");
+            assert!(done.err.contains("cannot be reached"), "{done:?}");
+            assert_eq!(count(), 3, "one for each event: {done:?}");
+        }
+        let name = place.file_name().unwrap().to_str().unwrap();
+        assert!(fs::read_to_string(&path).unwrap().contains(name));
+        let told = user.run_as(place, &["status", "--client", "claude-code"], "");
+        assert!(told.out.contains("installed"), "{told:?}");
+    }
+    let told = user.run(&["status", "--client", "claude-code"], "");
+    assert!(told.out.contains("outdated"), "another program's: {told:?}");
+    assert_eq!(user.run_as(&named[0], &["uninstall", "--yes"], "").code, 0);
+    assert_eq!(fs::read_to_string(&path).unwrap(), SETTINGS);
 }
 
 /// Settings that are not JSON are refused and stay; a link to them stays one.

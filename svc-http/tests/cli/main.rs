@@ -27,9 +27,12 @@ mod usage;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+/// The binary.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_svc");
+
 /// The binary with nothing in its environment, in a directory of its own.
 pub(crate) fn svc(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_svc"));
+    let mut command = Command::new(PROGRAM);
     command.env_clear().current_dir(folder).stdin(Stdio::null());
     command
 }
