@@ -161,8 +161,7 @@ impl Settings {
         };
         let shown = self.path.display();
         let text = if text.trim().is_empty() { "{}" } else { text };
-        let root =
-            parse(text, comments).map_err(|why| Refused(format!("{shown} is not JSON: {why}; nothing was changed")))?;
+        let root = parse(text, comments).map_err(|why| Refused(format!("{shown} {why}; nothing was changed")))?;
         let wrong =
             |what: &str| Refused(format!("{what} in {shown} is not what the client reads; nothing was changed"));
         if !root.is_object() {

@@ -115,6 +115,24 @@ fn an_older_entry_is_replaced() {
     }
 }
 
+/// A name that stands twice in an object is a fault, wherever that is: of two, clients read one, and which one is not ours to guess.
+#[test]
+fn a_name_stands_once() {
+    for text in [
+        r#"{"hooks":{},"hooks":{}}"#,
+        r#"{"hooks":{"PreToolUse":[],"PreToolUse":[]}}"#,
+        r#"{"hooks":{"PreToolUse":[{"hooks":[],"hooks":[]}]}}"#,
+        r#"{"a":[{"b":1,"\u0062":2}]}"#,
+    ] {
+        for client in Client::ALL {
+            let refused = settings(client, text).with(COMMAND).unwrap_err();
+            assert!(refused.0.contains("twice") && refused.0.contains("/h/settings.json"), "{}", refused.0);
+            assert!(settings(client, text).without().is_err() && settings(client, text).installed(COMMAND).is_err());
+        }
+    }
+    assert!(settings(Client::Gemini, r#"{"a":{"b":1},"b":{"b":1}}"#).with(COMMAND).is_ok());
+}
+
 /// What is not JSON, or not of the client's shape, is refused and said so.
 #[test]
 fn what_is_not_json_is_refused() {

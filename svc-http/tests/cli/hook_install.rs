@@ -120,6 +120,27 @@ fn the_program_may_have_any_name() {
     assert_eq!(fs::read_to_string(&path).unwrap(), SETTINGS);
 }
 
+/// Settings in which a name stands twice are refused and stay: clients read the last of two, and a hook in the first would never
+/// run.
+#[test]
+fn a_name_that_stands_twice_is_refused() {
+    let user = User::at("http://127.0.0.1:1");
+    for (text, name, line) in [
+        ("{\n  \"hooks\": {},\n  \"a\": 1,\n  \"hooks\": {}\n}\n", "hooks", 4),
+        ("{\"hooks\": {\"PreToolUse\": [],\n\"PreToolUse\": []}}", "PreToolUse", 2),
+        ("{\"hooks\": {},\n\"h\\u006foks\": {}}", "hooks", 2),
+    ] {
+        let path = user.write("home/.claude/settings.json", text);
+        let wanted = format!("has `{name}` twice in one object, again in line {line}");
+        for command in [&["install", "--yes"][..], &["uninstall", "--yes"], &["status"]] {
+            let ran = user.run(&[command, &["--client", "claude-code"]].concat(), "");
+            let is_told = ran.err.contains(&wanted) && ran.err.contains(&*path.to_string_lossy());
+            assert!(ran.code == 1 && is_told && ran.err.contains("nothing was changed"), "{text}: {ran:?}");
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
 /// Settings that are not JSON are refused and stay; a link to them stays one.
 #[test]
 fn what_is_not_json_stays_as_it_is() {

@@ -1,11 +1,16 @@
 //! JSON with the place of everything in it, so that it can be changed without being written anew.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde_json::Value;
 
+use crate::hook::plain;
+
 /// Lists and objects in one another.
 const DEPTH_MAX: usize = 64;
+/// Characters of a name that are shown of it.
+const NAME_SHOWN_MAX: usize = 64;
 
 /// Whether comments, and a comma behind the last of a list, may stand in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,20 +83,38 @@ impl Node {
     }
 }
 
-/// Reads a text.
+/// Reads a text in which every name stands once in its object: of two, clients read the last, and what is put into the other
+/// would never run.
 ///
 /// # Errors
-/// What is wrong, and in which line.
+/// What is wrong with it, as a clause, and in which line.
 pub(super) fn parse(text: &str, comments: Comments) -> Result<Node, String> {
     let mut reader = Reader { text, at: 0, comments };
     let read = reader.value(0).and_then(|node| {
         reader.skip()?;
-        if reader.peek().is_some() { Err("something stands behind the end") } else { Ok(node) }
+        if reader.peek().is_some() { Err("something stands behind the end".into()) } else { Ok(node) }
     });
-    read.map_err(|why| {
+    read.map_err(|fault| {
         let line = text.get(..reader.at).unwrap_or(text).matches('\n').count() + 1;
-        format!("{why} in line {line}")
+        match fault {
+            Fault::Broken(why) => format!("is not JSON: {why} in line {line}"),
+            Fault::Twice(name) => format!("has `{name}` twice in one object, again in line {line}"),
+        }
     })
+}
+
+/// Why a text cannot be worked on.
+enum Fault {
+    /// It is not JSON.
+    Broken(&'static str),
+    /// Its object has this name already.
+    Twice(String),
+}
+
+impl From<&'static str> for Fault {
+    fn from(why: &'static str) -> Self {
+        Self::Broken(why)
+    }
 }
 
 struct Reader<'a> {
@@ -100,7 +123,7 @@ struct Reader<'a> {
     comments: Comments,
 }
 
-type Read<T> = Result<T, &'static str>;
+type Read<T> = Result<T, Fault>;
 
 impl Reader<'_> {
     fn rest(&self) -> &str {
@@ -124,7 +147,7 @@ impl Reader<'_> {
             } else if self.rest().starts_with("/*") {
                 self.rest().find("*/").ok_or("a comment does not end")? + 2
             } else {
-                return Err("a `/` begins no comment");
+                return Err("a `/` begins no comment".into());
             };
             self.at += end;
         }
@@ -139,20 +162,32 @@ impl Reader<'_> {
     fn value(&mut self, depth: usize) -> Read<Node> {
         self.skip()?;
         if depth > DEPTH_MAX {
-            return Err("too much stands in one another");
+            return Err("too much stands in one another".into());
         }
         let start = self.at;
         let kind = match self.peek() {
-            Some(b'{') => Kind::Object(self.each(b'}', |it| it.member(depth))?),
+            Some(b'{') => Kind::Object(self.object(depth)?),
             Some(b'[') => Kind::List(self.each(b']', |it| it.value(depth + 1))?),
             Some(b'"') => Kind::Text(self.string()?),
             Some(_) => Kind::Other(self.word()?),
-            None => return Err("the text breaks off"),
+            None => return Err("the text breaks off".into()),
         };
         Ok(Node { span: start..self.at, kind })
     }
 
-    fn each<T>(&mut self, close: u8, one: impl Fn(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+    fn object(&mut self, depth: usize) -> Read<Vec<Member>> {
+        let mut names = BTreeSet::new();
+        self.each(b'}', |reader| {
+            let member = reader.member(depth)?;
+            if names.insert(member.key.clone()) {
+                return Ok(member);
+            }
+            reader.at = member.span.start;
+            Err(Fault::Twice(plain(&member.key, NAME_SHOWN_MAX)))
+        })
+    }
+
+    fn each<T>(&mut self, close: u8, mut one: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         self.at += 1;
         let mut out = Vec::new();
         loop {
@@ -164,7 +199,7 @@ impl Reader<'_> {
             out.push(one(self)?);
             self.skip()?;
             if !self.take(b',') {
-                return if self.take(close) { Ok(out) } else { Err("a comma or an end is missing") };
+                return if self.take(close) { Ok(out) } else { Err("a comma or an end is missing".into()) };
             }
         }
     }
@@ -172,12 +207,12 @@ impl Reader<'_> {
     fn member(&mut self, depth: usize) -> Read<Member> {
         let start = self.at;
         if self.peek() != Some(b'"') {
-            return Err("a member has no name in quotes");
+            return Err("a member has no name in quotes".into());
         }
         let key = self.string()?;
         self.skip()?;
         if !self.take(b':') {
-            return Err("a colon is missing");
+            return Err("a colon is missing".into());
         }
         let value = self.value(depth + 1)?;
         Ok(Member { span: start..self.at, key, value })
@@ -191,7 +226,7 @@ impl Reader<'_> {
                 Some(b'"') => break,
                 Some(b'\\') => end += 2,
                 Some(_) => end += 1,
-                None => return Err("a text does not end"),
+                None => return Err("a text does not end".into()),
             }
         }
         let quoted = self.text.get(self.at..=end).ok_or("a text does not end")?;
