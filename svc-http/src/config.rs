@@ -171,6 +171,9 @@ pub struct Loaded {
     pub config: Config,
     /// The file that was read, where there was one.
     pub file: Option<PathBuf>,
+    /// The names of the settings in it that are secret, as the table of settings marks them: where there are any, nobody else may
+    /// read it.
+    pub secrets: Vec<&'static str>,
     /// Sentences for the log, such as names from the environment that were passed over.
     pub warnings: Vec<String>,
 }

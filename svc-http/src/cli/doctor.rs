@@ -60,7 +60,7 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
     let mut checks = vec![
         check("settings", settings(loaded)),
         check("data directory", disk::directory(config, &named(loaded))),
-        check("file modes", disk::modes(config, loaded.file.as_deref())),
+        check("file modes", disk::modes(loaded)),
         check("schema", data::schema(config, &named(loaded))),
         check("keys", data::keys(config)),
         check("free disk", disk::space(config)),

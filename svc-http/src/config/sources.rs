@@ -84,7 +84,8 @@ impl Sources {
             config.check_together(&mut found.faults);
         }
         if found.faults.is_empty() {
-            Ok(Loaded { config, file, warnings: found.warnings })
+            let secrets = from_file.iter().filter(|it| it.is_secret()).map(|it| it.key.name).collect();
+            Ok(Loaded { config, file, secrets, warnings: found.warnings })
         } else {
             Err(ConfigError(found.faults))
         }
@@ -137,6 +138,11 @@ impl std::fmt::Debug for Sources {
 }
 
 impl Setting {
+    /// Whether its value is secret. That of a database in a file is not: such an address has no place for a password.
+    fn is_secret(&self) -> bool {
+        self.key.is_secret && !self.texts.iter().all(|it| it.starts_with("sqlite:"))
+    }
+
     fn apply(&self, config: &mut Config, found: &mut Findings) {
         let given = Given { texts: &self.texts, folder: self.folder.as_deref() };
         if let Err(must) = self.key.set(config, &given) {

@@ -86,6 +86,28 @@ fn open_modes_are_found_and_the_command_to_close_them_is_given() {
     assert!(!fs::read_dir(&data).unwrap().any(left), "nothing is left behind");
 }
 
+/// A settings file is closed to others where it holds anything that the table of settings marks as secret, and may be open
+/// otherwise, whatever its comments say.
+#[test]
+fn every_secret_of_a_settings_file_has_to_be_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "init --data d").code, 0);
+    let file = folder.path().join("my.toml");
+    let look = |text: &str| {
+        fs::write(&file, format!("data = \"d\"\n{text}\n")).unwrap();
+        chmod(&file, 0o644);
+        let (_, lines) = checks(folder.path(), "--config my.toml");
+        let (state, told) = of(&lines, "file modes");
+        assert_eq!(state == "fail", told.ends_with("Run `chmod 600 my.toml`."), "{told}");
+        state.to_owned()
+    };
+    assert_eq!(look("[billing]\nsecret = \"whsec_0123456789abcdef0123456789abcdef\""), "fail");
+    assert_eq!(look("billing.secret = \"whsec_0123456789abcdef0123456789abcdef\""), "fail");
+    assert_eq!(look("masterKey = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\""), "fail");
+    assert_eq!(look("# masterKey is in the environment\nlog.level = \"info\""), "ok");
+    assert_eq!(look("store.url = \"sqlite:d/svc.db\""), "ok");
+}
+
 /// What the doctor advises can be typed as it stands: a path is one word of a shell, and a command means the data that was
 /// looked at.
 #[test]

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use svc_core::value::{Span, Timestamp};
 use svc_http::clock;
-use svc_http::config::Config;
+use svc_http::config::{Config, Loaded};
 use svc_store::seal::{MASTER_KEY, MasterKey};
 use svc_store::{StoreError, sqlite};
 
@@ -66,7 +66,8 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
 
 /// Whether nobody else can read what is secret. A directory is judged only where a database of ours lies in it: it may be any
 /// other, and to close one that others need does harm.
-pub(super) fn modes(config: &Config, settings_file: Option<&Path>) -> Finding {
+pub(super) fn modes(loaded: &Loaded) -> Finding {
+    let config = &loaded.config;
     let folder = config.database_directory();
     let is_ours = has_database(&folder);
     let mut secret: Vec<(PathBuf, &str)> = Vec::new();
@@ -77,8 +78,7 @@ pub(super) fn modes(config: &Config, settings_file: Option<&Path>) -> Finding {
         secret.push((config.data.join(MASTER_KEY), "600"));
     }
     // Only a settings file with a secret in it has to be kept.
-    let holds_key = |file: &&Path| fs::read_to_string(file).is_ok_and(|text| text.contains("masterKey"));
-    secret.extend(settings_file.filter(holds_key).map(|it| (it.to_path_buf(), "600")));
+    secret.extend(loaded.file.clone().filter(|_| !loaded.secrets.is_empty()).map(|it| (it, "600")));
     if secret.is_empty() {
         return Odd("there is no svc data here, so no file modes to check".to_owned(), "See `schema`.".to_owned());
     }
