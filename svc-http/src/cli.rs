@@ -116,6 +116,9 @@ enum Command {
         command: Option<HookCommand>,
     },
     /// Make what the first start of `svc dev` makes, without serving
+    ///
+    /// Keys of providers in the environment (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`) become upstreams; without one a demonstration
+    /// upstream is made, which answers while `svc mock-upstream` runs. Where all of it was made before, nothing is changed.
     Init {
         /// Where the owner of the workspace is reached
         #[arg(long, value_name = "EMAIL", default_value = setup::OWNER, value_parser = Email::parse)]
@@ -146,7 +149,7 @@ enum Command {
     #[command(after_long_help = mock_help())]
     MockUpstream {
         /// Address to listen on; port 0 takes any free one
-        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8090")]
+        #[arg(long, value_name = "ADDR", default_value = mock_upstream::LISTEN)]
         listen: SocketAddr,
         /// Print one JSON object on one line once requests are accepted
         #[arg(long)]

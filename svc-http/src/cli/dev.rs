@@ -48,7 +48,7 @@ pub(crate) fn run(loaded: Loaded, wish: Wish) -> Result<ExitCode, Problem> {
     let home = setup::ensure(&gate, &config.database_directory(), &setup::default_owner()?, wish.new_keys)?;
     tell_unseen(&home);
     let served = serve_home(config, &base_url, gate, bound, &home, wish.json);
-    served.map_err(|problem| if home.is_secret() { problem.advising(UNSEEN, home.lost()) } else { problem })
+    served.map_err(|problem| home.unseen(problem))
 }
 
 /// Serves what there is, with its providers, and tells of it.
@@ -60,7 +60,7 @@ fn serve_home(
     home: &Home,
     json: bool,
 ) -> Result<ExitCode, Problem> {
-    let models = providers::ensure(&gate, home.workspace)?;
+    let models = providers::ensure(&gate, &config.database_directory(), home.workspace)?;
     if matches!(models, Providers::Demo) {
         // Also where the settings allow others alone: it is said to answer.
         config.outbound.allow = config.outbound.allow.and(Ipv4Addr::LOCALHOST.into());
@@ -82,6 +82,3 @@ fn serve_home(
         home.print(&told)
     })
 }
-
-/// What is told where a start fails that has made secrets.
-const UNSEEN: &str = "what was made before was not shown";

@@ -1,4 +1,4 @@
-//! `svc init`: what the first start of `svc dev` makes, without a server.
+//! `svc init`: what the first start of `svc dev` makes, without a server. Where that has been made before, it changes nothing.
 
 use std::process::ExitCode;
 
@@ -6,9 +6,9 @@ use svc_core::value::text::Email;
 use svc_http::config::Config;
 
 use super::output::{Problem, writable};
-use super::setup;
 use super::store::{Missing, Use, open};
 use super::welcome::tell_unseen;
+use super::{providers, setup};
 
 /// Makes what is missing and prints it.
 ///
@@ -18,8 +18,11 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
     writable()?;
     let base_url = config.base_url(config.listen);
     let gate = open(config, &base_url, Missing::Make, Use::Command)?;
-    let home = setup::ensure(&gate, &config.database_directory(), owner, false)?;
+    let directory = config.database_directory();
+    let home = setup::ensure(&gate, &directory, owner, false)?;
     tell_unseen(&home);
+    let models = home.keys.as_ref().map(|_| providers::begin(&gate, &directory, home.workspace)).transpose();
+    let models = models.map_err(|problem| home.unseen(problem))?;
     if json {
         home.print(&format!("{}\n", home.as_json(base_url.as_str())))?;
     } else {
@@ -32,7 +35,8 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
             ),
         };
         let (made, request) = (home.as_text(base_url.as_str()), home.request(base_url.as_str()));
-        home.print(&format!("{done}\n\n{made}\n{next}\n\n  {request}\n"))?;
+        let models = models.map(|it| format!("\n{}\n", it.told())).unwrap_or_default();
+        home.print(&format!("{done}\n\n{made}\n{next}\n\n  {request}\n{models}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

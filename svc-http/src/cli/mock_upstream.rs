@@ -10,6 +10,9 @@ use svc_http::serve::runtime;
 use super::listen::{Stops, bind};
 use super::output::{Problem, print, print_json};
 
+/// Where it listens if nothing else is said.
+pub(crate) const LISTEN: &str = "127.0.0.1:8090";
+
 /// Serves until a signal.
 ///
 /// # Errors

@@ -1,8 +1,9 @@
-//! The providers of models that `svc dev` begins with: those whose keys are in the environment, else a stand-in.
+//! The providers of models that `svc dev` and `svc init` begin with: those whose keys are in the environment, else a stand-in.
 
 use std::collections::BTreeSet;
 use std::env;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 
 use svc_core::refusal::Refusal;
 use svc_core::rules::gateway::models::{NewModel, Set as ModelSet};
@@ -18,6 +19,8 @@ use svc_http::mock::Mock;
 use svc_http::serve::runtime;
 use svc_store::Gate;
 
+use super::mock_upstream;
+use super::occupancy::Turn;
 use super::output::Problem;
 
 /// A provider whose key may be in the environment.
@@ -53,6 +56,9 @@ const DEMO: [(&str, Dialect); 2] = [("demo", Dialect::Chat), ("demo-messages", D
 const DEMO_MODELS: [(&str, u8, u64, u64); 2] =
     [("demo-large", 80, 3_000_000, 15_000_000), ("demo-small", 50, 250_000, 1_000_000)];
 
+/// What others than those above are called together.
+const OWN: &str = "the workspace's own upstreams";
+
 /// What is kept as the stand-in's key. A key goes with its address: with another host it has to be given anew, so an upstream
 /// that still has this one is as it was made here.
 const DEMO_KEY: &str = "demonstration";
@@ -63,6 +69,8 @@ pub(crate) enum Providers {
     Real(Vec<&'static str>),
     /// The stand-in.
     Demo,
+    /// The stand-in, as soon as somebody starts it.
+    DemoElsewhere,
     /// The stand-in alone, which somebody disabled.
     Off,
 }
@@ -77,6 +85,12 @@ impl Providers {
                  ANTHROPIC_API_KEY for real ones."
                     .to_owned()
             }
+            Self::DemoElsewhere => format!(
+                "Models are answered by a demonstration upstream (`demo-large`, `demo-small`) while `svc mock-upstream` runs and \
+                 `outbound.allow` names {}; `svc dev` brings its own. Set OPENAI_API_KEY or ANTHROPIC_API_KEY at the first \
+                 `svc init` for real ones, or make upstreams in the console's interface.",
+                Ipv4Addr::LOCALHOST
+            ),
             Self::Off => {
                 "Models are answered by nobody: the demonstration upstream is disabled. Enable `demo`, or set \
                  OPENAI_API_KEY or ANTHROPIC_API_KEY."
@@ -90,17 +104,13 @@ impl Providers {
 /// a stand-in that runs as long as this process. Beside others a stand-in of an earlier start is disabled: what it makes up is
 /// no answer where real ones are to be had, and nothing listens any more where it was.
 ///
+/// `directory` is that of the database.
+///
 /// # Errors
 /// [`Problem`] where the store takes nothing more or the stand-in cannot start.
-pub(crate) fn ensure(gate: &Gate, workspace: WorkspaceId) -> Result<Providers, Problem> {
-    let mut real = Vec::new();
-    for known in &KNOWN {
-        let key = env::var(known.variable).unwrap_or_default();
-        if !key.trim().is_empty() {
-            keep_real(gate, workspace, known, key.trim())?;
-            real.push(known.name);
-        }
-    }
+pub(crate) fn ensure(gate: &Gate, directory: &Path, workspace: WorkspaceId) -> Result<Providers, Problem> {
+    let _turn = Turn::wait(directory);
+    let real = keep_all_real(gate, workspace)?;
     let known = routing(gate, workspace)?;
     let mut demo = Vec::new();
     for upstream in &known.upstreams {
@@ -109,7 +119,7 @@ pub(crate) fn ensure(gate: &Gate, workspace: WorkspaceId) -> Result<Providers, P
         }
     }
     if real.is_empty() && demo.len() == known.upstreams.len() {
-        keep_demo(gate, workspace, &demo)?;
+        keep_demo(gate, workspace, &demo, stand_in()?)?;
         let is_off = !demo.is_empty() && demo.iter().all(|it| !it.enabled);
         return Ok(if is_off { Providers::Off } else { Providers::Demo });
     }
@@ -117,7 +127,39 @@ pub(crate) fn ensure(gate: &Gate, workspace: WorkspaceId) -> Result<Providers, P
         edit(gate, workspace, Edit::ChangeUpstream(upstream.id, vec![Set::Enabled(false)]))?;
         tracing::info!(upstream = %upstream.name.as_str(), "the demonstration upstream is disabled, as there are others");
     }
-    Ok(Providers::Real(if real.is_empty() { vec!["the workspace's own upstreams"] } else { real }))
+    Ok(Providers::Real(if real.is_empty() { vec![OWN] } else { real }))
+}
+
+/// Has a workspace that was made just now know the same without serving anything: the stand-in is where `svc mock-upstream`
+/// listens if nothing else is said, and what is there already stays. `directory` is that of the database.
+///
+/// # Errors
+/// [`Problem`] where the store takes nothing more.
+pub(crate) fn begin(gate: &Gate, directory: &Path, workspace: WorkspaceId) -> Result<Providers, Problem> {
+    let _turn = Turn::wait(directory);
+    let real = keep_all_real(gate, workspace)?;
+    if !real.is_empty() {
+        return Ok(Providers::Real(real));
+    }
+    if !routing(gate, workspace)?.upstreams.is_empty() {
+        return Ok(Providers::Real(vec![OWN]));
+    }
+    let listen = mock_upstream::LISTEN;
+    keep_demo(gate, workspace, &[], (format!("http://{listen}/v1"), format!("http://{listen}")))?;
+    Ok(Providers::DemoElsewhere)
+}
+
+/// The providers whose keys are in the environment, by their names.
+fn keep_all_real(gate: &Gate, workspace: WorkspaceId) -> Result<Vec<&'static str>, Problem> {
+    let mut real = Vec::new();
+    for known in &KNOWN {
+        let key = env::var(known.variable).unwrap_or_default();
+        if !key.trim().is_empty() {
+            keep_real(gate, workspace, known, key.trim())?;
+            real.push(known.name);
+        }
+    }
+    Ok(real)
 }
 
 /// Whether an upstream is the stand-in as it was made here: what somebody made of it since, or gave its name to, is theirs.
@@ -132,9 +174,13 @@ fn is_demo(gate: &Gate, workspace: WorkspaceId, upstream: &Upstream) -> Result<b
     Ok(opened.is_some_and(|it| it.is_ok_and(|key| key.expose() == DEMO_KEY.as_bytes())))
 }
 
-/// Starts the stand-in and has the workspace know where it listens this time: it is another port at each start.
-fn keep_demo(gate: &Gate, workspace: WorkspaceId, known: &[&Upstream]) -> Result<(), Problem> {
-    let (chat, messages) = stand_in()?;
+/// Has the workspace know where the stand-in listens this time, for chat and for messages: `svc dev` has another port at each start.
+fn keep_demo(
+    gate: &Gate,
+    workspace: WorkspaceId,
+    known: &[&Upstream],
+    (chat, messages): (String, String),
+) -> Result<(), Problem> {
     for ((name, dialect), base_url) in DEMO.into_iter().zip([chat, messages]) {
         let set = vec![
             Set::Name(own_value(UpstreamName::parse(name))?),

@@ -130,6 +130,11 @@ impl Home {
         }
     }
 
+    /// What went wrong before it could be printed, and that what was made was not shown.
+    pub(crate) fn unseen(&self, problem: Problem) -> Problem {
+        if self.is_secret() { problem.advising("what was made before was not shown", self.lost()) } else { problem }
+    }
+
     /// Whether it holds what is shown once.
     pub(crate) const fn is_secret(&self) -> bool {
         self.keys.is_some() || self.callback_secret.is_some() || self.sign_in_token.is_some()

@@ -1,4 +1,4 @@
-//! The providers that `svc dev` begins with.
+//! The providers that `svc dev` and `svc init` begin with.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ use svc_store::seal::MasterKey;
 use svc_store::{Backend as _, Gate, Settings, SqliteStore, SystemClock};
 
 use crate::server::{Server, text};
-use crate::svc;
+use crate::{Ran, svc};
 
 /// Asks the server; the answer's JSON.
 fn ask(home: &Value, path: &str, key: &str, body: Option<&Value>) -> Value {
@@ -91,6 +91,50 @@ fn models_come_from_the_environment_or_from_a_demonstration() {
     let (code, log) = dev.stop();
     assert_eq!(code, Some(0));
     assert!(!format!("{home}{models}{listed}{log}").contains("planted"), "a key was shown");
+}
+
+/// `svc init` has the workspace know the same providers as a first start of `svc dev`, once, and says so: those of the
+/// environment, else a demonstration where `svc mock-upstream` listens, which a later `svc dev` answers itself.
+#[test]
+fn init_begins_with_the_same_providers() {
+    let init = |folder: &Path, keys: &[(&str, &str)], json: &str| -> Ran {
+        let mut command = svc(folder);
+        command.arg("init").args(json.split_whitespace()).envs(keys.iter().copied());
+        command.output().unwrap().into()
+    };
+    let start = |folder: &Path, first: &Value| {
+        let mut command = svc(folder);
+        let mut server = Server::spawn(command.args(["dev", "--listen", "127.0.0.1:0", "--json"]));
+        let later: Value = serde_json::from_str(&server.line()).unwrap();
+        (server, own(first, &later))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let keys = [("OPENAI_API_KEY", "sk-planted-one-wxyz"), ("ANTHROPIC_API_KEY", "sk-planted-two-abcd")];
+    let first: Value = serde_json::from_str(&init(folder.path(), &keys, "--json").out).unwrap();
+    let again = init(folder.path(), &[("OPENAI_API_KEY", "sk-planted-six-efgh")], "");
+    assert!(again.out.starts_with("svc-data was ready already") && !again.out.contains("Models are"), "{again:?}");
+    let (dev, home) = start(folder.path(), &first);
+    assert_eq!(enabled(&home), ["anthropic", "openai"]);
+    let listed = ask(&home, "/v1/admin/upstreams", "adminKey", None).to_string();
+    assert!(listed.contains("wxyz") && !listed.contains("efgh") && !listed.contains("planted"), "{listed}");
+    assert!(ask(&home, "/v1/models", "inferenceKey", None).to_string().contains("anthropic/claude-"));
+    assert_eq!(dev.stop().0, Some(0));
+
+    let folder = tempfile::tempdir().unwrap();
+    let made = init(folder.path(), &[], "");
+    assert!(made.out.contains("\nModels are answered by a demonstration upstream"), "{}", made.out);
+    assert!(made.out.contains("`svc mock-upstream`") && made.err.is_empty(), "{made:?}");
+    let told = |name: &str| {
+        let line = made.out.lines().find_map(|it| it.trim_start().strip_prefix(name)).unwrap();
+        json!(line.trim())
+    };
+    let first = json!({ "adminKey": told("admin key"), "inferenceKey": told("inference key") });
+    let (dev, home) = start(folder.path(), &first);
+    assert_eq!(enabled(&home), ["demo", "demo-messages"]);
+    let body = json!({ "model": "demo/demo-small", "max_tokens": 9, "messages": [{ "role": "user", "content": "x" }] });
+    let answer = ask(&home, "/v1/chat/completions", "inferenceKey", Some(&body));
+    assert!(answer["choices"].is_array(), "{answer}");
+    assert_eq!(dev.stop().0, Some(0));
 }
 
 /// The demonstration upstream answers also where the settings allow other hosts alone: it is said to answer.
