@@ -167,6 +167,8 @@ pub struct Reply {
     pub allow: Option<HeaderValue>,
     /// The template of the route that matched.
     pub route: Option<&'static str>,
+    /// Bytes of a body that it takes; 0 where none matched.
+    pub body_max: usize,
     /// Whether only the headers are wanted.
     pub head: bool,
     /// Whether the connection cannot be used again, as the rest of the request was not read.

@@ -23,13 +23,15 @@ pub(crate) enum BodyFault {
     Broken,
 }
 
-/// Bytes read past, beyond the limit, to keep a connection of HTTP/1 that another request may follow on.
+/// Bytes read past, beyond the limit, so that a client that writes on hears the refusal, and on HTTP/1 another request may follow
+/// on its connection: one that is cut off while it writes loses what it was told.
 pub(crate) const DRAIN_MAX: usize = 4 * 1024 * 1024;
 
 /// The whole body, of at most `max` bytes, within `time`. Nothing is copied where it arrives in one piece.
 ///
 /// # Errors
-/// [`BodyFault`]. What is too large is read past up to [`DRAIN_MAX`], within the same time.
+/// [`BodyFault`]. What is too large is read past up to [`DRAIN_MAX`] beyond `max`, within the same time; where it is announced to
+/// be larger than that, nothing of it is read.
 pub(crate) async fn read<B: Body<Data = Bytes> + Unpin>(
     body: &mut B,
     max: usize,
@@ -72,7 +74,7 @@ async fn read_within<B: Body<Data = Bytes> + Unpin>(
         let length = if whole.is_empty() { first.len() } else { whole.len() };
         if usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > max.saturating_sub(length) {
             *passed = true;
-            return Err(BodyFault::TooLarge { ended: drain_within(body, DRAIN_MAX).await });
+            return Err(BodyFault::TooLarge { ended: drain_within(body, past(max, length)).await });
         }
         let piece = match body.frame().await {
             None => break,
@@ -81,7 +83,10 @@ async fn read_within<B: Body<Data = Bytes> + Unpin>(
         };
         if piece.len() > max.saturating_sub(length) {
             *passed = true;
-            return Err(BodyFault::TooLarge { ended: drain_within(body, DRAIN_MAX).await });
+            let length = length.saturating_add(piece.len());
+            // Nobody wants what came before either.
+            drop((first, whole, piece));
+            return Err(BodyFault::TooLarge { ended: drain_within(body, past(max, length)).await });
         }
         if length == 0 {
             first = piece;
@@ -93,6 +98,11 @@ async fn read_within<B: Body<Data = Bytes> + Unpin>(
         }
     }
     Ok(if whole.is_empty() { first } else { whole.freeze() })
+}
+
+/// How many bytes may still be read past where `read` of a body of at most `max` have come.
+const fn past(max: usize, read: usize) -> usize {
+    max.saturating_add(DRAIN_MAX).saturating_sub(read)
 }
 
 async fn drain_within<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize) -> bool {
@@ -114,19 +124,20 @@ async fn drain_within<B: Body<Data = Bytes> + Unpin>(body: &mut B, max: usize) -
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
     use std::collections::VecDeque;
     use std::convert::Infallible;
     use std::task::Context;
 
-    use http_body::Frame;
+    use http_body::{Frame, SizeHint};
 
     use super::*;
 
-    /// A body in pieces of an unannounced length; it never ends where `ends` is false.
+    /// A body in pieces, of an announced length where `announced` is; it never ends where `ends` is false.
     struct Pieces {
         pieces: VecDeque<Bytes>,
         ends: bool,
+        announced: bool,
     }
 
     impl Body for Pieces {
@@ -139,10 +150,15 @@ mod tests {
                 None => Poll::Pending,
             }
         }
+
+        fn size_hint(&self) -> SizeHint {
+            let left = self.pieces.iter().map(|it| u64::try_from(it.len()).unwrap()).sum();
+            if self.announced { SizeHint::with_exact(left) } else { SizeHint::default() }
+        }
     }
 
     fn pieces(sizes: &[usize], ends: bool) -> Pieces {
-        Pieces { pieces: sizes.iter().map(|it| Bytes::from(vec![b'x'; *it])).collect(), ends }
+        Pieces { pieces: sizes.iter().map(|it| Bytes::from(vec![b'x'; *it])).collect(), ends, announced: false }
     }
 
     fn run<T>(future: impl Future<Output = T>) -> T {
@@ -167,10 +183,28 @@ mod tests {
                 "{sizes:?}"
             );
         }
-        assert_eq!(
-            run(read(&mut pieces(&[11, DRAIN_MAX + 1], true), 10, TIME)),
-            Err(BodyFault::TooLarge { ended: false })
-        );
+    }
+
+    /// What is over the limit is read past up to four mebibytes beyond it, whatever the limit and whether or not the length was
+    /// announced; of what is announced to be larger nothing is.
+    #[test]
+    fn as_much_is_read_past_beyond_every_limit() {
+        const MIB: usize = 1024 * 1024;
+        for max in [10, 8 * MIB, 32 * MIB] {
+            for announced in [true, false] {
+                let told = |sizes: &[usize]| {
+                    let mut body = Pieces { announced, ..pieces(sizes, true) };
+                    let Err(BodyFault::TooLarge { ended }) = run(read(&mut body, max, TIME)) else {
+                        panic!("{sizes:?} are over {max}")
+                    };
+                    (ended, body.pieces.len())
+                };
+                assert_eq!(told(&[max, 1]), (true, 0), "{max} {announced}");
+                assert_eq!(told(&[max, 1, DRAIN_MAX - 1]), (true, 0), "{max} {announced}");
+                let (ended, left) = told(&[max, 1, DRAIN_MAX, 7]);
+                assert_eq!((ended, left), (false, if announced { 4 } else { 1 }), "{max} {announced}");
+            }
+        }
     }
 
     /// A body that does not end is given up after its time, also while it is read past.

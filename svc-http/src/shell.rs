@@ -166,12 +166,13 @@ impl<S: Service> Shell<S> {
             allow: None,
             head: parts.method == http::Method::HEAD,
             route: None,
+            body_max: 0,
             close: false,
         };
         let guarded = contain_panic(self.work(peer, parts, wire, &mut body, &mut reply)).await;
         let worked = guarded.unwrap_or_else(|| Err(Refusal::internal()));
         if !reply.close && !body.is_end_stream() {
-            reply.close = !self.read_past(wire, &mut body).await;
+            reply.close = !self.read_past(wire, reply.body_max, &mut body).await;
         }
         // Only HTTP/1 ends a connection for one request; HTTP/2 ends the stream by itself.
         reply.close &= !wire.http2;
@@ -208,6 +209,7 @@ impl<S: Service> Shell<S> {
         reply.shape = route.told_in();
         reply.page = route.content == Content::Html && headers::accepts_pages(&parts.headers);
         reply.route = Some(route.path);
+        reply.body_max = self.body_max(route);
         if route.is_own_host() {
             self.is_own_host(route, &parts, reply)?;
         }
@@ -419,6 +421,15 @@ impl<S: Service> Shell<S> {
         Ok(body)
     }
 
+    /// Bytes that the route takes.
+    const fn body_max(&self, route: &Route) -> usize {
+        match route.body_max {
+            BodyMax::Plain => self.settings.body_bytes_max,
+            BodyMax::Model => self.settings.model_body_bytes_max,
+            BodyMax::Billing => self.settings.billing_body_bytes_max,
+        }
+    }
+
     async fn whole_body<B: Body<Data = Bytes> + Unpin>(
         &self,
         route: &Route,
@@ -426,11 +437,7 @@ impl<S: Service> Shell<S> {
         body: &mut B,
         reply: &mut Reply,
     ) -> Result<Bytes, Refusal> {
-        let max = match route.body_max {
-            BodyMax::Plain => self.settings.body_bytes_max,
-            BodyMax::Model => self.settings.model_body_bytes_max,
-            BodyMax::Billing => self.settings.billing_body_bytes_max,
-        };
+        let max = self.body_max(route);
         // A client that waits to be asked for its body is not asked for one that is too large.
         if wire.waits && usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > max {
             reply.close = true;
@@ -455,11 +462,13 @@ impl<S: Service> Shell<S> {
 
     /// Reads past a body that was refused unread, so that the connection can go on; whether it can. On HTTP/2 it can go on
     /// as it is, but a client that is still sending when its stream is reset may lose the answer: what it sends is waited for,
-    /// for a moment, as a refusal is to cost little.
-    async fn read_past<B: Body<Data = Bytes> + Unpin>(&self, wire: Wire, body: &mut B) -> bool {
+    /// for a moment, as a refusal is to cost little. As much is read past as where the body itself is at fault: otherwise a client
+    /// with a long request and a key that has ended would lose its connection and not hear why.
+    async fn read_past<B: Body<Data = Bytes> + Unpin>(&self, wire: Wire, taken: usize, body: &mut B) -> bool {
+        let most = taken.saturating_add(DRAIN_MAX);
         let time = if wire.http2 { STREAM_DRAIN_TIME.min(self.settings.body_time) } else { self.settings.body_time };
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        !wire.waits && length <= DRAIN_MAX && body::drain(body, DRAIN_MAX, time).await
+        !wire.waits && length <= most && body::drain(body, most, time).await
     }
 }
 

@@ -315,5 +315,11 @@ async fn a_bill_is_compared_and_changes_nothing() {
     client.send(head.replace("content-length: 0", &format!("content-length: {large}")).as_bytes()).await;
     let got = client.hear(false).await.unwrap();
     assert_eq!((got.status, got.kind()), (413, "body_too_large".to_owned()));
+    // One that sends it all the same hears of it too, and goes on.
+    let mut client = site.client().await;
+    client.send(&svc_tests::client::request("POST", &imports, &headers, &vec![b' '; large])).await;
+    let got = client.hear(false).await.unwrap();
+    assert_eq!((got.status, got.kind()), (413, "body_too_large".to_owned()));
+    assert_eq!(admin.ask(&mut client, "GET", &imports, None).await.status, 200);
     site.stop().await;
 }

@@ -179,6 +179,27 @@ async fn a_body_of_thirty_three_mebibytes_is_too_large() {
     got.ok();
 }
 
+/// A client that sends the whole of its body before it listens hears why it was refused, on a connection that goes on: of a byte more
+/// than each route of model traffic takes, and of a key that is none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_sends_a_byte_too_many_hears_of_it() {
+    let desk = Desk::new().await;
+    let body = vec![b' '; (32 << 20) + 1];
+    let mut client = desk.site.client().await;
+    for (path, key, told) in [
+        (CHAT, desk.key.as_str(), (413, "body_too_large")),
+        (MESSAGES, &desk.key, (413, "body_too_large")),
+        ("/anthropic/v1/messages/count_tokens", &desk.key, (413, "body_too_large")),
+        (CHAT, "ask_of_nobody", (401, "invalid_api_key")),
+    ] {
+        let bearer = format!("Bearer {key}");
+        client.send(&svc_tests::client::request("POST", path, &[("authorization", &bearer)], &body)).await;
+        let got = client.hear(false).await.unwrap();
+        assert_eq!((got.status, got.kind().as_str()), told, "{path}");
+        assert_eq!(got.header("connection"), None, "{path}");
+    }
+}
+
 /// The request of a coding agent, with all that is new to this server in it, goes to a provider of its own shape byte for
 /// byte; the key is the provider's, the client's goes nowhere.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
