@@ -88,10 +88,19 @@ pub struct Shown<'a> {
     pub address: IpAddr,
     /// Whether its address has failed so often that a refusal is told as 429: nothing is written for it.
     pub is_spent: bool,
-    /// The text in the place of `{wid}`, where the route has one.
+    /// What the path names that may decide whether they may call the route at all.
+    pub named: Named<'a>,
+}
+
+/// The texts in the places of a path that rights hang on, where the route has them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Named<'a> {
+    /// In the place of `{wid}`.
     pub workspace: Option<&'a str>,
-    /// The text in the place of `{apv}`, where the route has one: a right to it may come from what it is about.
+    /// In the place of `{apv}`: a right to it may come from what it is about.
     pub approval: Option<&'a str>,
+    /// In the place of `{app}`: nobody decides their own, whatever their role.
+    pub application: Option<&'a str>,
 }
 
 /// A request, as far as the transport has read it: routed, admitted and its body whole.

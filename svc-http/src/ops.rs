@@ -41,6 +41,7 @@ use svc_core::rules::gate::asked::reach_to;
 use svc_core::rules::gateway::admit::Admission;
 use svc_core::rules::gateway::payer::CallKey;
 use svc_core::rules::gateway::refuse::RefuseStopped;
+use svc_core::rules::people::applications::is_not_own;
 use svc_core::rules::people::by::{By, KeyCaller, Person, SignedIn, TokenCaller, check_token, person_in, signed_in};
 use svc_core::rules::people::sessions::{SEEN_SLACK, TouchSession};
 use svc_core::rules::read::{Untold, View, check_key};
@@ -50,7 +51,7 @@ use svc_core::state::people::{Binding, Credential, KeyScope, Plans, Reach, Right
 use svc_core::store::{CommitError, Range};
 use svc_core::turn::{Halt, Scope};
 use svc_core::value::digest::Digest;
-use svc_core::value::id::{ApprovalId, WorkspaceId};
+use svc_core::value::id::{ApplicationId, ApprovalId, WorkspaceId};
 use svc_core::value::{Id, Timestamp};
 use svc_store::{Gate, StoreError};
 
@@ -507,8 +508,9 @@ impl Service for GateService {
 
 impl GateService {
     fn member(&self, digest: &Digest, shown: &Shown<'_>, right: Right) -> Result<Member, Refusal> {
-        let workspace = WorkspaceId::parse(shown.workspace.unwrap_or_default());
-        let approval = shown.approval.and_then(|it| ApprovalId::parse(it).ok());
+        let workspace = WorkspaceId::parse(shown.named.workspace.unwrap_or_default());
+        let approval = shown.named.approval.and_then(|it| ApprovalId::parse(it).ok());
+        let application = shown.named.application.and_then(|it| ApplicationId::parse(it).ok());
         let (member, session) = self.read(|scope| {
             // Whoever is not signed in learns nothing of workspaces.
             let signed_in = signed_in(scope, digest)?;
@@ -518,6 +520,9 @@ impl GateService {
                 (Reach::No, Some(id)) => reach_to(scope, &By::Person(person), person.workspace, right, id)?,
                 (reach, _) => reach,
             };
+            if let (Reach::No, Some(id)) = (reach, application) {
+                is_not_own(scope, &person, id)?;
+            }
             match reach {
                 Reach::No => Err(Refusal::forbidden(format!("a workspace's {} may not do that", role.as_str())).into()),
                 reach => Ok((Member { person, role, reach }, signed_in.row)),

@@ -21,7 +21,7 @@ use crate::address::{self, RateAddress};
 use crate::answer::{Answer, Reply, Sent};
 use crate::body::{self, BodyFault, DRAIN_MAX};
 use crate::config::{BaseUrl, Config};
-use crate::dispatch::{Call, Remembered, Service, Shown, dispatch};
+use crate::dispatch::{Call, Named, Remembered, Service, Shown, dispatch};
 use crate::docs::Pages;
 use crate::headers::{self, Site};
 use crate::log::{self, RequestLine};
@@ -217,7 +217,8 @@ impl<S: Service> Shell<S> {
             let found = route.params().zip(&params).find(|(it, _)| *it == name);
             found.and_then(|(_, place)| parts.uri.path().get(place.clone()))
         };
-        let caller = self.admit(route, &parts, address, (at("wid"), at("apv")), reply).await?;
+        let named = Named { workspace: at("wid"), approval: at("apv"), application: at("app") };
+        let caller = self.admit(route, &parts, address, named, reply).await?;
         let body = match self.body(route, wire, &parts.headers, body, reply).await {
             Ok(body) => body,
             Err(fault) if route.auth == Auth::Signature => return Err(self.unverified(route, fault, address, reply)),
@@ -313,7 +314,7 @@ impl<S: Service> Shell<S> {
         route: &'static Route,
         parts: &Parts,
         address: IpAddr,
-        (workspace, approval): (Option<&str>, Option<&str>),
+        named: Named<'_>,
         reply: &mut Reply,
     ) -> Result<Option<S::Caller>, Refusal> {
         if route.auth == Auth::Signature {
@@ -324,7 +325,7 @@ impl<S: Service> Shell<S> {
         let by_address = Subject::Address(RateAddress::from(address).0);
         let standing = self.limiter.look(route.limit_of_strangers(), by_address, reply.started);
         let is_spent = standing.is_some_and(|it| it.remaining == 0);
-        let shown = |credential| Shown { auth: route.auth, credential, address, is_spent, workspace, approval };
+        let shown = |credential| Shown { auth: route.auth, credential, address, is_spent, named };
         let caller = match headers::credential(route.auth, &parts.headers, &self.site) {
             Ok(None) => None,
             Ok(Some(credential)) => match self.service.known(&shown(credential)) {
@@ -396,7 +397,7 @@ impl<S: Service> Shell<S> {
         else {
             return fault;
         };
-        let shown = Shown { auth: route.auth, credential, address, is_spent: false, workspace: None, approval: None };
+        let shown = Shown { auth: route.auth, credential, address, is_spent: false, named: Named::default() };
         match caller.in_force(&self.service, &shown, route.op).await {
             Ok(()) => fault,
             Err(ended) => self.unadmitted(route, ended, Subject::Address(RateAddress::from(address).0), reply),

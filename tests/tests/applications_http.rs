@@ -47,7 +47,7 @@ async fn more_of_a_budget_can_be_asked_for() {
     let own = format!("budgets/{id}");
     assert_eq!(office.ask("GET", &own, Value::Null).await.ok()["allocationMicros"], json!(100));
     let refused = office.ask_as(&member, "POST", &path(&asked, "/approve"), Value::Null).await;
-    assert_eq!((refused.status, refused.kind().as_str()), (403, "forbidden"));
+    assert_eq!((refused.status, refused.kind().as_str()), (403, "separation_of_duties"));
     let decided = office.ask("POST", &path(&asked, "/approve"), Value::Null).await.ok();
     assert_eq!(text(&decided["state"]), "approved");
     let raised = office.ask("GET", &own, Value::Null).await.ok();
@@ -99,7 +99,12 @@ async fn a_member_asks_and_an_admin_decides() {
     assert_eq!((text(&asked["target"]), text(&asked["reason"])), (agent.as_str(), "more"));
     assert_eq!(asked["change"], json!({ "tier": "trusted" }));
     assert_eq!(text(&asked["createdBy"]), member.principal.to_string());
-    let denied = office.ask_as(&member, "POST", &path(&asked, "/approve"), Value::Null).await;
+    for end in ["/approve", "/deny"] {
+        let own = office.ask_as(&member, "POST", &path(&asked, end), Value::Null).await;
+        assert_eq!((own.status, own.kind().as_str()), (403, "separation_of_duties"));
+    }
+    let other = office.site.member(Role::Member);
+    let denied = office.ask_as(&other, "POST", &path(&asked, "/approve"), Value::Null).await;
     assert_eq!((denied.status, denied.kind().as_str()), (403, "forbidden"));
     let decided = office.ask("POST", &path(&asked, "/approve"), json!({ "note": "until May" })).await.ok();
     assert_eq!((text(&decided["state"]), text(&decided["note"])), ("approved", "until May"));

@@ -166,7 +166,8 @@ fn a_change_that_is_refused_leaves_the_application_waiting() {
     assert_eq!(office.agent().mandates.len(), 2);
 }
 
-/// Nobody decides their own application, not even an owner; nobody without the right decides any.
+/// Nobody decides their own application, not even an owner; nobody without the right decides any. Of their own that is told
+/// whatever their role, as no other role would let them; of others', and of none, the role is.
 #[test]
 fn nobody_decides_their_own() {
     let mut office = office();
@@ -179,6 +180,16 @@ fn nobody_decides_their_own() {
     for refused in [office.approve(office.member, own).unwrap_err(), office.deny(office.member, own).unwrap_err()] {
         assert_eq!(refused.kind(), Kind::Forbidden);
     }
+    let members = office.tier();
+    for refused in
+        [office.approve(office.member, members).unwrap_err(), office.deny(office.member, members).unwrap_err()]
+    {
+        assert_eq!(refused.kind(), Kind::DutiesNever);
+    }
+    assert_eq!(office.state(members), ApplicationState::Waiting);
+    let none = ApplicationId::from_bits(7);
+    assert_eq!(office.deny(office.member, none).unwrap_err().kind(), Kind::Forbidden);
+    assert_eq!(office.deny(office.admin, none).unwrap_err().kind(), Kind::NotFound);
     assert_eq!((office.state(own), office.agent().tier), (ApplicationState::Waiting, Tier::Standard));
     let denied = office.deny(office.admin, own).unwrap();
     assert!(matches!(denied.state, ApplicationState::Denied(_)));

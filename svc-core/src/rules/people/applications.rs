@@ -255,8 +255,8 @@ enum Made {
 /// not, or have moved since: count with [`plan`] and ask again.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found`; `separation_of_duties` for one's own; `not_allowed` with the outcome where it no longer
-/// waits; what the change is refused with, and then it waits on.
+/// `separation_of_duties` for one's own, whatever the role; those of [`entitled`]; `not_found`; `not_allowed` with the outcome
+/// where it no longer waits; what the change is refused with, and then it waits on.
 pub fn approve_application(scope: &mut Scope<'_>, asked: &ApproveApplication) -> Result<Option<Approved>, Halt> {
     let application = open(scope, &asked.by, asked.application)?;
     let (made, second) = match make(scope, asked, &application.change)? {
@@ -355,8 +355,8 @@ pub struct DenyApplication {
 /// Ends an application without its change.
 ///
 /// # Errors
-/// Those of [`entitled`]; `not_found`; `separation_of_duties` for one's own; `not_allowed` with the outcome where it no longer
-/// waits.
+/// `separation_of_duties` for one's own, whatever the role; those of [`entitled`]; `not_found`; `not_allowed` with the outcome
+/// where it no longer waits.
 pub fn deny_application(scope: &mut Scope<'_>, asked: &DenyApplication) -> Result<Arc<Application>, Halt> {
     let application = open(scope, &asked.by, asked.application)?;
     let decision = Decision { at: scope.now(), by: asked.by.principal, note: asked.note.clone() };
@@ -369,13 +369,24 @@ pub fn deny_application(scope: &mut Scope<'_>, asked: &DenyApplication) -> Resul
 
 /// An application that `by` may decide, and that waits.
 fn open(scope: &mut Scope<'_>, by: &Person, id: ApplicationId) -> Result<Application, Halt> {
+    entitled(scope, &By::Person(*by), by.workspace, Right::Everyone)?;
+    is_not_own(scope, by, id)?;
     entitled(scope, &By::Person(*by), by.workspace, Right::ManageApplications)?;
     let application = own(scope, by.workspace, id)?;
-    if application.by == by.principal {
-        return Err(Refusal::duties_never("nobody decides an application of their own").into());
-    }
     waiting(scope, &application)?;
     Ok(Application::clone(&application))
+}
+
+/// That `by` did not make this application. It is looked at before the role: no other role would let them decide it.
+///
+/// # Errors
+/// `separation_of_duties` where they did.
+pub fn is_not_own(scope: &mut Scope<'_>, by: &Person, id: ApplicationId) -> Result<(), Halt> {
+    let found = scope.get::<Application>(id)?.filter(|it| it.workspace == by.workspace);
+    if found.is_some_and(|it| it.by == by.principal) {
+        return Err(Refusal::duties_never("nobody decides an application of their own").into());
+    }
+    Ok(())
 }
 
 fn own(scope: &mut Scope<'_>, workspace: WorkspaceId, id: ApplicationId) -> Result<Arc<Application>, Halt> {
