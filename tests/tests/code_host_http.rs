@@ -92,6 +92,40 @@ async fn a_merge_tells_what_came_of_its_tasks() {
     assert_eq!(data, json!({ "kind": "github", "event": "pull_request", "outcome": "ignored" }));
 }
 
+/// A body that is broken is told of, whatever the event, and is neither recorded nor used up: sent again it is told of again, and
+/// mended it counts. Of a closed pull request every missing member is named.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broken_body_is_told_of_and_leaves_nothing() {
+    let mut desk = desk().await;
+    task(&mut desk, "tsk_one").await;
+    let before = desk.site.ledger().len();
+    let path = format!("/hooks/github/{}", desk.site.workspace());
+    let mut tell = async |event: &str, body: &str| {
+        let signature = signed(body);
+        let headers = [("x-hub-signature-256", &*signature), ("x-github-event", event)];
+        desk.client.ask("POST", &path, &headers, body.as_bytes()).await
+    };
+    let mut broken = closed(1, "tsk_one", true);
+    broken["pull_request"] = Value::Null;
+    let broken = broken.to_string();
+    for _ in 0..2 {
+        for event in ["pull_request", "push", "ping"] {
+            assert_eq!(tell(event, "{").await.refusal(), (400, "invalid_json".into(), vec![]), "{event}");
+            assert_eq!(tell(event, "").await.refusal(), (400, "invalid_json".into(), vec![]), "{event}");
+            assert_eq!(tell(event, "[]").await.refusal(), (400, "invalid_request".into(), vec!["null".into()]));
+        }
+        let all = ["action", "pull_request", "repository"].map(str::to_owned).to_vec();
+        assert_eq!(tell("pull_request", "{}").await.refusal(), (400, "invalid_request".into(), all));
+        let one = vec!["pull_request".to_owned()];
+        assert_eq!(tell("pull_request", &broken).await.refusal(), (400, "invalid_request".into(), one));
+    }
+    let whole = closed(1, "tsk_one", true).to_string();
+    assert_eq!(tell("pull_request", &whole).await.ok()["outcome"], "accepted");
+    let ledger = desk.site.ledger();
+    let kinds: Vec<&str> = ledger[before..].iter().map(|it| &*it.kind).collect();
+    assert_eq!((kinds.len(), outcomes(&desk).len()), (2, 1), "{kinds:?}");
+}
+
 /// What is not signed with the secret, or was received before, is nobody's, whatever else is wrong with it, and reports nothing;
 /// of one request sent sixty-four times at once one is taken.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

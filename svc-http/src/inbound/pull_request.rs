@@ -1,8 +1,10 @@
 //! What a code host says of a pull request: where it was, whether it went in, and which tasks its words name.
 
-use svc_core::value::json::Json;
+use svc_core::refusal::{FieldError, Refusal};
 use svc_core::value::text::TaskId;
 use url::form_urlencoded;
+
+use crate::wire::{Fields, parse, text, truth};
 
 /// Tasks that one pull request may name.
 pub const NAMED_MAX: usize = 20;
@@ -27,30 +29,50 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// Reads an event by the name that its header gives; `None` where it is another one, or not whole.
-    #[must_use]
-    pub fn read(event: &str, body: &[u8], is_form: bool) -> Option<Self> {
-        if event != "pull_request" {
-            return None;
-        }
+    /// Reads an event by the name that its header gives; `None` where it is another one. A body that is broken is told of whatever
+    /// the event: were it passed over, the host would take it for delivered.
+    ///
+    /// # Errors
+    /// `invalid_json`; `invalid_request` where it is no object, is a form without `payload`, or lacks what a closed pull request has.
+    pub fn read(event: &str, body: &[u8], is_form: bool) -> Result<Option<Self>, Refusal> {
         let body = if is_form {
             let payload = form_urlencoded::parse(body).find(|(name, _)| name == "payload");
-            Json::parse(payload?.1.as_bytes()).ok()?
+            let (_, payload) = payload.ok_or_else(|| Refusal::invalid_request(vec![FieldError::missing("payload")]))?;
+            parse(payload.as_bytes())?
         } else {
-            Json::parse(body).ok()?
+            parse(body)?
         };
-        if body.get("action")?.as_str()? != "closed" {
-            return None;
+        let mut fields = Fields::of(&body)?;
+        if event != "pull_request" {
+            return Ok(None);
         }
-        let request = body.get("pull_request")?;
-        let text = |of: &Json, name: &str| of.get(name).and_then(Json::as_str).map(str::to_owned);
-        let said = [text(request, "title"), text(request, "body"), text(request.get("head")?, "ref")];
-        Some(Self {
-            repository: text(body.get("repository")?, "full_name")?,
-            branch: text(request.get("base")?, "ref")?,
-            merged: request.get("merged")?.as_bool()?,
-            tasks: named(said.iter().flatten().map(String::as_str)),
-        })
+        let action = fields.required("action", text);
+        if action.is_some_and(|it| it != "closed") {
+            return Ok(None);
+        }
+        let closed = Self::of(&mut fields);
+        // Numbers of a host that nobody reads here may be of any size.
+        match (closed, fields.into_faults()) {
+            (Some(closed), faults) if faults.is_empty() => Ok(Some(closed)),
+            (_, faults) => Err(Refusal::invalid_request(faults)),
+        }
+    }
+
+    fn of(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.demand("repository");
+        let repository = fields.nested("repository", |it| it.required("full_name", text));
+        fields.demand("pull_request");
+        let request = fields.nested("pull_request", |it| {
+            it.demand("base");
+            let branch = it.nested("base", |it| it.required("ref", text));
+            it.demand("head");
+            let own = it.nested("head", |it| it.required("ref", text));
+            let merged = it.required("merged", truth);
+            let said = [it.optional("title", text), it.optional("body", text), own];
+            Some((branch?.to_owned(), merged?, named(said.into_iter().flatten())))
+        });
+        let (branch, merged, tasks) = request?;
+        Some(Self { repository: repository?.to_owned(), branch, merged, tasks })
     }
 }
 
@@ -86,6 +108,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use proptest::prelude::*;
     use serde_json::{Value, json};
+    use svc_core::refusal::Kind;
 
     use super::*;
 
@@ -104,36 +127,73 @@ mod tests {
         tasks.iter().map(|it| it.iter().map(TaskId::as_str).collect()).collect()
     }
 
+    fn read(event: &str, body: &str, is_form: bool) -> Option<Closed> {
+        Closed::read(event, body.as_bytes(), is_form).unwrap()
+    }
+
+    /// The type of what a body is refused with, and the fields that are named, in their order.
+    fn refused(event: &str, body: &str, is_form: bool) -> (Kind, Vec<String>) {
+        let refusal = Closed::read(event, body.as_bytes(), is_form).unwrap_err();
+        let field = |it: &FieldError| it.field.as_deref().unwrap_or("null").to_owned();
+        let mut fields: Vec<String> = refusal.errors().iter().map(field).collect();
+        fields.sort();
+        (refusal.kind(), fields)
+    }
+
     /// A closed pull request is read as JSON and as a form; one that has no text is one.
     #[test]
     fn a_closed_pull_request_is_read() {
         let body = event().to_string();
-        let read = Closed::read("pull_request", body.as_bytes(), false).unwrap();
-        assert_eq!((&*read.repository, &*read.branch, read.merged), ("acme/shop", "main", true));
+        let whole = read("pull_request", &body, false).unwrap();
+        assert_eq!((&*whole.repository, &*whole.branch, whole.merged), ("acme/shop", "main", true));
         let three = vec!["tsk_three-mend-it", "tsk_three-mend", "tsk_three"];
-        assert_eq!(ids(&read.tasks), [vec!["tsk_one"], vec!["tsk_two"], three]);
+        assert_eq!(ids(&whole.tasks), [vec!["tsk_one"], vec!["tsk_two"], three]);
         let form: String = form_urlencoded::Serializer::new(String::new()).append_pair("payload", &body).finish();
-        assert_eq!(Closed::read("pull_request", form.as_bytes(), true), Some(read));
+        assert_eq!(read("pull_request", &form, true), Some(whole));
         let mut silent = event();
         silent["pull_request"]["body"] = Value::Null;
-        assert_eq!(Closed::read("pull_request", silent.to_string().as_bytes(), false).unwrap().tasks.len(), 2);
+        silent["pull_request"]["id"] = json!(u64::MAX);
+        assert_eq!(read("pull_request", &silent.to_string(), false).unwrap().tasks.len(), 2);
     }
 
-    /// Anything else is no closed pull request.
+    /// Any other event is no closed pull request, whatever it holds.
     #[test]
     fn other_events_are_none() {
-        let body = event().to_string();
-        assert_eq!(Closed::read("push", body.as_bytes(), false), None);
-        assert_eq!(Closed::read("pull_request", body.as_bytes(), true), None);
-        for (path, value) in [
-            ("/action", json!("opened")),
-            ("/pull_request/merged", json!("true")),
-            ("/pull_request/base", Value::Null),
-            ("/repository/full_name", json!(7)),
+        assert_eq!(read("push", &event().to_string(), false), None);
+        assert_eq!(read("push", "{}", false), None);
+        assert_eq!(read("ping", "payload=%7B%7D", true), None);
+        assert_eq!(read("pull_request", r#"{"action":"opened","pull_request":null}"#, false), None);
+    }
+
+    /// What is broken is told of by what is wrong with it: no JSON, no object, no member of the form, or every member that a closed
+    /// pull request lacks.
+    #[test]
+    fn what_is_broken_is_named() {
+        let (json, request) = (Kind::InvalidJson, Kind::InvalidRequest);
+        for name in ["pull_request", "push", "ping"] {
+            for broken in ["", "{", "nonsense", r#"{"a":1,"a":2}"#] {
+                assert_eq!(refused(name, broken, false), (json, vec![]), "{name} {broken}");
+            }
+            assert_eq!(refused(name, "[]", false), (request, vec!["null".to_owned()]));
+            assert_eq!(refused(name, "{}", true), (request, vec!["payload".to_owned()]));
+            assert_eq!(refused(name, "payload=%7B", true), (json, vec![]));
+        }
+        let all = vec!["action".to_owned(), "pull_request".to_owned(), "repository".to_owned()];
+        assert_eq!(refused("pull_request", "{}", false), (request, all));
+        for (path, value, field) in [
+            ("/action", json!(7), "action"),
+            ("/pull_request", Value::Null, "pull_request"),
+            ("/pull_request", json!([]), "pull_request"),
+            ("/pull_request/merged", json!("true"), "pull_request.merged"),
+            ("/pull_request/base", Value::Null, "pull_request.base"),
+            ("/pull_request/base/ref", Value::Null, "pull_request.base.ref"),
+            ("/pull_request/head", json!({}), "pull_request.head.ref"),
+            ("/pull_request/title", json!(1), "pull_request.title"),
+            ("/repository/full_name", json!(7), "repository.full_name"),
         ] {
             let mut other = event();
             *other.pointer_mut(path).unwrap() = value;
-            assert_eq!(Closed::read("pull_request", other.to_string().as_bytes(), false), None, "{path}");
+            assert_eq!(refused("pull_request", &other.to_string(), false), (request, vec![field.to_owned()]), "{path}");
         }
     }
 
@@ -153,7 +213,7 @@ mod tests {
         /// Whatever comes is read or not.
         #[test]
         fn any_body_is_read_or_not(body: Vec<u8>, text in "(tsk_[-_a-z0-9]{0,80}|.){0,9}") {
-            prop_assert!(Closed::read("pull_request", &body, body.len() % 2 == 0).is_none());
+            prop_assert!(!matches!(Closed::read("pull_request", &body, body.len() % 2 == 0), Ok(Some(_))));
             let found = named([&*text].into_iter());
             prop_assert!(found.iter().all(|it| !it.is_empty() && it.len() <= MEANT_MAX));
         }

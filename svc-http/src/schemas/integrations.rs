@@ -119,7 +119,7 @@ fn issuer_answer() -> Value {
 fn code_host_event() -> Value {
     json!({
         "type": "object",
-        "description": "An event as the code host sends it, as JSON or as a form with the member `payload`. Of a `pull_request` that was closed are read `action`, `repository.full_name`, and of `pull_request` its `title`, `body`, `merged`, `base.ref` and `head.ref`; every other one is recorded alone.",
+        "description": "An event as the code host sends it, as JSON or as a form with the member `payload`. Of a `pull_request` that was closed are read `action`, `repository.full_name`, and of `pull_request` its `title`, `body`, `merged`, `base.ref` and `head.ref`, of which `title` and `body` alone may be absent; every other one is recorded alone.",
         "additionalProperties": true,
     })
 }

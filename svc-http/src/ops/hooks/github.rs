@@ -39,7 +39,7 @@ fn read(call: &Call) -> Result<Event, Refusal> {
     let name = text(&X_GITHUB_EVENT)?.filter(is_name);
     let name = name.ok_or_else(|| Refusal::invalid_field("x-github-event", "must name the event"))?;
     let is_form = text(&CONTENT_TYPE)?.is_some_and(|it| it.starts_with("application/x-www-form-urlencoded"));
-    let deed = Closed::read(name, &call.body, is_form).map_or(Deed::Nothing, |it| {
+    let deed = Closed::read(name, &call.body, is_form)?.map_or(Deed::Nothing, |it| {
         let (repository, branch) = (it.repository.into(), it.branch.into());
         Deed::Report(Merge { repository, branch, merged: it.merged, tasks: it.tasks })
     });
