@@ -76,12 +76,11 @@ impl Place<'_> {
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
         let asked = wire::read_new(&call.body, &self.service.outbound)?;
         let slot = IntegrationSlot { workspace: self.workspace, kind: asked.kind };
-        let (secret, kept) = self.secret(slot, asked.secret)?;
-        let shown = Some(&secret).filter(|_| !asked.kind.is_owners());
+        let (drawn, kept) = self.secret(slot, asked.secret)?;
         let (by, workspace, kind) = (self.by.clone(), self.workspace, asked.kind);
         let made =
             self.service.run(CreateIntegration { by, workspace, kind, secret: kept, config: asked.config }).await?;
-        Ok(Answer::json(self.shown(&made, shown)?).created())
+        Ok(Answer::json(self.shown(&made, drawn.as_ref())?).created())
     }
 
     async fn change(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -107,12 +106,11 @@ impl Place<'_> {
         let kind = found.as_ref().ok().map(|it| it.slot.kind);
         let (overlap_hours, secret) = wire::read_rotation(&call.body, kind)?;
         let found = found?;
-        let (secret, kept) = self.secret(found.slot, secret)?;
+        let (drawn, kept) = self.secret(found.slot, secret)?;
         let (by, workspace, id) = (self.by.clone(), self.workspace, found.id);
         let rotate = RotateIntegration { by, workspace, id, secret: kept, overlap_hours };
         let rotated = self.service.run(rotate).await?;
-        // What somebody else has drawn is known to whoever sent it.
-        self.shown(&rotated, Some(&secret).filter(|_| !found.slot.kind.is_owners())).map(Answer::json)
+        self.shown(&rotated, drawn.as_ref()).map(Answer::json)
     }
 
     async fn test(&self, call: &Call) -> Result<Answer, Refusal> {
@@ -178,18 +176,21 @@ impl Place<'_> {
         self.service.read(|scope| rules::owned(scope, &self.by, self.workspace, id))
     }
 
-    /// A secret that was sent, or a new one, and what is kept of it.
+    /// What is kept of a secret that was sent, or of a new one, which alone is shown: nobody is given back what they sent.
     fn secret(
         &self,
         slot: IntegrationSlot,
         sent: Option<Secret<String>>,
-    ) -> Result<(Secret<String>, NewSecret), Refusal> {
-        let secret = match sent {
-            Some(secret) => secret,
-            None => callback_secret::draw().map_err(refusal)?,
-        };
-        let kept = callback_secret::seal(&self.service.gate, slot, &secret).map_err(refusal)?;
-        Ok((secret, kept))
+    ) -> Result<(Option<Secret<String>>, NewSecret), Refusal> {
+        let seal = |secret: &_| callback_secret::seal(&self.service.gate, slot, secret).map_err(refusal);
+        match sent {
+            Some(sent) => Ok((None, seal(&sent)?)),
+            None => {
+                let drawn = callback_secret::draw().map_err(refusal)?;
+                let kept = seal(&drawn)?;
+                Ok((Some(drawn), kept))
+            }
+        }
     }
 
     fn shown(&self, integration: &Integration, secret: Option<&Secret<String>>) -> Result<Vec<u8>, Refusal> {

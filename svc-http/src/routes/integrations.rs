@@ -47,7 +47,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/integrations",
         request: Some("NewIntegration"),
         success: &[201],
-        summary: "Make an integration; its secret is shown this once",
+        summary: "Make an integration; a secret that was drawn for it is shown this once",
         ..INTEGRATIONS
     },
     Route {
@@ -80,7 +80,7 @@ pub(super) const ROUTES: &[Route] = &[
         method: Method::POST,
         path: "/api/w/{wid}/integrations/{int}/rotate",
         request: Some("Rotation"),
-        summary: "Put another secret in force, shown this once; the one before stays good for a while",
+        summary: "Put another secret in force, shown this once where it was drawn here; the one before stays good for a while",
         ..INTEGRATIONS
     },
     Route {

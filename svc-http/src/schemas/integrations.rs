@@ -202,7 +202,7 @@ fn integration() -> Value {
             "enabled": { "type": "boolean" },
             "receiveUrl": { "type": "string", "format": "uri", "description": "Where the other side sends to, of kinds that are received." },
             "state": { "type": "string", "enum": ["ok", "failing", "off"] },
-            "secret": { "type": "string", "description": "In the answers that made it, and in no other." },
+            "secret": { "type": "string", "description": "Where the server drew it, in the answer that says so, and in no other; never one that was sent." },
             "secretHint": { "type": "string", "description": "The last four characters of the secret in force." },
             "secrets": {
                 "type": "array",

@@ -97,7 +97,7 @@ pub fn read_test(body: &[u8], guard: &Outbound) -> Result<UrlText, Refusal> {
     fields.finish(url)
 }
 
-/// An integration as it stands, at a server that is reached at `base`, with the secret that was made just now where there is one.
+/// An integration as it stands, at a server that is reached at `base`, with the secret that was drawn just now where there is one.
 #[must_use]
 pub fn write(
     integration: &Integration,
