@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use svc_core::rules::edge::deliver::find;
+use svc_core::rules::edge::integrations::{CreateIntegration, NewSecret};
+use svc_core::rules::people::by::By;
+use svc_core::state::edge::{ConfigChange, IntegrationKind};
 use svc_core::state::people::Role;
 use svc_core::testing::world::BASE_URL;
 use svc_core::value::Span;
@@ -119,8 +122,10 @@ async fn what_is_received_is_configured() {
     assert_eq!(changed["config"], json!({ "repositories": ["acme/desk"], "branches": [] }));
     let told = desk.site.ledger().last().map(|it| serde_json::from_str::<Value>(&it.data).unwrap()).unwrap();
     assert_eq!((&told["old"]["branches"], &told["new"]["branches"]), (&config["branches"], &json!([])));
-    let tested = desk.post(&format!("{place}/test"), json!({ "url": "https://a.example/x" })).await;
-    assert_eq!((tested.status, tested.kind().as_str()), (409, "not_allowed"), "{}", tested.text());
+    for body in [json!({ "url": "https://a.example/x" }), json!({}), Value::Null] {
+        let tested = desk.ask("POST", &format!("{place}/test"), body).await;
+        assert_eq!((tested.status, tested.kind().as_str()), (409, "not_allowed"), "{}", tested.text());
+    }
     let keys = json!({ "keys": [{
         "kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
         "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
@@ -181,7 +186,7 @@ async fn faults_are_named() {
         ("rotate", json!({ "overlapHours": -1 }), "overlapHours"),
         ("rotate", json!({ "overlapHours": 1.5 }), "overlapHours"),
         ("rotate", json!({ "overlap": 1 }), "overlap"),
-        ("test", json!({}), "url"),
+        ("test", json!({ "adress": "https://a.example" }), "adress"),
         ("test", json!({ "url": "https://169.254.169.254/latest" }), "url"),
         ("test", json!({ "url": "ftp://a.example" }), "url"),
     ] {
@@ -243,6 +248,31 @@ async fn a_delivery_is_seen_and_tried_again() {
     );
     let path = format!("integrations/{id}");
     assert_eq!(desk.ask("PATCH", &path, json!({ "enabled": false })).await.ok()["state"], json!("off"));
+    desk.site.stop().await;
+}
+
+/// Where nobody is to be called, what can be looked at is looked at: an integration whose secret opens is answered as it stands,
+/// without a call or a record; one whose secret does not open says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_without_an_address_looks_at_the_secret() {
+    let mut desk = open().await;
+    let made = create(&mut desk).await;
+    let place = format!("integrations/{}", text(&made["id"]));
+    let before = desk.site.ledger().len();
+    for body in [json!({}), Value::Null, json!({ "url": null })] {
+        let tested = desk.ask("POST", &format!("{place}/test"), body).await.ok();
+        assert_eq!(tested, desk.read(&place).await);
+    }
+    assert_eq!((desk.site.ledger().len(), desk.read("deliveries").await["data"].clone()), (before, json!([])));
+    let none = format!("integrations/int_{}/test", "0".repeat(26));
+    assert_eq!(desk.ask("POST", &none, Value::Null).await.status, 404);
+    assert_eq!(desk.ask("DELETE", &place, Value::Null).await.status, 204);
+    let (workspace, secret) = (desk.site.workspace(), NewSecret { sealed: "lost".into(), hint: "lost".into() });
+    let (by, kind, config) = (By::Program, IntegrationKind::Callbacks, ConfigChange::default());
+    let made = desk.site.gate.execute(CreateIntegration { by, workspace, kind, secret, config }).unwrap();
+    let tested = desk.ask("POST", &format!("integrations/{}/test", made.id), Value::Null).await;
+    assert_eq!((tested.status, tested.kind().as_str()), (409, "not_allowed"), "{}", tested.text());
+    assert!(tested.text().contains("rotate it"), "{}", tested.text());
     desk.site.stop().await;
 }
 

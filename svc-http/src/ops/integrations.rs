@@ -15,7 +15,7 @@ use svc_core::value::link::Index;
 use svc_core::value::secret::Secret;
 use svc_core::value::{Id as _, Timestamp};
 
-use super::{Caller, GateService, refusal};
+use super::{Caller, GateService, log, refusal};
 use crate::answer::Answer;
 use crate::callback_secret;
 use crate::dispatch::Call;
@@ -116,6 +116,11 @@ impl Place<'_> {
     async fn test(&self, call: &Call) -> Result<Answer, Refusal> {
         let url = wire::read_test(&call.body, &self.service.outbound)?;
         let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("int")?);
+        let Some(url) = url else {
+            let found = self.service.read(|scope| rules::called(scope, &by, workspace, id))?;
+            self.opens(&found)?;
+            return self.shown(&found, None).map(Answer::json);
+        };
         let tested = self.service.run(TestIntegration { by, workspace, id, url }).await?;
         let mut shown = self.written(&tested.integration, self.service.gate.now(), None);
         shown.insert("deliveryId".to_owned(), json!(tested.job.id));
@@ -174,6 +179,19 @@ impl Place<'_> {
     fn find(&self, call: &Call) -> Result<std::sync::Arc<Integration>, Refusal> {
         let id: IntegrationId = call.param_id("int")?;
         self.service.read(|scope| rules::owned(scope, &self.by, self.workspace, id))
+    }
+
+    /// That its secrets in force can be used here. Who is called over it, and with what, each call brings with it: that is all
+    /// that can be looked at where nobody is to be called.
+    fn opens(&self, integration: &Integration) -> Result<(), Refusal> {
+        let purpose = Integration::purpose(integration.slot);
+        for sealed in integration.in_force(self.service.gate.now()) {
+            self.service.gate.open_sealed(&purpose, &sealed.sealed).map_err(|failure| {
+                log(&failure);
+                Refusal::not_allowed("a secret of it does not open under this server's master key: rotate it")
+            })?;
+        }
+        Ok(())
     }
 
     /// What is kept of a secret that was sent, or of a new one, which alone is shown: nobody is given back what they sent.

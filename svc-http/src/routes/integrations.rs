@@ -89,7 +89,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/integrations/{int}/test",
         request: Some("IntegrationTest"),
         refusals: &[Kind::NotAllowed],
-        summary: "Make one signed call to try an integration out",
+        summary: "Make one signed call to try an integration out, or look whether its secrets can be used",
         ..INTEGRATIONS
     },
     Route {

@@ -186,8 +186,8 @@ fn rotation() -> Value {
 fn test() -> Value {
     json!({
         "type": "object",
-        "required": ["url"],
-        "properties": { "url": { "type": "string", "format": "uri", "description": "Who is called, once." } },
+        "description": "Of kinds over which something is called.",
+        "properties": { "url": { "type": "string", "format": "uri", "description": "Who is called, once. Without one nobody is, and it is only looked whether its secrets can be used: 409 where they cannot." } },
     })
 }
 

@@ -85,16 +85,16 @@ pub fn read_rotation(body: &[u8], kind: Option<IntegrationKind>) -> Result<(u16,
     fields.finish(Some((hours.unwrap_or(OVERLAP_HOURS), secret)))
 }
 
-/// Reads who is called to try an integration out, through the outbound guard.
+/// Reads who is called to try an integration out, through the outbound guard; `None` where nobody is.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
-pub fn read_test(body: &[u8], guard: &Outbound) -> Result<UrlText, Refusal> {
-    let json = parse(body)?;
+pub fn read_test(body: &[u8], guard: &Outbound) -> Result<Option<UrlText>, Refusal> {
+    let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["url"]);
-    let url = fields.required("url", |it| UrlText::try_from(OutboundUrl::parse(text(it)?, guard)?));
-    fields.finish(url)
+    let url = fields.optional("url", |it| UrlText::try_from(OutboundUrl::parse(text(it)?, guard)?));
+    fields.finish(Some(url))
 }
 
 /// An integration as it stands, at a server that is reached at `base`, with the secret that was drawn just now where there is one.

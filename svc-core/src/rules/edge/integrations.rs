@@ -247,14 +247,7 @@ pub struct Tested {
 /// # Errors
 /// Those of [`entitled`], `not_found`, and `not_allowed` where it is the other side that calls.
 pub fn test_integration(scope: &mut Scope<'_>, asked: &TestIntegration) -> Result<Tested, Halt> {
-    let integration = owned(scope, &asked.by, asked.workspace, asked.id)?;
-    if integration.slot.kind.is_received() {
-        let why = match integration.slot.kind.is_owners() {
-            true => "nothing is called over this kind: sign in by it in another browser",
-            false => "nothing is called over this kind: have the other side send an event to its `receiveUrl`",
-        };
-        return Err(Refusal::not_allowed(why).into());
-    }
+    let integration = called(scope, &asked.by, asked.workspace, asked.id)?;
     let work = Work::Test { integration: integration.id };
     let job = Job::new(scope.fresh(), asked.workspace, work, asked.url.clone(), scope.now());
     let host = job.host();
@@ -262,6 +255,27 @@ pub fn test_integration(scope: &mut Scope<'_>, asked: &TestIntegration) -> Resul
     record(scope, &asked.by, "integration.tested", &integration, data);
     scope.put(job.clone());
     Ok(Tested { integration, job: Arc::new(job) })
+}
+
+/// One of a workspace's integrations over which something is called.
+///
+/// # Errors
+/// Those of [`owned`], and `not_allowed` where it is the other side that calls.
+pub fn called(
+    scope: &mut Scope<'_>,
+    by: &By,
+    workspace: WorkspaceId,
+    id: IntegrationId,
+) -> Result<Arc<Integration>, Halt> {
+    let integration = owned(scope, by, workspace, id)?;
+    if integration.slot.kind.is_received() {
+        let why = match integration.slot.kind.is_owners() {
+            true => "nothing is called over this kind: sign in by it in another browser",
+            false => "nothing is called over this kind: have the other side send an event to its `receiveUrl`",
+        };
+        return Err(Refusal::not_allowed(why).into());
+    }
+    Ok(integration)
 }
 
 /// One of a workspace's integrations.
