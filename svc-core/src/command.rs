@@ -22,6 +22,7 @@ use crate::rules::edge::mcp_servers::{self, EditMcpServers, McpServerView};
 use crate::rules::edge::mcp_tools::{self, AcceptTools, NoteTools};
 use crate::rules::edge::proxied::{self, NoteResult};
 use crate::rules::edge::receive::{self, Receive};
+use crate::rules::edge::spread::{self, SpreadNews};
 use crate::rules::edge::subscribe::{self, FollowSubscription};
 use crate::rules::evidence::erase::{self, Erase};
 use crate::rules::evidence::sequence::{self, Sequence};
@@ -297,6 +298,8 @@ commands! {
     ReportRun => ran::report_run, Action;
     /// An agent says what became of an action.
     Settle => settle::settle, Action;
+    /// Messages are made for people who are to be told of something.
+    SpreadNews => spread::spread, Claimed;
     /// An integration is tried out.
     TestIntegration => integrations::test_integration, Tested;
     /// A drill starts.
@@ -471,6 +474,7 @@ operations! {
     WithdrawApplication => (), |Reply::Done(()), _| ();
     Authorize => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
     ClaimDelivery => Option<Claimed>, |Reply::Claimed(it), _| *it;
+    SpreadNews => Option<Claimed>, |Reply::Claimed(it), _| *it;
     ChangeAgent => Arc<Agent>, |Reply::Agent(it), _| it;
     ImportBill => Arc<BillingImport>, |Reply::Bill(it), _| it;
     CreateBudget => BudgetView, |Reply::Budget(it), _| *it;

@@ -8,6 +8,7 @@
 
 mod fault;
 mod keys;
+mod mail;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use svc_core::value::secret::Secret;
 
 pub use self::fault::{ConfigError, Fault};
 pub use self::keys::{KEYS, Key, markdown_table, terminal_table};
+pub use self::mail::{Login, MailConfig, MailServer, Security};
 pub use self::sources::Sources;
 use crate::upstream::{Allowed, Times};
 
@@ -63,6 +65,8 @@ pub struct Config {
     pub plans: Plans,
     /// What billing is told by.
     pub billing: BillingConfig,
+    /// How mail is sent.
+    pub mail: MailConfig,
     /// The address that metrics are served on; `None` where they are not.
     pub metrics: Option<SocketAddr>,
     /// Whether callbacks may go to private addresses; refused unless [`Config::listen`] is loopback.
@@ -223,6 +227,17 @@ impl Config {
                 "Leave the flag out, or set `listen` to `127.0.0.1:8080`.",
             ));
         }
+        let lone = match (&self.mail.server, &self.mail.from) {
+            (Some(_), None) => Some(("mail.url", "mail.from")),
+            (None, Some(_)) => Some(("mail.from", "mail.url")),
+            (Some(_), Some(_)) | (None, None) => None,
+        };
+        if let Some((named, missing)) = lone {
+            faults.push(Fault::new(
+                format!("`{named}` is set and `{missing}` is not: no mail can be sent"),
+                format!("Set `{missing}` too, or leave out `{named}`."),
+            ));
+        }
         if let Some(metrics) = self.metrics.filter(|it| clash(*it, self.listen)) {
             faults.push(Fault::new(
                 format!("`metrics.listen` is {metrics}, and the server itself listens on {}", self.listen),
@@ -249,6 +264,7 @@ impl Default for Config {
             client_documents: true,
             plans: Plans::default(),
             billing: BillingConfig::default(),
+            mail: MailConfig::default(),
             metrics: None,
             allow_private_callbacks: false,
         }

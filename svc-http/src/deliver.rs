@@ -7,18 +7,22 @@
 //! **Invariant:** nothing is decided here: a claim and its outcome are commands. A secret is opened for one call and no log
 //! holds it, nor any part of a URL but its host.
 
+mod facts;
+mod letter;
 mod queue;
+mod room;
+mod send;
+mod spread;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use svc_core::rules::edge::deliver::{ClaimDelivery, Claimed, FinishDelivery, find};
-use svc_core::state::edge::{Integration, Job, Tried, Trouble, signature};
+use svc_core::rules::edge::deliver::{ClaimDelivery, FinishDelivery, find};
+use svc_core::state::edge::{Job, Tried, Trouble};
 use svc_core::store::{Key, Range, Record};
 use svc_core::value::id::DeliveryId;
 use svc_core::value::link::{Index, SHARDS, instant_order};
-use svc_core::value::secret::Secret;
 use svc_store::Gate;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
@@ -26,8 +30,8 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{self, MissedTickBehavior, interval, timeout_at};
 
 use self::queue::{Queue, Whose};
-use crate::outbound::{Caller, Post};
-use crate::wire::delivery;
+pub use self::send::Sender;
+use self::spread::spread;
 
 /// How often what is due is looked for; what is written meanwhile is heard of at once.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -44,12 +48,12 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// Starts to make the calls of `gate` as `caller` makes them. Needs a Tokio runtime.
+    /// Starts to make the calls of `gate` as `sender` makes them. Needs a Tokio runtime.
     #[must_use]
-    pub fn start(gate: Gate, caller: Caller) -> Self {
+    pub fn start(gate: Gate, sender: Sender) -> Self {
         let (stop, stopping) = watch::channel(false);
-        let (caller, queue, running) = (Arc::new(caller), Queue::default(), JoinSet::new());
-        let worker = Worker { gate, caller, queue, running, first: 0, reached: BTreeMap::new() };
+        let (sender, queue, running) = (Arc::new(sender), Queue::default(), JoinSet::new());
+        let worker = Worker { gate, sender, queue, running, first: 0, reached: BTreeMap::new() };
         Self { stop, task: tokio::spawn(worker.run(stopping)) }
     }
 
@@ -78,7 +82,7 @@ impl Drop for Deliveries {
 
 struct Worker {
     gate: Gate,
-    caller: Arc<Caller>,
+    sender: Arc<Sender>,
     queue: Queue,
     running: JoinSet<(Whose, DeliveryId)>,
     /// The shard that the next look begins with: where the queue fills up, each has its turn.
@@ -94,7 +98,7 @@ impl Worker {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !*stopping.borrow_and_update() {
             while let Some((whose, job)) = self.queue.next() {
-                self.running.spawn(attempt(self.gate.clone(), Arc::clone(&self.caller), whose, job));
+                self.running.spawn(attempt(self.gate.clone(), Arc::clone(&self.sender), whose, job));
             }
             tokio::select! {
                 _ = stopping.changed() => {}
@@ -168,29 +172,31 @@ impl Worker {
 }
 
 fn whose(job: &Job) -> Whose {
-    Whose { workspace: job.workspace, host: job.host() }
+    Whose { workspace: job.workspace, host: job.line() }
 }
 
-/// Claims a call, makes it, and tells what came of it.
-async fn attempt(gate: Gate, caller: Arc<Caller>, whose: Whose, job: DeliveryId) -> (Whose, DeliveryId) {
+/// Claims a call, makes it, and tells what came of it. What is news becomes messages.
+async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId) -> (Whose, DeliveryId) {
     match gate.submit(ClaimDelivery { job }).await {
+        Ok(Some(claimed)) if claimed.job.is_to_spread() => {
+            if let Err(failure) = spread(&gate, &claimed.job).await {
+                // The lease ends, and it goes on from where it came to.
+                tracing::warn!(error = &failure as &dyn std::error::Error, "people could not be told");
+            }
+        }
         Ok(Some(claimed)) => {
             let began = Instant::now();
-            let outcome = make(&gate, &caller, &claimed).await;
+            let tried = sender.send(&gate, &claimed).await;
             let ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
-            let (status, error) = match outcome {
-                Ok(status) => (Some(status), trouble(status)),
-                Err(trouble) => (None, Some(trouble)),
-            };
             tracing::info!(
                 delivery = %job,
                 host = %whose.host,
-                status,
-                error = error.map(Trouble::as_str),
+                status = tried.status,
+                error = tried.error.map(Trouble::as_str),
                 ms,
                 "a callback was tried"
             );
-            let told = FinishDelivery { job, claim: claimed.job.claims, tried: Tried { status, error, ms } };
+            let told = FinishDelivery { job, claim: claimed.job.claims, tried: Tried { ms, ..tried } };
             if let Err(failure) = gate.submit(told).await {
                 // The lease ends, and somebody tries again: whoever was called hears the same event twice.
                 tracing::warn!(error = &failure as &dyn std::error::Error, "what came of a call could not be kept");
@@ -202,36 +208,4 @@ async fn attempt(gate: Gate, caller: Arc<Caller>, whose: Whose, job: DeliveryId)
         }
     }
     (whose, job)
-}
-
-/// Makes one call and gives the status of its answer.
-async fn make(gate: &Gate, caller: &Caller, claimed: &Claimed) -> Result<u16, Trouble> {
-    let job: &Job = &claimed.job;
-    let purpose = Integration::purpose(job.slot());
-    let mut secrets: Vec<Secret<Vec<u8>>> = Vec::new();
-    for sealed in &claimed.secrets {
-        match gate.open_sealed(&purpose, &sealed.sealed) {
-            Ok(secret) => secrets.push(secret),
-            Err(failure) => {
-                tracing::error!(error = &failure as &dyn std::error::Error, "a callback secret cannot be opened");
-                return Err(Trouble::Secret);
-            }
-        }
-    }
-    if secrets.is_empty() {
-        return Err(Trouble::Secret);
-    }
-    let body = delivery::body(job);
-    let signature = signature(gate.now(), &body, secrets.iter().map(|it| it.expose().as_slice()));
-    let post = Post { url: job.url.as_str(), event: job.id.to_string(), signature, body };
-    caller.post(post).await
-}
-
-/// What is wrong with an answer of this status.
-const fn trouble(status: u16) -> Option<Trouble> {
-    match status {
-        200..=299 => None,
-        300..=399 => Some(Trouble::Redirect),
-        _ => Some(Trouble::Answer),
-    }
 }

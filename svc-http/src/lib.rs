@@ -23,6 +23,7 @@ pub mod inbound;
 mod keys;
 mod live;
 pub mod log;
+pub mod mail;
 pub mod metrics;
 pub mod mock;
 pub mod openapi;

@@ -68,6 +68,7 @@ use crate::identity::Providers;
 use crate::inbound::key_sets::KeySets;
 use crate::keys::Keys;
 use crate::live::Live;
+use crate::mail::Mailer;
 use crate::metrics::Metrics;
 use crate::outbound::{SystemResolver, Trust};
 use crate::passwords::Passwords;
@@ -126,6 +127,8 @@ pub struct GateService {
     pub oauth_clients: RateLimiter,
     /// What billing is told by.
     pub billing: Billing,
+    /// Who mails; `None` where no mail is sent.
+    pub mailer: Option<Arc<Mailer>>,
     /// How often integrations may be received over, a workspace.
     pub received: RateLimiter,
     /// Clients that are known by the address of their metadata.
@@ -248,6 +251,7 @@ impl GateService {
             client_documents: true,
             oauth_clients: RateLimiter::new(Rates::default()),
             billing: Billing::default(),
+            mailer: None,
             received: RateLimiter::new(Rates::default()),
             documents: Arc::default(),
             key_sets: Arc::default(),

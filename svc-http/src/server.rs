@@ -25,10 +25,11 @@ use tokio::net;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::config::{BaseUrl, Config};
-use crate::deliver::Deliveries;
+use crate::deliver::{Deliveries, Sender};
 use crate::identity::Providers;
 use crate::inbound::key_sets::KeySets;
 use crate::live::Live;
+use crate::mail::Mailer;
 use crate::metrics::{self, Metrics};
 use crate::ops::mcp::Proxied;
 use crate::ops::{Billing, Documents, GateService, RunningCalls};
@@ -57,6 +58,8 @@ pub struct Server {
     metrics: Arc<Metrics>,
     telemetry: Arc<Telemetry>,
     metrics_listener: Option<net::TcpListener>,
+    mailer: Option<Arc<Mailer>>,
+    base_url: String,
     documents: Arc<Documents>,
     key_sets: Arc<KeySets>,
     providers: Arc<Providers>,
@@ -97,6 +100,8 @@ impl Server {
         service.oauth_clients = RateLimiter::new(Rates::of(&config.limits));
         service.billing = Billing::of(&config.billing);
         service.received = RateLimiter::new(Rates::of(&config.limits));
+        let mailer = Mailer::of(config, base_url.authority(), &trust).map(Arc::new);
+        service.mailer.clone_from(&mailer);
         let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver);
         let upstreams = Upstreams::new(
             config.outbound.allow.clone(),
@@ -128,6 +133,8 @@ impl Server {
             metrics,
             metrics_listener,
             telemetry,
+            mailer,
+            base_url: base_url.to_string(),
             documents,
             key_sets,
             providers,
@@ -182,7 +189,8 @@ impl Server {
         let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
         self.providers.call_with(reader);
         let caller = Caller::new(self.guard, own, self.resolver, self.trust);
-        let deliveries = Deliveries::start(self.gate.clone(), caller);
+        let sender = Sender::new(caller, self.mailer, &self.base_url);
+        let deliveries = Deliveries::start(self.gate.clone(), sender);
         let (quiet, time) = (deliveries.stopper(), self.shell.settings().drain_time);
         let (mut drain, mut cutting) = (Drain::begin(time), None);
         serve(self.listener, self.shell, async {

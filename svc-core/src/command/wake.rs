@@ -73,6 +73,7 @@ pub(super) fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Team(_)
         | Key::Tally(_)
         | Key::Tile(_)
+        | Key::Topic(_)
         | Key::TokenName(_)
         | Key::WorkspaceTemplate(_)
         | Key::SsoLink(_)

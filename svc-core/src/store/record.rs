@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::codec::{Encoded, Undecodable, read_body, write_body};
 use crate::state::connect::{AuthCode, ClientTally, Connection, Consent, OAuthClient, RefreshToken};
-use crate::state::edge::{Integration, IntegrationSlot, Job, McpSecret, McpServers, McpTools, Received};
+use crate::state::edge::{Integration, IntegrationSlot, Job, McpSecret, McpServers, McpTools, Received, Topic};
 use crate::state::evidence::{Chain, Disclosure, Entry, Tally, TallyId, Tile, TileId};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay, Sweep,
@@ -23,7 +23,7 @@ use crate::state::people::{
 use crate::value::digest::{
     CellId, ClientTallyId, CodeId, ConsentId, ContextKey, CredentialId, EmailUseId, PayeeId, PendingSignInId,
     ReceivedId, RefreshId, RefusalKey, ReplayId, SessionDigest, SessionKey, SignInLinkId, SsoLinkId, TaskKey,
-    TemplateId, TokenNameId,
+    TemplateId, TokenNameId, TopicId,
 };
 use crate::value::id::{
     AccountId, ActionId, AgentId, ApplicationId, ApprovalId, BillingImportId, BudgetId, CallId, ClientId, ConnectionId,
@@ -307,6 +307,8 @@ records! {
     Integration(IntegrationSlot) by slot, "integration" [Wake];
     /// What was received over an integration.
     Received(ReceivedId) by id, "received" [Wake];
+    /// What waits of an agent that is alike, where people are told of it.
+    Topic(TopicId) by id, "topic" [];
     /// What a full stretch of the ledger comes to.
     Tally(TallyId) by id, "tally" [];
     /// 256 hashes of the ledger's tree.

@@ -248,7 +248,9 @@ fn check_call(books: &Books<'_>, action: &Action, faults: &mut Vec<String>) {
         faults.push(format!("{}: it is decided and nobody is told", action.id));
     }
     let Some(job) = job else { return };
-    if !matches!(job.work, Work::Decided { action: of, .. } if of == action.id) || job.url != callback.url {
+    if !matches!(job.work, Work::Decided { action: of, .. } if of == action.id)
+        || job.url.as_ref() != Some(&callback.url)
+    {
         faults.push(format!("{}: {} tells of something else", action.id, job.id));
     }
     let given_up = books.on(job.id).iter().any(|(_, entry)| &*entry.kind == "delivery.failed");

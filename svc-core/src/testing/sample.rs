@@ -132,6 +132,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Received => RECEIVED,
         Table::Tally => TALLY,
         Table::Tile => TILE,
+        Table::Topic => TOPIC,
         Table::TokenName => TOKEN_NAME,
         Table::WorkspaceTemplate => TEMPLATE,
     }
@@ -148,7 +149,7 @@ const WORKSPACE: [&str; 2] = [
         "holds":[{"id":"hld_01K6FN0001000000000000000H","at":1790847000000},{"id":"hld_01K6FN0001000000000000000J","at":1790847000001,
         "over":{"selection":"sel_01K6FN0001000000000000000S","count":4294967295,"firsts":["agt_01K6FN0001000000000000000A"]}}],
         "budgets":[{"id":"bdg_01K6FN0001000000000000000A","scope":{"task_class":"support.reply"}}],
-        "owner":"prp_01K6FN0001000000000000000P","owners":["prp_01K6FN0001000000000000000P"],"created_at":1790847000000}"#,
+        "told_over":["chat","mail"],"owner":"prp_01K6FN0001000000000000000P","owners":["prp_01K6FN0001000000000000000P"],"created_at":1790847000000}"#,
     r#"{"id":"wsp_01K6FN0001000000000000000B","name":"b","settings":{},"owner":"prp_01K6FN0001000000000000000P","owners":[],"created_at":0}"#,
 ];
 const ROSTER: [&str; 2] = [
@@ -344,7 +345,7 @@ const PAYLOAD: [&str; 2] = [
 const APPROVAL: [&str; 2] = [
     r#"{"id":"apv_01K6FN0001000000000000000V","workspace":"wsp_01K6FN0001000000000000000A","subject":{"action":{"agent":"agt_01K6FN0001000000000000000A",
         "action":"act_01K6FN0001000000000000000A","digest":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg",
-        "exceptions":[{"code":"over_limit","effect":"ask"}],"epoch":4294967295}},"createdAt":1790847000000,"expiresAt":1790933400000,"needed":2,
+        "exceptions":[{"code":"over_limit","effect":"ask"}],"epoch":4294967295,"topic":"ffffffffffffffffffffffffffffffff"}},"createdAt":1790847000000,"expiresAt":1790933400000,"needed":2,
         "approvals":[{"by":"prp_01K6FN0001000000000000000P","account":"usr_01K6FN0001000000000000000B","session":"ses_01K6FN0001000000000000000S","via":"slack","at":1790847000000,"note":"fine\nby me"}],
         "state":{"denied":{"at":1790847000001,"by":"prp_01K6FN0001000000000000000P","note":"no"}}}"#,
     r#"{"id":"apv_01K6FN0001000000000000000W","workspace":"wsp_01K6FN0001000000000000000A","subject":{"action":{"agent":"agt_01K6FN0001000000000000000A",
@@ -391,6 +392,11 @@ const TILE: [&str; 2] = [
     r#"{"id":{"w":"wsp_01K6FN0001000000000000000B","level":0,"index":0},"hashes":""}"#,
 ];
 
+const TOPIC: [&str; 2] = [
+    r#"{"id":"ffffffffffffffffffffffffffffffff","workspace":"wsp_01K6FN0001000000000000000A","epoch":4294967295,
+        "approvals":["apv_01K6FN0001000000000000000V"]}"#,
+    r#"{"id":"00000000000000000000000000000000","workspace":"wsp_01K6FN0001000000000000000B","approvals":[]}"#,
+];
 const JOB: [&str; 2] = [
     r#"{"id":"dlv_01K6FN0001000000000000000C","workspace":"wsp_01K6FN0001000000000000000A",
         "work":{"decided":{"callback":"cbk_01K6FN0001000000000000000C","action":"act_01K6FN0001000000000000000A",

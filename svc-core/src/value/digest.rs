@@ -177,6 +177,8 @@ digest_ids! {
     PendingSignInId "pending sign-in";
     /// A client's session id in a workspace.
     SessionKey "session";
+    /// What an agent asks of the same kind about the same place.
+    TopicId "topic";
     /// A task, by its workspace and its id.
     TaskKey "task";
     /// What entered a session's context, by its workspace and the client's id of it.

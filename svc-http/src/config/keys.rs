@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -12,6 +13,7 @@ use svc_core::state::people::Plan;
 use svc_core::value::secret::Secret;
 use url::Url;
 
+use super::mail::{self, MailServer};
 use super::{Allowed, BaseUrl, Config, DATABASE, LogFormat, LogLevel, within};
 use crate::callback_secret;
 
@@ -236,6 +238,23 @@ pub const KEYS: &[Key] = &[
             Ok(())
         },
     ),
+    // The address holds a password.
+    Key {
+        is_secret: true,
+        ..key(
+            "mail.url",
+            "none",
+            "server that takes mail: `smtps://user:password@host`, or `smtp://`, which asks for STARTTLS unless the host is loopback",
+            |config, given| {
+                config.mail.server = Some(Arc::new(MailServer::parse(given.text()?)?));
+                Ok(())
+            },
+        )
+    },
+    key("mail.from", "none", "whom mail comes from, such as `svc <svc@example.com>`", |config, given| {
+        config.mail.from = Some(mail::from(given.text()?)?);
+        Ok(())
+    }),
     key(
         "metrics.listen",
         "off",

@@ -75,6 +75,11 @@ impl Place<'_> {
 
     async fn create(&self, call: &Call) -> Result<Answer, Refusal> {
         let asked = wire::read_new(&call.body, &self.service.outbound)?;
+        if asked.kind == IntegrationKind::Mail && self.service.mailer.is_none() {
+            return Err(Refusal::not_allowed(
+                "this server sends no mail: whoever runs it sets `mail.url` and `mail.from`",
+            ));
+        }
         let slot = IntegrationSlot { workspace: self.workspace, kind: asked.kind };
         let (drawn, kept) = self.secret(slot, asked.secret)?;
         let (by, workspace, kind) = (self.by.clone(), self.workspace, asked.kind);
@@ -116,11 +121,14 @@ impl Place<'_> {
     async fn test(&self, call: &Call) -> Result<Answer, Refusal> {
         let url = wire::read_test(&call.body, &self.service.outbound)?;
         let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("int")?);
-        let Some(url) = url else {
+        if url.is_none() {
             let found = self.service.read(|scope| rules::called(scope, &by, workspace, id))?;
-            self.opens(&found)?;
-            return self.shown(&found, None).map(Answer::json);
-        };
+            // Other kinds have an address of their own.
+            if found.slot.kind == IntegrationKind::Callbacks {
+                self.opens(&found)?;
+                return self.shown(&found, None).map(Answer::json);
+            }
+        }
         let tested = self.service.run(TestIntegration { by, workspace, id, url }).await?;
         let mut shown = self.written(&tested.integration, self.service.gate.now(), None);
         shown.insert("deliveryId".to_owned(), json!(tested.job.id));
@@ -136,11 +144,11 @@ impl Place<'_> {
         });
         let kind = query.take("kind", |text| {
             let kind = IntegrationKind::parse(text).ok().filter(|it| !it.is_received());
-            kind.ok_or_else(|| "must be a kind that is called: `callbacks`".to_owned())
+            kind.ok_or_else(|| "must be a kind that is called: `callbacks`, `chat` or `mail`".to_owned())
         });
         query.finish()?;
         let is_asked =
-            |job: &Job| state.is_none_or(|it| job.state.as_str() == it) && kind.is_none_or(|it| job.slot().kind == it);
+            |job: &Job| state.is_none_or(|it| job.state.as_str() == it) && kind.is_none_or(|it| job.over() == Some(it));
         let all = Range::all(Index::DeliveriesOf, self.workspace.bits(), LOOK);
         let mut range = Range { newest_first: true, after: page.after, ..all };
         let mut data = Vec::new();
@@ -152,7 +160,7 @@ impl Place<'_> {
                     return page.list(data, next).map(Answer::json);
                 }
                 let job = row.row.record.as_ref().and_then(Job::peel).filter(|it| is_asked(it));
-                data.extend(job.map(|it| wire::write_delivery(it)));
+                data.extend(job.map(|it| wire::write_delivery(it, self.mail_host())));
                 range.after = Some((row.order, row.row.key));
             }
             if found.len() < LOOK {
@@ -166,14 +174,19 @@ impl Place<'_> {
     fn delivery(&self, call: &Call) -> Result<Answer, Refusal> {
         let id: DeliveryId = call.param_id("dlv")?;
         let job = self.service.read(|scope| deliver::owned(scope, &self.by, self.workspace, id))?;
-        written(&wire::write_delivery(&job)).map(Answer::json)
+        written(&wire::write_delivery(&job, self.mail_host())).map(Answer::json)
     }
 
     async fn retry(&self, call: &Call) -> Result<Answer, Refusal> {
         nothing(&call.body)?;
         let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("dlv")?);
         let job = self.service.run(RetryDelivery { by, workspace, id }).await?;
-        written(&wire::write_delivery(&job)).map(Answer::json)
+        written(&wire::write_delivery(&job, self.mail_host())).map(Answer::json)
+    }
+
+    /// The host of the server that takes mail; empty where none does.
+    fn mail_host(&self) -> &str {
+        self.service.mailer.as_ref().map(|it| it.host()).unwrap_or_default()
     }
 
     fn find(&self, call: &Call) -> Result<std::sync::Arc<Integration>, Refusal> {

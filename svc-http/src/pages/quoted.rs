@@ -13,7 +13,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// The text with a name in the place of each sign that nobody sees; as the page of an approval has it. A sign that joins those
 /// beside it stays, unless there is nothing to join.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let is_blank = text.chars().all(|it| it.is_whitespace() || is_hidden(it) || is_joining(it));
     let mut plain = String::with_capacity(text.len());
     for sign in text.chars() {

@@ -47,6 +47,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/integrations",
         request: Some("NewIntegration"),
         success: &[201],
+        refusals: &[Kind::NotAllowed],
         summary: "Make an integration; a secret that was drawn for it is shown this once",
         ..INTEGRATIONS
     },
@@ -89,7 +90,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/api/w/{wid}/integrations/{int}/test",
         request: Some("IntegrationTest"),
         refusals: &[Kind::NotAllowed],
-        summary: "Make one signed call to try an integration out, or look whether its secrets can be used",
+        summary: "Make one signed call, or send one message, to try an integration out, or look whether its secrets can be used",
         ..INTEGRATIONS
     },
     Route {

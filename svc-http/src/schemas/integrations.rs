@@ -1,7 +1,7 @@
 //! The schemas of integrations and of the calls made over them.
 
 use serde_json::{Value, json};
-use svc_core::state::edge::{CODE_PLACES_MAX, IntegrationKind};
+use svc_core::state::edge::{CODE_PLACES_MAX, IntegrationKind, MAILED_MAX};
 
 use super::{currency, id, reference, time};
 
@@ -49,7 +49,7 @@ fn configured(each: &dyn Fn(&Value) -> Value) -> Value {
     let list = |item: Value| json!({ "type": "array", "maxItems": CODE_PLACES_MAX, "items": item });
     json!({
         "type": "object",
-        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; `issuer` and `clientId` of `oidc`; of others nothing. What is not named is empty.",
+        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; `issuer` and `clientId` of `oidc`; `to` of `mail`, the principals who alone are mailed, of those whom it concerns; `url` of `chat`, where messages are posted to; of others nothing. What is not named is empty.",
         "properties": {
             "repositories": each(&list(json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", "maxLength": 140 }))),
             "branches": each(&list(json!({ "type": "string", "minLength": 1, "maxLength": 250 }))),
@@ -58,6 +58,8 @@ fn configured(each: &dyn Fn(&Value) -> Value) -> Value {
             "clientId": each(&text),
             "jwksUrl": each(&json!({ "type": "string", "format": "uri" })),
             "jwks": each(&json!({ "type": "object", "required": ["keys"], "additionalProperties": true, "properties": { "keys": { "type": "array", "minItems": 1, "items": { "type": "object", "additionalProperties": true } } } })),
+            "to": each(&json!({ "type": "array", "maxItems": MAILED_MAX, "items": id("prp_") })),
+            "url": each(&json!({ "type": "string", "format": "uri" })),
         },
     })
 }
@@ -187,7 +189,7 @@ fn test() -> Value {
     json!({
         "type": "object",
         "description": "Of kinds over which something is called.",
-        "properties": { "url": { "type": "string", "format": "uri", "description": "Who is called, once. Without one nobody is, and it is only looked whether its secrets can be used: 409 where they cannot." } },
+        "properties": { "url": { "type": "string", "format": "uri", "description": "Of `callbacks`: who is called, once. Without one nobody is, and it is only looked whether its secrets can be used: 409 where they cannot. `mail` goes to whoever asks, `chat` to its own address." } },
     })
 }
 
@@ -229,7 +231,7 @@ fn delivery() -> Value {
             "id": id("dlv_"),
             "kind": kind(),
             "subject": { "type": "string", "description": "The id of what is told of." },
-            "host": { "type": "string", "description": "Who is called, without the rest of the URL." },
+            "host": { "type": "string", "description": "Who is called, without the rest of the URL; of `mail` the server that takes it." },
             "state": { "type": "string", "enum": ["waiting", "sending", "delivered", "failed", "replaced"] },
             "attempts": {
                 "type": "array",

@@ -7,6 +7,8 @@ use svc_core::state::edge::{Job, Work};
 #[must_use]
 pub fn body(job: &Job) -> Vec<u8> {
     let event = match &job.work {
+        // What becomes messages calls nobody, and a message has a body of its own.
+        Work::Tell { .. } | Work::Message { .. } => return Vec::new(),
         Work::Decided { callback, action, verb, status, at } => Event {
             id: callback.to_string(),
             kind: "action.decided",
@@ -15,7 +17,7 @@ pub fn body(job: &Job) -> Vec<u8> {
             status: Some(status.as_str()),
             occurred_at: at.to_string(),
         },
-        Work::Test { integration } => Event {
+        Work::Test { integration, .. } => Event {
             id: integration.to_string(),
             kind: "test",
             action_id: None,

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
 use svc_core::state::edge::{
-    ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret, Work,
+    ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, JobState, News, OVERLAP_MAX_HOURS, SealedSecret,
+    Work,
 };
 use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
@@ -85,7 +86,7 @@ pub fn read_rotation(body: &[u8], kind: Option<IntegrationKind>) -> Result<(u16,
     fields.finish(Some((hours.unwrap_or(OVERLAP_HOURS), secret)))
 }
 
-/// Reads who is called to try an integration out, through the outbound guard; `None` where nobody is.
+/// Reads who is called to try an integration out, through the outbound guard; `None` where nobody is named.
 ///
 /// # Errors
 /// `invalid_json`, or `invalid_request` naming every fault.
@@ -139,12 +140,15 @@ fn write_secret(secret: &SealedSecret) -> Value {
     out
 }
 
-/// A call as it stands: of its URL the host alone.
+/// A call or message as it stands: of its URL the host alone, of a mail the host that takes it.
 #[must_use]
-pub fn write_delivery(job: &Job) -> Value {
+pub fn write_delivery(job: &Job, mail_host: &str) -> Value {
     let subject = match &job.work {
         Work::Decided { action, .. } => action.to_string(),
-        Work::Test { integration } => integration.to_string(),
+        Work::Test { integration, .. } => integration.to_string(),
+        Work::Tell { news, .. } | Work::Message { news, .. } => match news {
+            News::Asked { approval } => approval.to_string(),
+        },
     };
     let attempts: Vec<Value> = job
         .attempts
@@ -161,9 +165,9 @@ pub fn write_delivery(job: &Job) -> Value {
     let next = if let JobState::Waiting { due } = job.state { Some(due.to_string()) } else { None };
     json!({
         "id": job.id,
-        "kind": job.slot().kind.as_str(),
+        "kind": job.over().map(IntegrationKind::as_str),
         "subject": subject,
-        "host": job.host(),
+        "host": if job.over() == Some(IntegrationKind::Mail) { mail_host.to_owned() } else { job.host() },
         "state": job.state.as_str(),
         "attempts": attempts,
         "nextAt": next,

@@ -109,7 +109,8 @@ fn second() -> String {
     sql
 }
 
-/// The third: whom identity providers vouch for; and rows have members that programs of the second would drop.
+/// The third: what waits and is alike, and whom identity providers vouch for; and rows have members that programs of the second
+/// would drop.
 fn third() -> String {
     let mut sql = String::new();
     for table in Table::ALL.iter().filter(|it| since(**it) == 3) {
@@ -122,7 +123,7 @@ fn third() -> String {
 const fn since(table: Table) -> i64 {
     match table {
         Table::Received => 2,
-        Table::SsoLink => 3,
+        Table::SsoLink | Table::Topic => 3,
         _ => 1,
     }
 }

@@ -43,7 +43,7 @@ fn rotate(world: &mut World, id: IntegrationId, hint: &str, overlap_hours: u16) 
 fn test(world: &mut World, id: IntegrationId) -> DeliveryId {
     let url = UrlText::parse("https://hooks.example.com/test").unwrap();
     let workspace = world.workspace();
-    world.run(TestIntegration { by: By::Program, workspace, id, url }).unwrap().job.id
+    world.run(TestIntegration { by: By::Program, workspace, id, url: Some(url) }).unwrap().job.id
 }
 
 fn claim(world: &mut World, job: DeliveryId) -> Claimed {

@@ -38,6 +38,7 @@ mod single_sign_on;
 mod stop;
 mod suggest;
 mod sweep;
+mod tell;
 mod tree;
 mod velocity;
 mod verify;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::message::{self, Message};
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
-use crate::state::edge::{Integration, Job, JobState, SealedSecret, Tried, Trouble, Work};
+use crate::state::edge::{Integration, IntegrationKind, Job, JobState, News, SealedSecret, Tried, Trouble, Work};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::people::Right;
 use crate::turn::{Halt, Scope};
@@ -25,6 +26,8 @@ pub struct Claimed {
     pub job: Arc<Job>,
     /// The secrets to sign with, sealed, the newest first.
     pub secrets: Vec<SealedSecret>,
+    /// What is said, where it is a message.
+    pub message: Option<Box<Message>>,
 }
 
 /// Takes a job that is due; `None` where it is not, or somebody has it.
@@ -35,14 +38,38 @@ pub fn claim(scope: &mut Scope<'_>, asked: &ClaimDelivery) -> Result<Option<Clai
     let now = scope.now();
     let Some(job) = scope.get::<Job>(asked.job)? else { return Ok(None) };
     let Some(claimed) = Job::clone(&job).claimed(now) else { return Ok(None) };
-    let integration = scope.get::<Integration>(claimed.slot())?;
-    let secrets = integration.as_ref().map(|it| it.in_force(now)).unwrap_or_default();
-    scope.put(claimed.clone());
+    let integration = over(scope, &claimed)?;
     if let JobState::Failed { .. } = claimed.state {
+        scope.put(claimed.clone());
         give_up(scope, &claimed, integration.as_deref());
         return Ok(None);
     }
-    Ok(Some(Claimed { job: Arc::new(claimed), secrets }))
+    let secrets = integration.as_ref().map(|it| it.in_force(now)).unwrap_or_default();
+    let (claimed, message) = match &claimed.work {
+        Work::Decided { .. } | Work::Test { over: IntegrationKind::Callbacks, .. } | Work::Tell { .. } => {
+            (claimed, None)
+        }
+        Work::Test { .. } | Work::Message { .. } => {
+            match message::of(scope, claimed.clone(), integration.as_deref())? {
+                Some((job, message)) => (job, Some(Box::new(message))),
+                // Nothing is to be told any more: the message ends without a try.
+                None => {
+                    scope.put(Job::clone(&job).replaced(now));
+                    return Ok(None);
+                }
+            }
+        }
+    };
+    scope.put(claimed.clone());
+    Ok(Some(Claimed { job: Arc::new(claimed), secrets, message }))
+}
+
+/// The integration that a job goes over.
+fn over(scope: &mut Scope<'_>, job: &Job) -> Result<Option<Arc<Integration>>, Halt> {
+    match job.slot() {
+        Some(slot) => scope.get::<Integration>(slot),
+        None => Ok(None),
+    }
 }
 
 /// Tells what came of a try.
@@ -67,7 +94,7 @@ pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>,
     if job.claims != asked.claim || !matches!(job.state, JobState::Sending { .. }) {
         return Ok(job);
     }
-    let integration = scope.get::<Integration>(job.slot())?;
+    let integration = over(scope, &job)?;
     let [high, low, ..] = scope.draw();
     let tried = Job::clone(&job).tried(asked.tried, u16::from_be_bytes([high, low]), now);
     scope.put(tried.clone());
@@ -112,7 +139,9 @@ pub fn retry(scope: &mut Scope<'_>, asked: &RetryDelivery) -> Result<Arc<Job>, H
     let job = owned(scope, &asked.by, asked.workspace, asked.id)?;
     match job.state {
         JobState::Delivered { .. } => return Err(Refusal::not_allowed("it was delivered").into()),
-        JobState::Replaced { .. } => return Err(Refusal::not_allowed("another address took its place").into()),
+        JobState::Replaced { .. } => {
+            return Err(Refusal::not_allowed("another took its place, or nobody is to be told any more").into());
+        }
         JobState::Sending { .. } => return Ok(job),
         JobState::Waiting { .. } | JobState::Failed { .. } => {}
     }
@@ -130,23 +159,39 @@ pub fn retry(scope: &mut Scope<'_>, asked: &RetryDelivery) -> Result<Arc<Job>, H
 /// Those of [`entitled`], and `not_found`.
 pub fn owned(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, id: DeliveryId) -> Result<Arc<Job>, Halt> {
     entitled(scope, by, workspace, Right::ManageIntegrations)?;
-    let found = scope.get::<Job>(id)?.filter(|it| it.workspace == workspace);
+    let found = scope.get::<Job>(id)?.filter(|it| it.workspace == workspace && !it.is_to_spread());
     found.ok_or_else(|| Refusal::not_found().into())
+}
+
+/// A member of a record and the id in it.
+type Named = Option<(&'static str, String)>;
+
+/// What a job is about, as a record names it. A test has somebody who waits for its outcome.
+fn about(job: &Job) -> (Named, Named) {
+    match &job.work {
+        Work::Decided { callback, action, .. } => {
+            (Some(("actionId", action.to_string())), Some(("callbackId", callback.to_string())))
+        }
+        Work::Message { news, to, .. } => {
+            let to = to.map(|it| ("principalId", it.to_string()));
+            match news {
+                News::Asked { approval } => (Some(("approvalId", approval.to_string())), to),
+            }
+        }
+        Work::Test { .. } | Work::Tell { .. } => (None, None),
+    }
 }
 
 /// Records that a job was given up, in the ledger and on the integration that it went over.
 fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) {
     let last = job.last().and_then(|it| it.tried.error).unwrap_or(Trouble::Interrupted).as_str();
     let host = job.host();
-    let (callback, action) = match &job.work {
-        Work::Decided { callback, action, .. } => (callback.to_string(), action.to_string()),
-        // A test has somebody who waits for its outcome.
-        Work::Test { .. } => (String::new(), String::new()),
-    };
     let mut data = Object::new().text("host", &host).text("error", last).int("tries", job.tries.into());
-    data = data.text("kind", job.slot().kind.as_str());
-    if let Work::Decided { .. } = job.work {
-        data = data.text("actionId", &action).text("callbackId", &callback);
+    let kind = job.over().map(IntegrationKind::as_str).unwrap_or_default();
+    data = data.text("kind", kind);
+    let (one, other) = about(job);
+    for (name, id) in [&one, &other].into_iter().flatten() {
+        data = data.text(name, id);
     }
     let subject = Subject::Delivery(job.id);
     let fact = Fact { kind: "delivery.failed", actor: Actor::Timer, subject, data: data.finish() };

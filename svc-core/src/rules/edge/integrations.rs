@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::refusal::Refusal;
+use super::tell::keep;
+use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::owners;
 use crate::state::edge::{
@@ -10,7 +11,7 @@ use crate::state::edge::{
     SealedSecret, SignalKeys, Work,
 };
 use crate::state::evidence::{Fact, Subject};
-use crate::state::people::{Right, Workspace};
+use crate::state::people::{Principal, Right, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::{Object, canonical};
@@ -64,6 +65,7 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
     if scope.get::<Integration>(slot)?.is_some() {
         return Err(Refusal::invalid_field("kind", "names a kind that this workspace has already").into());
     }
+    are_known(scope, asked.workspace, &asked.config)?;
     let now = scope.now();
     let made = Integration {
         slot,
@@ -82,6 +84,7 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
         data = data.raw("new", &told(&made));
     }
     record(scope, &asked.by, "integration.created", &made, data.finish());
+    keep(scope, slot.workspace, slot.kind, Some(&made))?;
     scope.put(made.clone());
     Ok(Arc::new(made))
 }
@@ -109,6 +112,7 @@ pub struct ChangeIntegration {
 pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
     may(scope, &asked.by, asked.workspace, before.slot.kind)?;
+    are_known(scope, asked.workspace, &asked.config)?;
     let (enabled, config) = (asked.enabled.unwrap_or(before.enabled), before.config.changed(&asked.config));
     if enabled == before.enabled && config == before.config {
         return Ok(before);
@@ -117,6 +121,7 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     let after = Integration { enabled, config, ..Integration::clone(&before) };
     let data = Object::new().raw("old", &told(&before)).raw("new", &told(&after)).finish();
     record(scope, &asked.by, "integration.changed", &after, data);
+    keep(scope, asked.workspace, after.slot.kind, Some(&after))?;
     scope.put(after.clone());
     Ok(Arc::new(after))
 }
@@ -127,6 +132,14 @@ fn told(integration: &Integration) -> String {
     let list = |items: &[Box<str>]| canonical(&Json::List(items.iter().map(|it| Json::Text(it.to_string())).collect()));
     match &integration.config {
         IntegrationConfig::Nothing => said,
+        IntegrationConfig::Mail(it) => {
+            said.raw("to", &list(&it.to.iter().map(|it| it.to_string().into()).collect::<Vec<Box<str>>>()))
+        }
+        // Of an address the host alone: what else it holds may be a room's secret.
+        IntegrationConfig::Chat(it) => match &it.url {
+            Some(url) => said.text("host", &host(url)).text("url", &Digest::of(url.as_str()).named()),
+            None => said,
+        },
         IntegrationConfig::Code(it) => {
             said.raw("repositories", &list(&it.repositories)).raw("branches", &list(&it.branches))
         }
@@ -147,6 +160,19 @@ fn told(integration: &Integration) -> String {
         }
     }
     .finish()
+}
+
+/// That whoever is named to be told is of this workspace.
+fn are_known(scope: &mut Scope<'_>, workspace: WorkspaceId, change: &ConfigChange) -> Result<(), Halt> {
+    let named = change.to.as_deref().unwrap_or_default();
+    scope.want(&named.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
+    let mut faults = Vec::new();
+    for (place, id) in named.iter().enumerate() {
+        if scope.get::<Principal>(*id)?.is_none_or(|it| it.workspace != workspace) {
+            faults.push(FieldError::new(format!("config.to.{place}"), "must be a principal of this workspace"));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid_request(faults).into()) }
 }
 
 /// Ends an integration and its secrets.
@@ -170,6 +196,7 @@ pub fn remove_integration(scope: &mut Scope<'_>, asked: &RemoveIntegration) -> R
     is_spared(scope, &asked.by, &removed)?;
     let data = Object::new().text("kind", removed.slot.kind.as_str()).finish();
     record(scope, &asked.by, "integration.removed", &removed, data);
+    keep(scope, asked.workspace, removed.slot.kind, None)?;
     scope.delete::<Integration>(removed.slot);
     Ok(())
 }
@@ -229,8 +256,8 @@ pub struct TestIntegration {
     pub workspace: WorkspaceId,
     /// Which integration.
     pub id: IntegrationId,
-    /// Who is called, checked by the outbound guard.
-    pub url: UrlText,
+    /// Who is called, checked by the outbound guard; an integration that has its own address, or needs none, takes none.
+    pub url: Option<UrlText>,
 }
 
 /// An integration and the call that tries it out.
@@ -248,8 +275,7 @@ pub struct Tested {
 /// Those of [`entitled`], `not_found`, and `not_allowed` where it is the other side that calls.
 pub fn test_integration(scope: &mut Scope<'_>, asked: &TestIntegration) -> Result<Tested, Halt> {
     let integration = called(scope, &asked.by, asked.workspace, asked.id)?;
-    let work = Work::Test { integration: integration.id };
-    let job = Job::new(scope.fresh(), asked.workspace, work, asked.url.clone(), scope.now());
+    let job = test_job(scope, asked, &integration)?;
     let host = job.host();
     let data = Object::new().text("deliveryId", &job.id.to_string()).text("host", &host).finish();
     record(scope, &asked.by, "integration.tested", &integration, data);
@@ -276,6 +302,32 @@ pub fn called(
         return Err(Refusal::not_allowed(why).into());
     }
     Ok(integration)
+}
+
+/// The call or message that tries an integration out.
+fn test_job(scope: &mut Scope<'_>, asked: &TestIntegration, integration: &Integration) -> Result<Job, Halt> {
+    let test = |to| Work::Test { integration: integration.id, over: integration.slot.kind, to };
+    let (id, workspace, now) = (scope.fresh(), asked.workspace, scope.now());
+    let none = |field: &str| Refusal::invalid_field(field, "must not be sent: this kind has its own address");
+    match (&integration.config, asked.url.clone()) {
+        (IntegrationConfig::Mail(_) | IntegrationConfig::Chat(_), Some(_)) => Err(none("url").into()),
+        (IntegrationConfig::Mail(_), None) => {
+            let to = asked.by.principal();
+            let to = to.ok_or_else(|| Refusal::not_allowed("a person tries mail out: it goes to whoever asks"))?;
+            Ok(Job::without_url(id, workspace, test(Some(to)), now))
+        }
+        (IntegrationConfig::Chat(chat), None) => match &chat.url {
+            Some(url) => Ok(Job::new(id, workspace, test(None), url.clone(), now)),
+            None => Err(Refusal::not_allowed("it has no `config.url` to post to").into()),
+        },
+        (_, Some(url)) => Ok(Job::new(id, workspace, test(None), url, now)),
+        (_, None) => Err(Refusal::invalid_field("url", "is required").into()),
+    }
+}
+
+fn host(url: &UrlText) -> String {
+    let url = url::Url::parse(url.as_str()).ok();
+    url.and_then(|it| it.host_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// One of a workspace's integrations.

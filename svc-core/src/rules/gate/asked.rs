@@ -6,16 +6,17 @@
 use std::sync::Arc;
 
 use crate::refusal::{Kind, Refusal};
-use crate::rules::gateway::budgets::raises;
+use crate::rules::gateway::budgets::{may_raise, raises};
 use crate::rules::people::by::{By, entitled, member, owns, reaches};
 use crate::rules::read::{Untold, View, view};
 use crate::state::gate::{
     Action, Agent, Approval, ApprovalState, ApprovalSubject, AskedAction, Consent, DecidedBy, OwnerChange, Status,
 };
-use crate::state::people::{MemberPart, Principal, Reach, Right, Role, Workspace};
+use crate::state::gateway::Budget;
+use crate::state::people::{MemberPart, MemberState, Principal, Reach, Right, Role, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::id::{AgentId, ApprovalId, PrincipalId, WorkspaceId};
+use crate::value::id::{AccountId, AgentId, ApprovalId, PrincipalId, WorkspaceId};
 use crate::value::{MicroUsd, Timestamp};
 
 /// Agents of a freeze that an approval names; how many there are, the approval itself says.
@@ -241,6 +242,53 @@ pub(super) fn readable(scope: &mut Scope<'_>, by: &By, reach: Reach, approval: &
 /// # Errors
 /// `internal` where a row that it names is not there.
 pub fn question(scope: &mut Scope<'_>, by: &By, approval: Arc<Approval>) -> Result<Question, Halt> {
+    question_for(scope, Who::By(by), approval)
+}
+
+/// For whom an approval is read.
+#[derive(Clone, Copy, Debug)]
+pub enum Who<'a> {
+    /// Somebody who looks at it.
+    By(&'a By),
+    /// A member who is to be told of it, in a session or none.
+    Member(&'a Principal),
+    /// Nobody in particular, who may not decide it.
+    Nobody,
+}
+
+/// A member and what they may do.
+struct Decider {
+    principal: Arc<Principal>,
+    account: AccountId,
+    role: Role,
+}
+
+impl Who<'_> {
+    /// The member that it is, where it is one who has signed in.
+    fn decider(self, scope: &mut Scope<'_>) -> Result<Option<Decider>, Halt> {
+        match self {
+            Self::By(By::Person(person)) => {
+                let (principal, role) = member(scope, person)?;
+                Ok(Some(Decider { principal, account: person.account, role }))
+            }
+            Self::Member(principal) => {
+                let active = principal.membership().filter(|it| it.state == MemberState::Active);
+                Ok(active.map(|it| Decider {
+                    account: it.account,
+                    role: it.role,
+                    principal: Arc::new(principal.clone()),
+                }))
+            }
+            Self::By(By::Program | By::Token(_) | By::Key(_)) | Self::Nobody => Ok(None),
+        }
+    }
+}
+
+/// An approval as it reads for `who`, who may read it.
+///
+/// # Errors
+/// `internal` where a row that it names is not there.
+pub fn question_for(scope: &mut Scope<'_>, who: Who<'_>, approval: Arc<Approval>) -> Result<Question, Halt> {
     let action = match approval.asked_action() {
         Some(asked) => {
             scope.want(&[Action::key(asked.action), Agent::key(asked.agent)])?;
@@ -251,7 +299,7 @@ pub fn question(scope: &mut Scope<'_>, by: &By, approval: Arc<Approval>) -> Resu
     };
     let needed = action.as_ref().map_or(approval.needed, |it| it.needed);
     let (stands, decided) = stands(&approval, action.as_deref(), scope.now());
-    let may_not = may_not(scope, by, &approval, stands, needed)?;
+    let may_not = may_not(scope, who, &approval, stands, needed)?;
     let members = members(scope, &approval)?;
     let whom = match &approval.subject {
         ApprovalSubject::Owner(it) => scope.get::<Principal>(it.principal)?,
@@ -300,7 +348,7 @@ pub fn stands(approval: &Approval, action: Option<&View>, now: Timestamp) -> (St
 
 fn may_not(
     scope: &mut Scope<'_>,
-    by: &By,
+    who: Who<'_>,
     approval: &Approval,
     stands: Stands,
     needed: u8,
@@ -310,28 +358,31 @@ fn may_not(
         Stands::Expired => return Ok(Some(MayNot::Expired)),
         Stands::Waiting => {}
     }
-    let By::Person(person) = by else { return Ok(Some(MayNot::Role)) };
-    let (principal, role) = member(scope, person)?;
+    let Some(Decider { principal, account, role }) = who.decider(scope)? else { return Ok(Some(MayNot::Role)) };
+    let id = principal.id;
     match &approval.subject {
         ApprovalSubject::Action(asked) => {
             let agent = scope.get::<Agent>(asked.agent)?.ok_or_else(Refusal::internal)?;
-            if !decides(role, person.principal, &agent) {
+            if !decides(role, id, &agent) {
                 return Ok(Some(MayNot::Role));
             }
             let first = standing_consents(scope, approval, asked)?.into_iter().next();
             let Some(first) = first.filter(|_| needed > 1) else { return Ok(None) };
-            let again = first.by == person.principal || first.account == person.account;
+            let again = first.by == id || first.account == account;
             let near = again || close(scope, approval.workspace, &first, &principal)?;
             Ok(near.then_some(MayNot::SecondPerson))
         }
         ApprovalSubject::Freeze(_) => Ok((role.reach(Right::FreezeFleet) != Reach::All).then_some(MayNot::Role)),
         ApprovalSubject::HoldLift(asked) => {
-            let again = approval.approvals.iter().any(|it| it.by == person.principal || it.account == person.account);
-            let second = second_owner(role, person.principal, asked.by);
+            let again = approval.approvals.iter().any(|it| it.by == id || it.account == account);
+            let second = second_owner(role, id, asked.by);
             Ok(second.or_else(|| again.then_some(MayNot::SecondPerson)))
         }
-        ApprovalSubject::Owner(asked) => Ok(second_owner(role, person.principal, asked.by)),
-        ApprovalSubject::Budget(asked) => Ok((!raises(scope, person, asked.budget)?).then_some(MayNot::Role)),
+        ApprovalSubject::Owner(asked) => Ok(second_owner(role, id, asked.by)),
+        ApprovalSubject::Budget(asked) => {
+            let budget = scope.get::<Budget>(asked.budget)?.filter(|it| it.workspace == approval.workspace);
+            Ok((!budget.is_some_and(|it| may_raise(role, id, &it))).then_some(MayNot::Role))
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::hold::{Held, held_by};
 use super::record::ActionRecord;
 use super::{facts, payee, posting, velocity};
 use crate::refusal::{FieldError, Refusal};
+use crate::rules::edge::tell;
 use crate::rules::read::{View, view};
 use crate::state::evidence::Actor;
 use crate::state::gate::{
@@ -283,6 +284,7 @@ impl Decided<'_> {
             scope.want(&[Principal::key(agent.principal)])?;
             activity.begin_wait(agent.epoch);
             action.approval = Some(approval.id);
+            let approval = tell::asked_action(scope, self.workspace, &action, approval)?;
             scope.put(approval);
         }
         let fact = record(asked, agent, &mut action, kind, verb);
@@ -334,6 +336,7 @@ impl Decided<'_> {
                 digest: action.digest,
                 exceptions: exceeded.cloned().collect(),
                 epoch: action.epoch,
+                topic: None,
             }),
             created_at: now,
             expires_at: now.plus(settings.approval_life()),

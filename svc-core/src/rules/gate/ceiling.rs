@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::fleet::listed;
 use crate::refusal::Refusal;
+use crate::rules::edge::tell;
 use crate::rules::people::by::{By, TokenCaller};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedFreeze, Requester};
@@ -69,7 +70,9 @@ pub(super) fn ask(
     }
     let mut used = TokenUse { waiting: waiting.iter().map(|it| it.id).collect(), ..used };
     if used.waiting.len() < FREEZES_ASKED_MAX {
-        return Ok(question(scope, token, workspace, used, asking));
+        let asked = question(scope, token, workspace, used, asking);
+        tell::asked(scope, workspace, &asked);
+        return Ok(asked);
     }
     let Some((narrower, of)) = with_room(&waiting, asking) else { return Err(full(scope, &used, &waiting).into()) };
     let mut members = asking.members.to_vec();
@@ -87,7 +90,9 @@ pub(super) fn ask(
     end(scope, narrower);
     used.waiting.retain(|it| *it != narrower.id);
     let wider = Asking { members: &members, all: asking.all || of.all, reason: &both(of, asking) };
-    Ok(question(scope, token, workspace, used, &wider))
+    let asked = question(scope, token, workspace, used, &wider);
+    tell::grown(scope, workspace, &asked);
+    Ok(asked)
 }
 
 /// The question that a freeze joins. Every agent: the newest about every agent, or the newest at all. A few: the newest that names

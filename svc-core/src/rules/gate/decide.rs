@@ -13,7 +13,7 @@ use super::hold::held_by;
 use super::record::ActionRecord;
 use super::{authorize, posting};
 use crate::refusal::Refusal;
-use crate::rules::edge::notify;
+use crate::rules::edge::{notify, tell};
 use crate::rules::people::by::{By, Person, member};
 use crate::rules::people::second_factor::{FactorShown, show_again};
 use crate::state::evidence::Actor;
@@ -290,6 +290,7 @@ impl Case<'_> {
         let evidence = self.append(scope, record, &more);
         action.evidence = evidence;
         notify::decided(scope, &action)?;
+        tell::ended(scope, &self.agent, &approval)?;
         scope.put(activity);
         scope.put(approval.ended(ApprovalState::Approved { at: now }));
         scope.put(action);

@@ -9,7 +9,7 @@ use super::record::ActionRecord;
 use super::{ceiling, payee, posting};
 use crate::refusal::Refusal;
 use crate::rules::connect::end::end_all;
-use crate::rules::edge::notify;
+use crate::rules::edge::{notify, tell};
 use crate::rules::people::by::{By, entitled, member, reaches};
 use crate::state::connect::EndedBy;
 use crate::state::evidence::{Actor, Fact, Subject};
@@ -235,6 +235,7 @@ pub(super) fn end_waiting(scope: &mut Scope<'_>, agent: &Agent, ended: Approval,
     let note = end.note.map(|it| ("note", it.as_str()));
     action.evidence = scope.append_with(agent.workspace, fact, note.as_slice());
     notify::decided(scope, &action)?;
+    tell::ended(scope, agent, &ended)?;
     scope.put(ended);
     scope.put(action);
     Ok(())

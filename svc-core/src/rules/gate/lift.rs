@@ -10,6 +10,7 @@ use super::fleet::{FREEZE_MAX, Own, listed, void};
 use super::freeze::{actor_of, touch};
 use super::restart::restart;
 use crate::refusal::Refusal;
+use crate::rules::edge::tell;
 use crate::rules::people::by::{By, entitled};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Agent, Approval, ApprovalState, ApprovalSubject, AskedLift, Frozen};
@@ -179,6 +180,8 @@ fn ask_second(
     let subject = Subject::Approval(approval.id);
     let fact = Fact { kind: "approval.asked", actor: asked.by.actor(), subject, data };
     scope.append_with(asked.workspace, fact, &[("reason", asked.reason.as_str())]);
+    let workspace = scope.get::<Workspace>(asked.workspace)?.ok_or_else(Refusal::internal)?;
+    tell::asked(scope, &workspace, &approval);
     scope.put(Hold { asked: Some(approval.id), ..hold.clone() });
     scope.put(approval.clone());
     Ok(Arc::new(approval))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::budgets::{amount, standing};
 use crate::refusal::Refusal;
+use crate::rules::edge::tell;
 use crate::rules::people::by::By;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedBudget, Consent, Via};
@@ -62,6 +63,7 @@ pub fn ask_for_raise(
         .finish();
     let actor = agent.map_or(Actor::Key(payer.key), Actor::Agent);
     scope.append(workspace.id, Fact { kind: "approval.asked", actor, subject: Subject::Approval(approval.id), data });
+    tell::asked(scope, workspace, &approval);
     used.asked = Some(approval.id);
     let id = approval.id;
     scope.put(used.clone());

@@ -48,6 +48,7 @@ pub fn create_workspace(scope: &mut Scope<'_>, asked: &CreateWorkspace) -> Resul
         subscriptions: Vec::new(),
         holds: Vec::new(),
         budgets: Vec::new(),
+        told_over: Vec::new(),
         owner: owner.id,
         owners: vec![owner.id],
         created_at: now,

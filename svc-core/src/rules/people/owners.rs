@@ -6,6 +6,7 @@ use super::by::{By, entitled};
 use super::members::{Entry, enter, own_member, remove, set_role};
 use super::teams::fits;
 use crate::refusal::Refusal;
+use crate::rules::edge::tell;
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedOwner, OwnerChange};
 use crate::state::people::{Member, MemberState, Principal, Right, Role, Workspace};
@@ -84,6 +85,7 @@ pub(super) fn second(scope: &mut Scope<'_>, asked: &Asked<'_>) -> Result<Option<
         }
         None => Principal { owner_invite: Some(approval.id), ..asked.principal.clone() },
     });
+    tell::asked(scope, &workspace, &approval);
     scope.put(approval.clone());
     Ok(Some(Arc::new(approval)))
 }

@@ -5,10 +5,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::integration::IntegrationKind;
+use crate::value::id::PrincipalId;
 use crate::value::text::UrlText;
 
 /// The most repositories or branches that an integration names.
 pub const CODE_PLACES_MAX: usize = 100;
+/// The most people that an integration names to be mailed alone.
+pub const MAILED_MAX: usize = 100;
 
 /// What the kind of an integration needs besides its secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +26,26 @@ pub enum IntegrationConfig {
     Signals(SignalConfig),
     /// Who signs people in.
     Oidc(OidcConfig),
+    /// Who is mailed.
+    Mail(MailConfig),
+    /// Which room is told.
+    Chat(ChatConfig),
+}
+
+/// Who is mailed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailConfig {
+    /// Nobody but these, of those whom it concerns; where nobody is named, all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<PrincipalId>,
+}
+
+/// Which room is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatConfig {
+    /// Where its messages are posted to: an address that the outbound guard has let pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<UrlText>,
 }
 
 /// Where pull requests count.
@@ -88,6 +111,10 @@ pub struct ConfigChange {
     pub keys_gone: KeysGone,
     /// The keys, in place of whichever there were.
     pub keys: Option<SignalKeys>,
+    /// Who is mailed alone.
+    pub to: Option<Vec<PrincipalId>>,
+    /// Where messages are posted to, or nowhere.
+    pub url: Option<Option<UrlText>>,
 }
 
 /// Which keys are taken away, where they are of that kind.
@@ -108,6 +135,8 @@ impl IntegrationConfig {
             IntegrationKind::Github => Self::Code(CodeConfig::default()),
             IntegrationKind::Oidc => Self::Oidc(OidcConfig::default()),
             IntegrationKind::Ssf => Self::Signals(SignalConfig::default()),
+            IntegrationKind::Mail => Self::Mail(MailConfig::default()),
+            IntegrationKind::Chat => Self::Chat(ChatConfig::default()),
         }
     }
 
@@ -122,6 +151,8 @@ impl IntegrationConfig {
     pub fn changed(&self, change: &ConfigChange) -> Self {
         match self.clone() {
             Self::Nothing => Self::Nothing,
+            Self::Mail(mail) => Self::Mail(MailConfig { to: change.to.clone().unwrap_or(mail.to) }),
+            Self::Chat(chat) => Self::Chat(ChatConfig { url: change.url.clone().unwrap_or(chat.url) }),
             Self::Code(code) => Self::Code(CodeConfig {
                 repositories: change.repositories.clone().unwrap_or(code.repositories),
                 branches: change.branches.clone().unwrap_or(code.branches),

@@ -38,10 +38,14 @@ impl RowId for IntegrationSlot {
 pub enum IntegrationKind {
     /// Agents are called back once their actions are decided.
     Callbacks,
+    /// A room is told of what waits for a person.
+    Chat,
     /// A code host tells what became of pull requests.
     Github,
     /// A card issuer asks before it authorizes, and tells what was settled and reversed.
     Issuer,
+    /// People are mailed what waits for them.
+    Mail,
     /// An identity provider signs the workspace's people in by OpenID Connect.
     Oidc,
     /// An identity provider tells of accounts and sessions that have ended.
@@ -53,15 +57,26 @@ pub enum IntegrationKind {
 impl IntegrationKind {
     /// Every kind.
     pub const ALL: &'static [Self] =
-        &[Self::Callbacks, Self::Github, Self::Issuer, Self::Oidc, Self::Ssf, Self::Stripe];
+        &[
+            Self::Callbacks,
+            Self::Chat,
+            Self::Github,
+            Self::Issuer,
+            Self::Mail,
+            Self::Oidc,
+            Self::Ssf,
+            Self::Stripe,
+        ];
 
     /// The word on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Callbacks => "callbacks",
+            Self::Chat => "chat",
             Self::Github => "github",
             Self::Issuer => "issuer",
+            Self::Mail => "mail",
             Self::Oidc => "oidc",
             Self::Ssf => "ssf",
             Self::Stripe => "stripe",
@@ -72,7 +87,7 @@ impl IntegrationKind {
     #[must_use]
     pub const fn is_received(self) -> bool {
         match self {
-            Self::Callbacks => false,
+            Self::Callbacks | Self::Chat | Self::Mail => false,
             Self::Github | Self::Issuer | Self::Oidc | Self::Ssf | Self::Stripe => true,
         }
     }
@@ -81,7 +96,7 @@ impl IntegrationKind {
     #[must_use]
     pub fn receive_path(self, workspace: WorkspaceId) -> Option<String> {
         match self {
-            Self::Callbacks => None,
+            Self::Callbacks | Self::Chat | Self::Mail => None,
             Self::Oidc => Some(format!("/api/sign-in/sso/{workspace}/callback")),
             Self::Github | Self::Issuer | Self::Ssf | Self::Stripe => {
                 Some(format!("/hooks/{}/{workspace}", self.as_str()))
@@ -93,6 +108,16 @@ impl IntegrationKind {
     #[must_use]
     pub const fn is_owners(self) -> bool {
         matches!(self, Self::Oidc)
+    }
+
+    /// How people are told over it of what waits for them, where they are.
+    #[must_use]
+    pub const fn spread(self) -> Option<Spread> {
+        match self {
+            Self::Mail => Some(Spread::Each),
+            Self::Chat => Some(Spread::Room),
+            Self::Callbacks | Self::Github | Self::Issuer | Self::Oidc | Self::Ssf | Self::Stripe => None,
+        }
     }
 
     /// Reads the word.
@@ -115,9 +140,20 @@ impl IntegrationKind {
             Self::Stripe => 3,
             Self::Github => 4,
             Self::Ssf => 5,
+            Self::Mail => 9,
+            Self::Chat => 10,
             Self::Oidc => 11,
         }
     }
+}
+
+/// Who gets what is told over a kind of integration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// Everybody whom it concerns, one message each.
+    Each,
+    /// One room, one message.
+    Room,
 }
 
 /// An integration.
@@ -201,6 +237,20 @@ impl Integration {
     pub fn swept(mut self, now: Timestamp) -> Self {
         self.secrets.retain(|it| it.ends_at.is_none_or(|end| now < end));
         self
+    }
+
+    /// Whether people are told over it of what waits for them.
+    #[must_use]
+    pub const fn tells(&self) -> bool {
+        self.enabled
+            && match &self.config {
+                IntegrationConfig::Mail(_) => true,
+                IntegrationConfig::Chat(it) => it.url.is_some(),
+                IntegrationConfig::Nothing
+                | IntegrationConfig::Code(_)
+                | IntegrationConfig::Oidc(_)
+                | IntegrationConfig::Signals(_) => false,
+            }
     }
 
     /// The word for how it stands.

@@ -7,8 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::integration::{IntegrationKind, IntegrationSlot};
+use super::news::News;
 use crate::state::gate::{Status, Verb};
-use crate::value::id::{ActionId, CallbackId, DeliveryId, IntegrationId, WorkspaceId};
+use crate::value::id::{ActionId, CallbackId, DeliveryId, IntegrationId, PrincipalId, WorkspaceId};
 use crate::value::link::{Index, Link, Linked, Order, instant_order, shard};
 use crate::value::text::UrlText;
 use crate::value::{Id, Span, Timestamp};
@@ -38,8 +39,9 @@ pub struct Job {
     pub workspace: WorkspaceId,
     /// What is told.
     pub work: Work,
-    /// Who is called.
-    pub url: UrlText,
+    /// Who is called; absent of what no URL is called for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<UrlText>,
     /// When it was written.
     pub created_at: Timestamp,
     /// Where it stands.
@@ -76,7 +78,41 @@ pub enum Work {
     Test {
         /// Which one.
         integration: IntegrationId,
+        /// Of which kind it is.
+        #[serde(default = "callbacks", skip_serializing_if = "is_callbacks")]
+        over: IntegrationKind,
+        /// Who tries it, where it is a person who is to get the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<PrincipalId>,
     },
+    /// People are to be told. Who they are is found out page by page; each page writes its messages and how far it came in one
+    /// commit.
+    Tell {
+        /// What of.
+        news: News,
+        /// The last principal that was looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reached: Option<PrincipalId>,
+    },
+    /// One message. What it says is what stands when it is sent.
+    Message {
+        /// What it tells.
+        news: News,
+        /// Over which kind of integration.
+        over: IntegrationKind,
+        /// To whom; absent where it goes to a room.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<PrincipalId>,
+    },
+}
+
+const fn callbacks() -> IntegrationKind {
+    IntegrationKind::Callbacks
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
+const fn is_callbacks(kind: &IntegrationKind) -> bool {
+    matches!(kind, IntegrationKind::Callbacks)
 }
 
 /// Where a job stands.
@@ -161,10 +197,14 @@ pub enum Trouble {
     Connect,
     /// This server was stopped meanwhile.
     Interrupted,
+    /// This server sends no mail.
+    NoMail,
     /// What answered speaks no HTTP.
     Protocol,
     /// The answer leads elsewhere.
     Redirect,
+    /// The mail server takes the message never.
+    Refused,
     /// The host has no address.
     Resolve,
     /// There is no secret to sign with.
@@ -184,8 +224,10 @@ impl Trouble {
             Self::Answer => "the answer is not 2xx",
             Self::Connect => "no connection could be made",
             Self::Interrupted => "the server was stopped during this try",
+            Self::NoMail => "this server has no `mail.url`",
             Self::Protocol => "the answer is not HTTP",
             Self::Redirect => "the answer is a redirect, which is not followed",
+            Self::Refused => "the mail server refuses the message for good",
             Self::Resolve => "the host has no address",
             Self::Secret => "there is no secret in force to sign with",
             Self::Timeout => "there was no answer within 10 seconds",
@@ -196,26 +238,45 @@ impl Trouble {
 
 impl Linked for Job {
     fn links(&self) -> Vec<Link> {
-        let of = Link {
+        let of = (!self.is_to_spread()).then(|| Link {
             index: Index::DeliveriesOf,
             prefix: self.workspace.bits(),
             order: Order::At(instant_order(self.created_at)),
-        };
+        });
         let outbox = self.due().map(|at| Link {
             index: Index::Outbox,
             prefix: shard(self.workspace),
             order: Order::At(instant_order(at)),
         });
-        [Some(of), outbox].into_iter().flatten().collect()
+        [of, outbox].into_iter().flatten().collect()
     }
 }
 
 impl Job {
     /// A job that is due at once.
     #[must_use]
-    pub const fn new(id: DeliveryId, workspace: WorkspaceId, work: Work, url: UrlText, now: Timestamp) -> Self {
+    pub fn new(id: DeliveryId, workspace: WorkspaceId, work: Work, url: UrlText, now: Timestamp) -> Self {
+        Self { url: Some(url), ..Self::without_url(id, workspace, work, now) }
+    }
+
+    /// A job that is due at once and for which no URL is called.
+    #[must_use]
+    pub const fn without_url(id: DeliveryId, workspace: WorkspaceId, work: Work, now: Timestamp) -> Self {
         let state = JobState::Waiting { due: now };
-        Self { id, workspace, work, url, created_at: now, state, tries: 0, claims: 0, attempts: Vec::new() }
+        Self { id, workspace, work, url: None, created_at: now, state, tries: 0, claims: 0, attempts: Vec::new() }
+    }
+
+    /// The same, due at `due` and not before.
+    #[must_use]
+    pub fn later(mut self, due: Timestamp) -> Self {
+        self.state = JobState::Waiting { due };
+        self
+    }
+
+    /// Whether it becomes messages and is itself nothing that is sent: nobody sees it in a list.
+    #[must_use]
+    pub const fn is_to_spread(&self) -> bool {
+        matches!(self.work, Work::Tell { .. })
     }
 
     /// From when on somebody may try it; `None` once it has come to its end.
@@ -255,6 +316,7 @@ impl Job {
         self.remember(since, tried);
         self.state = match (tried.error, self.next_after()) {
             (None, _) => JobState::Delivered { at: now },
+            (Some(Trouble::Refused), _) => JobState::Failed { at: now },
             (Some(_), Some(after)) => JobState::Waiting { due: now.plus(spread(after, jitter)) },
             (Some(_), None) => JobState::Failed { at: now },
         };
@@ -289,20 +351,37 @@ impl Job {
         self.attempts.last()
     }
 
-    /// The integration that it goes over.
+    /// The kind of integration that it goes over; `None` of what becomes messages.
     #[must_use]
-    pub const fn slot(&self) -> IntegrationSlot {
-        let kind = match self.work {
-            Work::Decided { .. } | Work::Test { .. } => IntegrationKind::Callbacks,
-        };
-        IntegrationSlot { workspace: self.workspace, kind }
+    pub const fn over(&self) -> Option<IntegrationKind> {
+        match self.work {
+            Work::Decided { .. } => Some(IntegrationKind::Callbacks),
+            Work::Test { over, .. } | Work::Message { over, .. } => Some(over),
+            Work::Tell { .. } => None,
+        }
     }
 
-    /// The host that is called, without what else the URL holds.
+    /// The integration that it goes over, where it goes over one.
+    #[must_use]
+    pub fn slot(&self) -> Option<IntegrationSlot> {
+        self.over().map(|kind| IntegrationSlot { workspace: self.workspace, kind })
+    }
+
+    /// The host that is called, without what else the URL holds; empty where no URL is called.
     #[must_use]
     pub fn host(&self) -> String {
-        let url = url::Url::parse(self.url.as_str()).ok();
+        let url = self.url.as_ref().and_then(|it| url::Url::parse(it.as_str()).ok());
         url.and_then(|it| it.host_str().map(str::to_owned)).unwrap_or_default()
+    }
+
+    /// What it waits in line with: what goes to one host, or over one kind, hinders nothing else.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match (&self.url, self.over()) {
+            (Some(_), _) => self.host(),
+            (None, Some(over)) => over.as_str().to_owned(),
+            (None, None) => String::new(),
+        }
     }
 
     fn remember(&mut self, at: Timestamp, tried: Tried) {
@@ -315,9 +394,11 @@ impl Job {
     /// How long after this try the next one comes, if there is one.
     fn next_after(&self) -> Option<Span> {
         let schedule: &[Span] = match self.work {
-            Work::Decided { .. } => &RETRY_AFTER,
+            Work::Decided { .. } | Work::Message { .. } => &RETRY_AFTER,
             // Whoever tries something out tries again themselves.
             Work::Test { .. } => &[],
+            // Nobody outside is waited for: it goes on until it is done, or what it tells of has come to its end.
+            Work::Tell { .. } => return Some(Span::seconds(5)),
         };
         schedule.get(usize::from(self.tries)).copied()
     }

@@ -4,18 +4,21 @@ mod config;
 mod integration;
 mod job;
 mod mcp;
+mod news;
 pub mod outbound;
 mod received;
 mod signature;
 
 pub use config::{
-    CODE_PLACES_MAX, CodeConfig, ConfigChange, IntegrationConfig, KeysGone, OidcConfig, SignalConfig, SignalKeys,
+    CODE_PLACES_MAX, ChatConfig, CodeConfig, ConfigChange, IntegrationConfig, KeysGone, MAILED_MAX, MailConfig, OidcConfig,
+    SignalConfig, SignalKeys,
 };
-pub use integration::{Integration, IntegrationKind, IntegrationSlot, OVERLAP_MAX_HOURS, SealedSecret};
+pub use integration::{Integration, IntegrationKind, IntegrationSlot, OVERLAP_MAX_HOURS, SealedSecret, Spread};
 pub use job::{Attempt, Job, JobState, LEASE, RETRY_AFTER, Tried, Trouble, Work};
 pub use mcp::{
     MCP_CALLED_NAME_MAX, MCP_DEFINITIONS_BYTES_MAX, MCP_NAME_MAX, MCP_SERVERS_MAX, MCP_TOOLS_MAX, McpCredential,
     McpSecret, McpServer, McpServers, McpState, McpTool, McpTools, TOOL_GLOBS_MAX, ToolFilter,
 };
+pub use news::{News, Topic};
 pub use received::{EVENT_KEPT, Heard, Received};
 pub use signature::signature;

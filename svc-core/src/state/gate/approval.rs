@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::erasure::erased;
 use super::reason::Reason;
 use crate::state::people::{Members, Role};
-use crate::value::digest::Digest;
+use crate::value::digest::{Digest, TopicId};
 use crate::value::id::{
     AccountId, ActionId, AgentId, ApprovalId, BudgetId, HoldId, PrincipalId, SessionId, TeamId, TokenId, WorkspaceId,
 };
@@ -68,6 +68,9 @@ pub struct AskedAction {
     pub exceptions: Vec<Reason>,
     /// The agent's epoch it was asked under.
     pub epoch: u32,
+    /// What it waits with, where people are told of what waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<TopicId>,
 }
 
 /// A freeze that waits for a person. Nothing is frozen and no hold is set meanwhile.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::hold::StandingHold;
 use super::plan::Plan;
 use super::subscription::Subscription;
+use crate::state::edge::IntegrationKind;
 use crate::state::gate::Term;
 use crate::state::gateway::{BudgetAt, BudgetScope};
 use crate::value::currency::Currency;
@@ -40,6 +41,10 @@ pub struct Workspace {
     /// Its budgets for model calls, the oldest first: at most [`BUDGETS_MAX`](crate::state::gateway::BUDGETS_MAX).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<BudgetAt>,
+    /// Over which kinds of integrations people are told of what waits for them, each once: what decides reads it here, and an
+    /// integration that is made, changed or removed is written here in the same commit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told_over: Vec<IntegrationKind>,
     /// The first owner.
     pub owner: PrincipalId,
     /// Every owner, the longest one first. Never empty: the last owner cannot leave.

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
 use svc_core::state::edge::{
-    CODE_PLACES_MAX, ConfigChange, IntegrationConfig, IntegrationKind, KeysGone, SignalConfig, SignalKeys,
+    CODE_PLACES_MAX, ConfigChange, IntegrationConfig, IntegrationKind, KeysGone, MAILED_MAX, SignalConfig, SignalKeys,
 };
 use svc_core::value::Invalid;
 use svc_core::value::canonical::canonical;
+use svc_core::value::id::PrincipalId;
 use svc_core::value::json::Json;
 use svc_core::value::text::UrlText;
 
@@ -23,7 +24,9 @@ fn members(kind: Option<IntegrationKind>) -> &'static [&'static str] {
         Some(IntegrationKind::Github) => &["repositories", "branches"],
         Some(IntegrationKind::Oidc) => &["issuer", "clientId"],
         Some(IntegrationKind::Ssf) => &["issuer", "audience", "jwksUrl", "jwks"],
-        None => &["repositories", "branches", "issuer", "audience", "jwksUrl", "jwks", "clientId"],
+        Some(IntegrationKind::Mail) => &["to"],
+        Some(IntegrationKind::Chat) => &["url"],
+        None => &["repositories", "branches", "issuer", "audience", "jwksUrl", "jwks", "clientId", "to", "url"],
     }
 }
 
@@ -40,9 +43,23 @@ pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard
         {
             config.fault("issuer", fault);
         }
-        Some(ConfigChange { repositories: code.repositories, branches: code.branches, client_id, ..signals })
+        let to = if config.is_null("to") {
+            Some(Vec::new())
+        } else {
+            config.texts("to", (0, MAILED_MAX), |text| PrincipalId::parse(text))
+        };
+        let url = address(config, "url", guard);
+        Some(ConfigChange { repositories: code.repositories, branches: code.branches, client_id, to, url, ..signals })
     });
     read.unwrap_or_default()
+}
+
+/// An address that the outbound guard lets pass, or none.
+fn address(config: &mut Fields<'_>, name: &str, guard: &Outbound) -> Option<Option<UrlText>> {
+    if config.is_null(name) {
+        return Some(None);
+    }
+    config.optional(name, |it| UrlText::try_from(OutboundUrl::parse(text(it)?, guard)?)).map(Some)
 }
 
 fn emptied() -> ConfigChange {
@@ -54,6 +71,8 @@ fn emptied() -> ConfigChange {
         client_id: Some(None),
         keys_gone: KeysGone { url: true, set: true },
         keys: None,
+        to: Some(Vec::new()),
+        url: Some(None),
     }
 }
 
@@ -124,6 +143,8 @@ fn key_set(value: &Json) -> Result<Box<str>, Invalid> {
 pub(super) fn write(config: &IntegrationConfig) -> Value {
     match config {
         IntegrationConfig::Nothing => json!({}),
+        IntegrationConfig::Mail(it) => json!({ "to": it.to }),
+        IntegrationConfig::Chat(it) => json!({ "url": it.url.as_ref().map(UrlText::as_str) }),
         IntegrationConfig::Code(it) => json!({ "repositories": it.repositories, "branches": it.branches }),
         IntegrationConfig::Oidc(it) => json!({ "issuer": it.issuer, "clientId": it.client_id }),
         IntegrationConfig::Signals(SignalConfig { issuer, audience, keys }) => {

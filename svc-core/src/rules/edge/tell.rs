@@ -1,0 +1,141 @@
+//! People are told of what waits for them: a job in the commit in which it begins to wait, where the workspace tells anybody.
+//!
+//! **Invariant:** who is to be told is not looked up here. Where a workspace tells nobody, no row is read or written for it.
+
+use crate::refusal::Refusal;
+use crate::state::edge::{Integration, IntegrationKind, Job, News, Topic, Work};
+use crate::state::gate::{Action, Agent, Approval, ApprovalSubject};
+use crate::state::people::Workspace;
+use crate::turn::{Halt, Scope};
+use crate::value::digest::TopicId;
+use crate::value::id::{AgentId, WorkspaceId};
+use crate::value::{Id as _, Timestamp};
+
+/// Milliseconds of a minute: no sooner than that is told once more of a question that grows.
+const MINUTE: i64 = 60_000;
+
+/// Has whoever may decide `approval`, which begins to wait, told of it.
+pub fn asked(scope: &mut Scope<'_>, workspace: &Workspace, approval: &Approval) {
+    let now = scope.now();
+    asked_at(scope, workspace, approval, now);
+}
+
+/// The same at the end of the running minute, of a question that takes the place of one that people were told of: however often
+/// it grows, they get one message a minute.
+pub fn grown(scope: &mut Scope<'_>, workspace: &Workspace, approval: &Approval) {
+    let ms = scope.now().as_millis();
+    let due = ms.div_euclid(MINUTE).saturating_add(1).saturating_mul(MINUTE);
+    asked_at(scope, workspace, approval, Timestamp::from_millis(due));
+}
+
+fn asked_at(scope: &mut Scope<'_>, workspace: &Workspace, approval: &Approval, due: Timestamp) {
+    if !workspace.told_over.is_empty() {
+        let news = News::Asked { approval: approval.id };
+        spread(scope, workspace.id, news, due);
+    }
+}
+
+/// Has people told of `news`, not before `due`.
+pub(in crate::rules) fn spread(scope: &mut Scope<'_>, workspace: WorkspaceId, news: News, due: Timestamp) {
+    let work = Work::Tell { news, reached: None };
+    let job = Job::without_url(scope.fresh(), workspace, work, scope.now()).later(due);
+    scope.put(job);
+}
+
+/// Has whoever may decide about an action told of it; what asks the same as another that waits stands under that one, and people
+/// are not told again (CONTRACT part 2, "Approval").
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn asked_action(
+    scope: &mut Scope<'_>,
+    workspace: &Workspace,
+    action: &Action,
+    mut approval: Approval,
+) -> Result<Approval, Halt> {
+    let ApprovalSubject::Action(of) = &mut approval.subject else { return Ok(approval) };
+    if workspace.told_over.is_empty() {
+        return Ok(approval);
+    }
+    let id = topic_of(action);
+    let known = scope.get::<Topic>(id)?.filter(|it| it.epoch == of.epoch);
+    of.topic = Some(id);
+    let waits = match known.as_ref().and_then(|it| it.approvals.first()) {
+        Some(first) => {
+            let now = scope.now();
+            scope.get::<Approval>(*first)?.is_some_and(|it| it.is_waiting() && now < it.expires_at)
+        }
+        None => false,
+    };
+    let mut approvals = known.map(|it| it.approvals.clone()).unwrap_or_default();
+    if waits {
+        approvals.push(approval.id);
+    } else {
+        // One whose time is up and that is not yet written so leaves the first place to this one.
+        approvals.insert(0, approval.id);
+        asked(scope, workspace, &approval);
+    }
+    scope.put(Topic { id, workspace: workspace.id, epoch: action.epoch, approvals });
+    Ok(approval)
+}
+
+/// Takes what waits no more off its topic. Where people were told of it and others stand under it, they are told of the next,
+/// unless `agent` is stopped: then none of them waits.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn ended(scope: &mut Scope<'_>, agent: &Agent, approval: &Approval) -> Result<(), Halt> {
+    let ApprovalSubject::Action(of) = &approval.subject else { return Ok(()) };
+    let Some(id) = of.topic else { return Ok(()) };
+    let Some(topic) = scope.get::<Topic>(id)?.filter(|it| it.epoch == of.epoch) else { return Ok(()) };
+    let was_first = topic.approvals.first() == Some(&approval.id);
+    let mut left = Topic::clone(&topic);
+    left.approvals.retain(|it| *it != approval.id);
+    let Some(next) = left.approvals.first().copied() else {
+        scope.delete::<Topic>(id);
+        return Ok(());
+    };
+    if was_first && agent.is_active() && agent.epoch == of.epoch {
+        let now = scope.now();
+        spread(scope, approval.workspace, News::Asked { approval: next }, now);
+    }
+    scope.put(left);
+    Ok(())
+}
+
+/// What an action is asked with: its agent, its type, and its merchant or tool.
+fn topic_of(action: &Action) -> TopicId {
+    let merchant = action.payment.as_ref().map(|it| ("domain", it.domain.to_string()));
+    let tool = action.tool.as_ref().map(|it| {
+        let part = |text: Option<&crate::value::text::Label>| text.map(ToString::to_string).unwrap_or_default();
+        ("tool", format!("{}\n{}", part(it.server.as_ref()), part(it.name.as_ref())))
+    });
+    let (what, place) = merchant.or(tool).unwrap_or_default();
+    let agent: AgentId = action.agent;
+    TopicId::of(&[&agent.bits().to_be_bytes(), action.kind.as_str().as_bytes(), what.as_bytes(), place.as_bytes()])
+}
+
+/// Keeps the workspace's own list of what people are told over: this kind stands in it from now on, or no more.
+///
+/// # Errors
+/// [`Halt::Load`], or `internal` where the workspace is not there.
+pub(super) fn keep(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    kind: IntegrationKind,
+    integration: Option<&Integration>,
+) -> Result<(), Halt> {
+    let tells = integration.is_some_and(Integration::tells);
+    if kind.spread().is_none() {
+        return Ok(());
+    }
+    let row = scope.get::<Workspace>(workspace)?.ok_or_else(Refusal::internal)?;
+    if row.told_over.contains(&kind) != tells {
+        let mut row = Workspace::clone(&row);
+        row.told_over.retain(|it| *it != kind);
+        row.told_over.extend(tells.then_some(kind));
+        row.told_over.sort_unstable();
+        scope.put(row);
+    }
+    Ok(())
+}

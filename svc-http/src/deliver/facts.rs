@@ -1,0 +1,151 @@
+//! What a message says of what waits, before it has the form of a mail or of a room's message: the server's own words apart from
+//! what others wrote.
+//!
+//! **Invariant:** it holds no more than those read on the approval's page who may decide, and no token.
+
+use svc_core::rules::edge::message::Asked;
+use svc_core::state::gate::{Action, ApprovalKind, ApprovalSubject, Requester};
+use svc_core::state::people::Principal;
+use svc_core::value::currency::Currency;
+use svc_core::value::id::{ApprovalId, WorkspaceId};
+
+use crate::pages::quoted::plain;
+
+/// What waits, for a message.
+pub(super) struct Facts {
+    /// What it is, in one sentence.
+    pub(super) headline: &'static str,
+    /// What is asked: whoever asks wrote it, where an agent does.
+    pub(super) summary: String,
+    /// More that others wrote, each with its name.
+    pub(super) quoted: Vec<(&'static str, String)>,
+    /// What the server says of it, each with its name.
+    pub(super) own: Vec<(&'static str, String)>,
+    /// The page on which it is decided.
+    pub(super) url: String,
+    /// The pages of what stands under it.
+    pub(super) under: Vec<String>,
+    /// How many more stand under it than are listed.
+    pub(super) more: usize,
+}
+
+/// The page of an approval.
+pub(super) fn page(base: &str, workspace: WorkspaceId, approval: ApprovalId) -> String {
+    format!("{}/w/{workspace}/approvals/{approval}", base.trim_end_matches('/'))
+}
+
+/// An amount as people read it, such as `EUR 49.00`.
+pub(super) fn amount(minor: i64, currency: Currency) -> String {
+    let digits = usize::from(currency.minor_digits());
+    let text = format!("{minor:0>width$}", width = digits + 1);
+    let (whole, part) = text.split_at(text.len().saturating_sub(digits));
+    if part.is_empty() { format!("{currency} {whole}") } else { format!("{currency} {whole}.{part}") }
+}
+
+/// Somebody, as those read who know them.
+pub(super) fn person(principal: &Principal) -> String {
+    match &principal.name {
+        Some(name) => format!("{name} ({})", principal.email),
+        None => principal.email.to_string(),
+    }
+}
+
+impl Facts {
+    /// The facts of what waits, with links to a server that is reached at `base`.
+    pub(super) fn of(asked: &Asked, base: &str) -> Self {
+        let approval = &asked.question.approval;
+        let (mut quoted, mut own) = (Vec::new(), Vec::new());
+        if let Some(agent) = &asked.agent {
+            quoted.push(("Agent", agent.name.to_string()));
+            own.push(("Agent id", agent.id.to_string()));
+        }
+        quoted.extend(asked.person.as_deref().map(|it| ("Asked by", person(it))));
+        if let Some(action) = asked.question.action.as_ref().map(|it| &it.action) {
+            of_action(action, &mut quoted, &mut own);
+        }
+        match &approval.subject {
+            ApprovalSubject::Freeze(it) => {
+                quoted.push(("Reason", it.reason.to_string()));
+                if let Requester::Token { name, .. } = &it.by {
+                    quoted.push(("Asked by the service token", name.to_string()));
+                }
+            }
+            ApprovalSubject::HoldLift(it) => quoted.push(("Reason", it.reason.to_string())),
+            ApprovalSubject::Owner(_) => quoted.extend(asked.question.whom.as_deref().map(|it| ("Whom", person(it)))),
+            ApprovalSubject::Action(_) | ApprovalSubject::Budget(_) => {}
+        }
+        own.push(("Persons who have to agree", asked.question.needed.to_string()));
+        own.push(("Waits until", approval.expires_at.to_string()));
+        Self {
+            headline: headline(approval.kind()),
+            summary: asked.question.summary(),
+            quoted,
+            own,
+            url: page(base, approval.workspace, approval.id),
+            under: asked.under.iter().map(|it| page(base, approval.workspace, *it)).collect(),
+            more: asked.under_count.saturating_sub(asked.under.len()),
+        }
+    }
+}
+
+fn of_action(action: &Action, quoted: &mut Vec<(&'static str, String)>, own: &mut Vec<(&'static str, String)>) {
+    own.push(("Type", action.kind.as_str().to_owned()));
+    if let Some(payment) = &action.payment {
+        own.push(("Amount", amount(payment.amount, payment.currency)));
+        quoted.push(("Payee", payment.name.to_string()));
+        quoted.push(("Payee's domain", payment.domain.to_string()));
+    }
+    if let Some(data) = &action.data {
+        quoted.push(("Data goes to", data.recipient.to_string()));
+    }
+    if let Some(tool) = &action.tool {
+        quoted.extend(tool.name.as_ref().map(|it| ("Tool", it.to_string())));
+        quoted.extend(tool.server.as_ref().map(|it| ("Tool's server", it.to_string())));
+    }
+}
+
+const fn headline(kind: ApprovalKind) -> &'static str {
+    match kind {
+        ApprovalKind::Action => "An agent's action waits for a decision.",
+        ApprovalKind::Freeze => "A freeze of agents waits for a decision.",
+        ApprovalKind::HoldLift => "The lift of a hold over every agent waits for another owner.",
+        ApprovalKind::Owner => "A change among the owners waits for another owner.",
+        ApprovalKind::Budget => "More of a budget waits for a decision.",
+    }
+}
+
+/// What others wrote, line by line, with every sign that nobody sees named: no line of it can be taken for one of ours, as each is
+/// marked.
+pub(super) fn marked(text: &str) -> String {
+    let named = plain(text);
+    let lines: Vec<String> = named.split('\n').map(|line| format!("> {line}")).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    /// Amounts have the digits of their currency.
+    #[test]
+    fn amounts_have_their_currencys_digits() {
+        for (minor, currency, text) in [
+            (4_900, "EUR", "EUR 49.00"),
+            (5, "EUR", "EUR 0.05"),
+            (49, "JPY", "JPY 49"),
+            (1_234, "BHD", "BHD 1.234"),
+            (9_007_199_254_740_991, "EUR", "EUR 90071992547409.91"),
+        ] {
+            assert_eq!(amount(minor, currency.parse().unwrap()), text);
+        }
+    }
+
+    /// Each line of what others wrote is marked, and none of them begins by a sign that ends a line somewhere and is not seen here.
+    #[test]
+    fn what_others_wrote_is_marked_line_by_line() {
+        assert_eq!(marked("a\nb"), "> a\n> b");
+        let marked = marked("a\r\u{2028}Waits until: never\u{85}b\u{b}c");
+        assert_eq!(marked, "> a‹U+000D›‹U+2028›Waits until: never‹U+0085›b‹U+000B›c");
+    }
+}

@@ -1,0 +1,90 @@
+//! What is posted to a room, and how it reads there.
+//!
+//! **Invariant:** nobody is called upon and nothing is linked by what others wrote.
+
+use serde_json::{Map, Value, json};
+use svc_core::rules::edge::message::{About, Asked, Message};
+
+use super::facts::{Facts, marked};
+
+/// The body of a post; `id` is the same at every try.
+pub(super) fn body(message: &Message, id: &str, base: &str) -> Vec<u8> {
+    let told = match &message.about {
+        About::Test => json!({ "type": "test", "id": id, "text": "svc: messages come through" }),
+        About::Asked(asked) => {
+            let facts = Facts::of(asked, base);
+            json!({ "type": "approval.requested", "id": id, "approval": approval(asked, &facts), "text": text(&facts) })
+        }
+    };
+    // Texts and nothing else: it is always written.
+    serde_json::to_vec(&told).unwrap_or_default()
+}
+
+fn approval(asked: &Asked, facts: &Facts) -> Value {
+    let approval = &asked.question.approval;
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
+    put("id", json!(approval.id));
+    put("kind", json!(approval.kind().as_str()));
+    put("summary", json!(facts.summary));
+    if let Some(agent) = &asked.agent {
+        put("agentId", json!(agent.id));
+        put("agentName", json!(agent.name));
+    }
+    if let Some(action) = asked.question.action.as_ref().map(|it| &it.action) {
+        put("actionType", json!(action.kind.as_str()));
+        if let Some(payment) = &action.payment {
+            put("amount", json!(payment.amount));
+            put("currency", json!(payment.currency));
+            put("merchant", json!({ "name": payment.name, "domain": payment.domain }));
+        }
+    }
+    put("needed", json!(asked.question.needed));
+    put("expiresAt", json!(approval.expires_at.to_string()));
+    put("url", json!(facts.url));
+    Value::Object(out)
+}
+
+fn text(facts: &Facts) -> String {
+    let mut lines = vec![facts.headline.to_owned(), quoted(&facts.summary)];
+    for (name, said) in &facts.quoted {
+        lines.push(format!("{name}:\n{}", quoted(said)));
+    }
+    lines.extend(facts.own.iter().map(|(name, said)| format!("{name}: {said}")));
+    lines.push(format!("Decide: {}", facts.url));
+    if !facts.under.is_empty() {
+        lines.push(format!("The same was asked {} more times and waits too.", facts.under.len() + facts.more));
+    }
+    lines.join("\n")
+}
+
+/// What others wrote, marked, with nothing in it that a room takes for a mention, a link with words of its own, or markup: the
+/// three signs that incoming webhooks read are written as they want them, and brackets are kept apart.
+fn quoted(text: &str) -> String {
+    let text = marked(text).replace('&', "&amp;").replace('<', "&lt;");
+    // The mark at the beginning of each line is ours.
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| {
+            let said = line.strip_prefix("> ").unwrap_or(line);
+            format!("> {}", said.replace('>', "&gt;").replace("](", "] (").replace('@', "@ "))
+        })
+        .collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mention, a link under other words and a line of ours are none in what others wrote.
+    #[test]
+    fn what_others_wrote_calls_upon_nobody() {
+        assert_eq!(
+            quoted("<!channel> & <https://evil.example|Decide>"),
+            "> &lt;!channel&gt; &amp; &lt;https://evil.example|Decide&gt;"
+        );
+        assert_eq!(quoted("[Decide](https://evil.example) @here"), "> [Decide] (https://evil.example) @ here");
+        assert_eq!(quoted("a\nDecide: https://evil.example"), "> a\n> Decide: https://evil.example");
+    }
+}

@@ -1,0 +1,93 @@
+//! One call or message: opened secrets, a signed post, a mail.
+//!
+//! **Invariant:** a secret is opened for one call and no log holds it.
+
+use std::sync::Arc;
+
+use svc_core::rules::edge::deliver::Claimed;
+use svc_core::rules::edge::message::Message;
+use svc_core::state::edge::{Integration, IntegrationKind, Job, Tried, Trouble, signature};
+use svc_core::value::secret::Secret;
+use svc_store::Gate;
+
+use super::{letter, room};
+use crate::mail::{Mail, Mailer, NotTaken};
+use crate::outbound::{Caller, Post};
+use crate::wire::delivery;
+
+/// What sends, whatever is sent.
+#[derive(Debug)]
+pub struct Sender {
+    caller: Caller,
+    mailer: Option<Arc<Mailer>>,
+    base: String,
+}
+
+impl Sender {
+    /// Calls as `caller` does and mails as `mailer` does, where it may mail; links lead to a server that is reached at `base`.
+    #[must_use]
+    pub fn new(caller: Caller, mailer: Option<Arc<Mailer>>, base: &str) -> Self {
+        Self { caller, mailer, base: base.trim_end_matches('/').to_owned() }
+    }
+
+    /// Makes one call, or sends one message, and tells what came of it; how long it took is the caller's to say.
+    pub(super) async fn send(&self, gate: &Gate, claimed: &Claimed) -> Tried {
+        let (status, error) = match (&claimed.message, claimed.job.over()) {
+            (Some(message), Some(IntegrationKind::Mail)) => match self.mail(gate, &claimed.job, message).await {
+                Ok(status) => (Some(status), None),
+                Err(NotTaken { status, trouble }) => (status, Some(trouble)),
+            },
+            (Some(message), _) => {
+                of_call(self.post(gate, claimed, room::body(message, &claimed.job.id.to_string(), &self.base)).await)
+            }
+            (None, _) => of_call(self.post(gate, claimed, delivery::body(&claimed.job)).await),
+        };
+        Tried { status, error, ms: 0 }
+    }
+
+    async fn mail(&self, gate: &Gate, job: &Job, message: &Message) -> Result<u16, NotTaken> {
+        let mailer = self.mailer.as_ref().ok_or(Trouble::NoMail)?;
+        let to = message.to.as_ref().ok_or(Trouble::Refused)?;
+        let letter = letter::of(message, &self.base);
+        let (id, to) = (job.id.to_string(), to.email.to_string());
+        mailer.send(Mail { id, to, subject: letter.subject, text: letter.text, at: gate.now() }).await
+    }
+
+    /// Posts a body, signed, and gives the status of the answer.
+    async fn post(&self, gate: &Gate, claimed: &Claimed, body: Vec<u8>) -> Result<u16, Trouble> {
+        let job: &Job = &claimed.job;
+        let (Some(slot), Some(url)) = (job.slot(), &job.url) else { return Err(Trouble::Address) };
+        let purpose = Integration::purpose(slot);
+        let mut secrets: Vec<Secret<Vec<u8>>> = Vec::new();
+        for sealed in &claimed.secrets {
+            match gate.open_sealed(&purpose, &sealed.sealed) {
+                Ok(secret) => secrets.push(secret),
+                Err(failure) => {
+                    tracing::error!(error = &failure as &dyn std::error::Error, "a callback secret cannot be opened");
+                    return Err(Trouble::Secret);
+                }
+            }
+        }
+        if secrets.is_empty() {
+            return Err(Trouble::Secret);
+        }
+        let signature = signature(gate.now(), &body, secrets.iter().map(|it| it.expose().as_slice()));
+        self.caller.post(Post { url: url.as_str(), event: job.id.to_string(), signature, body }).await
+    }
+}
+
+fn of_call(answer: Result<u16, Trouble>) -> (Option<u16>, Option<Trouble>) {
+    match answer {
+        Ok(status) => (Some(status), trouble(status)),
+        Err(trouble) => (None, Some(trouble)),
+    }
+}
+
+/// What is wrong with an answer of this status.
+const fn trouble(status: u16) -> Option<Trouble> {
+    match status {
+        200..=299 => None,
+        300..=399 => Some(Trouble::Redirect),
+        _ => Some(Trouble::Answer),
+    }
+}

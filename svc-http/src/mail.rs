@@ -1,0 +1,205 @@
+//! Mail: one message handed over to one server by SMTP.
+//!
+//! **Invariant:** what others wrote is in the body alone, and no password or address is in a log.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use lettre::message::header::{ContentType, HeaderName, HeaderValue};
+use lettre::message::{Mailbox, Message};
+use lettre::transport::smtp::Error;
+use lettre::transport::smtp::authentication::{Credentials, Mechanism};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters};
+use lettre::transport::smtp::extension::ClientId;
+use svc_core::state::edge::Trouble;
+use svc_core::value::Timestamp;
+use tokio::time::timeout;
+
+use crate::config::{Config, Login, MailServer, Security};
+use crate::outbound::Trust;
+
+/// How long handing a message over may take, from looking up the host to the last answer.
+const MAIL_TIME: Duration = Duration::from_secs(10);
+/// What says yes to a login, the best first.
+const MECHANISMS: &[Mechanism] = &[Mechanism::Plain, Mechanism::Login];
+
+/// Hands mail over to the server that the settings name.
+pub struct Mailer {
+    server: Arc<MailServer>,
+    from: Mailbox,
+    /// The domain that ids of messages are of.
+    domain: Box<str>,
+    hello: ClientId,
+    trust: Trust,
+    tls: OnceLock<TlsParameters>,
+}
+
+impl fmt::Debug for Mailer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Mailer").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// One message.
+#[derive(Debug)]
+pub(crate) struct Mail {
+    /// The same at every try, so that a message which came twice is one.
+    pub(crate) id: String,
+    /// To whom.
+    pub(crate) to: String,
+    /// What it is about: words of this server's own.
+    pub(crate) subject: String,
+    /// What it says.
+    pub(crate) text: String,
+    /// When it is sent.
+    pub(crate) at: Timestamp,
+}
+
+/// Why a message was not taken: the server's code, where it answered, and what that means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotTaken {
+    pub(crate) status: Option<u16>,
+    pub(crate) trouble: Trouble,
+}
+
+impl From<Trouble> for NotTaken {
+    fn from(trouble: Trouble) -> Self {
+        Self { status: None, trouble }
+    }
+}
+
+impl Mailer {
+    /// Mail as these settings send it, from a server that is reached at `domain`; `None` where they send none.
+    #[must_use]
+    pub fn of(config: &Config, domain: &str, trust: &Trust) -> Option<Self> {
+        let (server, from) = (config.mail.server.clone()?, config.mail.from.clone()?);
+        // A host with a port, as base addresses have it: the port is no part of a domain.
+        let host = domain.rsplit_once(':').map_or(domain, |(host, port)| match port.parse::<u16>() {
+            Ok(_) => host,
+            Err(_) => domain,
+        });
+        let hello = match host.parse() {
+            Ok(ip) => ClientId::Ipv4(ip),
+            Err(_) if host.starts_with('[') => ClientId::Ipv4(Ipv4Addr::LOCALHOST),
+            Err(_) => ClientId::Domain(host.to_owned()),
+        };
+        Some(Self { server, from, domain: host.into(), hello, trust: trust.clone(), tls: OnceLock::new() })
+    }
+
+    /// The host of the server that takes the mail.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.server.host
+    }
+
+    /// Whether the server answers, and takes the login.
+    ///
+    /// # Errors
+    /// [`Trouble`] says why it does not.
+    pub async fn check(&self) -> Result<(), Trouble> {
+        let checked = async {
+            let mut connection = self.connect().await?;
+            connection.abort().await;
+            Ok(())
+        };
+        let checked: Result<(), NotTaken> = timeout(MAIL_TIME, checked).await.unwrap_or(Err(Trouble::Timeout.into()));
+        checked.map_err(|it| it.trouble)
+    }
+
+    /// Hands a message over, and gives the code of the server's answer.
+    ///
+    /// # Errors
+    /// [`NotTaken`] where it was not taken, or nobody knows whether it was.
+    pub(crate) async fn send(&self, mail: Mail) -> Result<u16, NotTaken> {
+        timeout(MAIL_TIME, self.hand_over(mail)).await.unwrap_or(Err(Trouble::Timeout.into()))
+    }
+
+    async fn hand_over(&self, mail: Mail) -> Result<u16, NotTaken> {
+        let message = self.written(mail)?;
+        let mut connection = self.connect().await?;
+        let taken = connection.send(message.envelope(), &message.formatted()).await;
+        // The server has answered for the message; how the connection ends is nobody's business.
+        connection.abort().await;
+        taken.map(|answer| answer.code().into()).map_err(|error| {
+            let mut why = not_taken(&error);
+            if error.is_permanent() || error.is_client() {
+                why.trouble = Trouble::Refused;
+            }
+            why
+        })
+    }
+
+    fn written(&self, mail: Mail) -> Result<Message, NotTaken> {
+        // What is no address that mail has a form for never becomes one.
+        let to = Mailbox::new(None, mail.to.parse().map_err(|_| Trouble::Refused)?);
+        let ms = u64::try_from(mail.at.as_millis()).unwrap_or(0);
+        let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
+        let message = Message::builder()
+            .from(self.from.clone())
+            .to(to)
+            .subject(mail.subject)
+            .date(SystemTime::UNIX_EPOCH + Duration::from_millis(ms))
+            .message_id(Some(format!("<{}@{}>", mail.id, self.domain)))
+            .raw_header(automatic)
+            .header(ContentType::TEXT_PLAIN)
+            .body(mail.text);
+        message.map_err(|_| Trouble::Refused.into())
+    }
+
+    /// A connection to the server, secured and logged in as it is to be.
+    async fn connect(&self) -> Result<AsyncSmtpConnection, NotTaken> {
+        let MailServer { host, port, security, login } = &*self.server;
+        let first = match security {
+            Security::Tls => Some(self.tls()?),
+            Security::StartTls | Security::Loopback => None,
+        };
+        let to = (&**host, *port);
+        let opened = AsyncSmtpConnection::connect_tokio1(to, Some(MAIL_TIME), &self.hello, first, None).await;
+        let mut connection = opened.map_err(|error| not_taken(&error))?;
+        if *security == Security::StartTls {
+            if !connection.can_starttls() {
+                connection.abort().await;
+                return Err(Trouble::Tls.into());
+            }
+            connection.starttls(self.tls()?, &self.hello).await.map_err(|error| not_taken(&error))?;
+        }
+        if let Some(Login { user, password }) = login {
+            let shown = Credentials::new(user.clone(), password.expose().clone());
+            connection.auth(MECHANISMS, &shown).await.map_err(|error| not_taken(&error))?;
+        }
+        Ok(connection)
+    }
+
+    /// How connections are secured; whom the system trusts is asked once, at the first of them.
+    fn tls(&self) -> Result<TlsParameters, NotTaken> {
+        if let Some(made) = self.tls.get() {
+            return Ok(made.clone());
+        }
+        let store = if self.trust.is_of_system() { CertificateStore::Default } else { CertificateStore::WebpkiRoots };
+        let mut builder = TlsParameters::builder(self.server.host.to_string()).certificate_store(store);
+        for root in self.trust.further() {
+            let root = Certificate::from_der(root.to_vec()).map_err(|_| Trouble::Tls)?;
+            builder = builder.add_root_certificate(root);
+        }
+        let made = builder.build_rustls().map_err(|_| Trouble::Tls)?;
+        Ok(self.tls.get_or_init(|| made).clone())
+    }
+}
+
+/// What a failure before the message means: none of these is the message's own.
+fn not_taken(error: &Error) -> NotTaken {
+    let trouble = if error.is_timeout() {
+        Trouble::Timeout
+    } else if error.is_tls() {
+        Trouble::Tls
+    } else if error.is_permanent() || error.is_transient() {
+        Trouble::Answer
+    } else if error.is_response() || error.is_client() {
+        Trouble::Protocol
+    } else {
+        Trouble::Connect
+    };
+    NotTaken { status: error.status().map(Into::into), trouble }
+}
