@@ -179,7 +179,7 @@ fn whose(job: &Job) -> Whose {
 async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId) -> (Whose, DeliveryId) {
     match gate.submit(ClaimDelivery { job }).await {
         Ok(Some(claimed)) if claimed.job.is_to_spread() => {
-            if let Err(failure) = spread(&gate, &claimed.job).await {
+            if let Err(failure) = spread(&gate, &claimed.job, sender.mails()).await {
                 // The lease ends, and it goes on from where it came to.
                 tracing::warn!(error = &failure as &dyn std::error::Error, "people could not be told");
             }

@@ -2,7 +2,9 @@
 //!
 //! **Invariant:** what others wrote is in the body alone, and no password or address is in a log.
 
+use std::error::Error as _;
 use std::fmt;
+use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -192,7 +194,7 @@ impl Mailer {
 fn not_taken(error: &Error) -> NotTaken {
     let trouble = if error.is_timeout() {
         Trouble::Timeout
-    } else if error.is_tls() {
+    } else if error.is_tls() || is_of_tls(error) {
         Trouble::Tls
     } else if error.is_permanent() || error.is_transient() {
         Trouble::Answer
@@ -202,4 +204,16 @@ fn not_taken(error: &Error) -> NotTaken {
         Trouble::Connect
     };
     NotTaken { status: error.status().map(Into::into), trouble }
+}
+
+/// Whether a connection failed in its handshake: TLS tells what it finds wrong as data that is none.
+fn is_of_tls(error: &Error) -> bool {
+    let mut cause = error.source();
+    while let Some(at) = cause {
+        if at.downcast_ref::<io::Error>().is_some_and(|it| it.kind() == io::ErrorKind::InvalidData) {
+            return true;
+        }
+        cause = at.source();
+    }
+    false
 }

@@ -14,6 +14,7 @@ pub mod explore;
 pub mod hooks;
 pub mod identity;
 pub mod interface;
+pub mod mailbox;
 pub mod oauth;
 pub mod office;
 pub mod people;

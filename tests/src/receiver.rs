@@ -138,15 +138,7 @@ impl Receiver {
     /// # Panics
     /// Where the certificate is not there.
     pub async fn start_tls() -> Self {
-        let chain = CertificateDer::pem_file_iter(tls("server.pem")).expect("a file").collect::<Result<Vec<_>, _>>();
-        let key = PrivateKeyDer::from_pem_file(tls("server.key")).expect("a key");
-        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(chain.expect("certificates"), key)
-            .expect("a certificate");
-        Self::with(Some(TlsAcceptor::from(Arc::new(config)))).await
+        Self::with(Some(acceptor())).await
     }
 
     async fn with(tls: Option<TlsAcceptor>) -> Self {
@@ -258,6 +250,23 @@ async fn read(stream: &mut (impl AsyncRead + Unpin), heard: &mut Vec<u8>) -> Opt
     let read = stream.read(&mut chunk).await.ok().filter(|read| *read > 0)?;
     heard.extend_from_slice(&chunk[..read]);
     Some(())
+}
+
+/// What speaks TLS with the certificate of the tests.
+///
+/// # Panics
+/// Where the certificate is not there.
+#[must_use]
+pub fn acceptor() -> TlsAcceptor {
+    let chain = CertificateDer::pem_file_iter(tls("server.pem")).expect("a file").collect::<Result<Vec<_>, _>>();
+    let key = PrivateKeyDer::from_pem_file(tls("server.key")).expect("a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(chain.expect("certificates"), key)
+        .expect("a certificate");
+    TlsAcceptor::from(Arc::new(config))
 }
 
 /// A file of the tests' certificates.

@@ -363,7 +363,7 @@ const SWEEP: [&str; 2] = [
 ];
 const CLIENT_SESSION: [&str; 2] = [
     r#"{"id":"ffffffffffffffffffffffffffffffff","owner":"agt_01K6FN0001000000000000000A","named_at":1790847000000,"observed":["web","user"],
-        "carried":true}"#,
+        "carried":true,"told":["agt_01K6FN0001000000000000000B"]}"#,
     r#"{"id":"00000000000000000000000000000000","named_at":0}"#,
 ];
 const ENTRY: [&str; 2] = [

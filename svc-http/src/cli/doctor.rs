@@ -4,6 +4,7 @@
 
 mod data;
 mod disk;
+mod mail;
 mod net;
 mod upstreams;
 
@@ -70,6 +71,7 @@ fn everything(loaded: &Loaded) -> Vec<Check> {
     ];
     checks.extend(net::metrics(config).map(|it| check("metrics address", it)));
     checks.extend(roots(config).map(|it| check("root certificates", it)));
+    checks.extend(mail::answers(config).map(|it| check("mail", it)));
     checks.extend(upstreams::all(config).into_iter().map(|it| check("upstream", it)));
     checks
 }

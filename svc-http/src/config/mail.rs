@@ -17,6 +17,16 @@ pub struct MailConfig {
     pub from: Option<Mailbox>,
 }
 
+impl MailConfig {
+    /// Mail handed over to the server at `url`, in the name of `from`.
+    ///
+    /// # Errors
+    /// A clause that says what one of them must be.
+    pub fn of(url: &str, from: &str) -> Result<Self, String> {
+        Ok(Self { server: Some(Arc::new(MailServer::parse(url)?)), from: Some(self::from(from)?) })
+    }
+}
+
 /// A server that takes mail.
 #[derive(Debug)]
 pub struct MailServer {

@@ -2,9 +2,14 @@
 //!
 //! **Invariant:** a subject has this server's own words alone; in the body each line that others wrote begins with `> `.
 
-use svc_core::rules::edge::message::{About, Asked, Message};
+use std::fmt::Write as _;
 
-use super::facts::{Facts, amount, marked};
+use serde_json::Value;
+use svc_core::rules::edge::message::{About, Asked, Conflict, Invited, Loosened, Message};
+use svc_core::value::secret::Secret;
+
+use super::facts::{Facts, amount, marked, person};
+use crate::difference::difference;
 
 /// Subject and body.
 pub(super) struct Letter {
@@ -12,20 +17,33 @@ pub(super) struct Letter {
     pub(super) text: String,
 }
 
-/// Mail about a message's matter, from a server that is reached at `base`.
-pub(super) fn of(message: &Message, base: &str) -> Letter {
+/// Mail about a message's matter, from a server that is reached at `base`; `link` signs in whoever is invited, where there is one.
+pub(super) fn of(message: &Message, base: &str, link: Option<&Secret<String>>) -> Letter {
     let (subject, body) = match &message.about {
-        About::Test => (
-            "Mail from svc comes through".to_owned(),
-            "You tried out whether mail comes through: it does.\n".to_owned(),
-        ),
-        About::Asked(asked) => (subject_of(asked), waits(asked, base)),
+        About::Test => {
+            ("Mail from svc comes through", "You tried out whether mail comes through: it does.\n".to_owned())
+        }
+        About::Asked(asked) => {
+            return Letter { subject: subject_of(asked), text: signed(waits(asked, base), message, base) };
+        }
+        About::Conflict(conflict) => ("An agent has named a session of another", conflicts(conflict)),
+        About::Loosened(loosened) => ("Settings of your workspace were loosened", loosens(loosened)),
+        About::Invited(invited) => ("You are invited to a workspace", invites(invited, base, link)),
     };
-    let text = format!(
-        "{body}\n-- \nSent by svc at {base} for this workspace:\n{}\n",
-        marked(message.workspace.name.as_str())
+    Letter { subject: subject.to_owned(), text: signed(body, message, base) }
+}
+
+fn signed(mut body: String, message: &Message, base: &str) -> String {
+    add(
+        &mut body,
+        format_args!("\n-- \nSent by svc at {base} for this workspace:\n{}\n", marked(message.workspace.name.as_str())),
     );
-    Letter { subject, text }
+    body
+}
+
+/// Writing into a text cannot fail.
+fn add(text: &mut String, more: std::fmt::Arguments<'_>) {
+    let _ = text.write_fmt(more);
 }
 
 fn subject_of(asked: &Asked) -> String {
@@ -39,21 +57,70 @@ fn waits(asked: &Asked, base: &str) -> String {
     let facts = Facts::of(asked, base);
     let mut text = format!("{}\n\nWhat is asked:\n{}\n", facts.headline, marked(&facts.summary));
     for (name, said) in &facts.quoted {
-        text.push_str(&format!("\n{name}:\n{}\n", marked(said)));
+        add(&mut text, format_args!("\n{name}:\n{}\n", marked(said)));
     }
     text.push('\n');
     for (name, said) in &facts.own {
-        text.push_str(&format!("{name}: {said}\n"));
+        add(&mut text, format_args!("{name}: {said}\n"));
     }
-    text.push_str(&format!("\nLook at it and decide:\n{}\nOpening the page decides nothing.\n", facts.url));
+    add(&mut text, format_args!("\nLook at it and decide:\n{}\nOpening the page decides nothing.\n", facts.url));
     if !facts.under.is_empty() {
         text.push_str("\nThe same was asked again, and waits too:\n");
         for page in &facts.under {
-            text.push_str(&format!("{page}\n"));
+            add(&mut text, format_args!("{page}\n"));
         }
         if facts.more > 0 {
-            text.push_str(&format!("and {} more\n", facts.more));
+            add(&mut text, format_args!("and {} more\n", facts.more));
         }
+    }
+    text
+}
+
+fn conflicts(conflict: &Conflict) -> String {
+    let Conflict { later, owner, action } = conflict;
+    let session = action.session.as_ref().map(ToString::to_string).unwrap_or_default();
+    let mut text = "An agent has asked for an action in a session that belongs to another agent.\n".to_owned();
+    add(&mut text, format_args!("\nThe session:\n{}\n", marked(&session)));
+    add(&mut text, format_args!("\nThe agent whose it is:\n{}\n{}\n", marked(owner.name.as_str()), owner.id));
+    add(&mut text, format_args!("\nThe agent that named it:\n{}\n{}\n", marked(later.name.as_str()), later.id));
+    add(&mut text, format_args!("\nWhat it asked:\n{}\n{}\n", marked(action.summary.as_str()), action.id));
+    text.push_str("\nYou hear of this once for this agent and session.\n");
+    text
+}
+
+fn loosens(loosened: &Loosened) -> String {
+    let mut text = "Settings that guard your workspace were loosened.\n".to_owned();
+    match &loosened.person {
+        Some(who) => add(&mut text, format_args!("\nBy:\n{}\n", marked(&person(who)))),
+        None => text.push_str("\nBy whoever runs this server.\n"),
+    }
+    let data: Value = serde_json::from_str(&loosened.record.data).unwrap_or_default();
+    let side = |name: &str| data.get(name).and_then(|it| serde_json::to_string_pretty(it).ok()).unwrap_or_default();
+    let changes = difference(&side("old"), &side("new"));
+    add(
+        &mut text,
+        format_args!(
+            "\nWhat changed, the old values behind `-`, the new ones behind `+`:\n{}\n",
+            marked(changes.trim_end())
+        ),
+    );
+    add(&mut text, format_args!("\nAt {}, recorded as {}.\n", loosened.record.at, loosened.record.id));
+    text
+}
+
+fn invites(invited: &Invited, base: &str, link: Option<&Secret<String>>) -> String {
+    let mut text = format!("You are invited to the workspace below, as its {}.\n", invited.role.as_str());
+    if let Some(by) = &invited.person {
+        add(&mut text, format_args!("\nBy:\n{}\n", marked(&person(by))));
+    }
+    match link {
+        Some(link) => {
+            add(&mut text, format_args!("\nSign in by this link, which works once:\n{}\n", link.expose()));
+            if let Some((_, Some(end))) = &invited.token {
+                add(&mut text, format_args!("It is good until {end}; after that, have yourself invited again.\n"));
+            }
+        }
+        None => add(&mut text, format_args!("\nSign in as you do:\n{base}/sign-in\n")),
     }
     text
 }

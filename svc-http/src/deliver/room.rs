@@ -7,17 +7,18 @@ use svc_core::rules::edge::message::{About, Asked, Message};
 
 use super::facts::{Facts, marked};
 
-/// The body of a post; `id` is the same at every try.
-pub(super) fn body(message: &Message, id: &str, base: &str) -> Vec<u8> {
+/// The body of a post; `id` is the same at every try. `None` of what is no room's business.
+pub(super) fn body(message: &Message, id: &str, base: &str) -> Option<Vec<u8>> {
     let told = match &message.about {
         About::Test => json!({ "type": "test", "id": id, "text": "svc: messages come through" }),
         About::Asked(asked) => {
             let facts = Facts::of(asked, base);
             json!({ "type": "approval.requested", "id": id, "approval": approval(asked, &facts), "text": text(&facts) })
         }
+        About::Conflict(_) | About::Loosened(_) | About::Invited(_) => return None,
     };
     // Texts and nothing else: it is always written.
-    serde_json::to_vec(&told).unwrap_or_default()
+    serde_json::to_vec(&told).ok()
 }
 
 fn approval(asked: &Asked, facts: &Facts) -> Value {

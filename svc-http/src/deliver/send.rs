@@ -5,14 +5,15 @@
 use std::sync::Arc;
 
 use svc_core::rules::edge::deliver::Claimed;
-use svc_core::rules::edge::message::Message;
-use svc_core::state::edge::{Integration, IntegrationKind, Job, Tried, Trouble, signature};
+use svc_core::rules::edge::message::{About, Invited, Message};
+use svc_core::state::edge::{Integration, IntegrationKind, Job, News, Tried, Trouble, signature};
 use svc_core::value::secret::Secret;
 use svc_store::Gate;
 
 use super::{letter, room};
 use crate::mail::{Mail, Mailer, NotTaken};
 use crate::outbound::{Caller, Post};
+use crate::secrets::sign_in_link;
 use crate::wire::delivery;
 
 /// What sends, whatever is sent.
@@ -30,6 +31,11 @@ impl Sender {
         Self { caller, mailer, base: base.trim_end_matches('/').to_owned() }
     }
 
+    /// Whether it mails.
+    pub(super) const fn mails(&self) -> bool {
+        self.mailer.is_some()
+    }
+
     /// Makes one call, or sends one message, and tells what came of it; how long it took is the caller's to say.
     pub(super) async fn send(&self, gate: &Gate, claimed: &Claimed) -> Tried {
         let (status, error) = match (&claimed.message, claimed.job.over()) {
@@ -37,9 +43,10 @@ impl Sender {
                 Ok(status) => (Some(status), None),
                 Err(NotTaken { status, trouble }) => (status, Some(trouble)),
             },
-            (Some(message), _) => {
-                of_call(self.post(gate, claimed, room::body(message, &claimed.job.id.to_string(), &self.base)).await)
-            }
+            (Some(message), _) => match room::body(message, &claimed.job.id.to_string(), &self.base) {
+                Some(body) => of_call(self.post(gate, claimed, body).await),
+                None => (None, Some(Trouble::Refused)),
+            },
             (None, _) => of_call(self.post(gate, claimed, delivery::body(&claimed.job)).await),
         };
         Tried { status, error, ms: 0 }
@@ -48,9 +55,23 @@ impl Sender {
     async fn mail(&self, gate: &Gate, job: &Job, message: &Message) -> Result<u16, NotTaken> {
         let mailer = self.mailer.as_ref().ok_or(Trouble::NoMail)?;
         let to = message.to.as_ref().ok_or(Trouble::Refused)?;
-        let letter = letter::of(message, &self.base);
+        let link = match &message.about {
+            About::Invited(Invited { token: Some((sealed, _)), .. }) => Some(self.link(gate, job, sealed)?),
+            About::Invited(_) | About::Test | About::Asked(_) | About::Conflict(_) | About::Loosened(_) => None,
+        };
+        let letter = letter::of(message, &self.base, link.as_ref());
         let (id, to) = (job.id.to_string(), to.email.to_string());
         mailer.send(Mail { id, to, subject: letter.subject, text: letter.text, at: gate.now() }).await
+    }
+
+    /// The link of an invitation.
+    fn link(&self, gate: &Gate, job: &Job, sealed: &str) -> Result<Secret<String>, Trouble> {
+        let token = gate.open_sealed(&News::purpose(job.workspace), sealed).map_err(|failure| {
+            tracing::error!(error = &failure as &dyn std::error::Error, "the token of an invitation cannot be opened");
+            Trouble::Secret
+        })?;
+        let token = std::str::from_utf8(token.expose()).map_err(|_| Trouble::Secret)?;
+        Ok(Secret::new(sign_in_link(&self.base, token)))
     }
 
     /// Posts a body, signed, and gives the status of the answer.

@@ -14,25 +14,25 @@ use svc_store::{Gate, StoreError};
 /// People of one page.
 const PAGE: usize = 200;
 
-/// Makes a message for everybody whom a job's news concerns. Where this fails the job's lease ends, and it goes on from the last
+/// Makes a message for everybody whom a job's news concerns, at a server that mails, or does not. Where this fails the job's lease ends, and it goes on from the last
 /// page that was kept.
-pub(super) async fn spread(gate: &Gate, job: &Job) -> Result<(), Failure<StoreError>> {
-    let mut next = page(gate, job)?;
+pub(super) async fn spread(gate: &Gate, job: &Job, mails: bool) -> Result<(), Failure<StoreError>> {
+    let mut next = page(gate, job, mails)?;
     while let Some(page_of) = next.take() {
         if let Some(Claimed { job, .. }) = gate.submit(page_of).await? {
-            next = page(gate, &job)?;
+            next = page(gate, &job, mails)?;
         }
     }
     Ok(())
 }
 
 /// The command for the next page; `None` of a job that is no news.
-fn page(gate: &Gate, job: &Job) -> Result<Option<SpreadNews>, Failure<StoreError>> {
+fn page(gate: &Gate, job: &Job, mails: bool) -> Result<Option<SpreadNews>, Failure<StoreError>> {
     let Work::Tell { reached: behind, .. } = job.work else { return Ok(None) };
     let all = Range::all(Index::PrincipalsOf, job.workspace.bits(), PAGE);
     let rows = gate.scan(&Range { after: behind.map(|it| (it.bits(), Principal::key(it))), ..all })?;
     let people = rows.iter().filter_map(|it| it.row.record.as_ref().and_then(Principal::peel));
     let found: Vec<PrincipalId> = people.clone().filter(|it| it.signs_in()).map(|it| it.id).collect();
     let reached = if rows.len() < PAGE { None } else { people.last().map(|it| it.id) };
-    Ok(Some(SpreadNews { job: job.id, claim: job.claims, behind, found, reached }))
+    Ok(Some(SpreadNews { job: job.id, claim: job.claims, behind, found, reached, mails }))
 }

@@ -6,6 +6,7 @@ use svc_core::refusal::Refusal;
 use svc_core::rules::people::by::{By, entitled};
 use svc_core::rules::people::members::{ChangeMember, InviteMember, MemberDone, RemoveMember, read_member};
 use svc_core::rules::people::teams::{KeepTeam, RemoveTeam, read_team};
+use svc_core::state::edge::News;
 use svc_core::state::gate::Approval;
 use svc_core::state::people::{Principal, Right, Team};
 use svc_core::store::{Found, Range, Row as _};
@@ -87,6 +88,13 @@ pub(super) async fn answer(
 async fn invite(service: &GateService, by: By, workspace: WorkspaceId, call: &Call) -> Result<Answer, Refusal> {
     let asked = member::read(&call.body)?;
     let token = draw(LINK_PREFIX).map_err(refusal)?;
+    let mailed = match &service.mailer {
+        Some(_) => {
+            let sealed = service.gate.seal(&News::purpose(workspace), token.text.expose().as_bytes());
+            Some(sealed.map_err(refusal)?.into())
+        }
+        None => None,
+    };
     let invite = InviteMember {
         workspace,
         by,
@@ -95,13 +103,14 @@ async fn invite(service: &GateService, by: By, workspace: WorkspaceId, call: &Ca
         role: asked.role,
         teams: asked.teams,
         token: token.digest,
+        mailed,
     };
     let (principal, linked) = match service.run(invite).await? {
         MemberDone::Done { principal, linked } => (principal, linked),
         MemberDone::Asked(approval) => return self::asked(service, &approval),
     };
     let mut shown = member::write(&principal).ok_or_else(Refusal::internal)?;
-    if let Some(members) = shown.as_object_mut().filter(|_| linked) {
+    if let Some(members) = shown.as_object_mut().filter(|_| linked && service.mailer.is_none()) {
         members.insert("signInLink".to_owned(), json!(sign_in_link(&service.base_url, token.text.expose())));
     }
     json(&shown).map(Answer::created)

@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
 use svc_core::state::edge::{
-    ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, JobState, News, OVERLAP_MAX_HOURS, SealedSecret,
-    Work,
+    ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret, Work,
 };
 use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
@@ -146,9 +145,7 @@ pub fn write_delivery(job: &Job, mail_host: &str) -> Value {
     let subject = match &job.work {
         Work::Decided { action, .. } => action.to_string(),
         Work::Test { integration, .. } => integration.to_string(),
-        Work::Tell { news, .. } | Work::Message { news, .. } => match news {
-            News::Asked { approval } => approval.to_string(),
-        },
+        Work::Tell { news, .. } | Work::Message { news, .. } => news.subject(),
     };
     let attempts: Vec<Value> = job
         .attempts

@@ -1,4 +1,5 @@
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -339,4 +340,38 @@ fn faults_of_the_settings_are_findings() {
         (code, of(&lines, "settings")),
         (1, ("fail", "`lissten` in my.toml is no setting|Did you mean `listen`? Correct the name or remove the line."))
     );
+}
+
+/// A mail server that answers is well; one that does not is named, with what to do and without the password.
+#[test]
+fn a_mail_server_that_does_not_answer_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let settings = |login: &str| {
+        let mail = format!("mail.url = \"smtp://{login}127.0.0.1:{port}\"\nmail.from = \"svc@gate.example.com\"\n");
+        fs::write(path.join("svc.toml"), format!("data = \".\"\nlisten = \"127.0.0.1:0\"\n{mail}")).unwrap();
+    };
+    settings("");
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"220 mail.example.com ESMTP\r\n").unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        while let Some(Ok(line)) = lines.next() {
+            stream.write_all(b"250 yes\r\n").unwrap();
+            if line == "QUIT" {
+                return;
+            }
+        }
+    });
+    let (_, lines) = checks(path, "--config svc.toml");
+    assert_eq!(of(&lines, "mail"), ("ok", "127.0.0.1 answers|"));
+    server.join().unwrap();
+    settings("svc:hush@");
+    let (code, lines) = checks(path, "--config svc.toml");
+    let wanted = "127.0.0.1 takes no mail: no connection could be made|\
+                  Correct the host and the port in `mail.url`, or this machine's way to it.";
+    assert_eq!((code, of(&lines, "mail")), (1, ("fail", wanted)));
+    assert!(!format!("{lines:?}").contains("hush"));
 }

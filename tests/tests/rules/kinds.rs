@@ -159,6 +159,7 @@ fn what_happens_to_people_is_recorded() {
         role: Role::Member,
         teams: Vec::new(),
         token: Digest::of("link"),
+        mailed: None,
     };
     let MemberDone::Done { principal, .. } = world.run(invite).unwrap() else { panic!("nobody is asked") };
     let (principal, role) = (principal.id, Some(Role::Auditor));

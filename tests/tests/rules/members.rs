@@ -82,6 +82,7 @@ fn an_invited_owner_lets_nobody_leave_yet() {
         role: Role::Owner,
         teams: Vec::new(),
         token: Digest::of("link"),
+        mailed: None,
     };
     let MemberDone::Done { linked, .. } = world.run(invite).unwrap() else { panic!("one owner asks nobody") };
     assert!(linked);
@@ -106,7 +107,7 @@ fn keys_end_with_the_membership() {
     let email = world.row::<Principal>(member.principal).email.clone();
     let (by, role, token) = (By::Person(first), Role::Member, Digest::of("link"));
     let teams = Vec::new();
-    world.run(InviteMember { workspace, by, email, name: None, role, teams, token }).unwrap();
+    world.run(InviteMember { workspace, by, email, name: None, role, teams, token, mailed: None }).unwrap();
     assert!(world.engine().read(|scope| check_key(scope, &digest).map(drop)).is_err());
     world.audit();
 }
@@ -177,7 +178,7 @@ fn keys_of_who_leaves_are_revoked() {
 fn invite(world: &mut World, by: Person, email: &str) -> Result<MemberDone, Refusal> {
     let (email, token) = (Email::parse(email).unwrap(), Digest::of("link"));
     let (workspace, by, role, teams) = (by.workspace, By::Person(by), Role::Owner, Vec::new());
-    world.run(InviteMember { workspace, by, email, name: None, role, teams, token })
+    world.run(InviteMember { workspace, by, email, name: None, role, teams, token, mailed: None })
 }
 
 /// An invitation's link lives an hour, as any does; inviting anew gives another while nobody has signed in by one.
@@ -194,6 +195,7 @@ fn an_invitation_gives_a_link_of_an_hour_and_another() {
             role: Role::Member,
             teams: Vec::new(),
             token: Digest::of(token),
+            mailed: None,
         })
     };
     let mut links = Vec::new();
@@ -251,7 +253,16 @@ fn a_team_that_is_gone_keeps_no_owner_out() {
     let name = Some(Label::parse("Accounts").unwrap());
     let id = world.run(KeepTeam { workspace, by: by(), team: None, name, owner: None, members: None }).unwrap().id;
     let (email, token) = (Email::parse("third@example.com").unwrap(), Digest::of("link"));
-    let invite = InviteMember { workspace, by: by(), email, name: None, role: Role::Owner, teams: vec![id], token };
+    let invite = InviteMember {
+        workspace,
+        by: by(),
+        email,
+        name: None,
+        role: Role::Owner,
+        teams: vec![id],
+        token,
+        mailed: None,
+    };
     let approval = asked(world.run(invite));
     world.run(RemoveTeam { workspace, by: by(), team: id }).unwrap();
     world.run(approve(second, approval)).unwrap();

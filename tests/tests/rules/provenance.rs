@@ -29,6 +29,7 @@ fn observe(world: &mut World, caller: &Caller, id: &str, sources: &[&str]) {
         owner: Some(caller.agent),
         named_at: world.now(),
         observed: sources.iter().map(|it| Source::parse(it).unwrap()).collect(),
+        told: Vec::new(),
     });
 }
 

@@ -21,7 +21,7 @@ use svc_core::store::{Range, Record, Row as _};
 use svc_core::testing::world::{World, payment, request, tool_call};
 use svc_core::value::id::{ActionId, ApprovalId, DeliveryId, PrincipalId};
 use svc_core::value::link::{Index, shard};
-use svc_core::value::text::UrlText;
+use svc_core::value::text::{SessionId, UrlText};
 use svc_core::value::{Id as _, Span};
 
 use super::calm;
@@ -69,7 +69,7 @@ fn page(world: &mut World, job: &Job, size: usize) -> SpreadNews {
     let found: Vec<PrincipalId> =
         rows.iter().filter_map(|it| it.row.record.as_ref().and_then(Principal::peel)).map(|it| it.id).collect();
     let reached = if rows.len() < size { None } else { found.last().copied() };
-    SpreadNews { job: job.id, claim: job.claims, behind, found, reached }
+    SpreadNews { job: job.id, claim: job.claims, behind, found, reached, mails: true }
 }
 
 /// Does what the worker does with news, in pages of `size`.
@@ -390,7 +390,7 @@ fn each_kind_is_told_to_its_own_people() {
     world.change_settings(settings);
     let by = token(&mut world, 7);
     let others = [world.agent().register(), world.agent().register()];
-    let mut freeze = |world: &mut World, agent: &Caller| {
+    let freeze = |world: &mut World, agent: &Caller| {
         world.run(FreezeAgent { workspace, agent: agent.agent, by: by.clone(), reason: note("odd") }).unwrap()
     };
     assert!(matches!(freeze(&mut world, &agent), Stopped::Agent(_)));
@@ -443,4 +443,105 @@ fn a_test_goes_where_messages_go() {
     let made = world.run(test(By::Program, of_chat, None)).unwrap().job;
     assert_eq!((made.host().as_str(), made.over()), ("chat.example.com", Some(IntegrationKind::Chat)));
     assert!(claim(&mut world, made.id).unwrap().message.is_some());
+}
+
+fn loosened(world: &mut World) -> usize {
+    let of = |it: &&Arc<Job>| matches!(&it.work, Work::Tell { news: News::Loosened { .. }, .. });
+    news(world).iter().filter(of).count()
+}
+
+/// Each change of a setting that lets something be done which might not be done before is told, and its reverse is not.
+#[test]
+fn what_loosens_is_told_and_what_tightens_is_not() {
+    use svc_core::state::people::{DataLoss, OnMismatch, OnUndeclared, Outside, Settings};
+
+    let mut strict = Settings { outside_mandate: Outside::Deny, data_loss: DataLoss::Block, ..Settings::default() };
+    (strict.provenance.mismatch, strict.provenance.undeclared) = (OnMismatch::Deny, OnUndeclared::Deny);
+    strict.second_person_above.insert("EUR".parse().unwrap(), 100);
+    strict.step_up_above.insert("EUR".parse().unwrap(), 100);
+    strict.second_person_age_days = 30;
+    (strict.sign_in.require_two_factor, strict.sign_in.require_sso) = (true, true);
+    let changes: [(&str, fn(&mut Settings)); 18] = [
+        ("outsideMandate", |it| it.outside_mandate = Outside::Ask),
+        ("provenance.mismatch", |it| it.provenance.mismatch = OnMismatch::Ask),
+        ("provenance.undeclared", |it| it.provenance.undeclared = OnUndeclared::Record),
+        ("provenance.windowMinutes", |it| it.provenance.window_minutes = 5),
+        ("freezeCeilingPerHour", |it| it.freeze_ceiling_per_hour += 1),
+        ("maxWaiting", |it| it.max_waiting += 1),
+        ("velocityCount", |it| it.agent_velocity.other_count += 1),
+        ("toolVelocityCount", |it| it.agent_velocity.tool_count += 1),
+        ("velocityMinutes", |it| it.agent_velocity.minutes -= 1),
+        ("secondPersonAbove", |it| it.second_person_above.clear()),
+        ("secondPersonAbove.EUR", |it| *it.second_person_above.get_mut(&"EUR".parse().unwrap()).unwrap() += 1),
+        ("secondPersonAbove.JPY", |it| drop(it.second_person_above.insert("JPY".parse().unwrap(), 1))),
+        ("secondPersonAgeDays", |it| it.second_person_age_days = 29),
+        ("stepUpAbove", |it| it.step_up_above.clear()),
+        ("dataLoss", |it| it.data_loss = DataLoss::Redact),
+        ("signIn.requireTwoFactor", |it| it.sign_in.require_two_factor = false),
+        ("signIn.requireSso", |it| it.sign_in.require_sso = false),
+        ("signIn.ssoDomains", |it| it.sign_in.sso_domains.push("example.com".parse().unwrap())),
+    ];
+    let mut world = World::with(strict.clone());
+    for (done, (name, change)) in changes.into_iter().enumerate() {
+        let mut loose = strict.clone();
+        change(&mut loose);
+        world.change_settings(loose);
+        assert_eq!(loosened(&mut world), done + 1, "{name}");
+        world.change_settings(strict.clone());
+        assert_eq!(loosened(&mut world), done + 1, "{name} back");
+    }
+    let harmless = Settings { approval_hours: 1, receipt_minutes: 1_440, ..strict };
+    world.change_settings(harmless);
+    assert_eq!(loosened(&mut world), changes.len());
+    world.audit();
+}
+
+/// A conflict about a session is told once for each agent that names it, to the person each of both agents acts for or, where that
+/// one has no sign-in, to its sponsor. Whoever owns the session next is told of anew.
+#[test]
+fn a_conflict_is_told_to_both_sides_once() {
+    let (mut world, first) = mailed();
+    let second = world.agent().register();
+    let (own, sponsor) = (world.person(Role::Member), world.person(Role::Member));
+    world.person(Role::Admin);
+    world.edit::<Agent>(first.agent, |it| it.principal = own.principal);
+    let nobody = world.person(Role::Member);
+    world.edit::<Principal>(nobody.principal, |it| it.member = None);
+    world.edit::<Agent>(second.agent, |it| {
+        (it.principal, it.sponsor) = (nobody.principal, Some(sponsor.principal));
+    });
+    let named = || request("crm.read").in_session(SessionId::parse("shared").unwrap());
+    let conflicts = |world: &mut World| -> Vec<Option<PrincipalId>> {
+        let of = |it: Arc<Job>| match &it.work {
+            Work::Message { news: News::Conflict { .. }, to, .. } => Some(*to),
+            _ => None,
+        };
+        let mut found: Vec<_> = jobs(world).into_iter().filter_map(of).collect();
+        found.sort();
+        found
+    };
+    world.authorize(&first, named());
+    world.authorize(&second, named());
+    world.authorize(&second, named());
+    spread(&mut world);
+    assert_eq!(conflicts(&mut world), somebody(&[&own, &sponsor]));
+    world.advance(Span::hours(24));
+    world.authorize(&second, named());
+    world.authorize(&first, named());
+    spread(&mut world);
+    assert_eq!(conflicts(&mut world).len(), 4, "the session is the second one's now");
+    world.audit();
+}
+
+/// Where nobody is mailed, a conflict writes nothing for it.
+#[test]
+fn a_conflict_that_nobody_is_told_of_writes_nothing() {
+    let (mut world, first) = calm(&[]);
+    let second = world.agent().register();
+    for agent in [&first, &second] {
+        world.authorize(agent, request("crm.read").in_session(SessionId::parse("shared").unwrap()));
+    }
+    let rows = world.rows();
+    let told = rows.iter().any(|(.., it)| matches!(it, Record::ClientSession(it) if !it.told.is_empty()));
+    assert!(!told && !rows.iter().any(|(.., it)| matches!(it, Record::Job(_))));
 }

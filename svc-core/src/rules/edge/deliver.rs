@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::message::{self, Message};
+use super::message::{self, Message, Sent};
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
 use crate::state::edge::{Integration, IntegrationKind, Job, JobState, News, SealedSecret, Tried, Trouble, Work};
@@ -51,10 +51,19 @@ pub fn claim(scope: &mut Scope<'_>, asked: &ClaimDelivery) -> Result<Option<Clai
         }
         Work::Test { .. } | Work::Message { .. } => {
             match message::of(scope, claimed.clone(), integration.as_deref())? {
-                Some((job, message)) => (job, Some(Box::new(message))),
+                Sent::Now(sent) => {
+                    let (job, message) = *sent;
+                    (job, Some(Box::new(message)))
+                }
                 // Nothing is to be told any more: the message ends without a try.
-                None => {
+                Sent::Over => {
                     scope.put(Job::clone(&job).replaced(now));
+                    return Ok(None);
+                }
+                Sent::Lapsed => {
+                    let lapsed = Job::clone(&job).given_up(now);
+                    scope.put(lapsed.clone());
+                    record_end(scope, &lapsed, Trouble::Lapsed);
                     return Ok(None);
                 }
             }
@@ -145,6 +154,9 @@ pub fn retry(scope: &mut Scope<'_>, asked: &RetryDelivery) -> Result<Arc<Job>, H
         JobState::Sending { .. } => return Ok(job),
         JobState::Waiting { .. } | JobState::Failed { .. } => {}
     }
+    if matches!(&job.work, Work::Message { news, .. } if news.is_spent()) {
+        return Err(Refusal::not_allowed("its link was let go of: invite them again").into());
+    }
     let again = Job::clone(&job).again(scope.now());
     let data = Object::new().text("host", &again.host()).finish();
     let (kind, subject) = ("integration.retried", Subject::Delivery(job.id));
@@ -176,6 +188,9 @@ fn about(job: &Job) -> (Named, Named) {
             let to = to.map(|it| ("principalId", it.to_string()));
             match news {
                 News::Asked { approval } => (Some(("approvalId", approval.to_string())), to),
+                News::Conflict { action, .. } => (Some(("actionId", action.to_string())), to),
+                News::Loosened { record, .. } => (Some(("evidenceId", record.to_string())), to),
+                News::Invited { .. } => (None, to),
             }
         }
         Work::Test { .. } | Work::Tell { .. } => (None, None),
@@ -184,10 +199,22 @@ fn about(job: &Job) -> (Named, Named) {
 
 /// Records that a job was given up, in the ledger and on the integration that it went over.
 fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) {
-    let last = job.last().and_then(|it| it.tried.error).unwrap_or(Trouble::Interrupted).as_str();
-    let host = job.host();
-    let mut data = Object::new().text("host", &host).text("error", last).int("tries", job.tries.into());
-    let kind = job.over().map(IntegrationKind::as_str).unwrap_or_default();
+    let last = job.last().and_then(|it| it.tried.error).unwrap_or(Trouble::Interrupted);
+    record_end(scope, job, last);
+    if let Some(integration) = integration {
+        scope.put(Integration {
+            last_event_at: Some(scope.now()),
+            last_error: Some(last.as_str().into()),
+            failing: true,
+            ..Integration::clone(integration)
+        });
+    }
+}
+
+/// Records that a job was given up.
+fn record_end(scope: &mut Scope<'_>, job: &Job, why: Trouble) {
+    let (host, kind) = (job.host(), job.over().map(IntegrationKind::as_str).unwrap_or_default());
+    let mut data = Object::new().text("host", &host).text("error", why.as_str()).int("tries", job.tries.into());
     data = data.text("kind", kind);
     let (one, other) = about(job);
     for (name, id) in [&one, &other].into_iter().flatten() {
@@ -196,12 +223,4 @@ fn give_up(scope: &mut Scope<'_>, job: &Job, integration: Option<&Integration>) 
     let subject = Subject::Delivery(job.id);
     let fact = Fact { kind: "delivery.failed", actor: Actor::Timer, subject, data: data.finish() };
     scope.append(job.workspace, fact);
-    if let Some(integration) = integration {
-        scope.put(Integration {
-            last_event_at: Some(scope.now()),
-            last_error: Some(last.into()),
-            failing: true,
-            ..Integration::clone(integration)
-        });
-    }
 }

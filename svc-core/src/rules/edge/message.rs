@@ -7,12 +7,15 @@ use std::sync::Arc;
 use super::spread::{concerns, is_named};
 use crate::refusal::Refusal;
 use crate::rules::gate::asked::{Question, Stands, Who, question_for};
-use crate::state::edge::{Integration, IntegrationConfig, Job, News, Spread, Topic, Work};
-use crate::state::gate::{Agent, Approval, ApprovalSubject, Requester};
-use crate::state::people::{Principal, Workspace};
+use crate::state::edge::{Integration, IntegrationConfig, Job, News, Topic, Work};
+use crate::state::evidence::Entry;
+use crate::state::gate::{Action, Agent, Approval, ApprovalSubject, Requester};
+use crate::state::people::{Account, MemberState, Principal, Role, SignInLink, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::id::ApprovalId;
+use crate::value::Timestamp;
+use crate::value::digest::SignInLinkId;
+use crate::value::id::{ApprovalId, PrincipalId};
 
 /// The most that a message lists of what stands under what it tells of.
 pub const LISTED_MAX: usize = 20;
@@ -35,6 +38,61 @@ pub enum About {
     Test,
     /// Something waits.
     Asked(Box<Asked>),
+    /// An agent has named another's session.
+    Conflict(Box<Conflict>),
+    /// Settings were loosened.
+    Loosened(Loosened),
+    /// Somebody is invited.
+    Invited(Invited),
+}
+
+/// An agent has named another's session.
+#[derive(Clone, Debug)]
+pub struct Conflict {
+    /// The agent that named it later.
+    pub later: Arc<Agent>,
+    /// The agent whose it is.
+    pub owner: Arc<Agent>,
+    /// What the later one asked.
+    pub action: Arc<Action>,
+}
+
+/// Settings were loosened.
+#[derive(Clone, Debug)]
+pub struct Loosened {
+    /// The record: its data has `old` and `new`.
+    pub record: Arc<Entry>,
+    /// Who did it, where it was a person.
+    pub person: Option<Arc<Principal>>,
+}
+
+/// Somebody is invited.
+#[derive(Clone, Debug)]
+pub struct Invited {
+    /// What they may do.
+    pub role: Role,
+    /// Who invites them, where it is a person.
+    pub person: Option<Arc<Principal>>,
+    /// The token of the link that signs them in, sealed for [`News::purpose`], and when it ends; absent where they sign in as they
+    /// do.
+    pub token: Option<(Box<str>, Option<Timestamp>)>,
+}
+
+/// What becomes of a message that is to be sent.
+pub(super) enum Sent {
+    /// It is sent: the job with the address that it goes to now.
+    Now(Box<(Job, Message)>),
+    /// Nobody is to be told any more.
+    Over,
+    /// What it was to tell has lapsed.
+    Lapsed,
+}
+
+/// What there is to tell.
+enum Matter {
+    Told(About),
+    Over,
+    Lapsed,
 }
 
 /// What waits, and who asks.
@@ -52,32 +110,28 @@ pub struct Asked {
     pub under_count: usize,
 }
 
-/// The message of a job, and the job with the address that it goes to now; `None` where nothing is to be sent any more.
+/// The message of a job.
 ///
 /// # Errors
 /// [`Halt::Load`], or `internal` where a row that another names is not there.
-pub(super) fn of(
-    scope: &mut Scope<'_>,
-    job: Job,
-    integration: Option<&Integration>,
-) -> Result<Option<(Job, Message)>, Halt> {
+pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integration>) -> Result<Sent, Halt> {
     let workspace = scope.get::<Workspace>(job.workspace)?.ok_or_else(Refusal::internal)?;
     let (to, about) = match &job.work {
-        Work::Decided { .. } | Work::Tell { .. } => return Ok(None),
+        Work::Decided { .. } | Work::Tell { .. } => return Ok(Sent::Over),
         Work::Test { to, .. } => (*to, About::Test),
-        Work::Message { news, over, to } => {
-            let Some(about) = about(scope, news)? else { return Ok(None) };
-            let is_told = match over.spread() {
-                Some(Spread::Each | Spread::Room) => integration.is_some_and(Integration::tells),
-                None => false,
+        Work::Message { news, to, .. } => {
+            let about = match about(scope, news)? {
+                Matter::Told(about) => about,
+                Matter::Over => return Ok(Sent::Over),
+                Matter::Lapsed => return Ok(Sent::Lapsed),
             };
-            if !is_told {
-                return Ok(None);
+            if !goes_over(news, integration) {
+                return Ok(Sent::Over);
             }
             if let Some(to) = to {
-                let Some(principal) = scope.get::<Principal>(*to)? else { return Ok(None) };
-                if !is_named(integration, *to) || !concerns(scope, news, &principal)? {
-                    return Ok(None);
+                let Some(principal) = scope.get::<Principal>(*to)? else { return Ok(Sent::Over) };
+                if !is_named(integration, *to, news) || !concerns(scope, news, &principal)? {
+                    return Ok(Sent::Over);
                 }
             }
             (*to, about)
@@ -86,11 +140,19 @@ pub(super) fn of(
     let to = match to {
         Some(id) => match scope.get::<Principal>(id)?.filter(|it| it.signs_in()) {
             Some(principal) => Some(principal),
-            None => return Ok(None),
+            None => return Ok(Sent::Over),
         },
         None => None,
     };
-    Ok(Some((readdressed(job, integration), Message { workspace, to, about })))
+    Ok(Sent::Now(Box::new((readdressed(job, integration), Message { workspace, to, about }))))
+}
+
+/// Whether such news goes over what is left of the integration: what guards everybody, and an invitation, need none.
+fn goes_over(news: &News, integration: Option<&Integration>) -> bool {
+    match news {
+        News::Asked { .. } | News::Conflict { .. } => integration.is_some_and(Integration::tells),
+        News::Loosened { .. } | News::Invited { .. } => true,
+    }
 }
 
 /// The same to where its room is now: what waits to be sent goes nowhere that the workspace has left.
@@ -101,16 +163,64 @@ fn readdressed(mut job: Job, integration: Option<&Integration>) -> Job {
     job
 }
 
-fn about(scope: &mut Scope<'_>, news: &News) -> Result<Option<About>, Halt> {
+fn about(scope: &mut Scope<'_>, news: &News) -> Result<Matter, Halt> {
     match news {
         News::Asked { approval } => {
-            let Some(approval) = scope.get::<Approval>(*approval)? else { return Ok(None) };
+            let Some(approval) = scope.get::<Approval>(*approval)? else { return Ok(Matter::Over) };
             let question = question_for(scope, Who::Nobody, approval)?;
             if question.stands != Stands::Waiting {
-                return Ok(None);
+                return Ok(Matter::Over);
             }
-            Ok(Some(About::Asked(Box::new(asked(scope, question)?))))
+            Ok(Matter::Told(About::Asked(Box::new(asked(scope, question)?))))
         }
+        News::Conflict { action, owner } => {
+            scope.want(&[Action::key(*action), Agent::key(*owner)])?;
+            let action = scope.get::<Action>(*action)?.ok_or_else(Refusal::internal)?;
+            let later = scope.get::<Agent>(action.agent)?.ok_or_else(Refusal::internal)?;
+            let owner = scope.get::<Agent>(*owner)?.ok_or_else(Refusal::internal)?;
+            Ok(Matter::Told(About::Conflict(Box::new(Conflict { later, owner, action }))))
+        }
+        News::Loosened { record, by } => {
+            let Some(record) = scope.get::<Entry>(*record)? else { return Ok(Matter::Over) };
+            let person = somebody(scope, *by)?;
+            Ok(Matter::Told(About::Loosened(Loosened { record, person })))
+        }
+        News::Invited { principal, link, token } => invited(scope, *principal, *link, token.as_deref()),
+    }
+}
+
+/// An invitation, as long as somebody who has not come yet can follow it. Who came in another way needs none; where a newer link
+/// took the place of its own, that one's message tells them.
+fn invited(
+    scope: &mut Scope<'_>,
+    principal: PrincipalId,
+    link: Option<SignInLinkId>,
+    token: Option<&str>,
+) -> Result<Matter, Halt> {
+    let Some(row) = scope.get::<Principal>(principal)? else { return Ok(Matter::Over) };
+    let Some(member) = row.membership().filter(|it| it.state == MemberState::Invited) else { return Ok(Matter::Over) };
+    let token = match (link, token) {
+        (None, _) => None,
+        (Some(_), None) => return Ok(Matter::Lapsed),
+        (Some(link), Some(token)) => {
+            let account = scope.get::<Account>(member.account)?.ok_or_else(Refusal::internal)?;
+            let now = scope.now();
+            if account.signed_in_at.is_some() || account.link.is_some_and(|it| it != link) {
+                return Ok(Matter::Over);
+            }
+            let live = scope.get::<SignInLink>(link)?.filter(|it| it.expires_at.is_none_or(|end| now < end));
+            let Some(live) = live.filter(|_| account.link.is_some()) else { return Ok(Matter::Lapsed) };
+            Some((token.into(), live.expires_at))
+        }
+    };
+    let (role, person) = (member.role, somebody(scope, member.invited_by)?);
+    Ok(Matter::Told(About::Invited(Invited { role, person, token })))
+}
+
+fn somebody(scope: &mut Scope<'_>, id: Option<PrincipalId>) -> Result<Option<Arc<Principal>>, Halt> {
+    match id {
+        Some(id) => scope.get::<Principal>(id),
+        None => Ok(None),
     }
 }
 
@@ -129,10 +239,7 @@ fn asked(scope: &mut Scope<'_>, question: Question) -> Result<Asked, Halt> {
         Some(id) => scope.get::<Agent>(id)?,
         None => None,
     };
-    let person = match person {
-        Some(id) => scope.get::<Principal>(id)?,
-        None => None,
-    };
+    let person = somebody(scope, person)?;
     let (under, under_count) = under(scope, &question.approval)?;
     Ok(Asked { question, agent, person, under, under_count })
 }

@@ -12,11 +12,11 @@ use crate::state::edge::{
     ChatConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, JobState, LEASE, News, Spread,
     Work,
 };
-use crate::state::gate::Approval;
+use crate::state::gate::{Action, Agent, Approval};
 use crate::state::people::{Principal, Workspace};
 use crate::store::Row;
 use crate::turn::{Halt, Scope};
-use crate::value::id::{DeliveryId, PrincipalId};
+use crate::value::id::{AgentId, DeliveryId, PrincipalId};
 
 /// Makes messages for a page of a workspace's people, which a scan found.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct SpreadNews {
     pub found: Vec<PrincipalId>,
     /// Whom it found last, member or not; `None` where it came to the end.
     pub reached: Option<PrincipalId>,
+    /// Whether the server mails.
+    pub mails: bool,
 }
 
 /// Makes the messages, and gives the job as it goes on from there; `None` once it is done, or nobody is to be told any more.
@@ -53,7 +55,7 @@ pub fn spread(scope: &mut Scope<'_>, asked: &SpreadNews) -> Result<Option<Claime
     if asked.behind.is_none() {
         rooms(scope, &workspace, news)?;
     }
-    let each = each(scope, &workspace, news)?;
+    let each = each(&workspace, news, asked.mails);
     for kind in &each {
         page(scope, asked, news, *kind, &workspace)?;
     }
@@ -76,12 +78,17 @@ fn is_news(scope: &mut Scope<'_>, news: &News) -> Result<bool, Halt> {
             let Some(approval) = scope.get::<Approval>(*approval)? else { return Ok(false) };
             Ok(question_for(scope, Who::Nobody, approval)?.stands == Stands::Waiting)
         }
+        News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => Ok(true),
     }
 }
 
-/// A message to each room that the workspace tells of such news.
+/// A message to each room that the workspace tells of such news. What is no question to those who decide is nobody's but whom it
+/// concerns.
 fn rooms(scope: &mut Scope<'_>, workspace: &Workspace, news: &News) -> Result<(), Halt> {
-    let News::Asked { .. } = news;
+    match news {
+        News::Asked { .. } => {}
+        News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => return Ok(()),
+    }
     for kind in workspace.told_over.iter().filter(|it| it.spread() == Some(Spread::Room)) {
         let slot = IntegrationSlot { workspace: workspace.id, kind: *kind };
         let Some(integration) = scope.get::<Integration>(slot)?.filter(|it| it.tells()) else { continue };
@@ -96,11 +103,19 @@ fn rooms(scope: &mut Scope<'_>, workspace: &Workspace, news: &News) -> Result<()
 }
 
 /// The kinds over which each of those whom it concerns is told, by themselves.
-fn each(_: &mut Scope<'_>, workspace: &Workspace, news: &News) -> Result<Vec<IntegrationKind>, Halt> {
+fn each(workspace: &Workspace, news: &News, mails: bool) -> Vec<IntegrationKind> {
     match news {
-        News::Asked { .. } => {
+        News::Asked { .. } | News::Conflict { .. } => {
             let kinds = workspace.told_over.iter().copied();
-            Ok(kinds.filter(|it| it.spread() == Some(Spread::Each)).collect())
+            kinds.filter(|it| it.spread() == Some(Spread::Each)).collect()
+        }
+        // What guards everybody needs nobody's integration, which whoever loosens could take away first.
+        News::Loosened { .. } | News::Invited { .. } => {
+            if mails {
+                vec![IntegrationKind::Mail]
+            } else {
+                Vec::new()
+            }
         }
     }
 }
@@ -118,7 +133,7 @@ fn page(
     scope.want(&asked.found.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
     for id in &asked.found {
         let Some(principal) = scope.get::<Principal>(*id)?.filter(|it| it.workspace == workspace.id) else { continue };
-        if is_named(integration.as_deref(), *id) && concerns(scope, news, &principal)? {
+        if is_named(integration.as_deref(), *id, news) && concerns(scope, news, &principal)? {
             let work = Work::Message { news: news.clone(), over, to: Some(*id) };
             let job = Job::without_url(scope.fresh(), workspace.id, work, scope.now());
             scope.put(job);
@@ -127,8 +142,12 @@ fn page(
     Ok(())
 }
 
-/// Whether an integration sends to this person at all: it may name whom alone.
-pub(super) fn is_named(integration: Option<&Integration>, principal: PrincipalId) -> bool {
+/// Whether an integration sends such news to this person: it may name who alone is asked.
+pub(super) fn is_named(integration: Option<&Integration>, principal: PrincipalId, news: &News) -> bool {
+    match news {
+        News::Asked { .. } => {}
+        News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => return true,
+    }
     match integration.map(|it| &it.config) {
         Some(IntegrationConfig::Mail(mail)) => mail.to.is_empty() || mail.to.contains(&principal),
         Some(
@@ -152,5 +171,22 @@ pub(super) fn concerns(scope: &mut Scope<'_>, news: &News, principal: &Principal
             let Some(approval) = scope.get::<Approval>(*approval)? else { return Ok(false) };
             Ok(question_for(scope, Who::Member(principal), approval)?.may_not.is_none())
         }
+        News::Conflict { action, owner } => {
+            let later = scope.get::<Action>(*action)?.ok_or_else(Refusal::internal)?.agent;
+            scope.want(&[Agent::key(later), Agent::key(*owner)])?;
+            Ok(answers_for(scope, later, principal)? || answers_for(scope, *owner, principal)?)
+        }
+        News::Loosened { by, .. } => Ok(principal.administers() && *by != Some(principal.id)),
+        News::Invited { principal: invited, .. } => Ok(*invited == principal.id && principal.signs_in()),
     }
+}
+
+/// Whether somebody is whom an agent acts for, or its sponsor where that one has no sign-in.
+fn answers_for(scope: &mut Scope<'_>, agent: AgentId, principal: &Principal) -> Result<bool, Halt> {
+    let agent = scope.get::<Agent>(agent)?.ok_or_else(Refusal::internal)?;
+    if !principal.signs_in() || agent.sponsor != Some(principal.id) {
+        return Ok(principal.signs_in() && agent.principal == principal.id);
+    }
+    let acts_for = scope.get::<Principal>(agent.principal)?;
+    Ok(agent.principal == principal.id || !acts_for.is_some_and(|it| it.signs_in()))
 }

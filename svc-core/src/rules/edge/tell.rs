@@ -3,8 +3,8 @@
 //! **Invariant:** who is to be told is not looked up here. Where a workspace tells nobody, no row is read or written for it.
 
 use crate::refusal::Refusal;
-use crate::state::edge::{Integration, IntegrationKind, Job, News, Topic, Work};
-use crate::state::gate::{Action, Agent, Approval, ApprovalSubject};
+use crate::state::edge::{Integration, IntegrationKind, Job, News, Spread, Topic, Work};
+use crate::state::gate::{Action, Agent, Approval, ApprovalSubject, ClientSession};
 use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
 use crate::value::digest::TopicId;
@@ -77,6 +77,28 @@ pub fn asked_action(
     }
     scope.put(Topic { id, workspace: workspace.id, epoch: action.epoch, approvals });
     Ok(approval)
+}
+
+/// Has those told for whom two agents act, where one names the session of the other: once for each agent that does so, over what
+/// tells each by themselves.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub fn conflict(scope: &mut Scope<'_>, workspace: &Workspace, action: &Action) -> Result<(), Halt> {
+    let (Some(session), true) =
+        (&action.session, workspace.told_over.iter().any(|it| it.spread() == Some(Spread::Each)))
+    else {
+        return Ok(());
+    };
+    let now = scope.now();
+    let Some(row) = scope.get::<ClientSession>(ClientSession::id_of(workspace.id, session))? else { return Ok(()) };
+    let mut row = ClientSession::clone(&row);
+    let Some(owner) = row.owner_at(now).filter(|it| *it != action.agent) else { return Ok(()) };
+    if row.tell_of(action.agent) {
+        scope.put(row);
+        spread(scope, workspace.id, News::Conflict { action: action.id, owner }, now);
+    }
+    Ok(())
 }
 
 /// Takes what waits no more off its topic. Where people were told of it and others stand under it, they are told of the next,

@@ -295,6 +295,9 @@ impl Decided<'_> {
             action.replay = Some(id);
         }
         payload(scope, asked, action.id);
+        if action.reasons.iter().any(|it| it.code == Code::SessionConflict) {
+            tell::conflict(scope, self.workspace, &action)?;
+        }
         scope.put(activity);
         let action = Arc::new(action);
         scope.put_shared(&action);

@@ -14,9 +14,10 @@ use super::sessions::{Ended, end_others};
 use super::teams::{change_teams, fits};
 use crate::refusal::Refusal;
 use crate::rules::gate::freeze::touch;
+use crate::state::edge::{IntegrationKind, Job, News, Work};
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::gate::{Approval, OwnerChange};
-use crate::state::people::{Account, LINK_LIFE, Member, MemberState, Principal, Right, Role, Workspace};
+use crate::state::people::{Account, LINK_LIFE, Member, MemberState, Principal, Right, Role, SignInLink, Workspace};
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::digest::Digest;
@@ -55,6 +56,9 @@ pub struct InviteMember {
     /// The digest of a token for a sign-in link, used only where it hands over no other workspace: the account has never
     /// signed in and is a member of this one alone.
     pub token: Digest,
+    /// The token itself, sealed for [`News::purpose`], where the invitation is mailed: then it is good for whoever has never signed
+    /// in, as nobody reads it but them.
+    pub mailed: Option<Box<str>>,
 }
 
 /// Invites somebody.
@@ -92,6 +96,16 @@ pub fn invite_member(scope: &mut Scope<'_>, asked: &InviteMember) -> Result<Memb
     let joined = enter(scope, &named, &Entry { role, teams: &asked.teams, by, actor: &actor })?;
     let account = joined.membership().ok_or_else(Refusal::internal)?.account;
     let linked = link(scope, account, asked)?;
+    if let Some(token) = &asked.mailed {
+        let news = News::Invited {
+            principal: joined.id,
+            link: linked.then(|| SignInLink::id_of(&asked.token)),
+            token: linked.then(|| token.clone()),
+        };
+        let work = Work::Message { news, over: IntegrationKind::Mail, to: Some(joined.id) };
+        let job = Job::without_url(scope.fresh(), asked.workspace, work, scope.now());
+        scope.put(job);
+    }
     Ok(MemberDone::Done { principal: joined, linked })
 }
 
@@ -147,13 +161,14 @@ fn link(scope: &mut Scope<'_>, account: AccountId, asked: &InviteMember) -> Resu
         return Ok(false);
     }
     let alone = account.memberships.iter().all(|it| it.workspace == asked.workspace);
-    if alone {
+    let linked = alone || asked.mailed.is_some();
+    if linked {
         give_link(scope, &mut account, asked.token, Some(LINK_LIFE))?;
     } else {
         void_link(scope, &mut account)?;
     }
     scope.put(account);
-    Ok(alone)
+    Ok(linked)
 }
 
 /// Changes a member's role or teams.

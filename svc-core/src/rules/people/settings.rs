@@ -8,7 +8,9 @@ use serde::Serialize;
 use super::by::{By, entitled, member, own_session};
 use super::single_sign_on::provider;
 use crate::refusal::{FieldError, Refusal};
+use crate::rules::edge::tell::spread;
 use crate::rules::gateway::routing::as_json;
+use crate::state::edge::News;
 use crate::state::evidence::{Fact, Subject};
 use crate::state::gate::Sweep;
 use crate::state::people::{
@@ -147,7 +149,12 @@ pub fn change_settings(scope: &mut Scope<'_>, asked: &ChangeSettings) -> Result<
     let (old, new) = differing(&told(&before)?, &told(&after)?);
     let data = format!("{{\"new\":{new},\"old\":{old}}}");
     let subject = Subject::Workspace(asked.workspace);
-    scope.append(asked.workspace, Fact { kind: "settings.changed", actor: asked.by.actor(), subject, data });
+    let record =
+        scope.append(asked.workspace, Fact { kind: "settings.changed", actor: asked.by.actor(), subject, data });
+    if loosens(&before.settings, &after.settings) {
+        let (by, now) = (asked.by.principal(), scope.now());
+        spread(scope, asked.workspace, News::Loosened { record, by }, now);
+    }
     let retention_days = after.settings.retention_days;
     if let Some(sweep) = scope.get::<Sweep>(after.id)?.filter(|it| it.retention_days != retention_days) {
         scope.put(Sweep { retention_days, ..Sweep::clone(&sweep) });
@@ -169,6 +176,56 @@ fn may_require_sso(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Re
             Ok(came && provider(scope, workspace)?.is_some())
         }
     }
+}
+
+/// Whether something may be done after a change that might not before (CONTRACT part 5): actions outside every mandate, provenance,
+/// ceilings, second persons and factors, signing in, what leaves for models.
+fn loosens(before: &Settings, after: &Settings) -> bool {
+    let (old, new) = (&before.provenance, &after.provenance);
+    let mismatch = |it: OnMismatch| match it {
+        OnMismatch::Record => 0,
+        OnMismatch::Ask => 1,
+        OnMismatch::Deny => 2,
+    };
+    let undeclared = |it: OnUndeclared| match it {
+        OnUndeclared::Record => 0,
+        OnUndeclared::Ask => 1,
+        OnUndeclared::Deny => 2,
+    };
+    let data_loss = |it: DataLoss| match it {
+        DataLoss::Off => 0,
+        DataLoss::Flag => 1,
+        DataLoss::Redact => 2,
+        DataLoss::Block => 3,
+    };
+    let (slow, fast) = (&before.agent_velocity, &after.agent_velocity);
+    let (was, is) = (&before.sign_in, &after.sign_in);
+    let velocity =
+        fast.tool_count > slow.tool_count || fast.other_count > slow.other_count || fast.minutes < slow.minutes;
+    let sign_in = (was.require_two_factor && !is.require_two_factor)
+        || (was.require_sso && !is.require_sso)
+        || is.sso_domains.iter().any(|it| !was.sso_domains.contains(it));
+    (before.outside_mandate == Outside::Deny && after.outside_mandate == Outside::Ask)
+        || mismatch(new.mismatch) < mismatch(old.mismatch)
+        || undeclared(new.undeclared) < undeclared(old.undeclared)
+        || new.window_minutes < old.window_minutes
+        || after.freeze_ceiling_per_hour > before.freeze_ceiling_per_hour
+        || after.max_waiting > before.max_waiting
+        || velocity
+        || frees(&before.second_person_above, &after.second_person_above)
+        || after.second_person_age_days < before.second_person_age_days
+        || frees(&before.step_up_above, &after.step_up_above)
+        || data_loss(after.data_loss) < data_loss(before.data_loss)
+        || sign_in
+}
+
+/// Whether lines of amounts let an amount pass that they did not before: a currency's line was raised or taken away, or a currency
+/// that had none got one. Without any line all pass.
+fn frees(before: &BTreeMap<Currency, i64>, after: &BTreeMap<Currency, i64>) -> bool {
+    if before.is_empty() {
+        return false;
+    }
+    after.is_empty() || after.iter().any(|(currency, line)| before.get(currency).is_none_or(|it| line > it))
 }
 
 /// Settings as the ledger tells them: under the names of the interface, as what is hashed there stays.

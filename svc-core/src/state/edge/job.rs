@@ -205,6 +205,8 @@ pub enum Trouble {
     Redirect,
     /// The mail server takes the message never.
     Refused,
+    /// What it was to tell has lapsed: the link in it signs nobody in any more.
+    Lapsed,
     /// The host has no address.
     Resolve,
     /// There is no secret to sign with.
@@ -224,6 +226,7 @@ impl Trouble {
             Self::Answer => "the answer is not 2xx",
             Self::Connect => "no connection could be made",
             Self::Interrupted => "the server was stopped during this try",
+            Self::Lapsed => "the link in it has expired",
             Self::NoMail => "this server has no `mail.url`",
             Self::Protocol => "the answer is not HTTP",
             Self::Redirect => "the answer is a redirect, which is not followed",
@@ -298,8 +301,7 @@ impl Job {
             let ms = u32::try_from(until.since(since).as_millis()).unwrap_or(u32::MAX);
             self.remember(since, Tried { status: None, error: Some(Trouble::Interrupted), ms });
             if self.is_used_up() {
-                self.state = JobState::Failed { at: now };
-                return Some(self);
+                return Some(self.ended(JobState::Failed { at: now }));
             }
         }
         self.tries = self.tries.saturating_add(1);
@@ -314,12 +316,28 @@ impl Job {
     pub fn tried(mut self, tried: Tried, jitter: u16, now: Timestamp) -> Self {
         let JobState::Sending { since, .. } = self.state else { return self };
         self.remember(since, tried);
-        self.state = match (tried.error, self.next_after()) {
-            (None, _) => JobState::Delivered { at: now },
-            (Some(Trouble::Refused), _) => JobState::Failed { at: now },
-            (Some(_), Some(after)) => JobState::Waiting { due: now.plus(spread(after, jitter)) },
-            (Some(_), None) => JobState::Failed { at: now },
-        };
+        match (tried.error, self.next_after()) {
+            (None, _) => self.ended(JobState::Delivered { at: now }),
+            (Some(Trouble::Refused), _) | (Some(_), None) => self.ended(JobState::Failed { at: now }),
+            (Some(_), Some(after)) => {
+                self.state = JobState::Waiting { due: now.plus(spread(after, jitter)) };
+                self
+            }
+        }
+    }
+
+    /// The job given up before its tries are.
+    #[must_use]
+    pub fn given_up(self, now: Timestamp) -> Self {
+        self.ended(JobState::Failed { at: now })
+    }
+
+    /// The job at its end, which holds no secret any more.
+    fn ended(mut self, state: JobState) -> Self {
+        if let Work::Message { news, .. } = &mut self.work {
+            news.let_go();
+        }
+        self.state = state;
         self
     }
 
@@ -338,11 +356,8 @@ impl Job {
 
     /// The job with another address in its place, unless it has come to its end.
     #[must_use]
-    pub fn replaced(mut self, now: Timestamp) -> Self {
-        if self.due().is_some() {
-            self.state = JobState::Replaced { at: now };
-        }
-        self
+    pub fn replaced(self, now: Timestamp) -> Self {
+        if self.due().is_some() { self.ended(JobState::Replaced { at: now }) } else { self }
     }
 
     /// What the last try came to.

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::digest::TopicId;
-use crate::value::id::{ApprovalId, WorkspaceId};
+use crate::value::digest::{SignInLinkId, TopicId};
+use crate::value::id::{ActionId, AgentId, ApprovalId, EvidenceId, PrincipalId, WorkspaceId};
 use crate::value::link::{Link, Linked};
 
 /// What people are told of.
@@ -16,6 +16,68 @@ pub enum News {
         /// What.
         approval: ApprovalId,
     },
+    /// An agent has named a session of another. Told to whoever each of them acts for.
+    Conflict {
+        /// What it asked.
+        action: ActionId,
+        /// Whose the session is.
+        owner: AgentId,
+    },
+    /// A setting was loosened. Told to the other owners and admins.
+    Loosened {
+        /// The record of it, which has both values.
+        record: EvidenceId,
+        /// Whoever did it, where it was a person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<PrincipalId>,
+    },
+    /// Somebody was invited. Told to them.
+    Invited {
+        /// Whom.
+        principal: PrincipalId,
+        /// The link that signs them in, where one was made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        link: Option<SignInLinkId>,
+        /// Its token, sealed; let go of once it was sent, or will not be.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<Box<str>>,
+    },
+}
+
+impl News {
+    /// What the tokens of a workspace's invitations are sealed for, and nothing else opens.
+    #[must_use]
+    pub fn purpose(workspace: WorkspaceId) -> String {
+        format!("invitation/{workspace}")
+    }
+
+    /// The id of what is told of.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        match self {
+            Self::Asked { approval } => approval.to_string(),
+            Self::Conflict { action, .. } => action.to_string(),
+            Self::Loosened { record, .. } => record.to_string(),
+            Self::Invited { principal, .. } => principal.to_string(),
+        }
+    }
+
+    /// Lets go of what is secret in it.
+    pub(super) fn let_go(&mut self) {
+        match self {
+            Self::Invited { token, .. } => *token = None,
+            Self::Asked { .. } | Self::Conflict { .. } | Self::Loosened { .. } => {}
+        }
+    }
+
+    /// Whether it can be told no more, since what it needs was let go of.
+    #[must_use]
+    pub const fn is_spent(&self) -> bool {
+        match self {
+            Self::Invited { link, token, .. } => link.is_some() && token.is_none(),
+            Self::Asked { .. } | Self::Conflict { .. } | Self::Loosened { .. } => false,
+        }
+    }
 }
 
 /// What waits of one agent that is alike: of the same type, for the same merchant or tool. People are told of the first, and the

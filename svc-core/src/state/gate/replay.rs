@@ -58,13 +58,19 @@ pub struct ClientSession {
     /// Whether model traffic has named it: then an action is compared with what this session saw.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub carried: bool,
+    /// Agents whose naming it, while it is another's, people were told of: [`CONFLICTS_TOLD_MAX`] at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<AgentId>,
 }
+
+/// How many agents that name another's session people are told of, once each.
+pub(super) const CONFLICTS_TOLD_MAX: usize = 16;
 
 impl ClientSession {
     /// Nobody's session, in which nothing was seen.
     #[must_use]
     pub const fn new(id: SessionKey, now: Timestamp) -> Self {
-        Self { id, owner: None, named_at: now, observed: Vec::new(), carried: false }
+        Self { id, owner: None, named_at: now, observed: Vec::new(), carried: false, told: Vec::new() }
     }
 
     /// An agent names the session: it is the agent's where it is nobody's, and that is noted anew from time to time.
@@ -72,8 +78,21 @@ impl ClientSession {
         match self.owner_at(now) {
             Some(owner) if owner != agent => {}
             Some(_) if now.since(self.named_at) < SESSION_NOTED => {}
-            Some(_) | None => (self.owner, self.named_at) = (Some(agent), now),
+            Some(_) => self.named_at = now,
+            None => {
+                (self.owner, self.named_at) = (Some(agent), now);
+                self.told.clear();
+            }
         }
+    }
+
+    /// Notes that people are told of an agent's naming it while it is another's; whether they were not told of that before.
+    pub fn tell_of(&mut self, agent: AgentId) -> bool {
+        let is_new = self.told.len() < CONFLICTS_TOLD_MAX && !self.told.contains(&agent);
+        if is_new {
+            self.told.push(agent);
+        }
+        is_new
     }
 
     /// Notes a source that entered its context; it stays noted.
