@@ -106,7 +106,8 @@ impl Mailer {
             connection.abort().await;
             Ok(())
         };
-        let checked: Result<(), NotTaken> = timeout(MAIL_TIME, checked).await.unwrap_or(Err(Trouble::Timeout.into()));
+        let checked: Result<(), NotTaken> =
+            timeout(MAIL_TIME, checked).await.unwrap_or_else(|_| Err(Trouble::Timeout.into()));
         checked.map_err(|it| it.trouble)
     }
 
@@ -115,7 +116,7 @@ impl Mailer {
     /// # Errors
     /// [`NotTaken`] where it was not taken, or nobody knows whether it was.
     pub(crate) async fn send(&self, mail: Mail) -> Result<u16, NotTaken> {
-        timeout(MAIL_TIME, self.hand_over(mail)).await.unwrap_or(Err(Trouble::Timeout.into()))
+        timeout(MAIL_TIME, self.hand_over(mail)).await.unwrap_or_else(|_| Err(Trouble::Timeout.into()))
     }
 
     async fn hand_over(&self, mail: Mail) -> Result<u16, NotTaken> {

@@ -20,6 +20,9 @@ use crate::receiver::acceptor;
 /// The user and the password that a mailbox asks for.
 pub const LOGIN: (&str, &str) = ("svc", "p:w/ü");
 
+/// Messages that nobody has asked for yet.
+const MAILS_MAX: usize = 1_024;
+
 /// A message that was taken.
 #[derive(Clone, Debug)]
 pub struct Mail {
@@ -63,7 +66,7 @@ impl Mail {
 pub struct Mailbox {
     /// Where it listens.
     pub address: SocketAddr,
-    mails: mpsc::UnboundedReceiver<Mail>,
+    mails: mpsc::Receiver<Mail>,
     answers: Arc<Mutex<VecDeque<String>>>,
     task: JoinHandle<()>,
     scheme: &'static str,
@@ -83,7 +86,7 @@ impl Mailbox {
     async fn with(tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let (tell, mails) = mpsc::unbounded_channel();
+        let (tell, mails) = mpsc::channel(MAILS_MAX);
         let answers: Arc<Mutex<VecDeque<String>>> = Arc::default();
         let (script, scheme) = (Arc::clone(&answers), if tls.is_some() { "smtps" } else { "smtp" });
         let task = tokio::spawn(async move {
@@ -161,7 +164,7 @@ impl Drop for Mailbox {
 /// Speaks with one client until it leaves. `None` where the connection ended early.
 async fn take(
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    tell: &mpsc::UnboundedSender<Mail>,
+    tell: &mpsc::Sender<Mail>,
     script: &Mutex<VecDeque<String>>,
     asks_login: bool,
 ) -> Option<()> {
@@ -198,7 +201,9 @@ async fn take(
             "DATA" => {
                 say(&mut stream, "354 go on").await?;
                 let (headers, text) = message(&mut stream).await?;
-                tell.send(Mail { from: from.clone(), to: to.clone(), logged_in: asks_login, headers, text }).ok()?;
+                tell.send(Mail { from: from.clone(), to: to.clone(), logged_in: asks_login, headers, text })
+                    .await
+                    .ok()?;
                 "250 taken".to_owned()
             }
             "QUIT" => {

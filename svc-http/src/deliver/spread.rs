@@ -31,8 +31,8 @@ fn page(gate: &Gate, job: &Job, mails: bool) -> Result<Option<SpreadNews>, Failu
     let Work::Tell { reached: behind, .. } = job.work else { return Ok(None) };
     let all = Range::all(Index::PrincipalsOf, job.workspace.bits(), PAGE);
     let rows = gate.scan(&Range { after: behind.map(|it| (it.bits(), Principal::key(it))), ..all })?;
-    let people = rows.iter().filter_map(|it| it.row.record.as_ref().and_then(Principal::peel));
+    let mut people = rows.iter().filter_map(|it| it.row.record.as_ref().and_then(Principal::peel));
     let found: Vec<PrincipalId> = people.clone().filter(|it| it.signs_in()).map(|it| it.id).collect();
-    let reached = if rows.len() < PAGE { None } else { people.last().map(|it| it.id) };
+    let reached = if rows.len() < PAGE { None } else { people.next_back().map(|it| it.id) };
     Ok(Some(SpreadNews { job: job.id, claim: job.claims, behind, found, reached, mails }))
 }

@@ -473,7 +473,7 @@ fn what_loosens_is_told_and_what_tightens_is_not() {
         ("velocityMinutes", |it| it.agent_velocity.minutes -= 1),
         ("secondPersonAbove", |it| it.second_person_above.clear()),
         ("secondPersonAbove.EUR", |it| *it.second_person_above.get_mut(&"EUR".parse().unwrap()).unwrap() += 1),
-        ("secondPersonAbove.JPY", |it| drop(it.second_person_above.insert("JPY".parse().unwrap(), 1))),
+        ("secondPersonAbove.JPY", |it| _ = it.second_person_above.insert("JPY".parse().unwrap(), 1)),
         ("secondPersonAgeDays", |it| it.second_person_age_days = 29),
         ("stepUpAbove", |it| it.step_up_above.clear()),
         ("dataLoss", |it| it.data_loss = DataLoss::Redact),

@@ -199,7 +199,7 @@ pub enum Trouble {
     Interrupted,
     /// This server sends no mail.
     NoMail,
-    /// What answered speaks no HTTP.
+    /// What answered does not speak what was spoken to it.
     Protocol,
     /// The answer leads elsewhere.
     Redirect,
@@ -228,7 +228,7 @@ impl Trouble {
             Self::Interrupted => "the server was stopped during this try",
             Self::Lapsed => "the link in it has expired",
             Self::NoMail => "this server has no `mail.url`",
-            Self::Protocol => "the answer is not HTTP",
+            Self::Protocol => "the answer is of no such protocol",
             Self::Redirect => "the answer is a redirect, which is not followed",
             Self::Refused => "the mail server refuses the message for good",
             Self::Resolve => "the host has no address",

@@ -46,7 +46,7 @@ pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard
         let to = if config.is_null("to") {
             Some(Vec::new())
         } else {
-            config.texts("to", (0, MAILED_MAX), |text| PrincipalId::parse(text))
+            config.texts("to", (0, MAILED_MAX), PrincipalId::parse)
         };
         let url = address(config, "url", guard);
         Some(ConfigChange { repositories: code.repositories, branches: code.branches, client_id, to, url, ..signals })
