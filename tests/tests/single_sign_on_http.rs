@@ -25,6 +25,9 @@ use svc_tests::single_sign_on::{ANN, DOMAIN, Stage, is_refused, to};
 use svc_tests::site::Site;
 use url::Url;
 
+/// What a provider does otherwise.
+type Attack = Box<dyn FnOnce(&mut Conduct)>;
+
 /// Somebody who was invited is led to the provider and back, and to where they wanted to go; the session is the workspace's alone, and the
 /// provider's name of them is what counts from then on, by either algorithm.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -104,13 +107,11 @@ async fn what_is_not_believed_signs_nobody_in() {
     stage.invite(ANN, Role::Member);
     let now = stage.site.now().as_seconds();
     let claim = |name: &'static str, value: Value| {
-        Box::new(move |it: &mut Conduct| drop(it.claims.insert(name, value))) as Box<dyn FnOnce(&mut Conduct)>
+        Box::new(move |it: &mut Conduct| drop(it.claims.insert(name, value))) as Attack
     };
-    let answer = |text: String| {
-        Box::new(move |it: &mut Conduct| drop(it.answers.insert("/token", text.into_bytes())))
-            as Box<dyn FnOnce(&mut Conduct)>
-    };
-    let attacks: Vec<(&str, u16, Box<dyn FnOnce(&mut Conduct)>)> = vec![
+    let answer =
+        |text: String| Box::new(move |it: &mut Conduct| drop(it.answers.insert("/token", text.into_bytes()))) as Attack;
+    let attacks: Vec<(&str, u16, Attack)> = vec![
         ("alg none", 401, Box::new(|it| it.alg = "none")),
         ("a public key as a shared one", 401, Box::new(|it| it.alg = "HS256")),
         ("another client", 401, claim("aud", json!("other"))),
@@ -369,13 +370,11 @@ async fn a_provider_that_cannot_be_trusted_is_not_gone_to() {
     let large = format!("HTTP/1.1 200 It\r\ncontent-length: 70000\r\n\r\n{}", " ".repeat(70_000));
     let moved = "HTTP/1.1 302 There\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n".to_owned();
     let described = |name: &'static str, value: Value| {
-        Box::new(move |it: &mut Conduct| drop(it.described.insert(name, value))) as Box<dyn FnOnce(&mut Conduct)>
+        Box::new(move |it: &mut Conduct| drop(it.described.insert(name, value))) as Attack
     };
     let path = "/.well-known/openid-configuration";
-    let answered = |text: String| {
-        Box::new(move |it: &mut Conduct| drop(it.answers.insert(path, text.into_bytes())))
-            as Box<dyn FnOnce(&mut Conduct)>
-    };
+    let answered =
+        |text: String| Box::new(move |it: &mut Conduct| drop(it.answers.insert(path, text.into_bytes()))) as Attack;
     for (why, conduct) in [
         ("another issuer", described("issuer", json!("https://idp.example.com"))),
         ("a login without TLS", described("authorization_endpoint", json!("http://idp.example.com/login"))),

@@ -9,7 +9,9 @@ use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use svc_core::refusal::{Kind, Refusal};
 use svc_core::rules::people::sign_in::SignInStep;
-use svc_core::rules::people::single_sign_on::{OwnProof, SignInBySso, SsoStep, Vouched, domain_to_prove, provider};
+use svc_core::rules::people::single_sign_on::{
+    OwnProof, Provider, SignInBySso, SsoStep, Vouched, domain_to_prove, provider,
+};
 use svc_core::state::edge::Integration;
 use svc_core::state::people::{SESSION_LIFE, Session, SsoLink};
 use svc_core::value::digest::{Digest, SsoLinkId};
@@ -130,7 +132,7 @@ async fn send(service: &GateService, call: &Call, workspace: WorkspaceId) -> Res
     if next.is_some_and(|it| !leads_on(it)) {
         return Err(Refusal::invalid_field("next", "leads elsewhere").into());
     }
-    let (integration, issuer, client_id) =
+    let Provider { integration, issuer, client_id } =
         service.read(|scope| provider(scope, workspace))?.ok_or_else(Refusal::not_found)?;
     let description = service.providers.described(&issuer).await.ok_or_else(Failed::unreachable)?;
     let (state, nonce, verifier) = (draw("")?, draw("")?, draw("")?);
@@ -214,7 +216,7 @@ fn sent_from_here(service: &GateService, call: &Call, workspace: WorkspaceId, fo
 
 /// Whom the provider vouches for, by the code that came back.
 async fn vouched(service: &GateService, workspace: WorkspaceId, form: &Form, sent: &Sent) -> Result<Vouched, Failed> {
-    let (integration, issuer, client_id) =
+    let Provider { integration, issuer, client_id } =
         service.read(|scope| provider(scope, workspace))?.ok_or_else(Refusal::not_found)?;
     if integration.id != sent.integration || issuer != sent.issuer || client_id != sent.client_id {
         return Err(Failed::wrong(NOT_SENT));
@@ -225,9 +227,8 @@ async fn vouched(service: &GateService, workspace: WorkspaceId, form: &Form, sen
     if named.is_some_and(|it| *it != *issuer) || (named.is_none() && description.names_itself) {
         return Err(Failed::wrong(DISBELIEVED));
     }
-    let code = match (form.get("error"), form.get("code")) {
-        (None, Some(code)) => code,
-        _ => return Err(Failed { refusal: Refusal::forbidden("the provider signed nobody in"), said: NOT_SIGNED_IN }),
+    let (None, Some(code)) = (form.get("error"), form.get("code")) else {
+        return Err(Failed { refusal: Refusal::forbidden("the provider signed nobody in"), said: NOT_SIGNED_IN });
     };
     let token = redeemed(service, &integration, &description, code, sent).await?;
     let token = believed(service, workspace, &description, token.expose(), sent).await?;
@@ -302,7 +303,8 @@ async fn believed(
 /// Links whom the provider vouches for to the account that exists already, by the account's own proof.
 pub(super) async fn confirm(service: &GateService, call: &Call) -> Result<Answer, Refusal> {
     let token = wire::own_proof(&call.body)?;
-    let gone = || Refusal::not_allowed("this was not begun in this browser, or took longer than ten minutes: begin again");
+    let gone =
+        || Refusal::not_allowed("this was not begun in this browser, or took longer than ten minutes: begin again");
     let workspace = WorkspaceId::parse(call.param("wid")).map_err(|_| gone())?;
     let cookie = service.site.sso_cookie(&call.headers).ok_or_else(gone)?;
     let waiting: Waiting = opened(service, &waiting_purpose(workspace), cookie).ok_or_else(gone)?;

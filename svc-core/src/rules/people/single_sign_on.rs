@@ -118,31 +118,39 @@ fn wrong() -> Halt {
     Refusal::wrong_sign_in().into()
 }
 
+/// A workspace's identity provider.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// What names it.
+    pub integration: Arc<Integration>,
+    /// Its issuer.
+    pub issuer: Box<str>,
+    /// What the issuer calls this server.
+    pub client_id: Box<str>,
+}
+
 /// The provider of a workspace, where there is one that is used and configured.
 ///
 /// # Errors
 /// [`Halt::Load`] alone.
-pub fn provider(
-    scope: &mut Scope<'_>,
-    workspace: WorkspaceId,
-) -> Result<Option<(Arc<Integration>, Box<str>, Box<str>)>, Halt> {
+pub fn provider(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<Option<Provider>, Halt> {
     let slot = IntegrationSlot { workspace, kind: IntegrationKind::Oidc };
-    let Some(found) = scope.get::<Integration>(slot)?.filter(|it| it.enabled) else { return Ok(None) };
-    let IntegrationConfig::Oidc(OidcConfig { issuer: Some(issuer), client_id: Some(client_id) }) = &found.config else {
+    let Some(integration) = scope.get::<Integration>(slot)?.filter(|it| it.enabled) else { return Ok(None) };
+    let IntegrationConfig::Oidc(OidcConfig { issuer: Some(issuer), client_id: Some(client_id) }) = &integration.config
+    else {
         return Ok(None);
     };
     let (issuer, client_id) = (issuer.clone(), client_id.clone());
-    Ok(Some((found, issuer, client_id)))
+    Ok(Some(Provider { integration, issuer, client_id }))
 }
 
 /// The integration, where it is the one that named the provider, and names it still.
 fn in_force(scope: &mut Scope<'_>, vouched: &Vouched) -> Result<Arc<Integration>, Halt> {
     let slot = IntegrationSlot { workspace: vouched.workspace, kind: IntegrationKind::Oidc };
     scope.want(&[Workspace::key(vouched.workspace), Integration::key(slot), SsoLink::key(vouched.subject)])?;
-    let found = provider(scope, vouched.workspace)?;
-    let (found, issuer, client_id) = found.ok_or_else(wrong)?;
-    let is_it = found.id == vouched.integration && issuer == vouched.issuer && client_id == vouched.client_id;
-    if is_it { Ok(found) } else { Err(wrong()) }
+    let found = provider(scope, vouched.workspace)?.ok_or_else(wrong)?;
+    let is_named = found.issuer == vouched.issuer && found.client_id == vouched.client_id;
+    if is_named && found.integration.id == vouched.integration { Ok(found.integration) } else { Err(wrong()) }
 }
 
 /// Whom a provider's name of a person is linked to: a member who names that link.
