@@ -87,6 +87,7 @@ def signed_out_and_back(chromium, dev):
         page.wait_for_url("**/sign-in?**")
         wish = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
         assert wish["next"] == f"/w/{dev['workspaceId']}/activity?status=denied", wish
+        page.get_by_label("Password", exact=True).wait_for()
         token = dev["signInLink"].split("#")[1]
         page.goto(f"{page.url}#{token}")
         browser.press(page, "Sign in")

@@ -80,6 +80,8 @@ async function begin() {
   if (token) return show("link");
   if (linking) say("Your account exists already. Sign in to it as before, once more; then single sign-on can be linked to it.");
   const { status, said } = await ask("GET", "api/me");
+  // A link was opened in this very page meanwhile.
+  if (token) return undefined;
   // A session that has to set up a second factor may ask for nothing else yet.
   if (status === 403) return enroll(true);
   return status === 200 && said.session ? arrive(said, false) : askWho();
