@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Staged;
 use super::rows::Rows;
 use crate::refusal::Refusal;
-use crate::state::evidence::{Disclosure, Entry, Fact};
+use crate::state::evidence::{Disclosure, Entry, Fact, KINDS};
 use crate::store::{Key, Record, Row, all_answered};
 use crate::value::id::{EvidenceId, WorkspaceId, ulid_bits};
 use crate::value::seed::Seed;
@@ -169,6 +169,7 @@ impl<'turn> Scope<'turn> {
     }
 
     fn put_entry(&mut self, id: EvidenceId, workspace: WorkspaceId, fact: Fact) {
+        debug_assert!(KINDS.binary_search(&fact.kind).is_ok(), "a kind that the list of kinds lacks: {}", fact.kind);
         debug_assert!(fact.is_of_interface(), "a record tells what only a row says: {} {}", fact.kind, fact.data);
         self.put(Entry {
             id,

@@ -372,7 +372,7 @@ fn records_of_one_commit_sort_as_they_were_written() {
     let noting = || {
         toy(|scope| {
             let fact = |n: i64| Fact {
-                kind: "test",
+                kind: "settings.changed",
                 actor: Actor::Policy,
                 subject: Subject::Workspace(at(1)),
                 data: n.to_string(),
