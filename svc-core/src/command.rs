@@ -15,6 +15,7 @@ use crate::rules::connect::register::{self, RegisterClient};
 use crate::rules::connect::revoke::{self, RevokeOAuth};
 use crate::rules::connect::sweep::{self as connections, SweepTokens};
 use crate::rules::edge::deliver::{self, ClaimDelivery, Claimed, FinishDelivery, RetryDelivery};
+use crate::rules::edge::export::{self, AdvanceExport};
 use crate::rules::edge::integrations::{
     self, ChangeIntegration, CreateIntegration, RemoveIntegration, RotateIntegration, TestIntegration, Tested,
 };
@@ -170,6 +171,8 @@ commands! {
     WithdrawApplication => applications::withdraw_application, Done;
     /// An agent asks.
     Authorize => authorize::authorize, Action;
+    /// The export of a ledger goes on.
+    AdvanceExport => export::advance, Done;
     /// A call to the outside is taken to be tried.
     ClaimDelivery => deliver::claim, Claimed;
     /// A budget is made.
@@ -473,6 +476,7 @@ operations! {
     DenyApplication => Arc<Application>, |Reply::Application(it), _| it;
     WithdrawApplication => (), |Reply::Done(()), _| ();
     Authorize => Decided, |Reply::Action(view), signer| Decided::of(*view, signer);
+    AdvanceExport => (), |Reply::Done(()), _| ();
     ClaimDelivery => Option<Claimed>, |Reply::Claimed(it), _| *it;
     SpreadNews => Option<Claimed>, |Reply::Claimed(it), _| *it;
     ChangeAgent => Arc<Agent>, |Reply::Agent(it), _| it;

@@ -194,7 +194,7 @@ async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId)
                 status = tried.status,
                 error = tried.error.map(Trouble::as_str),
                 ms,
-                "a callback was tried"
+                "a call was tried"
             );
             let told = FinishDelivery { job, claim: claimed.job.claims, tried: Tried { ms, ..tried } };
             if let Err(failure) = gate.submit(told).await {

@@ -16,6 +16,7 @@ pub mod dispatch;
 pub mod docs;
 mod drill;
 mod entropy;
+mod export;
 pub mod headers;
 pub mod health;
 mod identity;

@@ -26,6 +26,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::config::{BaseUrl, Config};
 use crate::deliver::{Deliveries, Sender};
+use crate::export::Exports;
 use crate::identity::Providers;
 use crate::inbound::key_sets::KeySets;
 use crate::live::Live;
@@ -191,12 +192,14 @@ impl Server {
         let caller = Caller::new(self.guard, own, self.resolver, self.trust);
         let sender = Sender::new(caller, self.mailer, &self.base_url);
         let deliveries = Deliveries::start(self.gate.clone(), sender);
+        let exports = Exports::start(self.gate.clone());
         let (quiet, time) = (deliveries.stopper(), self.shell.settings().drain_time);
         let (mut drain, mut cutting) = (Drain::begin(time), None);
         serve(self.listener, self.shell, async {
             stop.await;
             self.live.end();
             quiet();
+            drop(exports);
             drain = Drain::begin(time);
             cutting = Some(tokio::spawn(async move {
                 sleep_until(drain.cut).await;

@@ -24,6 +24,7 @@ pub mod mcp_server;
 pub mod me;
 pub mod member;
 pub mod oauth;
+pub mod ocsf;
 pub mod outcome;
 pub mod page;
 pub mod report;

@@ -52,6 +52,7 @@ pub(super) fn wake(scope: &mut Scope<'_>, due: &Wake) -> Result<(), Halt> {
         | Key::Disclosure(_)
         | Key::EmailUse(_)
         | Key::Entry(_)
+        | Key::Export(_)
         | Key::Job(_)
         | Key::Mandate(_)
         | Key::MemberPart(_)

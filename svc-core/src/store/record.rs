@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::codec::{Encoded, Undecodable, read_body, write_body};
 use crate::state::connect::{AuthCode, ClientTally, Connection, Consent, OAuthClient, RefreshToken};
-use crate::state::edge::{Integration, IntegrationSlot, Job, McpSecret, McpServers, McpTools, Received, Topic};
+use crate::state::edge::{Export, Integration, IntegrationSlot, Job, McpSecret, McpServers, McpTools, Received, Topic};
 use crate::state::evidence::{Chain, Disclosure, Entry, Tally, TallyId, Tile, TileId};
 use crate::state::gate::{
     Action, Activity, Agent, Approval, Block, BlockId, ClientSession, Drill, Mandate, Payee, Payload, Replay, Sweep,
@@ -303,6 +303,8 @@ records! {
     Chain(WorkspaceId) by workspace, "chain" [];
     /// A call to the outside that is to be made, or was.
     Job(DeliveryId) by id, "job" [Outbox, DeliveriesOf];
+    /// How far the export of a ledger has come.
+    Export(WorkspaceId) by workspace, "export" [Exports];
     /// A party outside and the secrets shared with it, sealed.
     Integration(IntegrationSlot) by slot, "integration" [Wake];
     /// What was received over an integration.

@@ -128,6 +128,7 @@ fn bodies(table: Table) -> [&'static str; 2] {
         Table::Disclosure => DISCLOSURE,
         Table::Chain => CHAIN,
         Table::Job => JOB,
+        Table::Export => EXPORT,
         Table::Integration => INTEGRATION,
         Table::Received => RECEIVED,
         Table::Tally => TALLY,
@@ -404,8 +405,14 @@ const JOB: [&str; 2] = [
         "state":{"sending":{"since":1790847000000,"until":1790847015000}},"tries":8,"claims":4294967295,
         "attempts":[{"at":1790847000000,"status":503,"error":"answer","ms":10000},{"at":1790847000001,"ms":0}]}"#,
     r#"{"id":"dlv_01K6FN0001000000000000000D","workspace":"wsp_01K6FN0001000000000000000A",
-        "work":{"test":{"integration":"int_01K6FN0001000000000000000N"}},"url":"https://a.example","created_at":0,
-        "state":{"waiting":{"due":0}}}"#,
+        "work":{"export":{"integration":"int_01K6FN0001000000000000000N","from":0,"to":18446744073709551615,
+        "classes":[2004,3001]}},"url":"https://a.example","created_at":0,"state":{"waiting":{"due":0}}}"#,
+];
+const EXPORT: [&str; 2] = [
+    r#"{"workspace":"wsp_01K6FN0001000000000000000A","integration":"int_01K6FN0001000000000000000N",
+        "begins":"evd_01K6FN0001000000000000000A","next":7,"job":"dlv_01K6FN0001000000000000000C","runs":true}"#,
+    r#"{"workspace":"wsp_01K6FN0001000000000000000B","integration":"int_01K6FN0001000000000000000P",
+        "begins":"evd_01K6FN0001000000000000000B","runs":false}"#,
 ];
 const INTEGRATION: [&str; 2] = [
     r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000A","kind":"github"},"id":"int_01K6FN0001000000000000000N",
@@ -414,8 +421,8 @@ const INTEGRATION: [&str; 2] = [
         {"sealed":"x1.BBBB","hint":"abcd","created_at":0,"ends_at":1790933400000}],"enabled":true,
         "last_event_at":1790847000001,"last_error":"the answer is not 2xx","failing":true,"created_at":0,
         "created_by":"prp_01K6FN0001000000000000000P"}"#,
-    r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000B","kind":"callbacks"},"id":"int_01K6FN0001000000000000000P",
-        "secrets":[],"enabled":false,"created_at":0}"#,
+    r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000B","kind":"export"},"id":"int_01K6FN0001000000000000000P",
+        "config":{"export":{"url":"https://siem.example.com/in","classes":[6003]}},"secrets":[],"enabled":false,"created_at":0}"#,
 ];
 const RECEIVED: [&str; 2] = [
     r#"{"id":"0000000000000000000000000000000a","workspace":"wsp_01K6FN0001000000000000000A","until":1790847000000,

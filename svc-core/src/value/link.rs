@@ -66,6 +66,8 @@ pub enum Index {
     PersonalOf,
     /// Calls to the outside of a shard that are to be made, by when they are due.
     Outbox,
+    /// Exports of a shard that may go on, by when their integrations were made.
+    Exports,
     /// Workspaces, by id, under prefix 0.
     Workspaces,
     /// Ledger records that have no place yet, of a shard, by the stamp of the commit that wrote them.
@@ -113,6 +115,7 @@ impl Index {
         Self::VersionsOf,
         Self::LedgerOf,
         Self::Outbox,
+        Self::Exports,
         Self::PersonalBy,
         Self::PersonalOf,
         Self::Workspaces,
@@ -148,6 +151,7 @@ impl Index {
             Self::ApprovalsOf => "approvals_of",
             Self::AskedOf => "asked_of",
             Self::AgentsUnder => "agents_under",
+            Self::Exports => "exports",
             Self::DeliveriesOf => "deliveries_of",
             Self::HoldsOf => "holds_of",
             Self::BillingOf => "billing_of",

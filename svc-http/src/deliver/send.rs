@@ -11,6 +11,7 @@ use svc_core::value::secret::Secret;
 use svc_store::Gate;
 
 use super::{letter, room};
+use crate::export;
 use crate::mail::{Mail, Mailer, NotTaken};
 use crate::outbound::{Caller, Post};
 use crate::secrets::sign_in_link;
@@ -47,7 +48,16 @@ impl Sender {
                 Some(body) => of_call(self.post(gate, claimed, body).await),
                 None => (None, Some(Trouble::Refused)),
             },
-            (None, _) => of_call(self.post(gate, claimed, delivery::body(&claimed.job)).await),
+            (None, _) => {
+                let body = match delivery::body(&claimed.job) {
+                    Some(body) => Some(body),
+                    None => export::body(gate, &claimed.job).await,
+                };
+                match body {
+                    Some(body) => of_call(self.post(gate, claimed, body).await),
+                    None => (None, Some(Trouble::Records)),
+                }
+            }
         };
         Tried { status, error, ms: 0 }
     }
@@ -84,7 +94,10 @@ impl Sender {
             match gate.open_sealed(&purpose, &sealed.sealed) {
                 Ok(secret) => secrets.push(secret),
                 Err(failure) => {
-                    tracing::error!(error = &failure as &dyn std::error::Error, "a callback secret cannot be opened");
+                    tracing::error!(
+                        error = &failure as &dyn std::error::Error,
+                        "a secret to sign with cannot be opened"
+                    );
                     return Err(Trouble::Secret);
                 }
             }

@@ -144,7 +144,11 @@ impl Place<'_> {
         });
         let kind = query.take("kind", |text| {
             let kind = IntegrationKind::parse(text).ok().filter(|it| !it.is_received());
-            kind.ok_or_else(|| "must be a kind that is called: `callbacks`, `chat` or `mail`".to_owned())
+            kind.ok_or_else(|| {
+                let called = IntegrationKind::ALL.iter().filter(|it| !it.is_received());
+                let names: Vec<&str> = called.map(|it| it.as_str()).collect();
+                format!("must be a kind that is called: `{}`", names.join("`, `"))
+            })
         });
         query.finish()?;
         let is_asked =

@@ -1,7 +1,7 @@
 //! The schemas of integrations and of the calls made over them.
 
 use serde_json::{Value, json};
-use svc_core::state::edge::{CODE_PLACES_MAX, IntegrationKind, MAILED_MAX};
+use svc_core::state::edge::{CODE_PLACES_MAX, EventClass, IntegrationKind, MAILED_MAX};
 
 use super::{currency, id, reference, time};
 
@@ -47,19 +47,28 @@ fn configuration() -> Value {
 fn configured(each: &dyn Fn(&Value) -> Value) -> Value {
     let text = json!({ "type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[!-~]+$" });
     let list = |item: Value| json!({ "type": "array", "maxItems": CODE_PLACES_MAX, "items": item });
+    let uids: Vec<u16> = EventClass::ALL.iter().map(|it| it.uid()).collect();
+    let classes = json!({
+        "type": "array",
+        "minItems": 1,
+        "uniqueItems": true,
+        "items": { "type": "integer", "enum": uids },
+        "description": "The classes of OCSF events that are sent; all where none is named.",
+    });
     json!({
         "type": "object",
-        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; `issuer` and `clientId` of `oidc`; `to` of `mail`, the principals who alone are mailed, of those whom it concerns; `url` of `chat`, where messages are posted to; of others nothing. What is not named is empty.",
+        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; `issuer` and `clientId` of `oidc`; `to` of `mail`, the principals who alone are mailed, of those whom it concerns; `url` of `chat`, where messages are posted to; `url` and `classes` of `export`; of others nothing. What is not named is empty.",
         "properties": {
             "repositories": each(&list(json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", "maxLength": 140 }))),
             "branches": each(&list(json!({ "type": "string", "minLength": 1, "maxLength": 250 }))),
+            "classes": each(&classes),
             "issuer": each(&text),
             "audience": each(&text),
             "clientId": each(&text),
             "jwksUrl": each(&json!({ "type": "string", "format": "uri" })),
             "jwks": each(&json!({ "type": "object", "required": ["keys"], "additionalProperties": true, "properties": { "keys": { "type": "array", "minItems": 1, "items": { "type": "object", "additionalProperties": true } } } })),
             "to": each(&json!({ "type": "array", "maxItems": MAILED_MAX, "items": id("prp_") })),
-            "url": each(&json!({ "type": "string", "format": "uri" })),
+            "url": each(&json!({ "type": "string", "format": "uri", "description": "Who is called. An export that is used has one." })),
         },
     })
 }
@@ -189,7 +198,11 @@ fn test() -> Value {
     json!({
         "type": "object",
         "description": "Of kinds over which something is called.",
-        "properties": { "url": { "type": "string", "format": "uri", "description": "Of `callbacks`: who is called, once. Without one nobody is, and it is only looked whether its secrets can be used: 409 where they cannot. `mail` goes to whoever asks, `chat` to its own address." } },
+        "properties": { "url": {
+            "type": "string",
+            "format": "uri",
+            "description": "Of `callbacks`: who is called, once. Without one nobody is, and it is only looked whether its secrets can be used: 409 where they cannot. `mail` goes to whoever asks, `chat` to its own address, as does `export` where none is named.",
+        } },
     })
 }
 

@@ -1,14 +1,17 @@
-//! The bodies of calls to the outside (CONTRACT part 2, "Callback registration answer").
+//! The bodies of calls to the outside (CONTRACT part 2, "Callback registration answer"), but for those that are made of the
+//! ledger's records.
 
 use serde::Serialize;
-use svc_core::state::edge::{Job, Work};
+use svc_core::state::edge::{IntegrationKind, Job, Work};
 
-/// The body of a job's call: the same bytes at every try.
+use crate::wire::ocsf;
+
+/// The body of a job's call: the same bytes at every try. `None` of an export, whose body is made of records.
 #[must_use]
-pub fn body(job: &Job) -> Vec<u8> {
+pub fn body(job: &Job) -> Option<Vec<u8>> {
     let event = match &job.work {
         // What becomes messages calls nobody, and a message has a body of its own.
-        Work::Tell { .. } | Work::Message { .. } => return Vec::new(),
+        Work::Tell { .. } | Work::Message { .. } => return Some(Vec::new()),
         Work::Decided { callback, action, verb, status, at } => Event {
             id: callback.to_string(),
             kind: "action.decided",
@@ -17,6 +20,8 @@ pub fn body(job: &Job) -> Vec<u8> {
             status: Some(status.as_str()),
             occurred_at: at.to_string(),
         },
+        Work::Export { .. } => return None,
+        Work::Test { integration, over: IntegrationKind::Export, .. } => return Some(ocsf::test(job, *integration)),
         Work::Test { integration, .. } => Event {
             id: integration.to_string(),
             kind: "test",
@@ -27,7 +32,7 @@ pub fn body(job: &Job) -> Vec<u8> {
         },
     };
     // Texts and nothing else: it is always written.
-    serde_json::to_vec(&event).unwrap_or_default()
+    Some(serde_json::to_vec(&event).unwrap_or_default())
 }
 
 #[derive(Serialize)]

@@ -144,7 +144,7 @@ fn write_secret(secret: &SealedSecret) -> Value {
 pub fn write_delivery(job: &Job, mail_host: &str) -> Value {
     let subject = match &job.work {
         Work::Decided { action, .. } => action.to_string(),
-        Work::Test { integration, .. } => integration.to_string(),
+        Work::Export { integration, .. } | Work::Test { integration, .. } => integration.to_string(),
         Work::Tell { news, .. } | Work::Message { news, .. } => news.subject(),
     };
     let attempts: Vec<Value> = job

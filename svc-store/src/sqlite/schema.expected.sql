@@ -117,3 +117,5 @@ CREATE TABLE "tile" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format IN
 CREATE TABLE "received" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, wake_p, wake_o);
 CREATE INDEX "received_wake" ON "received" (wake_p, wake_o) WHERE wake_p IS NOT NULL;
 CREATE TABLE "sso_link" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE "export" (key BLOB NOT NULL UNIQUE, stamp INTEGER NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL, exports_p, exports_o);
+CREATE INDEX "export_exports" ON "export" (exports_p, exports_o) WHERE exports_p IS NOT NULL;

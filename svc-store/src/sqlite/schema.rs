@@ -109,8 +109,8 @@ fn second() -> String {
     sql
 }
 
-/// The third: what waits and is alike, and whom identity providers vouch for; and rows have members that programs of the second
-/// would drop.
+/// The third: what waits and is alike, whom identity providers vouch for, and how far exports have come; and rows have members that
+/// programs of the second would drop.
 fn third() -> String {
     let mut sql = String::new();
     for table in Table::ALL.iter().filter(|it| since(**it) == 3) {
@@ -123,7 +123,7 @@ fn third() -> String {
 const fn since(table: Table) -> i64 {
     match table {
         Table::Received => 2,
-        Table::SsoLink | Table::Topic => 3,
+        Table::Export | Table::SsoLink | Table::Topic => 3,
         _ => 1,
     }
 }

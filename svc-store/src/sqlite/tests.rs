@@ -401,7 +401,10 @@ fn a_database_of_the_first_schema_is_brought_up_to_date() {
         names.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
     };
     let before = named(&conn);
-    conn.execute_batch("DROP TABLE received; DROP TABLE sso_link; PRAGMA user_version=1;").unwrap();
+    conn.execute_batch(
+        "DROP TABLE received; DROP TABLE sso_link; DROP TABLE topic; DROP TABLE export; PRAGMA user_version=1;",
+    )
+    .unwrap();
     assert!(named(&conn).len() < before.len());
     let store = SqliteStore::open(dir.path()).unwrap();
     assert!(matches!(super::schema_of(dir.path()), Ok(SCHEMA)));

@@ -14,6 +14,7 @@ mod callbacks;
 mod connect;
 mod decide;
 mod drill;
+mod export;
 mod fleet;
 mod holds;
 mod integrations;

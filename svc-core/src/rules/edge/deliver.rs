@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::export;
 use super::message::{self, Message, Sent};
 use crate::refusal::Refusal;
 use crate::rules::people::by::{By, entitled};
@@ -39,6 +40,9 @@ pub fn claim(scope: &mut Scope<'_>, asked: &ClaimDelivery) -> Result<Option<Clai
     let Some(job) = scope.get::<Job>(asked.job)? else { return Ok(None) };
     let Some(claimed) = Job::clone(&job).claimed(now) else { return Ok(None) };
     let integration = over(scope, &claimed)?;
+    if export::gives_way(scope, &job, integration.as_deref())? {
+        return Ok(None);
+    }
     if let JobState::Failed { .. } = claimed.state {
         scope.put(claimed.clone());
         give_up(scope, &claimed, integration.as_deref());
@@ -46,9 +50,10 @@ pub fn claim(scope: &mut Scope<'_>, asked: &ClaimDelivery) -> Result<Option<Clai
     }
     let secrets = integration.as_ref().map(|it| it.in_force(now)).unwrap_or_default();
     let (claimed, message) = match &claimed.work {
-        Work::Decided { .. } | Work::Test { over: IntegrationKind::Callbacks, .. } | Work::Tell { .. } => {
-            (claimed, None)
-        }
+        Work::Decided { .. }
+        | Work::Export { .. }
+        | Work::Tell { .. }
+        | Work::Test { over: IntegrationKind::Callbacks | IntegrationKind::Export, .. } => (claimed, None),
         Work::Test { .. } | Work::Message { .. } => {
             match message::of(scope, claimed.clone(), integration.as_deref())? {
                 Sent::Now(sent) => {
@@ -106,15 +111,24 @@ pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>,
     let integration = over(scope, &job)?;
     let [high, low, ..] = scope.draw();
     let tried = Job::clone(&job).tried(asked.tried, u16::from_be_bytes([high, low]), now);
+    let is_over = matches!(tried.state, JobState::Delivered { .. });
+    if !is_over && export::gives_way(scope, &tried, integration.as_deref())? {
+        return Ok(scope.get::<Job>(asked.job)?.unwrap_or(job));
+    }
     scope.put(tried.clone());
+    if let JobState::Delivered { .. } = tried.state {
+        export::delivered(scope, &tried)?;
+    }
     if let JobState::Failed { .. } = tried.state {
         give_up(scope, &tried, integration.as_deref());
     } else if let Some(integration) = integration {
         let error = asked.tried.error;
+        // An export stands where its records are not taken, whatever becomes of a test.
+        let is_test = integration.slot.kind == IntegrationKind::Export && matches!(tried.work, Work::Test { .. });
         scope.put(Integration {
             last_event_at: Some(now),
             last_error: error.map(|it| it.as_str().into()),
-            failing: integration.failing && error.is_some(),
+            failing: integration.failing && (error.is_some() || is_test),
             ..Integration::clone(&integration)
         });
     }
@@ -193,6 +207,7 @@ fn about(job: &Job) -> (Named, Named) {
                 News::Invited { .. } => (None, to),
             }
         }
+        Work::Export { integration, .. } => (Some(("integrationId", integration.to_string())), None),
         Work::Test { .. } | Work::Tell { .. } => (None, None),
     }
 }
@@ -219,6 +234,9 @@ fn record_end(scope: &mut Scope<'_>, job: &Job, why: Trouble) {
     let (one, other) = about(job);
     for (name, id) in [&one, &other].into_iter().flatten() {
         data = data.text(name, id);
+    }
+    if let Work::Export { from, to, .. } = &job.work {
+        data = data.raw("fromSeq", &from.to_string()).raw("toSeq", &to.to_string());
     }
     let subject = Subject::Delivery(job.id);
     let fact = Fact { kind: "delivery.failed", actor: Actor::Timer, subject, data: data.finish() };

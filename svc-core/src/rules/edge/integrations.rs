@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::export;
 use super::tell::keep;
 use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::by::{By, entitled};
@@ -16,7 +17,7 @@ use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::{Object, canonical};
 use crate::value::digest::Digest;
-use crate::value::id::{IntegrationId, WorkspaceId};
+use crate::value::id::{EvidenceId, IntegrationId, WorkspaceId};
 use crate::value::json::Json;
 use crate::value::text::UrlText;
 use crate::value::{Span, Timestamp};
@@ -55,7 +56,7 @@ pub struct CreateIntegration {
 ///
 /// # Errors
 /// Those of [`entitled`], also where the kind is the owners' and the caller is none; `not_found` where there is no such workspace,
-/// `invalid_request` naming `kind` where it has one.
+/// `invalid_request` naming `kind` where it has one, and `config.url` of an export that has none.
 pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> Result<Arc<Integration>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageIntegrations)?;
     may(scope, &asked.by, asked.workspace, asked.kind)?;
@@ -66,12 +67,14 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
         return Err(Refusal::invalid_field("kind", "names a kind that this workspace has already").into());
     }
     are_known(scope, asked.workspace, &asked.config)?;
+    let config = IntegrationConfig::empty(asked.kind).changed(&asked.config);
+    export::has_address(asked.kind, true, &config)?;
     let now = scope.now();
     let made = Integration {
         slot,
         id: scope.fresh(),
         secrets: vec![asked.secret.at(now)],
-        config: IntegrationConfig::empty(asked.kind).changed(&asked.config),
+        config,
         enabled: true,
         last_event_at: None,
         last_error: None,
@@ -83,7 +86,8 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
     if !made.config.is_nothing() {
         data = data.raw("new", &told(&made));
     }
-    record(scope, &asked.by, "integration.created", &made, data.finish());
+    let recorded = record(scope, &asked.by, "integration.created", &made, data.finish());
+    export::begin(scope, &made, recorded);
     keep(scope, slot.workspace, slot.kind, Some(&made))?;
     scope.put(made.clone());
     Ok(Arc::new(made))
@@ -104,17 +108,22 @@ pub struct ChangeIntegration {
     pub config: ConfigChange,
 }
 
-/// Changes an integration; a change to what it is changes nothing.
+/// Changes an integration; a change to what it is changes nothing, but that an export which was given up goes on where it is told
+/// to be used.
 ///
 /// # Errors
 /// Those of [`entitled`], also where the kind is the owners' and the caller is none; `not_found`; `not_allowed` where it is the only
-/// way into the workspace.
+/// way into the workspace; `invalid_request` naming `config.url` of an export that is used and has none.
 pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
     may(scope, &asked.by, asked.workspace, before.slot.kind)?;
     are_known(scope, asked.workspace, &asked.config)?;
     let (enabled, config) = (asked.enabled.unwrap_or(before.enabled), before.config.changed(&asked.config));
+    export::has_address(before.slot.kind, enabled, &config)?;
     if enabled == before.enabled && config == before.config {
+        if asked.enabled == Some(true) {
+            export::go_on(scope, &before, Some(&asked.by))?;
+        }
         return Ok(before);
     }
     is_spared(scope, &asked.by, &before)?;
@@ -122,11 +131,13 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     let data = Object::new().raw("old", &told(&before)).raw("new", &told(&after)).finish();
     record(scope, &asked.by, "integration.changed", &after, data);
     keep(scope, asked.workspace, after.slot.kind, Some(&after))?;
+    export::follow_change(scope, &before, &after)?;
     scope.put(after.clone());
     Ok(Arc::new(after))
 }
 
-/// What the ledger has of how an integration stands. Of a set of keys it has the digest: a set is long.
+/// What the ledger has of how an integration stands. Of a set of keys it has the digest: a set is long; of an address that may
+/// hold what the receiver knows its senders by, the origin beside one.
 fn told(integration: &Integration) -> String {
     let said = Object::new().bool("enabled", integration.enabled);
     let list = |items: &[Box<str>]| canonical(&Json::List(items.iter().map(|it| Json::Text(it.to_string())).collect()));
@@ -146,6 +157,14 @@ fn told(integration: &Integration) -> String {
         IntegrationConfig::Oidc(it) => {
             let members = [("issuer", &it.issuer), ("clientId", &it.client_id)];
             members.into_iter().fold(said, |said, (name, text)| text.iter().fold(said, |said, it| said.text(name, it)))
+        }
+        IntegrationConfig::Export(it) => {
+            let uids: Vec<String> = it.classes.iter().map(|it| it.uid().to_string()).collect();
+            let said = said.raw("classes", &format!("[{}]", uids.join(",")));
+            match &it.url {
+                None => said,
+                Some(url) => said.text("origin", url.origin()).text("urlDigest", &Digest::of(url.as_str()).named()),
+            }
         }
         IntegrationConfig::Signals(it) => {
             let mut said = said;
@@ -186,7 +205,8 @@ pub struct RemoveIntegration {
     pub id: IntegrationId,
 }
 
-/// Removes an integration. What is still to be called over it is tried and given up, unless another takes its place first.
+/// Removes an integration. What is still to be called over it is tried and given up, unless another takes its place first; an
+/// export ends at once.
 ///
 /// # Errors
 /// As [`change_integration`].
@@ -197,6 +217,7 @@ pub fn remove_integration(scope: &mut Scope<'_>, asked: &RemoveIntegration) -> R
     let data = Object::new().text("kind", removed.slot.kind.as_str()).finish();
     record(scope, &asked.by, "integration.removed", &removed, data);
     keep(scope, asked.workspace, removed.slot.kind, None)?;
+    export::end(scope, &removed)?;
     scope.delete::<Integration>(removed.slot);
     Ok(())
 }
@@ -216,7 +237,7 @@ pub struct RotateIntegration {
     pub overlap_hours: u16,
 }
 
-/// Puts another secret in force and lets the one before end.
+/// Puts another secret in force and lets the one before end. An export that waits or was given up is tried with it at once.
 ///
 /// # Errors
 /// Those of [`entitled`], `not_found`, and `invalid_request` where the overlap is too long.
@@ -232,6 +253,7 @@ pub fn rotate_integration(scope: &mut Scope<'_>, asked: &RotateIntegration) -> R
     let after = Integration::clone(&before).rotated(asked.secret.at(now), overlap, now);
     let data = Object::new().text("kind", after.slot.kind.as_str()).int("overlapHours", asked.overlap_hours.into());
     record(scope, &asked.by, "integration.rotated", &after, data.finish());
+    export::go_on(scope, &after, None)?;
     scope.put(after.clone());
     Ok(Arc::new(after))
 }
@@ -272,7 +294,8 @@ pub struct Tested {
 /// Has an integration tried out.
 ///
 /// # Errors
-/// Those of [`entitled`], `not_found`, and `not_allowed` where it is the other side that calls.
+/// Those of [`entitled`], `not_found`, `not_allowed` where it is the other side that calls, and `invalid_request` naming `url`
+/// where nobody is named.
 pub fn test_integration(scope: &mut Scope<'_>, asked: &TestIntegration) -> Result<Tested, Halt> {
     let integration = called(scope, &asked.by, asked.workspace, asked.id)?;
     let job = test_job(scope, asked, &integration)?;
@@ -321,7 +344,10 @@ fn test_job(scope: &mut Scope<'_>, asked: &TestIntegration, integration: &Integr
             None => Err(Refusal::not_allowed("it has no `config.url` to post to").into()),
         },
         (_, Some(url)) => Ok(Job::new(id, workspace, test(None), url, now)),
-        (_, None) => Err(Refusal::invalid_field("url", "is required").into()),
+        (config, None) => match config.export_url() {
+            Some(url) => Ok(Job::new(id, workspace, test(None), url.clone(), now)),
+            None => Err(Refusal::invalid_field("url", "is required").into()),
+        },
     }
 }
 
@@ -379,7 +405,7 @@ fn is_spared(scope: &mut Scope<'_>, by: &By, integration: &Integration) -> Resul
     Ok(())
 }
 
-fn record(scope: &mut Scope<'_>, by: &By, kind: &'static str, of: &Integration, data: String) {
+fn record(scope: &mut Scope<'_>, by: &By, kind: &'static str, of: &Integration, data: String) -> EvidenceId {
     let fact = Fact { kind, actor: by.actor(), subject: Subject::Integration(of.id), data };
-    scope.append(of.slot.workspace, fact);
+    scope.append(of.slot.workspace, fact)
 }

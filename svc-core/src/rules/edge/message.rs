@@ -117,7 +117,7 @@ pub struct Asked {
 pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integration>) -> Result<Sent, Halt> {
     let workspace = scope.get::<Workspace>(job.workspace)?.ok_or_else(Refusal::internal)?;
     let (to, about) = match &job.work {
-        Work::Decided { .. } | Work::Tell { .. } => return Ok(Sent::Over),
+        Work::Decided { .. } | Work::Export { .. } | Work::Tell { .. } => return Ok(Sent::Over),
         Work::Test { to, .. } => (*to, About::Test),
         Work::Message { news, to, .. } => {
             let about = match about(scope, news)? {

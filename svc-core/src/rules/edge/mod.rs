@@ -3,6 +3,7 @@
 
 pub mod charge;
 pub mod deliver;
+pub mod export;
 pub mod integrations;
 pub mod mcp_servers;
 pub mod mcp_tools;

@@ -154,6 +154,7 @@ pub(super) fn is_named(integration: Option<&Integration>, principal: PrincipalId
             IntegrationConfig::Chat(_)
             | IntegrationConfig::Nothing
             | IntegrationConfig::Code(_)
+            | IntegrationConfig::Export(_)
             | IntegrationConfig::Oidc(_)
             | IntegrationConfig::Signals(_),
         )

@@ -4,6 +4,7 @@
 //! **Invariant:** no record of the ledger is touched: personal texts go, their commitments stay.
 
 use super::erase::{let_go, strip};
+use crate::rules::edge::export;
 use crate::state::edge::Job;
 use crate::state::evidence::{Actor, Disclosure, Fact, Subject};
 use crate::state::gate::{Action, Code, JOB_KEPT, OPEN_MAX, Payload, REPLAY_KEPT, Replay, SWEEP_EVERY, State, Sweep};
@@ -149,7 +150,11 @@ pub fn sweep_jobs(scope: &mut Scope<'_>, asked: &SweepJobs) -> Result<(), Halt> 
     let before = scope.now().minus(JOB_KEPT);
     for id in &asked.jobs {
         let ended = |it: &std::sync::Arc<Job>| it.due().is_none() && it.created_at < before;
-        if scope.get::<Job>(*id)?.filter(|it| it.workspace == asked.workspace).filter(ended).is_some() {
+        let Some(job) = scope.get::<Job>(*id)?.filter(|it| it.workspace == asked.workspace).filter(ended) else {
+            continue;
+        };
+        // What an export was given up at is tried again when somebody asks for it, however late.
+        if !export::stands_at(scope, &job)? {
             scope.delete::<Job>(*id);
         }
     }

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::export::{EventClass, ExportConfig};
 use super::integration::IntegrationKind;
 use crate::value::id::PrincipalId;
 use crate::value::text::UrlText;
@@ -22,6 +23,8 @@ pub enum IntegrationConfig {
     Nothing,
     /// Where pull requests count.
     Code(CodeConfig),
+    /// To whom the ledger goes.
+    Export(ExportConfig),
     /// Whose signals count.
     Signals(SignalConfig),
     /// Who signs people in.
@@ -101,6 +104,8 @@ pub struct ConfigChange {
     pub repositories: Option<Vec<Box<str>>>,
     /// The branches.
     pub branches: Option<Vec<Box<str>>>,
+    /// The classes that an export sends; all where none is named.
+    pub classes: Option<Vec<EventClass>>,
     /// The issuer, or none.
     pub issuer: Option<Option<Box<str>>>,
     /// The audience, or none.
@@ -113,7 +118,7 @@ pub struct ConfigChange {
     pub keys: Option<SignalKeys>,
     /// Who is mailed alone.
     pub to: Option<Vec<PrincipalId>>,
-    /// Where messages are posted to, or nowhere.
+    /// Where an export or the messages to a room are posted to, or nowhere.
     pub url: Option<Option<UrlText>>,
 }
 
@@ -132,11 +137,21 @@ impl IntegrationConfig {
     pub fn empty(kind: IntegrationKind) -> Self {
         match kind {
             IntegrationKind::Callbacks | IntegrationKind::Issuer | IntegrationKind::Stripe => Self::Nothing,
+            IntegrationKind::Export => Self::Export(ExportConfig::default()),
             IntegrationKind::Github => Self::Code(CodeConfig::default()),
             IntegrationKind::Oidc => Self::Oidc(OidcConfig::default()),
             IntegrationKind::Ssf => Self::Signals(SignalConfig::default()),
             IntegrationKind::Mail => Self::Mail(MailConfig::default()),
             IntegrationKind::Chat => Self::Chat(ChatConfig::default()),
+        }
+    }
+
+    /// The address of an export.
+    #[must_use]
+    pub const fn export_url(&self) -> Option<&UrlText> {
+        match self {
+            Self::Export(export) => export.url.as_ref(),
+            Self::Nothing | Self::Code(_) | Self::Signals(_) | Self::Oidc(_) | Self::Mail(_) | Self::Chat(_) => None,
         }
     }
 
@@ -160,6 +175,10 @@ impl IntegrationConfig {
             Self::Oidc(oidc) => Self::Oidc(OidcConfig {
                 issuer: change.issuer.clone().unwrap_or(oidc.issuer),
                 client_id: change.client_id.clone().unwrap_or(oidc.client_id),
+            }),
+            Self::Export(export) => Self::Export(ExportConfig {
+                url: change.url.clone().unwrap_or(export.url),
+                classes: change.classes.clone().unwrap_or(export.classes),
             }),
             Self::Signals(signals) => {
                 let gone = |keys: &SignalKeys| match keys {

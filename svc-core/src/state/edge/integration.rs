@@ -40,6 +40,8 @@ pub enum IntegrationKind {
     Callbacks,
     /// A room is told of what waits for a person.
     Chat,
+    /// The ledger is sent to a security-information system.
+    Export,
     /// A code host tells what became of pull requests.
     Github,
     /// A card issuer asks before it authorizes, and tells what was settled and reversed.
@@ -56,17 +58,17 @@ pub enum IntegrationKind {
 
 impl IntegrationKind {
     /// Every kind.
-    pub const ALL: &'static [Self] =
-        &[
-            Self::Callbacks,
-            Self::Chat,
-            Self::Github,
-            Self::Issuer,
-            Self::Mail,
-            Self::Oidc,
-            Self::Ssf,
-            Self::Stripe,
-        ];
+    pub const ALL: &'static [Self] = &[
+        Self::Callbacks,
+        Self::Chat,
+        Self::Export,
+        Self::Github,
+        Self::Issuer,
+        Self::Mail,
+        Self::Oidc,
+        Self::Ssf,
+        Self::Stripe,
+    ];
 
     /// The word on the wire.
     #[must_use]
@@ -74,6 +76,7 @@ impl IntegrationKind {
         match self {
             Self::Callbacks => "callbacks",
             Self::Chat => "chat",
+            Self::Export => "export",
             Self::Github => "github",
             Self::Issuer => "issuer",
             Self::Mail => "mail",
@@ -87,7 +90,7 @@ impl IntegrationKind {
     #[must_use]
     pub const fn is_received(self) -> bool {
         match self {
-            Self::Callbacks | Self::Chat | Self::Mail => false,
+            Self::Callbacks | Self::Chat | Self::Export | Self::Mail => false,
             Self::Github | Self::Issuer | Self::Oidc | Self::Ssf | Self::Stripe => true,
         }
     }
@@ -96,7 +99,7 @@ impl IntegrationKind {
     #[must_use]
     pub fn receive_path(self, workspace: WorkspaceId) -> Option<String> {
         match self {
-            Self::Callbacks | Self::Chat | Self::Mail => None,
+            Self::Callbacks | Self::Chat | Self::Export | Self::Mail => None,
             Self::Oidc => Some(format!("/api/sign-in/sso/{workspace}/callback")),
             Self::Github | Self::Issuer | Self::Ssf | Self::Stripe => {
                 Some(format!("/hooks/{}/{workspace}", self.as_str()))
@@ -116,7 +119,9 @@ impl IntegrationKind {
         match self {
             Self::Mail => Some(Spread::Each),
             Self::Chat => Some(Spread::Room),
-            Self::Callbacks | Self::Github | Self::Issuer | Self::Oidc | Self::Ssf | Self::Stripe => None,
+            Self::Callbacks | Self::Export | Self::Github | Self::Issuer | Self::Oidc | Self::Ssf | Self::Stripe => {
+                None
+            }
         }
     }
 
@@ -140,6 +145,7 @@ impl IntegrationKind {
             Self::Stripe => 3,
             Self::Github => 4,
             Self::Ssf => 5,
+            Self::Export => 8,
             Self::Mail => 9,
             Self::Chat => 10,
             Self::Oidc => 11,
@@ -248,6 +254,7 @@ impl Integration {
                 IntegrationConfig::Chat(it) => it.url.is_some(),
                 IntegrationConfig::Nothing
                 | IntegrationConfig::Code(_)
+                | IntegrationConfig::Export(_)
                 | IntegrationConfig::Oidc(_)
                 | IntegrationConfig::Signals(_) => false,
             }

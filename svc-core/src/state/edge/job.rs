@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::export::EventClass;
 use super::integration::{IntegrationKind, IntegrationSlot};
 use super::news::News;
 use crate::state::gate::{Status, Verb};
@@ -73,6 +74,19 @@ pub enum Work {
         status: Status,
         /// When it was decided.
         at: Timestamp,
+    },
+    /// Records of the ledger are exported.
+    Export {
+        /// By which integration.
+        integration: IntegrationId,
+        /// The place of the first of them.
+        from: u64,
+        /// The place behind the last of them.
+        to: u64,
+        /// The classes of events that they are sent as; all where none is named. Those in force when it was made: every try sends
+        /// the same.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        classes: Vec<EventClass>,
     },
     /// Somebody tries an integration out.
     Test {
@@ -201,6 +215,8 @@ pub enum Trouble {
     NoMail,
     /// What answered does not speak what was spoken to it.
     Protocol,
+    /// What was to be sent could not be read.
+    Records,
     /// The answer leads elsewhere.
     Redirect,
     /// The mail server takes the message never.
@@ -229,6 +245,7 @@ impl Trouble {
             Self::Lapsed => "the link in it has expired",
             Self::NoMail => "this server has no `mail.url`",
             Self::Protocol => "the answer is of no such protocol",
+            Self::Records => "what is to be sent could not be read",
             Self::Redirect => "the answer is a redirect, which is not followed",
             Self::Refused => "the mail server refuses the message for good",
             Self::Resolve => "the host has no address",
@@ -360,6 +377,17 @@ impl Job {
         if self.due().is_some() { self.ended(JobState::Replaced { at: now }) } else { self }
     }
 
+    /// The job with another in its place, also where it was given up already.
+    #[must_use]
+    pub fn given_way(self, now: Timestamp) -> Self {
+        match self.state {
+            JobState::Waiting { .. } | JobState::Sending { .. } | JobState::Failed { .. } => {
+                self.ended(JobState::Replaced { at: now })
+            }
+            JobState::Delivered { .. } | JobState::Replaced { .. } => self,
+        }
+    }
+
     /// What the last try came to.
     #[must_use]
     pub fn last(&self) -> Option<&Attempt> {
@@ -371,6 +399,7 @@ impl Job {
     pub const fn over(&self) -> Option<IntegrationKind> {
         match self.work {
             Work::Decided { .. } => Some(IntegrationKind::Callbacks),
+            Work::Export { .. } => Some(IntegrationKind::Export),
             Work::Test { over, .. } | Work::Message { over, .. } => Some(over),
             Work::Tell { .. } => None,
         }
@@ -409,7 +438,7 @@ impl Job {
     /// How long after this try the next one comes, if there is one.
     fn next_after(&self) -> Option<Span> {
         let schedule: &[Span] = match self.work {
-            Work::Decided { .. } | Work::Message { .. } => &RETRY_AFTER,
+            Work::Decided { .. } | Work::Export { .. } | Work::Message { .. } => &RETRY_AFTER,
             // Whoever tries something out tries again themselves.
             Work::Test { .. } => &[],
             // Nobody outside is waited for: it goes on until it is done, or what it tells of has come to its end.

@@ -1,6 +1,7 @@
 //! The border to the outside: what may be called, what is to be called, and the secrets that such calls are signed with.
 
 mod config;
+mod export;
 mod integration;
 mod job;
 mod mcp;
@@ -10,9 +11,10 @@ mod received;
 mod signature;
 
 pub use config::{
-    CODE_PLACES_MAX, ChatConfig, CodeConfig, ConfigChange, IntegrationConfig, KeysGone, MAILED_MAX, MailConfig, OidcConfig,
-    SignalConfig, SignalKeys,
+    CODE_PLACES_MAX, ChatConfig, CodeConfig, ConfigChange, IntegrationConfig, KeysGone, MAILED_MAX, MailConfig,
+    OidcConfig, SignalConfig, SignalKeys,
 };
+pub use export::{EventClass, Export, ExportConfig, NoClass};
 pub use integration::{Integration, IntegrationKind, IntegrationSlot, OVERLAP_MAX_HOURS, SealedSecret, Spread};
 pub use job::{Attempt, Job, JobState, LEASE, RETRY_AFTER, Tried, Trouble, Work};
 pub use mcp::{

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
 use svc_core::state::edge::{
-    CODE_PLACES_MAX, ConfigChange, IntegrationConfig, IntegrationKind, KeysGone, MAILED_MAX, SignalConfig, SignalKeys,
+    CODE_PLACES_MAX, ConfigChange, EventClass, IntegrationConfig, IntegrationKind, KeysGone, MAILED_MAX, SignalConfig,
+    SignalKeys,
 };
 use svc_core::value::Invalid;
 use svc_core::value::canonical::canonical;
@@ -12,7 +13,7 @@ use svc_core::value::json::Json;
 use svc_core::value::text::UrlText;
 
 use crate::inbound::jwks::Jwks;
-use crate::wire::{Fields, text};
+use crate::wire::{Fields, integer, list_of, text};
 
 /// Bytes of a set of keys.
 const JWKS_BYTES_MAX: usize = 64 * 1024;
@@ -21,12 +22,15 @@ const JWKS_BYTES_MAX: usize = 64 * 1024;
 fn members(kind: Option<IntegrationKind>) -> &'static [&'static str] {
     match kind {
         Some(IntegrationKind::Callbacks | IntegrationKind::Issuer | IntegrationKind::Stripe) => &[],
+        Some(IntegrationKind::Export) => &["url", "classes"],
         Some(IntegrationKind::Github) => &["repositories", "branches"],
         Some(IntegrationKind::Oidc) => &["issuer", "clientId"],
         Some(IntegrationKind::Ssf) => &["issuer", "audience", "jwksUrl", "jwks"],
         Some(IntegrationKind::Mail) => &["to"],
         Some(IntegrationKind::Chat) => &["url"],
-        None => &["repositories", "branches", "issuer", "audience", "jwksUrl", "jwks", "clientId", "to", "url"],
+        None => {
+            &["repositories", "branches", "issuer", "audience", "jwksUrl", "jwks", "clientId", "to", "url", "classes"]
+        }
     }
 }
 
@@ -48,8 +52,9 @@ pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard
         } else {
             config.texts("to", (0, MAILED_MAX), PrincipalId::parse)
         };
-        let url = address(config, "url", guard);
-        Some(ConfigChange { repositories: code.repositories, branches: code.branches, client_id, to, url, ..signals })
+        let (repositories, branches) = (code.repositories, code.branches);
+        let ConfigChange { url, classes, .. } = export(config, guard);
+        Some(ConfigChange { repositories, branches, client_id, to, url, classes, ..signals })
     });
     read.unwrap_or_default()
 }
@@ -66,6 +71,7 @@ fn emptied() -> ConfigChange {
     ConfigChange {
         repositories: Some(Vec::new()),
         branches: Some(Vec::new()),
+        classes: Some(Vec::new()),
         issuer: Some(None),
         audience: Some(None),
         client_id: Some(None),
@@ -93,6 +99,32 @@ fn repository(text: &str) -> Result<Box<str>, Invalid> {
 fn branch(text: &str) -> Result<Box<str>, Invalid> {
     let is_one = (1..=250).contains(&text.len()) && !text.chars().any(|it| it.is_control() || it.is_whitespace());
     if is_one { Ok(text.into()) } else { Err(Invalid::new("must be a branch of 1 to 250 bytes without space")) }
+}
+
+fn export(config: &mut Fields<'_>, guard: &Outbound) -> ConfigChange {
+    let url = address(config, "url", guard);
+    // All of them where none is named.
+    let classes = if config.is_null("classes") { Some(Vec::new()) } else { classes(config) };
+    ConfigChange { url, classes, ..ConfigChange::default() }
+}
+
+fn classes(config: &mut Fields<'_>) -> Option<Vec<EventClass>> {
+    let list = config.optional("classes", |it| list_of(it, 1, EventClass::ALL.len()))?;
+    let mut named = Vec::with_capacity(list.len());
+    for (at, item) in list.iter().enumerate() {
+        let class = integer(item).ok().and_then(EventClass::of).ok_or_else(|| {
+            let uids: Vec<String> = EventClass::ALL.iter().map(|it| format!("`{}`", it.uid())).collect();
+            Invalid::new(format!("must be one of {}", uids.join(", ")))
+        });
+        match class {
+            Ok(class) if named.contains(&class) => {
+                config.fault(&format!("classes.{at}"), Invalid::new("must not be named twice"));
+            }
+            Ok(class) => named.push(class),
+            Err(why) => config.fault(&format!("classes.{at}"), why),
+        }
+    }
+    (named.len() == list.len()).then_some(named)
 }
 
 fn signals(config: &mut Fields<'_>, guard: &Outbound) -> ConfigChange {
@@ -147,6 +179,11 @@ pub(super) fn write(config: &IntegrationConfig) -> Value {
         IntegrationConfig::Chat(it) => json!({ "url": it.url.as_ref().map(UrlText::as_str) }),
         IntegrationConfig::Code(it) => json!({ "repositories": it.repositories, "branches": it.branches }),
         IntegrationConfig::Oidc(it) => json!({ "issuer": it.issuer, "clientId": it.client_id }),
+        IntegrationConfig::Export(it) => {
+            // `null` where none is named, as it is sent.
+            let classes = (!it.classes.is_empty()).then(|| it.classes.iter().map(|it| it.uid()).collect::<Vec<_>>());
+            json!({ "url": it.url.as_ref().map(UrlText::as_str), "classes": classes })
+        }
         IntegrationConfig::Signals(SignalConfig { issuer, audience, keys }) => {
             let (url, set) = match keys {
                 None => (None, None),

@@ -1,0 +1,301 @@
+//! Exports of ledgers: looks for what is behind the last record that was taken, and has it delivered.
+//!
+//! The ledger is followed from outside, by its index: no decision knows of it. What is delivered next, and when, the gate
+//! decides (`rules/edge/export.rs`); the outbox makes the calls, one at a time for each export.
+//!
+//! **Invariant:** nothing is held of a ledger but the record at hand while it is looked through, and one delivery's events while
+//! these are sent; of exports, a bounded number.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use svc_core::engine::Failure;
+use svc_core::rules::edge::deliver::find;
+use svc_core::rules::edge::export::{AdvanceExport, EXPORT_SPAN_MAX, first, slot};
+use svc_core::state::edge::{EventClass, Export, Integration, IntegrationConfig, Job, JobState, Work};
+use svc_core::state::evidence::Entry;
+use svc_core::store::{Key, Range, Row as _};
+use svc_core::value::Id as _;
+use svc_core::value::id::{EvidenceId, WorkspaceId};
+use svc_core::value::link::{Index, SHARDS};
+use svc_store::{Gate, StoreError};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::ops;
+use crate::wire::ocsf;
+
+/// How often ledgers are looked at: what happens meanwhile goes together. After a full delivery the next one is not waited for.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Events of one delivery.
+const EVENTS_MAX: usize = 100;
+/// Bytes of one delivery; a record that is longer goes alone.
+const BYTES_MAX: usize = 1 << 20;
+/// Records that are passed over before that is written down: until then they are looked through again.
+const PASSED_MIN: u64 = 256;
+/// Records that are read together.
+const PAGE: usize = 128;
+/// Exports that one look takes from one shard together.
+const LISTED: usize = 256;
+/// Exports that are looked at side by side.
+const RUNNING_MAX: usize = 8;
+/// Exports that wait for that; the others are found again.
+const HELD_MAX: usize = 4_096;
+
+/// The follower of a running server.
+#[derive(Debug)]
+pub(crate) struct Exports {
+    task: JoinHandle<()>,
+}
+
+impl Exports {
+    /// Follows the ledgers of `gate` that are exported. Needs a Tokio runtime.
+    pub(crate) fn start(gate: Gate) -> Self {
+        let (waiting, held, running) = (VecDeque::new(), BTreeSet::new(), JoinSet::new());
+        let follower = Follower { gate, waiting, held, running, first: 0 };
+        Self { task: tokio::spawn(follower.run()) }
+    }
+}
+
+/// A server that stops has nothing more delivered: what it had found is found again.
+impl Drop for Exports {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Which deliveries are made now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Take {
+    /// Whatever there is.
+    Any,
+    /// Only one that is full: what comes meanwhile is gathered.
+    Full,
+}
+
+struct Follower {
+    gate: Gate,
+    waiting: VecDeque<(WorkspaceId, Take)>,
+    /// Those that wait or are looked at.
+    held: BTreeSet<WorkspaceId>,
+    running: JoinSet<(WorkspaceId, bool)>,
+    /// The shard that the next look begins with: where there are too many, each has its turn.
+    first: u128,
+}
+
+impl Follower {
+    async fn run(mut self) {
+        let mut changes = self.gate.changes();
+        let mut ticks = interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            while self.running.len() < RUNNING_MAX
+                && let Some((workspace, take)) = self.waiting.pop_front()
+            {
+                self.running.spawn(go_on(self.gate.clone(), workspace, take));
+            }
+            tokio::select! {
+                Some(done) = self.running.join_next() => match done {
+                    Ok((workspace, more)) => {
+                        self.held.remove(&workspace);
+                        if more {
+                            self.hold(workspace, Take::Full);
+                        }
+                    }
+                    // One that panicked has told so; which it was nobody knows, and each is found again.
+                    Err(_) => self.held = self.waiting.iter().map(|it| it.0).collect(),
+                },
+                change = changes.recv() => match change {
+                    Ok(change) => change.keys.iter().for_each(|key| self.hear(key)),
+                    // Whatever was missed is looked for before long.
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return,
+                },
+                _ = ticks.tick() => self.look(),
+            }
+        }
+    }
+
+    fn hold(&mut self, workspace: WorkspaceId, take: Take) {
+        if self.held.len() < HELD_MAX && self.held.insert(workspace) {
+            self.waiting.push_back((workspace, take));
+        }
+    }
+
+    /// A delivery was taken: where there is as much again, that follows at once.
+    fn hear(&mut self, key: &Key) {
+        let Key::Job(id) = key else { return };
+        match self.gate.read(|scope| find(scope, *id)) {
+            Ok(Some(job)) => {
+                if let (Work::Export { .. }, JobState::Delivered { .. }) = (&job.work, job.state) {
+                    self.hold(job.workspace, Take::Full);
+                }
+            }
+            Ok(None) => {}
+            Err(failure) => tracing::debug!(%failure, "a delivery could not be read"),
+        }
+    }
+
+    /// Looks over all shards for exports that may go on.
+    fn look(&mut self) {
+        let first = self.first;
+        self.first = (first + 1) % SHARDS;
+        for shard in (first..SHARDS).chain(0..first) {
+            let mut range = Range::all(Index::Exports, shard, LISTED);
+            while self.held.len() < HELD_MAX {
+                let page = match self.gate.scan(&range) {
+                    Ok(page) => page,
+                    Err(failure) => {
+                        ops::log(&failure);
+                        break;
+                    }
+                };
+                for found in &page {
+                    if let Some(export) = found.row.record.as_ref().and_then(Export::peel) {
+                        self.hold(export.workspace, Take::Any);
+                    }
+                }
+                match page.last() {
+                    Some(last) if page.len() == LISTED => range.after = Some((last.order, last.row.key)),
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+/// Has an export go on, and says whether there is more to look through at once.
+async fn go_on(gate: Gate, workspace: WorkspaceId, take: Take) -> (WorkspaceId, bool) {
+    let reader = gate.clone();
+    let found = match spawn_blocking(move || next(&reader, workspace, take)).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(failure)) => {
+            ops::log(&failure);
+            return (workspace, false);
+        }
+        // It has told so.
+        Err(_panicked) => return (workspace, false),
+    };
+    let Some(found) = found else { return (workspace, false) };
+    let more = !found.sends;
+    if let Err(failure) = gate.submit(found).await {
+        ops::log(&failure);
+        return (workspace, false);
+    }
+    (workspace, more)
+}
+
+/// What an export does next, if there is anything.
+fn next(gate: &Gate, workspace: WorkspaceId, take: Take) -> Result<Option<AdvanceExport>, Failure<StoreError>> {
+    let slot = slot(workspace);
+    let found = gate.read(|scope| {
+        scope.want(&[Export::key(workspace), Integration::key(slot)])?;
+        let Some(export) = scope.get::<Export>(workspace)?.filter(|it| it.runs && it.job.is_none()) else {
+            return Ok(None);
+        };
+        let from = first(scope, &export)?;
+        Ok(from.zip(scope.get::<Integration>(slot)?))
+    })?;
+    let Some((from, integration)) = found else { return Ok(None) };
+    let IntegrationConfig::Export(config) = &integration.config else { return Ok(None) };
+    let classes = config.classes.clone();
+    let mut found = Found { bytes: 2, ..Found::default() };
+    let to = from.saturating_add(EXPORT_SPAN_MAX);
+    let is_whole = each(gate, workspace, (from, to), |entry| found.take(entry, &classes))?;
+    let (Some((last, next)), sends) = (found.last, found.events > 0) else { return Ok(None) };
+    let is_full = found.is_full || (is_whole && next == to);
+    let passed = next.saturating_sub(from);
+    let is_due = if sends { is_full || take == Take::Any } else { is_full || passed >= PASSED_MIN };
+    Ok(is_due.then_some(AdvanceExport { workspace, from, last, classes, sends }))
+}
+
+/// A delivery as it is gathered.
+#[derive(Debug, Default)]
+struct Found {
+    /// The last record that belongs to it, and the place behind that.
+    last: Option<(EvidenceId, u64)>,
+    events: usize,
+    bytes: usize,
+    is_full: bool,
+}
+
+impl Found {
+    fn take(&mut self, entry: &Entry, classes: &[EventClass]) -> ControlFlow<()> {
+        let Some(place) = &entry.place else { return ControlFlow::Break(()) };
+        if let Some(event) = event(entry, classes) {
+            let bytes = self.bytes.saturating_add(event.len()).saturating_add(1);
+            self.is_full = self.events == EVENTS_MAX || (self.events > 0 && bytes > BYTES_MAX);
+            if self.is_full {
+                return ControlFlow::Break(());
+            }
+            self.events = self.events.saturating_add(1);
+            self.bytes = bytes;
+        }
+        self.last = Some((entry.id, place.seq.saturating_add(1)));
+        ControlFlow::Continue(())
+    }
+}
+
+/// The event of a record that is asked for.
+fn event(entry: &Entry, classes: &[EventClass]) -> Option<String> {
+    let is_asked = classes.is_empty() || classes.contains(&ocsf::class_of(&entry.kind));
+    if is_asked { ocsf::event(entry) } else { None }
+}
+
+/// Shows the records of these places, one after the other; whether all of them were seen.
+fn each(
+    gate: &Gate,
+    workspace: WorkspaceId,
+    (from, to): (u64, u64),
+    mut see: impl FnMut(&Entry) -> ControlFlow<()>,
+) -> Result<bool, Failure<StoreError>> {
+    let all = Range::all(Index::LedgerOf, workspace.bits(), PAGE);
+    let mut range = Range { from: from.into(), until: to.into(), ..all };
+    loop {
+        let page = gate.scan(&range)?;
+        for found in &page {
+            let Some(entry) = found.row.record.as_ref().and_then(Entry::peel) else { return Ok(false) };
+            if see(entry).is_break() {
+                return Ok(false);
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() == PAGE => range.from = last.order.saturating_add(1),
+            _ => return Ok(true),
+        }
+    }
+}
+
+/// The body of an export's delivery: the events of its records, the same at every try. `None` where they cannot be read.
+pub(crate) async fn body(gate: &Gate, job: &Arc<Job>) -> Option<Vec<u8>> {
+    let (gate, job) = (gate.clone(), Arc::clone(job));
+    let written = spawn_blocking(move || {
+        let Work::Export { from, to, classes, .. } = &job.work else { return Ok(None) };
+        let mut body = vec![b'['];
+        let mut next = *from;
+        each(&gate, job.workspace, (*from, *to), |entry| {
+            next = entry.place.as_ref().map_or(next, |it| it.seq.saturating_add(1));
+            if let Some(event) = event(entry, classes) {
+                if body.len() > 1 {
+                    body.push(b',');
+                }
+                body.extend_from_slice(event.as_bytes());
+            }
+            ControlFlow::Continue(())
+        })?;
+        body.push(b']');
+        // What is sent is all of it, or nothing.
+        Ok::<_, Failure<StoreError>>((next == *to).then_some(body))
+    });
+    match written.await {
+        Ok(Ok(body)) => body,
+        Ok(Err(failure)) => {
+            ops::log(&failure);
+            None
+        }
+        Err(_panicked) => None,
+    }
+}
