@@ -141,6 +141,23 @@ impl<'turn> Scope<'turn> {
         self.stage(R::key(id), None);
     }
 
+    /// Runs a part of a rule whose refusal the rest outlives. What the part has put by then is taken back; what it has read counts
+    /// still, since the refusal rests on it.
+    ///
+    /// # Errors
+    /// [`Halt::Load`] where the part misses rows.
+    pub fn attempt<T>(&mut self, part: impl FnOnce(&mut Self) -> Result<T, Halt>) -> Result<Result<T, Refusal>, Halt> {
+        let before = self.run.puts.clone();
+        match part(self) {
+            Ok(done) => Ok(Ok(done)),
+            Err(Halt::Load) => Err(Halt::Load),
+            Err(Halt::Refuse(refusal)) => {
+                self.run.puts = before;
+                Ok(Err(refusal))
+            }
+        }
+    }
+
     /// Writes a ledger record in this very commit. Records of one commit sort in the order of their writing.
     pub fn append(&mut self, workspace: WorkspaceId, fact: Fact) -> EvidenceId {
         let id = self.next_entry();

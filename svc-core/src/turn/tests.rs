@@ -460,3 +460,29 @@ fn an_abandoned_turn_gives_its_commands_back() {
     assert_eq!(numbers(&run)[0], 1);
     assert_eq!(run.finished.answers.len() + run.finished.rest.len(), 3);
 }
+
+/// A part that is refused leaves nothing of what it put, and the rest goes on from what was put before.
+#[test]
+fn a_part_that_is_refused_leaves_nothing() {
+    let mut store = MemoryStore::new();
+    let rule = toy(|scope| {
+        for id in 1..=2 {
+            let _ = scope.get::<Roster>(at(id))?;
+        }
+        scope.put(counter(1, 1));
+        let refused = scope.attempt(|scope| {
+            scope.put(counter(1, 9));
+            scope.put(counter(2, 9));
+            Err::<(), _>(Refusal::not_found().into())
+        })?;
+        let taken = scope.attempt(|scope| {
+            let _ = scope.get::<Roster>(at(3))?;
+            scope.put(counter(3, 3));
+            Ok(())
+        })?;
+        Ok(said(u128::from(refused.is_err() && taken.is_ok())))
+    });
+    let run = drive(&mut store, turn(vec![rule], Rows::default()));
+    assert_eq!(numbers(&run), [1]);
+    assert_eq!((count(&mut store, 1), count(&mut store, 2), count(&mut store, 3)), (Some(1), None, Some(3)));
+}
