@@ -25,6 +25,7 @@ pub use self::fault::{ConfigError, Fault};
 pub use self::keys::{KEYS, Key, markdown_table, terminal_table};
 pub use self::mail::{Login, MailConfig, MailServer, Security};
 pub use self::sources::Sources;
+use crate::slack;
 use crate::upstream::{Allowed, Times};
 
 /// The name of the settings file that is looked for in the data directory.
@@ -67,6 +68,8 @@ pub struct Config {
     pub billing: BillingConfig,
     /// How mail is sent.
     pub mail: MailConfig,
+    /// Where Slack's methods are.
+    pub slack_api: Box<str>,
     /// The address that metrics are served on; `None` where they are not.
     pub metrics: Option<SocketAddr>,
     /// Whether callbacks may go to private addresses; refused unless [`Config::listen`] is loopback.
@@ -265,6 +268,7 @@ impl Default for Config {
             plans: Plans::default(),
             billing: BillingConfig::default(),
             mail: MailConfig::default(),
+            slack_api: slack::API.into(),
             metrics: None,
             allow_private_callbacks: false,
         }

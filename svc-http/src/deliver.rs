@@ -12,6 +12,7 @@ mod letter;
 mod queue;
 mod room;
 mod send;
+mod slack;
 mod spread;
 
 use std::collections::BTreeMap;
@@ -186,7 +187,7 @@ async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId)
         }
         Ok(Some(claimed)) => {
             let began = Instant::now();
-            let tried = sender.send(&gate, &claimed).await;
+            let (tried, wait_s) = sender.send(&gate, &claimed).await;
             let ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
             tracing::info!(
                 delivery = %job,
@@ -196,7 +197,7 @@ async fn attempt(gate: Gate, sender: Arc<Sender>, whose: Whose, job: DeliveryId)
                 ms,
                 "a call was tried"
             );
-            let told = FinishDelivery { job, claim: claimed.job.claims, tried: Tried { ms, ..tried } };
+            let told = FinishDelivery { job, claim: claimed.job.claims, tried: Tried { ms, ..tried }, wait_s };
             if let Err(failure) = gate.submit(told).await {
                 // The lease ends, and somebody tries again: whoever was called hears the same event twice.
                 tracing::warn!(error = &failure as &dyn std::error::Error, "what came of a call could not be kept");

@@ -2,7 +2,9 @@
 //!
 //! **Invariant:** nothing here reads a body before its signature has been found good over the body's bytes as they came.
 
+pub mod button;
 pub mod id_token;
+pub mod interaction;
 pub mod jwks;
 pub(crate) mod kept;
 pub(crate) mod key_sets;

@@ -44,6 +44,7 @@ pub mod server;
 mod shares;
 pub mod shell;
 pub mod signer;
+pub mod slack;
 mod stalled;
 pub mod telemetry;
 pub mod tool_server;

@@ -19,7 +19,7 @@ use svc_core::engine::Failure;
 use svc_core::rules::people::by::Person;
 use svc_core::state::evidence::{Chain, Entry};
 use svc_core::state::gate::Agent;
-use svc_core::state::people::{Account, Principal, Role, Session};
+use svc_core::state::people::{Account, Principal, Role};
 use svc_core::store::{Key, Range, Record, Row as _};
 use svc_core::value::Id as _;
 use svc_core::value::id::{AccountId, WorkspaceId};
@@ -189,7 +189,7 @@ impl Drop for Seat {
 
 /// The rows that say whether a session is good in its workspace, and with which role.
 fn concerning(person: &Person) -> [Key; 3] {
-    [Session::key(person.session), Account::key(person.account), Principal::key(person.principal)]
+    [person.voucher(), Account::key(person.account), Principal::key(person.principal)]
 }
 
 /// Hears of changes for as long as anybody watches.

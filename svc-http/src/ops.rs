@@ -76,6 +76,7 @@ use crate::rate_limit::{RateLimiter, Rates};
 use crate::routes::{Auth, Op};
 use crate::seen::Seen;
 use crate::shares::Shares;
+use crate::slack::Slack;
 use crate::telemetry::Telemetry;
 use crate::upstream::{Allowed, Times, Upstreams};
 use crate::wrong_sign_ins::WrongSignIns;
@@ -137,6 +138,8 @@ pub struct GateService {
     pub(crate) key_sets: Arc<KeySets>,
     /// Identity providers that sign people in.
     pub(crate) providers: Arc<Providers>,
+    /// Slack, where presses are answered.
+    pub slack: Arc<Slack>,
     /// Sign-in forms that have been sent.
     forms: oauth::SentForms,
 }
@@ -252,6 +255,7 @@ impl GateService {
             oauth_clients: RateLimiter::new(Rates::default()),
             billing: Billing::default(),
             mailer: None,
+            slack: Arc::default(),
             received: RateLimiter::new(Rates::default()),
             documents: Arc::default(),
             key_sets: Arc::default(),

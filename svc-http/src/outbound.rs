@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** nothing is connected to but an address that the outbound guard has judged.
 
+mod ask;
 mod call;
 pub(crate) mod dial;
 mod fetch;

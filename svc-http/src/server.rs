@@ -38,6 +38,7 @@ use crate::outbound::{Caller, Resolve, SystemResolver, Trust};
 use crate::rate_limit::{RateLimiter, Rates};
 use crate::serve::serve;
 use crate::shell::{Settings, Shell};
+use crate::slack::Slack;
 use crate::telemetry::Telemetry;
 use crate::upstream::Upstreams;
 
@@ -64,6 +65,7 @@ pub struct Server {
     documents: Arc<Documents>,
     key_sets: Arc<KeySets>,
     providers: Arc<Providers>,
+    slack: Arc<Slack>,
 }
 
 impl Server {
@@ -100,6 +102,7 @@ impl Server {
         service.client_documents = config.client_documents;
         service.oauth_clients = RateLimiter::new(Rates::of(&config.limits));
         service.billing = Billing::of(&config.billing);
+        service.slack = Arc::new(Slack::at(&config.slack_api));
         service.received = RateLimiter::new(Rates::of(&config.limits));
         let mailer = Mailer::of(config, base_url.authority(), &trust).map(Arc::new);
         service.mailer.clone_from(&mailer);
@@ -116,7 +119,7 @@ impl Server {
         service.proxied = Proxied::new(upstreams.clone());
         let (live, running) = (Arc::clone(&service.live), Arc::clone(&service.running));
         let (documents, key_sets) = (Arc::clone(&service.documents), Arc::clone(&service.key_sets));
-        let providers = Arc::clone(&service.providers);
+        let (providers, slack) = (Arc::clone(&service.providers), Arc::clone(&service.slack));
         let metrics = Arc::clone(&service.metrics);
         let metrics_listener = config.metrics.map(listen_for_metrics).transpose()?;
         let shell = Shell::new(service, Settings::of(config, base_url)).map_err(io::Error::other)?;
@@ -139,6 +142,7 @@ impl Server {
             documents,
             key_sets,
             providers,
+            slack,
         })
     }
 
@@ -189,8 +193,10 @@ impl Server {
         self.key_sets.read_with(reader);
         let reader = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
         self.providers.call_with(reader);
+        let caller = Caller::new(self.guard.clone(), own, Arc::clone(&self.resolver), self.trust.clone());
+        self.slack.call_with(caller);
         let caller = Caller::new(self.guard, own, self.resolver, self.trust);
-        let sender = Sender::new(caller, self.mailer, &self.base_url);
+        let sender = Sender::new(caller, self.mailer, self.slack, &self.base_url);
         let deliveries = Deliveries::start(self.gate.clone(), sender);
         let exports = Exports::start(self.gate.clone());
         let (quiet, time) = (deliveries.stopper(), self.shell.settings().drain_time);

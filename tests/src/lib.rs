@@ -24,6 +24,7 @@ pub mod receiver;
 pub mod requests;
 pub mod single_sign_on;
 pub mod site;
+pub mod slack;
 pub mod source;
 pub mod tool_desk;
 pub mod tool_server;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use svc_core::rules::people::by::Person as Signed;
+use svc_core::rules::people::by::{Person as Signed, Seat};
 use svc_core::state::people::{
     Account, EmailUse, Member, MemberState, Membership, Principal, Proof, Role, ServiceToken, Session, TokenScope,
     Workspace,
@@ -66,7 +66,7 @@ impl Site {
         }
         let sid = self.sign_in(account);
         let session = Session::id_of(&Digest::of(&sid));
-        let signed = Signed { workspace, principal, account, session };
+        let signed = Signed { workspace, principal, account, seat: Seat::Session(session) };
         Person { principal, account, email: email.as_str().to_owned(), sid, signed }
     }
 

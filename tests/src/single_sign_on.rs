@@ -85,6 +85,7 @@ impl Stage {
             role,
             teams: Vec::new(),
             token: Digest::of(format!("link of {email}")),
+            mailed: None,
         });
         match invited.unwrap() {
             MemberDone::Done { principal, .. } => (principal.id, principal.membership().unwrap().account),

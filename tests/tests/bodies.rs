@@ -19,6 +19,7 @@ use svc_tests::people::Person;
 use svc_tests::receiver::{SECRET, connect_kind};
 use svc_tests::requests::OFFICE;
 use svc_tests::site::Site;
+use svc_tests::slack::slack_signature;
 
 /// A member that no reader knows.
 const UNKNOWN: &str = "nobodyKnowsThis";
@@ -150,6 +151,16 @@ impl Stage {
                 let body = body.to_string();
                 if route.path.starts_with("/hooks/github/") {
                     let headers = [("x-github-event", "ping"), ("x-hub-signature-256", &*code_host_signature(&body))];
+                    return client.ask("POST", &path, &headers, body.as_bytes()).await;
+                }
+                if route.path.starts_with("/hooks/slack/") {
+                    let at = self.site.now().as_seconds();
+                    let (signed, at) = (slack_signature(at, body.as_bytes()), at.to_string());
+                    let headers = [
+                        ("x-slack-signature", &*signed),
+                        ("x-slack-request-timestamp", &*at),
+                        ("content-type", "application/json"),
+                    ];
                     return client.ask("POST", &path, &headers, body.as_bytes()).await;
                 }
                 let signed = signature(self.site.now(), body.as_bytes(), [SECRET.as_bytes()]);

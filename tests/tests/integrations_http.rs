@@ -165,7 +165,7 @@ async fn faults_are_named() {
         (json!({ "kind": "ssf", "config": { "branches": [] } }), &["config.branches"]),
         (json!({ "kind": "issuer", "config": { "issuer": "a" } }), &["config.issuer"]),
         (json!({}), &["kind"]),
-        (json!({ "kind": "slack" }), &["kind"]),
+        (json!({ "kind": "pager" }), &["kind"]),
         (json!({ "kind": "callbacks", "secret": "short" }), &["secret"]),
         (json!({ "kind": "callbacks", "secret": "a secret with spaces in it, long enough" }), &["secret"]),
         (json!({ "kind": "callbacks", "config": { "url": "https://a.example" } }), &["config.url"]),
@@ -177,7 +177,7 @@ async fn faults_are_named() {
         let got = desk.post("integrations", body.clone()).await;
         assert_eq!((got.status, got.fields()), (400, fields.iter().map(|it| (*it).to_owned()).collect()), "{body}");
     }
-    let got = desk.post("integrations", json!({ "kind": "relay" })).await;
+    let got = desk.post("integrations", json!({ "kind": "pager" })).await;
     assert!(got.json()["error"]["message"].as_str().unwrap().contains("`callbacks`"), "{}", got.text());
     let id = create(&mut desk).await["id"].as_str().unwrap().to_owned();
     assert_eq!(desk.post("integrations", json!({ "kind": "callbacks" })).await.refusal().2, ["kind"]);
@@ -332,5 +332,47 @@ async fn they_are_the_workspaces_own() {
     let admin = desk.site.member(Role::Admin);
     assert_eq!(admin.ask(&mut desk.client, "GET", &path, None).await.status, 200);
     other.stop().await;
+    desk.site.stop().await;
+}
+
+/// Who is linked, and what messages are sent with: that is never shown again, and either changes alone; a name that Slack does not
+/// have, a member who decides nothing and a token that is none are told by their place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bot_token_is_never_shown() {
+    let mut desk = open().await;
+    let (admin, analyst) = (desk.site.member(Role::Admin).principal, desk.site.member(Role::Analyst).principal);
+    let config = json!({ "botToken": "xoxb-planted-0123456789", "members": { "U2CERLKJA": admin } });
+    let secret = "8f742231b10e8888abcd99yyyzzz85a5";
+    let made = desk.post("integrations", json!({ "kind": "slack", "secret": secret, "config": config })).await.made();
+    let shown = json!({ "botTokenHint": "6789", "members": { "U2CERLKJA": admin } });
+    assert_eq!((&made["config"], text(&made["secret"])), (&shown, secret));
+    let wid = desk.site.workspace();
+    assert_eq!(text(&made["receiveUrl"]), format!("{BASE_URL}/hooks/slack/{wid}"));
+    let place = format!("integrations/{}", text(&made["id"]));
+    assert_eq!(desk.read(&place).await["config"], shown);
+    let members = json!({ "U2CERLKJA": admin, "W012A3CDE": desk.who.principal });
+    let changed = desk.ask("PATCH", &place, json!({ "config": { "members": members } })).await.ok();
+    assert_eq!(changed["config"], json!({ "botTokenHint": "6789", "members": members }));
+    let changed = desk.ask("PATCH", &place, json!({ "config": { "botToken": "xoxb-another-abcdefwxyz" } })).await.ok();
+    assert_eq!(changed["config"], json!({ "botTokenHint": "wxyz", "members": members }));
+    let changed = desk.ask("PATCH", &place, json!({ "config": { "botToken": null } })).await.ok();
+    assert_eq!(changed["config"], json!({ "botTokenHint": null, "members": members }));
+    for (config, path) in [
+        (json!({ "members": { "U2CERLKJA": analyst } }), "config.members.U2CERLKJA"),
+        (json!({ "members": { "ann": admin } }), "config.members.ann"),
+        (json!({ "members": { "U2CERLKJA": "prp_1" } }), "config.members.U2CERLKJA"),
+        (json!({ "botToken": "bearer" }), "config.botToken"),
+        (json!({ "repositories": [] }), "config.repositories"),
+    ] {
+        let got = desk.ask("PATCH", &place, json!({ "config": config })).await;
+        let errors = got.json()["error"]["errors"].clone();
+        assert_eq!((got.status, text(&errors[0]["field"])), (400, path), "{}", got.text());
+    }
+    let relay = desk.post("integrations", json!({ "kind": "relay", "config": { "members": { "ann": admin } } })).await;
+    assert_eq!(relay.made()["config"], json!({ "members": { "ann": admin } }));
+    let ledger: String = desk.site.ledger().iter().map(|it| format!("{}{}", it.data, it.actor)).collect();
+    assert!(!["planted", "another", "U2CERLKJA"].iter().any(|it| ledger.contains(it)), "{ledger}");
+    assert!(ledger.contains(&admin.to_string()));
+    desk.site.audit();
     desk.site.stop().await;
 }

@@ -564,6 +564,6 @@ async fn signed_in(client: &mut Client, workspace: svc_core::value::id::Workspac
     let cookie = cookies(&got).into_iter().find_map(|it| it.strip_prefix("__Host-sid=").map(str::to_owned));
     let sid = cookie.unwrap().split(';').next().unwrap().to_owned();
     let (account, principal) = (AccountId::from_bits(0), PrincipalId::from_bits(0));
-    let signed = Signed { workspace, principal, account, session: Session::id_of(&Digest::of(&sid)) };
+    let signed = Signed { workspace, principal, account, seat: Seat::Session(Session::id_of(&Digest::of(&sid))) };
     Person { principal, account, email: "owner@example.com".to_owned(), sid, signed }
 }

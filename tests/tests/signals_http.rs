@@ -120,6 +120,7 @@ fn elsewhere(site: &Site, person: &Person) -> WorkspaceId {
         settings: Settings::default(),
         plan: Plan::default(),
         subscriptions: Vec::new(),
+        told_over: Vec::new(),
         holds: Vec::new(),
         budgets: Vec::new(),
         owner: principal,

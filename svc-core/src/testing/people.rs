@@ -4,7 +4,7 @@ use super::World;
 use crate::answer::Decided;
 use crate::refusal::Refusal;
 use crate::rules::gate::release::ReleaseAction;
-use crate::rules::people::by::{By, Person};
+use crate::rules::people::by::{By, Person, Seat};
 use crate::state::people::{
     Account, EmailUse, Member, MemberState, Membership, Principal, Proof, Role, Session, Workspace,
 };
@@ -50,7 +50,7 @@ pub fn sign_in<S: Store>(store: &mut S, workspace: WorkspaceId, role: Role, n: u
     }
     write(store, rows);
     let session = session(store, account, n, now);
-    Person { workspace, principal, account, session }
+    Person { workspace, principal, account, seat: Seat::Session(session) }
 }
 
 /// The first owner of `workspace`, signed in at `now`.
@@ -65,7 +65,7 @@ pub fn sign_in_owner<S: Store>(store: &mut S, workspace: WorkspaceId, n: u64, no
     let found = load(store, Principal::key(principal));
     let account = Principal::peel(&found).and_then(|it| it.membership()).expect("a member").account;
     let session = session(store, account, n, now);
-    Person { workspace, principal, account, session }
+    Person { workspace, principal, account, seat: Seat::Session(session) }
 }
 
 /// A session of `account`, made at `now`. `n` tells sessions apart.

@@ -421,12 +421,14 @@ const INTEGRATION: [&str; 2] = [
         {"sealed":"x1.BBBB","hint":"abcd","created_at":0,"ends_at":1790933400000}],"enabled":true,
         "last_event_at":1790847000001,"last_error":"the answer is not 2xx","failing":true,"created_at":0,
         "created_by":"prp_01K6FN0001000000000000000P"}"#,
-    r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000B","kind":"export"},"id":"int_01K6FN0001000000000000000P",
-        "config":{"export":{"url":"https://siem.example.com/in","classes":[6003]}},"secrets":[],"enabled":false,"created_at":0}"#,
+    r#"{"slot":{"workspace":"wsp_01K6FN0001000000000000000B","kind":"slack"},"id":"int_01K6FN0001000000000000000P",
+        "config":{"deciders":{"members":[{"name":"U2CERLKJA","principal":"prp_01K6FN0001000000000000000P","since":1790847000000}],
+        "bot_token":{"sealed":"x1.CCCC","hint":"9f3a","created_at":1790847000000}}},
+        "secrets":[],"enabled":false,"created_at":0}"#,
 ];
 const RECEIVED: [&str; 2] = [
     r#"{"id":"0000000000000000000000000000000a","workspace":"wsp_01K6FN0001000000000000000A","until":1790847000000,
-        "answer":{"approved":false,"outcome":"already_consumed"}}"#,
+        "answer":{"approved":false,"outcome":"already_consumed","stands":"waiting"}}"#,
     r#"{"id":"0000000000000000000000000000000b","workspace":"wsp_01K6FN0001000000000000000B","until":0}"#,
 ];
 

@@ -290,6 +290,15 @@ pub const KEYS: &[Key] = &[
             Ok(())
         },
     ),
+    key(
+        "slack.apiUrl",
+        "https://slack.com/api",
+        "where Slack's methods are: another address for GovSlack, `https://slack-gov.com/api`",
+        |config, given| {
+            config.slack_api = api_url(given.text()?)?;
+            Ok(())
+        },
+    ),
     plan!("self-hosted", self_hosted, people, "0"),
     plan!("self-hosted", self_hosted, agents, "0"),
     plan!("self-hosted", self_hosted, mandates, "0"),
@@ -453,6 +462,17 @@ fn plans(texts: &[String]) -> Result<BTreeMap<Box<str>, Plan>, String> {
         }
     };
     texts.iter().map(pair).collect()
+}
+
+/// The address of methods that others are put behind.
+fn api_url(text: &str) -> Result<Box<str>, String> {
+    let is_one = |it: &Url| {
+        matches!(it.scheme(), "http" | "https") && it.has_host() && it.query().is_none() && it.fragment().is_none()
+    };
+    match Url::parse(text) {
+        Ok(url) if is_one(&url) => Ok(text.trim_end_matches('/').into()),
+        _ => Err("must be an https URL without a query, such as `https://slack.com/api`".to_owned()),
+    }
 }
 
 /// Redirect URIs, which are compared byte for byte: what no client can send would be a silent nothing.

@@ -6,10 +6,12 @@ use serde_json::{Map, Value, json};
 use svc_core::rules::edge::message::{About, Asked, Message};
 
 use super::facts::{Facts, marked};
+use crate::wire::put;
 
-/// The body of a post; `id` is the same at every try. `None` of what is no room's business.
-pub(super) fn body(message: &Message, id: &str, base: &str) -> Option<Vec<u8>> {
-    let told = match &message.about {
+/// The body of a post, with the buttons that a relay passes on, where there are any; `id` is the same at every try. `None` of what is
+/// no room's business.
+pub(super) fn body(message: &Message, id: &str, base: &str, buttons: Vec<Value>) -> Option<Vec<u8>> {
+    let mut told = match &message.about {
         About::Test => json!({ "type": "test", "id": id, "text": "svc: messages come through" }),
         About::Asked(asked) => {
             let facts = Facts::of(asked, base);
@@ -17,6 +19,9 @@ pub(super) fn body(message: &Message, id: &str, base: &str) -> Option<Vec<u8>> {
         }
         About::Conflict(_) | About::Loosened(_) | About::Invited(_) => return None,
     };
+    if !buttons.is_empty() {
+        put(&mut told, "buttons", Value::Array(buttons));
+    }
     // Texts and nothing else: it is always written.
     serde_json::to_vec(&told).ok()
 }

@@ -4,17 +4,20 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use svc_core::rules::edge::deliver::Claimed;
 use svc_core::rules::edge::message::{About, Invited, Message};
 use svc_core::state::edge::{Integration, IntegrationKind, Job, News, Tried, Trouble, signature};
 use svc_core::value::secret::Secret;
 use svc_store::Gate;
 
-use super::{letter, room};
+use super::{letter, room, slack};
 use crate::export;
+use crate::inbound::button::buttons;
 use crate::mail::{Mail, Mailer, NotTaken};
 use crate::outbound::{Caller, Post};
 use crate::secrets::sign_in_link;
+use crate::slack::{Posted, Slack};
 use crate::wire::delivery;
 
 /// What sends, whatever is sent.
@@ -22,14 +25,16 @@ use crate::wire::delivery;
 pub struct Sender {
     caller: Caller,
     mailer: Option<Arc<Mailer>>,
+    slack: Arc<Slack>,
     base: String,
 }
 
 impl Sender {
-    /// Calls as `caller` does and mails as `mailer` does, where it may mail; links lead to a server that is reached at `base`.
+    /// Calls as `caller` does, mails as `mailer` does, where it may mail, and asks in Slack as `slack` does; links lead to a server
+    /// that is reached at `base`.
     #[must_use]
-    pub fn new(caller: Caller, mailer: Option<Arc<Mailer>>, base: &str) -> Self {
-        Self { caller, mailer, base: base.trim_end_matches('/').to_owned() }
+    pub fn new(caller: Caller, mailer: Option<Arc<Mailer>>, slack: Arc<Slack>, base: &str) -> Self {
+        Self { caller, mailer, slack, base: base.trim_end_matches('/').to_owned() }
     }
 
     /// Whether it mails.
@@ -37,17 +42,29 @@ impl Sender {
         self.mailer.is_some()
     }
 
-    /// Makes one call, or sends one message, and tells what came of it; how long it took is the caller's to say.
-    pub(super) async fn send(&self, gate: &Gate, claimed: &Claimed) -> Tried {
+    /// Makes one call, or sends one message, and tells what came of it, and for how many seconds whoever was called wants no other;
+    /// how long it took is the caller's to say.
+    pub(super) async fn send(&self, gate: &Gate, claimed: &Claimed) -> (Tried, Option<u32>) {
+        let mut wait_s = None;
         let (status, error) = match (&claimed.message, claimed.job.over()) {
             (Some(message), Some(IntegrationKind::Mail)) => match self.mail(gate, &claimed.job, message).await {
                 Ok(status) => (Some(status), None),
                 Err(NotTaken { status, trouble }) => (status, Some(trouble)),
             },
-            (Some(message), _) => match room::body(message, &claimed.job.id.to_string(), &self.base) {
-                Some(body) => of_call(self.post(gate, claimed, body).await),
-                None => (None, Some(Trouble::Refused)),
+            (Some(message), Some(IntegrationKind::Slack)) => match self.ask(gate, &claimed.job, message).await {
+                Ok(Posted { status, error, wait_s: wait }) => {
+                    wait_s = wait;
+                    (Some(status), error)
+                }
+                Err(trouble) => (None, Some(trouble)),
             },
+            (Some(message), _) => {
+                let buttons = offered(gate, message);
+                match room::body(message, &claimed.job.id.to_string(), &self.base, buttons) {
+                    Some(body) => of_call(self.post(gate, claimed, body).await),
+                    None => (None, Some(Trouble::Refused)),
+                }
+            }
             (None, _) => {
                 let body = match delivery::body(&claimed.job) {
                     Some(body) => Some(body),
@@ -59,7 +76,21 @@ impl Sender {
                 }
             }
         };
-        Tried { status, error, ms: 0 }
+        (Tried { status, error, ms: 0 }, wait_s)
+    }
+
+    /// Asks somebody in Slack.
+    async fn ask(&self, gate: &Gate, job: &Job, message: &Message) -> Result<Posted, Trouble> {
+        let (Some(slot), Some(reach)) = (job.slot(), &message.reach) else { return Err(Trouble::Secret) };
+        let token = match gate.open_sealed(&Integration::bot_purpose(slot), &reach.token.sealed) {
+            Ok(token) => token,
+            Err(failure) => {
+                tracing::error!(error = &failure as &dyn std::error::Error, "a bot's token cannot be opened");
+                return Err(Trouble::Secret);
+            }
+        };
+        let body = slack::body(message, &reach.name, &self.base).ok_or(Trouble::Refused)?;
+        self.slack.post(&token, body).await
     }
 
     async fn mail(&self, gate: &Gate, job: &Job, message: &Message) -> Result<u16, NotTaken> {
@@ -107,6 +138,14 @@ impl Sender {
         }
         let signature = signature(gate.now(), &body, secrets.iter().map(|it| it.expose().as_slice()));
         self.caller.post(Post { url: url.as_str(), event: job.id.to_string(), signature, body }).await
+    }
+}
+
+/// The buttons that a relay is given with a message.
+fn offered(gate: &Gate, message: &Message) -> Vec<Value> {
+    match (&message.relay, &message.about) {
+        (Some(relay), About::Asked(asked)) => buttons(gate, relay, &asked.question.approval, gate.now()),
+        _ => Vec::new(),
     }
 }
 

@@ -81,9 +81,34 @@ pub fn stamped(
     let (stamp, signatures) = read.as_ref().map_or(("0", &[][..]), |it| (it.stamp, &it.signatures));
     let fits = secrets.fit(&[stamp.as_bytes(), b".", body], signatures);
     let at = read.as_ref()?.at;
-    let apart = now.as_seconds().abs_diff(at);
-    let fresh = fits.filter(|_| apart <= FRESH.as_millis().unsigned_abs() / 1_000);
-    fresh.map(|secret| Stamped { stamp: stamp.into(), secret })
+    fits.filter(|_| is_fresh(at, now)).map(|secret| Stamped { stamp: stamp.into(), secret })
+}
+
+/// Whether a time in seconds is within [`FRESH`] of `now`.
+fn is_fresh(at: i64, now: Timestamp) -> bool {
+    now.as_seconds().abs_diff(at) <= FRESH.as_millis().unsigned_abs() / 1_000
+}
+
+/// Verifies Slack's scheme of version 0: `v0=<hex>` in the first header, HMAC-SHA256 of `v0:`, the time in the second, a colon and
+/// the body, under the whole text of a secret.
+///
+/// `None`: a header is not there, there twice, malformed or too far from `now`, or the signature does not fit.
+#[must_use]
+pub fn slack(
+    headers: &HeaderMap,
+    (signature, time): (&HeaderName, &HeaderName),
+    body: &[u8],
+    secrets: &Secrets,
+    now: Timestamp,
+) -> Option<Stamped> {
+    let text = |name| single(headers, name).ok().flatten().and_then(|it| it.to_str().ok());
+    let stamp = text(time).filter(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()));
+    let digits = text(signature).and_then(|it| it.strip_prefix("v0=")).filter(|it| it.len() == 64);
+    let sent = digits.and_then(|it| hex::decode(it).ok());
+    let fits = secrets.fit(&[b"v0:", stamp.unwrap_or("0").as_bytes(), b":", body], sent.as_slice());
+    let at: i64 = stamp?.parse().ok()?;
+    let secret = fits.filter(|_| is_fresh(at, now))?;
+    Some(Stamped { stamp: stamp.unwrap_or_default().into(), secret })
 }
 
 /// Verifies `sha256=<hex>`: HMAC-SHA256 of the body alone, under the whole text of a secret, whose place it gives. There is no time
@@ -194,6 +219,49 @@ mod tests {
         assert!(!is_good(&[&sent], &secrets(&["whsec_other"]), AT) && !is_good(&[&sent], &secrets(&[]), AT));
         let decoy = signature(Timestamp::from_millis(AT * 1_000), BODY, [DECOY]);
         assert!(!is_good(&[&decoy], &secrets(&[]), AT), "what stands in for a secret is none");
+    }
+
+    /// Slack's published example holds in each of its cases, and a header that is missing, there twice or spelt otherwise is none.
+    #[test]
+    fn slacks_example_holds() {
+        let file: serde_json::Value =
+            serde_json::from_str(include_str!("../../tests/data/slack_signature.json")).unwrap();
+        let text = |name: &str| file[name].as_str().unwrap();
+        let (sign, time) =
+            (HeaderName::from_static("x-slack-signature"), HeaderName::from_static("x-slack-request-timestamp"));
+        let at = file["timestamp"].as_i64().unwrap();
+        let holds = |signs: &[&str], times: &[&str], body: &str, texts: &[&str], now: i64| {
+            let mut headers = HeaderMap::new();
+            for (name, values) in [(&sign, signs), (&time, times)] {
+                for value in values {
+                    headers.append(name, HeaderValue::from_str(value).unwrap());
+                }
+            }
+            let now = Timestamp::from_millis(now * 1_000);
+            slack(&headers, (&sign, &time), body.as_bytes(), &secrets(texts), now).is_some()
+        };
+        let (good, stamp, body, secret) = (text("signature"), at.to_string(), text("body"), text("signingSecret"));
+        let cases = file["cases"].as_array().unwrap().iter().filter(|it| it["repeat"] != true);
+        for case in cases {
+            let body = case["body"].as_str().unwrap_or(body);
+            let secret = case["secret"].as_str().unwrap_or(secret);
+            let now = case["now"].as_i64().unwrap();
+            assert_eq!(holds(&[good], &[&stamp], body, &[secret], now), case["accept"], "{case}");
+        }
+        for (signs, times, now) in [
+            (vec![], vec![&*stamp], at),
+            (vec![good], vec![], at),
+            (vec![good, good], vec![&*stamp], at),
+            (vec![good], vec![&*stamp, &stamp], at),
+            (vec![&good[3..]], vec![&*stamp], at),
+            (vec![good], vec!["+1531420618"], at),
+            (vec![good], vec!["99999999999999999999"], at),
+            (vec![good], vec![&*stamp], at - 301),
+        ] {
+            assert!(!holds(&signs, &times, body, &[secret], now), "{signs:?} {times:?}");
+        }
+        assert!(holds(&[good], &[&stamp], body, &["other", secret], at - 300));
+        assert!(!holds(&[good], &[&stamp], body, &[], at), "no secret, no signature");
     }
 
     /// The code host's published example is good under either of two secrets; each published forgery, another spelling, another

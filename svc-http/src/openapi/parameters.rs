@@ -39,7 +39,7 @@ pub(crate) fn of(route: &Route) -> impl Iterator<Item = (String, Value)> {
         (*name, variant, schema, "header")
     });
     path.chain(query).chain(mark).chain(headers).map(|(name, variant, schema, place)| {
-        let vouches = route.auth == Auth::Signature && name.contains("signature");
+        let vouches = route.auth == Auth::Signature && (name.contains("signature") || name.contains("timestamp"));
         let required = place == "path" || name == "x-svc-csrf" || vouches;
         let schema = schema.unwrap_or_else(|| json!({ "type": "string" }));
         (
@@ -85,10 +85,9 @@ fn of_family(op: Op, name: &str) -> Option<(&'static str, Value)> {
     match name {
         "limit" if op == Op::Routing(RoutingOp::MessagesModels) => Some((".models", whole(1_000, 20))),
         "state" if matches!(op, Op::Integrations(_)) => Some((".deliveries", words(STATES))),
-        "kind" if matches!(op, Op::Integrations(_)) => Some((
-            ".deliveries",
-            words(IntegrationKind::ALL.iter().filter(|it| !it.is_received()).map(|it| it.as_str())),
-        )),
+        "kind" if matches!(op, Op::Integrations(_)) => {
+            Some((".deliveries", words(IntegrationKind::ALL.iter().filter(|it| it.is_called()).map(|it| it.as_str()))))
+        }
         "state" if matches!(op, Op::OAuth(_)) => Some((".oauth", told("Given back as it came."))),
         "state" if matches!(op, Op::SignIn(_)) => Some((".sso", told("As the identity provider was sent it."))),
         "from" | "to" if op == Op::Reports(ReportsOp::ImportBill) => Some((".bill", date())),
@@ -163,6 +162,10 @@ fn in_header(op: Op, name: &str) -> (&'static str, Option<Value>) {
         }
         "x-github-event" => text(200, "The name of the event."),
         "x-hub-signature-256" => told("`sha256=<hex>`: HMAC-SHA256 of the body under the secret."),
+        "x-slack-request-timestamp" => told("Seconds: what was signed with the body."),
+        "x-slack-signature" => {
+            told("`v0=<hex>`: HMAC-SHA256 of `v0:`, the time, a colon and the body, under the app's signing secret.")
+        }
         "te" => told("With `trailers`, a stream ends with what it cost."),
         "x-svc-client-session" => text(128, "The agent's session, as the actions that it asks for name it."),
         "x-svc-dry-run" => {

@@ -6,6 +6,8 @@
 mod billing;
 mod github;
 mod issuer;
+mod relay;
+mod slack;
 mod ssf;
 mod stripe;
 
@@ -38,6 +40,8 @@ pub(super) async fn answer(service: &GateService, op: HooksOp, call: &Call) -> R
         HooksOp::Billing => billing::answer(service, call).await,
         HooksOp::Github => github::answer(service, call).await,
         HooksOp::Issuer => issuer::answer(service, call).await,
+        HooksOp::Relay => relay::answer(service, call).await,
+        HooksOp::Slack => slack::answer(service, call).await,
         HooksOp::Ssf => ssf::answer(service, call).await,
         HooksOp::Stripe => stripe::answer(service, call).await,
     }

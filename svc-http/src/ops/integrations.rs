@@ -8,7 +8,7 @@ use svc_core::rules::edge::integrations::{
     TestIntegration,
 };
 use svc_core::rules::people::by::By;
-use svc_core::state::edge::{Integration, IntegrationKind, IntegrationSlot, Job};
+use svc_core::state::edge::{ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, SealedSecret};
 use svc_core::store::{Range, Row as _};
 use svc_core::value::id::{DeliveryId, IntegrationId, WorkspaceId};
 use svc_core::value::link::Index;
@@ -20,6 +20,7 @@ use crate::answer::Answer;
 use crate::callback_secret;
 use crate::dispatch::Call;
 use crate::routes::IntegrationsOp;
+use crate::secrets::hint;
 use crate::wire::integration as wire;
 use crate::wire::nothing;
 use crate::wire::page::Query;
@@ -83,8 +84,8 @@ impl Place<'_> {
         let slot = IntegrationSlot { workspace: self.workspace, kind: asked.kind };
         let (drawn, kept) = self.secret(slot, asked.secret)?;
         let (by, workspace, kind) = (self.by.clone(), self.workspace, asked.kind);
-        let made =
-            self.service.run(CreateIntegration { by, workspace, kind, secret: kept, config: asked.config }).await?;
+        let config = self.configured(slot, asked.config)?;
+        let made = self.service.run(CreateIntegration { by, workspace, kind, secret: kept, config }).await?;
         Ok(Answer::json(self.shown(&made, drawn.as_ref())?).created())
     }
 
@@ -94,6 +95,7 @@ impl Place<'_> {
         let kind = found.as_ref().ok().map(|it| it.slot.kind);
         let (enabled, config) = wire::read_change(&call.body, kind, &self.service.outbound)?;
         let found = found?;
+        let config = self.configured(found.slot, config)?;
         let (by, workspace, id) = (self.by.clone(), self.workspace, found.id);
         let changed = self.service.run(ChangeIntegration { by, workspace, id, enabled, config }).await?;
         self.shown(&changed, None).map(Answer::json)
@@ -143,9 +145,9 @@ impl Place<'_> {
             known.ok_or_else(|| format!("must be one of `{}`", wire::STATES.join("`, `")))
         });
         let kind = query.take("kind", |text| {
-            let kind = IntegrationKind::parse(text).ok().filter(|it| !it.is_received());
+            let kind = IntegrationKind::parse(text).ok().filter(|it| it.is_called());
             kind.ok_or_else(|| {
-                let called = IntegrationKind::ALL.iter().filter(|it| !it.is_received());
+                let called = IntegrationKind::ALL.iter().filter(|it| it.is_called());
                 let names: Vec<&str> = called.map(|it| it.as_str()).collect();
                 format!("must be a kind that is called: `{}`", names.join("`, `"))
             })
@@ -164,7 +166,7 @@ impl Place<'_> {
                     return page.list(data, next).map(Answer::json);
                 }
                 let job = row.row.record.as_ref().and_then(Job::peel).filter(|it| is_asked(it));
-                data.extend(job.map(|it| wire::write_delivery(it, self.mail_host())));
+                data.extend(job.map(|it| wire::write_delivery(it, self.host(it))));
                 range.after = Some((row.order, row.row.key));
             }
             if found.len() < LOOK {
@@ -178,19 +180,23 @@ impl Place<'_> {
     fn delivery(&self, call: &Call) -> Result<Answer, Refusal> {
         let id: DeliveryId = call.param_id("dlv")?;
         let job = self.service.read(|scope| deliver::owned(scope, &self.by, self.workspace, id))?;
-        written(&wire::write_delivery(&job, self.mail_host())).map(Answer::json)
+        written(&wire::write_delivery(&job, self.host(&job))).map(Answer::json)
     }
 
     async fn retry(&self, call: &Call) -> Result<Answer, Refusal> {
         nothing(&call.body)?;
         let (by, workspace, id) = (self.by.clone(), self.workspace, call.param_id("dlv")?);
         let job = self.service.run(RetryDelivery { by, workspace, id }).await?;
-        written(&wire::write_delivery(&job, self.mail_host())).map(Answer::json)
+        written(&wire::write_delivery(&job, self.host(&job))).map(Answer::json)
     }
 
-    /// The host of the server that takes mail; empty where none does.
-    fn mail_host(&self) -> &str {
-        self.service.mailer.as_ref().map(|it| it.host()).unwrap_or_default()
+    /// The host that takes what has no address of its own: the mail server's, where there is one, or Slack's.
+    fn host(&self, job: &Job) -> &str {
+        match job.over() {
+            Some(IntegrationKind::Mail) => self.service.mailer.as_ref().map(|it| it.host()).unwrap_or_default(),
+            Some(IntegrationKind::Slack) => self.service.slack.host(),
+            _ => "",
+        }
     }
 
     fn find(&self, call: &Call) -> Result<std::sync::Arc<Integration>, Refusal> {
@@ -226,6 +232,18 @@ impl Place<'_> {
                 Ok((Some(drawn), kept))
             }
         }
+    }
+
+    /// What is configured, with what messages are sent with sealed.
+    fn configured(&self, slot: IntegrationSlot, sent: wire::Configured) -> Result<ConfigChange, Refusal> {
+        let seal = |token: Secret<String>| {
+            let text = token.expose();
+            let sealed = self.service.gate.seal(&Integration::bot_purpose(slot), text.as_bytes()).map_err(refusal)?;
+            let created_at = self.service.gate.now();
+            Ok::<_, Refusal>(SealedSecret { sealed: sealed.into(), hint: hint(text), created_at, ends_at: None })
+        };
+        let bot_token = sent.bot_token.map(|it| it.map(seal).transpose()).transpose()?;
+        Ok(ConfigChange { bot_token, ..sent.change })
     }
 
     fn shown(&self, integration: &Integration, secret: Option<&Secret<String>>) -> Result<Vec<u8>, Refusal> {

@@ -14,6 +14,10 @@ pub enum HooksOp {
     Github,
     /// A card issuer's.
     Issuer,
+    /// A relay's of a team chat.
+    Relay,
+    /// Slack's.
+    Slack,
     /// An identity provider's.
     Ssf,
     /// A payment processor's.
@@ -58,6 +62,24 @@ pub(super) const ROUTES: &[Route] = &[
         content: Content::Json("EventReceived"),
         headers: &["x-github-event", "x-hub-signature-256"],
         summary: "A code host tells what became of pull requests, whose tasks are accepted or rejected with them",
+        ..HOOKS
+    },
+    Route {
+        op: Op::Hooks(HooksOp::Slack),
+        path: "/hooks/slack/{wid}",
+        request: Some("SlackInteraction"),
+        content: Content::Json("SlackAnswer"),
+        headers: &["x-slack-signature", "x-slack-request-timestamp"],
+        summary: "Slack tells of a button that somebody has pressed, and their word on an approval is taken",
+        ..HOOKS
+    },
+    Route {
+        op: Op::Hooks(HooksOp::Relay),
+        path: "/hooks/relay/{wid}",
+        request: Some("RelayedPress"),
+        content: Content::Json("RelayAnswer"),
+        headers: &["svc-signature"],
+        summary: "A relay of a team chat tells of a button that somebody has pressed, and their word on an approval is taken",
         ..HOOKS
     },
     Route {

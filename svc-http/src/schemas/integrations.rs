@@ -1,12 +1,15 @@
 //! The schemas of integrations and of the calls made over them.
 
 use serde_json::{Value, json};
-use svc_core::state::edge::{CODE_PLACES_MAX, EventClass, IntegrationKind, MAILED_MAX};
+use svc_core::state::edge::{CODE_PLACES_MAX, EventClass, IntegrationKind, LINKED_MAX, LINKED_NAME_MAX, MAILED_MAX};
 
 use super::{currency, id, reference, time};
+use crate::inbound::button::SEALED_MAX;
+use crate::wire::press::REASONS;
+use crate::wire::put;
 
 /// Every schema of the family by its name.
-pub(super) fn all() -> [(&'static str, Value); 17] {
+pub(super) fn all() -> [(&'static str, Value); 21] {
     [
         ("Integration", integration()),
         ("Integrations", list("Integration")),
@@ -24,6 +27,10 @@ pub(super) fn all() -> [(&'static str, Value); 17] {
         ("BillingAnswer", json!({ "type": "object", "properties": { "received": { "const": true } } })),
         ("CodeHostEvent", code_host_event()),
         ("EventReceived", event_received()),
+        ("SlackInteraction", slack_interaction()),
+        ("SlackAnswer", slack_answer()),
+        ("RelayedPress", relayed_press()),
+        ("RelayAnswer", relay_answer()),
         ("SecurityEventToken", security_event_token()),
         ("SecurityEventError", security_event_error()),
         ("Delivery", delivery()),
@@ -36,15 +43,16 @@ fn kind() -> Value {
 }
 
 fn config() -> Value {
-    configured(&Value::clone)
+    let token = json!({ "type": "string", "minLength": 8, "maxLength": 512, "pattern": "^xox[!-~]+$", "writeOnly": true, "description": "What messages are sent with. Answers have its last four characters alone." });
+    configured(&Value::clone, ("botToken", token))
 }
 
 /// The same as it stands, where a member may be empty.
 fn configuration() -> Value {
-    configured(&|it| nullable(it.clone()))
+    configured(&|it| nullable(it.clone()), ("botTokenHint", nullable(json!({ "type": "string" }))))
 }
 
-fn configured(each: &dyn Fn(&Value) -> Value) -> Value {
+fn configured(each: &dyn Fn(&Value) -> Value, (name, own): (&str, Value)) -> Value {
     let text = json!({ "type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[!-~]+$" });
     let list = |item: Value| json!({ "type": "array", "maxItems": CODE_PLACES_MAX, "items": item });
     let uids: Vec<u16> = EventClass::ALL.iter().map(|it| it.uid()).collect();
@@ -55,10 +63,7 @@ fn configured(each: &dyn Fn(&Value) -> Value) -> Value {
         "items": { "type": "integer", "enum": uids },
         "description": "The classes of OCSF events that are sent; all where none is named.",
     });
-    json!({
-        "type": "object",
-        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; `issuer` and `clientId` of `oidc`; `to` of `mail`, the principals who alone are mailed, of those whom it concerns; `url` of `chat`, where messages are posted to; `url` and `classes` of `export`; of others nothing. What is not named is empty.",
-        "properties": {
+    let mut properties = json!({
             "repositories": each(&list(json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", "maxLength": 140 }))),
             "branches": each(&list(json!({ "type": "string", "minLength": 1, "maxLength": 250 }))),
             "classes": each(&classes),
@@ -66,9 +71,69 @@ fn configured(each: &dyn Fn(&Value) -> Value) -> Value {
             "audience": each(&text),
             "clientId": each(&text),
             "jwksUrl": each(&json!({ "type": "string", "format": "uri" })),
+            "members": each(&json!({ "type": "object", "maxProperties": LINKED_MAX, "additionalProperties": id("prp_"), "description": "Who is who: what the other system calls somebody, and the member whose word their press is." })),
             "jwks": each(&json!({ "type": "object", "required": ["keys"], "additionalProperties": true, "properties": { "keys": { "type": "array", "minItems": 1, "items": { "type": "object", "additionalProperties": true } } } })),
             "to": each(&json!({ "type": "array", "maxItems": MAILED_MAX, "items": id("prp_") })),
             "url": each(&json!({ "type": "string", "format": "uri", "description": "Who is called. An export that is used has one." })),
+    });
+    put(&mut properties, name, own);
+    json!({
+        "type": "object",
+        "description": "What the kind needs besides a secret: `repositories` and `branches` of `github`; `issuer`, `audience` and one of `jwksUrl` and `jwks` of `ssf`; `issuer` and `clientId` of `oidc`; `to` of `mail`, the principals who alone are mailed, of those whom it concerns; `url` of `chat`, where messages are posted to; `url` and `classes` of `export`; `members` of `slack` and `relay`, and `botToken` of `slack`; of others nothing. What is not named is empty.",
+        "properties": properties,
+    })
+}
+
+fn slack_interaction() -> Value {
+    json!({
+        "type": "object",
+        "description": "A form as Slack sends it. Of a `payload` of the type `block_actions` are read `user.id`, `response_url`, and of its one action `action_id` (`approve` or `deny`) and `value`; every other one is recorded alone. `url_verification` comes as JSON.",
+        "additionalProperties": true,
+    })
+}
+
+fn slack_answer() -> Value {
+    json!({
+        "type": "object",
+        "description": "What is told to whoever pressed a button, which is sent to `response_url` as well; to `url_verification` the `challenge`; nothing to everything else.",
+        "properties": {
+            "response_type": { "const": "ephemeral" },
+            "replace_original": { "type": "boolean" },
+            "text": { "type": "string" },
+            "blocks": { "type": "array", "items": { "type": "object", "additionalProperties": true } },
+            "challenge": { "type": "string" },
+        },
+    })
+}
+
+fn relayed_press() -> Value {
+    let word = |max: usize| json!({ "type": "string", "minLength": 1, "maxLength": max });
+    let mut id = word(200);
+    put(&mut id, "description", json!("The same where a press is sent again: it is answered as before."));
+    json!({
+        "type": "object",
+        "required": ["id", "token", "member"],
+        "properties": { "id": id, "token": word(SEALED_MAX), "member": word(LINKED_NAME_MAX) },
+    })
+}
+
+fn relay_answer() -> Value {
+    json!({
+        "type": "object",
+        "required": ["decided"],
+        "properties": {
+            "decided": { "type": "boolean", "description": "Whether the member's word was taken." },
+            "approval": { "type": "string", "enum": ["waiting", "approved", "denied", "expired"], "description": "Where the approval stands, where the member may read it." },
+            "reason": { "type": "string", "enum": REASONS, "description": "Why the word was not taken." },
+            "buttons": {
+                "type": "array",
+                "description": "Where a second person has to agree: the buttons for them.",
+                "items": {
+                    "type": "object",
+                    "required": ["decision", "token"],
+                    "properties": { "decision": { "type": "string", "enum": ["approve", "deny"] }, "token": { "type": "string" } },
+                },
+            },
         },
     })
 }

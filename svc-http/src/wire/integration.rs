@@ -6,12 +6,13 @@ use serde_json::{Map, Value, json};
 use svc_core::refusal::Refusal;
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
 use svc_core::state::edge::{
-    ConfigChange, Integration, IntegrationKind, IntegrationSlot, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret, Work,
+    Integration, IntegrationKind, IntegrationSlot, Job, JobState, OVERLAP_MAX_HOURS, SealedSecret, Work,
 };
 use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
 use svc_core::value::{Invalid, Timestamp};
 
+pub use self::config::Configured;
 use super::{Fields, integer, parse, parse_or_empty, text, truth};
 use crate::callback_secret;
 
@@ -26,7 +27,7 @@ pub struct NewIntegration {
     /// Its secret; one is made where none was sent.
     pub secret: Option<Secret<String>>,
     /// What its kind needs besides.
-    pub config: ConfigChange,
+    pub config: Configured,
 }
 
 /// Reads a wish for an integration.
@@ -51,7 +52,7 @@ pub fn read_change(
     body: &[u8],
     kind: Option<IntegrationKind>,
     guard: &Outbound,
-) -> Result<(Option<bool>, ConfigChange), Refusal> {
+) -> Result<(Option<bool>, Configured), Refusal> {
     let json = parse_or_empty(body)?;
     let mut fields = Fields::of(&json)?;
     fields.only(&["enabled", "config"]);
@@ -112,7 +113,7 @@ pub fn write(
     let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
     put("id", json!(integration.id));
     put("kind", json!(integration.slot.kind.as_str()));
-    put("config", config::write(&integration.config));
+    put("config", config::write(&integration.config, integration.slot.kind));
     put("enabled", json!(integration.enabled));
     put("state", json!(integration.state()));
     let IntegrationSlot { workspace, kind } = integration.slot;
@@ -141,7 +142,7 @@ fn write_secret(secret: &SealedSecret) -> Value {
 
 /// A call or message as it stands: of its URL the host alone, of a mail the host that takes it.
 #[must_use]
-pub fn write_delivery(job: &Job, mail_host: &str) -> Value {
+pub fn write_delivery(job: &Job, host: &str) -> Value {
     let subject = match &job.work {
         Work::Decided { action, .. } => action.to_string(),
         Work::Export { integration, .. } | Work::Test { integration, .. } => integration.to_string(),
@@ -164,7 +165,7 @@ pub fn write_delivery(job: &Job, mail_host: &str) -> Value {
         "id": job.id,
         "kind": job.over().map(IntegrationKind::as_str),
         "subject": subject,
-        "host": if job.over() == Some(IntegrationKind::Mail) { mail_host.to_owned() } else { job.host() },
+        "host": if job.url.is_none() { host.to_owned() } else { job.host() },
         "state": job.state.as_str(),
         "attempts": attempts,
         "nextAt": next,

@@ -67,8 +67,9 @@ impl Scene {
             challenge: CHALLENGE.into(),
             state: None,
         };
-        self.world.run(AskConsent { session: person.session, wish, token }).map_err(|it| it.kind())?;
-        let said = DecideConsent { session: person.session, token, agent: Some(agent), code: Digest::of(&code) };
+        self.world.run(AskConsent { session: person.session().unwrap(), wish, token }).map_err(|it| it.kind())?;
+        let said =
+            DecideConsent { session: person.session().unwrap(), token, agent: Some(agent), code: Digest::of(&code) };
         self.world.run(said).map_err(|it| it.kind())?;
         Ok(code)
     }
@@ -276,11 +277,11 @@ fn a_page_is_answered_once_by_whom_it_was_shown_to() {
     };
     let (owner, agent) = (scene.owner, scene.agent.agent);
     let ask = |scene: &mut Scene, token: Digest| {
-        scene.world.run(AskConsent { session: owner.session, wish: wish.clone(), token }).unwrap();
+        scene.world.run(AskConsent { session: owner.session().unwrap(), wish: wish.clone(), token }).unwrap();
     };
     let say = |scene: &mut Scene, person: Person, token: Digest| {
         let code = Digest::of(scene.draw("code"));
-        let said = DecideConsent { session: person.session, token, agent: Some(agent), code };
+        let said = DecideConsent { session: person.session().unwrap(), token, agent: Some(agent), code };
         scene.world.run(said).map(drop).map_err(|it| it.kind())
     };
     let token = Digest::of("one");
@@ -496,7 +497,7 @@ fn pages_that_nobody_answers_go() {
         state: None,
     };
     let token = Digest::of("page");
-    scene.world.run(AskConsent { session: scene.owner.session, wish, token }).unwrap();
+    scene.world.run(AskConsent { session: scene.owner.session().unwrap(), wish, token }).unwrap();
     assert_eq!(kept(&mut scene)[0], 1);
     scene.world.advance(Span::minutes(10));
     assert_eq!(kept(&mut scene)[0], 0);

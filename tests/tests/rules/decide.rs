@@ -127,7 +127,7 @@ fn the_role_as_it_is_now_decides() {
     assert_eq!(seen.may_not, Some(MayNot::Role));
     world.edit::<Principal>(owner.principal, |it| it.member.as_mut().unwrap().role = Role::Analyst);
     assert_eq!(refused(&mut world, &owner, asked, Choice::Approve).0, Kind::Forbidden);
-    world.edit::<Session>(member.session, |it| it.ended_at = Some(it.created_at));
+    world.edit::<Session>(member.session().unwrap(), |it| it.ended_at = Some(it.created_at));
     assert_eq!(refused(&mut world, &member, asked, Choice::Approve).0, Kind::Unauthenticated);
     let other = World::new().owner();
     assert!(world.decide(&other, asked, Choice::Approve).is_err());

@@ -10,6 +10,7 @@
 mod applications;
 mod ask;
 mod budgets;
+mod buttons;
 mod callbacks;
 mod connect;
 mod decide;

@@ -13,7 +13,8 @@ use svc_core::rules::gate::freeze::{FreezeAgent, Stopped};
 use svc_core::rules::people::by::{By, Person};
 use svc_core::rules::people::members::{ChangeMember, MemberDone};
 use svc_core::state::edge::{
-    ConfigChange, Integration, IntegrationKind, Job, JobState, LEASE, News, Tried, Trouble, Work,
+    ConfigChange, Integration, IntegrationKind, Job, JobState, LEASE, LinkedMember, News, SealedSecret, Tried, Trouble,
+    Work,
 };
 use svc_core::state::gate::{Action, Agent, Approval, ApprovalKind};
 use svc_core::state::people::{Member, MemberState, Principal, Role, Workspace};
@@ -296,7 +297,7 @@ fn what_is_decided_is_not_sent() {
         ("Do what was asked", agent.agent)
     );
     let tried = Tried { status: Some(451), error: Some(Trouble::Answer), ms: 3 };
-    world.run(FinishDelivery { job: first, claim: claimed.job.claims, tried }).unwrap();
+    world.run(FinishDelivery { job: first, claim: claimed.job.claims, tried, wait_s: None }).unwrap();
     world.deny(&owner, action);
     world.advance(Span::seconds(7));
     assert!(claim(&mut world, first).is_none(), "it was denied meanwhile");
@@ -544,4 +545,39 @@ fn a_conflict_that_nobody_is_told_of_writes_nothing() {
     let rows = world.rows();
     let told = rows.iter().any(|(.., it)| matches!(it, Record::ClientSession(it) if !it.told.is_empty()));
     assert!(!told && !rows.iter().any(|(.., it)| matches!(it, Record::Job(_))));
+}
+
+/// In Slack those are asked who are linked and may decide: not whoever is linked and may not, nor whose link is over.
+#[test]
+fn in_slack_those_are_asked_who_are_linked() {
+    let (mut world, agent) = calm(&[]);
+    let (owner, admin, gone) = (world.owner(), world.person(Role::Admin), world.person(Role::Admin));
+    let member = world.person(Role::Member);
+    let link = |name: &str, principal| LinkedMember { name: name.into(), principal, since: world.now() };
+    let members = vec![link("UA", admin.principal), link("UG", gone.principal), link("UM", member.principal)];
+    let token = SealedSecret { sealed: "x".into(), hint: "y".into(), created_at: world.now(), ends_at: None };
+    let config = ConfigChange { members: Some(members), ..ConfigChange::default() };
+    let made = make(&mut world, IntegrationKind::Slack, config);
+    assert_eq!(over(&mut world), [], "without a token nobody can be asked");
+    let config = ConfigChange { bot_token: Some(Some(token)), ..ConfigChange::default() };
+    let (workspace, id) = (world.workspace(), made.id);
+    world.run(ChangeIntegration { by: By::Program, workspace, id, enabled: None, config }).unwrap();
+    assert_eq!(over(&mut world), [IntegrationKind::Slack]);
+    let now = world.now();
+    world.edit::<Principal>(gone.principal, |it| it.member.as_mut().unwrap().signed_out_at = Some(now));
+    world.authorize(&agent, request("deploy"));
+    spread_by(&mut world, 2);
+    let asked: Vec<Work> = jobs(&mut world).iter().map(|it| it.work.clone()).collect();
+    let [Work::Message { over: IntegrationKind::Slack, to: Some(to), .. }] = &*asked else { panic!("{asked:?}") };
+    assert_eq!(*to, admin.principal, "not {} who is not linked", owner.principal);
+    let job = jobs(&mut world)[0].id;
+    let claimed = claim(&mut world, job).unwrap();
+    let reach = claimed.message.unwrap().reach.unwrap();
+    assert_eq!((&*reach.name, &*reach.token.sealed), ("UA", "x"));
+    let tried = Tried { status: Some(429), error: Some(Trouble::Answer), ms: 1 };
+    let told = FinishDelivery { job, claim: claimed.job.claims, tried, wait_s: Some(100_000) };
+    world.run(told).unwrap();
+    let due = jobs(&mut world)[0].due();
+    assert_eq!(due, Some(world.now().plus(Span::hours(1))), "Slack's wait is kept to, within bounds");
+    world.audit();
 }

@@ -81,7 +81,7 @@ pub(super) fn charge(
         let Some(action) = action.filter(|it| of.is_none_or(|agent| it.agent == agent)) else { continue };
         match fault(scope, &action, asked, by)? {
             None => {
-                let heard = Heard { approved: Some(true), outcome: "approved".into() };
+                let heard = Heard { approved: Some(true), ..Heard::of("approved") };
                 return Ok(Done { action: Some(action.id), ..asked.done(heard) });
             }
             Some(fault) if of.is_none() => why = fault,
@@ -89,13 +89,13 @@ pub(super) fn charge(
         }
     }
     let about = if let Cover::Action(id) = asked.by { Some(id) } else { None };
-    let heard = Heard { approved: Some(false), outcome: why.into() };
+    let heard = Heard { approved: Some(false), ..Heard::of(why) };
     Ok(Done { action: about.filter(|_| why != NO_ACTION), ..asked.done(heard) })
 }
 
 /// A charge that no action could cover.
 pub(super) fn uncovered() -> Done {
-    Done::told(Heard { approved: Some(false), outcome: NO_ACTION.into() })
+    Done::told(Heard { approved: Some(false), ..Heard::of(NO_ACTION) })
 }
 
 /// Why `action` does not cover the charge; `None` where it does, and its receipt is used up.

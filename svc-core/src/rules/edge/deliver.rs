@@ -10,6 +10,7 @@ use crate::state::edge::{Integration, IntegrationKind, Job, JobState, News, Seal
 use crate::state::evidence::{Actor, Fact, Subject};
 use crate::state::people::Right;
 use crate::turn::{Halt, Scope};
+use crate::value::Span;
 use crate::value::canonical::Object;
 use crate::value::id::{DeliveryId, WorkspaceId};
 
@@ -95,7 +96,12 @@ pub struct FinishDelivery {
     pub claim: u32,
     /// What came of it.
     pub tried: Tried,
+    /// How long whoever was called wants to be left alone, in seconds, where it said so; an hour at most is kept to.
+    pub wait_s: Option<u32>,
 }
+
+/// The longest wait that somebody who is called can ask for.
+const WAIT_MAX: Span = Span::hours(1);
 
 /// Ends a job, or puts it off to its next try. What comes back after its lease, or after the address was replaced, changes
 /// nothing.
@@ -110,7 +116,9 @@ pub fn finish(scope: &mut Scope<'_>, asked: &FinishDelivery) -> Result<Arc<Job>,
     }
     let integration = over(scope, &job)?;
     let [high, low, ..] = scope.draw();
+    let wait = asked.wait_s.map(|it| Span::seconds(it.into()).min(WAIT_MAX));
     let tried = Job::clone(&job).tried(asked.tried, u16::from_be_bytes([high, low]), now);
+    let tried = wait.into_iter().fold(tried, |tried, wait| tried.not_before(now.plus(wait)));
     let is_over = matches!(tried.state, JobState::Delivered { .. });
     if !is_over && export::gives_way(scope, &tried, integration.as_deref())? {
         return Ok(scope.get::<Job>(asked.job)?.unwrap_or(job));

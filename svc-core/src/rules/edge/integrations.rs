@@ -8,8 +8,8 @@ use crate::refusal::{FieldError, Refusal};
 use crate::rules::people::by::{By, entitled};
 use crate::rules::people::owners;
 use crate::state::edge::{
-    ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, OVERLAP_MAX_HOURS,
-    SealedSecret, SignalKeys, Work,
+    ConfigChange, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, LinkedMember,
+    OVERLAP_MAX_HOURS, SealedSecret, SignalKeys, Work,
 };
 use crate::state::evidence::{Fact, Subject};
 use crate::state::people::{Principal, Right, Workspace};
@@ -17,7 +17,7 @@ use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::{Object, canonical};
 use crate::value::digest::Digest;
-use crate::value::id::{EvidenceId, IntegrationId, WorkspaceId};
+use crate::value::id::{EvidenceId, IntegrationId, PrincipalId, WorkspaceId};
 use crate::value::json::Json;
 use crate::value::text::UrlText;
 use crate::value::{Span, Timestamp};
@@ -56,7 +56,8 @@ pub struct CreateIntegration {
 ///
 /// # Errors
 /// Those of [`entitled`], also where the kind is the owners' and the caller is none; `not_found` where there is no such workspace,
-/// `invalid_request` naming `kind` where it has one, and `config.url` of an export that has none.
+/// `invalid_request` naming `kind` where it has one, `config.url` of an export that has none, or every member of `config.members` who
+/// is linked to nobody that decides anything.
 pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> Result<Arc<Integration>, Halt> {
     entitled(scope, &asked.by, asked.workspace, Right::ManageIntegrations)?;
     may(scope, &asked.by, asked.workspace, asked.kind)?;
@@ -67,7 +68,8 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
         return Err(Refusal::invalid_field("kind", "names a kind that this workspace has already").into());
     }
     are_known(scope, asked.workspace, &asked.config)?;
-    let config = IntegrationConfig::empty(asked.kind).changed(&asked.config);
+    let empty = IntegrationConfig::empty(asked.kind);
+    let config = empty.changed(&linked(scope, asked.workspace, &empty, &asked.config)?);
     export::has_address(asked.kind, true, &config)?;
     let now = scope.now();
     let made = Integration {
@@ -86,7 +88,7 @@ pub fn create_integration(scope: &mut Scope<'_>, asked: &CreateIntegration) -> R
     if !made.config.is_nothing() {
         data = data.raw("new", &told(&made));
     }
-    let recorded = record(scope, &asked.by, "integration.created", &made, data.finish());
+    let recorded = record_with(scope, &asked.by, "integration.created", (&made, data.finish()), &names(&made));
     export::begin(scope, &made, recorded);
     keep(scope, slot.workspace, slot.kind, Some(&made))?;
     scope.put(made.clone());
@@ -113,12 +115,14 @@ pub struct ChangeIntegration {
 ///
 /// # Errors
 /// Those of [`entitled`], also where the kind is the owners' and the caller is none; `not_found`; `not_allowed` where it is the only
-/// way into the workspace; `invalid_request` naming `config.url` of an export that is used and has none.
+/// way into the workspace; `invalid_request` naming `config.url` of an export that is used and has none, or every member of
+/// `config.members` who is linked to nobody that decides anything.
 pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> Result<Arc<Integration>, Halt> {
     let before = owned(scope, &asked.by, asked.workspace, asked.id)?;
     may(scope, &asked.by, asked.workspace, before.slot.kind)?;
     are_known(scope, asked.workspace, &asked.config)?;
-    let (enabled, config) = (asked.enabled.unwrap_or(before.enabled), before.config.changed(&asked.config));
+    let change = linked(scope, asked.workspace, &before.config, &asked.config)?;
+    let (enabled, config) = (asked.enabled.unwrap_or(before.enabled), before.config.changed(&change));
     export::has_address(before.slot.kind, enabled, &config)?;
     if enabled == before.enabled && config == before.config {
         if asked.enabled == Some(true) {
@@ -129,11 +133,70 @@ pub fn change_integration(scope: &mut Scope<'_>, asked: &ChangeIntegration) -> R
     is_spared(scope, &asked.by, &before)?;
     let after = Integration { enabled, config, ..Integration::clone(&before) };
     let data = Object::new().raw("old", &told(&before)).raw("new", &told(&after)).finish();
-    record(scope, &asked.by, "integration.changed", &after, data);
+    record_with(scope, &asked.by, "integration.changed", (&after, data), &names(&after));
     keep(scope, asked.workspace, after.slot.kind, Some(&after))?;
     export::follow_change(scope, &before, &after)?;
     scope.put(after.clone());
     Ok(Arc::new(after))
+}
+
+/// The change with those who are linked by it found in the workspace, each since when. Whoever was linked so before stays linked
+/// since then, unless that link is over: naming them again makes it anew.
+fn linked(
+    scope: &mut Scope<'_>,
+    workspace: WorkspaceId,
+    before: &IntegrationConfig,
+    change: &ConfigChange,
+) -> Result<ConfigChange, Halt> {
+    let Some(named) = &change.members else { return Ok(change.clone()) };
+    scope.want(&named.iter().map(|it| Principal::key(it.principal)).collect::<Vec<_>>())?;
+    let (mut members, mut faults) = (Vec::with_capacity(named.len()), Vec::new());
+    for LinkedMember { name, principal, .. } in named {
+        let found = scope.get::<Principal>(*principal)?.filter(|it| it.workspace == workspace && it.decides_own());
+        let Some(found) = found else {
+            let clause = "names no member of the workspace whose role decides approvals";
+            faults.push(FieldError::new(format!("config.members.{name}"), clause));
+            continue;
+        };
+        let is_same = |it: &&LinkedMember| it.name == *name && it.principal == *principal && it.holds(&found);
+        let since = before.members().iter().find(is_same).map_or_else(|| scope.now(), |it| it.since);
+        members.push(LinkedMember { name: name.clone(), principal: *principal, since });
+    }
+    if faults.is_empty() {
+        Ok(ConfigChange { members: Some(members), ..change.clone() })
+    } else {
+        Err(Refusal::invalid_request(faults).into())
+    }
+}
+
+/// Lets go of what other systems call somebody, and gives how many integrations did.
+///
+/// # Errors
+/// [`Halt::Load`] alone.
+pub(in crate::rules) fn unlink(scope: &mut Scope<'_>, workspace: WorkspaceId, id: PrincipalId) -> Result<u64, Halt> {
+    let slots = [IntegrationKind::Relay, IntegrationKind::Slack].map(|kind| IntegrationSlot { workspace, kind });
+    scope.want(&slots.map(Integration::key))?;
+    let mut count: u64 = 0;
+    for slot in slots {
+        let Some(found) = scope.get::<Integration>(slot)? else { continue };
+        let left: Vec<LinkedMember> = found.config.members().iter().filter(|it| it.principal != id).cloned().collect();
+        if left.len() < found.config.members().len() {
+            let change = ConfigChange { members: Some(left), ..ConfigChange::default() };
+            let config = found.config.changed(&change);
+            let left = Integration { config, ..Integration::clone(&found) };
+            keep(scope, workspace, slot.kind, Some(&left))?;
+            scope.put(left);
+            count = count.saturating_add(1);
+        }
+    }
+    Ok(count)
+}
+
+/// What another system calls those whom an integration links: of it the ledger has a commitment.
+fn names(integration: &Integration) -> Option<String> {
+    let names = integration.config.members().iter().map(|it| Json::Text(it.name.to_string()));
+    let names: Vec<Json> = names.collect();
+    (!names.is_empty()).then(|| canonical(&Json::List(names)))
 }
 
 /// What the ledger has of how an integration stands. Of a set of keys it has the digest: a set is long; of an address that may
@@ -165,6 +228,10 @@ fn told(integration: &Integration) -> String {
                 None => said,
                 Some(url) => said.text("origin", url.origin()).text("urlDigest", &Digest::of(url.as_str()).named()),
             }
+        }
+        IntegrationConfig::Deciders(it) => {
+            let members: Vec<Box<str>> = it.members.iter().map(|it| it.principal.to_string().into()).collect();
+            said.raw("members", &list(&members)).bool("botToken", it.bot_token.is_some())
         }
         IntegrationConfig::Signals(it) => {
             let mut said = said;
@@ -317,7 +384,7 @@ pub fn called(
     id: IntegrationId,
 ) -> Result<Arc<Integration>, Halt> {
     let integration = owned(scope, by, workspace, id)?;
-    if integration.slot.kind.is_received() {
+    if !integration.slot.kind.is_called() {
         let why = match integration.slot.kind.is_owners() {
             true => "nothing is called over this kind: sign in by it in another browser",
             false => "nothing is called over this kind: have the other side send an event to its `receiveUrl`",
@@ -333,7 +400,18 @@ fn test_job(scope: &mut Scope<'_>, asked: &TestIntegration, integration: &Integr
     let (id, workspace, now) = (scope.fresh(), asked.workspace, scope.now());
     let none = |field: &str| Refusal::invalid_field(field, "must not be sent: this kind has its own address");
     match (&integration.config, asked.url.clone()) {
-        (IntegrationConfig::Mail(_) | IntegrationConfig::Chat(_), Some(_)) => Err(none("url").into()),
+        (IntegrationConfig::Mail(_) | IntegrationConfig::Chat(_) | IntegrationConfig::Deciders(_), Some(_)) => {
+            Err(none("url").into())
+        }
+        (IntegrationConfig::Deciders(it), None) => {
+            let to = asked.by.principal().filter(|by| it.members.iter().any(|it| it.principal == *by));
+            let to = to.filter(|_| it.bot_token.is_some()).ok_or_else(|| {
+                Refusal::not_allowed(
+                    "it goes to whoever asks: they have to be in `config.members`, beside a `botToken`",
+                )
+            })?;
+            Ok(Job::without_url(id, workspace, test(Some(to)), now))
+        }
         (IntegrationConfig::Mail(_), None) => {
             let to = asked.by.principal();
             let to = to.ok_or_else(|| Refusal::not_allowed("a person tries mail out: it goes to whoever asks"))?;
@@ -405,7 +483,18 @@ fn is_spared(scope: &mut Scope<'_>, by: &By, integration: &Integration) -> Resul
     Ok(())
 }
 
-fn record(scope: &mut Scope<'_>, by: &By, kind: &'static str, of: &Integration, data: String) -> EvidenceId {
+fn record_with(
+    scope: &mut Scope<'_>,
+    by: &By,
+    kind: &'static str,
+    (of, data): (&Integration, String),
+    names: &Option<String>,
+) -> EvidenceId {
     let fact = Fact { kind, actor: by.actor(), subject: Subject::Integration(of.id), data };
-    scope.append(of.slot.workspace, fact)
+    let names = names.as_deref().map(|it| ("names", it));
+    scope.append_with(of.slot.workspace, fact, names.as_slice())
+}
+
+fn record(scope: &mut Scope<'_>, by: &By, kind: &'static str, of: &Integration, data: String) -> EvidenceId {
+    record_with(scope, by, kind, (of, data), &None)
 }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use super::spread::{concerns, is_named};
 use crate::refusal::Refusal;
 use crate::rules::gate::asked::{Question, Stands, Who, question_for};
-use crate::state::edge::{Integration, IntegrationConfig, Job, News, Topic, Work};
+use crate::state::edge::{
+    DeciderConfig, Integration, IntegrationConfig, IntegrationKind, IntegrationSlot, Job, News, SealedSecret, Topic,
+    Work,
+};
 use crate::state::evidence::Entry;
 use crate::state::gate::{Action, Agent, Approval, ApprovalSubject, Requester};
 use crate::state::people::{Account, MemberState, Principal, Role, SignInLink, Workspace};
@@ -15,7 +18,7 @@ use crate::store::Row;
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::digest::SignInLinkId;
-use crate::value::id::{ApprovalId, PrincipalId};
+use crate::value::id::{ApprovalId, PrincipalId, WorkspaceId};
 
 /// The most that a message lists of what stands under what it tells of.
 pub const LISTED_MAX: usize = 20;
@@ -29,6 +32,19 @@ pub struct Message {
     pub to: Option<Arc<Principal>>,
     /// What it is about.
     pub about: About,
+    /// How another system reaches them, where it is asked to.
+    pub reach: Option<Reach>,
+    /// Who passes on the buttons that a room's message has, where somebody does.
+    pub relay: Option<Arc<Integration>>,
+}
+
+/// How another system reaches somebody.
+#[derive(Clone, Debug)]
+pub struct Reach {
+    /// What it calls them.
+    pub name: Box<str>,
+    /// What it is asked with, sealed for [`Integration::bot_purpose`].
+    pub token: SealedSecret,
 }
 
 /// What a message is about.
@@ -130,7 +146,7 @@ pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integrati
             }
             if let Some(to) = to {
                 let Some(principal) = scope.get::<Principal>(*to)? else { return Ok(Sent::Over) };
-                if !is_named(integration, *to, news) || !concerns(scope, news, &principal)? {
+                if !is_named(integration, &principal, news) || !concerns(scope, news, &principal)? {
                     return Ok(Sent::Over);
                 }
             }
@@ -144,7 +160,29 @@ pub(super) fn of(scope: &mut Scope<'_>, job: Job, integration: Option<&Integrati
         },
         None => None,
     };
-    Ok(Sent::Now(Box::new((readdressed(job, integration), Message { workspace, to, about }))))
+    let reach = match (integration.map(|it| &it.config), &to) {
+        (Some(IntegrationConfig::Deciders(it)), Some(to)) => match reach(it, to) {
+            Some(reach) => Some(reach),
+            None => return Ok(Sent::Over),
+        },
+        _ => None,
+    };
+    let relay = if job.over() == Some(IntegrationKind::Chat) { relay(scope, job.workspace)? } else { None };
+    let message = Message { workspace, to, about, reach, relay };
+    Ok(Sent::Now(Box::new((readdressed(job, integration), message))))
+}
+
+/// How somebody is reached whom the other system has a name for.
+fn reach(deciders: &DeciderConfig, to: &Principal) -> Option<Reach> {
+    let link = deciders.members.iter().find(|it| it.principal == to.id && it.holds(to))?;
+    Some(Reach { name: link.name.clone(), token: deciders.bot_token.clone()? })
+}
+
+/// The workspace's relay, where it is used and passes on anybody's presses.
+fn relay(scope: &mut Scope<'_>, workspace: WorkspaceId) -> Result<Option<Arc<Integration>>, Halt> {
+    let slot = IntegrationSlot { workspace, kind: IntegrationKind::Relay };
+    let found = scope.get::<Integration>(slot)?;
+    Ok(found.filter(|it| it.enabled && !it.config.members().is_empty()))
 }
 
 /// Whether such news goes over what is left of the integration: what guards everybody, and an invitation, need none.

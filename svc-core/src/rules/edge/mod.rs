@@ -1,6 +1,7 @@
 //! Calls to the outside: what a decision brings about, who makes the calls, what came of them. And what comes from outside,
 //! signed.
 
+pub mod button;
 pub mod charge;
 pub mod deliver;
 pub mod export;

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::button::{self, Press};
 use super::charge::{self, ChargeAsked};
 use super::merge::{self, Merge};
 use super::signal::{self, Told};
@@ -18,7 +19,7 @@ use crate::store::Row as _;
 use crate::turn::{Halt, Scope};
 use crate::value::canonical::Object;
 use crate::value::digest::ReceivedId;
-use crate::value::id::{ActionId, IntegrationId, PrincipalId, WorkspaceId};
+use crate::value::id::{ActionId, ApprovalId, IntegrationId, PrincipalId, WorkspaceId};
 use crate::value::{Span, Timestamp};
 
 /// A request that was signed with a secret of an integration.
@@ -100,6 +101,8 @@ pub enum Deed {
     Report(Merge),
     /// Somebody's sessions end, and their agents stop.
     Signal(Box<Told>),
+    /// Somebody has pressed a button that decides an approval.
+    Press(Box<Press>),
     /// It is about somebody who is not known here.
     Unknown,
     /// Nothing.
@@ -113,20 +116,23 @@ pub(super) const UNKNOWN_SUBJECT: &str = "unknown_subject";
 pub(super) struct Done {
     pub(super) heard: Heard,
     pub(super) action: Option<ActionId>,
+    pub(super) approval: Option<ApprovalId>,
     pub(super) principal: Option<PrincipalId>,
     /// What a charge is for or came to, in minor units.
     pub(super) amount: Option<i64>,
     /// Of a charge, whether its merchant was told.
     pub(super) merchant: Option<bool>,
+    /// What another system calls somebody who is nobody here.
+    pub(super) name: Option<Box<str>>,
 }
 
 impl Done {
     pub(super) fn of(outcome: &str, action: Option<ActionId>) -> Self {
-        Self { action, ..Self::told(Heard { approved: None, outcome: outcome.into() }) }
+        Self { action, ..Self::told(Heard::of(outcome)) }
     }
 
     pub(super) const fn told(heard: Heard) -> Self {
-        Self { heard, action: None, principal: None, amount: None, merchant: None }
+        Self { heard, action: None, approval: None, principal: None, amount: None, merchant: None, name: None }
     }
 }
 
@@ -213,6 +219,7 @@ fn do_it(scope: &mut Scope<'_>, asked: &Receive, integration: &Integration) -> R
         Deed::Reverse { action } => charge::reverse(scope, workspace, *action, by),
         Deed::Report(merge) => merge::report(scope, integration, merge),
         Deed::Signal(told) => signal::signal(scope, workspace, told, asked.integration),
+        Deed::Press(press) => button::press(scope, integration, press),
         Deed::Unknown => Ok(Done::of(UNKNOWN_SUBJECT, None)),
         Deed::Nothing => Ok(Done::of("ignored", None)),
     }
@@ -236,6 +243,9 @@ fn record(scope: &mut Scope<'_>, asked: &Receive, done: &Done, repeated: bool) {
     if let Some(action) = done.action {
         data = data.plain("actionId", action);
     }
+    if let Some(approval) = done.approval {
+        data = data.plain("approvalId", approval);
+    }
     if let Some(principal) = done.principal {
         data = data.plain("principalId", principal);
     }
@@ -251,10 +261,11 @@ fn record(scope: &mut Scope<'_>, asked: &Receive, done: &Done, repeated: bool) {
     if repeated {
         data = data.bool("repeated", true);
     }
-    let (name, texts) = match &asked.event.name {
+    let (name, mut texts) = match &asked.event.name {
         EventName::Known(name) => (*name, vec![]),
         EventName::Other(text) => ("other", vec![("type", &**text)]),
     };
+    texts.extend(done.name.as_ref().map(|it| ("member", &**it)));
     let fact = Fact {
         kind: if kind == IntegrationKind::Ssf { "signal.received" } else { "integration.received" },
         actor: Actor::Integration(asked.integration),

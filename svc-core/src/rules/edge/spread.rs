@@ -105,9 +105,13 @@ fn rooms(scope: &mut Scope<'_>, workspace: &Workspace, news: &News) -> Result<()
 /// The kinds over which each of those whom it concerns is told, by themselves.
 fn each(workspace: &Workspace, news: &News, mails: bool) -> Vec<IntegrationKind> {
     match news {
-        News::Asked { .. } | News::Conflict { .. } => {
+        News::Asked { .. } => {
             let kinds = workspace.told_over.iter().copied();
             kinds.filter(|it| it.spread() == Some(Spread::Each)).collect()
+        }
+        // Whoever is asked in a chat is asked there what waits, and told nothing else.
+        News::Conflict { .. } => {
+            workspace.told_over.iter().copied().filter(|it| *it == IntegrationKind::Mail).collect()
         }
         // What guards everybody needs nobody's integration, which whoever loosens could take away first.
         News::Loosened { .. } | News::Invited { .. } => {
@@ -133,7 +137,7 @@ fn page(
     scope.want(&asked.found.iter().map(|it| Principal::key(*it)).collect::<Vec<_>>())?;
     for id in &asked.found {
         let Some(principal) = scope.get::<Principal>(*id)?.filter(|it| it.workspace == workspace.id) else { continue };
-        if is_named(integration.as_deref(), *id, news) && concerns(scope, news, &principal)? {
+        if is_named(integration.as_deref(), &principal, news) && concerns(scope, news, &principal)? {
             let work = Work::Message { news: news.clone(), over, to: Some(*id) };
             let job = Job::without_url(scope.fresh(), workspace.id, work, scope.now());
             scope.put(job);
@@ -143,13 +147,16 @@ fn page(
 }
 
 /// Whether an integration sends such news to this person: it may name who alone is asked.
-pub(super) fn is_named(integration: Option<&Integration>, principal: PrincipalId, news: &News) -> bool {
+pub(super) fn is_named(integration: Option<&Integration>, principal: &Principal, news: &News) -> bool {
     match news {
         News::Asked { .. } => {}
         News::Conflict { .. } | News::Loosened { .. } | News::Invited { .. } => return true,
     }
     match integration.map(|it| &it.config) {
-        Some(IntegrationConfig::Mail(mail)) => mail.to.is_empty() || mail.to.contains(&principal),
+        Some(IntegrationConfig::Mail(mail)) => mail.to.is_empty() || mail.to.contains(&principal.id),
+        Some(IntegrationConfig::Deciders(it)) => {
+            it.members.iter().any(|it| it.principal == principal.id && it.holds(principal))
+        }
         Some(
             IntegrationConfig::Chat(_)
             | IntegrationConfig::Nothing

@@ -77,5 +77,5 @@ fn put(scope: &mut Scope<'_>, workspace: WorkspaceId, told: &ToldOf) -> Result<&
 }
 
 fn heard(outcome: &str) -> Heard {
-    Heard { approved: None, outcome: outcome.into() }
+    Heard::of(outcome)
 }

@@ -2,6 +2,7 @@
 //! and every proof stay whole; what was erased can be shown by nobody.
 
 use crate::refusal::Refusal;
+use crate::rules::edge::integrations::unlink;
 use crate::rules::people::by::{self, By};
 use crate::rules::people::owners;
 use crate::state::evidence::{Disclosure, Fact, Subject};
@@ -145,16 +146,17 @@ fn erase_person(scope: &mut Scope<'_>, asked: &Erase, id: PrincipalId) -> Result
     if person.membership().is_some() {
         return Ok(0);
     }
+    let mut erased = unlink(scope, workspace, id)?;
     let person = owners::end_invite(scope, &person, &asked.by.actor())?;
     let bare = person.clone().forget();
     if bare == person {
-        return Ok(0);
+        return Ok(erased);
     }
     let used = EmailUse::of_principal(workspace, &person.email);
     if scope.get::<EmailUse>(used)?.is_some_and(|it| it.principal == Some(id)) {
         scope.delete::<EmailUse>(used);
     }
-    let mut erased: u64 = 1;
+    erased = erased.saturating_add(1);
     if let Some(account) = person.member.as_ref().map(|it| it.account)
         && let Some(account) = scope.get::<Account>(account)?.filter(|it| it.memberships.is_empty())
     {

@@ -76,7 +76,7 @@ pub enum Choice {
 pub fn decide_approval(scope: &mut Scope<'_>, asked: &DecideApproval) -> Result<Question, Halt> {
     let workspace = asked.by.workspace;
     let by = By::Person(asked.by);
-    scope.want(&[Approval::key(asked.approval), Workspace::key(workspace), Session::key(asked.by.session)])?;
+    scope.want(&[Approval::key(asked.approval), Workspace::key(workspace), asked.by.voucher()])?;
     let reach = reach_to(scope, &by, workspace, Right::DecideApprovals, asked.approval)?;
     let approval = own_approval(scope, workspace, asked.approval)?;
     readable(scope, &by, reach, &approval)?;
@@ -188,12 +188,11 @@ impl Case<'_> {
         let (principal, _) = member(scope, &self.asked.by)?;
         let mut approvals = standing_consents(scope, self.approval, self.of)?;
         let first = approvals.first().cloned();
-        let consent = consent(scope, self.asked)?;
-        if let Some(first) = first.as_ref().filter(|_| needed > 1) {
-            let same = first.by == consent.by || first.account == consent.account || first.session == consent.session;
-            if same || close(scope, self.approval.workspace, first, &principal)? {
-                return Err(Refusal::second_person_required(self.approval.workspace, self.approval.id).into());
-            }
+        let consent = consent(scope, &self.asked.by, self.asked.via, self.asked.note.as_ref())?;
+        if let Some(first) = first.as_ref().filter(|_| needed > 1)
+            && (first.is_of_one_with(&consent) || close(scope, self.approval.workspace, first, &principal)?)
+        {
+            return Err(Refusal::second_person_required(self.approval.workspace, self.approval.id).into());
         }
         if self.workspace.settings.needs_second_factor(payment) {
             show_again(scope, self.asked.by.account, self.asked.factor.as_ref())?;
@@ -320,16 +319,20 @@ impl Case<'_> {
 }
 
 /// Who agrees, when and from where.
-pub(super) fn consent(scope: &mut Scope<'_>, asked: &DecideApproval) -> Result<Consent, Halt> {
-    let session = scope.get::<Session>(asked.by.session)?.ok_or_else(Refusal::unauthenticated)?;
-    Ok(Consent {
-        by: asked.by.principal,
-        account: asked.by.account,
-        session: session.session,
-        via: asked.via,
-        at: scope.now(),
-        note: asked.note.clone(),
-    })
+///
+/// # Errors
+/// `unauthenticated` where the session is gone.
+pub(in crate::rules) fn consent(
+    scope: &mut Scope<'_>,
+    by: &Person,
+    via: Via,
+    note: Option<&Note>,
+) -> Result<Consent, Halt> {
+    let session = match by.session() {
+        Some(session) => Some(scope.get::<Session>(session)?.ok_or_else(Refusal::unauthenticated)?.session),
+        None => None,
+    };
+    Ok(Consent { by: by.principal, account: by.account, session, via, at: scope.now(), note: note.cloned() })
 }
 
 /// Who made a person what they are: the other of the two who agreed, where they did so, and else who did last. Whoever raised

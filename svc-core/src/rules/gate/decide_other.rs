@@ -68,15 +68,13 @@ pub(super) fn decide_other(scope: &mut Scope<'_>, asked: &DecideApproval, approv
 /// # Errors
 /// `second_owner_required` where their yes is among them already.
 fn agreed(scope: &mut Scope<'_>, asked: &DecideApproval, approval: &Approval) -> Result<Approval, Halt> {
-    let consent = consent(scope, asked)?;
+    let consent = consent(scope, &asked.by, asked.via, asked.note.as_ref())?;
     let mut agreed = approval.clone();
     if let ApprovalSubject::HoldLift(of) = &approval.subject {
         agreed.needed = owners_needed(scope, approval.workspace, of.by)?;
         agreed.approvals = owners_consents(scope, approval)?;
     }
-    let is_theirs =
-        |it: &Consent| it.by == consent.by || it.account == consent.account || it.session == consent.session;
-    if agreed.approvals.iter().any(is_theirs) {
+    if agreed.approvals.iter().any(|it| it.is_of_one_with(&consent)) {
         return Err(Refusal::second_owner_required(approval.workspace, approval.id).into());
     }
     agreed.approvals.push(consent);

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use super::budgets::{amount, standing};
 use crate::refusal::Refusal;
 use crate::rules::edge::tell;
+use crate::rules::gate::decide::consent;
 use crate::rules::people::by::By;
 use crate::state::evidence::{Actor, Fact, Subject};
-use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedBudget, Consent, Via};
+use crate::state::gate::{Approval, ApprovalState, ApprovalSubject, AskedBudget, Via};
 use crate::state::gateway::{Budget, BudgetUse, Payer};
-use crate::state::people::{Session, Workspace};
+use crate::state::people::Workspace;
 use crate::turn::{Halt, Scope};
 use crate::value::MicroUsd;
 use crate::value::canonical::Object;
@@ -139,16 +140,7 @@ pub(super) fn end_asked(scope: &mut Scope<'_>, used: &BudgetUse, actor: &Actor) 
 pub(super) fn answer_asked(scope: &mut Scope<'_>, used: &BudgetUse, by: &By, note: Option<&Note>) -> Result<(), Halt> {
     let By::Person(person) = by else { return Ok(()) };
     let Some(approval) = waiting(scope, used)? else { return Ok(()) };
-    let session = scope.get::<Session>(person.session)?.ok_or_else(Refusal::unauthenticated)?;
-    let at = scope.now();
-    let consent = Consent {
-        by: person.principal,
-        account: person.account,
-        session: session.session,
-        via: Via::Console,
-        at,
-        note: note.cloned(),
-    };
+    let (consent, at) = (consent(scope, person, Via::Console, note)?, scope.now());
     record(scope, &approval, "approval.approved", Actor::Person(person.principal), note);
     let mut agreed = Approval::clone(&approval);
     agreed.approvals.push(consent);

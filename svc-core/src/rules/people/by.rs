@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use super::keys;
 use crate::refusal::{Kind, Refusal};
+use crate::state::edge::{Integration, IntegrationSlot, LinkedMember};
 use crate::state::evidence::Actor;
 use crate::state::gate::Agent;
 use crate::state::people::{
-    Account, Credential, KeyScope, Maker, MemberState, Principal, Proof, Reach, Right, Role, ServiceToken, Session,
-    TokenScope, Workspace,
+    Account, Credential, KeyScope, Maker, Member, MemberState, Principal, Proof, Reach, Right, Role, ServiceToken,
+    Session, TokenScope, Workspace,
 };
-use crate::store::Row;
+use crate::store::{Key, Row};
 use crate::turn::{Halt, Scope};
 use crate::value::Timestamp;
 use crate::value::digest::{CredentialId, Digest, SessionDigest};
@@ -41,8 +42,18 @@ pub struct Person {
     pub principal: PrincipalId,
     /// Who signed in.
     pub account: AccountId,
-    /// The session's row.
-    pub session: SessionDigest,
+    /// What vouches for them.
+    pub seat: Seat,
+}
+
+/// What vouches for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seat {
+    /// A session, by its row.
+    Session(SessionDigest),
+    /// An integration that has linked somebody of another system to them: it vouches for a word on an approval, and for nothing
+    /// else that a person does.
+    Link(IntegrationSlot),
 }
 
 /// A service token and where it was shown.
@@ -80,6 +91,26 @@ pub struct SignedIn {
     pub row: Arc<Session>,
     /// Who signed in.
     pub account: Arc<Account>,
+}
+
+impl Person {
+    /// The row of what vouches for them.
+    #[must_use]
+    pub fn voucher(&self) -> Key {
+        match self.seat {
+            Seat::Session(session) => Session::key(session),
+            Seat::Link(slot) => Integration::key(slot),
+        }
+    }
+
+    /// The session that they act in, where they do in one.
+    #[must_use]
+    pub const fn session(&self) -> Option<SessionDigest> {
+        match self.seat {
+            Seat::Session(session) => Some(session),
+            Seat::Link(_) => None,
+        }
+    }
 }
 
 impl SignedIn {
@@ -159,6 +190,11 @@ pub fn entitled(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, right: R
         By::Person(person) => {
             let role = member(scope, person)?.1;
             in_workspace(person.workspace, workspace)?;
+            if matches!(person.seat, Seat::Link(_)) && !matches!(right, Right::DecideApprovals | Right::ReadApprovals) {
+                return Err(
+                    Refusal::forbidden("a button of another system decides what waits, and nothing else").into()
+                );
+            }
             match role.reach(right) {
                 Reach::No => Err(Refusal::forbidden(denied(role)).into()),
                 reach => Ok(reach),
@@ -191,16 +227,23 @@ pub fn entitled(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId, right: R
 /// The member that a person is, and their role now.
 ///
 /// # Errors
-/// `unauthenticated` where the session has ended, `not_found` where they are no member of that workspace, `forbidden` where
-/// the session is not good there.
+/// `unauthenticated` where the session has ended, or the link; `not_found` where they are no member of that workspace, `forbidden`
+/// where the session is not good there.
 pub fn member(scope: &mut Scope<'_>, person: &Person) -> Result<(Arc<Principal>, Role), Halt> {
     scope.want(&[
-        Session::key(person.session),
+        person.voucher(),
         Account::key(person.account),
         Principal::key(person.principal),
         Workspace::key(person.workspace),
     ])?;
-    let session = scope.get::<Session>(person.session)?.ok_or_else(Refusal::unauthenticated)?;
+    match person.seat {
+        Seat::Session(session) => in_session(scope, person, session),
+        Seat::Link(slot) => by_link(scope, person, slot),
+    }
+}
+
+fn in_session(scope: &mut Scope<'_>, person: &Person, session: SessionDigest) -> Result<(Arc<Principal>, Role), Halt> {
+    let session = scope.get::<Session>(session)?.ok_or_else(Refusal::unauthenticated)?;
     let signed_in = session_in_force(scope, &session)?;
     let is_theirs = signed_in.account.principal_in(person.workspace) == Some(person.principal);
     let principal =
@@ -215,6 +258,29 @@ pub fn member(scope: &mut Scope<'_>, person: &Person) -> Result<(Arc<Principal>,
     let role = membership.role;
     let workspace = scope.get::<Workspace>(person.workspace)?.ok_or_else(Refusal::internal)?;
     good_in(&signed_in, &workspace)?;
+    Ok((principal, role))
+}
+
+/// The member whom an integration of their workspace vouches for. A link that was made before its member was signed out or left is
+/// over, as a session would be.
+fn by_link(scope: &mut Scope<'_>, person: &Person, slot: IntegrationSlot) -> Result<(Arc<Principal>, Role), Halt> {
+    let integration = scope.get::<Integration>(slot)?.filter(|it| it.enabled && slot.workspace == person.workspace);
+    let integration = integration.ok_or_else(Refusal::unauthenticated)?;
+    let account = scope.get::<Account>(person.account)?.ok_or_else(Refusal::unauthenticated)?;
+    let is_theirs = account.principal_in(person.workspace) == Some(person.principal);
+    let principal =
+        scope.get::<Principal>(person.principal)?.filter(|it| is_theirs && it.workspace == person.workspace);
+    let principal = principal.ok_or_else(Refusal::not_found)?;
+    let active = |it: &&Member| it.account == account.id && it.state == MemberState::Active;
+    let role = principal.membership().filter(active).map(|it| it.role).ok_or_else(Refusal::not_found)?;
+    let is_linked = |it: &LinkedMember| it.principal == principal.id && it.holds(&principal);
+    if !integration.config.members().iter().any(is_linked) {
+        return Err(Refusal::unauthenticated().into());
+    }
+    let workspace = scope.get::<Workspace>(person.workspace)?.ok_or_else(Refusal::internal)?;
+    if workspace.settings.sign_in.require_two_factor && account.second_factor.is_none() {
+        return Err(Refusal::must_enroll().into());
+    }
     Ok((principal, role))
 }
 
@@ -270,7 +336,7 @@ const NEEDS_SSO: &str = "this workspace takes only sessions of its own single si
 /// As [`member`].
 pub fn person_in(scope: &mut Scope<'_>, signed_in: &SignedIn, workspace: WorkspaceId) -> Result<(Person, Role), Halt> {
     let principal = signed_in.account.principal_in(workspace).ok_or_else(Refusal::not_found)?;
-    let person = Person { workspace, principal, account: signed_in.account.id, session: signed_in.row.id };
+    let person = Person { workspace, principal, account: signed_in.account.id, seat: Seat::Session(signed_in.row.id) };
     let (_, role) = member(scope, &person)?;
     Ok((person, role))
 }

@@ -171,7 +171,8 @@ fn may_require_sso(scope: &mut Scope<'_>, by: &By, workspace: WorkspaceId) -> Re
         By::Token(_) | By::Key(_) => Ok(false),
         By::Person(person) => {
             let (_, role) = member(scope, person)?;
-            let session = own_session(scope, person.session)?;
+            let Some(session) = person.session() else { return Ok(false) };
+            let session = own_session(scope, session)?;
             let came = role == Role::Owner && session.row.proof == Proof::Sso(workspace);
             Ok(came && provider(scope, workspace)?.is_some())
         }

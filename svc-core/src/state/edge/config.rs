@@ -5,7 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::export::{EventClass, ExportConfig};
-use super::integration::IntegrationKind;
+use super::integration::{IntegrationKind, SealedSecret};
+use crate::state::people::Principal;
+use crate::value::Timestamp;
 use crate::value::id::PrincipalId;
 use crate::value::text::UrlText;
 
@@ -13,6 +15,10 @@ use crate::value::text::UrlText;
 pub const CODE_PLACES_MAX: usize = 100;
 /// The most people that an integration names to be mailed alone.
 pub const MAILED_MAX: usize = 100;
+/// The most people of another system that an integration links to members.
+pub const LINKED_MAX: usize = 500;
+/// The most bytes of the name that another system has for somebody.
+pub const LINKED_NAME_MAX: usize = 200;
 
 /// What the kind of an integration needs besides its secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +39,8 @@ pub enum IntegrationConfig {
     Mail(MailConfig),
     /// Which room is told.
     Chat(ChatConfig),
+    /// Whose buttons decide.
+    Deciders(DeciderConfig),
 }
 
 /// Who is mailed.
@@ -97,6 +105,37 @@ pub enum SignalKeys {
     Set(Box<str>),
 }
 
+/// Whose buttons decide, and how they are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeciderConfig {
+    /// Who is who, in the order of the other system's names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<LinkedMember>,
+    /// What the other system is asked to send messages with, where it has to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bot_token: Option<SealedSecret>,
+}
+
+/// Somebody of another system who is a member here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkedMember {
+    /// What the other system calls them.
+    pub name: Box<str>,
+    /// Who they are here.
+    pub principal: PrincipalId,
+    /// Since when: a member who was signed out by an identity provider, or left, after that has to be linked again.
+    pub since: Timestamp,
+}
+
+impl LinkedMember {
+    /// Whether the link is good still, to this principal.
+    #[must_use]
+    pub fn holds(&self, principal: &Principal) -> bool {
+        let signed_out = principal.membership().is_none_or(|it| it.was_signed_out_since(self.since));
+        !signed_out && !principal.has_ended_since(self.since)
+    }
+}
+
 /// What of a configuration changes; what is not said stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigChange {
@@ -120,6 +159,10 @@ pub struct ConfigChange {
     pub to: Option<Vec<PrincipalId>>,
     /// Where an export or the messages to a room are posted to, or nowhere.
     pub url: Option<Option<UrlText>>,
+    /// Who is linked to whom, in place of all who were; `since` is the rule's to say.
+    pub members: Option<Vec<LinkedMember>>,
+    /// What messages are sent with, or nothing.
+    pub bot_token: Option<Option<SealedSecret>>,
 }
 
 /// Which keys are taken away, where they are of that kind.
@@ -143,6 +186,22 @@ impl IntegrationConfig {
             IntegrationKind::Ssf => Self::Signals(SignalConfig::default()),
             IntegrationKind::Mail => Self::Mail(MailConfig::default()),
             IntegrationKind::Chat => Self::Chat(ChatConfig::default()),
+            IntegrationKind::Relay | IntegrationKind::Slack => Self::Deciders(DeciderConfig::default()),
+        }
+    }
+
+    /// Who of another system is whom here; nobody, where that is not what is configured.
+    #[must_use]
+    pub fn members(&self) -> &[LinkedMember] {
+        match self {
+            Self::Deciders(it) => &it.members,
+            Self::Nothing
+            | Self::Code(_)
+            | Self::Export(_)
+            | Self::Signals(_)
+            | Self::Oidc(_)
+            | Self::Mail(_)
+            | Self::Chat(_) => &[],
         }
     }
 
@@ -151,7 +210,13 @@ impl IntegrationConfig {
     pub const fn export_url(&self) -> Option<&UrlText> {
         match self {
             Self::Export(export) => export.url.as_ref(),
-            Self::Nothing | Self::Code(_) | Self::Signals(_) | Self::Oidc(_) | Self::Mail(_) | Self::Chat(_) => None,
+            Self::Nothing
+            | Self::Code(_)
+            | Self::Signals(_)
+            | Self::Oidc(_)
+            | Self::Mail(_)
+            | Self::Chat(_)
+            | Self::Deciders(_) => None,
         }
     }
 
@@ -191,6 +256,10 @@ impl IntegrationConfig {
                     keys: change.keys.clone().or_else(|| signals.keys.filter(|keys| !gone(keys))),
                 })
             }
+            Self::Deciders(deciders) => Self::Deciders(DeciderConfig {
+                members: change.members.clone().unwrap_or(deciders.members),
+                bot_token: change.bot_token.clone().unwrap_or(deciders.bot_token),
+            }),
         }
     }
 }

@@ -50,6 +50,10 @@ pub enum IntegrationKind {
     Mail,
     /// An identity provider signs the workspace's people in by OpenID Connect.
     Oidc,
+    /// A relay passes on the buttons that people press in a team chat.
+    Relay,
+    /// People are asked in Slack, and decide by its buttons.
+    Slack,
     /// An identity provider tells of accounts and sessions that have ended.
     Ssf,
     /// A payment processor asks before a card that it issues is charged.
@@ -66,6 +70,8 @@ impl IntegrationKind {
         Self::Issuer,
         Self::Mail,
         Self::Oidc,
+        Self::Relay,
+        Self::Slack,
         Self::Ssf,
         Self::Stripe,
     ];
@@ -81,6 +87,8 @@ impl IntegrationKind {
             Self::Issuer => "issuer",
             Self::Mail => "mail",
             Self::Oidc => "oidc",
+            Self::Relay => "relay",
+            Self::Slack => "slack",
             Self::Ssf => "ssf",
             Self::Stripe => "stripe",
         }
@@ -91,7 +99,16 @@ impl IntegrationKind {
     pub const fn is_received(self) -> bool {
         match self {
             Self::Callbacks | Self::Chat | Self::Export | Self::Mail => false,
-            Self::Github | Self::Issuer | Self::Oidc | Self::Ssf | Self::Stripe => true,
+            Self::Github | Self::Issuer | Self::Oidc | Self::Relay | Self::Slack | Self::Ssf | Self::Stripe => true,
+        }
+    }
+
+    /// Whether something is called over it: its calls and messages are deliveries, and it can be tried out.
+    #[must_use]
+    pub const fn is_called(self) -> bool {
+        match self {
+            Self::Callbacks | Self::Chat | Self::Export | Self::Mail | Self::Slack => true,
+            Self::Github | Self::Issuer | Self::Oidc | Self::Relay | Self::Ssf | Self::Stripe => false,
         }
     }
 
@@ -101,7 +118,7 @@ impl IntegrationKind {
         match self {
             Self::Callbacks | Self::Chat | Self::Export | Self::Mail => None,
             Self::Oidc => Some(format!("/api/sign-in/sso/{workspace}/callback")),
-            Self::Github | Self::Issuer | Self::Ssf | Self::Stripe => {
+            Self::Github | Self::Issuer | Self::Relay | Self::Slack | Self::Ssf | Self::Stripe => {
                 Some(format!("/hooks/{}/{workspace}", self.as_str()))
             }
         }
@@ -117,11 +134,16 @@ impl IntegrationKind {
     #[must_use]
     pub const fn spread(self) -> Option<Spread> {
         match self {
-            Self::Mail => Some(Spread::Each),
+            Self::Mail | Self::Slack => Some(Spread::Each),
             Self::Chat => Some(Spread::Room),
-            Self::Callbacks | Self::Export | Self::Github | Self::Issuer | Self::Oidc | Self::Ssf | Self::Stripe => {
-                None
-            }
+            Self::Callbacks
+            | Self::Export
+            | Self::Github
+            | Self::Issuer
+            | Self::Oidc
+            | Self::Relay
+            | Self::Ssf
+            | Self::Stripe => None,
         }
     }
 
@@ -148,6 +170,8 @@ impl IntegrationKind {
             Self::Export => 8,
             Self::Mail => 9,
             Self::Chat => 10,
+            Self::Slack => 6,
+            Self::Relay => 7,
             Self::Oidc => 11,
         }
     }
@@ -220,6 +244,18 @@ impl Integration {
         format!("integration/{}/{}", slot.workspace, slot.kind.as_str())
     }
 
+    /// What the token is sealed for that messages are sent with, and nothing else opens.
+    #[must_use]
+    pub fn bot_purpose(slot: IntegrationSlot) -> String {
+        format!("{}/bot", Self::purpose(slot))
+    }
+
+    /// What the buttons of this integration are sealed for: whoever takes its place opens none of them.
+    #[must_use]
+    pub fn button_purpose(&self) -> String {
+        format!("{}/button/{}", Self::purpose(self.slot), self.id)
+    }
+
     /// The secrets in force at `now`, the newest first; none while it is not used.
     #[must_use]
     pub fn in_force(&self, now: Timestamp) -> Vec<SealedSecret> {
@@ -252,6 +288,7 @@ impl Integration {
             && match &self.config {
                 IntegrationConfig::Mail(_) => true,
                 IntegrationConfig::Chat(it) => it.url.is_some(),
+                IntegrationConfig::Deciders(it) => it.bot_token.is_some() && !it.members.is_empty(),
                 IntegrationConfig::Nothing
                 | IntegrationConfig::Code(_)
                 | IntegrationConfig::Export(_)

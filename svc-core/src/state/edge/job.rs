@@ -209,6 +209,8 @@ pub enum Trouble {
     Answer,
     /// No connection.
     Connect,
+    /// The service answered that it did not do what it was asked.
+    Declined,
     /// This server was stopped meanwhile.
     Interrupted,
     /// This server sends no mail.
@@ -241,6 +243,7 @@ impl Trouble {
             Self::Address => "the host has an address that may not be called",
             Self::Answer => "the answer is not 2xx",
             Self::Connect => "no connection could be made",
+            Self::Declined => "the service answered that it did not take the message",
             Self::Interrupted => "the server was stopped during this try",
             Self::Lapsed => "the link in it has expired",
             Self::NoMail => "this server has no `mail.url`",
@@ -355,6 +358,15 @@ impl Job {
             news.let_go();
         }
         self.state = state;
+        self
+    }
+
+    /// The job with its next try, where there is one, not before `due`.
+    #[must_use]
+    pub fn not_before(mut self, at: Timestamp) -> Self {
+        if let JobState::Waiting { due } = &mut self.state {
+            *due = at.max(*due);
+        }
         self
     }
 

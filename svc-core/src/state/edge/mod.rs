@@ -11,8 +11,8 @@ mod received;
 mod signature;
 
 pub use config::{
-    CODE_PLACES_MAX, ChatConfig, CodeConfig, ConfigChange, IntegrationConfig, KeysGone, MAILED_MAX, MailConfig,
-    OidcConfig, SignalConfig, SignalKeys,
+    CODE_PLACES_MAX, ChatConfig, CodeConfig, ConfigChange, DeciderConfig, IntegrationConfig, KeysGone, LINKED_MAX,
+    LINKED_NAME_MAX, LinkedMember, MAILED_MAX, MailConfig, OidcConfig, SignalConfig, SignalKeys,
 };
 pub use export::{EventClass, Export, ExportConfig, NoClass};
 pub use integration::{Integration, IntegrationKind, IntegrationSlot, OVERLAP_MAX_HOURS, SealedSecret, Spread};

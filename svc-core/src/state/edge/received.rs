@@ -31,11 +31,22 @@ pub struct Received {
 /// What came of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heard {
-    /// Whether a charge is approved, where the event asked for one.
+    /// Whether a charge is approved, where the event asked for one; that an approval is, where a button made it so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<bool>,
     /// What came of it, in a word of the interface.
     pub outcome: Box<str>,
+    /// Where the approval stands that a button was about, told to those who may read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands: Option<Box<str>>,
+}
+
+impl Heard {
+    /// What came of an event that asked for no charge.
+    #[must_use]
+    pub fn of(outcome: &str) -> Self {
+        Self { approved: None, outcome: outcome.into(), stands: None }
+    }
 }
 
 impl Received {
@@ -50,6 +61,12 @@ impl Received {
     #[must_use]
     pub fn event(slot: IntegrationSlot, integration: IntegrationId, id: &str, says: &str) -> ReceivedId {
         Self::find(slot, b"event", &[&integration.bits().to_be_bytes(), id.as_bytes(), says.as_bytes()])
+    }
+
+    /// The row of a button over an integration: whatever texts stand for it, it is pressed once.
+    #[must_use]
+    pub fn button(slot: IntegrationSlot, integration: IntegrationId, button: &[u8]) -> ReceivedId {
+        Self::find(slot, b"button", &[&integration.bits().to_be_bytes(), button])
     }
 
     /// The row of a request that was signed with the operator's secret, by what of it was signed.

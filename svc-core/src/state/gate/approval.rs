@@ -216,8 +216,9 @@ pub struct Consent {
     pub by: PrincipalId,
     /// Who signed in.
     pub account: AccountId,
-    /// In which session.
-    pub session: SessionId,
+    /// In which session; absent where a button of another system was pressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// From where.
     #[serde(default)]
     pub via: Via,
@@ -278,6 +279,15 @@ pub enum ApprovalState {
         /// When the time was up.
         at: Timestamp,
     },
+}
+
+impl Consent {
+    /// Whether both may be one person's: of one principal, of one account, or given in one session.
+    #[must_use]
+    pub fn is_of_one_with(&self, other: &Self) -> bool {
+        let in_one_session = self.session.is_some() && self.session == other.session;
+        self.by == other.by || self.account == other.account || in_one_session
+    }
 }
 
 impl Approval {

@@ -39,8 +39,8 @@ impl<S: Store> World<S> {
     /// # Panics
     /// Where the store fails.
     pub fn keep_signed_in(&mut self, person: &Person) {
-        let now = self.now();
-        self.edit::<Session>(person.session, |it| (it.created_at, it.seen_at, it.ended_at) = (now, now, None));
+        let (now, session) = (self.now(), person.session().expect("a session"));
+        self.edit::<Session>(session, |it| (it.created_at, it.seen_at, it.ended_at) = (now, now, None));
     }
 
     /// Changes one row behind the gate's back, and the lists it is in.

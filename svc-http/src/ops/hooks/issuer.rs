@@ -16,7 +16,7 @@ use crate::answer::Answer;
 use crate::dispatch::Call;
 use crate::wire::issuer::{self as wire, ChargeWish, IssuerDeed, Named};
 
-const SVC_SIGNATURE: HeaderName = HeaderName::from_static("svc-signature");
+pub(super) const SVC_SIGNATURE: HeaderName = HeaderName::from_static("svc-signature");
 /// Rows that one look at an agent's actions takes, and how often it is looked: an issuer waits two seconds.
 const LOOK: usize = 500;
 const LOOKS_MAX: usize = 20;

@@ -1,16 +1,18 @@
 //! What the kind of an integration needs besides its secrets (CONTRACT part 2, "Integrations").
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use svc_core::refusal::FieldError;
 use svc_core::state::edge::outbound::{Outbound, OutboundUrl};
 use svc_core::state::edge::{
-    CODE_PLACES_MAX, ConfigChange, EventClass, IntegrationConfig, IntegrationKind, KeysGone, MAILED_MAX, SignalConfig,
-    SignalKeys,
+    CODE_PLACES_MAX, ConfigChange, DeciderConfig, EventClass, IntegrationConfig, IntegrationKind, KeysGone, LINKED_MAX,
+    LINKED_NAME_MAX, LinkedMember, MAILED_MAX, SignalConfig, SignalKeys,
 };
-use svc_core::value::Invalid;
 use svc_core::value::canonical::canonical;
 use svc_core::value::id::PrincipalId;
 use svc_core::value::json::Json;
+use svc_core::value::secret::Secret;
 use svc_core::value::text::UrlText;
+use svc_core::value::{Invalid, Timestamp};
 
 use crate::inbound::jwks::Jwks;
 use crate::wire::{Fields, integer, list_of, text};
@@ -28,16 +30,38 @@ fn members(kind: Option<IntegrationKind>) -> &'static [&'static str] {
         Some(IntegrationKind::Ssf) => &["issuer", "audience", "jwksUrl", "jwks"],
         Some(IntegrationKind::Mail) => &["to"],
         Some(IntegrationKind::Chat) => &["url"],
-        None => {
-            &["repositories", "branches", "issuer", "audience", "jwksUrl", "jwks", "clientId", "to", "url", "classes"]
-        }
+        Some(IntegrationKind::Slack) => &["botToken", "members"],
+        Some(IntegrationKind::Relay) => &["members"],
+        None => &[
+            "repositories",
+            "branches",
+            "issuer",
+            "audience",
+            "jwksUrl",
+            "jwks",
+            "clientId",
+            "to",
+            "url",
+            "classes",
+            "botToken",
+            "members",
+        ],
     }
 }
 
+/// What is configured, and a secret of it that is to be sealed before anything keeps it.
+#[derive(Debug, Default)]
+pub struct Configured {
+    /// All but that.
+    pub change: ConfigChange,
+    /// What messages are sent with: another, or none.
+    pub bot_token: Option<Option<Secret<String>>>,
+}
+
 /// Reads what is configured of an integration of this kind.
-pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard: &Outbound) -> ConfigChange {
+pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard: &Outbound) -> Configured {
     if fields.is_null("config") {
-        return emptied();
+        return Configured { change: emptied(), bot_token: Some(None) };
     }
     let read = fields.nested("config", |config| {
         config.only(members(kind));
@@ -52,9 +76,10 @@ pub(super) fn read(fields: &mut Fields<'_>, kind: Option<IntegrationKind>, guard
         } else {
             config.texts("to", (0, MAILED_MAX), PrincipalId::parse)
         };
-        let (repositories, branches) = (code.repositories, code.branches);
+        let (repositories, branches, members) = (code.repositories, code.branches, linked(config, kind));
         let ConfigChange { url, classes, .. } = export(config, guard);
-        Some(ConfigChange { repositories, branches, client_id, to, url, classes, ..signals })
+        let change = ConfigChange { repositories, branches, client_id, to, url, classes, members, ..signals };
+        Some(Configured { change, bot_token: bot_token(config) })
     });
     read.unwrap_or_default()
 }
@@ -65,6 +90,56 @@ fn address(config: &mut Fields<'_>, name: &str, guard: &Outbound) -> Option<Opti
         return Some(None);
     }
     config.optional(name, |it| UrlText::try_from(OutboundUrl::parse(text(it)?, guard)?)).map(Some)
+}
+
+fn bot_token(config: &mut Fields<'_>) -> Option<Option<Secret<String>>> {
+    if config.is_null("botToken") {
+        return Some(None);
+    }
+    let read = config.optional("botToken", |it| {
+        let text = text(it)?;
+        let is_one = (8..=512).contains(&text.len()) && text.starts_with("xox");
+        if is_one && text.bytes().all(|it| it.is_ascii_graphic()) {
+            Ok(Secret::new(text.to_owned()))
+        } else {
+            Err(Invalid::new("must be a token as Slack gives it to an app: `xoxb-` and what follows"))
+        }
+    });
+    read.map(Some)
+}
+
+/// Who is linked to whom. Names that the other system does not have are told at once; whether there are such members, the rule
+/// looks up.
+fn linked(config: &mut Fields<'_>, kind: Option<IntegrationKind>) -> Option<Vec<LinkedMember>> {
+    if config.is_null("members") {
+        return Some(Vec::new());
+    }
+    config.nested("members", |members| {
+        let names: Vec<&str> = members.names().collect();
+        if names.len() > LINKED_MAX {
+            members.note(FieldError::new("config.members", format!("must have at most {LINKED_MAX} members")));
+            return None;
+        }
+        let mut linked = Vec::with_capacity(names.len());
+        for name in names {
+            let read = |it| name_of(name, kind).and_then(|()| PrincipalId::parse(text(it)?));
+            let link = |principal| LinkedMember { name: name.into(), principal, since: Timestamp::default() };
+            linked.extend(members.required(name, read).map(link));
+        }
+        linked.sort_by(|one, other| one.name.cmp(&other.name));
+        Some(linked)
+    })
+}
+
+/// That another system could call somebody so.
+fn name_of(name: &str, kind: Option<IntegrationKind>) -> Result<(), Invalid> {
+    let is_slacks =
+        name.starts_with(['U', 'W']) && name.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit());
+    if kind == Some(IntegrationKind::Slack) && !(is_slacks && (3..=32).contains(&name.len())) {
+        return Err(Invalid::new("is no id of somebody in Slack: `U` or `W`, capital letters and digits"));
+    }
+    let is_one = (1..=LINKED_NAME_MAX).contains(&name.len()) && !name.chars().any(char::is_control);
+    if is_one { Ok(()) } else { Err(Invalid::new(format!("must have a name of 1 to {LINKED_NAME_MAX} bytes"))) }
 }
 
 fn emptied() -> ConfigChange {
@@ -79,6 +154,8 @@ fn emptied() -> ConfigChange {
         keys: None,
         to: Some(Vec::new()),
         url: Some(None),
+        members: Some(Vec::new()),
+        bot_token: Some(None),
     }
 }
 
@@ -172,7 +249,7 @@ fn key_set(value: &Json) -> Result<Box<str>, Invalid> {
 }
 
 /// What is configured, each member of the kind by its name.
-pub(super) fn write(config: &IntegrationConfig) -> Value {
+pub(super) fn write(config: &IntegrationConfig, kind: IntegrationKind) -> Value {
     match config {
         IntegrationConfig::Nothing => json!({}),
         IntegrationConfig::Mail(it) => json!({ "to": it.to }),
@@ -183,6 +260,16 @@ pub(super) fn write(config: &IntegrationConfig) -> Value {
             // `null` where none is named, as it is sent.
             let classes = (!it.classes.is_empty()).then(|| it.classes.iter().map(|it| it.uid()).collect::<Vec<_>>());
             json!({ "url": it.url.as_ref().map(UrlText::as_str), "classes": classes })
+        }
+        IntegrationConfig::Deciders(DeciderConfig { members, bot_token }) => {
+            let members = members.iter().map(|it| (it.name.to_string(), json!(it.principal)));
+            let members: Map<String, Value> = members.collect();
+            let hint = bot_token.as_ref().map(|it| &*it.hint);
+            if kind == IntegrationKind::Slack {
+                json!({ "members": members, "botTokenHint": hint })
+            } else {
+                json!({ "members": members })
+            }
         }
         IntegrationConfig::Signals(SignalConfig { issuer, audience, keys }) => {
             let (url, set) = match keys {

@@ -1,0 +1,122 @@
+//! What somebody is asked in Slack: a message of blocks, its buttons, and how it reads where blocks are not shown.
+//!
+//! **Invariant:** what others wrote stands as plain text in places of its own, and in the one text that Slack reads markup in the signs
+//! that markup begins with are escaped: it mentions nobody, links nowhere and presses nothing.
+
+use serde_json::{Value, json};
+use svc_core::rules::edge::button::is_said_on_page;
+use svc_core::rules::edge::message::{About, Asked, Message};
+
+use super::facts::Facts;
+use crate::inbound::button::digest;
+use crate::inbound::interaction::{APPROVE, DENY, value};
+use crate::pages::quoted::plain;
+
+/// Characters of a section's text that Slack takes, with room for the mark of what is left out.
+const TEXT_MAX: usize = 2_900;
+/// Characters of a field.
+const FIELD_MAX: usize = 1_900;
+/// Fields of one section.
+const FIELDS_MAX: usize = 10;
+/// Characters of the text that stands for the blocks.
+const SHORT_MAX: usize = 300;
+
+/// The body of `chat.postMessage` to this person. `None` of what nobody is asked.
+pub(super) fn body(message: &Message, user: &str, base: &str) -> Option<Vec<u8>> {
+    let mut told = match &message.about {
+        About::Test => json!({ "text": "svc: messages come through" }),
+        About::Asked(asked) => {
+            let facts = Facts::of(asked, base);
+            let short = escaped(&clipped(&one_line(&facts.summary), SHORT_MAX));
+            json!({ "text": format!("{} {short}", facts.headline), "blocks": blocks(asked, &facts) })
+        }
+        About::Conflict(_) | About::Loosened(_) | About::Invited(_) => return None,
+    };
+    for (name, value) in [
+        ("channel", json!(user)),
+        ("unfurl_links", json!(false)),
+        ("unfurl_media", json!(false)),
+        ("parse", json!("none")),
+        ("link_names", json!(false)),
+    ] {
+        crate::wire::put(&mut told, name, value);
+    }
+    // Texts and nothing else: it is always written.
+    serde_json::to_vec(&told).ok()
+}
+
+fn blocks(asked: &Asked, facts: &Facts) -> Vec<Value> {
+    let mut blocks = vec![section(facts.headline), section(&clipped(&plain(&facts.summary), TEXT_MAX))];
+    let quoted = facts.quoted.iter().map(|(name, said)| field(name, &one_line(said)));
+    let own = facts.own.iter().map(|(name, said)| field(name, said));
+    for fields in [quoted.collect::<Vec<_>>(), own.collect()] {
+        if !fields.is_empty() {
+            let fields: Vec<Value> = fields.into_iter().take(FIELDS_MAX).collect();
+            blocks.push(json!({ "type": "section", "fields": fields }));
+        }
+    }
+    let under = facts.under.len() + facts.more;
+    if under > 0 {
+        let text = format!("The same was asked {under} more times and waits too.");
+        blocks.push(json!({ "type": "context", "elements": [plain_text(&text)] }));
+    }
+    blocks.push(json!({ "type": "actions", "elements": buttons(asked, facts) }));
+    blocks
+}
+
+fn buttons(asked: &Asked, facts: &Facts) -> Vec<Value> {
+    let approval = &asked.question.approval;
+    let value = value(approval.id, digest(approval).as_ref());
+    let word = |action: &str, text: &str, style: &str| json!({ "type": "button", "action_id": action, "text": plain_text(text), "style": style, "value": value });
+    let mut buttons = Vec::with_capacity(3);
+    if !is_said_on_page(approval) {
+        buttons.push(word(APPROVE, "Approve", "primary"));
+    }
+    buttons.push(word(DENY, "Deny", "danger"));
+    buttons.push(json!({ "type": "button", "action_id": "open", "text": plain_text("Open it"), "url": facts.url }));
+    buttons
+}
+
+fn section(text: &str) -> Value {
+    json!({ "type": "section", "text": plain_text(text) })
+}
+
+fn field(name: &str, said: &str) -> Value {
+    plain_text(&format!("{name}: {}", clipped(said, FIELD_MAX)))
+}
+
+/// A text that Slack shows as it is, without names of emoji either.
+fn plain_text(text: &str) -> Value {
+    json!({ "type": "plain_text", "text": text, "emoji": false })
+}
+
+/// What others wrote, in one line, every sign that nobody sees named: nothing in it begins a line that could be taken for one of ours.
+fn one_line(text: &str) -> String {
+    plain(text).replace('\n', " ")
+}
+
+/// As many characters of a text as fit, with a mark where some are left out.
+fn clipped(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// A text without the three signs that Slack's markup begins and ends with.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What others wrote mentions nobody, links nowhere, and is no longer than Slack takes.
+    #[test]
+    fn what_others_wrote_is_kept_in_its_place() {
+        assert_eq!(escaped("<!channel> & <https://x|y>"), "&lt;!channel&gt; &amp; &lt;https://x|y&gt;");
+        assert_eq!(one_line("a\nWaits until: never"), "a Waits until: never");
+        assert_eq!((clipped("äöü", 3), clipped("äöü", 2)), ("äöü".to_owned(), "äö…".to_owned()));
+    }
+}

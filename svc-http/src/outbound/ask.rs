@@ -1,0 +1,64 @@
+//! Asking a service whose answer matters: JSON there, JSON back.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http_body_util::{BodyExt as _, Full, Limited};
+use svc_core::state::edge::Trouble;
+use svc_core::state::edge::outbound::OutboundUrl;
+use svc_core::value::secret::Secret;
+use tokio::time::timeout;
+
+use super::call::{AGENT, CALL_TIME, Caller, exchange, host, path};
+
+/// Bytes of an answer.
+const ANSWER_MAX: usize = 256 * 1024;
+
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// The status.
+    pub(crate) status: u16,
+    /// How long to wait before the next request, in seconds, where it says so.
+    pub(crate) retry_after_s: Option<u32>,
+    /// Its bytes.
+    pub(crate) body: Bytes,
+}
+
+impl Caller {
+    /// Posts JSON, under a bearer token where there is one, and reads the answer. No redirect is followed.
+    ///
+    /// # Errors
+    /// [`Trouble`] where there was no answer, or it was too large.
+    pub(crate) async fn ask(
+        &self,
+        url: &OutboundUrl,
+        bearer: Option<&Secret<Vec<u8>>>,
+        body: Vec<u8>,
+    ) -> Result<Answered, Trouble> {
+        let asked = async {
+            let (stream, url) = self.open(url.as_str()).await?;
+            let mut request = http::Request::post(path(&url))
+                .header(HOST, host(&url))
+                .header(USER_AGENT, AGENT)
+                .header(ACCEPT, "application/json")
+                .header(CONTENT_TYPE, "application/json; charset=utf-8");
+            if let Some(bearer) = bearer {
+                let shown = [b"Bearer ", bearer.expose().as_slice()].concat();
+                let mut shown = HeaderValue::from_maybe_shared(Bytes::from(shown)).map_err(|_| Trouble::Secret)?;
+                shown.set_sensitive(true);
+                request = request.header(AUTHORIZATION, shown);
+            }
+            let request = request.body(Full::new(Bytes::from(body))).map_err(|_| Trouble::Protocol)?;
+            exchange(stream, request, async |answer| {
+                let status = answer.status().as_u16();
+                let retry_after = answer.headers().get(RETRY_AFTER).and_then(|it| it.to_str().ok());
+                let retry_after_s = retry_after.and_then(|it| it.parse().ok());
+                let body = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
+                let body = body.map_err(|_| Trouble::Protocol)?.to_bytes();
+                Ok(Answered { status, retry_after_s, body })
+            })
+            .await
+        };
+        timeout(CALL_TIME, asked).await.unwrap_or(Err(Trouble::Timeout))
+    }
+}
