@@ -253,13 +253,16 @@ impl<'a> Fields<'a> {
         self.path.rsplit('.').next()?.parse().ok()
     }
 
-    /// Notes faults of this object that its own reader found, where nothing is said yet of the same place.
+    /// Notes faults of this object that its own reader found, where nothing was said before of the same place. Of those themselves one may
+    /// lie within another: an object may lack a member and be wrong as a whole.
     pub fn note_beside(&mut self, faults: Vec<FieldError>) {
+        let told: Vec<Box<str>> = self.faults.iter().filter_map(|it| it.field.clone()).collect();
         for fault in faults {
             let fault = if self.path.is_empty() { fault } else { fault.within(&self.path) };
             let place = fault.field.as_deref().unwrap_or_default();
-            let is_told = self.faults.iter().filter_map(|it| it.field.as_deref());
-            if !is_told.into_iter().any(|it| is_within(it, place) || is_within(place, it)) {
+            let is_told = told.iter().any(|it| is_within(it, place) || is_within(place, it));
+            let is_again = self.faults.iter().any(|it| it.field.as_deref() == Some(place));
+            if !is_told && !is_again {
                 self.note(fault);
             }
         }
@@ -419,6 +422,24 @@ mod tests {
         let refusal = fields.finish(Some(())).unwrap_err();
         let paths: Vec<_> = faults(&refusal).iter().map(|it| it.0.unwrap()).collect();
         assert_eq!(paths, ["a", "b", "c.d", "e.1.f", "e.2"]);
+    }
+
+    /// Faults that the whole brings to light are told beside those of its members, each place once, unless a member was wrong already.
+    #[test]
+    fn faults_of_the_whole_stand_beside_those_of_its_members() {
+        let json = parse(br#"{"limits":{}}"#).unwrap();
+        let whole = || ["limits.currency", "limits", "limits"].map(|it| FieldError::new(it, "is wrong")).to_vec();
+        let mut fields = Fields::of(&json).unwrap();
+        fields.note_beside(whole());
+        let told = fields.into_faults();
+        assert_eq!(
+            told.iter().map(|it| it.field.as_deref().unwrap()).collect::<Vec<_>>(),
+            ["limits.currency", "limits"]
+        );
+        let mut fields = Fields::of(&json).unwrap();
+        fields.fault("limits.currency", Invalid::new("must be a text"));
+        fields.note_beside(whole());
+        assert_eq!(fields.into_faults().len(), 1);
     }
 
     /// Every wrong text of a list is named by its place, and too many of them as one fault.
