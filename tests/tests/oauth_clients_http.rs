@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use svc_core::rules::people::by::{By, Person as Signed};
+use svc_core::rules::people::by::{By, Person as Signed, Seat};
 use svc_core::rules::people::links::MakeLink;
 use svc_core::rules::people::register_agent::RemoveAgent;
 use svc_core::state::connect::{CONNECTIONS_MAX, ClientTally, Connection, UNUSED_CLIENTS_MAX};

@@ -6,7 +6,7 @@ use svc_core::rules::edge::button::{
     SECOND_PERSON, USED,
 };
 use svc_core::rules::edge::integrations::{ChangeIntegration, CreateIntegration, NewSecret};
-use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive};
+use svc_core::rules::edge::receive::{Deed, Event, EventName, Receive, Vouched};
 use svc_core::rules::evidence::erase::{Erase, Target};
 use svc_core::rules::gate::Caller;
 use svc_core::rules::gate::asked::get_approval;
@@ -92,7 +92,8 @@ impl Chat {
         let request = Received::request(self.slot, &[&self.sent.to_be_bytes()]);
         let event = Event { name: EventName::Known("approve"), id: None, deed: Deed::Press(Box::new(press)) };
         let (slot, integration) = (self.slot, self.id);
-        self.world.run(Receive { slot, integration, request, kept: Span::minutes(15), event }).unwrap()
+        let vouched = Vouched::Secret("sealed".into());
+        self.world.run(Receive { slot, integration, vouched, request, kept: Span::minutes(15), event }).unwrap()
     }
 
     fn press(&mut self, name: &str, approval: ApprovalId, choice: Choice) -> (String, Option<String>) {

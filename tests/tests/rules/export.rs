@@ -91,7 +91,7 @@ fn claim(world: &mut World, job: DeliveryId) -> Option<Claimed> {
 
 fn finish(world: &mut World, claimed: &Claimed, error: Option<Trouble>) -> Arc<Job> {
     let tried = Tried { status: Some(if error.is_some() { 503 } else { 204 }), error, ms: 1 };
-    world.run(FinishDelivery { job: claimed.job.id, claim: claimed.job.claims, tried }).unwrap()
+    world.run(FinishDelivery { job: claimed.job.id, claim: claimed.job.claims, tried, wait_s: None }).unwrap()
 }
 
 /// Tries a delivery until it is given up.
@@ -148,7 +148,7 @@ fn it_begins_with_its_own_record_and_goes_on_in_order() {
     advance(&mut world, begins + 2, begins + 3, ALL, true);
     assert_eq!(under_way(&mut world), Some((id, first)), "one at a time");
     let claimed = claim(&mut world, id).unwrap();
-    assert_eq!(claimed.job.url.as_str(), "https://siem.example.com/in?token=hidden");
+    assert_eq!(claimed.job.url.as_ref().unwrap().as_str(), "https://siem.example.com/in?token=hidden");
     assert!(matches!(finish(&mut world, &claimed, None).state, JobState::Delivered { .. }));
     assert_eq!((export(&mut world).next, is_listed(&mut world)), (Some(first.1), true));
     advance(&mut world, begins, begins + 3, ALL, true);
@@ -240,7 +240,7 @@ fn a_change_has_it_go_on() {
     advance(&mut world, begins, begins + 2, ALL, true);
     let (next, again) = under_way(&mut world).unwrap();
     assert_eq!((again, next == id), (places, false));
-    assert_eq!(claim(&mut world, next).unwrap().job.url.as_str(), "https://other.example.com/in");
+    assert_eq!(claim(&mut world, next).unwrap().job.url.as_ref().unwrap().as_str(), "https://other.example.com/in");
 }
 
 /// An export that is off sends nothing, nor what was under way; used again it begins with the first record that nobody took, and
@@ -331,7 +331,7 @@ fn a_test_moves_nothing() {
     let (given_up, places) = under_way(&mut world).unwrap();
     give_up(&mut world, given_up);
     let job = test(&mut world, id);
-    assert_eq!((job.slot().kind, job.host().as_str()), (IntegrationKind::Export, "siem.example.com"));
+    assert_eq!((job.slot().unwrap().kind, job.host().as_str()), (IntegrationKind::Export, "siem.example.com"));
     let claimed = claim(&mut world, job.id).unwrap();
     assert_eq!(claimed.secrets.len(), 1);
     assert!(matches!(finish(&mut world, &claimed, None).state, JobState::Delivered { .. }));

@@ -73,6 +73,7 @@ fn invite(world: &mut World, email: &str, role: Role) -> PrincipalId {
         role,
         teams: Vec::new(),
         token: Digest::of(format!("link of {email}")),
+        mailed: None,
     });
     match invited.unwrap() {
         MemberDone::Done { principal, .. } => principal.id,
@@ -219,17 +220,21 @@ fn an_account_that_exists_is_not_given_away() {
     let person = world.person(Role::Member);
     let email = account_of(&mut world, person.principal).email.to_string();
     let used = said(&mut world, "person", &email);
-    let session = Some(OwnProof::Session(person.session));
+    let session = Some(OwnProof::Session(person.session().unwrap()));
     assert_eq!(come(&mut world, used.clone(), None, "a"), Ok(false));
-    assert_eq!(come(&mut world, used.clone(), Some(OwnProof::Session(owner.session)), "a"), Ok(false), "another's");
+    assert_eq!(
+        come(&mut world, used.clone(), Some(OwnProof::Session(owner.session().unwrap())), "a"),
+        Ok(false),
+        "another's"
+    );
     assert_eq!(come(&mut world, used.clone(), Some(OwnProof::Session(id("none"))), "a"), Ok(false));
-    let proof = |world: &mut World, proof| world.edit::<Session>(person.session, |it| it.proof = proof);
+    let proof = |world: &mut World, proof| world.edit::<Session>(person.session().unwrap(), |it| it.proof = proof);
     proof(&mut world, Proof::Sso(WorkspaceId::from_bits(7)));
     assert_eq!(come(&mut world, used.clone(), session, "a"), Ok(false), "another workspace's provider vouches for it");
     proof(&mut world, Proof::Link);
-    world.edit::<Session>(person.session, |it| it.must_enroll = true);
+    world.edit::<Session>(person.session().unwrap(), |it| it.must_enroll = true);
     assert_eq!(come(&mut world, used.clone(), session, "a"), Ok(false), "it may do nothing yet");
-    world.edit::<Session>(person.session, |it| it.must_enroll = false);
+    world.edit::<Session>(person.session().unwrap(), |it| it.must_enroll = false);
     assert!(world.row::<Principal>(person.principal).membership().unwrap().sso.is_none(), "nothing was linked");
     assert_eq!(come(&mut world, used.clone(), session, "a"), Ok(true));
     assert_eq!(come(&mut world, used, None, "b"), Ok(true), "it is linked");
@@ -262,7 +267,7 @@ fn a_member_has_one_link() {
     let mut world = world();
     let person = world.person(Role::Member);
     let email = account_of(&mut world, person.principal).email.to_string();
-    let own = Some(OwnProof::Session(person.session));
+    let own = Some(OwnProof::Session(person.session().unwrap()));
     let (one, two) = (said(&mut world, "one", &email), said(&mut world, "two", &email));
     assert_eq!(come(&mut world, one.clone(), own, "a"), Ok(true));
     assert_eq!(come(&mut world, two.clone(), None, "b"), Ok(false), "it is another name");
@@ -333,12 +338,12 @@ fn nobody_is_locked_out() {
     let (owner, slot) = (world.owner(), slot(&world));
     assert_eq!(require(&mut world, owner, true), Err(Kind::InvalidRequest), "a password brought them");
     let workspace = world.workspace();
-    world.edit::<Session>(owner.session, |it| it.proof = Proof::Sso(WorkspaceId::from_bits(7)));
+    world.edit::<Session>(owner.session().unwrap(), |it| it.proof = Proof::Sso(WorkspaceId::from_bits(7)));
     assert!(require(&mut world, owner, true).is_err(), "another workspace's brought them");
     let admin = world.person(Role::Admin);
-    world.edit::<Session>(admin.session, |it| it.proof = Proof::Sso(workspace));
+    world.edit::<Session>(admin.session().unwrap(), |it| it.proof = Proof::Sso(workspace));
     assert_eq!(require(&mut world, admin, true), Err(Kind::InvalidRequest), "an admin");
-    world.edit::<Session>(owner.session, |it| it.proof = Proof::Sso(workspace));
+    world.edit::<Session>(owner.session().unwrap(), |it| it.proof = Proof::Sso(workspace));
     world.edit::<Integration>(slot, |it| it.enabled = false);
     assert_eq!(require(&mut world, owner, true), Err(Kind::InvalidRequest), "the provider is off");
     world.edit::<Integration>(slot, |it| it.enabled = true);

@@ -462,7 +462,8 @@ fn what_loosens_is_told_and_what_tightens_is_not() {
     strict.step_up_above.insert("EUR".parse().unwrap(), 100);
     strict.second_person_age_days = 30;
     (strict.sign_in.require_two_factor, strict.sign_in.require_sso) = (true, true);
-    let changes: [(&str, fn(&mut Settings)); 18] = [
+    type Change = (&'static str, fn(&mut Settings));
+    let changes: [Change; 18] = [
         ("outsideMandate", |it| it.outside_mandate = Outside::Ask),
         ("provenance.mismatch", |it| it.provenance.mismatch = OnMismatch::Ask),
         ("provenance.undeclared", |it| it.provenance.undeclared = OnUndeclared::Record),

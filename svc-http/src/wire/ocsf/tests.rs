@@ -160,7 +160,11 @@ fn whose_account_it_is() {
 fn a_test_is_one_event() {
     assert!(event(&Entry { place: None, ..entry("action.allowed", AGENT, "act_1", "{}") }).is_none());
     let integration = IntegrationId::from_bits(8);
-    let work = svc_core::state::edge::Work::Test { integration, kind: svc_core::state::edge::IntegrationKind::Export };
+    let work = svc_core::state::edge::Work::Test {
+        integration,
+        over: svc_core::state::edge::IntegrationKind::Export,
+        to: None,
+    };
     let url = UrlText::parse("https://siem.example.com/in").unwrap();
     let job = Job::new(DeliveryId::from_bits(9), WorkspaceId::from_bits(2), work, url, Timestamp::from_millis(5));
     let body: Value = serde_json::from_slice(&test(&job, integration)).unwrap();
