@@ -60,7 +60,7 @@ fn serve_home(
     home: &Home,
     json: bool,
 ) -> Result<ExitCode, Problem> {
-    let models = providers::ensure(&gate, &config.database_directory(), home.workspace)?;
+    let models = providers::ensure(&gate, &config.database_directory(), home)?;
     if matches!(models, Providers::Demo) {
         // Also where the settings allow others alone: it is said to answer.
         config.outbound.allow = config.outbound.allow.and(Ipv4Addr::LOCALHOST.into());

@@ -21,7 +21,7 @@ pub(crate) fn run(config: &Config, owner: &Email, json: bool) -> Result<ExitCode
     let directory = config.database_directory();
     let home = setup::ensure(&gate, &directory, owner, false)?;
     tell_unseen(&home);
-    let models = home.keys.as_ref().map(|_| providers::begin(&gate, &directory, home.workspace)).transpose();
+    let models = home.keys.as_ref().map(|_| providers::begin(&gate, &directory, &home)).transpose();
     let models = models.map_err(|problem| home.unseen(problem))?;
     if json {
         home.print(&format!("{}\n", home.as_json(base_url.as_str())))?;

@@ -20,8 +20,8 @@ use svc_http::serve::runtime;
 use svc_store::Gate;
 
 use super::mock_upstream;
-use super::occupancy::Turn;
 use super::output::Problem;
+use super::welcome::Home;
 
 /// A provider whose key may be in the environment.
 struct Known {
@@ -108,8 +108,8 @@ impl Providers {
 ///
 /// # Errors
 /// [`Problem`] where the store takes nothing more or the stand-in cannot start.
-pub(crate) fn ensure(gate: &Gate, directory: &Path, workspace: WorkspaceId) -> Result<Providers, Problem> {
-    let _turn = Turn::wait(directory);
+pub(crate) fn ensure(gate: &Gate, directory: &Path, home: &Home) -> Result<Providers, Problem> {
+    let (workspace, _turn) = (home.workspace, home.turn(directory));
     let real = keep_all_real(gate, workspace)?;
     let known = routing(gate, workspace)?;
     let mut demo = Vec::new();
@@ -135,8 +135,8 @@ pub(crate) fn ensure(gate: &Gate, directory: &Path, workspace: WorkspaceId) -> R
 ///
 /// # Errors
 /// [`Problem`] where the store takes nothing more.
-pub(crate) fn begin(gate: &Gate, directory: &Path, workspace: WorkspaceId) -> Result<Providers, Problem> {
-    let _turn = Turn::wait(directory);
+pub(crate) fn begin(gate: &Gate, directory: &Path, home: &Home) -> Result<Providers, Problem> {
+    let (workspace, _turn) = (home.workspace, home.turn(directory));
     let real = keep_all_real(gate, workspace)?;
     if !real.is_empty() {
         return Ok(Providers::Real(real));

@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use svc_core::value::id::{AgentId, WorkspaceId};
 use svc_core::value::secret::Secret;
 use svc_http::secrets::sign_in_link;
 
-use super::occupancy::Unseen;
+use super::occupancy::{Turn, Unseen};
 use super::output::{Problem, is_closed, note, print_made};
 
 /// What a first start makes, as it is afterwards.
@@ -117,6 +118,15 @@ impl Home {
             unseen.seen();
         }
         Ok(())
+    }
+
+    /// The turn in which one process makes what is missing; none where this start has it already, until the keys are shown: whoever
+    /// waited for it here would wait for itself.
+    pub(crate) fn turn(&self, directory: &Path) -> Option<Turn> {
+        let unseen = self.unseen.take();
+        let is_ours = unseen.is_some();
+        self.unseen.set(unseen);
+        (!is_ours).then(|| Turn::wait(directory))
     }
 
     /// What to do where it could not be printed.
